@@ -1,0 +1,1 @@
+"""The producers' SDK: captures events without ever slowing or breaking the caller."""

@@ -1,0 +1,1 @@
+"""Removes personal data and secrets from every event before its first durable write."""

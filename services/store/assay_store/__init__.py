@@ -1,0 +1,1 @@
+"""The embedded default store: chDB behind the ClickHouse HTTP protocol on loopback."""

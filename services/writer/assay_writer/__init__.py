@@ -1,0 +1,1 @@
+"""Writes scrubbed events and failures to ClickHouse, each exactly once."""

@@ -1,0 +1,1 @@
+"""What every service shares: settings, streams, the store client, telemetry."""
