@@ -1,0 +1,57 @@
+"""Identity: `event_id` from the producer, `id` from the place in the log.
+
+`event_id` is a UUIDv7 (RFC 9562): it carries the producer's time and is the idempotency key from SDK to table.
+
+`id` is the row's number in exports. It packs the capture entry's place in the log into 53 bits, so that every JSON parser
+reads it exactly: 40 bits of milliseconds since 2024-01-01 (enough until 2058) and 13 bits shared by the entry's sequence number
+within that millisecond and its shard. With N shards an entry whose sequence reaches 8192 / N does not fit (a burst beyond
+8 million entries a second, or a Redis clock that was set back); the scrubber's `forward` script numbers those from a counter of their own.
+"""
+
+import os
+import time
+from uuid import UUID
+
+#: 2024-01-01T00:00:00Z in Unix milliseconds.
+EPOCH_MS = 1_704_067_200_000
+#: Bits of an `id` below its milliseconds.
+SEQUENCE_BITS = 13
+SEQUENCES = 1 << SEQUENCE_BITS
+
+
+def new_event_id() -> str:
+    """A fresh UUIDv7 in canonical text form, from the wall clock and 74 random bits."""
+    value = (time.time_ns() // 1_000_000 & 0xFFFF_FFFF_FFFF) << 80 | int.from_bytes(os.urandom(10), "big")
+    value = value & ~(0xF << 76) & ~(0x3 << 62) | 0x7 << 76 | 0x2 << 62
+    text = f"{value:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def event_ms(event_id: UUID) -> int:
+    """The Unix milliseconds a UUIDv7 carries."""
+    return event_id.int >> 80
+
+
+def entry_parts(entry_id: str) -> tuple[int, int]:
+    """Split a Redis stream entry id `ms-seq` into its two integers."""
+    ms, _, sequence = entry_id.partition("-")
+    return int(ms), int(sequence)
+
+
+def row_id(entry_id: str, shard: int = 0, shards: int = 1) -> int | None:
+    """The `id` of a capture entry, or None when its sequence number does not fit (see the module's docstring)."""
+    ms, sequence = entry_parts(entry_id)
+    place = sequence * shards + shard
+    if place >= SEQUENCES:
+        return None
+    return ms - EPOCH_MS << SEQUENCE_BITS | place
+
+
+def row_ms(row: int) -> int:
+    """The Unix milliseconds of the capture entry an `id` was made from."""
+    return (row >> SEQUENCE_BITS) + EPOCH_MS
+
+
+def first_row_at(ms: int) -> int:
+    """The smallest `id` an entry that arrived at Unix millisecond `ms` can have; times before the epoch give 0."""
+    return max(0, ms - EPOCH_MS) << SEQUENCE_BITS

@@ -1,0 +1,243 @@
+"""Every setting, in one place: what it means, its unit, its default. Pure: the caller hands in the environment and the file.
+
+Order, first match wins: environment `ASSAY_<SECTION>_<NAME>` (such as `ASSAY_WRITER_BATCH_ROWS`), then the file `assay.toml`
+(`[writer]`, `batch_rows = 5000`), then the default below. A name or value that does not fit stops the start with what would fit.
+The producers' SDK and the services read the same definitions through the same few lines, which is why this is not in the runtime.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
+
+#: Names the settings file when it is not `./assay.toml`.
+FILE_VARIABLE = "ASSAY_CONFIG"
+#: The capture switch (see `capture_on`); not a section's setting.
+SWITCH_VARIABLE = "ASSAY_CAPTURE"
+
+
+class SettingsError(ValueError):
+    """A setting has an unknown name or a value that does not fit. The message names it and says what would fit."""
+
+
+class Section(BaseModel):
+    """One section of settings."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+def _exact(value: Any) -> Any:
+    if value in ("true", "false"):
+        return value == "true"
+    if value is None or isinstance(value, bool):
+        return value
+    raise ValueError("must be exactly true or false")
+
+
+#: A switch where a typo must never pass for an answer.
+ExactBool = Annotated[bool, BeforeValidator(_exact)]
+
+
+class RedisSettings(Section):
+    """Redis or Valkey, 6.2 or newer, with append-only files on."""
+
+    url: SecretStr = Field(
+        SecretStr("redis://127.0.0.1:6379/0"),
+        description="Address, with user and password if any. `rediss://` for TLS.",
+    )
+    password_file: Path | None = Field(None, description="File that holds the password, instead of one in the address.")
+    tls_ca_file: Path | None = Field(None, description="CA bundle that the server's certificate must chain to.")
+    tls_cert_file: Path | None = Field(None, description="Client certificate.")
+    tls_key_file: Path | None = Field(None, description="Client key.")
+    shards: int = Field(
+        1,
+        ge=1,
+        le=16,
+        description="How many shards each stream has. The same everywhere; changing it needs drained streams.",
+    )
+    connect_timeout_s: float = Field(2.0, gt=0, description="Seconds to wait for a connection.")
+    command_timeout_s: float = Field(10.0, gt=0, description="Seconds to wait for an answer.")
+
+
+class StoreSettings(Section):
+    """ClickHouse over HTTP: the embedded store or a server, 24.8 or newer."""
+
+    url: str = Field("http://127.0.0.1:8123", description="Address. `https://` for TLS.")
+    user: str = Field("default", description="User name.")
+    password: SecretStr = Field(SecretStr(""), description="Password.")
+    password_file: Path | None = Field(None, description="File that holds the password, instead of the one above.")
+    tls_ca_file: Path | None = Field(None, description="CA bundle that the server's certificate must chain to.")
+    database: str = Field(
+        "assay", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="Database of the views that people query."
+    )
+    base_database: str = Field(
+        "assay_base", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="Database of the tables behind them."
+    )
+    timeout_s: float = Field(60.0, gt=0, description="Seconds to wait for an answer.")
+
+
+class CaptureSettings(Section):
+    """The producers' SDK."""
+
+    enabled: ExactBool | None = Field(
+        None, description="True is on, false is off, unset leaves it to `ASSAY_CAPTURE=1`. In the file only."
+    )
+    scrub_pii: ExactBool = Field(
+        True, description="Scrub personal data. Off only if exactly false, whatever the capture switch says."
+    )
+    project: str = Field("default", description="The tenant every event carries.")
+    service: str | None = Field(None, description="The producer's name; the OpenTelemetry `service.name`.")
+    queue_entries: int = Field(10_000, ge=1, description="Events the SDK holds in memory before it drops (entries).")
+    queue_bytes: int = Field(64 * 1024 * 1024, ge=1024, description="The same bound in bytes.")
+    batch_entries: int = Field(500, ge=1, description="Most events sent to Redis in one round trip.")
+    flush_interval_ms: int = Field(50, ge=1, description="Longest time an event waits for its batch, in milliseconds.")
+    exit_deadline_s: float = Field(5.0, ge=0, description="Seconds the SDK may take at exit to send what it holds.")
+    durability: Literal["memory", "spool", "fsync"] = Field(
+        "spool",
+        description="Where events wait while Redis is away: memory only, a spool on disk, or a spool with fsync per batch.",
+    )
+    spool_dir: Path | None = Field(
+        None, description="Directory of the spool; default: `assay-spool` in the user's state directory."
+    )
+    spool_bytes: int = Field(
+        256 * 1024 * 1024, ge=1024, description="Largest spool, in bytes; beyond it events are dropped and counted."
+    )
+    high_water_entries: int = Field(
+        1_000_000, ge=1, description="Above this many unscrubbed entries in Redis, events wait in the spool."
+    )
+
+
+class DeliverySettings(Section):
+    """Consumer groups, common to every service."""
+
+    consumer: str | None = Field(
+        None, description="This process's consumer name; default: host name and a slot number. Stable across restarts."
+    )
+    visibility_timeout_s: float = Field(
+        30.0, gt=0, description="Seconds after which another consumer may take over an unfinished entry."
+    )
+    max_deliveries: int = Field(
+        5, ge=1, description="Deliveries after which an entry that fails by its own fault is given up."
+    )
+    history_entries: int = Field(10_000, ge=0, description="Stored entries kept in Redis for live tail (entries).")
+    dead_days: float = Field(7.0, gt=0, description="Days that given-up entries are kept.")
+    lag_limit_entries: int = Field(
+        100_000, ge=1, description="More unread entries than this and `/readyz` says not ready."
+    )
+
+
+class ScrubberSettings(Section):
+    """The scrubber service."""
+
+    batch_entries: int = Field(500, ge=1, le=5_000, description="Most entries scrubbed in one step.")
+    port: int = Field(9101, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
+
+
+class WriterSettings(Section):
+    """The writer service. A batch is written when the first of its three bounds is reached."""
+
+    batch_rows: int = Field(10_000, ge=1, le=500_000, description="Rows in one insert.")
+    batch_bytes: int = Field(16 * 1024 * 1024, ge=1024, description="Bytes in one insert.")
+    batch_age_ms: int = Field(500, ge=1, description="Longest wait of the oldest row, in milliseconds.")
+    port: int = Field(9102, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
+
+
+class RetentionSettings(Section):
+    """How long tables keep rows. `prune` removes earlier."""
+
+    days: int = Field(90, ge=1, le=36_500, description="Days a row is kept, unless its project says otherwise.")
+    projects: dict[str, int] = Field(
+        default_factory=dict, description="Days by project. In the file only: `[retention.projects]`."
+    )
+
+
+class TelemetrySettings(Section):
+    """Assay's own observability."""
+
+    host: str = Field("127.0.0.1", description="Address that health and metrics listen on.")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
+        "INFO", description="Least severe level that is logged."
+    )
+    log_format: Literal["json", "text"] = Field("json", description="One JSON object a line, or text for people.")
+    otlp_endpoint: str | None = Field(
+        None, description="OTLP/HTTP collector, such as `http://127.0.0.1:4318`; unset exports no spans."
+    )
+
+
+class Settings(Section):
+    """All sections."""
+
+    redis: RedisSettings = RedisSettings()
+    store: StoreSettings = StoreSettings()
+    capture: CaptureSettings = CaptureSettings()
+    delivery: DeliverySettings = DeliverySettings()
+    scrubber: ScrubberSettings = ScrubberSettings()
+    writer: WriterSettings = WriterSettings()
+    retention: RetentionSettings = RetentionSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
+
+
+def variables(model: type[Settings] = Settings) -> dict[str, tuple[str, str]]:
+    """Every environment variable and the (section, name) it sets."""
+    found = {}
+    for section, field in model.model_fields.items():
+        assert isinstance(field.annotation, type)
+        assert issubclass(field.annotation, Section)
+        for name in field.annotation.model_fields:
+            if (section, name) not in {("capture", "enabled"), ("retention", "projects")}:
+                found[f"ASSAY_{section}_{name}".upper()] = (section, name)
+    return found
+
+
+def settings_from(
+    environment: Mapping[str, str], file: str = "", *, file_name: str = "assay.toml", strict: bool = True
+) -> Settings:
+    """Settings from an environment and the text of a settings file.
+
+    `strict` also refuses unknown `ASSAY_*` variables; the SDK is not strict, since a producer's host may hold settings of newer services.
+    Raises `SettingsError`.
+    """
+    try:
+        values: dict[str, Any] = tomllib.loads(file)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{file_name} is not valid TOML: {error}") from None
+    known = variables()
+    for variable, text in environment.items():
+        if variable in known:
+            section, name = known[variable]
+            values.setdefault(section, {})[name] = text
+        elif strict and variable.startswith("ASSAY_") and variable not in {FILE_VARIABLE, SWITCH_VARIABLE}:
+            raise SettingsError(f"unknown setting {variable}{_suggestion(variable, known)}")
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        raise SettingsError("\n".join(_explain(problem, file_name) for problem in error.errors())) from None
+
+
+def capture_on(settings: CaptureSettings, environment: Mapping[str, str]) -> bool:
+    """The capture switch: the file's `capture.enabled` decides; unset, `ASSAY_CAPTURE` exactly `1` is on; otherwise off."""
+    if settings.enabled is not None:
+        return settings.enabled
+    return environment.get(SWITCH_VARIABLE) == "1"
+
+
+def _suggestion(name: str, known: Mapping[str, Any]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {close[0]}?" if close else f"; the known ones are {', '.join(sorted(known))}"
+
+
+def _explain(problem: Any, file_name: str) -> str:
+    section, *rest = (str(part) for part in problem["loc"])
+    if problem["type"] == "extra_forbidden":
+        sections = Settings.model_fields
+        if not rest:
+            return f"{file_name}: unknown section [{section}]{_suggestion(section, sections)}"
+        annotation = sections[section].annotation
+        assert isinstance(annotation, type)
+        assert issubclass(annotation, BaseModel)
+        return f"{file_name}: unknown setting {section}.{rest[0]}{_suggestion(rest[0], annotation.model_fields)}"
+    variable = f"ASSAY_{section}_{'_'.join(rest)}".upper()
+    return f"{section}.{'.'.join(rest)} (or {variable}): {problem['msg']}"

@@ -1,0 +1,57 @@
+"""The Redis Streams: names, consumer groups, and who may hold what. Declared here once; services, ACLs and documents follow.
+
+A stream is split in shards by project, so one project's events keep their order. The shard stands in braces in the key, which puts
+all streams of one shard in the same Redis Cluster slot: the scripts that move entries between them are atomic there too.
+"""
+
+from dataclasses import dataclass
+from zlib import crc32
+
+#: First part of every key.
+PREFIX = "assay"
+#: The one field of an entry that holds its JSON.
+FIELD = "data"
+#: The field of an `events` entry that carries the watermark of its moment: every later entry has a greater `id`.
+FIELD_LOW = "low"
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One stream and the consumer groups that must have read an entry before it may be trimmed."""
+
+    name: str
+    groups: tuple[str, ...]
+    purpose: str
+
+    def key(self, shard: int = 0) -> str:
+        """The Redis key of one shard, such as `assay:{0}:capture`."""
+        return f"{PREFIX}:{{{shard}}}:{self.name}"
+
+
+CAPTURE = Stream(
+    "capture", ("scrubber",), "Raw events from producers. Emptied as they are scrubbed; only the scrubber may read it."
+)
+EVENTS = Stream("events", ("writer",), "Scrubbed events. A short history stays for live tail.")
+FAILURES = Stream("failures", ("writer",), "What could not be stored, and why.")
+DEAD = Stream("dead", (), "Entries given up after too many deliveries, kept for a while to be requeued.")
+STREAMS = (CAPTURE, EVENTS, FAILURES, DEAD)
+
+
+def low_key(shard: int = 0) -> str:
+    """Key of the scrubber's own watermark for a shard: every capture entry with an `id` up to it has left the `capture` stream."""
+    return f"{PREFIX}:{{{shard}}}:low"
+
+
+def watermark_key(shard: int = 0) -> str:
+    """Key of the highest watermark handed out for a shard; it never goes back."""
+    return f"{PREFIX}:{{{shard}}}:watermark"
+
+
+def overflow_key(shard: int = 0) -> str:
+    """Key of the last `id` given to an entry whose sequence number did not fit."""
+    return f"{PREFIX}:{{{shard}}}:overflow"
+
+
+def shard_of(project: str, shards: int) -> int:
+    """The shard of a project: stable across processes, versions and languages (CRC-32 of its UTF-8, modulo the shards)."""
+    return crc32(project.encode()) % shards
