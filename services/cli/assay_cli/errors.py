@@ -1,0 +1,37 @@
+"""Exit codes, and the one line a person reads when a command cannot do its work.
+
+0 ok, 1 a finding (the command worked, and what it found is not right), 2 usage or operational.
+"""
+
+import sys
+
+from assay_schema.settings import SettingsError
+
+OK = 0
+FINDING = 1
+OPERATIONAL = 2
+
+
+class CommandError(Exception):
+    """A command cannot go on. The message names the setting or command that mends it; the exit code is 2."""
+
+
+def explain(error: BaseException) -> str | None:
+    """One clear message for an error that is not a defect of Assay, or None when a traceback is what helps."""
+    if isinstance(error, CommandError | SettingsError):
+        return str(error)
+    # An error of a client library can only have come from a library that is loaded; loading one to ask would cost start-up time.
+    redis = sys.modules.get("redis.exceptions")
+    if redis is not None and isinstance(error, redis.RedisError):
+        return f"Redis: {_first_line(error)} (is it running? see redis.url, or start everything with: assay up)"
+    store = sys.modules.get("clickhouse_connect.driver.exceptions")
+    if store is not None and isinstance(error, store.Error):
+        return f"store: {_first_line(error)} (is it running? see store.url, or start everything with: assay up)"
+    if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+        return _first_line(error)
+    return None
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

@@ -1,0 +1,50 @@
+"""The `assay` command: one typer app, one line for each command.
+
+Exit codes: 0 ok, 1 a finding, 2 usage or operational. What a person can mend is one line on stderr; a traceback means a defect.
+"""
+
+import importlib.metadata
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from assay_cli.errors import OPERATIONAL, explain
+from assay_cli.migrate import migrate
+from assay_cli.up import up
+
+
+class _OneLineErrors(TyperGroup):
+    """Turns the errors that `explain` knows into one line on stderr and exit code 2."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            message = explain(error)
+            if message is None:
+                raise
+            typer.echo(f"assay: {message}", err=True)
+            raise typer.Exit(OPERATIONAL) from None
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"assay {importlib.metadata.version('assay-cli')}")
+        raise typer.Exit
+
+
+app = typer.Typer(cls=_OneLineErrors, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.callback()
+def assay(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Capture what retrieval systems do, scrub it, store it, and ask about it."""
+
+
+app.command()(up)
+app.command()(migrate)
