@@ -51,7 +51,7 @@ def _public_names(module: ModuleType) -> list[str]:
 
 def _original(module: ModuleType, name: str) -> object:
     """The value a module was born with: hooks that programs replace (`sys.excepthook`) keep theirs under `__name__`."""
-    return getattr(module, f"__{name}__", None) or getattr(module, name, None)
+    return vars(module).get(f"__{name}__") or getattr(module, name, None)
 
 
 def _symbol(name: str, value: object) -> Symbol | None:
