@@ -2,10 +2,10 @@
 
 `event_id` is a UUIDv7 (RFC 9562): it carries the producer's time and is the idempotency key from SDK to table.
 
-`id` is the row's number in exports. It packs the capture entry's place in the log into 53 bits, so that every JSON parser
-reads it exactly: 40 bits of milliseconds since 2024-01-01 (enough until 2058) and 13 bits shared by the entry's sequence number
-within that millisecond and its shard. With N shards an entry whose sequence reaches 8192 / N does not fit (a burst beyond
-8 million entries a second, or a Redis clock that was set back); the scrubber's `forward` script numbers those from a counter of their own.
+`id` is the row's number in exports. It packs the capture entry's place in the log into 53 bits, so that every JSON parser reads it
+exactly: 40 bits of milliseconds since 2024-01-01 (enough until 2058), then 12 bits shared by the entry's sequence number within that
+millisecond and its shard, then a zero. With N shards an entry whose sequence reaches 4096 / N does not fit (a burst beyond four million
+entries a second, or a Redis clock that was set back); the script that forwards it gives it an odd `id` from a counter of the shard's own.
 """
 
 import os
@@ -15,8 +15,8 @@ from uuid import UUID
 #: 2024-01-01T00:00:00Z in Unix milliseconds.
 EPOCH_MS = 1_704_067_200_000
 #: Bits of an `id` below its milliseconds.
-SEQUENCE_BITS = 13
-SEQUENCES = 1 << SEQUENCE_BITS
+PLACE_BITS = 13
+PLACES = 1 << PLACE_BITS
 
 
 def new_event_id() -> str:
@@ -41,17 +41,17 @@ def entry_parts(entry_id: str) -> tuple[int, int]:
 def row_id(entry_id: str, shard: int = 0, shards: int = 1) -> int | None:
     """The `id` of a capture entry, or None when its sequence number does not fit (see the module's docstring)."""
     ms, sequence = entry_parts(entry_id)
-    place = sequence * shards + shard
-    if place >= SEQUENCES:
+    place = (sequence * shards + shard) * 2
+    if place >= PLACES:
         return None
-    return ms - EPOCH_MS << SEQUENCE_BITS | place
+    return ms - EPOCH_MS << PLACE_BITS | place
 
 
 def row_ms(row: int) -> int:
     """The Unix milliseconds of the capture entry an `id` was made from."""
-    return (row >> SEQUENCE_BITS) + EPOCH_MS
+    return (row >> PLACE_BITS) + EPOCH_MS
 
 
 def first_row_at(ms: int) -> int:
     """The smallest `id` an entry that arrived at Unix millisecond `ms` can have; times before the epoch give 0."""
-    return max(0, ms - EPOCH_MS) << SEQUENCE_BITS
+    return max(0, ms - EPOCH_MS) << PLACE_BITS

@@ -114,7 +114,8 @@ class DeliverySettings(Section):
     """Consumer groups, common to every service."""
 
     consumer: str | None = Field(
-        None, description="This process's consumer name; default: host name and a slot number. Stable across restarts."
+        None,
+        description="This process's consumer name; default: host and process number. One that stays the same across restarts resumes its own unfinished entries at once.",
     )
     visibility_timeout_s: float = Field(
         30.0, gt=0, description="Seconds after which another consumer may take over an unfinished entry."
