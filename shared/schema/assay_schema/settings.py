@@ -115,7 +115,7 @@ class DeliverySettings(Section):
 
     consumer: str | None = Field(
         None,
-        description="This process's consumer name; default: host and process number. One that stays the same across restarts resumes its own unfinished entries at once.",
+        description="This process's consumer name; default: host and process number. A lasting name resumes unfinished entries at once.",
     )
     visibility_timeout_s: float = Field(
         30.0, gt=0, description="Seconds after which another consumer may take over an unfinished entry."
