@@ -1,0 +1,76 @@
+"""Structured logs: one JSON object a line on stderr. Captured text is never logged; what identifies an entry is its id."""
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+
+from assay_schema.settings import TelemetrySettings
+
+#: The attributes of a record that this code adds through `extra`; anything else stays out of the line.
+FIELDS = (
+    "stream",
+    "entry_id",
+    "error_class",
+    "reason",
+    "deliveries",
+    "entries",
+    "rows",
+    "table",
+    "seconds",
+    "policy",
+    "consumer",
+    "code",
+)
+
+
+class JsonFormatter(logging.Formatter):
+    """`{"time", "level", "service", "logger", "message", ...}`; an exception gives class and place: its text may quote input."""
+
+    def __init__(self, service: str) -> None:
+        super().__init__()
+        self._service = service
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC)
+            .isoformat(timespec="milliseconds")
+            .replace("+00:00", "Z"),
+            "level": record.levelname.lower(),
+            "service": self._service,
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        line |= {field: getattr(record, field) for field in FIELDS if hasattr(record, field)}
+        line |= exception_place(record)
+        return json.dumps(line, default=str)
+
+
+class TextFormatter(logging.Formatter):
+    """The same for people: time, level, message, then `key=value`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        time = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S")
+        extra = {field: getattr(record, field) for field in FIELDS if hasattr(record, field)} | exception_place(record)
+        tail = "".join(f" {key}={value}" for key, value in extra.items())
+        return f"{time} {record.levelname.lower():7} {record.getMessage()}{tail}"
+
+
+def exception_place(record: logging.LogRecord) -> dict[str, str]:
+    """Class and innermost place of a record's exception, without its text."""
+    if not record.exc_info or record.exc_info[0] is None:
+        return {}
+    trace = record.exc_info[2]
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = f"{trace.tb_frame.f_code.co_filename.rpartition('/')[2]}:{trace.tb_lineno}" if trace else "unknown"
+    return {"exception": record.exc_info[0].__name__, "place": place}
+
+
+def configure_logs(service: str, settings: TelemetrySettings) -> None:
+    """Send this process's logs to stderr in the configured form."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter(service) if settings.log_format == "json" else TextFormatter())
+    logging.basicConfig(level=settings.log_level, handlers=[handler], force=True)
+    for chatty in ("httpx", "urllib3", "uvicorn", "clickhouse_connect"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)

@@ -1,0 +1,33 @@
+"""Every metric Assay's services expose, in one place. Labels never hold captured content."""
+
+from prometheus_client import Counter, Gauge, Histogram
+
+#: Entries a service finished. outcome: `forwarded`, `stored`, `failed`, `buried`, `passed_over` (another consumer finished it first).
+ENTRIES = Counter("assay_entries", "Stream entries finished, by stream and outcome", ["stream", "outcome"])
+#: Entries taken over from a consumer that died or stalled, or from an earlier run of this one.
+RECLAIMED = Counter(
+    "assay_reclaimed_entries", "Stream entries taken over after their consumer died or stalled", ["stream"]
+)
+#: Size and duration of batches, from the first step to the acknowledgement.
+BATCH_ENTRIES = Histogram(
+    "assay_batch_entries",
+    "Entries in a batch",
+    ["stream"],
+    buckets=(1, 10, 100, 500, 1_000, 5_000, 10_000, 20_000, 50_000),
+)
+BATCH_SECONDS = Histogram("assay_batch_seconds", "Seconds a batch took, acknowledgement included", ["stream"])
+#: Times a batch had to be tried again because the sink was away.
+RETRIES = Counter("assay_sink_retries", "Batches tried again because the sink was unavailable", ["stream", "reason"])
+#: Personal data removed.
+PII_FINDINGS = Counter("assay_pii_findings", "Findings removed by the scrubber, by family", ["family"])
+#: State of the streams, read once a second.
+LAG = Gauge("assay_lag_entries", "Entries the group has not read yet", ["stream", "shard"])
+PENDING = Gauge("assay_pending_entries", "Entries read and not yet acknowledged", ["stream", "shard"])
+SINK_UP = Gauge("assay_sink_up", "1 while the sink takes batches, 0 while it is away", ["stream"])
+WATERMARK_MS = Gauge("assay_watermark_ms", "Unix milliseconds of the closed watermark", ["shard"])
+#: From the producer's clock to the stored row.
+CAPTURE_TO_STORED = Histogram(
+    "assay_capture_to_stored_seconds",
+    "Seconds from an event's occurred_at to its durable row",
+    buckets=(0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 300, 3_600),
+)

@@ -1,0 +1,140 @@
+"""The atomic steps, as named Lua scripts. Each one's keys share a hash tag, so they run on Redis Cluster too.
+
+`redis.replicate_commands()` makes Redis 6.2 write effects instead of scripts to its log; later versions always do.
+"""
+
+from assay_schema.ids import EPOCH_MS, PLACES
+from assay_schema.streams import FIELD, FIELD_LOW
+
+#: Finish entries of `capture`: acknowledge, delete, and pass each on to `events` or `failures`, all or nothing.
+#: An entry that somebody else finished meanwhile is passed over, so a consumer that was thought dead cannot publish twice.
+#: KEYS: capture, events, failures, overflow counter, low watermark. ARGV: group, shard, shards, then four for each entry:
+#: entry id, row id (empty if its sequence number does not fit), 'e' for events or 'f' for failures, JSON (an event's lacks its `id`).
+#: Returns how many entries it finished.
+FORWARD = f"""
+redis.replicate_commands()
+local capture, events, failures, overflow, low_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local group, shard, shards = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+
+local function parts(entry_id)
+  local ms, sequence = string.match(entry_id, '^(%d+)-(%d+)$')
+  return tonumber(ms), tonumber(sequence)
+end
+
+-- The greatest number that is below the row id of this entry and of every later one.
+local function below(entry_id)
+  local ms, sequence = parts(entry_id)
+  local place = math.min((sequence * shards + shard) * 2, {PLACES - 1})
+  return (ms - {EPOCH_MS}) * {PLACES} + place - 1
+end
+
+local function low_watermark()
+  local first = redis.call('XRANGE', capture, '-', '+', 'COUNT', 1)[1]
+  if first then return below(first[1]) end
+  local info = redis.call('XINFO', 'STREAM', capture)
+  for i = 1, #info, 2 do
+    if info[i] == 'last-generated-id' then return below(info[i + 1]) + 1 end
+  end
+end
+
+local function overflow_id(entry_id)
+  local ms = parts(entry_id)
+  local step = 2 * shards
+  local floor = math.ceil(((ms - {EPOCH_MS}) * {PLACES} + {PLACES - 1}) / step)
+  local count = math.max(tonumber(redis.call('GET', overflow) or '0') + 1, floor)
+  redis.call('SET', overflow, string.format('%.0f', count))
+  return string.format('%.0f', count * step + 2 * shard + 1)
+end
+
+local low = string.format('%.0f', low_watermark())
+local mine = {{}}
+for i = 4, #ARGV, 4 do
+  if redis.call('XACK', capture, group, ARGV[i]) == 1 then
+    redis.call('XDEL', capture, ARGV[i])
+    mine[#mine + 1] = i
+  end
+end
+local after = string.format('%.0f', low_watermark())
+for n, i in ipairs(mine) do
+  if ARGV[i + 2] == 'e' then
+    local row_id = ARGV[i + 1]
+    if row_id == '' then row_id = overflow_id(ARGV[i]) end
+    local json = '{{"id":' .. row_id .. ',' .. string.sub(ARGV[i + 3], 2)
+    redis.call('XADD', events, '*', '{FIELD}', json, '{FIELD_LOW}', n == #mine and after or low)
+  else
+    redis.call('XADD', failures, '*', '{FIELD}', ARGV[i + 3])
+  end
+end
+redis.call('SET', low_key, after)
+return #mine
+"""
+
+#: Acknowledge entries of a stream that several groups read; trimming is a step of its own.
+#: KEYS: stream, failures. ARGV: group, then two for each entry: entry id, JSON of its failure or ''.
+#: Returns how many entries it acknowledged.
+SETTLE = f"""
+redis.replicate_commands()
+local done = 0
+for i = 2, #ARGV, 2 do
+  if redis.call('XACK', KEYS[1], ARGV[1], ARGV[i]) == 1 then
+    done = done + 1
+    if ARGV[i + 1] ~= '' then redis.call('XADD', KEYS[2], '*', '{FIELD}', ARGV[i + 1]) end
+  end
+end
+return done
+"""
+
+#: Give an entry up: move it from a stream to `dead` and record the failure, unless somebody else finished it.
+#: KEYS: stream, dead, failures. ARGV: group, entry id, stage, reason, error class, deliveries, JSON of the failure. Returns 1 or 0.
+BURY = f"""
+redis.replicate_commands()
+local entry = redis.call('XRANGE', KEYS[1], ARGV[2], ARGV[2])[1]
+if redis.call('XACK', KEYS[1], ARGV[1], ARGV[2]) == 0 or not entry then return 0 end
+local fields = entry[2]
+for _, value in ipairs({{'stream', KEYS[1], 'entry_id', ARGV[2], 'stage', ARGV[3], 'reason', ARGV[4], 'error_class', ARGV[5],
+                        'deliveries', ARGV[6]}}) do
+  fields[#fields + 1] = value
+end
+redis.call('XADD', KEYS[2], '*', unpack(fields))
+redis.call('XADD', KEYS[3], '*', '{FIELD}', ARGV[7])
+redis.call('XDEL', KEYS[1], ARGV[2])
+return 1
+"""
+
+#: The closed watermark of a shard, kept so that it never goes back.
+#: KEYS: events, low watermark, watermark. ARGV: group.
+#: Returns the watermark as text and the id of the newest entry below which everything is stored ('' if none is left in the stream).
+WATERMARK = f"""
+redis.replicate_commands()
+local function field(entry)
+  if not entry then return nil end
+  for i = 1, #entry[2], 2 do
+    if entry[2][i] == '{FIELD_LOW}' then return tonumber(entry[2][i + 1]) end
+  end
+end
+
+local kept = tonumber(redis.call('GET', KEYS[3]) or '0')
+local low = tonumber(redis.call('GET', KEYS[2]) or '0')
+local delivered
+for _, group in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
+  local name, last
+  for i = 1, #group, 2 do
+    if group[i] == 'name' then name = group[i + 1] end
+    if group[i] == 'last-delivered-id' then last = group[i + 1] end
+  end
+  if name == ARGV[1] then delivered = last end
+end
+if not delivered then return {{string.format('%.0f', kept), ''}} end
+local pending = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1)[1]
+local stored
+if pending then
+  stored = redis.call('XREVRANGE', KEYS[1], '(' .. pending[1], '-', 'COUNT', 1)[1]
+else
+  stored = redis.call('XREVRANGE', KEYS[1], delivered, '-', 'COUNT', 1)[1]
+  local newest = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
+  if not newest or (stored and stored[1] == newest[1]) then kept = math.max(kept, low) end
+end
+kept = math.max(kept, field(stored) or 0)
+redis.call('SET', KEYS[3], string.format('%.0f', kept))
+return {{string.format('%.0f', kept), stored and stored[1] or ''}}
+"""

@@ -1,0 +1,220 @@
+"""The frame of every service: connect, consume, report health, drain. A service adds its work and nothing else."""
+
+import asyncio
+import logging
+import os
+import socket
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from faststream import FastStream
+from redis.exceptions import RedisError, ResponseError
+
+from assay_runtime import metrics
+from assay_runtime.config import load_settings
+from assay_runtime.connection import connect, refuse_unfit
+from assay_runtime.delivery import Consumer, Finish
+from assay_runtime.entries import Bounds, Process
+from assay_runtime.fast import make_broker, subscribe
+from assay_runtime.health import application, health_server, listen
+from assay_runtime.logs import configure_logs
+from assay_runtime.tracing import export_spans
+from assay_schema.settings import Settings, SettingsError
+from assay_schema.streams import Stream
+
+log = logging.getLogger(__name__)
+
+#: How often streams are looked at, in seconds.
+TICK_S = 0.5
+#: Redis must have answered within this many seconds for the service to be ready.
+REDIS_SILENCE_S = 5.0
+
+
+async def always() -> bool:
+    """The answer of a sink that is Redis itself."""
+    return True
+
+
+class Service:
+    """One process: consumers on the shards of its streams, a health port, and a tick for chores."""
+
+    def __init__(self, name: str, settings: Settings, port: int) -> None:
+        self.name, self.settings = name, settings
+        self.client = connect(settings.redis, attempts=5)
+        self.broker = make_broker(settings.redis)
+        self.consumers: list[Consumer] = []
+        self.lag: dict[str, int] = {}
+        self._chores: list[Callable[[], Awaitable[None]]] = []
+        self._closers: list[Callable[[], None]] = []
+        self._redis_answered = 0.0
+        self._started = False
+        self._failed = False
+        self._socket = listen(settings.telemetry.host, port, f"ASSAY_{name}_PORT".upper())
+        self._health = health_server(application(self._dead, self._unready))
+        self._tasks: list[asyncio.Task[Any]] = []
+
+    def consume(
+        self,
+        stream: Stream,
+        shard: int,
+        *,
+        process: Process,
+        finish: Finish,
+        bounds: Bounds,
+        document: Any,
+        sink_ready: Callable[[], Awaitable[bool]] = always,
+    ) -> None:
+        """Run `process` over the entries of one shard, in batches within `bounds`, acknowledged by `finish`."""
+        name = self.settings.delivery.consumer or f"{socket.gethostname()}-{os.getpid()}"
+        consumer = Consumer(
+            self.client,
+            stream,
+            group=self.name,
+            name=name,
+            process=process,
+            finish=finish,
+            bounds=bounds,
+            settings=self.settings.delivery,
+            shard=shard,
+            sink_ready=sink_ready,
+        )
+        self.consumers.append(consumer)
+        subscribe(self.broker, consumer, min(bounds.entries, 1_000), document)
+
+    def every_tick(self, chore: Callable[[], Awaitable[None]]) -> None:
+        """Run a chore a few times a second; an unreachable Redis only skips it."""
+        self._chores.append(chore)
+
+    def at_exit(self, close: Callable[[], None]) -> None:
+        """Close something after the last batch."""
+        self._closers.append(close)
+
+    def application(self) -> FastStream:
+        """The FastStream application: what runs, and what its AsyncAPI document is made from."""
+        return FastStream(
+            self.broker,
+            logger=logging.getLogger("assay.faststream"),
+            on_startup=[self._connect],
+            after_startup=[self._start],
+            on_shutdown=[self._drain],
+            after_shutdown=[self._close],
+        )
+
+    async def run(self) -> int:
+        """Serve until a signal. Exit code 0 after a clean drain; 1 when the service cannot go on, so that a supervisor restarts it."""
+        app = self.application()
+        self._tasks = [
+            asyncio.create_task(self._health.serve(sockets=[self._socket])),
+            asyncio.create_task(self._tick(app)),
+        ]
+        await app.run()
+        return 1 if self._failed else 0
+
+    async def _connect(self) -> None:
+        while True:
+            try:
+                await refuse_unfit(self.client)
+                for consumer in self.consumers:
+                    await consumer.prepare()
+                return
+            except ResponseError:
+                raise  # wrong password, missing rights: waiting mends nothing
+            except RedisError as error:
+                log.warning("waiting for redis", extra={"error_class": type(error).__name__})
+                await asyncio.sleep(1)
+
+    async def _start(self) -> None:
+        for consumer in self.consumers:
+            consumer.start()
+        self._started = True
+        log.info("ready to consume", extra={"consumer": self.consumers[0].name})
+
+    async def _drain(self) -> None:
+        self._started = False
+        await asyncio.gather(*(consumer.stop() for consumer in self.consumers))
+
+    async def _close(self) -> None:
+        self._health.should_exit = True
+        for close in self._closers:
+            close()
+        await self._tasks[0]
+        self._tasks[1].cancel()
+        await self.client.aclose()
+        log.info("stopped")
+
+    async def _tick(self, app: FastStream) -> None:
+        while True:
+            await asyncio.sleep(TICK_S)
+            if not self._started:
+                continue
+            if dead := self._dead():
+                log.error("cannot go on: %s", "; ".join(dead))
+                self._failed = True
+                app.exit()
+                return
+            try:
+                for consumer in self.consumers:
+                    await self._look_at(consumer)
+                for chore in self._chores:
+                    await chore()
+                self._redis_answered = time.monotonic()
+            except RedisError as error:
+                log.warning("redis did not answer", extra={"error_class": type(error).__name__})
+
+    async def _look_at(self, consumer: Consumer) -> None:
+        groups = {group["name"].decode(): group for group in await self.client.xinfo_groups(consumer.key)}
+        if consumer.group not in groups:
+            await consumer.prepare()
+            return
+        group = groups[consumer.group]
+        lag = group.get("lag")
+        if lag is None:  # Redis 6.2, or entries deleted from the middle: what is left and not pending has not been read
+            lag = max(0, await self.client.xlen(consumer.key) - group["pending"])
+        self.lag[consumer.key] = lag
+        metrics.LAG.labels(consumer.stream.name, str(consumer.shard)).set(lag)
+        metrics.PENDING.labels(consumer.stream.name, str(consumer.shard)).set(group["pending"])
+
+    def _dead(self) -> list[str]:
+        if not self._started:
+            return []
+        problems = [f"the work on {consumer.key} ended" for consumer in self.consumers if not consumer.alive]
+        if not all(subscriber.running for subscriber in self.broker.subscribers):
+            problems.append("a subscriber stopped reading")
+        return problems
+
+    def _unready(self) -> list[str]:
+        if not self._started:
+            return ["starting"]
+        problems = []
+        if time.monotonic() - self._redis_answered > REDIS_SILENCE_S:
+            problems.append("redis does not answer")
+        problems += [f"the sink of {consumer.key} is away" for consumer in self.consumers if not consumer.sink_up]
+        limit = self.settings.delivery.lag_limit_entries
+        problems += [f"{key} lags by {lag} entries" for key, lag in self.lag.items() if lag > limit]
+        return problems
+
+
+def main(name: str, build: Callable[[Settings], Service]) -> None:
+    """Entry point of a service's process: settings, logs, spans, then serve."""
+    try:
+        settings = load_settings()
+    except SettingsError as error:
+        print(error, file=sys.stderr)
+        raise SystemExit(2) from None
+    configure_logs(name, settings.telemetry)
+    provider = export_spans(name, settings.telemetry)
+    try:
+        code = asyncio.run(_serve(build, settings))
+    except (RuntimeError, OSError, ResponseError) as error:
+        log.critical("cannot start: %s", error)
+        raise SystemExit(2) from None
+    finally:
+        if provider:
+            provider.shutdown()
+    raise SystemExit(code)
+
+
+async def _serve(build: Callable[[Settings], Service], settings: Settings) -> int:
+    return await build(settings).run()

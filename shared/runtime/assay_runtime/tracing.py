@@ -1,0 +1,60 @@
+"""Spans for batches: one span per batch, linked to the traces of the events it carried. Nothing captured goes into a span."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from opentelemetry import trace
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
+
+from assay_schema.settings import TelemetrySettings
+
+#: Links on one span; more cost more than they tell.
+MOST_LINKS = 32
+
+_tracer = trace.get_tracer("assay")
+
+
+def export_spans(service: str, settings: TelemetrySettings) -> TracerProvider | None:
+    """Send this process's spans to the configured OTLP collector; without one, spans cost next to nothing."""
+    if settings.otlp_endpoint is None:
+        return None
+    provider = TracerProvider(resource=Resource.create({"service.name": f"assay-{service}"}))
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(f"{settings.otlp_endpoint.rstrip('/')}/v1/traces")))
+    trace.set_tracer_provider(provider)
+    return provider
+
+
+@contextmanager
+def span(name: str, stream: str, group: str, entries: int) -> Iterator[None]:
+    """A consumer span over one batch, named by the messaging conventions of OpenTelemetry."""
+    attributes: dict[str, str | int] = {
+        "messaging.system": "redis",
+        "messaging.operation.name": "process",
+        "messaging.destination.name": stream,
+        "messaging.consumer.group.name": group,
+        "messaging.batch.message_count": entries,
+    }
+    with _tracer.start_as_current_span(name, kind=SpanKind.CONSUMER, attributes=attributes):
+        yield
+
+
+def link(traceparents: Iterator[str | None]) -> None:
+    """Link the current span to the traces of sampled events, up to `MOST_LINKS`."""
+    current = trace.get_current_span()
+    if not current.is_recording():
+        return
+    links = 0
+    for traceparent in traceparents:
+        if traceparent and traceparent.endswith("1"):
+            _, trace_id, span_id, flags = traceparent.split("-")
+            context = SpanContext(
+                int(trace_id, 16), int(span_id, 16), is_remote=True, trace_flags=TraceFlags(int(flags, 16))
+            )
+            current.add_link(context)
+            links += 1
+            if links == MOST_LINKS:
+                return
