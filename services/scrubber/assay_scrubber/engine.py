@@ -1,0 +1,169 @@
+"""Scrubber: from a text to the text without personal data, and where it was.
+
+Pure: no I/O, no clock, no state between calls. Work is linear in the length of the text. Scrubbing a scrubbed text
+changes nothing: after a replacement the result is searched again, until nothing more is found.
+"""
+
+from bisect import bisect_right
+from typing import Any, NamedTuple
+
+from .family import Digits, Family, Literals, View
+from .policy import Policy
+from .projection import project, unfold
+from .registry import FAMILIES
+from .taxonomy import Category
+from .walk import ScrubbedJson, scrub_json
+
+_NOT_DIGITS = bytes(b for b in range(256) if not 0x30 <= b <= 0x39)
+# How far rules look around a run of digits: a sign or parenthesis before, a word character after.
+_LEAD, _TRAIL = 4, 2
+# One pass finds all but what only a replacement brings into reach of its announcing word; more than three never occur.
+_MOST_PASSES = 8
+
+_Span = tuple[int, int, int]  # start, end, rank
+
+
+class ScrubError(RuntimeError):
+    """The text could not be scrubbed. Its caller must not store it."""
+
+
+class Finding(NamedTuple):
+    """What was found where: offsets of code points in the original text, end exclusive. Never the text itself."""
+
+    family: str
+    category: Category
+    start: int
+    end: int
+
+
+class Scrubbed(NamedTuple):
+    """`findings` are in order of their position and do not overlap."""
+
+    text: str
+    findings: list[Finding]
+
+
+def merge(spans: list[_Span]) -> list[_Span]:
+    """Spans that overlap become one, named by the smallest rank among them; in order of position."""
+    spans.sort()
+    merged: list[_Span] = []
+    for start, end, rank in spans:
+        if merged and start < merged[-1][1]:
+            last_start, last_end, last_rank = merged[-1]
+            merged[-1] = (last_start, max(last_end, end), min(last_rank, rank))
+        else:
+            merged.append((start, end, rank))
+    return merged
+
+
+class Scrubber:
+    """Applies one policy. Safe to share between threads."""
+
+    def __init__(self, policy: Policy | None = None) -> None:
+        self.policy = policy if policy is not None else Policy()
+        families = [family for family in FAMILIES.values() if family.name in self.policy.families]
+        self._by_rank = {family.rank: family for family in families}
+        self._literal: tuple[tuple[bytes, Family], ...] = tuple(
+            (needle, family)
+            for family in families
+            if isinstance(family.gate, Literals)
+            for needle in family.gate.needles
+        )
+        self._numeric: tuple[tuple[int, Family], ...] = tuple(
+            (family.gate.fewest, family) for family in families if isinstance(family.gate, Digits)
+        )
+        self._fewest_digits = min((fewest for fewest, _ in self._numeric), default=1 << 62)
+
+    def scrub(self, text: str, *, hint: bytes = b"") -> Scrubbed:
+        """The text without what the policy's families find in it.
+
+        `hint` is read as if it stood before the text (lower case): the key that a JSON value stands under.
+        Raises ScrubError when the result does not settle.
+        """
+        spans = self._detect(text, hint)
+        if not spans:
+            return Scrubbed(text, [])
+        for _ in range(_MOST_PASSES):
+            result = self._replace(text, spans)
+            again = self._detect(result, hint)
+            if not again:
+                by_rank = self._by_rank
+                return Scrubbed(
+                    result,
+                    [Finding((f := by_rank[rank]).name, f.category, start, end) for start, end, rank in spans],
+                )
+            spans = self._absorb(spans, again)
+        raise ScrubError("scrubbing did not settle; the text must not be stored")
+
+    def scrub_json(self, value: Any) -> ScrubbedJson:
+        """Every value of a JSON document scrubbed, and findings by family; see `walk.scrub_json`."""
+        return scrub_json(self, value)
+
+    def _replace(self, text: str, spans: list[_Span]) -> str:
+        parts, position, replacement = [], 0, self.policy.replacement
+        for start, end, _ in spans:
+            parts.append(text[position:start])
+            parts.append(replacement)
+            position = end
+        parts.append(text[position:])
+        return "".join(parts)
+
+    def _absorb(self, spans: list[_Span], again: list[_Span]) -> list[_Span]:
+        """`again` was found in the replaced text: add it to `spans`, in offsets of the original."""
+        size = len(self.policy.replacement)
+        starts, shift = [], 0  # of each replacement, in the replaced text
+        for start, end, _ in spans:
+            starts.append(start + shift)
+            shift += size - (end - start)
+
+        def origin(position: int, *, is_end: bool) -> int:
+            index = bisect_right(starts, position - is_end) - 1
+            if index < 0:
+                return position
+            start, end, _ = spans[index]
+            beyond = position - starts[index] - size
+            if beyond > 0 or (beyond == 0 and not is_end):
+                return end + beyond
+            return end if is_end else start
+
+        found = [(origin(a, is_end=False), origin(b, is_end=True), rank) for a, b, rank in again]
+        return merge([*spans, *found])
+
+    def _detect(self, text: str, hint: bytes) -> list[_Span]:
+        raw = project(text)
+        spans = self._search(raw, hint)
+        unfolded = unfold(raw)
+        if unfolded is not None:
+            for start, end, rank in self._search(unfolded.seen, hint):
+                spans.append((*unfolded.origin(start, end), rank))
+        return merge(spans) if len(spans) > 1 else spans
+
+    def _search(self, raw: bytes, hint: bytes) -> list[_Span]:
+        low = raw.lower()
+        spans: list[_Span] = []
+        view: View | None = None
+        for needle, family in self._literal:
+            if needle in low:
+                if view is None:
+                    view = View(raw, low, hint)
+                for rule in family.rules:
+                    accept = rule.accept
+                    for match in rule.pattern.finditer(low if rule.lower else raw):
+                        span = accept(view, match)
+                        if span is not None:
+                            spans.append((*span, family.rank))
+        if len(raw.translate(None, _NOT_DIGITS)) >= self._fewest_digits:
+            self._search_runs(view or View(raw, low, hint), spans)
+        return spans
+
+    def _search_runs(self, view: View, spans: list[_Span]) -> None:
+        raw = view.raw
+        for start, end, digits in view.runs():
+            first, last = max(0, start - _LEAD), end + _TRAIL
+            for fewest, family in self._numeric:
+                if digits >= fewest:
+                    for rule in family.rules:
+                        for match in rule.pattern.finditer(raw, first, last):
+                            span = rule.accept(view, match)
+                            if span is not None:
+                                spans.append((*span, family.rank))

@@ -1,0 +1,31 @@
+"""The token after the word `bearer`, in any case. The word stays, so that a reader still sees what stood there."""
+
+import re
+
+from assay_scrubber.family import Family, Literals, Rule, View
+from assay_scrubber.taxonomy import Category
+
+_BEARER = re.compile(
+    rb"bearer(?:[ _\-]?token)?[ \t\r\n:=\"']{1,8}+([a-z0-9._~+/\-]{10,}+=*+)",
+)
+_WORDS = re.compile(rb"(?:[A-Z]?[a-z]{0,18}|[A-Z]{1,18})(?:[._~+/\-]+(?:[A-Z]?[a-z]{0,18}|[A-Z]{1,18}))*+")
+_LONGEST_PROSE = 64
+
+
+def _token(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    start, end = match.span(1)
+    token = view.raw[start:end]
+    prose = token.rstrip(b".-/")
+    # "bearer certificates" is prose; in an Authorization header nothing is.
+    if len(prose) <= _LONGEST_PROSE and _WORDS.fullmatch(prose) and b"authorization" not in view.before(match.start()):
+        return None
+    return start, start + len(token.rstrip(b".")) if token.endswith(b".") else end
+
+
+FAMILY = Family(
+    name="bearer_token",
+    category=Category.CREDENTIAL,
+    rank=40,
+    gate=Literals((b"bearer",)),
+    rules=(Rule(_BEARER, _token, lower=True),),
+)

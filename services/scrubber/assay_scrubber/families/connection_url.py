@@ -1,0 +1,60 @@
+"""URLs that carry credentials: in the authority (`scheme://user:secret@host`) or as a password parameter."""
+
+import re
+
+from assay_scrubber.family import Family, Literals, Rule, View
+from assay_scrubber.taxonomy import Category
+
+_SCHEME = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+.-:"
+_LONGEST_SCHEME = 32
+_TRAILING = b".,;:!?)]}*_|"
+_WEB = (b"http", b"https", b"ws", b"wss")
+_SHORTEST_BARE_TOKEN = 16
+
+# Always consumes the whole URL, so that URLs inside it are not read again and again.
+_URL = re.compile(rb"://([^\x00-\x20\"'`<>\\\x81]{1,4096}+)")
+_PASSWORD_PARAMETER = re.compile(rb"[?&;](?:password|passwd|pwd|pass|secret|access_token|api_?key)=[^&;\s$<{*\[]")
+_TEMPLATE = re.compile(rb"\$\{?[A-Za-z_]\w*\}?|\{\{?[^}]*\}\}?|%[sd]|\*+|<[^>]*>|x{3,}|\[REDACTED\]")
+
+
+def _has_credentials(scheme: bytes, rest: bytes) -> bool:
+    """`rest` is what follows `://`, up to the end or to the next `://`."""
+    if _PASSWORD_PARAMETER.search(rest.lower()):
+        return True
+    cut = len(rest)
+    for mark in b"/?#":
+        found = rest.find(mark)
+        if 0 <= found < cut:
+            cut = found
+    at = rest.rfind(b"@", 0, cut)
+    if at < 0 and scheme.lower() not in _WEB:
+        at = rest.rfind(b"@")  # a database password with an unescaped slash
+    if at < 0:
+        return False
+    user, colon, password = rest[:at].partition(b":")
+    if not colon:
+        return len(user) >= _SHORTEST_BARE_TOKEN and any(c in b"0123456789" for c in user)
+    return bool(password) and b"/" not in user and _TEMPLATE.fullmatch(password) is None
+
+
+def _url(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    position = match.start()
+    pieces = match.group(1).split(b"://")
+    left = view.raw[max(0, position - _LONGEST_SCHEME) : position]
+    for piece in pieces:
+        scheme = left[len(left.rstrip(_SCHEME)) :].lstrip(b"0123456789+.-:")
+        # Between two URLs stands the scheme of the second: it is not part of the first one's credentials.
+        if scheme and _has_credentials(scheme.rsplit(b":", 1)[-1], piece):
+            return position - len(scheme), match.start() + 3 + len(match.group(1).rstrip(_TRAILING))
+        position += 3 + len(piece)
+        left = piece[-_LONGEST_SCHEME:]
+    return None
+
+
+FAMILY = Family(
+    name="connection_url",
+    category=Category.CREDENTIAL,
+    rank=10,
+    gate=Literals((b"://",)),
+    rules=(Rule(_URL, _url),),
+)

@@ -1,0 +1,42 @@
+"""Email addresses, also with international letters and hosts."""
+
+import re
+
+from assay_scrubber.family import Family, Literals, Rule, View
+from assay_scrubber.taxonomy import Category
+
+_LOCAL = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._%+-'&\x80"
+_LONGEST_LOCAL = 256  # RFC 5321 allows 64; a longer one is removed too
+_VERSION = re.compile(rb"@v?[0-9]+\.[0-9]+(?:\.|$)")
+_ESCAPED = re.compile(rb"[nrtbf]|u[0-9A-Fa-f]{4}")
+_SERVICE_ACCOUNTS = (b"git", b"hg")
+
+# Bounded at 255 characters of host; labels cannot contain the dot, so going back is at most one step a label.
+_HOST = re.compile(
+    rb"@(?=[A-Za-z0-9\x80])(?:[A-Za-z0-9\x80_](?:[A-Za-z0-9\x80_\-]{0,62}+)\.){1,8}(?:xn--[A-Za-z0-9\-]{2,59}|[A-Za-z\x80]{2,63})"
+)
+
+
+def _address(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    at = match.start()
+    left = view.raw[max(0, at - _LONGEST_LOCAL) : at]
+    local = left[len(left.rstrip(_LOCAL)) :].lstrip(b".'&-")
+    if not local or _VERSION.match(match.group()):  # package@1.2.3-beta.rc is a version
+        return None
+    start = at - len(local)
+    if view.raw[start - 1 : start] == b"\\" and (escape := _ESCAPED.match(local)):
+        start += escape.end()  # the letter belongs to the escape: JSON inside JSON stays JSON
+        if start == at:
+            return None
+    if local in _SERVICE_ACCOUNTS and view.raw[match.end() : match.end() + 1] in (b":", b"/"):
+        return None  # git@host:owner/repository names a service, not a person
+    return start, match.end()
+
+
+FAMILY = Family(
+    name="email",
+    category=Category.CONTACT,
+    rank=50,
+    gate=Literals((b"@",)),
+    rules=(Rule(_HOST, _address),),
+)

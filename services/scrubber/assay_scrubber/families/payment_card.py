@@ -1,0 +1,101 @@
+"""Payment cards: a grouping that cards are written in, an issuer's prefix and length, and the Luhn check digit.
+
+All three, because one random number in ten passes Luhn alone. Windows inside a longer run of digits are tried, so that
+an expiry date, a CVV or another number beside the card does not hide it.
+"""
+
+import re
+
+from assay_scrubber.family import Digits, Family, Rule, View
+from assay_scrubber.taxonomy import Category
+
+_NOT_DIGITS = bytes(b for b in range(256) if b not in b"0123456789")
+_DOUBLED = bytes(
+    0x30 + sum(divmod(2 * (b - 0x30), 10)) if 0x30 <= b <= 0x39 else b for b in range(256)
+)  # '0'..'9' -> digit sum of the double
+
+_ISSUERS = (
+    # first prefix, last prefix (four digits), lengths
+    (4000, 4999, (13, 16, 19)),  # Visa
+    (5100, 5599, (16,)),  # Mastercard
+    (2221, 2720, (16,)),  # Mastercard, second range
+    (3400, 3499, (15,)),  # American Express
+    (3700, 3799, (15,)),
+    (6011, 6011, (16, 17, 18, 19)),  # Discover
+    (6440, 6599, (16, 17, 18, 19)),  # Discover, RuPay
+    (6200, 6299, (16, 17, 18, 19)),  # UnionPay
+    (8100, 8199, (16, 17, 18, 19)),  # UnionPay, RuPay
+    (3528, 3589, (16, 17, 18, 19)),  # JCB
+    (3000, 3059, (14, 16)),  # Diners Club
+    (3095, 3095, (14, 16)),
+    (3600, 3699, (14, 16)),
+    (3800, 3999, (14, 16)),
+    (2200, 2204, (16, 17, 18, 19)),  # Mir
+    (5000, 5099, (13, 14, 15, 16, 17, 18, 19)),  # Maestro, Verve, Elo
+    (5600, 5899, (13, 14, 15, 16, 17, 18, 19)),  # Maestro
+    (6304, 6304, (13, 14, 15, 16, 17, 18, 19)),
+    (6390, 6399, (13, 14, 15, 16, 17, 18, 19)),
+    (6700, 6799, (13, 14, 15, 16, 17, 18, 19)),
+    (6000, 6010, (16,)),  # RuPay
+    (6012, 6099, (16,)),
+    (9792, 9792, (16,)),  # Troy
+)
+
+
+def luhn(digits: bytes) -> bool:
+    """ISO/IEC 7812-1 annex B over ASCII digits."""
+    total = sum(digits[-1::-2]) + sum(digits[-2::-2].translate(_DOUBLED)) - 0x30 * len(digits)
+    return total % 10 == 0
+
+
+def is_card(digits: bytes) -> bool:
+    """True for ASCII digits with a known issuer's prefix, that issuer's length and a right check digit."""
+    prefix, length = int(digits[:4]), len(digits)
+    return any(first <= prefix <= last and length in lengths for first, last, lengths in _ISSUERS) and luhn(digits)
+
+
+_SEPARATOR = rb"[ .\-]{1,2}"
+_LEFT = rb"(?<![0-9A-Za-z\x80$+])(?<![0-9]\.)"
+_RIGHT = rb"(?![0-9A-Za-z\x80]|\.[0-9])"
+_SOLID = re.compile(_LEFT + rb"[2-9][0-9]{12,18}+" + _RIGHT)
+# A look-ahead, so that only one group is consumed and the next window starts at the next group.
+_GROUPED = re.compile(
+    rb"(?<![0-9A-Za-z\x80$+])(?=([2-9][0-9]{3}(?:"
+    + rb"(?:%b[0-9]{4}){3}(?![0-9A-Za-z\x80])" % _SEPARATOR
+    + rb"|%b[0-9]{6}%b[0-9]{4,5}(?![0-9A-Za-z\x80])" % (_SEPARATOR, _SEPARATOR)
+    + rb"|(?:%b[0-9]{3}){3}(?![0-9A-Za-z\x80])" % _SEPARATOR
+    + rb"))(%b[0-9]{1,3}(?![0-9A-Za-z\x80]))?)[0-9]{4}" % _SEPARATOR
+)
+# Any grouping at all, when the whole run is one candidate.
+_WHOLE = re.compile(
+    rb"(?<![0-9A-Za-z\x80$+.])(?<![0-9][ \-])[2-9](?:[ \-]?[0-9]){12,18}+(?![ \-]{0,2}[0-9]|[A-Za-z\x80]|\.[0-9])"
+)
+_MOST_GROUPS = 6
+
+
+def _card(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    return match.span() if is_card(match.group()) else None
+
+
+def _grouped(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    card, tail = match.group(1), match.group(2)
+    if tail and is_card((card + tail).translate(None, _NOT_DIGITS)):
+        return match.start(1), match.end(2)
+    return match.span(1) if is_card(card.translate(None, _NOT_DIGITS)) else None
+
+
+def _whole(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    digits = match.group().translate(None, _NOT_DIGITS)
+    gaps = len(match.group()) - len(digits)
+    if _MOST_GROUPS <= gaps < len(digits) - 1:  # a list of small numbers, neither groups nor single digits
+        return None
+    return match.span() if is_card(digits) else None
+
+
+FAMILY = Family(
+    name="payment_card",
+    category=Category.PAYMENT_CARD,
+    rank=60,
+    gate=Digits(13),
+    rules=(Rule(_SOLID, _card), Rule(_GROUPED, _grouped), Rule(_WHOLE, _whole)),
+)

@@ -1,0 +1,35 @@
+"""US social security numbers (and the taxpayer numbers of the same shape)."""
+
+import re
+
+from assay_scrubber.family import Digits, Family, Rule, View
+from assay_scrubber.taxonomy import Category
+
+_CONTEXT = re.compile(rb"ssn|social|soc\.? ?sec|tax(?:payer)?[ _\-]?id|itin")
+
+_DASHED = re.compile(
+    rb"(?<![0-9A-Za-z\x80])(?<![0-9][\-.])[0-9]{3}-[0-9]{2}-[0-9]{4}(?![0-9A-Za-z\x80]|[\-.][0-9])",
+)
+_LOOSE = re.compile(
+    rb"(?<![0-9])([0-9]{3})(?: ?[\-./] ?| )?([0-9]{2})(?: ?[\-./] ?| )?([0-9]{4})(?![0-9])",
+)
+
+
+def _dashed(_: View, match: re.Match[bytes]) -> tuple[int, int]:
+    return match.span()
+
+
+def _in_context(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    area, group, serial = match.groups()
+    if area in (b"000", b"666") or group == b"00" or serial == b"0000":
+        return None
+    return match.span() if _CONTEXT.search(view.before(match.start())) else None
+
+
+FAMILY = Family(
+    name="us_ssn",
+    category=Category.GOVERNMENT_ID,
+    rank=70,
+    gate=Digits(9),
+    rules=(Rule(_DASHED, _dashed), Rule(_LOOSE, _in_context)),
+)

@@ -1,0 +1,84 @@
+"""What a family of personal data is: a cheap gate, precise patterns, and a check of what they match."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .taxonomy import Category
+
+
+class View:
+    """One projected text under inspection. All offsets are offsets into `raw`, `low` is `raw` in lower case."""
+
+    __slots__ = ("_runs", "hint", "low", "raw")
+
+    def __init__(self, raw: bytes, low: bytes, hint: bytes) -> None:
+        self.raw = raw
+        self.low = low
+        self.hint = hint
+        self._runs: list[tuple[int, int, int]] | None = None
+
+    def before(self, position: int, reach: int = 48) -> bytes:
+        """Up to `reach` bytes before `position` in lower case; at the start of a JSON value its key comes first."""
+        if position < reach:
+            return self.hint + self.low[:position]
+        return self.low[position - reach : position]
+
+    def runs(self) -> list[tuple[int, int, int]]:
+        """Maximal stretches of digits and their separators with at least seven digits: (start, end, digits)."""
+        if self._runs is None:
+            classes = self.raw.translate(_NUMBER_CLASSES)
+            self._runs = [
+                (m.start(), m.end(), count)
+                for m in _RUN.finditer(classes)
+                if (count := m.group().count(b"9")) >= MIN_RUN_DIGITS
+            ]
+        return self._runs
+
+
+MIN_RUN_DIGITS = 7
+_NUMBER_CLASSES = bytes(
+    0x39 if 0x30 <= b <= 0x39 else 0x2D if b in b" \t.-()/_" else 0x3F for b in range(256)
+)  # digits '9', separators '-', the rest '?'
+# The literal first byte lets the search skip ahead without entering the matcher; possessive, so it never goes back.
+_RUN = re.compile(rb"9[9\-]{6,}+")
+
+Accept = Callable[[View, "re.Match[bytes]"], tuple[int, int] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One row of a family's table.
+
+    `pattern` runs on the bytes of a view (in lower case when `lower`); its cost must be linear: start with a literal or
+    stand behind a gate of digits, bound or possess every repeat. `accept` returns the span to remove, or None.
+    """
+
+    pattern: re.Pattern[bytes]
+    accept: Accept
+    lower: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Literals:
+    """Opens when the text in lower case contains one of `needles`."""
+
+    needles: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Digits:
+    """Opens on a run of digits and separators with at least `fewest` digits; the rules then see only that run."""
+
+    fewest: int
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """`rank` decides who names a stretch that several families claim: the smallest."""
+
+    name: str
+    category: Category
+    rank: int
+    gate: Literals | Digits
+    rules: tuple[Rule, ...]

@@ -1,0 +1,127 @@
+"""Text as one byte per code point, so that a byte offset is a character offset.
+
+Detection runs on bytes: `bytes` has the fast searches, and one alphabet to write patterns in. Decimal digits of every
+script become 0-9, spaces ' ', dashes '-', full-width forms their ASCII twins. What has no ASCII twin becomes
+`LETTER` (alphabets that are written with spaces between words) or `OTHER` (everything else, also scripts that are
+written without spaces: there the neighbour of an address is not part of it). Characters nobody sees become `UNSEEN`.
+"""
+
+import codecs
+import re
+import unicodedata
+from bisect import bisect_right
+
+LETTER = 0x80
+OTHER = 0x81
+UNSEEN = 0xAD
+
+_UNSEEN_RANGES = (
+    (0x00AD, 0x00AD), (0x034F, 0x034F), (0x061C, 0x061C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F),
+    (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF),
+    (0xFFA0, 0xFFA0), (0xFFF9, 0xFFFB), (0xE0000, 0xE0FFF),
+)  # fmt: skip
+_ASCII_TWIN_RANGES = ((0x2000, 0x206F), (0x2100, 0x214F), (0xFE50, 0xFE6F), (0xFF01, 0xFF5E), (0x1D400, 0x1D7FF))
+_ALPHABETS = ((0x00AA, 0x0DFF), (0x10A0, 0x10FF), (0x1E00, 0x1FFF), (0x2C00, 0x2DFF), (0xA640, 0xA69F))
+_DOTS = "·•‧∙⋅․。｡"  # also the ideographic full stops that host names may be written with
+_SLASHES = "\u2044\u2215"
+_SPACES = (
+    "\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+)
+_DASHES = "‐‑‒–—―−⁃﹘﹣－➖⸺"
+
+
+def _fold_letters(table: bytearray) -> None:
+    for first, last in _ALPHABETS:
+        for point in range(first, last + 1):
+            if unicodedata.category(chr(point))[0] in "LM":
+                table[point] = LETTER
+
+
+def _fold_twins(table: bytearray) -> None:
+    for point in range(0x80, 0x20000):
+        digit = unicodedata.decimal(chr(point), None)
+        if digit is not None:
+            table[point] = 0x30 + digit
+    for first, last in _ASCII_TWIN_RANGES:
+        for point in range(first, last + 1):
+            twin = unicodedata.normalize("NFKC", chr(point))
+            if len(twin) == 1 and twin.isascii():
+                table[point] = ord(twin)
+    for marks, mark in ((_SPACES, " "), (_DOTS, "."), (_DASHES, "-"), (_SLASHES, "/")):
+        for character in marks:
+            table[ord(character)] = ord(mark)
+
+
+def _table() -> bytes:
+    table = bytearray([OTHER]) * 0x110000
+    table[:0x80] = bytes(range(0x80))
+    _fold_letters(table)
+    _fold_twins(table)
+    for first, last in _UNSEEN_RANGES:
+        table[first : last + 1] = bytes([UNSEEN]) * (last - first + 1)
+    return bytes(table)
+
+
+_TABLE = _table()
+
+
+def project(text: str) -> bytes:
+    """One byte per code point of `text`; lone surrogates included, so it never raises."""
+    if text.isascii():
+        return text.encode("ascii")
+    return codecs.charmap_encode(text, "strict", _TABLE)[0]
+
+
+# Ways in which one character is written as several. A backslash run is one escape: JSON inside JSON doubles it.
+_ESCAPE = re.compile(
+    rb"%[0-9A-Fa-f]{2}"
+    rb"|(?<!\\)\\++(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[nrtbf\"'/])"
+    rb"|&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|commat|period|colon|plus|nbsp|amp|quot|apos|lt|gt);"
+)
+_NAMED = {
+    b"commat": b"@", b"period": b".", b"colon": b":", b"plus": b"+", b"nbsp": b" ", b"amp": b"&", b"quot": b'"',
+    b"apos": b"'", b"lt": b"<", b"gt": b">", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b" ", b"f": b" ",
+    b'"': b'"', b"'": b"'", b"/": b"/",
+}  # fmt: skip
+
+
+def _decode(match: re.Match[bytes]) -> bytes:
+    written = match.group()
+    body = written.strip(b"%\\&;")
+    named = _NAMED.get(body)
+    if named is None:
+        base = 10 if body[:1] == b"#" and body[1:2] not in b"xX" else 16
+        point = int(body.lstrip(b"#xXu"), base)
+        # A percent escape above 0x7F is a piece of a UTF-8 sequence, so part of some letter.
+        named = bytes([LETTER if written[:1] == b"%" and point > 0x7F else _TABLE[min(point, 0x10FFFF)]])
+    return named + bytes([UNSEEN]) * (len(written) - 1)
+
+
+_UNSEEN_BYTE = bytes([UNSEEN])
+_UNSEEN_ONE = re.compile(_UNSEEN_BYTE)
+
+
+class Unfolded:
+    """The text as a reader sees it: escapes decoded, unseen characters gone; `origin` leads back."""
+
+    __slots__ = ("_gaps", "_size", "seen")
+
+    def __init__(self, decoded: bytes) -> None:
+        self.seen = decoded.translate(None, _UNSEEN_BYTE)
+        self._size = len(decoded)
+        # The k-th unseen byte stands before seen byte number (position - k).
+        self._gaps = [m.start() - k for k, m in enumerate(_UNSEEN_ONE.finditer(decoded))]
+
+    def origin(self, start: int, end: int) -> tuple[int, int]:
+        """The span of the projection that `seen[start:end]` came from, whole escapes included."""
+        first = start + bisect_right(self._gaps, start)
+        last = end + bisect_right(self._gaps, end) if end < len(self.seen) else self._size
+        return first, last
+
+
+def unfold(raw: bytes) -> Unfolded | None:
+    """None when the reader sees what `raw` says: nothing escaped, nothing unseen."""
+    decoded = raw
+    if b"%" in raw or b"\\" in raw or b"&" in raw:
+        decoded = _ESCAPE.sub(_decode, raw)
+    return Unfolded(decoded) if _UNSEEN_BYTE in decoded else None

@@ -1,0 +1,78 @@
+"""Scrubs every value of a JSON document. Keys never change, nor does the shape; a number that is found becomes text."""
+
+import re
+from collections import Counter
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from .engine import Scrubber
+
+MAX_DEPTH = 200
+"""Levels of nesting. orjson writes at most 254, and a payload stands inside its event."""
+
+# Numbers of fewer digits are no card, SSN or telephone number; of more, none either. Bounds keep str() cheap.
+_SMALLEST, _LARGEST = 10**6, 10**19
+
+
+class NestingError(ValueError):
+    """The document is nested too deeply to be scrubbed. Its caller must not store it."""
+
+
+class ScrubbedJson(NamedTuple):
+    """`counts`: findings by family. The input is never changed in place."""
+
+    value: Any
+    counts: dict[str, int]
+
+
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\-.]+")
+
+
+@lru_cache(maxsize=4096)
+def hint_of(key: str) -> bytes:
+    """The words of a key, in lower case, as if they stood before its value: `customerPhone_no` -> `customer phone no `."""
+    return (_CAMEL.sub(" ", key[-48:]).lower() + " ").encode("ascii", "replace")
+
+
+def scrub_leaf(scrubber: "Scrubber", leaf: Any, hint: bytes, counts: Counter[str]) -> Any:
+    """A scalar, scrubbed. TypeError for what is not JSON."""
+    if isinstance(leaf, str):
+        text, findings = scrubber.scrub(leaf, hint=hint)
+    elif leaf is None or isinstance(leaf, bool):
+        return leaf
+    elif isinstance(leaf, int | float):
+        if not _SMALLEST <= leaf < _LARGEST or leaf != int(leaf):
+            return leaf
+        text, findings = scrubber.scrub(str(int(leaf)), hint=hint)
+    else:
+        raise TypeError(f"not a JSON value: {type(leaf).__name__}")
+    if not findings:
+        return leaf
+    counts.update(finding.family for finding in findings)
+    return text
+
+
+def scrub_json(scrubber: "Scrubber", value: Any) -> ScrubbedJson:
+    """Walks `value` without recursion. NestingError beyond MAX_DEPTH levels, TypeError for what is not JSON."""
+    counts: Counter[str] = Counter()
+    root: list[Any] = [value]
+    # Each entry: a container to fill, the items still to be copied into it, their hint, its depth.
+    pending: list[tuple[Any, Any, bytes, int]] = [(root, [(0, value)], b"", 0)]
+    while pending:
+        target, items, inherited, depth = pending.pop()
+        for key, item in items:
+            hint = hint_of(key) if isinstance(key, str) else inherited
+            if isinstance(item, dict):
+                child: Any = dict(item)
+                pending.append((child, list(item.items()), b"", depth + 1))
+            elif isinstance(item, list | tuple):
+                child = list(item)
+                pending.append((child, enumerate(item), hint, depth + 1))
+            else:
+                target[key] = scrub_leaf(scrubber, item, hint, counts)
+                continue
+            if depth >= MAX_DEPTH:
+                raise NestingError(f"nested more than {MAX_DEPTH} levels deep")
+            target[key] = child
+    return ScrubbedJson(root[0], dict(counts))
