@@ -33,11 +33,18 @@ def compiled_symbols(module_name: str) -> tuple[str, dict[str, Symbol]] | None:
     symbols = {}
     for name in _public_names(module):
         value = _original(module, name)
-        alias = inspect.isclass(value) and value.__module__ == "builtins" != module_name  # os.error, typing.Text
-        found = None if alias else _symbol(name, value)
+        found = None if _is_alias(module, name, value) else _symbol(name, value)
         if found is not None:
             symbols[name] = found
     return inspect.getdoc(module) or "", symbols
+
+
+def _is_alias(module: ModuleType, name: str, value: object) -> bool:
+    """Whether a class is documented under another name: `typing.Text` is `str`, `array.ArrayType` is `array.array`."""
+    if not inspect.isclass(value):
+        return False
+    foreign = value.__module__ == "builtins" != module.__name__
+    return foreign or (value.__name__ != name and vars(module).get(value.__name__) is value)
 
 
 def _public_names(module: ModuleType) -> list[str]:
@@ -57,7 +64,7 @@ def _original(module: ModuleType, name: str) -> object:
 def _symbol(name: str, value: object) -> Symbol | None:
     if inspect.isclass(value):
         members = {}
-        for key, raw in sorted(vars(value).items()):
+        for key, raw in sorted(_own_and_hidden(value).items()):
             member = None if key.startswith("_") else _member(key, raw)
             if member is not None:
                 members[key] = member
@@ -66,6 +73,15 @@ def _symbol(name: str, value: object) -> Symbol | None:
     if callable(value) and (inspect.isroutine(value) or hasattr(value, "__wrapped__")):
         return Symbol(name, "function", _text_signature(value), inspect.getdoc(value) or "")
     return None
+
+
+def _own_and_hidden(value: type) -> dict[str, object]:
+    """A class's own attributes and those of its private bases: readers know `socket.socket`, not `_socket.socket`."""
+    found: dict[str, object] = {}
+    for base in reversed(value.__mro__):
+        if base is value or base.__module__ in {f"_{value.__module__}", "_io"} or base.__name__.startswith("_"):
+            found.update(vars(base))
+    return found
 
 
 def _member(name: str, raw: object) -> Symbol | None:

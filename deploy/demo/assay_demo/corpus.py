@@ -22,9 +22,11 @@ SKIPPED_FOLDERS = frozenset({
     "pydoc_data", "site-packages", "test", "tests", "tkinter", "turtledemo", "dist-packages",
 })  # fmt: skip
 SKIPPED_MODULES = frozenset({
-    "__hello__", "antigravity", "genericpath", "ntpath", "nturl2path", "sre_compile", "sre_constants", "sre_parse",
+    "__hello__", "antigravity", "ntpath", "nturl2path", "sre_compile", "sre_constants", "sre_parse",
     "this", "turtle", "pyexpat", "_pyio", "_py_abc", "_bootlocale", "_aix_support", "_osx_support",
 })  # fmt: skip
+#: Public by its name only: its functions are documented as os.path's.
+PRIVATE_IN_FACT = frozenset({"genericpath"})
 #: Where a module is written and the name its users know it by.
 PUBLIC_NAMES = {"posixpath": "os.path", "_collections_abc": "collections.abc"}
 
@@ -66,7 +68,7 @@ def load_corpus(stdlib: Path | None = None) -> Corpus:
     # Packages before their submodules, so that what a package re-exports gets its shorter, documented name.
     for name in sorted(set(sources) | set(SAFE_MODULES), key=lambda name: (name.count("."), name)):
         public = PUBLIC_NAMES.get(name, name)
-        if any(part.startswith("_") for part in public.split(".")):
+        if _is_private(public):
             continue
         for document in _module_documents(public, sources.get(name), sources, written):
             found.setdefault(document.id, document)
@@ -110,7 +112,8 @@ def _module_documents(
         if symbol.home and (symbol.home, symbol.name) in written:
             continue
         written.add((symbol.home, symbol.name))
-        if symbol.doc or symbol.deprecated or name in exported:
+        home = sources.get(symbol.home)
+        if symbol.doc or symbol.deprecated or name in exported or (home and symbol.name in home.exports):
             yield _document(f"{public}.{name}", symbol, symbol.members)
         for member in symbol.members.values():
             yield _document(f"{public}.{name}.{member.name}", member, {})
@@ -130,7 +133,7 @@ def _public_symbols(
     within |= {source.name}
     for origin_name, name, here in source.imports:
         origin = sources.get(origin_name)
-        own = origin_name.startswith(source.name + ".") or _is_private(origin_name)
+        own = origin_name.startswith(source.name + ".") or _shares_privately(origin_name, source.name)
         if origin is None or not own or origin_name in within:
             continue
         reexported = _public_symbols(origin, sources, within)
@@ -172,7 +175,13 @@ def _with_private_bases(
 
 
 def _is_private(module: str) -> bool:
-    return any(part.startswith("_") for part in module.split("."))
+    return module in PRIVATE_IN_FACT or any(part.startswith("_") for part in module.split("."))
+
+
+def _shares_privately(origin: str, module: str) -> bool:
+    """Whether `origin` is private and meant for `module`: a private top module, or one of the same package."""
+    package = origin.partition(".")[0]
+    return _is_private(origin) and (_is_private(package) or package == module.partition(".")[0])
 
 
 def _document(slug: str, symbol: Symbol, parts: Iterable[str]) -> Document:
