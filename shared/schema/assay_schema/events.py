@@ -1,23 +1,48 @@
 """Capture events: the envelope and its payload kinds, as producers send them and as the scrubber passes them on.
 
-Producers' JSON is untrusted: `Event` is strict about types, keeps unknown keys out, and names no content in its errors.
+Producers' JSON is untrusted: `Event` is strict about types and keeps unknown keys out. Read it with `assay_schema.validation`:
+a pydantic error of its own may quote what it refused, an `InvalidEvent` never does.
 """
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from math import isfinite
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    FailFast,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    GetPydanticSchema,
+    StringConstraints,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
 from pydantic.types import UUID7
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from assay_schema.limits import (
+    INTEGER_MAX,
+    INTEGER_MIN,
     ITEMS_MAX,
     NAME_MAX_CHARS,
     NESTING_MAX,
     QUERY_MAX_CHARS,
     SAFE_INTEGER_MAX,
+    SCHEMA_VERSION,
     SERVICE_MAX_CHARS,
     TEXT_MAX_BYTES,
+    YEAR_MAX,
+    YEAR_MIN,
 )
 
 
@@ -36,9 +61,49 @@ class Kind(StrEnum):
 STORED_KINDS = (Kind.RETRIEVAL, Kind.ANSWER, Kind.FEEDBACK)
 
 
+@dataclass(frozen=True)
+class _TextForm:
+    """The one way to write a value in JSON. Pydantic alone also reads Unix times as text, braced UUIDs and the like."""
+
+    pattern: str
+    format: str
+    rule: str
+    message: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        python = handler(source)
+        lax: Any = {**python, "strict": False}
+        text = core_schema.chain_schema([core_schema.str_schema(strict=True, pattern=self.pattern), lax])
+        json = core_schema.custom_error_schema(text, custom_error_type=self.rule, custom_error_message=self.message)
+        return core_schema.json_or_python_schema(json_schema=json, python_schema=python)
+
+    def __get_pydantic_json_schema__(self, _schema: CoreSchema, _handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"type": "string", "format": self.format, "pattern": self.pattern}
+
+
+_RFC3339 = _TextForm(
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,9})?([Zz]|[+-][0-9]{2}:[0-9]{2})$",
+    "date-time",
+    "not_rfc3339",
+    "must be an RFC 3339 time with its zone, such as 2026-01-02T03:04:05.678901Z",
+)
+_UUID = _TextForm(
+    r"^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$",
+    "uuid",
+    "not_uuid",
+    "must be a UUID",
+)
+_UUID7 = _TextForm(
+    r"^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-7[0-9A-Fa-f]{3}-[89ABab][0-9A-Fa-f]{3}-[0-9A-Fa-f]{12}$",
+    "uuid",
+    "not_uuid7",
+    "must be a UUIDv7",
+)
+
+
 def _within_text_limit(text: str) -> str:
-    if len(text) * 4 > TEXT_MAX_BYTES and len(text.encode("utf-8", "surrogatepass")) > TEXT_MAX_BYTES:
-        raise ValueError(f"longer than {TEXT_MAX_BYTES} bytes")
+    if len(text) * 4 > TEXT_MAX_BYTES and len(text.encode()) > TEXT_MAX_BYTES:
+        raise PydanticCustomError("text_too_long", "longer than {max_bytes} bytes", {"max_bytes": TEXT_MAX_BYTES})
     return text
 
 
@@ -47,42 +112,89 @@ def _distinct(names: list[str]) -> list[str]:
 
 
 def _utc(moment: datetime) -> datetime:
+    """In UTC, and in the years that every sink can hold: what falls outside would be stored as some other time."""
+    if not YEAR_MIN < moment.year < YEAR_MAX:  # a zone can move the year by one
+        raise PydanticCustomError(
+            "year_out_of_range", "not between the years {ge} and {le}", {"ge": YEAR_MIN + 1, "le": YEAR_MAX - 1}
+        )
     return moment.astimezone(UTC)
 
 
-def _within_nesting_limit(value: Any) -> Any:
+def _portable(value: Any) -> Any:
+    """Free-form JSON that every later step can write again: no NaN, no infinity, no integer beyond 64 bits, no half characters."""
     level, depth = [value], 0
     while level:
         depth += 1
         if depth > NESTING_MAX:
-            raise ValueError(f"nested deeper than {NESTING_MAX} levels")
-        level = [
-            child
-            for parent in level
-            if isinstance(parent, dict | list)
-            for child in (parent.values() if isinstance(parent, dict) else parent)
-        ]
+            raise PydanticCustomError("nested_too_deep", "more than {max_levels} levels", {"max_levels": NESTING_MAX})
+        deeper: list[Any] = []
+        for item in level:
+            if isinstance(item, dict):
+                deeper.extend(item)  # keys are text too, and are checked like it
+                deeper.extend(item.values())
+            elif isinstance(item, list):
+                deeper.extend(item)
+            else:
+                _require_portable(item)
+        level = deeper
     return value
 
 
+def _require_portable(scalar: Any) -> None:
+    match scalar:
+        case None | bool():
+            pass
+        case str():
+            if not scalar.isascii():
+                try:
+                    scalar.encode()
+                except UnicodeEncodeError:
+                    raise PydanticCustomError("lone_surrogate", "text with half a character") from None
+        case int():
+            if not INTEGER_MIN <= scalar <= INTEGER_MAX:
+                raise PydanticCustomError("integer_too_large", "an integer beyond 64 bits")
+        case float():
+            if not isfinite(scalar):
+                raise PydanticCustomError("finite_number", "a number that is not finite")
+        case _:
+            raise PydanticCustomError("not_json", "a value that JSON has no form for")
+
+
 Project = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
-Service = Annotated[str, StringConstraints(min_length=1, max_length=SERVICE_MAX_CHARS)]
+Service = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=SERVICE_MAX_CHARS, pattern=r"^[^\u0000-\u001f\u007f-\u009f]*$"),
+]
 Traceparent = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$")]
 Name = Annotated[str, StringConstraints(max_length=NAME_MAX_CHARS)]
-Names = Annotated[list[Name], Field(max_length=ITEMS_MAX)]
+Names = Annotated[list[Name], Field(max_length=ITEMS_MAX), FailFast()]
 DistinctNames = Annotated[Names, AfterValidator(_distinct)]
 Query = Annotated[str, StringConstraints(max_length=QUERY_MAX_CHARS)]
-Text = Annotated[str, AfterValidator(_within_text_limit)]
+#: The limit is in bytes. As many characters is the nearest that JSON Schema can say.
+Text = Annotated[str, StringConstraints(max_length=TEXT_MAX_BYTES), AfterValidator(_within_text_limit)]
 SafeInt = Annotated[int, Field(ge=-SAFE_INTEGER_MAX, le=SAFE_INTEGER_MAX)]
+ChunkIds = Annotated[list[SafeInt], Field(max_length=ITEMS_MAX), FailFast()]
 Milliseconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Score = Annotated[float, Field(allow_inf_nan=False)]
-UtcDatetime = Annotated[AwareDatetime, AfterValidator(_utc)]
-FreeJson = Annotated[dict[str, Any], Field(max_length=ITEMS_MAX), AfterValidator(_within_nesting_limit)]
+Scores = Annotated[list[Score], Field(max_length=ITEMS_MAX), FailFast()]
+EventId = Annotated[UUID7, _UUID7]
+AnyUuid = Annotated[UUID, _UUID]
+UtcDatetime = Annotated[AwareDatetime, _RFC3339, AfterValidator(_utc)]
+FreeJson = Annotated[dict[str, Any], Field(max_length=ITEMS_MAX), AfterValidator(_portable)]
+PiiFamilies = dict[str, Annotated[int, Field(ge=0)]]
 Detail = Literal["low", "medium", "high"]
+#: Exactly the integer 1: `Literal` alone would also read `true`.
+SchemaVersion = Annotated[
+    Literal[1],
+    GetPydanticSchema(
+        lambda _source, _handler: core_schema.int_schema(strict=True, ge=SCHEMA_VERSION, le=SCHEMA_VERSION)
+    ),
+    WithJsonSchema({"type": "integer", "const": SCHEMA_VERSION}),
+]
 
 
 class Model(BaseModel):
-    """Strict about types, silent about unknown keys (they are kept out), and never echoing input in errors."""
+    """Strict about types, silent about unknown keys (they are kept out)."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True, hide_input_in_errors=True)
 
@@ -93,9 +205,7 @@ class Retrieval(Model):
     tool_name: Literal["query", "search"] = Field(description="The operation that retrieved.")
     query: Query = Field(description="What was asked. At most 51,200 characters.")
     retrieved_slugs: DistinctNames = Field(description="Distinct document slugs in result order.")
-    retrieved_chunk_ids: Annotated[list[SafeInt], Field(max_length=ITEMS_MAX)] = Field(
-        description="Every chunk id in result order, duplicates kept: one per hit."
-    )
+    retrieved_chunk_ids: ChunkIds = Field(description="Every chunk id in result order, duplicates kept: one per hit.")
     source_ids: DistinctNames = Field(default_factory=list, description="Distinct sources across the result.")
     expand_enabled: bool | None = Field(
         default=None, description="Whether the caller asked for query expansion. Null for `search`."
@@ -108,38 +218,32 @@ class Retrieval(Model):
     remote: bool = Field(default=False, description="True for untrusted remote callers, false for local ones.")
     job_id: SafeInt | None = Field(default=None, description="The caller's job, when it was a subagent.")
     subagent_id: SafeInt | None = Field(default=None, description="The caller's subagent.")
-    retrieved_scores: Annotated[list[Score], Field(max_length=ITEMS_MAX)] = Field(
+    retrieved_scores: Scores = Field(
         default_factory=list, description="One score per hit, in result order; empty if the search has none."
     )
     embedding_model: Name | None = Field(default=None, description="The embedding model, when vector search ran.")
     params: FreeJson = Field(default_factory=dict, description="Other parameters of the search, as JSON.")
 
-    @model_validator(mode="before")
+    @field_validator("expand_enabled")
     @classmethod
-    def _search_has_no_expansion(cls, value: Any) -> Any:
-        if (
-            isinstance(value, dict)
-            and value.get("tool_name") == "search"
-            and isinstance(value.get("expand_enabled"), bool)
-        ):
-            return {**value, "expand_enabled": None}
-        return value
+    def _search_has_no_expansion(cls, value: bool | None, info: ValidationInfo) -> bool | None:
+        return None if info.data.get("tool_name") == "search" else value
 
 
 class Context(Model):
     """One passage given to the model."""
 
-    id: Name
-    source_id: Name | None = None
+    id: Name = Field(description="The passage's own id, which citations name.")
+    source_id: Name | None = Field(default=None, description="The source it comes from.")
     text: Text = Field(description="The passage. At most 256 KiB of UTF-8.")
-    score: Score | None = None
+    score: Score | None = Field(default=None, description="Its score in the search that found it.")
 
 
 class Citation(Model):
     """Which passage supports which claim."""
 
-    context_id: Name
-    claim: Text | None = None
+    context_id: Name = Field(description="The `id` of the passage cited.")
+    claim: Text | None = Field(default=None, description="The claim it supports. At most 256 KiB of UTF-8.")
 
 
 class Answer(Model):
@@ -147,11 +251,15 @@ class Answer(Model):
 
     query: Query = Field(description="What was asked. At most 51,200 characters.")
     answer: Text = Field(description="What was answered. At most 256 KiB of UTF-8.")
-    contexts: Annotated[list[Context], Field(max_length=ITEMS_MAX)] = Field(default_factory=list)
-    citations: Annotated[list[Citation], Field(max_length=ITEMS_MAX)] = Field(default_factory=list)
+    contexts: Annotated[list[Context], Field(max_length=ITEMS_MAX), FailFast()] = Field(
+        default_factory=list, description="The passages the model was given, in their order."
+    )
+    citations: Annotated[list[Citation], Field(max_length=ITEMS_MAX), FailFast()] = Field(
+        default_factory=list, description="The passages the answer cites."
+    )
     model: Name = Field(description="The model that answered.")
     latency_ms: Milliseconds = Field(description="Wall-clock time of the answer, in milliseconds.")
-    retrieval_event_id: UUID7 | None = Field(
+    retrieval_event_id: EventId | None = Field(
         default=None, description="The `event_id` of the retrieval it was built on."
     )
 
@@ -159,8 +267,8 @@ class Answer(Model):
 class Feedback(Model):
     """A person's verdict on an earlier event."""
 
-    target_event_id: UUID7 = Field(description="The `event_id` judged.")
-    verdict: Literal["positive", "negative"]
+    target_event_id: EventId = Field(description="The `event_id` judged.")
+    verdict: Literal["positive", "negative"] = Field(description="What the person thought of it.")
     text: Text | None = Field(default=None, description="What the person said. At most 256 KiB of UTF-8.")
     user_hash: Name | None = Field(default=None, description="A pseudonym of the person, made by the producer.")
 
@@ -168,40 +276,58 @@ class Feedback(Model):
 class ToolEvent(Model):
     """One tool call, or one event of the server that runs the tools."""
 
-    timestamp: UtcDatetime
-    server_session_id: Name
-    kind: Literal["tool_call", "server_event"]
-    tool_name: Name | None = None
-    args_summary: FreeJson | None = None
-    status: Literal["success", "empty", "partial", "degraded", "error", "refused"] | None = None
-    error_kind: Name | None = None
-    duration_ms: Milliseconds | None = None
-    result_summary: FreeJson | None = None
-    event_subtype: Name | None = None
-    message: Text | None = None
+    timestamp: UtcDatetime = Field(description="When it happened, by the server's clock.")
+    server_session_id: Name = Field(description="One run of the server.")
+    kind: Literal["tool_call", "server_event"] = Field(description="The envelope's `kind` again.")
+    tool_name: Name | None = Field(default=None, description="The tool called. Null for a server's event.")
+    args_summary: FreeJson | None = Field(default=None, description="The call's arguments, as JSON.")
+    status: Literal["success", "empty", "partial", "degraded", "error", "refused"] | None = Field(
+        default=None, description="How the call ended. Null for a server's event."
+    )
+    error_kind: Name | None = Field(default=None, description="Which error, when `status` is `error` or `refused`.")
+    duration_ms: Milliseconds | None = Field(default=None, description="Wall-clock time of the call, in milliseconds.")
+    result_summary: FreeJson | None = Field(default=None, description="Counts and fingerprints of the result, as JSON.")
+    event_subtype: Name | None = Field(default=None, description="Which server event. Null for a tool call.")
+    message: Text | None = Field(default=None, description="A server event in words. At most 256 KiB of UTF-8.")
+
+
+class ToolCall(ToolEvent):
+    """One tool call."""
+
+    kind: Literal["tool_call"] = Field(description="The envelope's `kind` again.")
+
+
+class ServerEvent(ToolEvent):
+    """One event of the server that runs the tools."""
+
+    kind: Literal["server_event"] = Field(description="The envelope's `kind` again.")
 
 
 class Session(Model):
     """A transcript in the Vertex-native form: a request, a response, and the tool calls between."""
 
-    session_id: Name
-    title: Text | None = None
-    created: UtcDatetime
-    request: FreeJson
-    response: FreeJson
-    intermediate_events: Annotated[list[FreeJson], Field(max_length=ITEMS_MAX)] = Field(default_factory=list)
-    metadata: FreeJson = Field(default_factory=dict)
+    session_id: Name = Field(description="The session's own id.")
+    title: Text | None = Field(default=None, description="The session's title. At most 256 KiB of UTF-8.")
+    created: UtcDatetime = Field(description="When the session began.")
+    request: FreeJson = Field(description="`contents` of the conversation up to the last answer, as JSON.")
+    response: FreeJson = Field(description="`candidates` with the last answer, as JSON.")
+    intermediate_events: Annotated[list[FreeJson], Field(max_length=ITEMS_MAX), FailFast()] = Field(
+        default_factory=list, description="Tool calls and their results, in order, as JSON."
+    )
+    metadata: FreeJson = Field(default_factory=dict, description="Anything else about the session, as JSON.")
 
 
 class Envelope(Model):
     """What every event carries, whatever its kind."""
 
-    schema_version: Literal[1]
-    event_id: UUID7 = Field(description="UUIDv7 made by the producer: the idempotency key from SDK to table.")
+    schema_version: SchemaVersion = Field(description="Version of this format: 1.")
+    event_id: EventId = Field(description="UUIDv7 made by the producer: the idempotency key from SDK to table.")
     project: Project = Field(
         default="default", description="The tenant. Letters, digits, `.`, `_`, `-`; at most 64 characters."
     )
-    service: Service = Field(description="The producer's OpenTelemetry `service.name`.")
+    service: Service = Field(
+        description="The producer's OpenTelemetry `service.name`. No control characters; at most 255 characters."
+    )
     occurred_at: UtcDatetime = Field(description="When it happened, by the producer's clock, in UTC with microseconds.")
     traceparent: Traceparent | None = Field(default=None, description="W3C trace context of the caller.")
 
@@ -209,43 +335,43 @@ class Envelope(Model):
 class RetrievalEvent(Envelope):
     """A retrieval as captured."""
 
-    kind: Literal[Kind.RETRIEVAL]
-    payload: Retrieval
+    kind: Literal[Kind.RETRIEVAL] = Field(description="What happened; the payload's shape follows from it.")
+    payload: Retrieval = Field(description="What was captured.")
 
 
 class AnswerEvent(Envelope):
     """An answer as captured."""
 
-    kind: Literal[Kind.ANSWER]
-    payload: Answer
+    kind: Literal[Kind.ANSWER] = Field(description="What happened; the payload's shape follows from it.")
+    payload: Answer = Field(description="What was captured.")
 
 
 class FeedbackEvent(Envelope):
     """Feedback as captured."""
 
-    kind: Literal[Kind.FEEDBACK]
-    payload: Feedback
+    kind: Literal[Kind.FEEDBACK] = Field(description="What happened; the payload's shape follows from it.")
+    payload: Feedback = Field(description="What was captured.")
 
 
 class ToolCallEvent(Envelope):
     """A tool call as captured."""
 
-    kind: Literal[Kind.TOOL_CALL]
-    payload: ToolEvent
+    kind: Literal[Kind.TOOL_CALL] = Field(description="What happened; the payload's shape follows from it.")
+    payload: ToolCall = Field(description="What was captured.")
 
 
 class ServerEventEvent(Envelope):
     """A tool server's event as captured."""
 
-    kind: Literal[Kind.SERVER_EVENT]
-    payload: ToolEvent
+    kind: Literal[Kind.SERVER_EVENT] = Field(description="What happened; the payload's shape follows from it.")
+    payload: ServerEvent = Field(description="What was captured.")
 
 
 class SessionEvent(Envelope):
     """A session's transcript as captured."""
 
-    kind: Literal[Kind.SESSION]
-    payload: Session
+    kind: Literal[Kind.SESSION] = Field(description="What happened; the payload's shape follows from it.")
+    payload: Session = Field(description="What was captured.")
 
 
 #: Stream `capture`: one of the six kinds, told apart by `kind`.
@@ -260,10 +386,10 @@ class Scrubbed(Model):
 
     id: Annotated[int, Field(ge=0, le=SAFE_INTEGER_MAX)] = Field(description="Place in the log; unique, below 2^53.")
     created_at: UtcDatetime = Field(description="When the log received the capture entry (Redis clock, milliseconds).")
-    pii_families: dict[str, int] = Field(
+    pii_families: PiiFamilies = Field(
         default_factory=dict, description="How many findings of each family were removed."
     )
-    policy: str = Field(description="Fingerprint of the scrubbing policy that was applied.")
+    policy: Name = Field(description="Fingerprint of the scrubbing policy that was applied.")
 
 
 class ScrubbedRetrieval(Scrubbed, RetrievalEvent):

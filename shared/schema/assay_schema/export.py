@@ -1,84 +1,122 @@
-"""Rows of the NDJSON export, version 1. The first seventeen fields of `RetrievalRow` are fixed for ever; others only join after them."""
+"""Rows of the NDJSON export, version 1. The first seventeen fields of `RetrievalRow` are fixed for ever; others only join after them.
 
-from typing import Annotated, Any, Literal
-from uuid import UUID
+Enums are closed. Consumers key by name and ignore keys they do not know.
+"""
+
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from assay_schema.events import Citation, Context, Detail, Model, UtcDatetime
-from assay_schema.limits import SAFE_INTEGER_MAX
+from assay_schema.events import (
+    ChunkIds,
+    Citation,
+    Context,
+    Detail,
+    DistinctNames,
+    EventId,
+    FreeJson,
+    Milliseconds,
+    Model,
+    Name,
+    PiiFamilies,
+    Project,
+    Query,
+    SafeInt,
+    SchemaVersion,
+    Scores,
+    Service,
+    Text,
+    Traceparent,
+    UtcDatetime,
+)
+from assay_schema.limits import ITEMS_MAX, SAFE_INTEGER_MAX
 
-RowId = Annotated[int, Field(ge=0, le=SAFE_INTEGER_MAX, description="Unique, stable across exports, in log order.")]
+RowVersion = Annotated[SchemaVersion, Field(description="Version of this format: 1.")]
+RowId = Annotated[
+    int, Field(ge=0, le=SAFE_INTEGER_MAX, description="Unique in its kind, stable across exports, in log order.")
+]
+RowEventId = Annotated[EventId, Field(description="UUIDv7 made by the producer.")]
+RowProject = Annotated[Project, Field(description="The tenant.")]
+RowService = Annotated[Service, Field(description="The producer's OpenTelemetry `service.name`.")]
+CreatedAt = Annotated[UtcDatetime, Field(description="When the event was received, in UTC. Rows are ordered by it.")]
+OccurredAt = Annotated[UtcDatetime, Field(description="When it happened, by the producer's clock, in UTC.")]
+RowTraceparent = Annotated[Traceparent | None, Field(description="W3C trace context of the caller.")]
+RowPii = Annotated[PiiFamilies, Field(description="How many findings of each family were removed.")]
+RowPolicy = Annotated[Name, Field(description="Fingerprint of the scrubbing policy that was applied.")]
 
 
 class RetrievalRow(Model):
     """`assay export --kind retrieval`: one captured retrieval."""
 
-    schema_version: Literal[1]
+    schema_version: RowVersion
     id: RowId
-    tool_name: Literal["query", "search"]
-    query: str
-    retrieved_slugs: list[str]
-    retrieved_chunk_ids: list[int]
-    source_ids: list[str]
-    expand_enabled: bool | None
-    detail: Detail | None
-    detail_resolved: Detail | None
-    vector_enabled: bool
-    expansion_applied: bool
-    latency_ms: float
-    remote: bool
-    job_id: int | None
-    subagent_id: int | None
-    created_at: UtcDatetime
-    event_id: UUID
-    project: str
-    service: str
-    occurred_at: UtcDatetime
-    traceparent: str | None
-    retrieved_scores: list[float]
-    embedding_model: str | None
-    params: dict[str, Any]
-    pii_families: dict[str, int]
-    policy: str
+    tool_name: Literal["query", "search"] = Field(description="The operation that retrieved.")
+    query: Query = Field(description="What was asked, scrubbed. At most 51,200 characters.")
+    retrieved_slugs: DistinctNames = Field(description="Distinct document slugs in result order.")
+    retrieved_chunk_ids: ChunkIds = Field(description="Every chunk id in result order, duplicates kept: one per hit.")
+    source_ids: DistinctNames = Field(description="Distinct sources across the result.")
+    expand_enabled: bool | None = Field(description="Whether the caller asked for query expansion. Null for `search`.")
+    detail: Detail | None = Field(description="Detail level the caller asked for.")
+    detail_resolved: Detail | None = Field(description="Detail level the search used.")
+    vector_enabled: bool = Field(description="True if and only if vector search ran.")
+    expansion_applied: bool = Field(description="True if and only if expansion produced variants.")
+    latency_ms: Milliseconds = Field(description="Wall-clock time of the retrieval, in milliseconds.")
+    remote: bool = Field(description="True for untrusted remote callers, false for local ones.")
+    job_id: SafeInt | None = Field(description="The caller's job, when it was a subagent.")
+    subagent_id: SafeInt | None = Field(description="The caller's subagent.")
+    created_at: CreatedAt
+    event_id: RowEventId
+    project: RowProject
+    service: RowService
+    occurred_at: OccurredAt
+    traceparent: RowTraceparent
+    retrieved_scores: Scores = Field(description="One score per hit, in result order; empty if the search has none.")
+    embedding_model: Name | None = Field(description="The embedding model, when vector search ran.")
+    params: FreeJson = Field(description="Other parameters of the search, as JSON.")
+    pii_families: RowPii
+    policy: RowPolicy
 
 
 class AnswerRow(Model):
     """`assay export --kind answer`: one captured answer."""
 
-    schema_version: Literal[1]
+    schema_version: RowVersion
     id: RowId
-    query: str
-    answer: str
-    contexts: list[Context]
-    citations: list[Citation]
-    model: str
-    latency_ms: float
-    retrieval_event_id: UUID | None
-    created_at: UtcDatetime
-    event_id: UUID
-    project: str
-    service: str
-    occurred_at: UtcDatetime
-    traceparent: str | None
-    pii_families: dict[str, int]
-    policy: str
+    query: Query = Field(description="What was asked, scrubbed. At most 51,200 characters.")
+    answer: Text = Field(description="What was answered, scrubbed. At most 256 KiB of UTF-8.")
+    contexts: Annotated[list[Context], Field(max_length=ITEMS_MAX)] = Field(
+        description="The passages the model was given, in their order, scrubbed."
+    )
+    citations: Annotated[list[Citation], Field(max_length=ITEMS_MAX)] = Field(
+        description="The passages the answer cites, scrubbed."
+    )
+    model: Name = Field(description="The model that answered.")
+    latency_ms: Milliseconds = Field(description="Wall-clock time of the answer, in milliseconds.")
+    retrieval_event_id: EventId | None = Field(description="The `event_id` of the retrieval it was built on.")
+    created_at: CreatedAt
+    event_id: RowEventId
+    project: RowProject
+    service: RowService
+    occurred_at: OccurredAt
+    traceparent: RowTraceparent
+    pii_families: RowPii
+    policy: RowPolicy
 
 
 class FeedbackRow(Model):
     """`assay export --kind feedback`: one person's verdict."""
 
-    schema_version: Literal[1]
+    schema_version: RowVersion
     id: RowId
-    target_event_id: UUID
-    verdict: Literal["positive", "negative"]
-    text: str | None
-    user_hash: str | None
-    created_at: UtcDatetime
-    event_id: UUID
-    project: str
-    service: str
-    occurred_at: UtcDatetime
-    traceparent: str | None
-    pii_families: dict[str, int]
-    policy: str
+    target_event_id: EventId = Field(description="The `event_id` judged.")
+    verdict: Literal["positive", "negative"] = Field(description="What the person thought of it.")
+    text: Text | None = Field(description="What the person said, scrubbed. At most 256 KiB of UTF-8.")
+    user_hash: Name | None = Field(description="A pseudonym of the person, made by the producer.")
+    created_at: CreatedAt
+    event_id: RowEventId
+    project: RowProject
+    service: RowService
+    occurred_at: OccurredAt
+    traceparent: RowTraceparent
+    pii_families: RowPii
+    policy: RowPolicy

@@ -20,3 +20,7 @@ NESTING_MAX = 64
 EVENT_AHEAD_MAX_MS = 24 * 60 * 60 * 1000
 #: Largest integer that every JSON parser reads exactly.
 SAFE_INTEGER_MAX = 2**53 - 1
+#: Integers in free-form JSON: what 64 bits hold, signed or unsigned, since serialisers write no others.
+INTEGER_MIN, INTEGER_MAX = -(2**63), 2**64 - 1
+#: Times lie strictly between these years, the range of the store's DateTime64 (which would wrap others round).
+YEAR_MIN, YEAR_MAX = 1900, 2299
