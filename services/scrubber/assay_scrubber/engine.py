@@ -7,7 +7,7 @@ changes nothing: after a replacement the result is searched again, until nothing
 from bisect import bisect_right
 from typing import Any, NamedTuple
 
-from .family import Digits, Family, Literals, View
+from .family import Digits, Literals, View
 from .policy import Policy
 from .projection import project, unfold
 from .registry import FAMILIES
@@ -63,16 +63,12 @@ class Scrubber:
         self.policy = policy if policy is not None else Policy()
         families = [family for family in FAMILIES.values() if family.name in self.policy.families]
         self._by_rank = {family.rank: family for family in families}
-        self._literal: tuple[tuple[bytes, Family], ...] = tuple(
-            (needle, family)
-            for family in families
-            if isinstance(family.gate, Literals)
-            for needle in family.gate.needles
-        )
-        self._numeric: tuple[tuple[int, Family], ...] = tuple(
-            (family.gate.fewest, family) for family in families if isinstance(family.gate, Digits)
-        )
-        self._fewest_digits = min((fewest for fewest, _ in self._numeric), default=1 << 62)
+        literal = [(family, family.gate.needles) for family in families if isinstance(family.gate, Literals)]
+        self._literal = tuple((needle, family) for family, needles in literal for needle in needles)
+        numeric = [(family, family.gate.fewest) for family in families if isinstance(family.gate, Digits)]
+        self._fewest_digits = min((fewest for _, fewest in numeric), default=1 << 62)
+        rules = [(rule, max(rule.fewest, fewest), family.rank) for family, fewest in numeric for rule in family.rules]
+        self._numeric = tuple(sorted(rules, key=lambda row: row[0].fallback))  # fallbacks last
 
     def scrub(self, text: str, *, hint: bytes = b"") -> Scrubbed:
         """The text without what the policy's families find in it.
@@ -157,13 +153,16 @@ class Scrubber:
         return spans
 
     def _search_runs(self, view: View, spans: list[_Span]) -> None:
-        raw = view.raw
-        for start, end, digits in view.runs():
-            first, last = max(0, start - _LEAD), end + _TRAIL
-            for fewest, family in self._numeric:
-                if digits >= fewest:
-                    for rule in family.rules:
-                        for match in rule.pattern.finditer(raw, first, last):
-                            span = rule.accept(view, match)
-                            if span is not None:
-                                spans.append((*span, family.rank))
+        raw, low, hint = view.raw, view.low, view.hint
+        rules = []
+        for rule, fewest, rank in self._numeric:
+            if not rule.needles or any(needle in low or needle in hint for needle in rule.needles):
+                rules.append((rule.pattern.finditer, rule.accept, fewest, rule.most, rule.shape, rule.fallback, rank))
+        for start, end, digits, shape in view.runs():
+            first, last, found = max(0, start - _LEAD), end + _TRAIL, len(spans)
+            for finditer, accept, fewest, most, needle, fallback, rank in rules:
+                if fewest <= digits <= most and needle in shape and not (fallback and len(spans) > found):
+                    for match in finditer(raw, first, last):
+                        span = accept(view, match)
+                        if span is not None:
+                            spans.append((*span, rank))

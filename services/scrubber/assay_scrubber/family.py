@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from .taxonomy import Category
 
+Run = tuple[int, int, int, bytes]  # start, end, digits, shape: '9' for a digit, '-' for a separator
+
 
 class View:
     """One projected text under inspection. All offsets are offsets into `raw`, `low` is `raw` in lower case."""
@@ -16,7 +18,7 @@ class View:
         self.raw = raw
         self.low = low
         self.hint = hint
-        self._runs: list[tuple[int, int, int]] | None = None
+        self._runs: list[Run] | None = None
 
     def before(self, position: int, reach: int = 48) -> bytes:
         """Up to `reach` bytes before `position` in lower case; at the start of a JSON value its key comes first."""
@@ -24,14 +26,14 @@ class View:
             return self.hint + self.low[:position]
         return self.low[position - reach : position]
 
-    def runs(self) -> list[tuple[int, int, int]]:
-        """Maximal stretches of digits and their separators with at least seven digits: (start, end, digits)."""
+    def runs(self) -> list[Run]:
+        """Maximal stretches of digits and their separators with at least seven digits."""
         if self._runs is None:
             classes = self.raw.translate(_NUMBER_CLASSES)
             self._runs = [
-                (m.start(), m.end(), count)
+                (m.start(), m.end(), count, shape)
                 for m in _RUN.finditer(classes)
-                if (count := m.group().count(b"9")) >= MIN_RUN_DIGITS
+                if (count := (shape := m.group()).count(b"9")) >= MIN_RUN_DIGITS
             ]
         return self._runs
 
@@ -48,15 +50,25 @@ Accept = Callable[[View, "re.Match[bytes]"], tuple[int, int] | None]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One row of a family's table.
+    """One row of a family's table: a precise pattern and the check of what it matches.
 
-    `pattern` runs on the bytes of a view (in lower case when `lower`); its cost must be linear: start with a literal or
-    stand behind a gate of digits, bound or possess every repeat. `accept` returns the span to remove, or None.
+    The cost of `pattern` must be linear: start with a literal or stand behind a gate of digits, bound or possess every
+    repeat. It runs on the bytes of a view, in lower case when `lower`. `accept` returns the span to remove, or None.
+
+    The rest keeps a rule from running where it cannot match, and matters to speed only, `fallback` excepted:
+    `needles`: one of these must be in the text (in lower case) or in its hint.
+    `fewest`, `most`: digits in the run. `shape`: what the run's shape must contain.
+    `fallback`: only for runs in which no other rule has found anything.
     """
 
     pattern: re.Pattern[bytes]
     accept: Accept
     lower: bool = False
+    needles: tuple[bytes, ...] = ()
+    fewest: int = 0
+    most: int = 1 << 62
+    shape: bytes = b""
+    fallback: bool = False
 
 
 @dataclass(frozen=True, slots=True)

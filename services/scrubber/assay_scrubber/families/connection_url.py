@@ -19,7 +19,7 @@ _TEMPLATE = re.compile(rb"\$\{?[A-Za-z_]\w*\}?|\{\{?[^}]*\}\}?|%[sd]|\*+|<[^>]*>
 
 def _has_credentials(scheme: bytes, rest: bytes) -> bool:
     """`rest` is what follows `://`, up to the end or to the next `://`."""
-    if _PASSWORD_PARAMETER.search(rest.lower()):
+    if b"=" in rest and _PASSWORD_PARAMETER.search(rest.lower()):
         return True
     cut = len(rest)
     for mark in b"/?#":

@@ -8,6 +8,7 @@ from assay_scrubber.taxonomy import Category
 _LOCAL = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._%+-'&\x80"
 _LONGEST_LOCAL = 256  # RFC 5321 allows 64; a longer one is removed too
 _VERSION = re.compile(rb"@v?[0-9]+\.[0-9]+(?:\.|$)")
+_VERSION_START = b"v0123456789"
 _ESCAPED = re.compile(rb"[nrtbf]|u[0-9A-Fa-f]{4}")
 _SERVICE_ACCOUNTS = (b"git", b"hg")
 
@@ -21,7 +22,7 @@ def _address(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     at = match.start()
     left = view.raw[max(0, at - _LONGEST_LOCAL) : at]
     local = left[len(left.rstrip(_LOCAL)) :].lstrip(b".'&-")
-    if not local or _VERSION.match(match.group()):  # package@1.2.3-beta.rc is a version
+    if not local or (match[0][1] in _VERSION_START and _VERSION.match(match[0])):  # package@1.2.3-beta.rc is a version
         return None
     start = at - len(local)
     if view.raw[start - 1 : start] == b"\\" and (escape := _ESCAPED.match(local)):

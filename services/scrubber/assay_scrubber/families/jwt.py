@@ -12,7 +12,7 @@ _OPEN_BRACE = b"eyJ"  # base64url of '{"'
 
 # Anchored at the first dot and consuming only it: every segment is read at most four times, however many dots follow.
 _AFTER_HEADER = re.compile(
-    rb"\.(?=([A-Za-z0-9_\-]*+)(?:\.([A-Za-z0-9_\-]*+)(?:\.([A-Za-z0-9_\-]++)\.([A-Za-z0-9_\-]++))?)?)"
+    rb"\.(?<=[A-Za-z0-9_\-]{8}\.)(?=([A-Za-z0-9_\-]{8,}+|(?=\.[A-Za-z0-9_\-]{8}))(?:\.([A-Za-z0-9_\-]*+)(?:\.([A-Za-z0-9_\-]++)\.([A-Za-z0-9_\-]++))?)?)"
 )
 
 

@@ -71,6 +71,7 @@ _WHOLE = re.compile(
     rb"(?<![0-9A-Za-z\x80$+.])(?<![0-9][ \-])[2-9](?:[ \-]?[0-9]){12,18}+(?![ \-]{0,2}[0-9]|[A-Za-z\x80]|\.[0-9])"
 )
 _MOST_GROUPS = 6
+_LONGEST = 19
 
 
 def _card(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -97,5 +98,9 @@ FAMILY = Family(
     category=Category.PAYMENT_CARD,
     rank=60,
     gate=Digits(13),
-    rules=(Rule(_SOLID, _card), Rule(_GROUPED, _grouped), Rule(_WHOLE, _whole)),
+    rules=(
+        Rule(_SOLID, _card, shape=b"9" * 13),
+        Rule(_GROUPED, _grouped, shape=b"9999-"),
+        Rule(_WHOLE, _whole, most=_LONGEST, fallback=True),
+    ),
 )

@@ -14,10 +14,52 @@ _NOT_DIGITS = bytes(b for b in range(256) if b not in b"0123456789")
 
 _TWO_DIGIT_CODES = frozenset(
     int(code)
-    for code in (
-        "20 27 30 31 32 33 34 36 39 40 41 43 44 45 46 47 48 49 51 52 53 54 55 56 57 58 60 61 62 63 64 65 66 "
-        "81 82 84 86 90 91 92 93 94 95 98"
-    ).split()
+    for code in [
+        "20",
+        "27",
+        "30",
+        "31",
+        "32",
+        "33",
+        "34",
+        "36",
+        "39",
+        "40",
+        "41",
+        "43",
+        "44",
+        "45",
+        "46",
+        "47",
+        "48",
+        "49",
+        "51",
+        "52",
+        "53",
+        "54",
+        "55",
+        "56",
+        "57",
+        "58",
+        "60",
+        "61",
+        "62",
+        "63",
+        "64",
+        "65",
+        "66",
+        "81",
+        "82",
+        "84",
+        "86",
+        "90",
+        "91",
+        "92",
+        "93",
+        "94",
+        "95",
+        "98",
+    ]
 )
 _THREE_DIGIT_CODES = frozenset(
     code
@@ -74,13 +116,29 @@ _TAIL = (
     rb"|to|the|by|from|direct|work|home|office|mobile|cell|cellphone|fax|tel|phone|please|redacted|back|line|support"
     rb"|value|text|new|old|main|alt|primary|secondary|contact|customer|client|country|code|intl|international)(?![a-z\x80]))*+$"
 )
+# Words are searched without a left boundary first, which lets the search skip by first letter.
 _STRONG = re.compile(
-    rb"(?:^|[^a-z\x80])(?:(?:tele|smart|cell|mobile)?phones?|tel|telephones?|telno|mobiles?|mob|cell(?:ular)?|fax|whatsapp"
-    rb"|sms|msisdn|hotline|landline|helpline|dial(?:l?ed)?|callback|phonenumbers?|tel[\x80e]fonos?|telefon|telefone"
-    rb"|t[\x80e]l[\x80e]phone|t[\x80e]l|m[\x80o]vil|celular|handy|cellulare|rufnummer|portable)(?![a-z\x80])" + _TAIL
-)
+    b"(?:"
+    + b"|".join(
+        rb"%b(?<![a-z\x80]%b)" % (word, word)
+        for word in (
+            b"phone", b"phones", b"telephone", b"telephones", b"cellphone", b"smartphone", b"mobilephone", b"phonenumber",
+            b"phonenumbers", b"tel", b"telno", b"mobile", b"mobiles", b"mob", b"cell", b"cellular", b"fax", b"whatsapp",
+            b"sms", b"msisdn", b"hotline", b"landline", b"helpline", b"dial", b"dialed", b"dialled", b"callback",
+            b"telefono", b"tel\x80fono", b"telefon", b"telefone", b"telephon", b"t\x80l\x80phone", b"t\x80l", b"movil",
+            b"m\x80vil", b"celular", b"handy", b"handynummer", b"telefonnummer", b"cellulare", b"rufnummer", b"portable",
+        )
+    )
+    + rb")(?![a-z\x80])"
+    + _TAIL
+)  # fmt: skip
+_ANNOUNCING = (
+    b"phon", b"tel", b"mob", b"cel", b"fax", b"whatsapp", b"sms", b"msisdn", b"line", b"dial", b"call", b"t\x80l", b"vil",
+    b"handy", b"rufnummer", b"portable", b"ring", b"rang", b"text", b"reach", b")", b"]",
+)  # fmt: skip
 _WEAK = re.compile(
-    rb"(?<!tool )(?<!function )(?<!api )(?<![a-z])(?:call(?:ed)?|ring|rang|text(?:ed)?|reach(?:ed)?)(?![a-z])" + _TAIL
+    rb"(?:call|called|ring|rang|text|texted|reach|reached)(?![a-z])(?<![a-z]call)(?<![a-z]ring)(?<![a-z]text)"
+    rb"(?<!tool call)(?<!function call)(?<!api call)(?<!rpc call)" + _TAIL
 )
 _AFTER = re.compile(rb" ?[(\[](?:mobile|cell|office|fax|tel|phone|home|work|m|h|w|o)[)\]]")
 
@@ -162,5 +220,10 @@ FAMILY = Family(
     category=Category.CONTACT,
     rank=80,
     gate=Digits(7),
-    rules=(Rule(_AMERICAN, _american), Rule(_PLUS, _international), Rule(_ZEROS, _after_zeros), Rule(_ANY, _announced)),
+    rules=(
+        Rule(_AMERICAN, _american, fewest=10, shape=b"9999"),
+        Rule(_PLUS, _international, needles=(b"+",)),
+        Rule(_ZEROS, _after_zeros, needles=(b"00", b"011"), fewest=10, fallback=True),
+        Rule(_ANY, _announced, needles=_ANNOUNCING, fallback=True),
+    ),
 )

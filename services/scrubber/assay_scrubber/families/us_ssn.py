@@ -31,5 +31,8 @@ FAMILY = Family(
     category=Category.GOVERNMENT_ID,
     rank=70,
     gate=Digits(9),
-    rules=(Rule(_DASHED, _dashed), Rule(_LOOSE, _in_context)),
+    rules=(
+        Rule(_DASHED, _dashed, shape=b"999-99-9999"),
+        Rule(_LOOSE, _in_context, needles=(b"ssn", b"soc", b"tax", b"itin"), fallback=True),
+    ),
 )

@@ -1,0 +1,44 @@
+"""The scrubber service: reads `capture`, passes scrubbed events to `events` and refusals to `failures`.
+
+Delivery: each entry leaves `capture` exactly once, in the same atomic step that publishes what became of it.
+"""
+
+from collections.abc import Sequence
+
+from assay_runtime import metrics
+from assay_runtime.delivery import forward_finish
+from assay_runtime.entries import Bounds, Entry, Outcome
+from assay_runtime.service import Service, main
+from assay_runtime.tracing import link
+from assay_schema.events import Event
+from assay_schema.limits import ENTRY_MAX_BYTES
+from assay_schema.settings import Settings
+from assay_schema.streams import CAPTURE
+
+from .engine import Scrubber
+from .policy import Policy
+from .process import STAGE, Processor
+
+
+def build(settings: Settings) -> Service:
+    """The service, ready to run."""
+    service = Service(STAGE, settings, settings.scrubber.port)
+    processor = Processor(Scrubber(Policy()) if settings.capture.scrub_pii else None)
+
+    async def scrub(entries: Sequence[Entry]) -> list[Outcome]:
+        outcomes = processor.process(iter(entries))
+        for family, count in processor.findings.items():
+            metrics.PII_FINDINGS.labels(family).inc(count)
+        link(iter(processor.traceparents))
+        return outcomes
+
+    bounds = Bounds(entries=settings.scrubber.batch_entries, bytes=16 * ENTRY_MAX_BYTES, age_s=0)
+    for shard in range(settings.redis.shards):
+        finish = forward_finish(service.client, STAGE, shard, settings.redis.shards)
+        service.consume(CAPTURE, shard, process=scrub, finish=finish, bounds=bounds, document=Event)
+    return service
+
+
+def run() -> None:
+    """Entry point of `python -m assay_scrubber`."""
+    main(STAGE, build)
