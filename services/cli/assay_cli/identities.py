@@ -1,0 +1,209 @@
+"""Who may do what. Pure: the Redis users, the store's users and each identity's settings follow from the one table below.
+
+An identity holds only what its work needs: a stolen producer's password reads nothing, a stolen scrubber's password shows nothing stored.
+
+In Redis each grant pairs commands with keys. Redis 7 keeps the pairs apart as selectors, and checks scripts' inner commands against them
+too; read and write key permissions would not do, because `EVALSHA` needs both on every key it names. Redis 6.2 has one list of commands and
+one of keys for each user, so there a grant's commands reach the keys of the user's other grants: the scrubber's password then also reads
+scrubbed events, and the writer's also reads dead letters. Two limits of Redis itself, in every version: `XADD` cannot be had without its
+trimming options, and a consumer group's reader may also read the stream without the group.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES, low_key, overflow_key, watermark_key
+
+#: Key patterns of shards 0 to 15, the most a stream can have. No `*`: an identity cannot make up keys of its own.
+_SHARDS = ("{[0-9]}", "{1[0-5]}")
+#: What a client says when it connects.
+_CONNECT = ("auth", "hello", "ping", "client|id", "client|getname", "client|setname")
+#: Known to the server since 7.2; an older one refuses to load a line that names it.
+_CONNECT_7_2 = ("client|setinfo",)
+_READ_AS_GROUP = (
+    "xreadgroup", "xack", "xdel", "xtrim", "xlen", "xrange", "xrevrange", "xpending", "xclaim", "xautoclaim",
+    "xinfo|stream", "xinfo|groups", "xinfo|consumers", "xgroup|create", "xgroup|createconsumer",
+)  # fmt: skip
+_SERVICE = ("time", "info", "script|load", "script|exists")
+_RUN_SCRIPTS = ("eval", "evalsha")
+#: Not `XINFO STREAM`: it shows the first and last entry.
+_WATCH = ("xlen", "xpending", "xinfo|groups", "xinfo|consumers")
+
+_capture, _events, _failures, _dead = (stream.key() for stream in (CAPTURE, EVENTS, FAILURES, DEAD))
+_low, _watermark, _overflow = low_key(), watermark_key(), overflow_key()
+
+
+@dataclass(frozen=True)
+class Grant:
+    """These commands on these keys (named as of shard 0). Without keys: commands that touch none."""
+
+    commands: tuple[str, ...]
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Identity:
+    """One holder of credentials. No grants: no user in Redis. No `store_role`: no user in the store."""
+
+    name: str
+    purpose: str
+    grants: tuple[Grant, ...] = ()
+    store_role: str | None = None
+
+
+_watch = Grant(_WATCH, (_capture, _events, _failures, _dead))
+_owner = (Grant(("time", "info")), _watch, Grant(("get",), (_low, _watermark)))
+
+IDENTITIES = (
+    Identity("producer", "Hands events in; reads nothing.", (Grant(("xadd", "xlen"), (_capture,)),)),
+    Identity(
+        "scrubber",
+        "Reads what producers handed in, passes scrubbed events and failures on.",
+        (
+            Grant(_SERVICE),
+            Grant(_READ_AS_GROUP, (_capture,)),
+            Grant(("xadd", "xlen"), (_events, _failures)),
+            Grant(("xadd", "xlen", "xtrim"), (_dead,)),
+            Grant(("get", "set"), (_low, _overflow)),
+            Grant(_RUN_SCRIPTS, (_capture, _events, _failures, _dead, _low, _overflow)),
+        ),
+    ),
+    Identity(
+        "writer",
+        "Reads scrubbed events and failures, writes them to the store.",
+        (
+            Grant(_SERVICE),
+            Grant(_READ_AS_GROUP, (_events, _failures)),
+            Grant(("xadd",), (_failures,)),
+            Grant(("xadd", "xlen", "xtrim"), (_dead,)),
+            Grant(("get",), (_low,)),
+            Grant(("get", "set"), (_watermark,)),
+            Grant(_RUN_SCRIPTS, (_events, _failures, _dead, _low, _watermark)),
+        ),
+        store_role="writer",
+    ),
+    Identity(
+        "sre",
+        "A person who looks: live tail of scrubbed events, queries.",
+        (Grant(("xread", "xrange", "xrevrange", "xlen", "xinfo|stream"), (_events,)),),
+        store_role="sre",
+    ),
+    Identity("exporter", "Exports from the store; not known to Redis.", store_role="exporter"),
+    Identity("owner", "Creates tables, prunes, examines the system; sees no entry of a stream.", _owner, "owner"),
+    Identity(
+        "admin", "Starts and watches the embedded Redis; sees no entry of a stream.", (*_owner, Grant(("config|get",)))
+    ),
+)
+REDIS_IDENTITIES = tuple(identity for identity in IDENTITIES if identity.grants)
+STORE_IDENTITIES = tuple(identity for identity in IDENTITIES if identity.store_role)
+#: Those with a settings file of their own.
+SETTINGS_IDENTITIES = tuple(identity for identity in IDENTITIES if identity.name != "admin")
+
+
+@dataclass(frozen=True)
+class Ports:
+    """The four ports of the embedded default, all on loopback."""
+
+    redis: int
+    store: int
+    scrubber: int
+    writer: int
+
+    @classmethod
+    def from_base(cls, base: int) -> "Ports":
+        """Consecutive ports from `base`."""
+        return cls(base, base + 1, base + 2, base + 3)
+
+
+def password_hash(password: str) -> str:
+    """SHA-256 in hex: how ACL files name a password without holding it."""
+    return hashlib.sha256(password.encode()).hexdigest()
+
+
+def acl_file(hashes: Mapping[str, str], version: tuple[int, int]) -> str:
+    """Text of a Redis ACL file, given each identity's `password_hash` (or a placeholder for it) and the server's version."""
+    return "".join(
+        f"{line}\n"
+        for line in (
+            "user default off resetchannels -@all",
+            *(acl_line(identity, hashes[identity.name], version) for identity in REDIS_IDENTITIES),
+        )
+    )
+
+
+def acl_line(identity: Identity, hashed: str, version: tuple[int, int]) -> str:
+    """One user of an ACL file."""
+    connect = _CONNECT + (_CONNECT_7_2 if version >= (7, 2) else ())
+    keyless = [*connect, *(command for grant in identity.grants if not grant.keys for command in grant.commands)]
+    keyed = [grant for grant in identity.grants if grant.keys]
+    head = f"user {identity.name} on #{hashed} resetchannels -@all"
+    if version >= (7, 0):
+        return " ".join(
+            [head, *_allow(keyless), *(f"({' '.join([*_allow(g.commands), *_patterns(g.keys)])})" for g in keyed)]
+        )
+    commands = [*keyless, *(command for grant in keyed for command in grant.commands)]
+    keys = [key for grant in keyed for key in grant.keys]
+    return " ".join([head, *_allow(commands), *_patterns(keys)])
+
+
+def acl_template() -> str:
+    """`deploy/redis/users.acl.template`: the users for Redis or Valkey 7.0 and newer, with `${..._SHA256}` where hashes go."""
+    return acl_file({identity.name: f"${{{identity.name.upper()}_SHA256}}" for identity in REDIS_IDENTITIES}, (7, 0))
+
+
+def settings_text(
+    identity: Identity,
+    *,
+    ports: Ports,
+    redis_password: str | None,
+    store_password: str | None,
+    spool: Path,
+    base: Mapping[str, Any] | None = None,
+) -> str:
+    """One identity's settings file. `base` holds a person's own settings; addresses and credentials replace what it says of them."""
+    sections: dict[str, dict[str, Any]] = {name: dict(values) for name, values in (base or {}).items()}
+    for section, kept in (("redis", ("shards", "connect_timeout_s", "command_timeout_s")), ("store", ("timeout_s",))):
+        sections[section] = {name: value for name, value in sections.get(section, {}).items() if name in kept}
+    if redis_password is not None:
+        sections["redis"]["url"] = f"redis://{identity.name}:{redis_password}@127.0.0.1:{ports.redis}/0"
+    if store_password is not None:
+        sections["store"] |= {
+            "url": f"http://127.0.0.1:{ports.store}",
+            "user": identity.name,
+            "password": store_password,
+        }
+    sections["capture"] = {"spool_dir": str(spool)} | sections.get("capture", {})
+    sections["scrubber"] = sections.get("scrubber", {}) | {"port": ports.scrubber}
+    sections["writer"] = sections.get("writer", {}) | {"port": ports.writer}
+    sections["telemetry"] = {"log_format": "text"} | sections.get("telemetry", {}) | {"host": "127.0.0.1"}
+    head = f"# {identity.name}: {identity.purpose}\n# Written by `assay up` at every start; put settings of your own in assay.toml.\n"
+    return head + "".join(_toml_section(name, values) for name, values in sections.items() if values)
+
+
+def _toml_section(name: str, values: Mapping[str, Any]) -> str:
+    plain = {key: value for key, value in values.items() if not isinstance(value, Mapping)}
+    tables = {key: value for key, value in values.items() if isinstance(value, Mapping)}
+    lines = [f"\n[{name}]", *(f"{_toml(key)} = {_toml(value)}" for key, value in plain.items())]
+    return (
+        "\n".join(lines) + "\n" + "".join(_toml_section(f"{name}.{_toml(key)}", table) for key, table in tables.items())
+    )
+
+
+def _toml(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _allow(commands: Iterable[str]) -> list[str]:
+    return [f"+{command}" for command in dict.fromkeys(commands)]
+
+
+def _patterns(keys: Iterable[str]) -> list[str]:
+    return [f"~{key.replace('{0}', shard)}" for key in dict.fromkeys(keys) for shard in _SHARDS]
+
+
+if __name__ == "__main__":
+    print(acl_template(), end="")

