@@ -155,6 +155,7 @@ ORDER BY (project, event_time, event_id)
 SETTINGS non_replicated_deduplication_window = 1000, materialize_ttl_recalculate_only = 1
 COMMENT 'Verdicts of people on earlier events.';
 
+-- Failures carry no time of their own that every redelivery shares, so they are sorted by their key alone; there are few of them.
 CREATE TABLE IF NOT EXISTS ${base}.capture_failures
 (
     schema_version UInt8 COMMENT 'Version of the row contract; 1.' CODEC(ZSTD(1)),
@@ -178,18 +179,19 @@ CREATE TABLE IF NOT EXISTS ${base}.capture_failures
     CONSTRAINT detail_length CHECK lengthUTF8(detail) <= 2000
 )
 ENGINE = ReplacingMergeTree(ver)
-ORDER BY (failure_id)
+ORDER BY failure_id
 SETTINGS non_replicated_deduplication_window = 1000, materialize_ttl_recalculate_only = 1
 COMMENT 'What could not be stored, and why. Never the content.';
 
+-- The greatest watermark of a shard wins, whatever the order of writes.
 CREATE TABLE IF NOT EXISTS ${base}.watermarks
 (
     shard UInt8 COMMENT 'Shard of the streams, from 0.' CODEC(ZSTD(1)),
     watermark UInt64 COMMENT 'Every captured entry of the shard with an id up to this is stored or recorded as a failure. Never goes back.' CODEC(ZSTD(1)),
-    updated_at DateTime64(3, 'UTC') COMMENT 'When the writer last moved it (UTC, milliseconds).' CODEC(ZSTD(1))
+    updated_at DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC') COMMENT 'When the writer last moved it (UTC, milliseconds).' CODEC(ZSTD(1))
 )
 ENGINE = ReplacingMergeTree(watermark)
-ORDER BY (shard)
+ORDER BY shard
 COMMENT 'How far each shard of the log is stored.';
 
 CREATE TABLE IF NOT EXISTS ${base}.schema_migrations
@@ -197,7 +199,7 @@ CREATE TABLE IF NOT EXISTS ${base}.schema_migrations
     version UInt32 COMMENT 'Number of the migration.' CODEC(ZSTD(1)),
     name String COMMENT 'Its file.' CODEC(ZSTD(1)),
     checksum String COMMENT 'SHA-256 of its text.' CODEC(ZSTD(1)),
-    applied_at DateTime64(3, 'UTC') COMMENT 'When it was applied (UTC, milliseconds).' CODEC(ZSTD(1))
+    applied_at DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC') COMMENT 'When it was applied (UTC, milliseconds).' CODEC(ZSTD(1))
 )
 ENGINE = ReplacingMergeTree
 ORDER BY (version, checksum)

@@ -1,0 +1,178 @@
+"""Migrations: bring the store's tables to what this code needs.
+
+Forward only. `migrations/NNNN_name.sql` holds statements, each ending with a semicolon at the end of a line; `${base}` and
+`${views}` stand for the two databases. Every statement may be repeated (IF NOT EXISTS and the like), because the engine has neither transactions nor locks:
+a run that died half-way starts its file again, and two runs at once do the same work twice and end in the same state.
+"""
+
+import hashlib
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.resources import files
+
+from clickhouse_connect.driver.exceptions import DatabaseError
+
+from assay_runtime import retention
+from assay_runtime.store import Client, StoreError, connect
+from assay_schema.settings import Settings
+
+#: The oldest engine that is supported; `CREATE VIEW ... SQL SECURITY DEFINER` and `UUIDv7ToDateTime` need 24.5, and 24.8 is its LTS.
+ENGINE_MIN = (24, 8)
+
+_FILE_NAME = re.compile(r"^(\d{4})_[a-z0-9_]+\.sql$")
+_UNKNOWN_TABLE, _UNKNOWN_DATABASE = 60, 81
+#: What another run at the same moment can cause: the object exists by now, is being made, or its change is being made.
+_RACES = {57, 58, 82, 84, 517}
+_RACE_ATTEMPTS = 20
+
+
+class MigrationError(StoreError):
+    """The schema cannot be brought to what this code needs. The message says which file and what to do."""
+
+
+@dataclass(frozen=True)
+class Migration:
+    """One migration file."""
+
+    version: int
+    name: str
+    text: str
+
+    @property
+    def checksum(self) -> str:
+        """SHA-256 of the file's text."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    def statements(self, base_database: str, database: str) -> list[str]:
+        """The file's statements with the databases filled in."""
+        lines = [line for line in self.text.splitlines() if not line.lstrip().startswith("--")]
+        text = "\n".join(lines).replace("${base}", f"`{base_database}`").replace("${views}", f"`{database}`")
+        return [part.strip() for part in re.split(r";[ \t]*(?:\n|$)", text) if part.strip()]
+
+
+def migrations() -> list[Migration]:
+    """All migrations of this code, in order."""
+    found = [
+        Migration(int(match[1]), file.name, file.read_text(encoding="utf-8"))
+        for file in files("assay_runtime").joinpath("migrations").iterdir()
+        if (match := _FILE_NAME.match(file.name))
+    ]
+    found.sort(key=lambda migration: migration.version)
+    assert [migration.version for migration in found] == list(range(1, len(found) + 1)), "numbered without gaps"
+    return found
+
+
+def migrate(settings: Settings) -> list[Migration]:
+    """Apply what is pending, set retention, and make sure that every shard has a watermark. Returns what was applied.
+
+    Safe to repeat and to run several times at once. Raises `MigrationError`, or the driver's errors when the store is away or refuses.
+    """
+    with _client(settings) as client:
+        return migrate_with(client, settings)
+
+
+def pending(settings: Settings) -> list[Migration]:
+    """What `migrate` would apply. Raises like it."""
+    with _client(settings) as client:
+        return pending_with(client, settings.store.base_database)
+
+
+def schema_version(client: Client, base_database: str = "assay_base") -> int:
+    """The number of the last migration that the store has, 0 for none."""
+    return max((version for version, _ in _applied(client, base_database)), default=0)
+
+
+def migrate_with(client: Client, settings: Settings) -> list[Migration]:
+    """`migrate` with a client of one's own, whose database exists."""
+    store = settings.store
+    retention.check(settings.retention)
+    todo = pending_with(client, store.base_database)
+    for migration in todo:
+        for statement in migration.statements(store.base_database, store.database):
+            _execute(client, statement)
+        client.insert(
+            f"`{store.base_database}`.schema_migrations",
+            [[migration.version, migration.name, migration.checksum]],
+            column_names=["version", "name", "checksum"],
+            column_type_names=["UInt32", "String", "String"],
+        )
+    for statement in retention.statements(client, store.base_database, settings.retention):
+        _execute(client, statement)
+    _seed_watermarks(client, store.base_database, settings.redis.shards)
+    return todo
+
+
+def pending_with(client: Client, base_database: str) -> list[Migration]:
+    """`pending` with a client of one's own."""
+    _require_engine(client)
+    known = {migration.version: migration for migration in migrations()}
+    applied: set[int] = set()
+    for version, checksum in _applied(client, base_database):
+        if version not in known:
+            raise MigrationError(
+                f"the store's schema is at version {version}, this code knows {max(known)}: it was migrated by a newer Assay. "
+                "Upgrade Assay on this host."
+            )
+        if checksum != known[version].checksum:
+            raise MigrationError(
+                f"{known[version].name} was changed after it was applied to the store. Restore its text; "
+                "a change of the schema is a new migration."
+            )
+        applied.add(version)
+    return [migration for version, migration in known.items() if version not in applied]
+
+
+@contextmanager
+def _client(settings: Settings) -> Iterator[Client]:
+    client = connect(settings.store, database="default")
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def _applied(client: Client, base_database: str) -> list[tuple[int, str]]:
+    try:
+        rows = client.query(
+            f"SELECT DISTINCT version, checksum FROM `{base_database}`.schema_migrations ORDER BY version"  # noqa: S608  # an identifier by its pattern
+        ).result_rows
+    except DatabaseError as error:
+        if error.code in (_UNKNOWN_TABLE, _UNKNOWN_DATABASE):
+            return []
+        raise
+    return [(int(version), str(checksum)) for version, checksum in rows]
+
+
+def _require_engine(client: Client) -> None:
+    version = str(client.query("SELECT version()").result_rows[0][0])
+    if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < ENGINE_MIN:
+        raise MigrationError(
+            f"the store is ClickHouse {version}; Assay needs {ENGINE_MIN[0]}.{ENGINE_MIN[1]} or newer. "
+            "Upgrade it, or point store.url (ASSAY_STORE_URL) at another."
+        )
+
+
+def _execute(client: Client, statement: str) -> None:
+    for attempt in range(_RACE_ATTEMPTS):
+        try:
+            client.command(statement)
+        except DatabaseError as error:
+            if error.code not in _RACES or attempt == _RACE_ATTEMPTS - 1:
+                raise
+            time.sleep(0.05 * (attempt + 1))
+        else:
+            return
+
+
+def _seed_watermarks(client: Client, base_database: str, shards: int) -> None:
+    """One row of 0 for each shard, so that a shard which has stored nothing holds the least watermark at 0."""
+    table = f"`{base_database}`.watermarks"
+    present = {int(row[0]) for row in client.query(f"SELECT DISTINCT shard FROM {table}").result_rows}  # noqa: S608
+    if missing := [[shard, 0] for shard in range(shards) if shard not in present]:
+        client.insert(table, missing, column_names=["shard", "watermark"], column_type_names=["UInt8", "UInt64"])
+    if gone := sorted(present - set(range(shards))):
+        # Its streams were drained before the number of shards was lowered, so nothing waits for it any more.
+        _execute(client, f"DELETE FROM {table} WHERE shard IN ({', '.join(map(str, gone))})")  # noqa: S608

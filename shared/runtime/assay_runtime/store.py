@@ -1,0 +1,146 @@
+"""The store: ClickHouse over HTTP, whether the embedded default or a server.
+
+`connect` makes a client from settings, `insert_json_rows` writes one batch and checks that all of it was written, and `reason_of` says what
+an error means: whether to wait for the store (`db_down`), to look at rights (`rls_reject`) or to blame the rows (`check_violation`).
+Never log an error's own message: a broken constraint quotes the row. `describe` gives what is safe to keep.
+"""
+
+from urllib.parse import urlsplit
+
+import clickhouse_connect
+import lz4.frame
+from clickhouse_connect.driver.client import Client
+from clickhouse_connect.driver.exceptions import ClickHouseError, OperationalError
+from urllib3.exceptions import HTTPError
+
+from assay_runtime.config import secret
+from assay_runtime.store_errors import HTTP_STATUS, REASONS
+from assay_schema.failures import Reason
+from assay_schema.settings import SettingsError, StoreSettings
+
+__all__ = ["Client", "StoreError", "WrittenRowsError", "connect", "describe", "insert_json_rows", "reason_of"]
+
+#: Every client: an insert is acknowledged only when it is written, never buffered by the engine.
+CLIENT_SETTINGS = {"async_insert": 0}
+
+#: Every insert. JSON is read exactly: precise floats, ISO times, no unknown column skipped, no null turned into a default.
+#: A batch may touch any number of days (a spool that is replayed), so the limit on partitions is off: it would block the batch for ever.
+INSERT_SETTINGS = {
+    "async_insert": 0,
+    "date_time_input_format": "best_effort",
+    "precise_float_parsing": 1,
+    "input_format_skip_unknown_fields": 0,
+    "input_format_null_as_default": 0,
+    "max_partitions_per_insert_block": 0,
+}
+
+
+class StoreError(RuntimeError):
+    """The store did not do what was asked, or is not fit for it. The message says what mends it."""
+
+
+class WrittenRowsError(StoreError):
+    """The store reported success for another number of rows than were sent: nothing of the batch may be acknowledged."""
+
+
+def connect(settings: StoreSettings, *, database: str | None = None) -> Client:
+    """A client for `settings`, in the database of the views unless `database` names another.
+
+    Safe for several threads, each call a request of its own without a session. Raises `SettingsError` for an address that is none,
+    and the driver's errors (see `reason_of`) when the store cannot be reached or refuses the user.
+    """
+    address = urlsplit(settings.url)
+    try:
+        port = address.port
+    except ValueError:
+        raise SettingsError(f"store.url (or ASSAY_STORE_URL): no valid port in {settings.url!r}") from None
+    if address.scheme not in ("http", "https") or not address.hostname or address.username is not None:
+        raise SettingsError(
+            "store.url (or ASSAY_STORE_URL) must look like http://host:8123 or https://host:8443; "
+            "the user and password are settings of their own"
+        )
+    secure = address.scheme == "https"
+    return clickhouse_connect.get_client(
+        interface=address.scheme,
+        host=address.hostname,
+        port=port or (8443 if secure else 8123),
+        proxy_path=address.path,
+        username=settings.user,
+        password=secret(settings.password, settings.password_file, "store.password_file"),
+        database=database or settings.database,
+        secure=secure,
+        verify=True,
+        ca_cert=str(settings.tls_ca_file) if settings.tls_ca_file else None,
+        connect_timeout=max(1, round(min(settings.timeout_s, 10))),
+        send_receive_timeout=max(1, round(settings.timeout_s)),
+        compress="lz4",
+        query_limit=0,
+        autogenerate_session_id=False,
+        dedicated_pool=True,
+        client_name="assay",
+        settings=CLIENT_SETTINGS,
+    )
+
+
+def insert_json_rows(client: Client, table: str, payload: bytes, rows: int, token: str | None = None) -> None:
+    """Write `rows` rows of JSONEachRow `payload` into `table` (`database.table`); returns once the store says that all are written.
+
+    At least once: after an error the whole batch may or may not be there, and is to be sent again. The tables make that harmless; the
+    `token` (see `assay_writer.batch`) makes it cheap. Raises `WrittenRowsError`, or the driver's errors (see `reason_of`).
+    """
+    if not rows:
+        return
+    settings = INSERT_SETTINGS if token is None else {**INSERT_SETTINGS, "insert_deduplication_token": token}
+    summary = client.raw_insert(
+        table,
+        insert_block=lz4.frame.compress(payload),
+        compression="lz4",
+        fmt="JSONEachRow",
+        settings=settings,
+    )
+    if summary.written_rows != rows:
+        raise WrittenRowsError(
+            f"{table}: sent {rows} rows, the store reports {summary.written_rows}; nothing of the batch is acknowledged. "
+            "A proxy between Assay and the store that drops the X-ClickHouse-Summary header has this effect too."
+        )
+
+
+def _chain(error: BaseException | None) -> list[BaseException]:
+    found: list[BaseException] = []
+    while error is not None and error not in found:
+        found.append(error)
+        error = error.__cause__ or error.__context__
+    return found
+
+
+def reason_of(error: BaseException) -> Reason:
+    """What an error of the store means, from the error and its causes.
+
+    `db_down`: wait and try again, the rows are not to blame. `rls_reject`: the user lacks a right or a quota, somebody has to act.
+    `check_violation`: a row breaks a rule of the table, so isolate it. `other`: unknown, or the schema lacks what the code needs.
+    """
+    chain = _chain(error)
+    for link in chain:
+        if isinstance(link, WrittenRowsError):
+            return Reason.OTHER
+        if isinstance(link, ClickHouseError):
+            if (code := getattr(link, "code", None)) is not None:
+                # Unknown fields mean that the table is older than the code, which is no fault of the row.
+                return Reason.OTHER if code == 117 and "Unknown field" in str(link) else REASONS.get(code, Reason.OTHER)
+            if status := HTTP_STATUS.search(str(link)):
+                return {"401": Reason.RLS_REJECT, "403": Reason.RLS_REJECT}.get(status[1], Reason.DB_DOWN)
+    if any(isinstance(link, OperationalError | HTTPError | ConnectionError | TimeoutError | OSError) for link in chain):
+        return Reason.DB_DOWN
+    return Reason.OTHER
+
+
+def describe(error: BaseException) -> tuple[str, str]:
+    """The class and a detail of an error that are safe to log and store: the engine's name for it and the constraint, never a value."""
+    for link in _chain(error):
+        if isinstance(link, StoreError):
+            return type(link).__name__, str(link)
+        if isinstance(link, ClickHouseError) and (code := getattr(link, "code", None)) is not None:
+            name = getattr(link, "name", None) or f"code {code}"
+            constraint = str(link).partition("Constraint `")[2].partition("`")[0] if code == 469 else ""
+            return str(name), f"breaks the constraint {constraint}" if constraint.isidentifier() else f"code {code}"
+    return type(error).__name__, ""
