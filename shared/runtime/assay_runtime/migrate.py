@@ -1,8 +1,9 @@
 """Migrations: bring the store's tables to what this code needs.
 
 Forward only. `migrations/NNNN_name.sql` holds statements, each ending with a semicolon at the end of a line; `${base}` and
-`${views}` stand for the two databases. Every statement may be repeated (IF NOT EXISTS and the like), because the engine has neither transactions nor locks:
-a run that died half-way starts its file again, and two runs at once do the same work twice and end in the same state.
+`${views}` stand for the two databases. Every statement may be repeated (IF NOT EXISTS and the like), because the engine has
+neither transactions nor locks: a run that died half-way starts its file again, and two runs at once do the same work twice and
+end in the same state.
 """
 
 import hashlib

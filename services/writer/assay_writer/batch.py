@@ -1,0 +1,117 @@
+"""From the entries of one delivery to one insert per table, and from a refused insert to the rows that are to blame. Pure.
+
+An entry that is no row, or that the store refuses, never blocks the others of its batch.
+"""
+
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from assay_writer.rows import Row, RowError
+
+
+@dataclass(frozen=True)
+class Poison:
+    """An entry that is no row: its stream id, its bytes, and the rule it breaks (never a value)."""
+
+    entry_id: str
+    data: bytes
+    rule: str
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of one table, in the order of their entries."""
+
+    table: str
+    entry_ids: tuple[str, ...]
+    rows: tuple[bytes, ...]
+    identities: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def payload(self) -> bytes:
+        """The rows as JSONEachRow: one JSON object a line."""
+        return b"\n".join(self.rows) + b"\n"
+
+    @property
+    def token(self) -> str:
+        """The same for the same entries in the same order, and for no others: their content is settled when they enter the log."""
+        digest = blake2b(self.table.encode(), digest_size=16)
+        for identity in self.identities:
+            digest.update(b"\n" + identity.encode())
+        return digest.hexdigest()
+
+    def split(self) -> tuple["Batch", "Batch"]:
+        """Two halves."""
+        middle = len(self.rows) // 2
+        return self._part(slice(None, middle)), self._part(slice(middle, None))
+
+    def _part(self, part: slice) -> "Batch":
+        return Batch(self.table, self.entry_ids[part], self.rows[part], self.identities[part])
+
+
+def batches(entries: Iterable[tuple[str, bytes]], to_row: Callable[[bytes], Row]) -> tuple[list[Batch], list[Poison]]:
+    """Sort `(entry id, data)` into one batch per table and the entries that are no row."""
+    tables: dict[str, tuple[list[str], list[bytes], list[str]]] = {}
+    poison = []
+    for entry_id, data in entries:
+        try:
+            table, row, identity = to_row(data)
+        except RowError as error:
+            poison.append(Poison(entry_id, data, str(error)))
+            continue
+        if table not in tables:
+            tables[table] = ([], [], [])
+        entry_ids, rows, identities = tables[table]
+        entry_ids.append(entry_id)
+        rows.append(row)
+        identities.append(identity)
+    return [
+        Batch(table, tuple(entry_ids), tuple(rows), tuple(identities))
+        for table, (entry_ids, rows, identities) in tables.items()
+    ], poison
+
+
+def bisection(batch: Batch) -> Generator[Batch, Exception | None, list[tuple[Batch, Exception]]]:
+    """Find the rows that the store refuses, by halves.
+
+    Yields a batch to insert; send back None if it was written, the error if it was refused. Returns the refused rows as batches of
+    one, with their errors. One bad row among n costs 2 log2(n) further inserts. For errors that blame the rows only: any other is to
+    be raised out of the loop and the whole batch delivered again later. What was written by then does no harm.
+    """
+    todo, refused = [batch], []
+    while todo:
+        part = todo.pop()
+        error = yield part
+        if error is None:
+            continue
+        if len(part) == 1:
+            refused.append((part, error))
+        else:
+            first, second = part.split()
+            todo += [second, first]
+    return refused
+
+
+def insert_isolating(
+    batch: Batch, insert: Callable[[Batch], None], blames_rows: Callable[[Exception], bool]
+) -> list[tuple[Batch, Exception]]:
+    """Insert all that the store accepts and return what it refuses (see `bisection`). An error that blames no row is raised as it is."""
+    search = bisection(batch)
+    part = next(search)
+    while True:
+        error: Exception | None = None
+        try:
+            insert(part)
+        except Exception as raised:
+            if not blames_rows(raised):
+                raise
+            error = raised
+        try:
+            part = search.send(error)
+        except StopIteration as end:
+            found: list[tuple[Batch, Exception]] = end.value
+            return found

@@ -1,0 +1,165 @@
+"""From an entry of `events` or `failures` to a row of its table. Pure.
+
+The columns are named one by one: what a newer scrubber adds stays out until this code and the tables know it. Values are not checked
+again; the scrubber did, and the tables' constraints refuse what breaks a limit. `event_time` and `ver` are made by the table.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+Json = dict[str, Any]
+#: Table, row as JSON, and the parts that tell this row from every other: the entry's `id` (or the failure's) and the event's.
+Row = tuple[str, bytes, str]
+
+CANDIDATES = "candidates"
+ANSWERS = "answers"
+FEEDBACK = "feedback"
+CAPTURE_FAILURES = "capture_failures"
+
+
+class RowError(ValueError):
+    """An entry that is no row of any table. The message names the field and the rule, never a value."""
+
+
+def event_row(data: bytes) -> Row:
+    """The row of a ScrubbedEvent's JSON. Raises `RowError`."""
+    event = _load(data)
+    try:
+        kind, payload = event["kind"], event["payload"]
+        maker = _MAKERS.get(kind)
+        if maker is None:
+            raise RowError("kind: has no table in this version")
+        table, columns = maker
+        return table, orjson.dumps(columns(event, payload)), f"{event['id']}:{event['event_id']}"
+    except KeyError as missing:
+        raise RowError(f"{missing.args[0]}: missing") from None
+    except (TypeError, orjson.JSONEncodeError):
+        raise RowError("payload: not the shape of its kind") from None
+
+
+def failure_row(data: bytes) -> Row:
+    """The row of a Failure's JSON. Raises `RowError`."""
+    failure = _load(data)
+    try:
+        row = {
+            "schema_version": failure["schema_version"],
+            "failure_id": failure["failure_id"],
+            "event_id": failure.get("event_id"),
+            "entry_id": failure.get("entry_id"),
+            "project": failure["project"],
+            "service": failure["service"],
+            "stage": failure["stage"],
+            "reason": failure["reason"],
+            "error_class": failure["error_class"],
+            "detail": failure["detail"],
+            "deliveries": failure["deliveries"],
+            "created_at": failure["created_at"],
+        }
+    except KeyError as missing:
+        raise RowError(f"{missing.args[0]}: missing") from None
+    return CAPTURE_FAILURES, orjson.dumps(row), str(row["failure_id"])
+
+
+def _load(data: bytes) -> Json:
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        raise RowError("entry: not JSON") from None
+    if not isinstance(value, dict):
+        raise RowError("entry: not a JSON object")
+    return value
+
+
+def _candidate(event: Json, payload: Json) -> Json:
+    return {
+        "schema_version": event["schema_version"],
+        "id": event["id"],
+        "tool_name": payload["tool_name"],
+        "query": payload["query"],
+        "retrieved_slugs": payload["retrieved_slugs"],
+        "retrieved_chunk_ids": payload["retrieved_chunk_ids"],
+        "source_ids": payload.get("source_ids", []),
+        "expand_enabled": payload.get("expand_enabled"),
+        "detail": payload.get("detail"),
+        "detail_resolved": payload.get("detail_resolved"),
+        "vector_enabled": payload.get("vector_enabled", False),
+        "expansion_applied": payload.get("expansion_applied", False),
+        "latency_ms": payload["latency_ms"],
+        "remote": payload.get("remote", False),
+        "job_id": payload.get("job_id"),
+        "subagent_id": payload.get("subagent_id"),
+        "created_at": event["created_at"],
+        "event_id": event["event_id"],
+        "project": event["project"],
+        "service": event["service"],
+        "occurred_at": event["occurred_at"],
+        "traceparent": event.get("traceparent"),
+        "retrieved_scores": payload.get("retrieved_scores", []),
+        "embedding_model": payload.get("embedding_model"),
+        "params": orjson.dumps(payload.get("params", {})).decode(),
+        "pii_families": event.get("pii_families", {}),
+        "policy": event["policy"],
+    }
+
+
+def _answer(event: Json, payload: Json) -> Json:
+    return {
+        "schema_version": event["schema_version"],
+        "id": event["id"],
+        "query": payload["query"],
+        "answer": payload["answer"],
+        "contexts": [_context(context) for context in payload.get("contexts", [])],
+        "citations": [_citation(citation) for citation in payload.get("citations", [])],
+        "model": payload["model"],
+        "latency_ms": payload["latency_ms"],
+        "retrieval_event_id": payload.get("retrieval_event_id"),
+        "created_at": event["created_at"],
+        "event_id": event["event_id"],
+        "project": event["project"],
+        "service": event["service"],
+        "occurred_at": event["occurred_at"],
+        "traceparent": event.get("traceparent"),
+        "pii_families": event.get("pii_families", {}),
+        "policy": event["policy"],
+    }
+
+
+def _context(context: Json) -> Json:
+    return {
+        "id": context["id"],
+        "source_id": context.get("source_id"),
+        "text": context["text"],
+        "score": context.get("score"),
+    }
+
+
+def _citation(citation: Json) -> Json:
+    return {"context_id": citation["context_id"], "claim": citation.get("claim")}
+
+
+def _feedback(event: Json, payload: Json) -> Json:
+    return {
+        "schema_version": event["schema_version"],
+        "id": event["id"],
+        "target_event_id": payload["target_event_id"],
+        "verdict": payload["verdict"],
+        "text": payload.get("text"),
+        "user_hash": payload.get("user_hash"),
+        "created_at": event["created_at"],
+        "event_id": event["event_id"],
+        "project": event["project"],
+        "service": event["service"],
+        "occurred_at": event["occurred_at"],
+        "traceparent": event.get("traceparent"),
+        "pii_families": event.get("pii_families", {}),
+        "policy": event["policy"],
+    }
+
+
+_MAKERS: dict[str, tuple[str, Callable[[Json, Json], Json]]] = {
+    "retrieval": (CANDIDATES, _candidate),
+    "answer": (ANSWERS, _answer),
+    "feedback": (FEEDBACK, _feedback),
+}
