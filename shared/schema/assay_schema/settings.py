@@ -48,10 +48,16 @@ class RedisSettings(Section):
         SecretStr("redis://127.0.0.1:6379/0"),
         description="Address, with user and password if any. `rediss://` for TLS.",
     )
-    password_file: Path | None = Field(None, description="File that holds the password, instead of one in the address.")
-    tls_ca_file: Path | None = Field(None, description="CA bundle that the server's certificate must chain to.")
-    tls_cert_file: Path | None = Field(None, description="Client certificate.")
-    tls_key_file: Path | None = Field(None, description="Client key.")
+    password_file: Path | None = Field(
+        None,
+        examples=["/etc/assay/password"],
+        description="File that holds the password, instead of one in the address.",
+    )
+    tls_ca_file: Path | None = Field(
+        None, examples=["/etc/assay/ca.pem"], description="CA bundle that the server's certificate must chain to."
+    )
+    tls_cert_file: Path | None = Field(None, examples=["/etc/assay/client.pem"], description="Client certificate.")
+    tls_key_file: Path | None = Field(None, examples=["/etc/assay/client.key"], description="Client key.")
     shards: int = Field(
         1,
         ge=1,
@@ -68,8 +74,12 @@ class StoreSettings(Section):
     url: str = Field("http://127.0.0.1:8123", description="Address. `https://` for TLS.")
     user: str = Field("default", description="User name.")
     password: SecretStr = Field(SecretStr(""), description="Password.")
-    password_file: Path | None = Field(None, description="File that holds the password, instead of the one above.")
-    tls_ca_file: Path | None = Field(None, description="CA bundle that the server's certificate must chain to.")
+    password_file: Path | None = Field(
+        None, examples=["/etc/assay/password"], description="File that holds the password, instead of the one above."
+    )
+    tls_ca_file: Path | None = Field(
+        None, examples=["/etc/assay/ca.pem"], description="CA bundle that the server's certificate must chain to."
+    )
     database: str = Field(
         "assay", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="Database of the views that people query."
     )
@@ -83,13 +93,17 @@ class CaptureSettings(Section):
     """The producers' SDK."""
 
     enabled: ExactBool | None = Field(
-        None, description="True is on, false is off, unset leaves it to `ASSAY_CAPTURE=1`. In the file only."
+        None,
+        examples=[True],
+        description="True is on, false is off, unset leaves it to `ASSAY_CAPTURE=1`. In the file only.",
     )
     scrub_pii: ExactBool = Field(
         True, description="Scrub personal data. Off only if exactly false, whatever the capture switch says."
     )
     project: str = Field("default", description="The tenant every event carries.")
-    service: str | None = Field(None, description="The producer's name; the OpenTelemetry `service.name`.")
+    service: str | None = Field(
+        None, examples=["my-service"], description="The producer's name; the OpenTelemetry `service.name`."
+    )
     queue_entries: int = Field(10_000, ge=1, description="Events the SDK holds in memory before it drops (entries).")
     queue_bytes: int = Field(64 * 1024 * 1024, ge=1024, description="The same bound in bytes.")
     batch_entries: int = Field(500, ge=1, description="Most events sent to Redis in one round trip.")
@@ -100,7 +114,9 @@ class CaptureSettings(Section):
         description="Where events wait while Redis is away: memory only, a spool on disk, or a spool with fsync per batch.",
     )
     spool_dir: Path | None = Field(
-        None, description="Directory of the spool; default: `assay-spool` in the user's state directory."
+        None,
+        examples=["/var/lib/assay-spool"],
+        description="Directory of the spool; default: `assay-spool` in the user's state directory.",
     )
     spool_bytes: int = Field(
         256 * 1024 * 1024, ge=1024, description="Largest spool, in bytes; beyond it events are dropped and counted."
@@ -115,6 +131,7 @@ class DeliverySettings(Section):
 
     consumer: str | None = Field(
         None,
+        examples=["scrubber-1"],
         description="This process's consumer name; default: host and process number. A lasting name resumes unfinished entries at once.",
     )
     visibility_timeout_s: float = Field(
@@ -151,7 +168,9 @@ class RetentionSettings(Section):
 
     days: int = Field(90, ge=1, le=36_500, description="Days a row is kept, unless its project says otherwise.")
     projects: dict[str, int] = Field(
-        default_factory=dict, description="Days by project. In the file only: `[retention.projects]`."
+        default_factory=dict,
+        examples=[{"my-project": 30}],
+        description="Days by project. In the file only: `[retention.projects]`.",
     )
 
 
@@ -164,7 +183,9 @@ class TelemetrySettings(Section):
     )
     log_format: Literal["json", "text"] = Field("json", description="One JSON object a line, or text for people.")
     otlp_endpoint: str | None = Field(
-        None, description="OTLP/HTTP collector, such as `http://127.0.0.1:4318`; unset exports no spans."
+        None,
+        examples=["http://127.0.0.1:4318"],
+        description="OTLP/HTTP collector, such as `http://127.0.0.1:4318`; unset exports no spans.",
     )
 
 
@@ -206,6 +227,9 @@ def settings_from(
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{file_name} is not valid TOML: {error}") from None
     known = variables()
+    for section in Settings.model_fields:
+        if not isinstance(values.get(section, {}), dict):
+            raise SettingsError(f"{file_name}: {section} is a section: write [{section}] and its settings below")
     for variable, text in environment.items():
         if variable in known:
             section, name = known[variable]
@@ -241,4 +265,5 @@ def _explain(problem: Any, file_name: str) -> str:
         assert issubclass(annotation, BaseModel)
         return f"{file_name}: unknown setting {section}.{rest[0]}{_suggestion(rest[0], annotation.model_fields)}"
     variable = f"ASSAY_{section}_{'_'.join(rest)}".upper()
-    return f"{section}.{'.'.join(rest)} (or {variable}): {problem['msg']}"
+    also = f" (or {variable})" if variable in variables() else ""
+    return f"{section}.{'.'.join(rest)}{also}: {problem['msg']}"

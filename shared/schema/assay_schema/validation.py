@@ -45,6 +45,7 @@ _CONFIG = ConfigDict(hide_input_in_errors=True)
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event, config=_CONFIG)
 _SCRUBBED: TypeAdapter[ScrubbedEvent] = TypeAdapter(ScrubbedEvent, config=_CONFIG)
 _FAILURE = TypeAdapter(Failure)
+_KINDS = tuple(Kind)
 _ROWS: dict[Kind, TypeAdapter[RetrievalRow | AnswerRow | FeedbackRow]] = {
     Kind.RETRIEVAL: TypeAdapter(RetrievalRow),
     Kind.ANSWER: TypeAdapter(AnswerRow),
@@ -56,7 +57,7 @@ def parse_event(data: bytes) -> Event:
     """A capture entry's event. Raises `InvalidEvent` and nothing else. About 10 µs for a retrieval of 1 KB."""
     if len(data) > ENTRY_MAX_BYTES:
         raise InvalidEvent("entry_too_large", f"{len(data)} bytes; at most {ENTRY_MAX_BYTES} (1 MiB)")
-    return _parse(_EVENT, data, Kind)
+    return _parse(_EVENT, data, _KINDS)
 
 
 def parse_scrubbed(data: bytes) -> ScrubbedEvent:

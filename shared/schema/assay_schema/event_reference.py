@@ -1,0 +1,107 @@
+"""The reference page of events, failures and exports, from their JSON Schemas. Pure."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from assay_schema.limits import ENTRY_MAX_BYTES, ITEMS_MAX, NESTING_MAX, QUERY_MAX_CHARS, TEXT_MAX_BYTES
+from assay_schema.published import FORMATS
+
+_PAGE = f"""\
+# Events
+
+<!-- Made by `make docs` from the models in shared/schema/assay_schema: change it there. -->
+
+One event is one JSON object: an envelope that says who and when, and a `payload` whose shape follows from `kind`. A producer may send it
+with the SDK, or put it itself into the field `data` of an entry of the stream `assay:{{0}}:capture`.
+
+A producer may leave out every field that is not required. Keys that are not listed here are ignored, and are not kept. If a key is written
+twice the last one counts. Nothing is ever cut short: an event that breaks a rule is refused whole, and recorded as a failure that names
+the field and the rule, never the content.
+
+- Times are RFC 3339 with their zone, kept in UTC to the microsecond. `event_id` is a UUIDv7, and makes a repeated send harmless.
+- An entry may have {ENTRY_MAX_BYTES:,} bytes, a query {QUERY_MAX_CHARS:,} characters, other text {TEXT_MAX_BYTES:,} bytes of UTF-8, a list
+  {ITEMS_MAX:,} items, free-form JSON {NESTING_MAX} levels.
+- NaN, infinities, integers beyond 64 bits, and text with half a character (a lone surrogate such as `"\\ud800"`) are refused.
+- `tool_call`, `server_event` and `session` are defined, but have no tables yet: such events are recorded as failures.
+
+The JSON Schemas are in [`shared/schema/assay_schema/schemas`](../shared/schema/assay_schema/schemas), and documents that fit or break
+them, to test a producer or consumer with, in [`shared/schema/assay_schema/examples`](../shared/schema/assay_schema/examples).
+
+Version 1 only grows: fields are added, none is removed, renamed or given another type, and enums stay as they are. Ignore fields that you
+do not know. A document with another `schema_version` is refused, never misread.
+"""
+
+
+def events_page() -> str:
+    """docs/events.md."""
+    schemas = {each.name: each.schema() for each in FORMATS}
+    capture, definitions = schemas["capture"], schemas["capture"]["$defs"]
+    branches = [definitions[_name_of(branch)] for branch in capture["oneOf"]]
+    parts = [_PAGE, "\n## Envelope\n", *_table(branches[0]["properties"], branches[0]["required"])]
+    described = set()
+    for branch in branches:
+        kind, payload = branch["properties"]["kind"]["const"], _name_of(branch["properties"]["payload"])
+        parts += [f"\n## `{kind}`\n\n{definitions[payload]['description']}\n", *_model(definitions[payload])]
+        for name in _named_in(definitions[payload]):
+            if name not in described:
+                described.add(name)
+                parts += [f"\n### {name}\n\n{definitions[name]['description']}\n", *_model(definitions[name])]
+    scrubbed = schemas["events"]["$defs"]["ScrubbedRetrieval"]
+    added = {name: field for name, field in scrubbed["properties"].items() if name not in branches[0]["properties"]}
+    parts += ["\n## What the scrubber adds\n", *_table(added, scrubbed["required"])]
+    for each in FORMATS[2:]:
+        parts += [f"\n## {each.title}\n\n{each.description}\n", *_model(schemas[each.name])]
+    return "".join(parts)
+
+
+def _model(schema: dict[str, Any]) -> Iterator[str]:
+    return _table(schema["properties"], schema.get("required", []))
+
+
+def _table(fields: dict[str, Any], required: list[str]) -> Iterator[str]:
+    yield "\n| field | type | without it | meaning |\n|---|---|---|---|\n"
+    for name, field in fields.items():
+        default = "required" if name in required else f"`{_json(field['default'])}`" if "default" in field else "empty"
+        yield f"| `{name}` | {_type(field)} | {default} | {field.get('description', '')} |\n"
+
+
+def _json(value: Any) -> str:
+    return (
+        {None: "null", True: "true", False: "false"}.get(value) or f'"{value}"'
+        if not isinstance(value, int) or isinstance(value, bool)
+        else str(value)
+    )
+
+
+def _type(field: dict[str, Any]) -> str:
+    if "$ref" in field:
+        name = _name_of(field)
+        return (
+            "closed set"
+            if name == "Reason"
+            else "by `kind`"
+            if field.get("description") == "What was captured."
+            else f"[{name}](#{name.lower()})"
+        )
+    if "anyOf" in field:
+        return " or ".join(_type(branch) for branch in field["anyOf"])
+    if "enum" in field:
+        return ", ".join(f"`{value}`" for value in field["enum"])
+    if "const" in field:
+        return f"`{field['const']}`"
+    if field["type"] == "array":
+        return f"list of {_type(field['items'])}"
+    if field.get("format") in ("uuid", "date-time"):
+        return {"uuid": "UUID", "date-time": "time"}[field["format"]]
+    return str(field["type"])
+
+
+def _name_of(reference: dict[str, Any]) -> str:
+    name: str = reference["$ref"].removeprefix("#/$defs/")
+    return name
+
+
+def _named_in(schema: dict[str, Any]) -> Iterator[str]:
+    for field in schema["properties"].values():
+        if "$ref" in field.get("items", {}):
+            yield _name_of(field["items"])

@@ -1,0 +1,116 @@
+"""The published formats: for each stream and export its JSON Schema, made from the models, and its example documents."""
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
+
+import orjson
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema
+
+from assay_schema.events import Event, ScrubbedEvent
+from assay_schema.export import AnswerRow, FeedbackRow, RetrievalRow
+from assay_schema.failures import Failure
+from assay_schema.limits import SCHEMA_VERSION
+
+#: Who writes and who reads a format, seen from Assay. It decides which changes break somebody; see `assay_schema.compatibility`.
+Role = Literal["accepted", "exchanged", "emitted"]
+ROLE_KEYWORD = "x-assay-role"
+
+
+@dataclass(frozen=True)
+class Format:
+    """One stream's entry or one export's line."""
+
+    name: str
+    model: Any
+    role: Role
+    title: str
+    description: str
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.name}.v{SCHEMA_VERSION}.json"
+
+    def schema(self) -> dict[str, Any]:
+        """JSON Schema (draft 2020-12) of the format as the models define it now."""
+        made = TypeAdapter(self.model).json_schema(schema_generator=_Generator)
+        made.pop("discriminator", None)  # OpenAPI's, redundant: each branch holds its `kind`
+        made.pop("title", None)
+        made.pop("description", None)
+        return {
+            "$schema": GenerateJsonSchema.schema_dialect,
+            "$id": f"urn:assay:schema:{self.name}:v{SCHEMA_VERSION}",
+            "title": self.title,
+            "description": self.description,
+            ROLE_KEYWORD: self.role,
+            **made,
+        }
+
+
+class _Generator(GenerateJsonSchema):
+    """Without titles of fields, which only repeat their names."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002  # the interface's argument
+        return False
+
+
+FORMATS = (
+    Format("capture", Event, "accepted", "Stream `capture`", "One event as a producer sends it, told apart by `kind`."),
+    Format(
+        "events", ScrubbedEvent, "exchanged", "Stream `events`", "One event without personal data, of a stored kind."
+    ),
+    Format("failures", Failure, "exchanged", "Stream `failures`", "One event that was not stored, or one incident."),
+    Format(
+        "export-retrieval",
+        RetrievalRow,
+        "emitted",
+        "Export of retrievals",
+        "A line of `assay export --kind retrieval`.",
+    ),
+    Format("export-answer", AnswerRow, "emitted", "Export of answers", "A line of `assay export --kind answer`."),
+    Format(
+        "export-feedback", FeedbackRow, "emitted", "Export of feedback", "A line of `assay export --kind feedback`."
+    ),
+)
+
+
+@cache
+def _format(name: str) -> Format:
+    for each in FORMATS:
+        if each.name == name:
+            return each
+    raise KeyError(f"no stream or export {name}; there are {', '.join(each.name for each in FORMATS)}")
+
+
+def published_schema(name: str, *, released: bool = False) -> dict[str, Any]:
+    """The checked-in schema of a stream or export: the current one, or the last released one. `KeyError` for an unknown name."""
+    folder = files("assay_schema") / "schemas"
+    if released:
+        folder = folder / "released"
+    schema: dict[str, Any] = orjson.loads((folder / _format(name).file_name).read_bytes())
+    return schema
+
+
+@dataclass(frozen=True)
+class Example:
+    """One checked-in document. `breaks` is the rule an invalid one breaks (`InvalidEvent.rule`); None for a valid one."""
+
+    name: str
+    document_bytes: bytes
+    breaks: str | None
+
+
+def examples(stream: str, *, valid: bool = True) -> list[Example]:
+    """The example documents of a stream or export, by name. `KeyError` for an unknown stream.
+
+    They are files `examples/<stream>/valid/<name>.json` and `examples/<stream>/invalid/<name>.<rule>.json`, and go to tests as they
+    are, byte for byte: some invalid ones are not JSON at all. Every producer and consumer is tested against them.
+    """
+    folder = files("assay_schema") / "examples" / _format(stream).name / ("valid" if valid else "invalid")
+    found = []
+    for file in sorted(folder.iterdir(), key=lambda file: file.name):
+        name, _, rule = file.name.removesuffix(".json").partition(".")
+        found.append(Example(name, file.read_bytes(), rule or None))
+    return found

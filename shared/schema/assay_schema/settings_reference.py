@@ -1,0 +1,97 @@
+"""The reference of every setting, as a page and as a commented example file, from the definitions in `assay_schema.settings`. Pure."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+from pydantic import SecretStr
+from pydantic.fields import FieldInfo
+
+from assay_schema.settings import FILE_VARIABLE, SWITCH_VARIABLE, Section, Settings, variables
+
+_PAGE = f"""\
+# Settings
+
+<!-- Made by `make docs` from shared/schema/assay_schema/settings.py: change it there. -->
+
+Every setting is an environment variable, or a line of the settings file, or its default; the first that is set counts.
+The file is `./assay.toml`, or the one that `{FILE_VARIABLE}` names; [`assay.example.toml`](../assay.example.toml) lists all of it.
+An unknown name or a value that does not fit stops the start with a message that says what would fit.
+
+Capture is off unless it is switched on. The first that applies decides:
+
+1. `enabled = true` under `[capture]` in the file: on. `enabled = false`: off.
+2. `{SWITCH_VARIABLE}` is exactly `1`: on.
+3. Otherwise off.
+"""
+
+_EXAMPLE = """\
+# Every setting of Assay with its default. Made by `make docs` from shared/schema/assay_schema/settings.py.
+# Copy to assay.toml and remove the `#` of what you change. Environment variables go before this file; see docs/settings.md.
+"""
+
+
+def settings_page() -> str:
+    """docs/settings.md."""
+    by_setting = {place: variable for variable, place in variables().items()}
+    parts = [_PAGE]
+    for section, model in _sections():
+        parts.append(
+            f"\n## `[{section}]`\n\n{model.__doc__}\n\n| setting | environment variable | default | meaning |\n|---|---|---|---|\n"
+        )
+        for name, field in model.model_fields.items():
+            variable = by_setting.get((section, name))
+            default = _value(field)
+            shown = "unset" if default is None else f"`{_toml(default)}`"
+            cells = (f"`{name}`", f"`{variable}`" if variable else "in the file only", shown, _meaning(field))
+            parts.append(f"| {' | '.join(cells)} |\n")
+    return "".join(parts)
+
+
+def example_file() -> str:
+    """assay.example.toml: comments only, and a valid file of defaults once its settings are uncommented."""
+    parts = [_EXAMPLE]
+    for section, model in _sections():
+        parts.append(f"\n# {model.__doc__}\n[{section}]\n")
+        for name, field in model.model_fields.items():
+            default = _value(field)
+            if isinstance(default, dict):  # a table of its own, which TOML wants behind the section's plain settings
+                continue
+            unset = "" if default is not None else " Unset by default; for instance:"
+            parts.append(
+                f"# {_meaning(field)}{unset}\n#{name} = {_toml(_example(field) if default is None else default)}\n"
+            )
+        for name, field in model.model_fields.items():
+            if isinstance(_value(field), dict):
+                lines = "".join(f"#{_toml(key)} = {_toml(value)}\n" for key, value in _example(field).items())
+                parts.append(f"# {_meaning(field)} For instance:\n#[{section}.{name}]\n{lines}")
+    return "".join(parts)
+
+
+def _sections() -> Iterator[tuple[str, type[Section]]]:
+    for section, field in Settings.model_fields.items():
+        assert isinstance(field.annotation, type)
+        assert issubclass(field.annotation, Section)
+        yield section, field.annotation
+
+
+def _value(field: FieldInfo) -> Any:
+    default = field.get_default(call_default_factory=True, validated_data={})
+    return default.get_secret_value() if isinstance(default, SecretStr) else default
+
+
+def _example(field: FieldInfo) -> Any:
+    assert field.examples, "a setting without a default needs an example for assay.example.toml"
+    return field.examples[0]
+
+
+def _meaning(field: FieldInfo) -> str:
+    assert field.description, "every setting needs a description"
+    return field.description
+
+
+def _toml(value: Any) -> str:
+    """A plain value as TOML, whose strings, numbers and booleans are written as in JSON; the page uses the same."""
+    return (
+        str(value) if isinstance(value, int | float) and not isinstance(value, bool) else orjson.dumps(value).decode()
+    )
