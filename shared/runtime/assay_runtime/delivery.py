@@ -101,6 +101,8 @@ class Consumer:
         self._changed = asyncio.Condition()
         self._recovered = asyncio.Event()
         self._stopping = False
+        #: Newest entry that was pending before this run; what is newer was read by this run.
+        self._left_until: bytes | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
     async def prepare(self) -> None:
@@ -110,6 +112,7 @@ class Consumer:
         except ResponseError as error:
             if "BUSYGROUP" not in str(error):
                 raise
+        self._left_until = (await self._client.xpending(self.key, self.group))["max"]
 
     def start(self) -> None:
         """Begin to work; fresh entries wait until those of an earlier run are finished."""
@@ -261,9 +264,9 @@ class Consumer:
 
     async def _recover(self) -> None:
         """Take over what an earlier run of this consumer left pending, before anything fresh."""
-        while True:
+        while self._left_until:
             try:
-                await self._take_over(consumer=self.name, idle_ms=0)
+                await self._take_over(consumer=self.name, idle_ms=0, until=self._left_until.decode())
                 break
             except RedisError as error:
                 log.warning("cannot recover yet", extra={"stream": self.key, "error_class": type(error).__name__})
@@ -287,11 +290,11 @@ class Consumer:
                     "cannot look for stalled entries", extra={"stream": self.key, "error_class": type(error).__name__}
                 )
 
-    async def _take_over(self, *, consumer: str | None, idle_ms: int) -> None:
+    async def _take_over(self, *, consumer: str | None, idle_ms: int, until: str = "+") -> None:
         """Claim pending entries that nobody here holds, page by page; bury those delivered too often while the sink is well."""
         start = "-"
         while page := await self._client.xpending_range(
-            self.key, self.group, start, "+", PAGE, consumername=consumer, idle=idle_ms or None
+            self.key, self.group, start, until, PAGE, consumername=consumer, idle=idle_ms or None
         ):
             start = "(" + page[-1]["message_id"].decode()
             claimable = []

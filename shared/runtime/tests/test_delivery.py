@@ -1,0 +1,300 @@
+"""Consumption against a real Redis: what is finished, when, how often, and what survives."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Sequence
+
+import pytest
+
+from assay_runtime.connection import Client, connect
+from assay_runtime.delivery import Consumer, forward_finish, settle_finish
+from assay_runtime.entries import Bounds, Entry, Outcome, SinkUnavailableError
+from assay_runtime.fast import make_broker, subscribe
+from assay_schema.failures import Failure, Reason
+from assay_schema.ids import row_id
+from assay_schema.settings import DeliverySettings, RedisSettings
+from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES, FIELD, Stream, low_key
+from assay_schema.validation import parse_failure
+from tests.redis_server import RedisServer
+
+FAST = DeliverySettings(visibility_timeout_s=0.4, max_deliveries=3)
+
+
+async def until(condition: Callable[[], object], seconds: float = 15) -> None:
+    """Wait until a condition holds, sync or async."""
+    async with asyncio.timeout(seconds):
+        while True:
+            result = condition()
+            if asyncio.iscoroutine(result):
+                result = await result
+            if result:
+                return
+            await asyncio.sleep(0.02)
+
+
+@pytest.fixture
+async def client(redis_server: RedisServer) -> AsyncIterator[Client]:
+    client = connect(RedisSettings.model_validate({"url": redis_server.url}))
+    yield client
+    await client.aclose()
+
+
+async def ready() -> bool:
+    return True
+
+
+def make(
+    client: Client, stream: Stream, process: object, name: str = "one", *, age_s: float = 0, entries: int = 100
+) -> Consumer:
+    group = stream.groups[0]
+    finish = forward_finish(client, group, 0, 1) if stream is CAPTURE else settle_finish(client, stream, group, 0)
+    return Consumer(
+        client,
+        stream,
+        group=group,
+        name=name,
+        process=process,  # type: ignore[arg-type]
+        finish=finish,
+        bounds=Bounds(entries=entries, bytes=10_000_000, age_s=age_s),
+        settings=FAST,
+        sink_ready=ready,
+    )
+
+
+@contextlib.asynccontextmanager
+async def running(server: RedisServer, *consumers: Consumer) -> AsyncIterator[None]:
+    broker = make_broker(RedisSettings.model_validate({"url": server.url}))
+    for consumer in consumers:
+        await consumer.prepare()
+        subscribe(broker, consumer, 50, dict)
+    await broker.start()
+    for consumer in consumers:
+        consumer.start()
+    try:
+        yield
+    finally:
+        await asyncio.gather(*(consumer.stop() for consumer in consumers))
+        await broker.stop()
+
+
+async def passing_on(entries: Sequence[Entry]) -> list[Outcome]:
+    return [Outcome(entry.id, event=b'{"n":' + entry.data + b"}") for entry in entries]
+
+
+async def storing(entries: Sequence[Entry]) -> list[Outcome]:
+    return [Outcome(entry.id) for entry in entries]
+
+
+async def fill(client: Client, stream: Stream, count: int, start: int = 0) -> list[str]:
+    return [(await client.xadd(stream.key(), {FIELD: str(n)})).decode() for n in range(start, start + count)]
+
+
+def failure_of(entry: Entry) -> Failure:
+    return Failure.model_validate_json(
+        b'{"failure_id":"5746c5d7-f8a7-54c4-8429-ee66982d578a","stage":"scrubber","reason":"check_violation","error_class":"rule",'
+        b'"entry_id":"' + entry.id.encode() + b'","created_at":"2026-01-01T00:00:00Z"}'
+    )
+
+
+async def test_entries_published_before_the_first_start_are_forwarded_in_order_with_the_id_of_their_place(
+    redis_server: RedisServer, client: Client
+) -> None:
+    ids = await fill(client, CAPTURE, 120)
+    async with running(redis_server, make(client, CAPTURE, passing_on)):
+        await until(lambda: _length(client, EVENTS, 120))
+    assert await client.xlen(CAPTURE.key()) == 0
+    events = await client.xrange(EVENTS.key())
+    assert [fields[b"data"] for _, fields in events] == [
+        b'{"id":%d,"n":%d}' % (row_id(i) or 0, n) for n, i in enumerate(ids)
+    ]
+    assert int(await client.get(low_key())) == row_id(ids[-1])
+
+
+async def test_every_later_event_has_an_id_above_the_low_mark_of_an_earlier_one(
+    redis_server: RedisServer, client: Client
+) -> None:
+    await fill(client, CAPTURE, 200)
+    async with running(redis_server, make(client, CAPTURE, passing_on, entries=7)):
+        await until(lambda: _length(client, EVENTS, 200))
+    events = [
+        (int(fields[b"low"]), int(fields[b"data"][6:].split(b",")[0]))
+        for _, fields in await client.xrange(EVENTS.key())
+    ]
+    for place, (low, _) in enumerate(events):
+        assert all(identity > low for _, identity in events[place + 1 :])
+
+
+async def test_a_refused_entry_becomes_a_failure_and_leaves_the_raw_stream(
+    redis_server: RedisServer, client: Client
+) -> None:
+    await fill(client, CAPTURE, 3)
+
+    async def refusing(entries: Sequence[Entry]) -> list[Outcome]:
+        return [
+            Outcome(e.id, failure=failure_of(e)) if e.data == b"1" else Outcome(e.id, event=b'{"n":1}') for e in entries
+        ]
+
+    async with running(redis_server, make(client, CAPTURE, refusing)):
+        await until(lambda: _length(client, FAILURES, 1))
+    assert await client.xlen(CAPTURE.key()) == 0
+    assert await client.xlen(EVENTS.key()) == 2
+    [(_, fields)] = await client.xrange(FAILURES.key())
+    assert parse_failure(fields[b"data"]).reason is Reason.CHECK_VIOLATION
+
+
+async def test_an_entry_another_consumer_finished_is_not_published_again(
+    redis_server: RedisServer, client: Client
+) -> None:
+    [entry_id] = await fill(client, CAPTURE, 1)
+    await make(client, CAPTURE, passing_on).prepare()
+    await client.xreadgroup("scrubber", "zombie", {CAPTURE.key(): ">"})
+    finish = forward_finish(client, "scrubber", 0, 1)
+    outcome = Outcome(entry_id, event=b'{"n":1}')
+    assert await finish([outcome]) == 1
+    assert await finish([outcome]) == 0
+    assert await client.xlen(EVENTS.key()) == 1
+
+
+async def test_entries_whose_sequence_does_not_fit_get_odd_ids_that_keep_rising(
+    redis_server: RedisServer, client: Client
+) -> None:
+    ids = ["1795300000000-4095", "1795300000000-4096", "1795300000000-9000", "1795300000001-0"]
+    for entry_id in ids:
+        await client.xadd(CAPTURE.key(), {FIELD: "0"}, id=entry_id)
+    async with running(redis_server, make(client, CAPTURE, passing_on)):
+        await until(lambda: _length(client, EVENTS, 4))
+    found = [int(fields[b"data"][6:].split(b",")[0]) for _, fields in await client.xrange(EVENTS.key())]
+    assert [found[0], found[3]] == [row_id(ids[0]), row_id(ids[3])]
+    assert [identity % 2 for identity in found] == [0, 1, 1, 0]
+    assert found[0] < found[1] < found[2]
+
+
+async def test_a_consumer_takes_up_what_its_last_run_left_unfinished_before_anything_new(
+    redis_server: RedisServer, client: Client
+) -> None:
+    seen: list[bytes] = []
+
+    async def noting(entries: Sequence[Entry]) -> list[Outcome]:
+        seen.extend(entry.data for entry in entries)
+        return [Outcome(entry.id) for entry in entries]
+
+    consumer = make(client, EVENTS, noting)
+    await consumer.prepare()
+    await fill(client, EVENTS, 1_200)
+    await client.xreadgroup("writer", "one", {EVENTS.key(): ">"}, count=1_100)  # as if the process had died here
+    async with running(redis_server, consumer):
+        await until(lambda: len(seen) >= 1_200)
+    assert seen == [str(n).encode() for n in range(1_200)]
+
+
+async def test_entries_of_a_dead_consumer_are_taken_over_after_the_visibility_timeout(
+    redis_server: RedisServer, client: Client
+) -> None:
+    consumer = make(client, EVENTS, storing)
+    await consumer.prepare()
+    await fill(client, EVENTS, 30)
+    await client.xreadgroup("writer", "dead", {EVENTS.key(): ">"})
+    async with running(redis_server, consumer):
+        await until(lambda: _pending(client, 0))
+
+
+async def test_a_batch_waits_for_its_sink_and_the_outage_is_recorded_once(
+    redis_server: RedisServer, client: Client
+) -> None:
+    tries = 0
+
+    async def failing_at_first(entries: Sequence[Entry]) -> list[Outcome]:
+        nonlocal tries
+        tries += 1
+        if tries <= 4:
+            raise SinkUnavailableError(Reason.DB_DOWN, "ConnectionRefusedError")
+        return [Outcome(entry.id) for entry in entries]
+
+    consumer = make(client, EVENTS, failing_at_first, age_s=0.2)
+    await fill(client, EVENTS, 40)
+    async with running(redis_server, consumer):
+        await until(lambda: tries > 2)
+        assert not consumer.sink_up
+        await until(lambda: _pending(client, 0))
+        assert consumer.sink_up
+    [(_, fields)] = await client.xrange(FAILURES.key())
+    incident = parse_failure(fields[b"data"])
+    assert (incident.reason, incident.entry_id, incident.deliveries) == (Reason.DB_DOWN, None, 0)
+
+
+async def test_reading_pauses_while_the_sink_is_away_so_memory_stays_bounded(
+    redis_server: RedisServer, client: Client
+) -> None:
+    away = True
+
+    async def waiting(entries: Sequence[Entry]) -> list[Outcome]:
+        if away:
+            raise SinkUnavailableError(Reason.DB_DOWN, "x")
+        return [Outcome(entry.id) for entry in entries]
+
+    await fill(client, EVENTS, 2_000)
+    consumer = make(client, EVENTS, waiting, entries=100)
+    async with running(redis_server, consumer):
+        await until(lambda: not consumer.sink_up)
+        for _ in range(20):
+            state = await client.xpending(EVENTS.key(), "writer")
+            assert state["pending"] <= 100 + 100 + 50 + 50  # two batches, one read in hand, one under way
+            await asyncio.sleep(0.02)
+        away = False
+        await until(lambda: _pending(client, 0))
+
+
+async def test_an_entry_that_breaks_the_work_is_isolated_and_buried_after_too_many_deliveries(
+    redis_server: RedisServer, client: Client
+) -> None:
+    stored: list[bytes] = []
+
+    async def breaking(entries: Sequence[Entry]) -> list[Outcome]:
+        if any(entry.data == b"13" for entry in entries):
+            raise ValueError("unexpected")
+        stored.extend(entry.data for entry in entries)
+        return [Outcome(entry.id) for entry in entries]
+
+    await fill(client, EVENTS, 40)
+    async with running(redis_server, make(client, EVENTS, breaking)):
+        await until(lambda: _length(client, DEAD, 1), 30)
+    assert sorted(int(n) for n in stored) == [n for n in range(40) if n != 13]
+    [(_, dead)] = await client.xrange(DEAD.key())
+    assert (dead[b"data"], dead[b"stage"], dead[b"stream"]) == (b"13", b"writer", EVENTS.key().encode())
+    [(_, fields)] = await client.xrange(FAILURES.key())
+    failure = parse_failure(fields[b"data"])
+    assert (failure.error_class, failure.entry_id) == ("TooManyDeliveries", dead[b"entry_id"].decode())
+    assert (await client.xpending(EVENTS.key(), "writer"))["pending"] == 0
+
+
+async def test_consumption_goes_on_after_redis_was_killed_and_restarted(
+    redis_server: RedisServer, client: Client
+) -> None:
+    async with running(redis_server, make(client, CAPTURE, passing_on)):
+        await fill(client, CAPTURE, 50)
+        await until(lambda: _length(client, EVENTS, 50))
+        redis_server.kill()
+        redis_server.start()
+        await fill(client, CAPTURE, 50, start=50)
+        await until(lambda: _length(client, EVENTS, 100), 30)
+    found = [fields[b"data"].rpartition(b":")[2] for _, fields in await client.xrange(EVENTS.key())]
+    assert found == [b"%d}" % n for n in range(100)]
+
+
+async def test_what_is_held_at_a_stop_is_finished_before_it_ends(redis_server: RedisServer, client: Client) -> None:
+    await fill(client, EVENTS, 30)
+    consumer = make(client, EVENTS, storing, age_s=60)  # its batch would wait a minute
+    async with running(redis_server, consumer):
+        await until(lambda: _pending(client, 30))
+    assert (await client.xpending(EVENTS.key(), "writer"))["pending"] == 0
+
+
+async def _length(client: Client, stream: Stream, expected: int) -> bool:
+    return bool(await client.xlen(stream.key()) >= expected)
+
+
+async def _pending(client: Client, expected: int) -> bool:
+    state = await client.xpending(EVENTS.key(), "writer")
+    [group] = await client.xinfo_groups(EVENTS.key())
+    newest = await client.xrevrange(EVENTS.key(), count=1)
+    return bool(state["pending"] == expected and newest and group["last-delivered-id"] == newest[0][0])

@@ -1,0 +1,120 @@
+"""The closed watermark against a real Redis: never above what is stored, never back."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from assay_runtime.connection import Client, connect
+from assay_runtime.delivery import forward_finish, settle_finish
+from assay_runtime.entries import Outcome
+from assay_runtime.watermark import History, Watermark, trim_finished
+from assay_schema.ids import row_id
+from assay_schema.settings import RedisSettings
+from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD
+from tests.redis_server import RedisServer
+
+
+@pytest.fixture
+async def client(redis_server: RedisServer) -> AsyncIterator[Client]:
+    client = connect(RedisSettings.model_validate({"url": redis_server.url}))
+    await client.xgroup_create(CAPTURE.key(), "scrubber", id="0", mkstream=True)
+    await client.xgroup_create(EVENTS.key(), "writer", id="0", mkstream=True)
+    yield client
+    await client.aclose()
+
+
+async def capture(client: Client, count: int) -> list[str]:
+    return [(await client.xadd(CAPTURE.key(), {FIELD: "1"})).decode() for _ in range(count)]
+
+
+async def scrub(client: Client, ids: list[str]) -> None:
+    await client.xreadgroup("scrubber", "one", {CAPTURE.key(): ">"}, count=len(ids))
+    await forward_finish(client, "scrubber", 0, 1)([Outcome(i, event=b'{"n":1}') for i in ids])
+
+
+async def read(client: Client, count: int) -> list[str]:
+    [(_, entries)] = await client.xreadgroup("writer", "one", {EVENTS.key(): ">"}, count=count)
+    return [entry_id.decode() for entry_id, _ in entries]
+
+
+async def store(client: Client, ids: list[str]) -> None:
+    await settle_finish(client, EVENTS, "writer", 0)([Outcome(i) for i in ids])
+
+
+async def test_the_watermark_reaches_the_newest_entry_once_everything_is_stored(client: Client) -> None:
+    watermark = Watermark(client, 0, "writer", 100)
+    ids = await capture(client, 10)
+    await scrub(client, ids)
+    assert await watermark.advance(0) == 0
+    await store(client, await read(client, 10))
+    assert await watermark.advance(10) == row_id(ids[-1])
+
+
+async def test_an_event_in_the_writers_hands_holds_the_watermark_below_it(client: Client) -> None:
+    watermark = Watermark(client, 0, "writer", 100)
+    ids = await capture(client, 9)
+    for start in (0, 3, 6):
+        await scrub(client, ids[start : start + 3])
+    in_hand = await read(client, 9)
+    await store(client, in_hand[:3] + in_hand[5:])  # the fourth and fifth are still unsaved
+    assert row_id(ids[2]) == await watermark.advance(7)
+    await store(client, in_hand[3:5])
+    assert row_id(ids[8]) == await watermark.advance(9)
+
+
+async def test_an_entry_that_is_not_scrubbed_yet_holds_the_watermark_below_it(client: Client) -> None:
+    watermark = Watermark(client, 0, "writer", 100)
+    ids = await capture(client, 4)
+    await client.xreadgroup("scrubber", "slow", {CAPTURE.key(): ">"}, count=2)  # the first two stay in hand
+    await client.xreadgroup("scrubber", "fast", {CAPTURE.key(): ">"}, count=2)
+    await forward_finish(client, "scrubber", 0, 1)([Outcome(i, event=b'{"n":1}') for i in ids[2:]])
+    await store(client, await read(client, 2))
+    assert await watermark.advance(2) < (row_id(ids[0]) or 0)
+    await forward_finish(client, "scrubber", 0, 1)([Outcome(i, event=b'{"n":1}') for i in ids[:2]])
+    assert await watermark.advance(2) < (row_id(ids[0]) or 0)
+    await store(client, await read(client, 2))
+    assert await watermark.advance(4) == row_id(ids[3])
+
+
+async def test_the_watermark_never_goes_back_even_if_streams_are_lost(client: Client) -> None:
+    watermark = Watermark(client, 0, "writer", 100)
+    ids = await capture(client, 3)
+    await scrub(client, ids)
+    await store(client, await read(client, 3))
+    reached = await watermark.advance(3)
+    await client.delete(EVENTS.key())
+    await client.xgroup_create(EVENTS.key(), "writer", id="0", mkstream=True)
+    assert await watermark.advance(3) == reached
+
+
+async def test_stored_events_are_trimmed_but_for_a_history_and_unstored_ones_never(client: Client) -> None:
+    await client.config_set("stream-node-max-entries", 1)  # approximate trimming then cuts exactly
+    watermark = Watermark(client, 0, "writer", 5)
+    for total in range(0, 40, 4):
+        await scrub(client, await capture(client, 4))
+        await store(client, await read(client, 4))
+        await watermark.advance(total + 4)
+    await scrub(client, await capture(client, 30))
+    await read(client, 20)
+    await watermark.advance(40)
+    left = await client.xlen(EVENTS.key())
+    assert 30 + 5 <= left <= 30 + 5 + 8
+
+
+async def test_failures_are_trimmed_only_below_the_oldest_that_is_not_finished(client: Client) -> None:
+    await client.config_set("stream-node-max-entries", 1)
+    await client.xgroup_create(FAILURES.key(), "writer", id="0", mkstream=True)
+    ids = [(await client.xadd(FAILURES.key(), {FIELD: "1"})).decode() for _ in range(10)]
+    await client.xreadgroup("writer", "one", {FAILURES.key(): ">"}, count=8)
+    await client.xack(FAILURES.key(), "writer", *ids[:4], ids[6])
+    await trim_finished(client, FAILURES, 0, "writer")
+    assert [i.decode() for i, _ in await client.xrange(FAILURES.key())] == ids[4:]
+
+
+def test_a_history_keeps_at_least_what_it_was_asked_to() -> None:
+    history = History(10)
+    assert history.mark(4, "a") is None
+    assert history.mark(8, "b") is None
+    assert history.mark(15, "c") == "a"
+    assert history.mark(16, "d") is None
+    assert history.mark(100, "e") == "d"

