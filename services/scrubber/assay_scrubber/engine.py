@@ -4,10 +4,12 @@ Pure: no I/O, no clock, no state between calls. Work is linear in the length of 
 changes nothing: after a replacement the result is searched again, until nothing more is found.
 """
 
+import re
 from bisect import bisect_right
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .family import Digits, Literals, View
+from .family import Digits, Literals, Rule, View
 from .policy import Policy
 from .projection import project, unfold
 from .registry import FAMILIES
@@ -20,6 +22,8 @@ _LEAD, _TRAIL = 4, 2
 # One pass finds all but what only a replacement brings into reach of its announcing word; more than three never occur.
 _MOST_PASSES = 8
 
+# A rule of a numeric family, its bound search and its gates, unpacked once: this is the innermost loop.
+_NumericRule = tuple[Rule, Callable[..., re.Match[bytes] | None], int, int, bytes, bool, int]
 _Span = tuple[int, int, int]  # start, end, rank
 
 
@@ -67,7 +71,11 @@ class Scrubber:
         self._literal = tuple((needle, family) for family, needles in literal for needle in needles)
         numeric = [(family, family.gate.fewest) for family in families if isinstance(family.gate, Digits)]
         self._fewest_digits = min((fewest for _, fewest in numeric), default=1 << 62)
-        rules = [(rule, max(rule.fewest, fewest), family.rank) for family, fewest in numeric for rule in family.rules]
+        rules: list[_NumericRule] = [
+            (rule, rule.pattern.search, max(rule.fewest, fewest), rule.most, rule.shape, rule.fallback, family.rank)
+            for family, fewest in numeric
+            for rule in family.rules
+        ]
         self._numeric = tuple(sorted(rules, key=lambda row: row[0].fallback))  # fallbacks last
 
     def scrub(self, text: str, *, hint: bytes = b"") -> Scrubbed:
@@ -153,16 +161,26 @@ class Scrubber:
         return spans
 
     def _search_runs(self, view: View, spans: list[_Span]) -> None:
-        raw, low, hint = view.raw, view.low, view.hint
-        rules = []
-        for rule, fewest, rank in self._numeric:
-            if not rule.needles or any(needle in low or needle in hint for needle in rule.needles):
-                rules.append((rule.pattern.finditer, rule.accept, fewest, rule.most, rule.shape, rule.fallback, rank))
-        for start, end, digits, shape in view.runs():
+        runs = view.runs()
+        if not runs:
+            return
+        raw = view.raw
+        absent: set[Rule] = set()
+        present: set[Rule] = set()
+        for start, end, digits, shape in runs:
             first, last, found = max(0, start - _LEAD), end + _TRAIL, len(spans)
-            for finditer, accept, fewest, most, needle, fallback, rank in rules:
-                if fewest <= digits <= most and needle in shape and not (fallback and len(spans) > found):
-                    for match in finditer(raw, first, last):
-                        span = accept(view, match)
-                        if span is not None:
-                            spans.append((*span, rank))
+            for rule, search, fewest, most, needle, fallback, rank in self._numeric:
+                if digits < fewest or digits > most or needle not in shape or (fallback and len(spans) > found):
+                    continue
+                if rule.words is not None and rule not in present:
+                    if rule in absent or not view.mentions(rule.words):
+                        absent.add(rule)
+                        continue
+                    present.add(rule)
+                # Most runs match nothing, and a failing search costs half of an empty finditer.
+                match = search(raw, first, last)
+                while match is not None:
+                    span = rule.accept(view, match)
+                    if span is not None:
+                        spans.append((*span, rank))
+                    match = search(raw, match.end(), last)

@@ -26,6 +26,10 @@ class View:
             return self.hint + self.low[:position]
         return self.low[position - reach : position]
 
+    def mentions(self, words: re.Pattern[bytes]) -> bool:
+        """True when `words` is in the text in lower case, or in its hint."""
+        return words.search(self.hint + self.low if self.hint else self.low) is not None
+
     def runs(self) -> list[Run]:
         """Maximal stretches of digits and their separators with at least seven digits."""
         if self._runs is None:
@@ -48,7 +52,7 @@ _RUN = re.compile(rb"9[9\-]{6,}+")
 Accept = Callable[[View, "re.Match[bytes]"], tuple[int, int] | None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Rule:
     """One row of a family's table: a precise pattern and the check of what it matches.
 
@@ -56,7 +60,7 @@ class Rule:
     repeat. It runs on the bytes of a view, in lower case when `lower`. `accept` returns the span to remove, or None.
 
     The rest keeps a rule from running where it cannot match, and matters to speed only, `fallback` excepted:
-    `needles`: one of these must be in the text (in lower case) or in its hint.
+    `words`: must be found in the text (in lower case) or in its hint.
     `fewest`, `most`: digits in the run. `shape`: what the run's shape must contain.
     `fallback`: only for runs in which no other rule has found anything.
     """
@@ -64,7 +68,7 @@ class Rule:
     pattern: re.Pattern[bytes]
     accept: Accept
     lower: bool = False
-    needles: tuple[bytes, ...] = ()
+    words: re.Pattern[bytes] | None = None
     fewest: int = 0
     most: int = 1 << 62
     shape: bytes = b""

@@ -124,4 +124,4 @@ def unfold(raw: bytes) -> Unfolded | None:
     decoded = raw
     if b"%" in raw or b"\\" in raw or b"&" in raw:
         decoded = _ESCAPE.sub(_decode, raw)
-    return Unfolded(decoded) if _UNSEEN_BYTE in decoded else None
+    return Unfolded(decoded) if not decoded.isascii() and _UNSEEN_BYTE in decoded else None

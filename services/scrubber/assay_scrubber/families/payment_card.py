@@ -41,6 +41,8 @@ _ISSUERS = (
     (9792, 9792, (16,)),  # Troy
 )
 
+_LENGTHS = {b"%d" % prefix: lengths for first, last, lengths in _ISSUERS for prefix in range(first, last + 1)}
+
 
 def luhn(digits: bytes) -> bool:
     """ISO/IEC 7812-1 annex B over ASCII digits."""
@@ -50,8 +52,7 @@ def luhn(digits: bytes) -> bool:
 
 def is_card(digits: bytes) -> bool:
     """True for ASCII digits with a known issuer's prefix, that issuer's length and a right check digit."""
-    prefix, length = int(digits[:4]), len(digits)
-    return any(first <= prefix <= last and length in lengths for first, last, lengths in _ISSUERS) and luhn(digits)
+    return len(digits) in _LENGTHS.get(digits[:4], ()) and luhn(digits)
 
 
 _SEPARATOR = rb"[ .\-]{1,2}"

@@ -13,54 +13,13 @@ from assay_scrubber.taxonomy import Category
 _NOT_DIGITS = bytes(b for b in range(256) if b not in b"0123456789")
 
 _TWO_DIGIT_CODES = frozenset(
-    int(code)
-    for code in [
-        "20",
-        "27",
-        "30",
-        "31",
-        "32",
-        "33",
-        "34",
-        "36",
-        "39",
-        "40",
-        "41",
-        "43",
-        "44",
-        "45",
-        "46",
-        "47",
-        "48",
-        "49",
-        "51",
-        "52",
-        "53",
-        "54",
-        "55",
-        "56",
-        "57",
-        "58",
-        "60",
-        "61",
-        "62",
-        "63",
-        "64",
-        "65",
-        "66",
-        "81",
-        "82",
-        "84",
-        "86",
-        "90",
-        "91",
-        "92",
-        "93",
-        "94",
-        "95",
-        "98",
-    ]
-)
+    code
+    for first, last in (
+        (20, 20), (27, 27), (30, 34), (36, 36), (39, 41), (43, 49), (51, 58), (60, 66), (81, 82), (84, 84), (86, 86),
+        (90, 95), (98, 98),
+    )
+    for code in range(first, last + 1)
+)  # fmt: skip
 _THREE_DIGIT_CODES = frozenset(
     code
     for first, last in (
@@ -132,15 +91,14 @@ _STRONG = re.compile(
     + rb")(?![a-z\x80])"
     + _TAIL
 )  # fmt: skip
-_ANNOUNCING = (
-    b"phon", b"tel", b"mob", b"cel", b"fax", b"whatsapp", b"sms", b"msisdn", b"line", b"dial", b"call", b"t\x80l", b"vil",
-    b"handy", b"rufnummer", b"portable", b"ring", b"rang", b"text", b"reach", b")", b"]",
-)  # fmt: skip
+_ANNOUNCING = re.compile(
+    rb"phon|call|tel|mob|cel|fax|whatsapp|sms|line|dial|text|reach|ring|rang|msisdn|t\x80l|vil|handy|rufnummer|portable|\("
+)
 _WEAK = re.compile(
     rb"(?:call|called|ring|rang|text|texted|reach|reached)(?![a-z])(?<![a-z]call)(?<![a-z]ring)(?<![a-z]text)"
     rb"(?<!tool call)(?<!function call)(?<!api call)(?<!rpc call)" + _TAIL
 )
-_AFTER = re.compile(rb" ?[(\[](?:mobile|cell|office|fax|tel|phone|home|work|m|h|w|o)[)\]]")
+_AFTER = re.compile(rb" ?\((?:mobile|cell|office|fax|tel|phone|home|work|m|h|w|o)\)")
 
 
 def _american(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -222,8 +180,8 @@ FAMILY = Family(
     gate=Digits(7),
     rules=(
         Rule(_AMERICAN, _american, fewest=10, shape=b"9999"),
-        Rule(_PLUS, _international, needles=(b"+",)),
-        Rule(_ZEROS, _after_zeros, needles=(b"00", b"011"), fewest=10, fallback=True),
-        Rule(_ANY, _announced, needles=_ANNOUNCING, fallback=True),
+        Rule(_PLUS, _international, words=re.compile(rb"\+")),
+        Rule(_ZEROS, _after_zeros, words=re.compile(b"0[01]"), fewest=10, fallback=True),
+        Rule(_ANY, _announced, words=_ANNOUNCING, fallback=True),
     ),
 )

@@ -33,6 +33,6 @@ FAMILY = Family(
     gate=Digits(9),
     rules=(
         Rule(_DASHED, _dashed, shape=b"999-99-9999"),
-        Rule(_LOOSE, _in_context, needles=(b"ssn", b"soc", b"tax", b"itin"), fallback=True),
+        Rule(_LOOSE, _in_context, words=_CONTEXT, fallback=True),
     ),
 )
