@@ -1,1 +1,7 @@
 """The producers' SDK: captures events without ever slowing or breaking the caller."""
+
+from assay_capture.capture import Capture
+from assay_capture.stats import CaptureStats
+from assay_schema.settings import SettingsError
+
+__all__ = ["Capture", "CaptureStats", "SettingsError"]

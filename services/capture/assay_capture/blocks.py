@@ -1,0 +1,123 @@
+"""Timed retrievals: the `with` block and the decorator. Both leave results and exceptions of the caller's code untouched."""
+
+import functools
+import inspect
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Literal, Self, TypedDict, TypeVar, Unpack, cast
+
+from assay_schema.events import Detail
+from assay_schema.ids import new_event_id
+
+F = TypeVar("F", bound=Callable[..., Any])
+#: `describe(result, *args, **kwargs)`: the fields of `Capture.retrieval` apart from `latency_ms`.
+Described = Callable[..., Mapping[str, Any]]
+
+
+class RetrievalFields(TypedDict, total=False):
+    """The arguments of `Capture.retrieval`, except for the time, which is measured."""
+
+    tool_name: Literal["query", "search"]
+    query: str
+    retrieved_slugs: Sequence[str]
+    retrieved_chunk_ids: Sequence[int]
+    source_ids: Collection[str]
+    expand_enabled: bool | None
+    detail: Detail | None
+    detail_resolved: Detail | None
+    vector_enabled: bool
+    expansion_applied: bool
+    remote: bool
+    job_id: int | None
+    subagent_id: int | None
+    retrieved_scores: Sequence[float]
+    embedding_model: str | None
+    params: Mapping[str, Any] | None
+    project: str | None
+    occurred_at: datetime | None
+
+
+#: Captures an event under a given `event_id`, or does nothing when capture is off.
+Record = Callable[[str, dict[str, Any]], None]
+#: Counts an event lost for a reason.
+Drop = Callable[[str], None]
+
+
+class RetrievalBlock:
+    """One timed block. Use it as `with` or as `async with`, once."""
+
+    def __init__(self, record: Record, drop: Drop, fields: RetrievalFields) -> None:
+        self._record = record
+        self._drop = drop
+        self._fields: dict[str, Any] = dict(fields)
+        self._has_result = False
+        self._began = 0.0
+        #: Identity of the event, known from the start so that an answer can refer to it.
+        self.event_id = new_event_id()
+
+    def result(self, *, slugs: Sequence[str], chunk_ids: Sequence[int], **fields: Unpack[RetrievalFields]) -> None:
+        """Say what was found, with any other field that only the search knows, such as `source_ids`. The last call counts."""
+        self._fields.update(fields, retrieved_slugs=slugs, retrieved_chunk_ids=chunk_ids)
+        self._has_result = True
+
+    def __enter__(self) -> Self:
+        self._began = time.perf_counter()
+        return self
+
+    def __exit__(
+        self,
+        exception_type: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        latency_ms = (time.perf_counter() - self._began) * 1000
+        if self._has_result:
+            self._record(self.event_id, {**self._fields, "latency_ms": latency_ms})
+        elif exception_type is None:
+            self._drop("no_result")
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(
+        self,
+        exception_type: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.__exit__(exception_type, exception, traceback)
+
+
+def captured_function(function: F, describe: Described, record: Record, drop: Drop) -> F:
+    """The function, sync or async, with each successful call captured."""
+
+    def capture(began: float, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        latency_ms = (time.perf_counter() - began) * 1000
+        try:
+            fields = {**describe(result, *args, **kwargs), "latency_ms": latency_ms}
+        except Exception:  # noqa: BLE001  (the caller must not notice)
+            drop("describe_failed")
+            return
+        record(new_event_id(), fields)
+
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def awaited(*args: Any, **kwargs: Any) -> Any:
+            began = time.perf_counter()
+            result = await function(*args, **kwargs)
+            capture(began, result, args, kwargs)
+            return result
+
+        return cast("F", awaited)
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        began = time.perf_counter()
+        result = function(*args, **kwargs)
+        capture(began, result, args, kwargs)
+        return result
+
+    return cast("F", called)

@@ -1,0 +1,362 @@
+"""What a producer calls. No call here waits for a disk or a network, and none raises, whatever it is given."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import sys
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import UTC, datetime
+from queue import SimpleQueue
+from typing import Any, Literal, TypeVar, Unpack
+from uuid import UUID
+
+from assay_capture.blocks import Described, RetrievalBlock, RetrievalFields, captured_function
+from assay_capture.configuration import project_name, read_settings, service_name
+from assay_capture.entry_queue import Entry, EntryQueue
+from assay_capture.link import Link, Outcome
+from assay_capture.publisher import Publisher
+from assay_capture.snapshot import NotCapturedError, encoded, shard_from
+from assay_capture.spool import Spool, default_spool_dir
+from assay_capture.stats import CaptureStats, Problems
+from assay_capture.trace import current_traceparent
+from assay_schema.events import Detail
+from assay_schema.ids import new_event_id
+from assay_schema.limits import SCHEMA_VERSION
+from assay_schema.settings import Settings, capture_on
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Capture:
+    """Captures events of one producer. Make one per process, at start, and share it between threads and tasks.
+
+    Delivery: an event counts as captured when the call returns, and as safe when it is in Redis or in the spool (`flush` waits for that).
+    A safe event becomes one row, or one failure row, whatever dies. Between the two it is in this process's memory for about
+    `capture.flush_interval_ms`; what is lost there is counted in `stats()` unless the process is killed.
+    """
+
+    def __init__(self, settings: Settings, *, service: str | None = None, enabled: bool | None = None) -> None:
+        """Does no I/O and needs no Redis. `enabled` unset leaves it to the capture switch.
+
+        Raises `SettingsError` for a service or project name, or an address of Redis, that does not fit.
+        """
+        self._settings = settings
+        self._service = service_name(service, settings, os.environ)
+        self._project = project_name(settings)
+        self._enabled = capture_on(settings.capture, os.environ) if enabled is None else enabled
+        self._closed = False
+        if self._enabled:
+            Link(settings.redis)  # refuses an address that could never work while the program starts
+            self._begin()
+            _LIVE.add(self)
+
+    @classmethod
+    def from_env(cls, service: str | None = None, environment: Mapping[str, str] | None = None) -> Capture:
+        """From the environment and the settings file (`ASSAY_CONFIG`, else `./assay.toml`).
+
+        Raises `SettingsError` with the valid values if a setting does not fit. A Redis that is away is no error.
+        """
+        environment = os.environ if environment is None else environment
+        settings = read_settings(environment)
+        return cls(
+            settings,
+            service=service_name(service, settings, environment),
+            enabled=capture_on(settings.capture, environment),
+        )
+
+    @property
+    def enabled(self) -> bool:
+        """Whether events are captured. When not, every method returns at once and does nothing."""
+        return self._enabled
+
+    # Events
+
+    def retrieval(
+        self,
+        *,
+        tool_name: Literal["query", "search"],
+        query: str,
+        retrieved_slugs: Sequence[str],
+        retrieved_chunk_ids: Sequence[int],
+        source_ids: Collection[str] = (),
+        expand_enabled: bool | None = None,
+        detail: Detail | None = None,
+        detail_resolved: Detail | None = None,
+        vector_enabled: bool = False,
+        expansion_applied: bool = False,
+        latency_ms: float,
+        remote: bool = False,
+        job_id: int | None = None,
+        subagent_id: int | None = None,
+        retrieved_scores: Sequence[float] = (),
+        embedding_model: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        project: str | None = None,
+        occurred_at: datetime | None = None,
+    ) -> str:
+        """Capture one retrieval; the fields are those of `assay_schema.events.Retrieval`. Returns its `event_id`.
+
+        `occurred_at` is now unless given; a naive datetime is read as UTC.
+        """
+        if not self._enabled:
+            return new_event_id()
+        return self._record(
+            "retrieval",
+            {
+                "tool_name": tool_name,
+                "query": query,
+                "retrieved_slugs": retrieved_slugs,
+                "retrieved_chunk_ids": retrieved_chunk_ids,
+                "source_ids": source_ids,
+                "expand_enabled": expand_enabled,
+                "detail": detail,
+                "detail_resolved": detail_resolved,
+                "vector_enabled": vector_enabled,
+                "expansion_applied": expansion_applied,
+                "latency_ms": latency_ms,
+                "remote": remote,
+                "job_id": job_id,
+                "subagent_id": subagent_id,
+                "retrieved_scores": retrieved_scores,
+                "embedding_model": embedding_model,
+                "params": {} if params is None else params,
+            },
+            new_event_id(),
+            project,
+            occurred_at,
+        )
+
+    def answer(
+        self,
+        *,
+        query: str,
+        answer: str,
+        model: str,
+        latency_ms: float,
+        contexts: Sequence[Mapping[str, Any]] = (),
+        citations: Sequence[Mapping[str, Any]] = (),
+        retrieval_event_id: str | UUID | None = None,
+        project: str | None = None,
+        occurred_at: datetime | None = None,
+    ) -> str:
+        """Capture one answer. Returns its `event_id`.
+
+        A context is `{"id", "text"}`, if there are any with `source_id` and `score`; a citation is `{"context_id"}`, if there is one with
+        `claim`. `retrieval_event_id` is what `retrieval` returned.
+        """
+        if not self._enabled:
+            return new_event_id()
+        return self._record(
+            "answer",
+            {
+                "query": query,
+                "answer": answer,
+                "contexts": contexts,
+                "citations": citations,
+                "model": model,
+                "latency_ms": latency_ms,
+                "retrieval_event_id": retrieval_event_id,
+            },
+            new_event_id(),
+            project,
+            occurred_at,
+        )
+
+    def feedback(
+        self,
+        *,
+        target_event_id: str | UUID,
+        verdict: Literal["positive", "negative"],
+        text: str | None = None,
+        user_hash: str | None = None,
+        project: str | None = None,
+        occurred_at: datetime | None = None,
+    ) -> str:
+        """Capture a person's verdict on an earlier event, named by its `event_id`. Returns the feedback's own `event_id`."""
+        if not self._enabled:
+            return new_event_id()
+        return self._record(
+            "feedback",
+            {"target_event_id": target_event_id, "verdict": verdict, "text": text, "user_hash": user_hash},
+            new_event_id(),
+            project,
+            occurred_at,
+        )
+
+    def retrieving(self, **fields: Unpack[RetrievalFields]) -> RetrievalBlock:
+        """A `with` or `async with` block around a retrieval, which it times.
+
+        The event is captured at the end of the block if `result()` was called in it, and not otherwise. An exception raised in the block
+        passes through untouched.
+        """
+        return RetrievalBlock(self._record_retrieval, self._drop, fields)
+
+    def captured_retrieval(self, *, describe: Described) -> Callable[[F], F]:
+        """Decorate a function, or a coroutine function, that retrieves. It is timed and otherwise left as it is.
+
+        `describe(result, *args, **kwargs)` turns a call into the fields of `retrieval()`, apart from `latency_ms`. If it raises, the event
+        is counted as dropped and the caller notices nothing. A call that raises is not captured.
+        """
+        return lambda function: captured_function(function, describe, self._record_retrieval, self._drop)
+
+    # Delivery
+
+    def flush(self, timeout: float = 5.0) -> bool:
+        """Wait, in seconds, until all events captured so far are safe: in Redis, or in the spool. False if that took too long."""
+        publisher = self._publisher
+        return True if publisher is None else publisher.flush(timeout)
+
+    def close(self, timeout: float | None = None) -> None:
+        """Send what can be sent within `timeout` seconds (default `capture.exit_deadline_s`), spool or drop the rest, and stop.
+
+        Runs by itself at exit. Events captured afterwards are dropped and counted.
+        """
+        if self._closed or not self._enabled:
+            return
+        self._closed = True
+        _LIVE.discard(self)
+        if self._publisher is not None:
+            self._publisher.close(self._settings.capture.exit_deadline_s if timeout is None else timeout)
+
+    async def aflush(self, timeout: float = 5.0) -> bool:  # noqa: ASYNC109  (the same signature as `flush`)
+        """`flush` without holding up the event loop."""
+        return await asyncio.to_thread(self.flush, timeout)
+
+    async def aclose(self, timeout: float | None = None) -> None:  # noqa: ASYNC109  (the same signature as `close`)
+        """`close` without holding up the event loop."""
+        await asyncio.to_thread(self.close, timeout)
+
+    def stats(self) -> CaptureStats:
+        """The counters of this process. `captured == published + spooled + sum(dropped) + queue_entries` whenever it is quiet."""
+        if not self._enabled:
+            return CaptureStats()
+        publisher, spool, dropped = self._publisher, self._spool, self._problems.dropped()
+        return CaptureStats(
+            captured=self._queue.accepted + self._problems.refused(),
+            published=publisher.published if publisher else 0,
+            spooled=publisher.spooled if publisher else 0,
+            replayed=publisher.replayed if publisher else 0,
+            adopted_segments=spool.adopted_segments if spool else 0,
+            torn_lines=spool.torn_lines if spool else 0,
+            dropped=dropped,
+            queue_entries=self._queue.entries,
+            queue_bytes=self._queue.bytes,
+            spool_bytes=spool.bytes_waiting() if spool else 0,
+            redis=publisher.redis if publisher else "idle",
+        )
+
+    # Inside
+
+    def _begin(self) -> None:
+        """Fresh memory, counters and (at the first event) threads: at start, and in a forked child."""
+        capture = self._settings.capture
+        self._shards = self._settings.redis.shards
+        self._problems = Problems()
+        self._inbox: SimpleQueue[Outcome | None] = SimpleQueue()
+        self._queue = EntryQueue(capture.queue_entries, capture.queue_bytes, capture.batch_entries, self._inbox.put)
+        self._spool: Spool | None = None
+        self._publisher: Publisher | None = None
+        self._starting = threading.Lock()
+
+    def _record_retrieval(self, event_id: str, fields: dict[str, Any]) -> None:
+        if not self._enabled:
+            return
+        payload = dict(fields)
+        project, occurred_at = payload.pop("project", None), payload.pop("occurred_at", None)
+        self._record("retrieval", payload, event_id, project, occurred_at)
+
+    def _record(
+        self, kind: str, payload: dict[str, Any], event_id: str, project: str | None, occurred_at: datetime | None
+    ) -> str:
+        try:
+            if self._closed:
+                self._problems.refuse("closed")
+                return event_id
+            data = encoded(
+                {
+                    "schema_version": SCHEMA_VERSION,
+                    "event_id": event_id,
+                    "kind": kind,
+                    "project": self._project if project is None else project,
+                    "service": self._service,
+                    "occurred_at": datetime.now(UTC) if occurred_at is None else occurred_at,
+                    "traceparent": current_traceparent(),
+                    "payload": payload,
+                }
+            )
+            shard = 0 if self._shards == 1 else shard_from(data, self._shards)
+            if not self._queue.put(Entry(shard, data)):
+                self._drop(self._queue.full_reason)
+        except NotCapturedError as refusal:
+            self._drop(refusal.reason)
+        except Exception:  # noqa: BLE001  (capture never raises)
+            self._drop("internal")
+        if self._publisher is None:
+            self._start()
+        return event_id
+
+    def _drop(self, reason: str) -> None:
+        if self._problems.refuse(reason):
+            self._inbox.put(None)  # the publisher's thread logs what is new
+            if self._publisher is None:
+                self._start()
+
+    def _start(self) -> None:
+        """Start the publisher. If the system has no thread left, the next event tries again."""
+        if not self._starting.acquire(blocking=False):
+            return  # another thread is at it, or this is a signal handler in the midst of it
+        try:
+            if self._publisher is not None or self._closed:
+                return
+            settings, problems, shards = self._settings.capture, self._problems, self._shards
+            if settings.durability != "memory" and self._spool is None:
+                self._spool = Spool(
+                    settings.spool_dir or default_spool_dir(),
+                    settings.spool_bytes,
+                    settings.durability == "fsync",
+                    lambda data: shard_from(data, shards),
+                    problems,
+                )
+            publisher = Publisher(
+                settings, shards, self._queue, self._inbox, Link(self._settings.redis), self._spool, problems
+            )
+            publisher.start()
+            self._publisher = publisher
+            _close_before_a_child_of_multiprocessing_exits()
+        except Exception:  # noqa: BLE001  (no thread, no address space: the event waits in memory)
+            self._problems.log_once("start", "cannot start a thread; events wait in memory until one can be started")
+        finally:
+            self._starting.release()
+
+    def _forked(self) -> None:
+        publisher = self._publisher
+        self._begin()
+        if publisher is not None:
+            publisher.abandon()
+
+
+_LIVE: set[Capture] = set()
+
+
+def _close_all() -> None:
+    for capture in list(_LIVE):
+        capture.close()
+
+
+def _start_afresh_in_child() -> None:
+    for capture in list(_LIVE):
+        capture._forked()  # noqa: SLF001  (this module's own class)
+
+
+def _close_before_a_child_of_multiprocessing_exits() -> None:
+    """Children that multiprocessing forks end by `os._exit`, without atexit; it has finalizers of its own."""
+    process, util = sys.modules.get("multiprocessing.process"), sys.modules.get("multiprocessing.util")
+    if process is not None and util is not None and process.parent_process() is not None:
+        util.Finalize(None, _close_all, exitpriority=-100)
+
+
+atexit.register(_close_all)
+os.register_at_fork(after_in_child=_start_afresh_in_child)

@@ -1,0 +1,81 @@
+"""The bounded queue between callers and the publisher's thread.
+
+Its lock guards two integers and a deque, never I/O. It is re-entrant, since a signal handler or a finaliser may capture in the middle
+of a capture.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+
+class Entry(NamedTuple):
+    """One event on its way: the shard of its project and its JSON."""
+
+    shard: int
+    data: bytes
+
+
+class EntryQueue:
+    """First in, first out; one consumer. An entry counts against the bounds until `release`, so a batch in flight is bounded too."""
+
+    def __init__(self, max_entries: int, max_bytes: int, batch_entries: int, wake: Callable[[None], None]) -> None:
+        self._max_entries = max_entries
+        self._max_bytes = max_bytes
+        self._batch_entries = batch_entries
+        self._wake = wake
+        self._lock = threading.RLock()
+        self._waiting: deque[Entry] = deque()
+        self.entries = 0
+        self.bytes = 0
+        #: Entries ever accepted, and ever released.
+        self.accepted = 0
+        self.released = 0
+        #: Why an entry that does not fit has no room: `queue_full`, or what keeps the spool from making room.
+        self.full_reason = "queue_full"
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def put(self, entry: Entry) -> bool:
+        """Add an entry and wake the consumer if it may be idle or has a full batch. False if it does not fit."""
+        size = len(entry.data)
+        with self._lock:
+            if self.entries >= self._max_entries or self.bytes + size > self._max_bytes:
+                return False
+            self._waiting.append(entry)
+            self.accepted += 1
+            self.entries += 1
+            self.bytes += size
+            waiting = self.entries
+        if waiting == 1 or waiting % self._batch_entries == 0:
+            self._wake(None)
+        return True
+
+    def take(self, max_entries: int, max_bytes: int) -> list[Entry]:
+        """The oldest entries, at least one if there is any, within the two limits."""
+        taken: list[Entry] = []
+        size = 0
+        while self._waiting and len(taken) < max_entries:
+            size += len(self._waiting[0].data)
+            if taken and size > max_bytes:
+                break
+            taken.append(self._waiting.popleft())
+        return taken
+
+    def put_back(self, entries: list[Entry]) -> None:
+        """Return what `take` gave, to the front and in order."""
+        self._waiting.extendleft(reversed(entries))
+
+    def release(self, entries: list[Entry]) -> None:
+        """These are out of memory's hands: in Redis, in the spool, or dropped and counted."""
+        size = sum(len(entry.data) for entry in entries)
+        with self._lock:
+            self.entries -= len(entries)
+            self.bytes -= size
+            self.released += len(entries)
+
+    def over_half_full(self) -> bool:
+        """Whether either bound is more than half used."""
+        return self.entries * 2 > self._max_entries or self.bytes * 2 > self._max_bytes

@@ -1,0 +1,323 @@
+"""The background thread that takes events from the queue to Redis, and to the spool while Redis cannot take them.
+
+It owns every decision and all state behind the queue; the sender's thread only talks to Redis. Order is kept throughout: what failed goes
+before the spool, the spool before the queue.
+"""
+
+import logging
+import random
+import threading
+import time
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+
+from assay_capture.entry_queue import Entry, EntryQueue
+from assay_capture.link import Link, Outcome
+from assay_capture.sender import Sender
+from assay_capture.spool import Spool
+from assay_capture.stats import Problems
+from assay_schema.settings import CaptureSettings
+
+#: Most bytes in one round trip (one entry may be larger).
+BATCH_BYTES = 4 * 1024 * 1024
+#: First and longest pause between attempts while Redis is away, in seconds; each is shortened at random by up to half.
+FIRST_PAUSE_S = 0.05
+LONGEST_PAUSE_S = 1.0
+#: How often the length of the streams is measured, in seconds.
+MEASURE_EVERY_S = 0.1
+#: After this long without an answer, new events go to the spool, in seconds.
+SLOW_ANSWER_S = 0.25
+#: How often spools of dead processes are looked for, in seconds.
+ADOPT_EVERY_S = 10.0
+#: Longest sleep while there is anything to watch, in seconds.
+TICK_S = 0.05
+#: What to check, by kind of trouble with Redis.
+ADVICE = {
+    "down": "check redis.url (ASSAY_REDIS_URL) and that Redis is up and has memory",
+    "refused": "check user and password in redis.url (ASSAY_REDIS_URL) or redis.password_file, "
+    "and that the user may XADD and XLEN on the capture streams",
+}
+
+
+@dataclass
+class Batch:
+    """Entries on their way. `place` is where those from memory would go in the spool to keep the order."""
+
+    entries: list[Entry]
+    place: int | None = None
+    from_spool: bool = False
+
+
+class Publisher:
+    """Starts with `start`, ends with `close`. One per process and `Capture`."""
+
+    def __init__(
+        self,
+        settings: CaptureSettings,
+        shards: int,
+        queue: EntryQueue,
+        inbox: SimpleQueue[Outcome | None],
+        link: Link,
+        spool: Spool | None,
+        problems: Problems,
+    ) -> None:
+        self._settings = settings
+        self._shards = tuple(range(shards))
+        self._queue = queue
+        self._inbox = inbox
+        self._sender = Sender(link, inbox.put)
+        self._spool = spool
+        self._problems = problems
+        self._thread = threading.Thread(target=self._run, name="assay-capture", daemon=True)
+        self._progress = threading.Condition()
+        #: Events sent from memory, written to the spool, and sent from the spool.
+        self.published = 0
+        self.spooled = 0
+        self.replayed = 0
+        #: See `CaptureStats.redis`.
+        self.redis = "idle"
+        self._flush_asked = False
+        self._closing_until: float | None = None
+        self._ended = False
+        self._flying: Batch | None = None
+        self._flying_since = 0.0
+        self._held: Batch | None = None
+        self._batch_due: float | None = None
+        self._attempts = 0
+        self._retry_at = 0.0
+        self._measure_at = 0.0
+        self._adopt_at = 0.0
+
+    def start(self) -> None:
+        """Start both threads. Raises RuntimeError if the system has none left."""
+        self._sender.start()
+        self._thread.start()
+
+    def flush(self, timeout: float) -> bool:
+        """Wait until all that was captured before is in Redis or in the spool. False if `timeout` seconds were not enough."""
+        target = self._queue.accepted
+        self._flush_asked = True
+        self._inbox.put(None)
+        with self._progress:
+            return self._progress.wait_for(lambda: self._queue.released >= target or self._ended, timeout) and (
+                self._queue.released >= target
+            )
+
+    def close(self, timeout: float) -> None:
+        """Send what can be sent within `timeout` seconds, put the rest in the spool (or count it as dropped), and end."""
+        self._closing_until = time.monotonic() + timeout
+        self._inbox.put(None)
+        self._thread.join(timeout + 2.0)  # writing the rest to the spool comes after the deadline
+
+    def abandon(self) -> None:
+        """In a forked child: let go of the parent's connection and spool without touching either."""
+        self._sender.abandon()
+        if self._spool is not None:
+            self._spool.abandon()
+
+    def _run(self) -> None:
+        try:
+            while not self._finished():
+                try:
+                    self._wait()
+                    self._step()
+                except Exception as error:  # noqa: BLE001  (this thread must outlive any defect)
+                    self._problems.log_once(
+                        f"internal:{type(error).__name__}", f"internal error: {type(error).__name__}", logging.ERROR
+                    )
+                    time.sleep(TICK_S)
+            self._end()
+        finally:
+            self._ended = True
+            with self._progress:
+                self._progress.notify_all()
+
+    def _step(self) -> None:
+        self._problems.log_new()
+        self._adopt()
+        self._spill()
+        self._send_next()
+        if self._queue.released >= self._queue.accepted:
+            self._flush_asked = False
+        with self._progress:
+            self._progress.notify_all()
+
+    # Waiting
+
+    def _wait(self) -> None:
+        try:
+            message = self._inbox.get(timeout=self._pause())
+            while True:
+                if message is not None:
+                    self._arrived(message)
+                message = self._inbox.get_nowait()
+        except Empty:
+            pass
+
+    def _pause(self) -> float | None:
+        now = time.monotonic()
+        if self._closing_until is not None:
+            return min(TICK_S, max(0.0, self._closing_until - now))
+        if self._flying is not None:
+            return TICK_S if self._spool is not None and len(self._queue) else None
+        if self._held is not None or self._spool_waits():
+            return min(TICK_S, max(0.0, self._retry_at - now))
+        if len(self._queue):
+            due = self._due_at(now)
+            return max(0.0, due - now, min(TICK_S, self._retry_at - now))
+        return None if self._spool is None else ADOPT_EVERY_S
+
+    def _due_at(self, now: float) -> float:
+        """When the batch that is gathering leaves: at once if it is full or asked for, else after the flush interval."""
+        if self._flush_asked or self._closing_until is not None or len(self._queue) >= self._settings.batch_entries:
+            return now
+        if self._batch_due is None:
+            self._batch_due = now + self._settings.flush_interval_ms / 1000
+        return self._batch_due
+
+    # Sending
+
+    def _send_next(self) -> None:
+        now = time.monotonic()
+        if self._flying is not None or now < self._retry_at:
+            return
+        batch: Batch | None
+        if self.redis == "high_water":
+            batch = Batch([])  # nothing but the measurement
+        elif self._held is not None:
+            batch, self._held = self._held, None
+        elif self._spool_waits():
+            batch = self._from_spool()
+        else:
+            batch = self._from_queue(now)
+        if batch is None:
+            return
+        measure: tuple[int, ...] = ()
+        if now >= self._measure_at or not batch.entries:
+            measure, self._measure_at = self._shards, now + MEASURE_EVERY_S
+        self._flying, self._flying_since = batch, now
+        self._sender.submit(batch.entries, measure)
+
+    def _from_queue(self, now: float) -> Batch | None:
+        if not len(self._queue) or self._due_at(now) > now:
+            return None
+        self._batch_due = None
+        entries = self._queue.take(self._settings.batch_entries, BATCH_BYTES)
+        return Batch(entries, self._spool.reserve() if self._spool else None)
+
+    def _from_spool(self) -> Batch | None:
+        assert self._spool is not None
+        entries = self._spool.read(self._settings.batch_entries, BATCH_BYTES)
+        return Batch(entries, from_spool=True) if entries else None
+
+    def _arrived(self, outcome: Outcome) -> None:
+        batch, self._flying = self._flying, None
+        if batch is None:
+            return
+        failed = set(map(id, outcome.failed))
+        sent = [entry for entry in batch.entries if id(entry) not in failed] if failed else batch.entries
+        if batch.from_spool:
+            self.replayed += len(sent)
+        else:
+            self.published += len(sent)
+            self._queue.release(sent)
+        if outcome.failed:
+            batch.entries = outcome.failed
+            self._held = batch
+        elif batch.from_spool and self._spool is not None:
+            self._spool.sent()
+        self._judge(outcome)
+
+    def _judge(self, outcome: Outcome) -> None:
+        now = time.monotonic()
+        if outcome.problem is not None:
+            self._problems.log_once(
+                f"redis:{outcome.problem}",
+                f"Redis does not take events ({outcome.detail}); {self._fallback()}; {ADVICE[outcome.problem]}",
+                logging.ERROR,
+            )
+            self.redis = outcome.problem
+            pause = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(self._attempts, 10))
+            self._attempts += 1
+            self._retry_at = now + pause * random.uniform(0.5, 1.0)  # noqa: S311  (jitter is no secret)
+            return
+        self._attempts = 0
+        self._retry_at = 0.0
+        if outcome.depth is not None and outcome.depth > self._settings.high_water_entries:
+            self._problems.log_once(
+                "redis:high_water",
+                f"over capture.high_water_entries unscrubbed entries in Redis; {self._fallback()}; check that the scrubber runs",
+            )
+            self.redis = "high_water"
+            self._retry_at = now + MEASURE_EVERY_S
+        elif self.redis != "high_water" or outcome.depth is not None:
+            self.redis = "up"
+
+    def _fallback(self) -> str:
+        return "events wait in memory" if self._spool is None else "events go to the spool"
+
+    # Spooling
+
+    def _spool_waits(self) -> bool:
+        return self._spool is not None and self._spool.waiting()
+
+    def _adopt(self) -> None:
+        now = time.monotonic()
+        if self._spool is not None and now >= self._adopt_at:
+            self._adopt_at = now + ADOPT_EVERY_S
+            self._spool.adopt()
+
+    def _spill(self) -> None:
+        """Move to the spool what Redis cannot take now. What the spool cannot take either stays in memory, within its bounds."""
+        if self._spool is None or not self._should_spill():
+            return
+        if self._held is not None and not self._held.from_spool:
+            if not self._write(self._held.entries, self._held.place):
+                return
+            self._held = None
+        while entries := self._queue.take(self._settings.batch_entries, BATCH_BYTES):
+            if not self._write(entries, None):
+                self._queue.put_back(entries)
+                return
+        self._batch_due = None
+
+    def _should_spill(self) -> bool:
+        if self.redis in ("down", "refused", "high_water"):
+            return True
+        if self._flying is not None and time.monotonic() - self._flying_since > SLOW_ANSWER_S:
+            return True
+        return self._queue.over_half_full() and (self._flying is not None or self._spool_waits())
+
+    def _write(self, entries: list[Entry], place: int | None) -> bool:
+        assert self._spool is not None
+        problem = self._spool.write(entries, place)
+        self._queue.full_reason = problem or "queue_full"
+        if problem is not None:
+            return False
+        self.spooled += len(entries)
+        self._queue.release(entries)
+        return True
+
+    # Ending
+
+    def _finished(self) -> bool:
+        if self._closing_until is None:
+            return False
+        if time.monotonic() >= self._closing_until:
+            return True
+        return not self._queue.entries and (not self._spool_waits() or self.redis not in ("idle", "up"))
+
+    def _end(self) -> None:
+        self._problems.log_new()
+        flying, self._flying = self._flying, None
+        rest = [batch for batch in (flying, self._held) if batch is not None and not batch.from_spool]
+        rest.append(Batch(self._queue.take(self._queue.entries, self._queue.bytes)))
+        for batch in rest:
+            if batch.entries and not (self._spool is not None and self._write(batch.entries, batch.place)):
+                reason = "exit_deadline" if self._spool is None else self._queue.full_reason
+                self._problems.lose(reason, len(batch.entries))
+                self._queue.release(batch.entries)
+        self._problems.log_new()
+        if self._spool is not None:
+            self._spool.close()
+        self._sender.stop(0.0 if flying is not None else 1.0)

@@ -1,0 +1,321 @@
+"""Where events wait on disk while Redis cannot take them.
+
+A directory (0700) of segments (0600): `<owner>-<number>.jsonl`, one event a line, and one `<owner>.lock` for each process that writes
+there. A process holds a lock on its own lock file as long as it lives. Whoever finds a lock free owns the segments beside it, so what
+a dead process left is sent by the next one that looks. A segment is deleted after Redis has acknowledged its last event; a crash before
+that sends it again, and `event_id` keeps that from becoming second rows.
+
+Not thread-safe: the publisher's thread owns it. POSIX only (flock).
+"""
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from io import BufferedReader
+from pathlib import Path
+
+from assay_capture.entry_queue import Entry
+from assay_capture.stats import Problems
+from assay_schema.ids import new_event_id
+
+#: A segment is closed when it is this large, in bytes, or an eighth of the whole spool.
+SEGMENT_BYTES = 4 * 1024 * 1024
+
+
+def default_spool_dir() -> Path:
+    """`assay-spool` in the user's state directory, or, for a user without a home, in the directory for temporary files."""
+    state = os.environ.get("XDG_STATE_HOME")
+    if state and Path(state).is_absolute():
+        return Path(state) / "assay-spool"
+    try:
+        return Path.home() / ".local" / "state" / "assay-spool"
+    except RuntimeError:
+        return Path(tempfile.gettempdir()) / f"assay-spool-{os.getuid()}"
+
+
+@dataclass(order=True)
+class _Segment:
+    """A file of events. Sorts by its owner's start, then by number: the order in which the events were captured."""
+
+    owner: str
+    number: int
+    path: Path = field(compare=False)
+
+
+class Spool:
+    """The segments of this process and those it took over, as one first-in first-out sequence of events."""
+
+    def __init__(
+        self, directory: Path, max_bytes: int, fsync: bool, shard_for: Callable[[bytes], int], problems: Problems
+    ) -> None:
+        self._directory = directory
+        self._max_bytes = max_bytes
+        self._segment_bytes = min(SEGMENT_BYTES, max(1, max_bytes // 8))
+        self._fsync = fsync
+        self._shard_for = shard_for
+        self._problems = problems
+        self._owner: str | None = None
+        self._locks: dict[str, int] = {}
+        self._segments: list[_Segment] = []
+        self._next_number = 1
+        self._writing: tuple[_Segment, int] | None = None
+        self._reading: tuple[_Segment, BufferedReader] | None = None
+        self.adopted_segments = 0
+        self.torn_lines = 0
+
+    # Writing
+
+    def reserve(self) -> int:
+        """A place for a batch that is on its way: should it come back, it goes before everything that is written from now on."""
+        self._next_number += 1
+        return self._next_number - 1
+
+    def write(self, entries: list[Entry], place: int | None = None) -> str | None:
+        """Append a batch, or put it in the place reserved for it: all of it or nothing.
+
+        Returns None if it is on disk (with fsync: on the medium), else `spool_full` or `spool_error`.
+        """
+        lines = b"".join([entry.data + b"\n" for entry in entries])
+        try:
+            self._own_directory()
+            if self._directory_bytes() + len(lines) > self._max_bytes:
+                return "spool_full"
+            if place is None:
+                segment, descriptor = self._writing or self._create(self.reserve())
+                self._writing = segment, descriptor
+                if self._append(descriptor, lines) >= self._segment_bytes:
+                    self._seal()
+            else:
+                segment, descriptor = self._create(place)
+                try:
+                    self._append(descriptor, lines)
+                finally:
+                    os.close(descriptor)
+        except OSError as error:
+            self._problems.log_once(
+                f"spool:{error.errno}",
+                f"cannot write the spool ({type(error).__name__}, errno {error.errno}); events wait in memory; "
+                "check the space and rights of capture.spool_dir (ASSAY_CAPTURE_SPOOL_DIR)",
+            )
+            return "spool_error"
+        return None
+
+    def _create(self, number: int) -> tuple[_Segment, int]:
+        assert self._owner is not None
+        segment = _Segment(self._owner, number, self._directory / f"{self._owner}-{number:010d}.jsonl")
+        descriptor = os.open(segment.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        if segment not in self._segments:
+            self._segments.append(segment)
+            self._segments.sort()
+        if self._fsync:
+            _sync_directory(self._directory)
+        return segment, descriptor
+
+    def _append(self, descriptor: int, lines: bytes) -> int:
+        """Write all lines or none; returns the segment's new size."""
+        before = os.fstat(descriptor).st_size
+        try:
+            view = memoryview(lines)
+            while view:
+                view = view[os.write(descriptor, view) :]
+            if self._fsync:
+                os.fsync(descriptor)
+        except OSError:
+            os.ftruncate(descriptor, before)
+            raise
+        return before + len(lines)
+
+    def _seal(self) -> None:
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            os.close(writing[1])
+
+    # Reading
+
+    def waiting(self) -> bool:
+        """Whether any event waits."""
+        return bool(self._segments)
+
+    def read(self, max_entries: int, max_bytes: int) -> list[Entry]:
+        """The next events, oldest first; call `sent` when Redis has them, before reading on. Empty when nothing is left."""
+        while self._segments:
+            if self._reading is None:
+                self._open_oldest()
+                continue
+            segment, file = self._reading
+            try:
+                entries = self._next_lines(file, max_entries, max_bytes)
+            except OSError:
+                self._give_up(segment)
+                continue
+            if entries:
+                return entries
+            self._delete(segment)
+        return []
+
+    def sent(self) -> None:
+        """Redis has all events that `read` gave last. Deletes the segment if those were its last ones."""
+        if self._reading is not None:
+            segment, file = self._reading
+            if not file.peek(1):
+                self._delete(segment)
+
+    def _open_oldest(self) -> None:
+        segment = self._segments[0]
+        if self._writing is not None and self._writing[0] == segment:
+            self._seal()
+        try:
+            self._reading = segment, segment.path.open("rb")
+        except OSError:
+            self._give_up(segment)
+
+    def _next_lines(self, file: BufferedReader, max_entries: int, max_bytes: int) -> list[Entry]:
+        entries: list[Entry] = []
+        size = 0
+        while len(entries) < max_entries and size < max_bytes and (line := file.readline()):
+            if not line.endswith(b"\n"):
+                self.torn_lines += 1
+                self._problems.log_once(
+                    "spool:torn", "a spool segment ended in the middle of an event, as after a crash"
+                )
+                break
+            size += len(line)
+            data = line[:-1]
+            entries.append(Entry(self._shard_for(data), data))
+        return entries
+
+    def _delete(self, segment: _Segment) -> None:
+        segment.path.unlink(missing_ok=True)
+        self._forget(segment)
+
+    def _give_up(self, segment: _Segment) -> None:
+        self._problems.log_once(
+            "spool:unreadable", "a spool segment cannot be read and is left where it is; check capture.spool_dir"
+        )
+        self._forget(segment)
+
+    def _forget(self, segment: _Segment) -> None:
+        if self._reading is not None and self._reading[0] == segment:
+            self._reading[1].close()
+            self._reading = None
+        self._segments.remove(segment)
+        if segment.owner != self._owner and not any(other.owner == segment.owner for other in self._segments):
+            self._unlock(segment.owner)
+
+    # Owners
+
+    def adopt(self) -> None:
+        """Take over the segments of processes that died. Their events go before this process's own, but for a segment begun."""
+        try:
+            owners = sorted(path.stem for path in self._directory.glob("*.lock"))
+        except OSError:
+            return
+        for owner in owners:
+            if owner not in self._locks and (lock := self._locked(owner)) is not None:
+                self._take_over(owner, lock)
+
+    def _take_over(self, owner: str, lock: int) -> None:
+        self._locks[owner] = lock
+        found = [
+            _Segment(owner, int(path.stem.rpartition("-")[2]), path)
+            for path in self._directory.glob(f"{owner}-*.jsonl")
+            if path.stem.rpartition("-")[2].isdigit()
+        ]
+        self.adopted_segments += len(found)
+        self._segments = sorted([*self._segments, *found])
+        reading = self._reading
+        if reading is not None:
+            self._segments.remove(reading[0])
+            self._segments.insert(0, reading[0])
+        if not found:
+            self._unlock(owner)
+
+    def _locked(self, owner: str) -> int | None:
+        path = self._directory / f"{owner}.lock"
+        try:
+            descriptor = os.open(path, os.O_RDWR)
+        except OSError:
+            return None
+        return descriptor if _lock(descriptor) else None
+
+    def _own_directory(self) -> None:
+        """Make the directory and this process's lock file, once."""
+        if self._owner is not None:
+            return
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self._directory.stat().st_uid != os.getuid():
+            raise PermissionError(1, "the spool directory belongs to another user")
+        self._directory.chmod(0o700)
+        while True:
+            owner = new_event_id().replace("-", "")
+            descriptor = os.open(self._directory / f"{owner}.lock", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            if _lock(descriptor):  # else another process took the file for a dead one's in between
+                self._owner = owner
+                self._locks[owner] = descriptor
+                return
+
+    def _unlock(self, owner: str) -> None:
+        descriptor = self._locks.pop(owner)
+        (self._directory / f"{owner}.lock").unlink(missing_ok=True)
+        os.close(descriptor)
+
+    # Size and end
+
+    def bytes_waiting(self) -> int:
+        """Bytes in the segments of this process and those it took over."""
+        return sum(_size(segment.path) for segment in list(self._segments))
+
+    def _directory_bytes(self) -> int:
+        return sum(_size(path) for path in self._directory.glob("*.jsonl"))
+
+    def close(self) -> None:
+        """Let go of everything; what still waits is there for the next process that looks."""
+        self._seal()
+        self._close_reading()
+        for owner in list(self._locks):
+            if any(segment.owner == owner for segment in self._segments):
+                os.close(self._locks.pop(owner))
+            else:
+                self._unlock(owner)
+        self._segments = []
+
+    def abandon(self) -> None:
+        """In a forked child: close the copies of the parent's descriptors. The parent's locks stay locked."""
+        for descriptor in [*self._locks.values(), *([self._writing[1]] if self._writing else [])]:
+            os.close(descriptor)
+        self._locks, self._writing, self._segments = {}, None, []
+        self._close_reading()
+
+    def _close_reading(self) -> None:
+        reading, self._reading = self._reading, None
+        if reading is not None:
+            reading[1].close()
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock a lock file that still has its name; closes the descriptor if that fails."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(descriptor).st_nlink:
+            return True
+    except OSError:
+        pass
+    os.close(descriptor)
+    return False
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

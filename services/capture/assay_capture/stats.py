@@ -1,0 +1,96 @@
+"""What the SDK counts. Every event is in exactly one place: `captured == published + spooled + dropped + queue_entries`."""
+
+import logging
+import threading
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+log = logging.getLogger("assay_capture")
+
+#: Why an event may be dropped, and what mends it. No other reasons exist.
+REASONS = {
+    "queue_full": "events come faster than they leave, or Redis is away; raise capture.queue_entries or capture.queue_bytes, "
+    "or set capture.durability to spool",
+    "spool_full": "the spool is full and so is the queue; bring Redis back or raise capture.spool_bytes",
+    "spool_error": "the spool cannot be written and the queue is full; check the space and rights of capture.spool_dir",
+    "too_large": "an entry over 1 MiB of JSON; send fewer or shorter contexts",
+    "unserialisable": "a value has no JSON form (bytes, lone surrogates, cycles, integers over 64 bits, foreign objects)",
+    "no_result": "a retrieving() block ended without result()",
+    "describe_failed": "the describe function of captured_retrieval() raised or returned no mapping of fields",
+    "closed": "captured after close()",
+    "exit_deadline": "left unsent when capture.exit_deadline_s ran out; raise it or set capture.durability to spool",
+    "internal": "a defect of this SDK; please report it",
+}
+
+
+@dataclass(frozen=True)
+class CaptureStats:
+    """One reading of the counters of this process since it started, or since it was forked."""
+
+    #: Calls that made an event while capture was on.
+    captured: int = 0
+    #: Events that went from memory to Redis.
+    published: int = 0
+    #: Events written to the spool, because Redis could not take them.
+    spooled: int = 0
+    #: Events that went from the spool to Redis, those of dead processes included.
+    replayed: int = 0
+    #: Spool segments taken over from processes that died.
+    adopted_segments: int = 0
+    #: Last lines of segments, cut off by a crash while they were being written.
+    torn_lines: int = 0
+    #: Events lost, by reason (see `REASONS`).
+    dropped: dict[str, int] = field(default_factory=dict)
+    #: Events in memory that are neither in Redis nor in the spool yet.
+    queue_entries: int = 0
+    #: The same in bytes.
+    queue_bytes: int = 0
+    #: Bytes that this process has waiting in the spool.
+    spool_bytes: int = 0
+    #: `idle` (nothing sent yet), `up`, `down`, `refused` (password or permission) or `high_water`.
+    redis: str = "idle"
+
+
+class Problems:
+    """Counts drops by reason. Counting is what callers do; logging, which may wait for I/O, is left to the publisher's thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._refused: Counter[str] = Counter()
+        self._lost: Counter[str] = Counter()
+        self._logged: set[str] = set()
+
+    def refuse(self, reason: str) -> bool:
+        """Count an event that did not get into the queue. True if the reason is new."""
+        with self._lock:
+            self._refused[reason] += 1
+            return self._refused[reason] == 1
+
+    def lose(self, reason: str, count: int) -> None:
+        """Count events that were in the queue and could go nowhere else."""
+        with self._lock:
+            self._lost[reason] += count
+
+    def refused(self) -> int:
+        """How many events did not get into the queue."""
+        with self._lock:
+            return self._refused.total()
+
+    def dropped(self) -> dict[str, int]:
+        """Events lost so far, by reason."""
+        with self._lock:
+            return dict(self._refused + self._lost)
+
+    def log_new(self) -> None:
+        """Log each reason the first time it is seen."""
+        for reason in self.dropped():
+            self.log_once(f"dropped:{reason}", f"dropping events ({reason}): {REASONS[reason]}")
+
+    def log_once(self, kind: str, message: str, level: int = logging.WARNING) -> None:
+        """Log a message the first time its kind of problem is seen in this process."""
+        if kind in self._logged:
+            return
+        self._logged.add(kind)
+        with suppress(Exception):  # a broken log handler of the host program must not stop the sending
+            log.log(level, "%s", message)
