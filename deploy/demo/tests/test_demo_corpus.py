@@ -7,16 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from assay_demo.corpus import Corpus, chunk_id, load_corpus
+
+from assay_demo.corpus import Corpus, chunk_id
 from assay_demo.sources import parse_module
 
 DEMO = Path(__file__).resolve().parents[1]
 SLUG = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)*")
-
-
-@pytest.fixture(scope="module")
-def corpus() -> Corpus:
-    return load_corpus()
 
 
 def test_the_corpus_has_thousands_of_documents(corpus: Corpus) -> None:
@@ -63,6 +59,9 @@ def test_chunk_ids_are_distinct_and_fit_a_signed_32_bit_integer(corpus: Corpus) 
         ("unittest.TestCase.assertRaises", "exception"),
         ("collections.abc.Mapping", "Mapping"),
         ("pathlib.Path.exists", "exists"),
+        ("os.path.getmtime", "modification time"),
+        ("socket.socket.recv", "Receive"),
+        ("asyncio.create_subprocess_exec", "Coroutine function"),
     ],
 )
 def test_a_document_is_found_by_its_documented_name(corpus: Corpus, slug: str, phrase: str) -> None:

@@ -1,0 +1,132 @@
+"""`python -m assay_demo`: start the search service, ask it everything, capture it all.
+
+Progress goes to stderr. The last line of stdout is one JSON object: captured, planted, questions, seconds, stats.
+Exit codes: 0 all events left this process, 1 some did not, 2 capture is off or the arguments are wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+import time
+from typing import Any
+
+from assay_capture import Capture
+from assay_demo.corpus import load_corpus
+from assay_demo.driver import Pace, Plan, Tally, drive
+from assay_demo.golden import read_cases
+from assay_demo.search import Search
+from assay_demo.service import SearchService
+
+SERVICE = "stdlib-search"
+CLOSE_TIMEOUT_S = 5.0
+_PROGRESS_EVERY_S = 2.0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the demo once; returns the exit code."""
+    options = _parser().parse_args(arguments)
+    capture = Capture.from_env(service=SERVICE)
+    if not capture.enabled:
+        capture.close(timeout=0)
+        print(
+            "assay_demo: capture is switched off, so nothing would be captured. "
+            "Set ASSAY_CAPTURE=1, or capture.enabled = true in assay.toml.",
+            file=sys.stderr,
+        )
+        return 2
+    plan = Plan(rounds=options.rounds, rate=options.rate, limit=options.limit, seed=options.seed, pii=options.pii)
+    progress = Progress(as_json=options.json)
+    started = time.monotonic()
+    tally = Tally()
+    interrupted = False
+    try:
+        progress.say("reading the documentation of the standard library")
+        search = Search(load_corpus())
+        progress.say(f"indexed {len(search.corpus)} documents", documents=len(search.corpus))
+        service = SearchService(search, capture, seed=plan.seed)
+        pace = Pace(plan.rate)
+        for tally in drive(service, read_cases(), plan, pace):
+            progress.tick(tally, pace.elapsed)
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        capture.close(timeout=CLOSE_TIMEOUT_S)
+    stats = dataclasses.asdict(capture.stats())
+    report = {
+        "captured": dict(tally.captured),
+        "planted": dict(tally.planted),
+        "questions": tally.questions,
+        "seconds": round(time.monotonic() - started, 3),
+        "stats": stats,
+    }
+    lost = sum(stats["dropped"].values()) + stats["queue_entries"]
+    if lost:
+        progress.say(f"{lost} event(s) did not leave this process; is Redis up at ASSAY_REDIS_URL?", lost=lost)
+    print(json.dumps(report), flush=True)
+    return 130 if interrupted else 1 if lost else 0
+
+
+class Progress:
+    """Lines on stderr: plain text, or one JSON object each."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self._as_json = as_json
+        self._last = 0.0
+
+    def say(self, message: str, **fields: Any) -> None:
+        """Print a message at once."""
+        line = json.dumps({"message": message, **fields}) if self._as_json else f"assay_demo: {message}"
+        print(line, file=sys.stderr, flush=True)
+
+    def tick(self, tally: Tally, elapsed: float) -> None:
+        """Print how far the run is, at most every two seconds."""
+        if elapsed - self._last >= _PROGRESS_EVERY_S:
+            self._last = elapsed
+            self.say(
+                f"{tally.questions} questions, {tally.events} events, {tally.events / elapsed:.0f} events/s",
+                questions=tally.questions,
+                events=tally.events,
+                seconds=round(elapsed, 1),
+            )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m assay_demo", description=__doc__.partition("\n")[0])
+    parser.add_argument("--rounds", type=_at_least(0), default=1, help="times to ask every golden question (default 1)")
+    parser.add_argument("--rate", type=_rate, default=0.0, help="events per second; 0 (default) is as fast as possible")
+    parser.add_argument(
+        "--limit", type=_at_least(1), help="questions per round at most, and as many with personal data"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="order, tools, thumbs and planted values (default 0)")
+    parser.add_argument(
+        "--pii",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="ask questions with planted personal data too",
+    )
+    parser.add_argument("--json", action="store_true", help="progress on stderr as JSON lines")
+    return parser
+
+
+def _at_least(least: int) -> Any:
+    def whole(text: str) -> int:
+        number = int(text)
+        if number < least:
+            raise argparse.ArgumentTypeError(f"must be {least} or more")
+        return number
+
+    return whole
+
+
+def _rate(text: str) -> float:
+    number = float(text)
+    if not 0 <= number < float("inf"):
+        raise argparse.ArgumentTypeError("must be 0 (as fast as possible) or a number of events per second")
+    return number
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+"""The search service, instrumented with Assay's SDK the way any service would be: three calls beside the real work."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from assay_demo.search import Detail, Hit, Search
+from assay_demo.text import sentences
+
+Tool = Literal["query", "search"]
+Verdict = Literal["positive", "negative"]
+
+MODEL = "extractive-1"
+NO_ANSWER = "Nothing in the documentation of the standard library answers this."
+#: How many documents the answer is made of and hands on as contexts.
+CONTEXTS = 5
+#: How many of them are quoted.
+QUOTED = 3
+HITS = 10
+
+
+class EventCapture(Protocol):
+    """What the service needs of `assay_capture.Capture`. Every call returns at once with the event's id."""
+
+    def retrieval(self, **fields: Any) -> str: ...
+    def answer(self, **fields: Any) -> str: ...
+    def feedback(self, **fields: Any) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer with the slugs it was found by and the ids of the two events that record it."""
+
+    text: str
+    slugs: tuple[str, ...]
+    retrieval_event_id: str
+    answer_event_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An extractive answer: quoted sentences, the contexts they stand in, and which sentence is whose."""
+
+    text: str
+    contexts: list[dict[str, Any]]
+    citations: list[dict[str, str]]
+
+
+def extract_answer(hits: Sequence[Hit]) -> Answer:
+    """Quote the first sentence of the best documents. Every claim is a citation of the context it was taken from."""
+    contexts = [
+        {"id": hit.document.id, "source_id": hit.document.source_id, "text": hit.document.text, "score": hit.score}
+        for hit in hits[:CONTEXTS]
+    ]
+    if not contexts:
+        return Answer(NO_ANSWER, [], [])
+    citations = [{"context_id": hit.document.id, "claim": _gist(hit.document.text)} for hit in hits[:QUOTED]]
+    lines = [f"{citation['context_id']}: {citation['claim']}" for citation in citations]
+    return Answer("\n".join(lines), contexts, citations)
+
+
+class SearchService:
+    """Answers questions about the standard library by search alone, and captures what it does.
+
+    Delivery is the SDK's: capturing never raises and never waits, so a question costs the same with Assay down.
+    """
+
+    def __init__(self, search: Search, capture: EventCapture, *, seed: int = 0) -> None:
+        self._search = search
+        self._capture = capture
+        self._rng = random.Random(seed)  # noqa: S311  (which tool a caller uses, not a secret)
+
+    def ask(self, question: str) -> Reply:
+        """Search, answer from what was found, and capture both as one retrieval and one answer."""
+        tool: Tool = self._rng.choices(("query", "search"), weights=(7, 3))[0]
+        detail: Detail | None = self._rng.choice((None, None, "low", "medium", "high"))
+        started = time.perf_counter()
+        result = self._search.search(question, HITS, detail, expand=tool == "query")
+        found = time.perf_counter()
+        slugs = tuple(hit.document.id for hit in result.hits)
+        retrieval_id = self._capture.retrieval(
+            tool_name=tool,
+            query=question,
+            retrieved_slugs=list(slugs),
+            retrieved_chunk_ids=[hit.document.chunk_id for hit in result.hits],
+            source_ids=list(dict.fromkeys(hit.document.source_id for hit in result.hits)),
+            expand_enabled=True if tool == "query" else None,
+            detail=detail,
+            detail_resolved=result.detail_resolved,
+            vector_enabled=False,
+            expansion_applied=result.expansion_applied,
+            latency_ms=(found - started) * 1000,
+            remote=False,
+            retrieved_scores=[hit.score for hit in result.hits],
+            params={"k": HITS, "ranker": "bm25"},
+        )
+        answer = extract_answer(result.hits)
+        answer_id = self._capture.answer(
+            query=question,
+            answer=answer.text,
+            contexts=answer.contexts,
+            citations=answer.citations,
+            model=MODEL,
+            latency_ms=(time.perf_counter() - started) * 1000,
+            retrieval_event_id=retrieval_id,
+        )
+        return Reply(answer.text, slugs, retrieval_id, answer_id)
+
+    def rate(self, reply: Reply, verdict: Verdict, text: str | None = None, user_hash: str | None = None) -> str:
+        """Capture a user's verdict on an answer; returns the event's id."""
+        return self._capture.feedback(
+            target_event_id=reply.answer_event_id, verdict=verdict, text=text, user_hash=user_hash
+        )
+
+
+def _gist(text: str) -> str:
+    """The first sentence of a document's docstring; its title where it has none."""
+    title, _, rest = text.partition("\n")
+    body = rest.partition("\n\n")[2]
+    found = sentences(body)
+    return found[0] if found else title

@@ -1,0 +1,176 @@
+"""The service and its driver: what is asked is captured whole, and the run follows its seed."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay_demo.driver import Pace, Plan, Tally, drive, judge
+from assay_demo.golden import Case, read_cases
+from assay_demo.search import Search
+from assay_demo.service import CONTEXTS, NO_ANSWER, QUOTED, Reply, SearchService, extract_answer
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+PACKAGES = ("deploy/demo", "services/capture", "shared/schema")
+CASES = read_cases()
+
+
+class Recorder:
+    """Keeps what the service hands to the SDK; no Redis is needed to see that."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[str, dict[str, Any]]] = []
+
+    def retrieval(self, **fields: Any) -> str:
+        return self._keep("retrieval", fields)
+
+    def answer(self, **fields: Any) -> str:
+        return self._keep("answer", fields)
+
+    def feedback(self, **fields: Any) -> str:
+        return self._keep("feedback", fields)
+
+    def _keep(self, kind: str, fields: dict[str, Any]) -> str:
+        self.events.append((kind, fields))
+        return f"event-{len(self.events)}"
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        return [fields for found, fields in self.events if found == kind]
+
+
+def _run(search: Search, plan: Plan) -> tuple[Recorder, Tally]:
+    recorder = Recorder()
+    *_, tally = drive(SearchService(search, recorder, seed=plan.seed), CASES, plan, Pace(0))
+    return recorder, tally
+
+
+def test_a_question_is_captured_as_a_retrieval_and_an_answer_that_points_to_it(search: Search) -> None:
+    recorder = Recorder()
+    reply = SearchService(search, recorder).ask("How do I parse a JSON document that I have as a string?")
+    (kind, retrieval), (other, answer) = recorder.events
+    assert (kind, other) == ("retrieval", "answer")
+    assert tuple(retrieval["retrieved_slugs"]) == reply.slugs
+    assert "json.loads" in reply.slugs
+    assert len(retrieval["retrieved_scores"]) == len(retrieval["retrieved_chunk_ids"]) == len(reply.slugs)
+    assert retrieval["source_ids"] == list(dict.fromkeys(slug.partition(".")[0] for slug in reply.slugs))
+    assert retrieval["latency_ms"] <= answer["latency_ms"]
+    assert (answer["retrieval_event_id"], answer["answer"]) == (reply.retrieval_event_id, reply.text)
+
+
+def test_every_citation_names_a_context_that_holds_its_claim(search: Search) -> None:
+    answer = extract_answer(search.search("read a text file", 10).hits)
+    texts = {context["id"]: " ".join(context["text"].split()) for context in answer.contexts}
+    assert (len(answer.contexts), len(answer.citations)) == (CONTEXTS, QUOTED)
+    for citation in answer.citations:
+        assert citation["claim"] in texts[citation["context_id"]]
+        assert citation["claim"] in answer.text
+
+
+def test_a_question_without_a_hit_is_answered_so() -> None:
+    answer = extract_answer([])
+    assert (answer.text, answer.contexts, answer.citations) == (NO_ANSWER, [], [])
+
+
+def test_the_search_tool_never_expands_and_says_null(search: Search) -> None:
+    recorder, _ = _run(search, Plan(limit=40, pii=False))
+    by_tool = {tool: [e for e in recorder.of("retrieval") if e["tool_name"] == tool] for tool in ("query", "search")}
+    assert {e["expand_enabled"] for e in by_tool["query"]} == {True}
+    assert {(e["expand_enabled"], e["expansion_applied"]) for e in by_tool["search"]} == {(None, False)}
+
+
+def test_a_run_asks_every_golden_question_once_and_then_the_planted_ones(search: Search) -> None:
+    recorder, tally = _run(search, Plan())
+    asked = [event["query"] for event in recorder.of("retrieval")]
+    assert Counter(asked[: len(CASES)]) == Counter(case.query for case in CASES)
+    assert tally.questions == len(asked) == len(CASES) + tally.planted.total()
+    assert tally.captured == Counter(kind for kind, _ in recorder.events)
+    assert len(tally.planted) == 7
+
+
+def test_thumbs_are_given_for_about_a_third_and_point_to_answers(search: Search) -> None:
+    recorder, tally = _run(search, Plan())
+    assert 0.2 < tally.captured["feedback"] / tally.questions < 0.4
+    answers = {f"event-{place}" for place, (kind, _) in enumerate(recorder.events, start=1) if kind == "answer"}
+    assert {event["target_event_id"] for event in recorder.of("feedback")} <= answers
+    assert {event["verdict"] for event in recorder.of("feedback")} == {"positive", "negative"}
+
+
+def test_the_same_seed_captures_the_same_but_for_latencies(search: Search) -> None:
+    first, second = (_run(search, Plan(limit=30, seed=5))[0] for _ in range(2))
+    assert _without_latency(first) == _without_latency(second)
+    assert _without_latency(first) != _without_latency(_run(search, Plan(limit=30, seed=6))[0])
+
+
+def test_a_limit_bounds_each_round_and_the_planted_questions(search: Search) -> None:
+    _, tally = _run(search, Plan(rounds=3, limit=5))
+    assert (tally.questions, tally.planted.total()) == (20, 5)
+    _, tally = _run(search, Plan(rounds=3, limit=5, pii=False))
+    assert (tally.questions, tally.planted.total()) == (15, 0)
+
+
+def test_the_pace_sleeps_off_what_it_is_ahead() -> None:
+    now, slept = [100.0], []
+
+    def sleep(seconds: float) -> None:
+        slept.append(round(seconds, 6))
+        now[0] += seconds
+
+    pace = Pace(10.0, clock=lambda: now[0], sleep=sleep)
+    pace.hold(2)
+    now[0] += 0.5
+    pace.hold(4)
+    pace.hold(9)
+    assert slept == [0.2, 0.2]
+
+
+@pytest.mark.parametrize(
+    ("relevant", "slugs", "verdict"),
+    [
+        ({"a": 3}, ("x", "y", "a"), "positive"),
+        ({"a": 3}, ("x", "y", "z", "a"), "negative"),
+        ({"a": 3}, (), "negative"),
+        ({}, (), "positive"),
+        ({}, ("x",), "negative"),
+    ],
+)
+def test_a_user_is_content_when_a_right_document_is_among_the_first_three(
+    relevant: dict[str, int], slugs: tuple[str, ...], verdict: str
+) -> None:
+    assert judge(Case("c", "q", "technical", relevant, "simple"), Reply("", slugs, "r", "a")) == verdict
+
+
+def test_the_command_refuses_to_run_with_capture_off(tmp_path: Path) -> None:
+    out = _command(tmp_path, {}, "--limit", "1")
+    assert (out.returncode, out.stdout) == (2, "")
+    assert "ASSAY_CAPTURE=1" in out.stderr
+
+
+def test_a_bad_rate_is_a_usage_error(tmp_path: Path) -> None:
+    out = _command(tmp_path, {}, "--rate", "fast")
+    assert (out.returncode, out.stdout) == (2, "")
+    assert "--rate" in out.stderr
+
+
+def _command(folder: Path, environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+    path = os.pathsep.join(str(REPOSITORY / package) for package in PACKAGES)
+    return subprocess.run(
+        [sys.executable, "-m", "assay_demo", *arguments],
+        cwd=folder,
+        env={**clean, "PYTHONPATH": path, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def _without_latency(recorder: Recorder) -> str:
+    events = [
+        (kind, {key: value for key, value in fields.items() if key != "latency_ms"}) for kind, fields in recorder.events
+    ]
+    return json.dumps(events)
