@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from assay_cli.errors import OPERATIONAL, explain
+from assay_cli.export import export
 from assay_cli.migrate import migrate
 from assay_cli.up import up
 
@@ -48,3 +49,4 @@ def assay(
 
 app.command()(up)
 app.command()(migrate)
+app.command()(export)

@@ -1,0 +1,36 @@
+"""How commands that print a stream end when the reader leaves or a person presses Ctrl-C."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+
+import typer
+
+#: 128 + SIGINT, what shells report for a program that Ctrl-C ended.
+INTERRUPTED = 130
+
+
+@contextlib.contextmanager
+def ends_quietly(*, interrupted: int = INTERRUPTED) -> Iterator[None]:
+    """No traceback: exit 0 when the reader closed the pipe (as `head` does), `interrupted` on Ctrl-C."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _leave_stdout()
+        raise typer.Exit(0) from None
+    except KeyboardInterrupt:
+        _leave_stdout()
+        raise typer.Exit(interrupted) from None
+
+
+def _leave_stdout() -> None:
+    """Let the interpreter's own flush at exit go nowhere: the pipe may be gone, and half a line must not be completed."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def printable(text: str) -> str:
+    """Captured text for a terminal: control characters, which could move the cursor or worse, shown as spaces."""
+    return "".join(character if character.isprintable() else " " for character in text)
