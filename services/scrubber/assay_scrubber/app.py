@@ -10,10 +10,11 @@ from assay_runtime.delivery import forward_finish
 from assay_runtime.entries import Bounds, Entry, Outcome
 from assay_runtime.service import Service, main
 from assay_runtime.tracing import link
-from assay_schema.events import Event
+from assay_schema.events import Event, ScrubbedEvent
+from assay_schema.failures import Failure
 from assay_schema.limits import ENTRY_MAX_BYTES
 from assay_schema.settings import Settings
-from assay_schema.streams import CAPTURE
+from assay_schema.streams import CAPTURE, EVENTS, FAILURES
 
 from .engine import Scrubber
 from .policy import Policy
@@ -36,6 +37,8 @@ def build(settings: Settings) -> Service:
     for shard in range(settings.redis.shards):
         finish = forward_finish(service.client, STAGE, shard, settings.redis.shards)
         service.consume(CAPTURE, shard, process=scrub, finish=finish, bounds=bounds, document=Event)
+        service.publishes(EVENTS, shard, ScrubbedEvent)
+        service.publishes(FAILURES, shard, Failure)
     return service
 
 

@@ -15,7 +15,7 @@ from assay_runtime.connection import address, options
 from assay_runtime.delivery import Consumer
 from assay_runtime.entries import Entry
 from assay_schema.settings import RedisSettings
-from assay_schema.streams import FIELD
+from assay_schema.streams import FIELD, Stream
 
 #: How long one read waits for entries, in milliseconds; also the longest a stop waits for the reader.
 POLL_MS = 1_000
@@ -60,5 +60,14 @@ def subscribe(broker: RedisBroker, consumer: Consumer, entries: int, document: A
         max_records=entries,
         polling_interval=POLL_MS,
     )
-    title = f"{consumer.stream.name}.{consumer.shard}"
-    broker.subscriber(stream=stream, parser=parse, decoder=decode, ack_policy=AckPolicy.MANUAL, title=title)(offer)
+    title, purpose = f"{consumer.stream.name}.{consumer.shard}", consumer.stream.purpose
+    broker.subscriber(
+        stream=stream, parser=parse, decoder=decode, ack_policy=AckPolicy.MANUAL, title=title, description=purpose
+    )(offer)
+
+
+def publish_document(broker: RedisBroker, stream: Stream, shard: int, document: Any) -> None:
+    """Describe a stream that a service writes to; the writing itself is a step of the consumers' atomic scripts."""
+    broker.publisher(
+        stream=stream.key(shard), title=f"{stream.name}.{shard}", description=stream.purpose, schema=document
+    )

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from faststream import FastStream
+from faststream.specification import AsyncAPI
 from redis.exceptions import RedisError, ResponseError
 
 from assay_runtime import metrics
@@ -17,8 +18,8 @@ from assay_runtime.config import load_settings
 from assay_runtime.connection import connect, refuse_unfit
 from assay_runtime.delivery import Consumer, Finish
 from assay_runtime.entries import Bounds, Process
-from assay_runtime.fast import make_broker, subscribe
-from assay_runtime.health import application, health_server, listen
+from assay_runtime.fast import make_broker, publish_document, subscribe
+from assay_runtime.health import application, health_server
 from assay_runtime.logs import configure_logs
 from assay_runtime.tracing import export_spans
 from assay_schema.settings import Settings, SettingsError
@@ -51,7 +52,7 @@ class Service:
         self._redis_answered = 0.0
         self._started = False
         self._failed = False
-        self._socket = listen(settings.telemetry.host, port, f"ASSAY_{name}_PORT".upper())
+        self._port = port
         self._health = health_server(application(self._dead, self._unready))
         self._tasks: list[asyncio.Task[Any]] = []
 
@@ -83,6 +84,10 @@ class Service:
         self.consumers.append(consumer)
         subscribe(self.broker, consumer, min(bounds.entries, 1_000), document)
 
+    def publishes(self, stream: Stream, shard: int, document: Any) -> None:
+        """Say in the AsyncAPI document that this service writes to a stream."""
+        publish_document(self.broker, stream, shard, document)
+
     def every_tick(self, chore: Callable[[], Awaitable[None]]) -> None:
         """Run a chore a few times a second; an unreachable Redis only skips it."""
         self._chores.append(chore)
@@ -95,6 +100,7 @@ class Service:
         """The FastStream application: what runs, and what its AsyncAPI document is made from."""
         return FastStream(
             self.broker,
+            specification=AsyncAPI(title=f"Assay {self.name}", version="1", description=f"The {self.name} service."),
             logger=logging.getLogger("assay.faststream"),
             on_startup=[self._connect],
             after_startup=[self._start],
@@ -105,8 +111,9 @@ class Service:
     async def run(self) -> int:
         """Serve until a signal. Exit code 0 after a clean drain; 1 when the service cannot go on, so that a supervisor restarts it."""
         app = self.application()
+        health = listen(self.settings.telemetry.host, self._port, f"ASSAY_{self.name}_PORT".upper())
         self._tasks = [
-            asyncio.create_task(self._health.serve(sockets=[self._socket])),
+            asyncio.create_task(self._health.serve(sockets=[health])),
             asyncio.create_task(self._tick(app)),
         ]
         await app.run()

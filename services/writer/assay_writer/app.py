@@ -1,0 +1,112 @@
+"""The writer service: reads `events` and `failures`, inserts them, acknowledges last, and keeps the watermark.
+
+Delivery: at least once into tables that show each event once. While the store is away, reading pauses and events wait in Redis.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from assay_runtime import metrics
+from assay_runtime.delivery import settle_finish
+from assay_runtime.entries import Bounds, Entry, Outcome, Process, SinkUnavailableError
+from assay_runtime.service import Service, main
+from assay_runtime.watermark import Watermark, trim_finished
+from assay_schema.events import ScrubbedEvent
+from assay_schema.failures import Failure
+from assay_schema.ids import row_ms
+from assay_schema.settings import Settings
+from assay_schema.streams import EVENTS, FAILURES, Stream
+from assay_writer.batch import Batch
+from assay_writer.rows import CAPTURE_FAILURES, Row, event_row, failure_row
+from assay_writer.sink import STAGE, Sink
+
+log = logging.getLogger(__name__)
+
+#: Rows of a batch whose way from capture to store is measured.
+MEASURED_ROWS = 100
+DOCUMENTS: dict[Stream, tuple[Any, Callable[[bytes], Row]]] = {
+    EVENTS: (ScrubbedEvent, event_row),
+    FAILURES: (Failure, failure_row),
+}
+
+
+class Writer:
+    """What the service does with its sink."""
+
+    def __init__(self, service: Service, sink: Sink) -> None:
+        self._service, self._sink = service, sink
+        self._stored = 0
+        self._kept: dict[int, int] = {}
+        history = service.settings.delivery.history_entries
+        self._watermarks = [
+            Watermark(service.client, shard, STAGE, history) for shard in range(service.settings.redis.shards)
+        ]
+
+    def process(self, to_row: Callable[[bytes], Row]) -> Process:
+        """The work on one stream."""
+
+        async def write(entries: Sequence[Entry]) -> list[Outcome]:
+            outcomes, batches = await asyncio.to_thread(self._sink.write, entries, to_row)
+            self._stored += len(entries)
+            for batch in batches:
+                _measure(batch)
+            return outcomes
+
+        return write
+
+    async def ready(self) -> bool:
+        """Whether the store answers."""
+        return await asyncio.to_thread(self._sink.ready)
+
+    async def keep_watermarks(self) -> None:
+        """Advance every shard's watermark, in Redis and then in the store; trim what is stored."""
+        for watermark in self._watermarks:
+            reached = await watermark.advance(self._stored)
+            metrics.WATERMARK_MS.labels(str(watermark.shard)).set(row_ms(reached))
+            await trim_finished(self._service.client, FAILURES, watermark.shard, STAGE)
+            if reached and reached != self._kept.get(watermark.shard):
+                try:
+                    await asyncio.to_thread(self._sink.keep_watermark, watermark.shard, reached)
+                except SinkUnavailableError as error:
+                    log.warning("the watermark is not stored yet", extra={"error_class": error.error_class})
+                else:
+                    self._kept[watermark.shard] = reached
+
+
+def _measure(batch: Batch) -> None:
+    if batch.table == CAPTURE_FAILURES:
+        return
+    now = time.time()
+    for identity in batch.identities[:: len(batch) // MEASURED_ROWS + 1]:
+        event_id = identity.partition(":")[2]
+        metrics.CAPTURE_TO_STORED.observe(max(0.0, now - int(event_id[:8] + event_id[9:13], 16) / 1000))
+
+
+def build(settings: Settings) -> Service:
+    """The service, ready to run."""
+    service = Service(STAGE, settings, settings.writer.port)
+    sink = Sink(settings.store)
+    writer = Writer(service, sink)
+    bounds = Bounds(settings.writer.batch_rows, settings.writer.batch_bytes, settings.writer.batch_age_ms / 1000)
+    for shard in range(settings.redis.shards):
+        for stream, (document, to_row) in DOCUMENTS.items():
+            service.consume(
+                stream,
+                shard,
+                process=writer.process(to_row),
+                finish=settle_finish(service.client, stream, STAGE, shard),
+                bounds=bounds,
+                document=document,
+                sink_ready=writer.ready,
+            )
+    service.every_tick(writer.keep_watermarks)
+    service.at_exit(sink.close)
+    return service
+
+
+def run() -> None:
+    """Entry point of `python -m assay_writer`."""
+    main(STAGE, build)

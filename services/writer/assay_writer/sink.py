@@ -1,0 +1,110 @@
+"""The writer's side of the store: inserts that either succeed, or say whether the store is away or a row is to blame."""
+
+import uuid
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import TypeVar
+
+import orjson
+from clickhouse_connect.driver.exceptions import ClickHouseError
+from urllib3.exceptions import HTTPError
+
+from assay_runtime.entries import Entry, Outcome, SinkUnavailableError
+from assay_runtime.store import Client, StoreError, connect, describe, insert_json_rows, reason_of
+from assay_schema.failures import Failure, Reason
+from assay_schema.ids import entry_parts
+from assay_schema.settings import StoreSettings
+from assay_schema.validation import identity_of
+from assay_writer.batch import Batch, Poison, batches, insert_isolating
+from assay_writer.rows import Row
+
+STAGE = "writer"
+#: What the store, its driver or the network may raise. Anything else is a defect of ours and blames no sink.
+STORE_ERRORS = (ClickHouseError, HTTPError, OSError, StoreError)
+
+T = TypeVar("T")
+
+
+class Sink:
+    """Writes batches of entries. Synchronous: run it in a thread. One store client, safe for several threads."""
+
+    def __init__(self, settings: StoreSettings) -> None:
+        self._settings = settings
+        self._client: Client | None = None
+
+    def write(self, entries: Sequence[Entry], to_row: Callable[[bytes], Row]) -> tuple[list[Outcome], list[Batch]]:
+        """Insert entries' rows; returns an outcome for each entry, and the batches that were tried.
+
+        At least once: raises `SinkUnavailableError` if the store is away or refuses us, and then nothing may be acknowledged.
+        An entry that is no row, or whose row the store refuses, has a failure as its outcome and blocks nobody.
+        """
+        parts, poison = batches(entries, to_row)
+        data = {entry.id: entry.data for entry in entries}
+        failures = {
+            poisoned.entry_id: _failure(poisoned, Reason.CHECK_VIOLATION, "RowError", poisoned.rule)
+            for poisoned in poison
+        }
+        for part in parts:
+            for refused, error in self._guard(partial(insert_isolating, part, self._insert, _blames_rows)):
+                entry_id = refused.entry_ids[0]
+                error_class, detail = describe(error)
+                failures[entry_id] = _failure(
+                    Poison(entry_id, data[entry_id], ""), Reason.CHECK_VIOLATION, error_class, detail
+                )
+        return [Outcome(entry.id, failure=failures.get(entry.id)) for entry in entries], parts
+
+    def keep_watermark(self, shard: int, watermark: int) -> None:
+        """Store a shard's watermark, so that an export needs no Redis. Raises `SinkUnavailableError`."""
+        row = orjson.dumps({"shard": shard, "watermark": watermark})
+        self._guard(lambda: insert_json_rows(self._connected(), self._table("watermarks"), row, 1))
+
+    def ready(self) -> bool:
+        """Whether the store answers us now."""
+        try:
+            self._guard(lambda: self._connected().command("SELECT 1"))
+        except SinkUnavailableError:
+            return False
+        return True
+
+    def close(self) -> None:
+        """Close the connections."""
+        if self._client:
+            self._client.close()
+
+    def _insert(self, part: Batch) -> None:
+        insert_json_rows(self._connected(), self._table(part.table), part.payload, len(part), part.token)
+
+    def _table(self, name: str) -> str:
+        return f"{self._settings.base_database}.{name}"
+
+    def _connected(self) -> Client:
+        if self._client is None:
+            self._client = connect(self._settings, database=self._settings.base_database)
+        return self._client
+
+    def _guard(self, step: Callable[[], T]) -> T:
+        try:
+            return step()
+        except STORE_ERRORS as error:
+            raise SinkUnavailableError(reason_of(error), describe(error)[0]) from None
+
+
+def _blames_rows(error: Exception) -> bool:
+    return reason_of(error) is Reason.CHECK_VIOLATION
+
+
+def _failure(poison: Poison, reason: Reason, error_class: str, detail: str) -> Failure:
+    event_id, project, service = identity_of(poison.data)
+    return Failure(
+        failure_id=uuid.uuid5(uuid.NAMESPACE_OID, f"{STAGE}/{event_id or poison.entry_id}"),
+        event_id=event_id,
+        entry_id=poison.entry_id,
+        project=project,
+        service=service,
+        stage=STAGE,
+        reason=reason,
+        error_class=error_class,
+        detail=detail,
+        created_at=datetime.fromtimestamp(entry_parts(poison.entry_id)[0] / 1000, UTC),
+    )

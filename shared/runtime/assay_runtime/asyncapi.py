@@ -1,0 +1,56 @@
+"""AsyncAPI 3 documents, generated from the services as they run: `python -m assay_runtime.asyncapi DIRECTORY SERVICE... [--check]`."""
+
+import importlib
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from assay_schema.settings import Settings
+
+#: Addresses and consumer names differ on every machine and say nothing about the contract.
+_LOCAL = {"host": "redis", "consumerName": "<host>-<process>"}
+
+
+def document(service: str) -> str:
+    """The document of `assay_<service>`, as JSON text that is the same on every machine."""
+    build = importlib.import_module(f"assay_{service}.app").build
+    found = build(Settings()).application().schema.to_specification().to_jsonable()
+    return re.sub(r"[ \t]+$", "", json.dumps(_portable(found), indent=2, sort_keys=True), flags=re.MULTILINE) + "\n"
+
+
+def _portable(value: Any) -> Any:
+    if isinstance(value, dict):
+        if (address := value.get("address")) and (braced := re.search(r"{(\d+)}", address)):
+            value = {
+                **value,
+                "parameters": {braced[1]: {"description": "The shard; the braces are part of the key (a hash tag)."}},
+            }
+        return {
+            key: _LOCAL.get(key, _portable(child)) if isinstance(child, str) else _portable(child)
+            for key, child in value.items()
+        }
+    if isinstance(value, list):
+        return [_portable(child) for child in value]
+    return value
+
+
+def main(arguments: list[str]) -> int:
+    """Write the documents, or with `--check` name those that are not current. Exit code 1 if one is not."""
+    check = "--check" in arguments
+    directory, *services = [argument for argument in arguments if argument != "--check"]
+    stale = 0
+    for service in services:
+        path, text = Path(directory) / f"{service}.json", document(service)
+        if not check:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        elif not path.exists() or path.read_text() != text:
+            print(f"{path} is not current; run: make docs", file=sys.stderr)
+            stale = 1
+    return stale
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
