@@ -19,7 +19,7 @@ from assay_runtime.connection import connect, refuse_unfit
 from assay_runtime.delivery import Consumer, Finish
 from assay_runtime.entries import Bounds, Process
 from assay_runtime.fast import make_broker, publish_document, subscribe
-from assay_runtime.health import application, health_server
+from assay_runtime.health import application, health_server, listen
 from assay_runtime.logs import configure_logs
 from assay_runtime.tracing import export_spans
 from assay_schema.settings import Settings, SettingsError
