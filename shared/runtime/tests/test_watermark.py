@@ -57,7 +57,7 @@ async def test_an_event_in_the_writers_hands_holds_the_watermark_below_it(client
         await scrub(client, ids[start : start + 3])
     in_hand = await read(client, 9)
     await store(client, in_hand[:3] + in_hand[5:])  # the fourth and fifth are still unsaved
-    assert row_id(ids[2]) == await watermark.advance(7)
+    assert (row_id(ids[2]) or 0) <= await watermark.advance(7) < (row_id(ids[3]) or 0)
     await store(client, in_hand[3:5])
     assert row_id(ids[8]) == await watermark.advance(9)
 
