@@ -9,6 +9,8 @@ from typing import Any
 
 import orjson
 
+from assay_schema.failures import UNKNOWN
+
 Json = dict[str, Any]
 #: Table, row as JSON, and the parts that tell this row from every other: the entry's `id` (or the failure's) and the event's.
 Row = tuple[str, bytes, str]
@@ -44,17 +46,17 @@ def failure_row(data: bytes) -> Row:
     failure = _load(data)
     try:
         row = {
-            "schema_version": failure["schema_version"],
+            "schema_version": failure.get("schema_version", 1),
             "failure_id": failure["failure_id"],
             "event_id": failure.get("event_id"),
             "entry_id": failure.get("entry_id"),
-            "project": failure["project"],
-            "service": failure["service"],
+            "project": failure.get("project", UNKNOWN),
+            "service": failure.get("service", UNKNOWN),
             "stage": failure["stage"],
             "reason": failure["reason"],
             "error_class": failure["error_class"],
-            "detail": failure["detail"],
-            "deliveries": failure["deliveries"],
+            "detail": failure.get("detail", ""),
+            "deliveries": failure.get("deliveries", 1),
             "created_at": failure["created_at"],
         }
     except KeyError as missing:
@@ -92,7 +94,7 @@ def _candidate(event: Json, payload: Json) -> Json:
         "subagent_id": payload.get("subagent_id"),
         "created_at": event["created_at"],
         "event_id": event["event_id"],
-        "project": event["project"],
+        "project": event.get("project", "default"),
         "service": event["service"],
         "occurred_at": event["occurred_at"],
         "traceparent": event.get("traceparent"),
@@ -117,7 +119,7 @@ def _answer(event: Json, payload: Json) -> Json:
         "retrieval_event_id": payload.get("retrieval_event_id"),
         "created_at": event["created_at"],
         "event_id": event["event_id"],
-        "project": event["project"],
+        "project": event.get("project", "default"),
         "service": event["service"],
         "occurred_at": event["occurred_at"],
         "traceparent": event.get("traceparent"),
@@ -149,7 +151,7 @@ def _feedback(event: Json, payload: Json) -> Json:
         "user_hash": payload.get("user_hash"),
         "created_at": event["created_at"],
         "event_id": event["event_id"],
-        "project": event["project"],
+        "project": event.get("project", "default"),
         "service": event["service"],
         "occurred_at": event["occurred_at"],
         "traceparent": event.get("traceparent"),

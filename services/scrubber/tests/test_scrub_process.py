@@ -1,0 +1,111 @@
+"""From raw entry to outcome: scrubbed, or refused without a word of its content."""
+
+from typing import Any
+
+import orjson
+import pytest
+
+from assay_runtime.entries import Entry, Outcome
+from assay_schema.failures import Reason
+from assay_schema.ids import new_event_id
+from assay_schema.limits import QUERY_MAX_CHARS
+from assay_scrubber.engine import Scrubber
+from assay_scrubber.policy import Policy
+from assay_scrubber.process import UNSCRUBBED, Processor
+
+NOW_ID = "1795300000000-0"
+
+
+def event(**payload: Any) -> dict[str, Any]:
+    base = {
+        "tool_name": "query",
+        "query": "plain",
+        "retrieved_slugs": ["a"],
+        "retrieved_chunk_ids": [1],
+        "latency_ms": 1,
+    }
+    return {
+        "schema_version": 1,
+        "event_id": "01a20000-0000-7000-8000-000000000000",
+        "kind": "retrieval",
+        "project": "shop",
+        "service": "search",
+        "occurred_at": "2026-11-21T00:00:00Z",
+        "payload": base | payload,
+    }
+
+
+def process(document: dict[str, Any], processor: Processor | None = None) -> Outcome:
+    [outcome] = (processor or Processor(Scrubber(Policy()))).process(iter([Entry(NOW_ID, orjson.dumps(document))]))
+    return outcome
+
+
+def test_text_from_outside_is_scrubbed_wherever_it_stands() -> None:
+    outcome = process(event(query="ask bob@example.com", params={"user": {"mail": ["bob@example.com"]}}))
+    assert outcome.event is not None
+    assert b"bob@example.com" not in outcome.event
+    document = orjson.loads(outcome.event)
+    assert document["payload"]["query"] == "ask [REDACTED]"
+    assert document["pii_families"] == {"email": 2}
+
+
+def test_the_policys_fingerprint_is_on_every_event() -> None:
+    outcome = process(event())
+    assert outcome.event is not None
+    assert orjson.loads(outcome.event)["policy"] == Policy().fingerprint
+
+
+def test_switched_off_scrubbing_says_so_on_every_event() -> None:
+    outcome = process(event(query="bob@example.com"), Processor(None))
+    assert outcome.event is not None
+    document = orjson.loads(outcome.event)
+    assert (document["payload"]["query"], document["policy"]) == ("bob@example.com", UNSCRUBBED)
+
+
+def test_created_at_is_the_time_of_the_entry_in_the_log() -> None:
+    outcome = process(event())
+    assert outcome.event is not None
+    assert orjson.loads(outcome.event)["created_at"] == "2026-11-21T22:26:40Z"
+
+
+def test_a_scrubber_that_breaks_stores_nothing_of_the_text() -> None:
+    class Broken(Scrubber):
+        def scrub(self, text: str, **_: Any) -> Any:
+            raise ZeroDivisionError(text)
+
+    outcome = process(event(query="my secret"), Processor(Broken(Policy())))
+    assert outcome.event is None
+    assert outcome.failure is not None
+    assert (outcome.failure.reason, outcome.failure.error_class) == (Reason.SCRUBBER_EXCEPTION, "ZeroDivisionError")
+    assert "secret" not in outcome.failure.model_dump_json()
+
+
+@pytest.mark.parametrize(("length", "stored"), [(QUERY_MAX_CHARS, True), (QUERY_MAX_CHARS + 1, False)])
+def test_a_query_over_its_limit_is_refused_whole_and_never_cut(length: int, stored: bool) -> None:
+    outcome = process(event(query="x" * length))
+    assert (outcome.event is not None) == stored
+    if outcome.failure:
+        assert outcome.failure.reason is Reason.CHECK_VIOLATION
+        assert str(QUERY_MAX_CHARS) in outcome.failure.detail
+
+
+def test_an_event_from_more_than_a_day_ahead_of_the_log_is_refused() -> None:
+    ahead = event() | {"event_id": "01b20000-0000-7000-8000-000000000000"}
+    failure = process(ahead).failure
+    assert failure is not None
+    assert failure.error_class == "event_id_ahead"
+
+
+def test_one_broken_entry_does_not_touch_its_neighbours() -> None:
+    good = orjson.dumps(event())
+    entries = [Entry(f"1795300000000-{n}", data) for n, data in enumerate((good, b"{", good))]
+    outcomes = Processor(Scrubber(Policy())).process(iter(entries))
+    assert [outcome.event is not None for outcome in outcomes] == [True, False, True]
+
+
+def test_the_same_broken_event_gets_the_same_failure_at_every_delivery() -> None:
+    broken = event(latency_ms="soon") | {"event_id": new_event_id()}
+    first, second = (process(broken).failure for _ in range(2))
+    assert first is not None
+    assert second is not None
+    assert (first.failure_id, first.project, first.service) == (second.failure_id, "shop", "search")
