@@ -1,7 +1,7 @@
 """`python -m assay_demo`: start the search service, ask it everything, capture it all.
 
 Progress goes to stderr. The last line of stdout is one JSON object: captured, planted, questions, seconds, stats.
-Exit codes: 0 all events left this process, 1 some did not, 2 capture is off or the arguments are wrong.
+Exit codes: 0 all events are in Redis or in the spool, 1 some are lost, 2 capture is off or the arguments are wrong.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 import time
 from typing import Any
 
-from assay_capture import Capture
+from assay_capture import Capture, SettingsError
 from assay_demo.corpus import load_corpus
 from assay_demo.driver import Pace, Plan, Tally, drive
 from assay_demo.golden import read_cases
@@ -21,24 +21,25 @@ from assay_demo.search import Search
 from assay_demo.service import SearchService
 
 SERVICE = "stdlib-search"
-CLOSE_TIMEOUT_S = 5.0
 _PROGRESS_EVERY_S = 2.0
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the demo once; returns the exit code."""
     options = _parser().parse_args(arguments)
-    capture = Capture.from_env(service=SERVICE)
+    progress = Progress(as_json=options.json)
+    try:
+        capture = Capture.from_env(service=SERVICE)
+    except SettingsError as error:
+        progress.say(str(error))
+        return 2
     if not capture.enabled:
-        capture.close(timeout=0)
-        print(
-            "assay_demo: capture is switched off, so nothing would be captured. "
-            "Set ASSAY_CAPTURE=1, or capture.enabled = true in assay.toml.",
-            file=sys.stderr,
+        progress.say(
+            "capture is switched off, so nothing would be captured. Set ASSAY_CAPTURE=1; "
+            "if assay.toml says capture.enabled = false, that decides."
         )
         return 2
     plan = Plan(rounds=options.rounds, rate=options.rate, limit=options.limit, seed=options.seed, pii=options.pii)
-    progress = Progress(as_json=options.json)
     started = time.monotonic()
     tally = Tally()
     interrupted = False
@@ -53,7 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         interrupted = True
     finally:
-        capture.close(timeout=CLOSE_TIMEOUT_S)
+        capture.close()
     stats = dataclasses.asdict(capture.stats())
     report = {
         "captured": dict(tally.captured),
@@ -64,7 +65,12 @@ def main(arguments: list[str] | None = None) -> int:
     }
     lost = sum(stats["dropped"].values()) + stats["queue_entries"]
     if lost:
-        progress.say(f"{lost} event(s) did not leave this process; is Redis up at ASSAY_REDIS_URL?", lost=lost)
+        progress.say(
+            f"{lost} of {stats['captured']} event(s) are lost; is Redis up at ASSAY_REDIS_URL?",
+            lost=lost,
+        )
+    elif waiting := stats["spooled"] - stats["replayed"]:
+        progress.say(f"{waiting} event(s) wait in the spool until Redis at ASSAY_REDIS_URL is back", spooled=waiting)
     print(json.dumps(report), flush=True)
     return 130 if interrupted else 1 if lost else 0
 

@@ -6,8 +6,9 @@ import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
+from assay_capture import Capture
 from assay_demo.search import Detail, Hit, Search
 from assay_demo.text import sentences
 
@@ -21,14 +22,6 @@ CONTEXTS = 5
 #: How many of them are quoted.
 QUOTED = 3
 HITS = 10
-
-
-class EventCapture(Protocol):
-    """What the service needs of `assay_capture.Capture`. Every call returns at once with the event's id."""
-
-    def retrieval(self, **fields: Any) -> str: ...
-    def answer(self, **fields: Any) -> str: ...
-    def feedback(self, **fields: Any) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +62,7 @@ class SearchService:
     Delivery is the SDK's: capturing never raises and never waits, so a question costs the same with Assay down.
     """
 
-    def __init__(self, search: Search, capture: EventCapture, *, seed: int = 0) -> None:
+    def __init__(self, search: Search, capture: Capture, *, seed: int = 0) -> None:
         self._search = search
         self._capture = capture
         self._rng = random.Random(seed)  # noqa: S311  (which tool a caller uses, not a secret)

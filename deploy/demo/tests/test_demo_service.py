@@ -5,15 +5,21 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from assay_capture import Capture
 from assay_demo.driver import Pace, Plan, Tally, drive, judge
 from assay_demo.golden import Case, read_cases
+from assay_demo.pii import plant, planted_values
 from assay_demo.search import Search
 from assay_demo.service import CONTEXTS, NO_ANSWER, QUOTED, Reply, SearchService, extract_answer
+from assay_schema.streams import CAPTURE, FIELD
+from assay_schema.validation import parse_event
+from tests.redis_server import RedisServer, free_port
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 PACKAGES = ("deploy/demo", "services/capture", "shared/schema")
@@ -43,15 +49,19 @@ class Recorder:
         return [fields for found, fields in self.events if found == kind]
 
 
+def _service(search: Search, recorder: Recorder, seed: int = 0) -> SearchService:
+    return SearchService(search, cast("Capture", recorder), seed=seed)
+
+
 def _run(search: Search, plan: Plan) -> tuple[Recorder, Tally]:
     recorder = Recorder()
-    *_, tally = drive(SearchService(search, recorder, seed=plan.seed), CASES, plan, Pace(0))
+    *_, tally = drive(_service(search, recorder, plan.seed), CASES, plan, Pace(0))
     return recorder, tally
 
 
 def test_a_question_is_captured_as_a_retrieval_and_an_answer_that_points_to_it(search: Search) -> None:
     recorder = Recorder()
-    reply = SearchService(search, recorder).ask("How do I parse a JSON document that I have as a string?")
+    reply = _service(search, recorder).ask("How do I parse a JSON document that I have as a string?")
     (kind, retrieval), (other, answer) = recorder.events
     assert (kind, other) == ("retrieval", "answer")
     assert tuple(retrieval["retrieved_slugs"]) == reply.slugs
@@ -144,16 +154,86 @@ def test_a_user_is_content_when_a_right_document_is_among_the_first_three(
     assert judge(Case("c", "q", "technical", relevant, "simple"), Reply("", slugs, "r", "a")) == verdict
 
 
-def test_the_command_refuses_to_run_with_capture_off(tmp_path: Path) -> None:
-    out = _command(tmp_path, {}, "--limit", "1")
+@pytest.fixture(scope="module")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    server = RedisServer(tmp_path_factory.mktemp("redis")).start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def whole_run(redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProcess[str]:
+    return _command(tmp_path_factory.mktemp("run"), {"ASSAY_CAPTURE": "1", "ASSAY_REDIS_URL": redis_server.url})
+
+
+@pytest.fixture(scope="module")
+def entries(redis_server: RedisServer, whole_run: subprocess.CompletedProcess[str]) -> list[bytes]:
+    with redis_server.client() as client:
+        return [fields[FIELD.encode()] for _, fields in client.xrange(CAPTURE.key())]
+
+
+def test_the_command_reports_what_it_captured_on_its_last_line(whole_run: subprocess.CompletedProcess[str]) -> None:
+    assert whole_run.returncode == 0, whole_run.stderr
+    report = json.loads(whole_run.stdout.splitlines()[-1])
+    assert set(report) == {"captured", "planted", "questions", "seconds", "stats"}
+    assert report["questions"] == len(CASES) + sum(report["planted"].values())
+    assert report["captured"]["retrieval"] == report["captured"]["answer"] == report["questions"]
+    assert report["stats"]["captured"] == report["stats"]["published"] == sum(report["captured"].values())
+
+
+def test_everything_it_captured_is_in_the_stream_and_keeps_the_contract(
+    whole_run: subprocess.CompletedProcess[str], entries: list[bytes]
+) -> None:
+    report = json.loads(whole_run.stdout.splitlines()[-1])
+    events = [parse_event(entry) for entry in entries]
+    assert Counter(event.kind.value for event in events) == report["captured"]
+    assert {event.service for event in events} == {"stdlib-search"}
+
+
+def test_every_planted_value_reaches_the_stream_and_no_output(
+    whole_run: subprocess.CompletedProcess[str], entries: list[bytes]
+) -> None:
+    stream = b"\n".join(entries).decode()
+    values = [value for family in planted_values(plant(CASES)).values() for value in family]
+    assert [value for value in values if value not in stream] == []
+    assert [value for value in values if value in whole_run.stdout + whole_run.stderr] == []
+
+
+def test_the_command_says_when_events_did_not_leave(tmp_path: Path) -> None:
+    environment = {
+        "ASSAY_CAPTURE": "1",
+        "ASSAY_REDIS_URL": f"redis://127.0.0.1:{free_port()}/0",
+        "ASSAY_CAPTURE_DURABILITY": "memory",
+        "ASSAY_CAPTURE_EXIT_DEADLINE_S": "0.2",
+    }
+    out = _command(tmp_path, environment, "--limit", "1", "--json")
+    report = json.loads(out.stdout.splitlines()[-1])
+    assert out.returncode == 1
+    assert sum(report["stats"]["dropped"].values()) + report["stats"]["queue_entries"] == sum(
+        report["captured"].values()
+    )
+    assert json.loads(out.stderr.splitlines()[-1])["lost"] == sum(report["captured"].values())
+
+
+@pytest.mark.parametrize("environment", [{}, {"ASSAY_CAPTURE": "0"}, {"ASSAY_CAPTURE": "true"}])
+def test_the_command_refuses_to_run_with_capture_off(tmp_path: Path, environment: dict[str, str]) -> None:
+    out = _command(tmp_path, environment, "--limit", "1")
     assert (out.returncode, out.stdout) == (2, "")
     assert "ASSAY_CAPTURE=1" in out.stderr
 
 
-def test_a_bad_rate_is_a_usage_error(tmp_path: Path) -> None:
-    out = _command(tmp_path, {}, "--rate", "fast")
+@pytest.mark.parametrize("arguments", [("--rate", "fast"), ("--rate", "-1"), ("--limit", "0"), ("--rounds", "-1")])
+def test_a_bad_argument_is_a_usage_error_that_names_it(tmp_path: Path, arguments: tuple[str, str]) -> None:
+    out = _command(tmp_path, {"ASSAY_CAPTURE": "1"}, *arguments)
     assert (out.returncode, out.stdout) == (2, "")
-    assert "--rate" in out.stderr
+    assert arguments[0] in out.stderr
+
+
+def test_a_setting_that_does_not_fit_is_named(tmp_path: Path) -> None:
+    out = _command(tmp_path, {"ASSAY_CAPTURE": "1", "ASSAY_CAPTURE_DURABILITY": "sometimes"}, "--limit", "1")
+    assert (out.returncode, out.stdout) == (2, "")
+    assert "durability" in out.stderr.lower()
+    assert "Traceback" not in out.stderr
 
 
 def _command(folder: Path, environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
