@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from assay_capture import Capture
+from assay_demo.corpus import Document
 from assay_demo.search import Detail, Hit, Search
 from assay_demo.text import sentences
 
@@ -51,7 +52,7 @@ def extract_answer(hits: Sequence[Hit]) -> Answer:
     ]
     if not contexts:
         return Answer(NO_ANSWER, [], [])
-    citations = [{"context_id": hit.document.id, "claim": _gist(hit.document.text)} for hit in hits[:QUOTED]]
+    citations = [{"context_id": hit.document.id, "claim": _gist(hit.document)} for hit in hits[:QUOTED]]
     lines = [f"{citation['context_id']}: {citation['claim']}" for citation in citations]
     return Answer("\n".join(lines), contexts, citations)
 
@@ -110,9 +111,9 @@ class SearchService:
         )
 
 
-def _gist(text: str) -> str:
-    """The first sentence of a document's docstring; its title where it has none."""
-    title, _, rest = text.partition("\n")
-    body = rest.partition("\n\n")[2]
-    found = sentences(body)
-    return found[0] if found else title
+def _gist(document: Document) -> str:
+    """The first sentence of a document's docstring that is not a call's signature; its title where there is none."""
+    body = document.text.partition("\n")[2].partition("\n\n")[2]
+    name = document.id.rpartition(".")[2]
+    prose = [sentence for sentence in sentences(body) if not sentence.startswith(f"{name}(")]
+    return prose[0] if prose else document.title

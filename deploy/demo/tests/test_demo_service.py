@@ -81,6 +81,11 @@ def test_every_citation_names_a_context_that_holds_its_claim(search: Search) -> 
         assert citation["claim"] in answer.text
 
 
+def test_a_signature_is_not_quoted_where_there_is_prose(search: Search) -> None:
+    answer = extract_answer(search.search("time.monotonic", 1).hits)
+    assert answer.text == "time.monotonic: Monotonic clock, cannot go backward."
+
+
 def test_a_question_without_a_hit_is_answered_so() -> None:
     answer = extract_answer([])
     assert (answer.text, answer.contexts, answer.citations) == (NO_ANSWER, [], [])
