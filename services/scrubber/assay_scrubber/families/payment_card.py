@@ -67,9 +67,10 @@ _GROUPED = re.compile(
     + rb"|(?:%b[0-9]{3}){3}(?![0-9A-Za-z\x80])" % _SEPARATOR
     + rb"))(%b[0-9]{1,3}(?![0-9A-Za-z\x80]))?)[0-9]{4}" % _SEPARATOR
 )
-# Any grouping at all, when the whole run is one candidate.
+# Any grouping at all, when the whole run is one candidate and no piece of a UUID.
 _WHOLE = re.compile(
-    rb"(?<![0-9A-Za-z\x80$+.])(?<![0-9][ \-])[2-9](?:[ \-]?[0-9]){12,18}+(?![ \-]{0,2}[0-9]|[A-Za-z\x80]|\.[0-9])"
+    rb"(?<![0-9A-Za-z\x80$+.])(?<![0-9] )(?<![0-9A-Za-z]-)[2-9](?:[ \-]?[0-9]){12,18}+"
+    rb"(?![ \-]{0,2}[0-9]|-?[A-Za-z\x80]|\.[0-9])"
 )
 _MOST_GROUPS = 6
 _LONGEST = 19

@@ -1,0 +1,50 @@
+"""Email addresses: what is found, what the text becomes, what is left alone."""
+
+from collections.abc import Callable
+
+import pytest
+
+FOUND = [
+    # text, found, output
+    ("email me at alice@example.com about this", ["alice@example.com"], "email me at [REDACTED] about this"),
+    ("alice@example.com cc bob@other.org", ["alice@example.com", "bob@other.org"], "[REDACTED] cc [REDACTED]"),
+    ("Ann <ann.b+x@mail.example.co.uk>.", ["ann.b+x@mail.example.co.uk"], "Ann <[REDACTED]>."),
+    ("o'brien@example.com", ["o'brien@example.com"], "[REDACTED]"),
+    ("'ann@example.com'", ["ann@example.com"], "'[REDACTED]'"),
+    ("josé@exämple.com", ["josé@exämple.com"], "[REDACTED]"),
+    ("мария@пример.рф", ["мария@пример.рф"], "[REDACTED]"),
+    ("ann@xn--bcher-kva.example", ["ann@xn--bcher-kva.example"], "[REDACTED]"),
+    ("邮箱alice@example.com。", ["alice@example.com"], "邮箱[REDACTED]。"),
+    ("ａｎｎ＠ｅｘａｍｐｌｅ．ｃｏｍ", ["ａｎｎ＠ｅｘａｍｐｌｅ．ｃｏｍ"], "[REDACTED]"),
+    ("a\u200bnn@exam\u00adple.com!", ["a\u200bnn@exam\u00adple.com"], "[REDACTED]!"),
+    ("?to=ann%40example.com&x=1", ["ann%40example.com"], "?to=[REDACTED]&x=1"),
+    ("ann&#64;example.com", ["ann&#64;example.com"], "[REDACTED]"),
+    (r'{"to":"ann\u0040example.com"}', [r"ann\u0040example.com"], '{"to":"[REDACTED]"}'),
+    (r"first\nann@example.com\nlast", ["ann@example.com"], r"first\n[REDACTED]\nlast"),
+    ("ann@example.com:report.txt", ["ann@example.com"], "[REDACTED]:report.txt"),
+    ("https://ann@example.com/x", ["ann@example.com"], "https://[REDACTED]/x"),
+    ("ann@example.com2024", ["ann@example.com"], "[REDACTED]2024"),
+    ("a" * 100 + "@example.com", ["a" * 100 + "@example.com"], "[REDACTED]"),
+]
+KEPT = [
+    "git@git.example.com:team/project",
+    "ssh://git@git.example.com/team/project",
+    "user@localhost",
+    "ann@example.c",
+    "package@1.2.3-beta.rc",
+    "@decorator.name",
+    "y = x @ w.T",
+    "https://docs.example.com/@ann/page",
+    "a" * 10_000 + "!",
+    "ann at example dot com",
+]
+
+
+@pytest.mark.parametrize(("text", "found", "output"), FOUND)
+def test_email_is_removed(check: Callable[..., None], text: str, found: list[str], output: str) -> None:
+    check("email", text, found, output)
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_what_only_looks_like_email_stays(check: Callable[..., None], text: str) -> None:
+    check("email", text, [], text)

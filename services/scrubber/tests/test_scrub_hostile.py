@@ -1,0 +1,48 @@
+"""Texts made to be slow. A rule that goes back over what it has read takes minutes here, and hits the time limit."""
+
+import random
+
+import pytest
+
+from assay_scrubber.engine import Scrubber
+
+UNITS = [
+    "a@", "@", "a.", "a.a@", "a@a.", "a" * 63 + "@", "a" * 255 + "@b.c", "a@" + "b" * 63 + ".", "é@é.", "x@y.co ",
+    "://", "a://b:c@", "http://a:b", "://" + "a" * 300 + " ", "a:b@", "?password=a&", "://?password=",
+    "eyJ", "eyJabcdefgh.", "eyJaaaaaaaaaaaa.aaaaaaaa", ".", "..eyJ", "aaaaaaaa.", "eyJaaaaaaaa..",
+    "bearer ", "bearer abcdefghij ", "Bearer\t", "bearer=", "bearer aaaaaaaaaa.", "a-",
+    "1", "1 ", "1-", "12-", "1.1.1.", "123-45-", "123-45-6789", "555-123-4567", "(555) ", "((((", "7-7-7-7", "5105 ",
+    "4111 1111 1111 1111 ", "4111111111111111 ", "4 1 ", "4111-", "4111 1111 1111 1112 ", "5" * 19 + " ", "$4111",
+    "+1 ", "+", "+1555", "+44 20 7946 0958 ", "00 44 ", "0044 20", "phone 5551234567 ", "phone and ", "tel 1-", "fax.1.2.",
+    "ssn 123456789 ", "123456789 ", "social 123 45 6789 ", "1234567 a ", "2024-01-01T00:00:00 ", "- ", " ",
+    "%41", "%40", "%", "\\", "\\\\u", "\\n", "\\u0040", "&", "&#64;", "&#", "\u200b", "a\u200b", "1\u200b",
+    "я", "中", "４", "\U0001f600", "\U000e0041", "\ud800",
+]  # fmt: skip
+OPEN_ALL_GATES = "@ :// eyJ bearer phone ssn 1234567 + 00 "
+MEBIBYTE = 1 << 20
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("unit", UNITS, ids=ascii)
+def test_a_long_repetition_is_scrubbed_in_one_go(scrubber: Scrubber, unit: str) -> None:
+    size = 60_000
+    for prefix in ("", OPEN_ALL_GATES):
+        result = scrubber.scrub(prefix + (unit * (size // len(unit) + 1))[:size])
+        assert scrubber.scrub(result.text).text == result.text
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("unit", ["a.a@", "eyJ", ".", "\\", "1-", "(", "5105 ", "\u200b", "я", "://"], ids=ascii)
+def test_a_mebibyte_is_scrubbed_in_one_go(scrubber: Scrubber, unit: str) -> None:
+    text = OPEN_ALL_GATES + (unit * MEBIBYTE)[:MEBIBYTE]
+    assert len(scrubber.scrub(text).text) > len(OPEN_ALL_GATES)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("seed", range(25))
+def test_random_mixtures_settle(scrubber: Scrubber, seed: int) -> None:
+    rng = random.Random(seed)  # noqa: S311  # a seeded generator of test data
+    few = rng.sample(UNITS, rng.randrange(2, 6))
+    text = "".join(rng.choice(few) * rng.randrange(1, 20) for _ in range(2_000))[:40_000]
+    result = scrubber.scrub(text)
+    assert scrubber.scrub(result.text) == (result.text, [])

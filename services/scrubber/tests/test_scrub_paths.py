@@ -1,0 +1,82 @@
+"""Which fields of which kind are scrubbed."""
+
+from typing import Any
+
+import pytest
+
+from assay_scrubber.engine import Scrubber
+from assay_scrubber.paths import PATHS, paths_of, scrub_paths
+from assay_scrubber.policy import Policy
+
+WHO = "ann@example.com"
+GONE = "[REDACTED]"
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload", "scrubbed"),
+    [
+        (
+            "retrieval",
+            {"tool_name": "query", "query": WHO, "params": {"a": {"b": WHO}, "n": 1}, "retrieved_slugs": [WHO]},
+            {"tool_name": "query", "query": GONE, "params": {"a": {"b": GONE}, "n": 1}, "retrieved_slugs": [WHO]},
+        ),
+        (
+            "answer",
+            {
+                "query": WHO, "answer": WHO, "contexts": [{"id": WHO, "text": WHO}, {"id": "2", "text": ""}],
+                "citations": [{"context_id": "1", "claim": WHO}, {"context_id": "2", "claim": None}], "model": WHO,
+            },
+            {
+                "query": GONE, "answer": GONE, "contexts": [{"id": WHO, "text": GONE}, {"id": "2", "text": ""}],
+                "citations": [{"context_id": "1", "claim": GONE}, {"context_id": "2", "claim": None}], "model": WHO,
+            },
+        ),
+        ("feedback", {"verdict": "positive", "text": WHO, "user_hash": WHO}, {"verdict": "positive", "text": GONE, "user_hash": WHO}),
+        ("feedback", {"verdict": "positive", "text": None}, {"verdict": "positive", "text": None}),
+        ("tool_call", {"tool_name": "t", "args_summary": {"q": WHO}, "result_summary": {"r": [WHO]}, "message": None},
+         {"tool_name": "t", "args_summary": {"q": GONE}, "result_summary": {"r": [GONE]}, "message": None}),
+        ("server_event", {"message": WHO, "args_summary": {}}, {"message": GONE, "args_summary": {}}),
+        (
+            "session",
+            {"session_id": "ses_5551234567", "created": "2024-01-15", "title": WHO,
+             "request": {"contents": [{"role": "user", "parts": [{"text": WHO}]}]}, "metadata": {"total_turns": 5}},
+            {"session_id": "ses_5551234567", "created": "2024-01-15", "title": GONE,
+             "request": {"contents": [{"role": "user", "parts": [{"text": GONE}]}]}, "metadata": {"total_turns": 5}},
+        ),
+    ],
+)  # fmt: skip
+def test_outside_text_is_scrubbed_and_the_rest_stays(
+    scrubber: Scrubber, kind: str, payload: dict[str, Any], scrubbed: dict[str, Any]
+) -> None:
+    before = repr(payload)
+    result = scrub_paths(scrubber, kind, payload)
+    assert result.value == scrubbed
+    assert result.counts == ({"email": repr(scrubbed).count(GONE)} if GONE in repr(scrubbed) else {})
+    assert repr(payload) == before
+
+
+def test_slugs_are_scrubbed_when_the_policy_says_so() -> None:
+    scrubber = Scrubber(Policy(scrub_slugs=True))
+    assert scrub_paths(scrubber, "retrieval", {"retrieved_slugs": [WHO, "a"]}).value == {"retrieved_slugs": [GONE, "a"]}
+
+
+def test_a_field_of_an_unexpected_shape_is_scrubbed_whole(scrubber: Scrubber) -> None:
+    payload = {"query": {"deep": [WHO]}, "contexts": {"text": WHO, "x": WHO}, "citations": [WHO]}
+    assert scrub_paths(scrubber, "answer", payload).value == {
+        "query": {"deep": [GONE]}, "contexts": {"text": GONE, "x": WHO}, "citations": [GONE],
+    }  # fmt: skip
+
+
+def test_the_key_of_a_field_announces_its_value(scrubber: Scrubber) -> None:
+    result = scrub_paths(scrubber, "tool_call", {"args_summary": {"phone": 5551234567}})
+    assert result.value == {"args_summary": {"phone": GONE}}
+
+
+def test_given_paths_replace_those_of_the_kind(scrubber: Scrubber) -> None:
+    result = scrub_paths(scrubber, "feedback", {"text": WHO, "other": {"a": WHO, "b": WHO}}, ["other.a"])
+    assert result.value == {"text": WHO, "other": {"a": GONE, "b": WHO}}
+
+
+def test_an_unknown_kind_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ValueError, match="unknown kind 'retrival'; valid: " + ", ".join(sorted(PATHS))):
+        paths_of("retrival")

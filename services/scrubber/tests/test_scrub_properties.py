@@ -1,0 +1,154 @@
+# ruff: noqa: S311, SIM905  # a seeded generator of test data; lists of words read better as text
+"""What holds for every text: idempotence, sound spans, nothing of a planted secret left, clean text untouched."""
+
+import json
+import random
+import re
+import urllib.parse
+from itertools import pairwise
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assay_scrubber.engine import Scrubber, merge
+from assay_scrubber.taxonomy import Category
+
+SCRUBBER = Scrubber()
+
+# Pieces that rules react to, so that random concatenations reach their corners.
+FRAGMENTS = st.sampled_from(
+    "@ . .. - -- ( ) / + :// : ; , [ ] 1 12 123 555 4567 4111 1111 4111111111111111 123-45-6789 555-123-4567 +44 00 011 "
+    "(555) phone tel call fax ssn social bearer Bearer Authorization: eyJ eyJhbGciOi eyJhbGciOiJIUzI1NiJ9 abc123DEF456 "
+    "example.com ann ann@example.com http https postgres u:p@h ?password= %40 %20 \\n \\u0040 \\\\ &#64; &amp; [REDACTED] "
+    "e\u0301 \u200b \u00ad \u00a0 \u2011 \uff0b \uff11 \u0665 я 中 \U0001f600 $ _ 2024-01-15 1714558953".split()
+)
+TEXTS = st.one_of(
+    st.text(max_size=80),
+    st.lists(st.one_of(FRAGMENTS, st.sampled_from(["", " ", "\n", "a", "7"])), max_size=24).map("".join),
+    st.lists(FRAGMENTS, max_size=16).map(" ".join),
+)
+# Letters, spaces and line ends that announce nothing.
+CLEAN = st.lists(st.sampled_from("lorem ipsum dolor sit amet elit sed do\n".split(" ")), max_size=40).map(" ".join)
+
+
+@given(TEXTS)
+@settings(max_examples=1500)
+def test_scrubbing_twice_changes_nothing_more(text: str) -> None:
+    once = SCRUBBER.scrub(text)
+    again = SCRUBBER.scrub(once.text)
+    assert again.text == once.text
+    assert again.findings == []
+
+
+@given(TEXTS)
+@settings(max_examples=800)
+def test_findings_are_in_order_apart_and_name_exactly_what_was_replaced(text: str) -> None:
+    result = SCRUBBER.scrub(text)
+    position, rebuilt = 0, ""
+    for finding in result.findings:
+        assert position <= finding.start < finding.end <= len(text)
+        assert isinstance(finding.category, Category)
+        rebuilt += text[position : finding.start] + "[REDACTED]"
+        position = finding.end
+    assert rebuilt + text[position:] == result.text
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(1, 12), st.integers(0, 9)), max_size=12))
+def test_merging_covers_the_same_positions_without_overlap(rows: list[tuple[int, int, int]]) -> None:
+    spans = [(start, start + size, rank) for start, size, rank in rows]
+    merged = merge(list(spans))
+    assert {p for a, b, _ in merged for p in range(a, b)} == {p for a, b, _ in spans for p in range(a, b)}
+    assert all(left[1] <= right[0] for left, right in pairwise(merged))
+    for start, end, rank in merged:
+        assert rank == min(r for a, b, r in spans if start <= a and b <= end)
+
+
+@given(TEXTS, CLEAN, CLEAN)
+@settings(max_examples=500)
+def test_clean_text_around_a_text_changes_nothing_in_it(text: str, before: str, after: str) -> None:
+    alone = SCRUBBER.scrub(text).text
+    assert SCRUBBER.scrub(f"{before} ;\n{text}\n; {after}").text == f"{before} ;\n{alone}\n; {after}"
+
+
+@given(CLEAN)
+def test_clean_text_comes_back_as_the_same_object(text: str) -> None:
+    result = SCRUBBER.scrub(text)
+    assert result.text is text
+    assert result.findings == []
+
+
+RENDERINGS = {
+    "plain": lambda s: f"see {s} there",
+    "alone": str,
+    "quoted": lambda s: f'"{s}"',
+    "assignment": lambda s: f"value='{s}';",
+    "html": lambda s: f"<td>{s}</td>",
+    "markdown": lambda s: f"**{s}** and `{s}`",
+    "csv": lambda s: f"a,{s},b",
+    "lines": lambda s: f"a\n{s}\r\nb",
+    "tabs": lambda s: f"a\t{s}\tb",
+    "parentheses": lambda s: f"(see {s})",
+    "sentence end": lambda s: f"It was {s}. Then nothing.",
+    "chinese": lambda s: f"请看{s}。",
+    "json": lambda s: json.dumps({"a": [{"b": f"x {s} y"}]}),
+    "json in json": lambda s: json.dumps({"a": json.dumps({"b": f"x\n{s}\ny"})}),
+    "json three deep": lambda s: json.dumps(json.dumps(json.dumps({"b": f"\t{s}\n"}))),
+    "url encoded": lambda s: "q=" + urllib.parse.quote(f" {s} ", safe=""),
+    "all escaped": lambda s: "".join(f"\\u{ord(c):04x}" for c in s),
+    "full width": lambda s: "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in s),
+    "zero width": lambda s: "\u200b".join(s),
+    "soft hyphens": lambda s: s[:3] + "\u00ad" + s[3:-2] + "\u00ad" + s[-2:],
+    "no-break spaces": lambda s: f"x\u00a0{s.replace(' ', chr(0xA0))}\u202fy",
+    "non-breaking hyphens": lambda s: f"x {s.replace('-', chr(0x2011))} y",
+}
+# A bearer token is one only after its word.
+WORD = {"bearer_token": "Authorization: Bearer {}"}
+
+
+def _pieces(secret: str) -> list[str]:
+    """Runs of letters or digits that would give the secret away."""
+    return [piece for piece in re.findall(r"[A-Za-z0-9]{4,}", secret) if piece.lower() not in {"http", "https"}]
+
+
+@pytest.mark.parametrize("rendering", sorted(RENDERINGS))
+@pytest.mark.parametrize(
+    "family", ["email", "phone", "us_ssn", "payment_card", "jwt", "bearer_token", "connection_url"]
+)
+def test_nothing_of_a_planted_secret_survives_any_rendering(
+    family: str, rendering: str, scrub_corpus: ModuleType
+) -> None:
+    rng = random.Random(f"{family}/{rendering}")
+    maker = scrub_corpus.MAKERS[family][0]
+    for _ in range(120):
+        secret = maker(rng)
+        text = RENDERINGS[rendering](WORD.get(family, "{}").format(secret))
+        output = SCRUBBER.scrub(text).text
+        readable = urllib.parse.unquote(output).replace("\u200b", "").replace("\u00ad", "").translate(_NARROW)
+        readable = re.sub(r"\\+u([0-9a-f]{4})", lambda m: chr(int(m[1], 16)), readable)
+        assert [piece for piece in _pieces(secret) if piece in readable] == [], (text, output)
+        assert SCRUBBER.scrub(output).text == output
+
+
+_NARROW = {code + 0xFEE0: code for code in range(0x21, 0x7F)}
+
+
+@given(st.recursive(st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), TEXTS),
+                    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+                    max_leaves=12))  # fmt: skip
+@settings(max_examples=300)
+def test_scrubbing_json_keeps_its_shape_and_keys_and_is_idempotent(value: Any) -> None:
+    before = json.dumps(value)
+    once = SCRUBBER.scrub_json(value)
+    assert json.dumps(value) == before
+    assert _shape(once.value) == _shape(value)
+    assert SCRUBBER.scrub_json(once.value).value == once.value
+    assert (once.counts == {}) == (once.value == value)
+
+
+def _shape(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _shape(item) for key, item in value.items()}
+    return [_shape(item) for item in value] if isinstance(value, list) else None
