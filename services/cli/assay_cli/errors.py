@@ -27,6 +27,9 @@ def explain(error: BaseException) -> str | None:
     store = sys.modules.get("clickhouse_connect.driver.exceptions")
     if store is not None and isinstance(error, store.Error):
         return f"store: {_first_line(error)} (is it running? see store.url, or start everything with: assay up)"
+    runtime = sys.modules.get("assay_runtime.store")
+    if runtime is not None and isinstance(error, runtime.StoreError):
+        return str(error)
     if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
         return _first_line(error)
     return None

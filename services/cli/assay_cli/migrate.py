@@ -2,11 +2,14 @@
 
 import typer
 
+from assay_cli.connect import DEFAULT_DATA, DataDirectory, settings_for
 
-def migrate() -> None:
+
+def migrate(data: DataDirectory = DEFAULT_DATA) -> None:
     """Create or update the store's databases, tables and views. Safe to repeat; needs the owner's identity."""
-    from assay_runtime.config import load_settings
-    from assay_runtime.migrations import migrate as apply
+    settings = settings_for("owner", data)
+    from assay_runtime.migrate import migrate as apply
 
-    apply(load_settings())
-    typer.echo("migrations are up to date", err=True)
+    for migration in apply(settings):
+        typer.echo(f"applied {migration.name}", err=True)
+    typer.echo("the store's tables are up to date", err=True)

@@ -1,11 +1,53 @@
-"""`assay up`: the whole system on one machine."""
+"""`assay up`: the whole system on one machine, one command, nothing left behind."""
 
+import asyncio
+import contextlib
+import os
+import signal
+import time
+import tomllib
+from collections.abc import Awaitable, Coroutine
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from assay_cli.errors import CommandError
+from assay_cli.errors import FINDING, OK, OPERATIONAL, CommandError
+from assay_schema.settings import FILE_VARIABLE
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
+    from rich.console import Console
+
+    from assay_cli.process_logs import ProcessLogs
+    from assay_cli.summary import Report
+    from assay_cli.supervisor import Supervisor
+    from assay_cli.system import System
+
+T = TypeVar("T")
+
+#: The demo producer's `service`.
+DEMO_SERVICE = "stdlib-search"
+#: Without any progress for this long, what is still missing is reported as missing, in seconds.
+STALL_S = 60.0
+_STATUS_EVERY_S = 10.0
+_LIVE_EVERY_S = 1.0
+
+
+class _Stopped(Exception):  # noqa: N818  # not an error
+    """A signal, or the end of the parent, came first."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was asked for."""
+
+    data: Path
+    port_base: int
+    demo: bool
+    once: bool
+    keep_logs: bool
 
 
 def up(
@@ -13,14 +55,261 @@ def up(
     port_base: Annotated[
         int,
         typer.Option(
-            envvar="PORT_BASE", min=1, max=65_000, help="First of the ports: Redis; then store, scrubber, writer."
+            envvar="PORT_BASE", min=1, max=65_000, help="First of four ports: Redis, store, scrubber, writer (health)."
         ),
     ] = 9100,
     demo: Annotated[bool, typer.Option("--demo", help="Drive the demo producer, then print a summary.")] = False,
     once: Annotated[
-        bool, typer.Option("--once", help="With --demo: exit after the summary; 1 unless all is accounted for.")
+        bool, typer.Option("--once", help="With --demo: exit after the summary; 1 unless every event is accounted for.")
     ] = False,
     keep_logs: Annotated[bool, typer.Option("--keep-logs", help="Append to the logs of earlier runs.")] = False,
 ) -> None:
-    """Start Redis, the store, the scrubber and the writer; stop them all on Ctrl-C."""
-    raise CommandError("not written yet")
+    """Start Redis, the store, the writer and the scrubber; stop them all, drained, on Ctrl-C."""
+    if once and not demo:
+        raise CommandError("--once needs --demo: without it there is no summary to exit after")
+    raise typer.Exit(asyncio.run(_up(Options(data.absolute(), port_base, demo, once, keep_logs))))
+
+
+async def _up(options: Options) -> int:
+    from rich.console import Console
+
+    from assay_cli.preflight import check_directory, check_ports
+    from assay_cli.process_logs import ProcessLogs
+    from assay_cli.run_directory import RunDirectory
+
+    warning = check_directory(options.data)
+    run = RunDirectory(options.data / "run")
+    run.lock()
+    console = Console(highlight=False)
+    logs = ProcessLogs(options.data / "logs", console, keep=options.keep_logs)
+    try:
+        if warning:
+            logs.announce(f"warning: {warning}")
+        for ended in run.clean_up():
+            logs.announce(f"ended {ended}, left over from an `assay up` that was killed")
+        system = _prepare(options)
+        check_ports(vars(system.ports))
+        return await _supervise(options, system, run.record, console, logs)
+    finally:
+        logs.close()
+        run.unlock()
+
+
+def _prepare(options: Options) -> "System":
+    """Directories, secrets and settings files."""
+    from assay_cli.identities import Ports
+    from assay_cli.preflight import find_redis
+    from assay_cli.secrets import load_or_create, make_private, write_derived
+    from assay_cli.system import System, write_redis_conf
+    from assay_runtime.config import load_settings
+
+    settings = (
+        load_settings()
+    )  # a typo in a person's own settings stops the start here, once, instead of in every process
+    for name in ("redis", "store", "spool"):
+        make_private(options.data / name)
+    redis = find_redis(options.data / "redis")
+    passwords = load_or_create(options.data / "secrets")
+    system = System(options.data, Ports.from_base(options.port_base), redis, passwords, settings.redis.shards)
+    write_derived(
+        options.data / "secrets",
+        passwords,
+        ports=system.ports,
+        redis_version=redis.version,
+        spool=options.data / "spool",
+        base=_own_settings(),
+    )
+    write_redis_conf(system)
+    return system
+
+
+def _own_settings() -> dict[str, Any]:
+    """A person's own settings file, if there is one. It has been checked by then."""
+    path = Path(os.environ.get(FILE_VARIABLE) or "assay.toml")
+    return tomllib.loads(path.read_text()) if path.exists() else {}
+
+
+async def _supervise(options: Options, system: "System", record: Any, console: "Console", logs: "ProcessLogs") -> int:
+    from assay_cli.supervisor import Supervisor
+
+    admin = system.redis_client("admin")
+    supervisor = Supervisor(
+        system.services(os.environ, admin), on_line=logs.line, announce=logs.announce, on_change=record
+    )
+    stop = asyncio.Event()
+    with _signals(stop, supervisor, logs):
+        parent = asyncio.create_task(_watch_parent(stop))
+        try:
+            logs.announce(
+                f"data in {system.data}; Redis {'.'.join(map(str, system.redis.version))} at {system.redis.path}"
+            )
+            await _unless(stop, supervisor.start())
+            logs.announce(
+                f"up: Redis, store, scrubber and writer on ports {system.ports.redis} to {system.ports.writer}"
+            )
+            if options.demo:
+                code = await _unless(stop, _demo(system, supervisor, admin, console, logs))
+                if options.once:
+                    return code
+            await _unless(stop, _status(system, supervisor, admin, console))
+        except _Stopped:
+            return OPERATIONAL if options.once else OK
+        finally:
+            parent.cancel()
+            logs.announce("stopping")
+            await supervisor.stop()
+            await admin.aclose()
+    return OK
+
+
+async def _demo(
+    system: "System", supervisor: "Supervisor", admin: "Redis", console: "Console", logs: "ProcessLogs"
+) -> int:
+    from assay_cli.observe import lag, memory, run_details, stored_watermark
+    from assay_cli.summary import Report, reconciled, summary, where_to_look
+
+    since_ms = time.time_ns() // 1_000_000
+    child = await supervisor.run(system.demo(os.environ))
+    report = Report.parse(child.answer)
+    if report is None:
+        raise CommandError(
+            f"the demo producer ended without a report (exit code {child.exit_code}){child.last_lines()}"
+        )
+    if child.exit_code:
+        logs.announce(f"the demo producer ended with exit code {child.exit_code}; its own counts: {dict(report.stats)}")
+    await _until_accounted(system, report, since_ms, logs)
+    store = system.store_queries("sre")
+    run = await run_details(store, DEMO_SERVICE, since_ms)
+    processes = {"assay up": os.getpid(), **supervisor.pids}
+    console.print(
+        summary(
+            report,
+            run,
+            await lag(admin, system.shards),
+            await stored_watermark(store),
+            memory(processes, apart=os.getpid()),
+        )
+    )
+    console.print(where_to_look(_shown(system.data), system.ports), soft_wrap=True)
+    return OK if reconciled(report, run) else FINDING
+
+
+async def _until_accounted(system: "System", report: "Report", since_ms: int, logs: "ProcessLogs") -> None:
+    """Wait until every captured event is stored or failed, as long as there is progress."""
+    from assay_cli.observe import StoreUnavailable, run_counts
+
+    store = system.store_queries("sre")
+    seen, moved, said = -1, time.monotonic(), time.monotonic()
+    while True:
+        try:
+            stored, failed = await run_counts(store, DEMO_SERVICE, since_ms)
+        except StoreUnavailable as error:
+            logs.announce(f"the store does not answer ({error}); trying again")
+            stored, failed = {}, {}
+        accounted = sum(stored.values()) + sum(failed.values())
+        if accounted >= report.total:
+            return
+        now = time.monotonic()
+        if accounted != seen:
+            seen, moved = accounted, now
+        if now - moved > STALL_S:
+            logs.announce(f"no progress for {STALL_S:.0f} s: {accounted:,} of {report.total:,} events accounted for")
+            return
+        if now - said > 2:
+            said = now
+            logs.announce(f"{accounted:,} of {report.total:,} events stored or failed")
+        await asyncio.sleep(0.25)
+
+
+async def _status(system: "System", supervisor: "Supervisor", admin: "Redis", console: "Console") -> None:
+    """A line about the system's state: live on a terminal, now and then otherwise."""
+    from rich.live import Live
+    from rich.text import Text
+
+    began = time.monotonic()
+    if not console.is_terminal:
+        while True:
+            console.print(await _status_line(system, supervisor, admin, began), soft_wrap=True)
+            await asyncio.sleep(_STATUS_EVERY_S)
+    with Live(Text(), console=console, auto_refresh=False, transient=True) as live:
+        while True:
+            live.update(Text(await _status_line(system, supervisor, admin, began), style="reverse"), refresh=True)
+            await asyncio.sleep(_LIVE_EVERY_S)
+
+
+async def _status_line(system: "System", supervisor: "Supervisor", admin: "Redis", began: float) -> str:
+    from redis.exceptions import RedisError
+
+    from assay_cli.observe import StoreUnavailable, lag, memory, total_stored
+    from assay_cli.summary import megabytes, moment
+    from assay_cli.supervisor import State
+
+    minutes, seconds = divmod(int(time.monotonic() - began), 60)
+    parts = [f"up {minutes}:{seconds:02}"]
+    parts += [f"{name} {state}" for name, state in supervisor.states.items() if state is not State.READY]
+    try:
+        now = await lag(admin, system.shards)
+        parts += [f"lag {now.capture:,}/{now.events:,}/{now.failures:,}", f"watermark {moment(now.watermark)}"]
+    except RedisError:
+        parts.append("Redis does not answer")
+    try:
+        parts.append(f"stored {await total_stored(system.store_queries('sre')):,}")
+    except StoreUnavailable:
+        parts.append("store does not answer")
+    processes = {"assay up": os.getpid(), **supervisor.pids}
+    parts.append(megabytes(sum(memory(processes, apart=os.getpid()).values())))
+    return " | ".join(parts)
+
+
+@contextlib.contextmanager
+def _signals(stop: asyncio.Event, supervisor: "Supervisor", logs: "ProcessLogs") -> Any:
+    """Stop in order on the first signal; a second Ctrl-C ends everything at once."""
+    loop = asyncio.get_running_loop()
+
+    def asked() -> None:
+        if stop.is_set():
+            logs.announce("again: ending everything at once")
+            supervisor.kill()
+        stop.set()
+
+    handled = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # `nohup assay up` means to outlive its terminal
+        handled.append(signal.SIGHUP)
+    for number in handled:
+        loop.add_signal_handler(number, asked)
+    try:
+        yield
+    finally:
+        for number in handled:
+            loop.remove_signal_handler(number)
+
+
+async def _watch_parent(stop: asyncio.Event) -> None:
+    """Stop when whatever started this has died, unless it was told to outlive its terminal (nohup) or had no parent."""
+    parent = os.getppid()
+    if parent <= 1 or signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        return
+    while os.getppid() == parent:  # noqa: ASYNC110  # nothing tells of it but looking
+        await asyncio.sleep(0.5)
+    stop.set()
+
+
+async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, T] | Awaitable[T]) -> T:
+    """The result of `work`, or `_Stopped` if `stop` is set first; then `work` is cancelled."""
+    task = asyncio.ensure_future(work)
+    waiter = asyncio.create_task(stop.wait())
+    await asyncio.wait({task, waiter}, return_when=asyncio.FIRST_COMPLETED)
+    waiter.cancel()
+    if not task.done():
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        raise _Stopped
+    return task.result()
+
+
+def _shown(path: Path) -> Path:
+    """A path as a person would type it from here."""
+    try:
+        return path.relative_to(Path.cwd())
+    except ValueError:
+        return path

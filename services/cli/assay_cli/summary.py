@@ -1,0 +1,150 @@
+"""What a demo run did, as tables for people. Pure: facts in, renderables out."""
+
+import json
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from assay_cli.identities import Ports
+from assay_cli.observe import Lag, Run
+from assay_schema.ids import row_ms
+
+
+@dataclass(frozen=True)
+class Report:
+    """The producer's own account."""
+
+    captured: Mapping[str, int]
+    planted: Mapping[str, int]
+    questions: int
+    seconds: float
+    stats: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """Events handed to the SDK."""
+        return sum(self.captured.values())
+
+    @classmethod
+    def parse(cls, line: str) -> "Report | None":
+        """Read the report's line; None when it is not one."""
+        try:
+            found = json.loads(line)
+            return cls(
+                found["captured"], found["planted"], found["questions"], found["seconds"], found.get("stats") or {}
+            )
+        except (ValueError, KeyError, TypeError):
+            return None
+
+
+def reconciled(report: Report, run: Run) -> bool:
+    """Whether every captured event is stored or recorded as failed, and no other."""
+    return report.total == run.accounted
+
+
+def summary(report: Report, run: Run, lag: Lag, watermark: int, memory: Mapping[str, int]) -> RenderableType:
+    """The tables."""
+    return Group(
+        Text(),
+        _events(report, run),
+        Text(),
+        _scrubbed(report, run),
+        Text(),
+        _facts(report, run, lag, watermark, memory),
+    )
+
+
+def where_to_look(data: Path, ports: Ports) -> RenderableType:
+    """Commands to copy."""
+    option = "" if data.resolve() == Path("data").resolve() else f" --data {shlex.quote(str(data))}"
+    secrets = shlex.quote(str(data / "secrets/store-users.json"))
+    password = f'$(python3 -c \'import json,sys; print(json.load(open(sys.argv[1]))["sre"]["password"])\' {secrets})'
+    latest = "SELECT query, retrieved_slugs FROM assay.candidates ORDER BY created_at DESC LIMIT 3"
+    count = "SELECT count() FROM assay.candidates"
+    scrubber, writer, store = (f"http://127.0.0.1:{port}" for port in (ports.scrubber, ports.writer, ports.store))
+    producer = shlex.quote(str(data / "secrets/producer.toml"))
+    lines = [
+        ("SQL", f'assay query{option} "{latest}"'),
+        ("SQL over HTTP", f'curl -s -u "sre:{password}" {store}/ --data-binary "{count}"'),
+        ("export", f"assay export{option} --since 1d"),
+        ("live tail", f"assay tail{option}"),
+        ("health", f"curl -s {scrubber}/readyz {writer}/readyz"),
+        ("metrics", f"curl -s {scrubber}/metrics {writer}/metrics"),
+        ("capture your own", f"ASSAY_CAPTURE=1 ASSAY_CONFIG={producer} python your_service.py"),
+        ("logs", f"{data / 'logs'}/"),
+    ]
+    text = Text("Where to look next\n", style="bold")
+    for name, line in lines:
+        text.append(f"  {name}\n", style="dim")
+        text.append(f"    {line}\n")
+    return text
+
+
+def megabytes(size: int) -> str:
+    """Bytes as MB."""
+    return f"{size / 1e6:,.0f} MB"
+
+
+def moment(watermark: int) -> str:
+    """The time a watermark stands for."""
+    return (
+        "nothing yet"
+        if not watermark
+        else f"{datetime.fromtimestamp(row_ms(watermark) / 1000, UTC):%Y-%m-%d %H:%M:%S}Z"
+    )
+
+
+def _events(report: Report, run: Run) -> Table:
+    table = Table(
+        title=f"Events of this run ({report.questions} questions, {report.seconds:.1f} s)", title_justify="left"
+    )
+    for heading in ("kind", "captured", "stored"):
+        table.add_column(heading, justify="left" if heading == "kind" else "right")
+    for kind in _names(report.captured, run.stored):
+        table.add_row(kind, f"{report.captured.get(kind, 0):,}", f"{run.stored.get(kind, 0):,}")
+    table.add_section()
+    for reason, count in run.failed.items():
+        table.add_row(f"failed: {reason}", "", f"{count:,}")
+    if not run.failed:
+        table.add_row("failed", "", "0")
+    verdict = "all accounted for" if reconciled(report, run) else f"{report.total - run.accounted:+,} not accounted for"
+    table.add_row(
+        "total",
+        f"{report.total:,}",
+        f"{run.accounted:,}  {verdict}",
+        style="bold" if reconciled(report, run) else "bold red",
+    )
+    return table
+
+
+def _scrubbed(report: Report, run: Run) -> Table:
+    table = Table(title="Personal data", title_justify="left")
+    for heading in ("family", "questions planted with it", "findings scrubbed"):
+        table.add_column(heading, justify="left" if heading == "family" else "right")
+    for family in _names(report.planted, run.families):
+        table.add_row(family, f"{report.planted.get(family, 0):,}", f"{run.families.get(family, 0):,}")
+    return table
+
+
+def _facts(report: Report, run: Run, lag: Lag, watermark: int, memory: Mapping[str, int]) -> Table:
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    table.add_row("lag", f"capture {lag.capture:,}, events {lag.events:,}, failures {lag.failures:,} (entries)")
+    table.add_row("watermark", f"{watermark} ({moment(watermark)}): everything captured up to then is stored")
+    if run.p50_ms is not None and run.p99_ms is not None:
+        table.add_row("capture to stored", f"p50 {run.p50_ms:,.0f} ms, p99 {run.p99_ms:,.0f} ms")
+    if report.seconds > 0:
+        table.add_row("rate", f"{report.total / report.seconds:,.0f} events/s captured")
+    parts = ", ".join(f"{name} {megabytes(size)}" for name, size in memory.items())
+    table.add_row("memory (RSS)", f"{megabytes(sum(memory.values()))}: {parts}")
+    return table
+
+
+def _names(*counts: Mapping[str, int]) -> Iterable[str]:
+    return sorted({name for count in counts for name in count})

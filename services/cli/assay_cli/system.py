@@ -1,0 +1,147 @@
+"""The embedded system as data: which processes, in which order, with whose identity, ready when.
+
+Each process comes after those it writes to, so stopping in reverse drains: producer, scrubber, writer, store, Redis.
+"""
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from redis.asyncio import Redis
+
+from assay_cli.identities import Ports
+from assay_cli.observe import StoreQueries, StoreUnavailable, http_status, redis_missing
+from assay_cli.preflight import RedisBinary
+from assay_cli.secrets import Passwords, write_private
+from assay_cli.supervisor import Spec
+from assay_schema.settings import FILE_VARIABLE, SWITCH_VARIABLE, variables
+
+#: What `assay up` decides itself; a value in the environment would lead the processes elsewhere.
+_OWN_SECTIONS = ("redis", "store")
+_KEPT = {"redis": {"shards", "connect_timeout_s", "command_timeout_s"}, "store": {"timeout_s"}}
+_OWN = {
+    ("scrubber", "port"),
+    ("writer", "port"),
+    ("telemetry", "host"),
+    ("delivery", "consumer"),
+    ("capture", "service"),
+}
+#: The same after a restart, so that a service takes over its own unfinished entries at once.
+_CONSUMER = "assay-up"
+
+
+@dataclass(frozen=True)
+class System:
+    """Where everything is, for one run."""
+
+    data: Path
+    ports: Ports
+    redis: RedisBinary
+    passwords: Passwords
+    shards: int = 1
+
+    def redis_client(self, name: str) -> Redis:
+        """A client as one of the identities. Close it with `aclose`."""
+        return Redis(
+            host="127.0.0.1",
+            port=self.ports.redis,
+            username=name,
+            password=self.passwords.redis[name],
+            socket_timeout=5,
+            socket_connect_timeout=2,
+        )
+
+    def store_queries(self, name: str) -> StoreQueries:
+        """SQL as one of the identities."""
+        return StoreQueries(self.ports.store, name, self.passwords.store[name])
+
+    def services(self, environment: Mapping[str, str], admin: Redis) -> list[Spec]:
+        """The processes in starting order."""
+        python = (sys.executable, "-m")
+        store = self.store_queries("owner")
+        plain = child_environment(environment)
+
+        async def redis_ready() -> str | None:
+            return await redis_missing(admin)
+
+        async def store_ready() -> str | None:
+            try:
+                await store.rows("SELECT 1")
+            except StoreUnavailable as error:
+                return str(error)
+            return None
+
+        return [
+            Spec(
+                "redis", (self.redis.path, str(self.data / "run/redis.conf")), plain, redis_ready,
+                start_deadline_s=300, stop_deadline_s=30,
+            ),
+            Spec(
+                "store",
+                (
+                    *python, "assay_store", "--data", str(self.data / "store"), "--port", str(self.ports.store),
+                    "--users", str(self.data / "secrets/store-users.json"),
+                ),
+                plain, store_ready, start_deadline_s=120, stop_deadline_s=30,
+            ),
+            Spec("migrate", (*python, "assay_cli", "migrate"), self._as(plain, "owner"), once=True, start_deadline_s=120),
+            self._service("writer", self.ports.writer, plain, stop_deadline_s=30),
+            self._service("scrubber", self.ports.scrubber, plain, stop_deadline_s=15),
+        ]  # fmt: skip
+
+    def demo(self, environment: Mapping[str, str]) -> Spec:
+        """The demo producer; its last line on stdout is its report."""
+        env = self._as(child_environment(environment), "producer") | {SWITCH_VARIABLE: "1"}
+        return Spec("demo", (sys.executable, "-m", "assay_demo"), env, once=True, stdout_is_log=False)
+
+    def _service(self, name: str, port: int, plain: Mapping[str, str], stop_deadline_s: float) -> Spec:
+        async def ready() -> str | None:
+            status = await http_status(port, "/readyz")
+            return None if status == 200 else f"/readyz answers {status}" if status else "no answer on its health port"
+
+        async def alive() -> bool:
+            return await http_status(port, "/healthz") == 200
+
+        return Spec(
+            name, (sys.executable, "-m", f"assay_{name}"), self._as(plain, name) | {"ASSAY_DELIVERY_CONSUMER": _CONSUMER}, ready,
+            alive=alive, start_deadline_s=60, stop_deadline_s=stop_deadline_s,
+        )  # fmt: skip
+
+    def _as(self, plain: Mapping[str, str], name: str) -> dict[str, str]:
+        return {**plain, FILE_VARIABLE: str(self.data / f"secrets/{name}.toml")}
+
+
+def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment without what would lead a process past its own identity's settings file. Other settings pass through."""
+    dropped = {FILE_VARIABLE, SWITCH_VARIABLE}
+    for variable, (section, name) in variables().items():
+        if (section, name) in _OWN or (section in _OWN_SECTIONS and name not in _KEPT[section]):
+            dropped.add(variable)
+    return {name: value for name, value in environment.items() if name not in dropped} | {"PYTHONUNBUFFERED": "1"}
+
+
+def write_redis_conf(system: System) -> None:
+    """`<data>/run/redis.conf`: durable (append-only file, fsync every second), loopback only, never evicting what it took."""
+    directory = system.data / "redis"
+    options = {
+        "bind": "127.0.0.1",
+        "port": str(system.ports.redis),
+        "protected-mode": "yes",
+        "dir": _quoted(directory),
+        "aclfile": _quoted(system.data / "secrets/redis-users.acl"),
+        "appendonly": "yes",
+        "appendfsync": "everysec",
+        "save": '""',
+        "maxmemory-policy": "noeviction",
+        "stream-node-max-bytes": "65536",
+        "daemonize": "no",
+        "loglevel": "notice",
+    }
+    text = "# Written by `assay up` at every start.\n" + "".join(f"{name} {value}\n" for name, value in options.items())
+    write_private(system.data / "run/redis.conf", text)
+
+
+def _quoted(path: Path) -> str:
+    return '"' + os.fspath(path).replace("\\", "\\\\").replace('"', '\\"') + '"'
