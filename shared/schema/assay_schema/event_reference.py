@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+import orjson
+
 from assay_schema.limits import ENTRY_MAX_BYTES, ITEMS_MAX, NESTING_MAX, QUERY_MAX_CHARS, TEXT_MAX_BYTES
 from assay_schema.published import FORMATS
 
@@ -35,54 +37,70 @@ do not know. A document with another `schema_version` is refused, never misread.
 def events_page() -> str:
     """docs/events.md."""
     schemas = {each.name: each.schema() for each in FORMATS}
-    capture, definitions = schemas["capture"], schemas["capture"]["$defs"]
-    branches = [definitions[_name_of(branch)] for branch in capture["oneOf"]]
-    parts = [_PAGE, "\n## Envelope\n", *_table(branches[0]["properties"], branches[0]["required"])]
+    definitions = schemas["capture"]["$defs"]
+    branches = {
+        _const(definitions[_name_of(branch)], "kind"): definitions[_name_of(branch)]
+        for branch in schemas["capture"]["oneOf"]
+    }
+    envelope = next(iter(branches.values()))
+    fields = {**envelope["properties"], "kind": {**envelope["properties"]["kind"], "enum": list(branches)}}
+    fields["payload"] = {"type": "object", "description": "What was captured, as below."}
+    parts = [_PAGE, "\n## Envelope\n\n", *_accepted(fields, envelope["required"])]
     described = set()
-    for branch in branches:
-        kind, payload = branch["properties"]["kind"]["const"], _name_of(branch["properties"]["payload"])
-        parts += [f"\n## `{kind}`\n\n{definitions[payload]['description']}\n", *_model(definitions[payload])]
-        for name in _named_in(definitions[payload]):
+    for kind, branch in branches.items():
+        payload = definitions[_name_of(branch["properties"]["payload"])]
+        parts += [
+            f"\n## `{kind}`\n\n{payload['description']}\n\n",
+            *_accepted(payload["properties"], payload["required"]),
+        ]
+        for name in _named_in(payload):
             if name not in described:
                 described.add(name)
-                parts += [f"\n### {name}\n\n{definitions[name]['description']}\n", *_model(definitions[name])]
-    scrubbed = schemas["events"]["$defs"]["ScrubbedRetrieval"]
-    added = {name: field for name, field in scrubbed["properties"].items() if name not in branches[0]["properties"]}
-    parts += ["\n## What the scrubber adds\n", *_table(added, scrubbed["required"])]
-    for each in FORMATS[2:]:
-        parts += [f"\n## {each.title}\n\n{each.description}\n", *_model(schemas[each.name])]
+                inner = definitions[name]
+                parts += [
+                    f"\n### {name}\n\n{inner['description']}\n\n",
+                    *_accepted(inner["properties"], inner["required"]),
+                ]
+    scrubbed = schemas["events"]["$defs"]["ScrubbedRetrieval"]["properties"]
+    added = {name: field for name, field in scrubbed.items() if name not in fields}
+    parts += ["\n## What the scrubber adds\n\n", *_given(added)]
+    for each in FORMATS:
+        if each.name not in ("capture", "events"):
+            reason = schemas[each.name].get("$defs", {}).get("Reason")
+            properties = {
+                **schemas[each.name]["properties"],
+                **({"reason": {**reason, "description": _REASONS}} if reason else {}),
+            }
+            parts += [f"\n## {each.title}\n\n{each.description}\n\n", *_given(properties)]
     return "".join(parts)
 
 
-def _model(schema: dict[str, Any]) -> Iterator[str]:
-    return _table(schema["properties"], schema.get("required", []))
+_REASONS = "Why. The set is closed."
 
 
-def _table(fields: dict[str, Any], required: list[str]) -> Iterator[str]:
-    yield "\n| field | type | without it | meaning |\n|---|---|---|---|\n"
+def _accepted(fields: dict[str, Any], required: list[str]) -> Iterator[str]:
+    yield "| field | type | if left out | meaning |\n|---|---|---|---|\n"
     for name, field in fields.items():
-        default = "required" if name in required else f"`{_json(field['default'])}`" if "default" in field else "empty"
-        yield f"| `{name}` | {_type(field)} | {default} | {field.get('description', '')} |\n"
+        default = (
+            "refused"
+            if name in required
+            else f"`{orjson.dumps(field['default']).decode()}`"
+            if "default" in field
+            else "empty"
+        )
+        yield f"| `{name}` | {_type(field)} | {default} | {field['description']} |\n"
 
 
-def _json(value: Any) -> str:
-    return (
-        {None: "null", True: "true", False: "false"}.get(value) or f'"{value}"'
-        if not isinstance(value, int) or isinstance(value, bool)
-        else str(value)
-    )
+def _given(fields: dict[str, Any]) -> Iterator[str]:
+    yield "| field | type | meaning |\n|---|---|---|\n"
+    for name, field in fields.items():
+        yield f"| `{name}` | {_type(field)} | {field['description']} |\n"
 
 
 def _type(field: dict[str, Any]) -> str:
     if "$ref" in field:
         name = _name_of(field)
-        return (
-            "closed set"
-            if name == "Reason"
-            else "by `kind`"
-            if field.get("description") == "What was captured."
-            else f"[{name}](#{name.lower()})"
-        )
+        return f"[{name}](#{name.lower()})"
     if "anyOf" in field:
         return " or ".join(_type(branch) for branch in field["anyOf"])
     if "enum" in field:
@@ -91,14 +109,17 @@ def _type(field: dict[str, Any]) -> str:
         return f"`{field['const']}`"
     if field["type"] == "array":
         return f"list of {_type(field['items'])}"
-    if field.get("format") in ("uuid", "date-time"):
+    if "format" in field:
         return {"uuid": "UUID", "date-time": "time"}[field["format"]]
     return str(field["type"])
 
 
+def _const(schema: dict[str, Any], name: str) -> str:
+    return str(schema["properties"][name]["const"])
+
+
 def _name_of(reference: dict[str, Any]) -> str:
-    name: str = reference["$ref"].removeprefix("#/$defs/")
-    return name
+    return str(reference["$ref"]).removeprefix("#/$defs/")
 
 
 def _named_in(schema: dict[str, Any]) -> Iterator[str]:

@@ -13,6 +13,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
+from assay_schema.events import Project, Service
+
 #: Names the settings file when it is not `./assay.toml`.
 FILE_VARIABLE = "ASSAY_CONFIG"
 #: The capture switch (see `capture_on`); not a section's setting.
@@ -100,8 +102,8 @@ class CaptureSettings(Section):
     scrub_pii: ExactBool = Field(
         True, description="Scrub personal data. Off only if exactly false, whatever the capture switch says."
     )
-    project: str = Field("default", description="The tenant every event carries.")
-    service: str | None = Field(
+    project: Project = Field("default", description="The tenant every event carries.")
+    service: Service | None = Field(
         None, examples=["my-service"], description="The producer's name; the OpenTelemetry `service.name`."
     )
     queue_entries: int = Field(10_000, ge=1, description="Events the SDK holds in memory before it drops (entries).")
