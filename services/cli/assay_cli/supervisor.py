@@ -101,25 +101,30 @@ class Child:
         self.state = State.STARTING
         self.started = time.monotonic()
         self._group_ended = False
+        # Pipes of our own: with asyncio's, waiting for a dead process lasts until its last descendant has closed them.
+        (out, out_end), (err, err_end) = os.pipe(), os.pipe()
         try:
             self._process = await asyncio.create_subprocess_exec(
                 *self.spec.argv,
                 env=dict(self.spec.env),
                 stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
+                stdout=out_end,
+                stderr=err_end,
                 start_new_session=True,
                 umask=0o077,
                 preexec_fn=_die_with_parent(),
             )
         except OSError as error:
             self.state = State.STOPPED
+            os.close(out)
+            os.close(err)
             raise CommandError(f"cannot start {self.spec.name} ({self.spec.argv[0]}): {error.strerror}") from None
-        assert self._process.stdout
-        assert self._process.stderr
+        finally:
+            os.close(out_end)
+            os.close(err_end)
         self._readers = [
-            asyncio.create_task(self._read(self._process.stdout, is_log=self.spec.stdout_is_log)),
-            asyncio.create_task(self._read(self._process.stderr, is_log=True)),
+            asyncio.create_task(self._read(out, is_log=self.spec.stdout_is_log)),
+            asyncio.create_task(self._read(err, is_log=True)),
         ]
 
     async def until_ready(self) -> None:
@@ -201,7 +206,18 @@ class Child:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
 
-    async def _read(self, stream: asyncio.StreamReader, *, is_log: bool) -> None:
+    async def _read(self, descriptor: int, *, is_log: bool) -> None:
+        stream = asyncio.StreamReader()
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(stream),
+            open(descriptor, "rb", 0),  # noqa: ASYNC230, SIM115  # the transport closes it
+        )
+        try:
+            await self._read_lines(stream, is_log=is_log)
+        finally:
+            transport.close()
+
+    async def _read_lines(self, stream: asyncio.StreamReader, *, is_log: bool) -> None:
         pending = b""
         while chunk := await stream.read(_LINE_MAX):
             *lines, pending = (pending + chunk).split(b"\n")

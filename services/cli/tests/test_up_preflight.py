@@ -1,0 +1,172 @@
+"""What is checked before anything starts."""
+
+import json
+import os
+import re
+import socket
+import stat
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from assay_cli import preflight
+from assay_cli.errors import CommandError
+from assay_cli.identities import Ports
+from assay_cli.preflight import check_directory, check_ports, find_redis, redis_version
+from assay_cli.process_logs import BoundedLog, ProcessLogs
+from assay_cli.system import child_environment
+
+
+def fake_redis(directory: Path, version: str, name: str = "redis-server") -> None:
+    directory.mkdir(exist_ok=True)
+    program = directory / name
+    program.write_text(f"#!/bin/sh\necho 'Redis server v={version} sha=00000000:0 malloc=libc bits=64'\n")
+    program.chmod(0o755)
+
+
+def test_an_occupied_port_is_named_with_its_holder_and_a_free_base_to_use_instead() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(CommandError) as caught:
+            check_ports({"redis": port})
+    assert f"port {port} (redis) is in use by " in str(caught.value)
+    assert f"(pid {os.getpid()})" in str(caught.value)
+    base = re.search(r"--port-base (\d+) \(or PORT_BASE=(\d+) make run\)", str(caught.value))
+    assert base
+    assert base[1] == base[2]
+    check_ports({"redis": int(base[1])})
+
+
+def test_free_ports_pass() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    check_ports({"redis": port})
+
+
+def test_redis_from_path_comes_before_the_bundled_one(tmp_path: Path) -> None:
+    fake_redis(tmp_path / "bin", "7.4.2")
+    found = find_redis(tmp_path / "data", search_path=str(tmp_path / "bin"))
+    assert (found.path, found.version) == (str(tmp_path / "bin/redis-server"), (7, 4))
+
+
+def test_the_bundled_redis_serves_when_path_has_none_or_an_old_one(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert find_redis(tmp_path / "data", search_path=str(tmp_path / "empty")).version == (6, 2)
+    fake_redis(tmp_path / "old", "5.0.14")
+    assert find_redis(tmp_path / "data", search_path=str(tmp_path / "old")).version == (6, 2)
+
+
+def test_without_any_redis_that_fits_the_message_says_what_was_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preflight, "OLDEST_REDIS", (99, 0))
+    fake_redis(tmp_path / "old", "5.0.14")
+    with pytest.raises(CommandError, match=r"old/redis-server is 5\.0.*install redis-server"):
+        find_redis(tmp_path / "data", search_path=str(tmp_path / "old"))
+
+
+def test_data_written_by_redis_7_is_not_opened_with_6_2_which_would_start_empty(tmp_path: Path) -> None:
+    (tmp_path / "data" / "appendonlydir").mkdir(parents=True)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(CommandError, match=r"written by Redis 7 or newer.*is 6\.2"):
+        find_redis(tmp_path / "data", search_path=str(tmp_path / "empty"))
+
+
+def test_valkey_is_as_good(tmp_path: Path) -> None:
+    fake_redis(tmp_path / "bin", "8.1.0", name="valkey-server")
+    assert find_redis(tmp_path / "data", search_path=str(tmp_path / "bin")).version == (8, 1)
+
+
+def test_a_program_that_says_no_version_is_no_redis(tmp_path: Path) -> None:
+    program = tmp_path / "redis-server"
+    program.write_text("#!/bin/sh\necho hello\n")
+    program.chmod(0o755)
+    assert redis_version(str(program)) is None
+
+
+def test_the_data_directory_is_made_private(tmp_path: Path) -> None:
+    check_directory(tmp_path / "some" / "data")
+    assert stat.S_IMODE((tmp_path / "some" / "data").stat().st_mode) == 0o700
+
+
+def test_a_data_directory_that_cannot_be_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CommandError, match=r"file/data.*--data"):
+        check_directory(tmp_path / "file" / "data")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_data_directory_without_write_permission_is_named(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir(mode=0o500)
+    with pytest.raises(CommandError, match="--data"):
+        check_directory(tmp_path / "data" / "inner")
+
+
+def test_a_disk_that_is_nearly_full_stops_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preflight, "DISK_REFUSE_BYTES", 2**62)
+    with pytest.raises(CommandError, match="MiB free on the disk of"):
+        check_directory(tmp_path)
+
+
+def test_a_disk_that_is_filling_up_is_worth_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preflight, "DISK_REFUSE_BYTES", 0)
+    monkeypatch.setattr(preflight, "DISK_WARN_BYTES", 2**62)
+    assert "MiB free" in str(check_directory(tmp_path))
+
+
+def test_ports_follow_from_their_base() -> None:
+    assert vars(Ports.from_base(9200)) == {"redis": 9200, "store": 9201, "scrubber": 9202, "writer": 9203}
+
+
+def test_the_environment_cannot_lead_a_process_past_its_own_identity() -> None:
+    environment = {
+        "PATH": "/bin",
+        "ASSAY_CONFIG": "elsewhere.toml",
+        "ASSAY_CAPTURE": "1",
+        "ASSAY_REDIS_URL": "redis://elsewhere",
+        "ASSAY_REDIS_SHARDS": "2",
+        "ASSAY_STORE_PASSWORD": "x",
+        "ASSAY_STORE_TIMEOUT_S": "5",
+        "ASSAY_WRITER_PORT": "1",
+        "ASSAY_WRITER_BATCH_ROWS": "9",
+        "ASSAY_DELIVERY_CONSUMER": "me",
+    }
+    kept = child_environment(environment)
+    assert {name: value for name, value in kept.items() if name.startswith("ASSAY_")} == {
+        "ASSAY_REDIS_SHARDS": "2",
+        "ASSAY_STORE_TIMEOUT_S": "5",
+        "ASSAY_WRITER_BATCH_ROWS": "9",
+    }
+    assert kept["PATH"] == "/bin"
+
+
+def test_a_log_never_grows_beyond_twice_its_limit(tmp_path: Path) -> None:
+    log = BoundedLog(tmp_path / "x.log", keep=False, limit=100)
+    for number in range(1_000):
+        log.write(f"line {number}")
+    log.close()
+    files = sorted(tmp_path.iterdir())
+    assert [file.name for file in files] == ["x.log", "x.log.1"]
+    assert max(file.stat().st_size for file in files) <= 100
+    assert (tmp_path / "x.log").read_text().splitlines()[-1] == "line 999"
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+
+
+def test_logs_of_earlier_runs_are_replaced_unless_kept(tmp_path: Path) -> None:
+    for keep, expected in ((False, "one\n"), (True, "one\none\n"), (False, "one\n")):
+        log = BoundedLog(tmp_path / "x.log", keep=keep)
+        log.write("one")
+        log.close()
+        assert (tmp_path / "x.log").read_text() == expected
+
+
+def test_lines_reach_the_terminal_with_a_prefix_and_the_file_as_they_are(tmp_path: Path) -> None:
+    with (tmp_path / "terminal").open("w") as terminal:
+        logs = ProcessLogs(tmp_path / "logs", Console(file=terminal, width=20, highlight=False), keep=False)
+        line = json.dumps({"message": "[bold]a line that is longer than the terminal is wide[/bold]"})
+        logs.line("writer", line)
+        logs.announce("hello")
+        logs.close()
+    assert (tmp_path / "logs" / "writer.log").read_text() == f"{line}\n"
+    assert (tmp_path / "terminal").read_text() == f"  writer | {line}\n   assay | hello\n"
