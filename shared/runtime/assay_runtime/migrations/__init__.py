@@ -1,0 +1,5 @@
+"""The migrations' files, and what runs them (`assay_runtime.migrate`)."""
+
+from assay_runtime.migrate import MigrationError, migrate, pending, schema_version
+
+__all__ = ["MigrationError", "migrate", "pending", "schema_version"]

@@ -1,0 +1,12 @@
+-- Whether any event shows more than once: `duplicates` is 0 unless something is wrong with the store or Assay.
+SELECT 'candidates' AS view, count() AS visible, uniqExact(event_id) AS distinct_events, visible - distinct_events AS duplicates
+FROM candidates
+UNION ALL
+SELECT 'answers', count(), uniqExact(event_id), count() - uniqExact(event_id)
+FROM answers
+UNION ALL
+SELECT 'feedback', count(), uniqExact(event_id), count() - uniqExact(event_id)
+FROM feedback
+UNION ALL
+SELECT 'capture_failures', count(), uniqExact(failure_id), count() - uniqExact(failure_id)
+FROM capture_failures;

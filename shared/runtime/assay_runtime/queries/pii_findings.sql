@@ -1,0 +1,17 @@
+-- How many findings of each family of personal data were removed, and in how many events, by project and service.
+-- hours UInt32 = 24: hours back from now
+-- project String = '': one project; empty for all
+SELECT family, project, service, sum(findings) AS removed, count() AS events
+FROM
+(
+    SELECT event_time, project, service, pii_families FROM candidates
+    UNION ALL
+    SELECT event_time, project, service, pii_families FROM answers
+    UNION ALL
+    SELECT event_time, project, service, pii_families FROM feedback
+)
+ARRAY JOIN mapKeys(pii_families) AS family, mapValues(pii_families) AS findings
+WHERE event_time >= now() - toIntervalHour({hours:UInt32})
+  AND ({project:String} = '' OR project = {project:String})
+GROUP BY family, project, service
+ORDER BY removed DESC;

@@ -1,0 +1,12 @@
+-- The slowest retrievals, with what to look them up by.
+-- hours UInt32 = 24: hours back from now
+-- project String = '': one project; empty for all
+-- limit UInt32 = 20: most rows
+SELECT
+    event_time, round(latency_ms, 1) AS ms, project, service, tool_name, length(retrieved_chunk_ids) AS hits,
+    leftUTF8(query, 80) AS query_start, traceparent, event_id
+FROM candidates
+WHERE event_time >= now() - toIntervalHour({hours:UInt32})
+  AND ({project:String} = '' OR project = {project:String})
+ORDER BY latency_ms DESC
+LIMIT {limit:UInt32};

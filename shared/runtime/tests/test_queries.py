@@ -1,0 +1,90 @@
+"""The named queries and the table reference, against a freshly migrated engine with a few rows."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from assay_runtime import table_reference
+from assay_runtime.migrate import migrate
+from assay_runtime.queries import named_queries
+from assay_runtime.store import Client, connect, insert_json_rows
+from tests.sample_rows import answer, candidate, failure, feedback, lines
+from tests.store_server import StoreServer
+
+pytestmark = pytest.mark.xdist_group("store")
+
+
+@pytest.fixture(scope="module")
+def sre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    server = StoreServer(tmp_path_factory.mktemp("store")).start()
+    migrate(server.settings())
+    slow = candidate(
+        1, latency_ms=900.0, retrieved_chunk_ids=[], retrieved_slugs=[], retrieved_scores=[], query="é" * 100
+    )
+    tables = {
+        "candidates": [candidate(), candidate(), slow, {**slow, "id": slow["id"] + 1}, candidate(project="other")],
+        "answers": [answer(), answer(citations=[])],
+        "feedback": [feedback(), feedback(verdict="negative")],
+        "capture_failures": [failure(), failure(reason="db_down", stage="writer", entry_id=None), failure(days_old=2)],
+    }
+    with connect(server.settings("writer").store) as writer:
+        for table, rows in tables.items():
+            insert_json_rows(writer, f"assay_base.{table}", lines(rows), len(rows))
+    with connect(server.settings("sre").store) as client:
+        yield client
+    server.stop()
+
+
+def rows(client: Client, name: str, **parameters: str) -> list[dict[str, Any]]:
+    query = named_queries()[name]
+    result = client.query(query.sql, parameters={**query.defaults, **parameters})
+    return [dict(zip(result.column_names, row, strict=True)) for row in result.result_rows]
+
+
+@pytest.mark.parametrize("query", named_queries().values(), ids=lambda query: query.name)
+def test_every_query_runs_with_its_defaults_as_an_sre(sre: Client, query: Any) -> None:
+    assert rows(sre, query.name), "the sample rows make every query answer"
+    assert query.summary.endswith(".")
+    assert "--" not in query.sql
+
+
+@pytest.mark.parametrize("query", named_queries().values(), ids=lambda query: query.name)
+def test_a_query_declares_exactly_the_parameters_it_uses(query: Any) -> None:
+    declared = {f"{{{parameter.name}:{parameter.type}}}" for parameter in query.parameters}
+    assert all(parameter in query.sql for parameter in declared)
+    assert query.sql.count("{") == sum(query.sql.count(parameter) for parameter in declared)
+
+
+def test_the_queries_count_each_event_once(sre: Client) -> None:
+    assert sum(row["events"] for row in rows(sre, "events-per-minute")) == 8
+    assert [row["duplicates"] for row in rows(sre, "duplicates")] == [0, 0, 0, 0]
+    assert sum(row["retrievals"] for row in rows(sre, "retrieval-latency", project="default")) == 3
+
+
+def test_the_queries_answer_what_they_say(sre: Client) -> None:
+    assert [row["without_result"] for row in rows(sre, "zero-results", project="default")] == [1]
+    assert {row["reason"]: (row["lost"], row["incidents"]) for row in rows(sre, "failures")} == {
+        "check_violation": (1, 0),
+        "db_down": (0, 1),
+    }
+    assert sum(row["removed"] for row in rows(sre, "pii-findings")) == 16
+    [slowest] = rows(sre, "slowest-retrievals", limit="1")
+    assert (slowest["ms"], slowest["query_start"]) == (900.0, "é" * 80)
+    [verdicts] = rows(sre, "feedback")
+    assert (verdicts["positive"], verdicts["negative"], verdicts["positive_rate"]) == (1, 1, 0.5)
+    [model] = rows(sre, "answers-by-model")
+    assert (model["answers"], model["without_citation"]) == (2, 1)
+    assert rows(sre, "top-documents", project="default")[0]["share"] == 0.6667
+    assert rows(sre, "watermark")[0]["watermark"] == 0
+    assert sum(row["events"] for row in rows(sre, "storing-delay")) == 8
+
+
+def test_the_table_reference_is_current() -> None:
+    assert table_reference.main(["--check"]) == 0
+
+
+def test_the_table_reference_has_every_column_of_every_view(sre: Client) -> None:
+    engine = sre.query("SELECT table, name, type, comment FROM system.columns WHERE database = 'assay'").result_rows
+    ours = [(view.name, *column) for view in table_reference.views() for column in view.columns]
+    assert sorted(ours) == sorted(tuple(row) for row in engine)

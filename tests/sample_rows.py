@@ -1,0 +1,114 @@
+"""Rows of the base tables as the writer sends them, for tests and benchmarks of the store."""
+
+import time
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+import orjson
+
+from assay_schema.ids import first_row_at, new_event_id
+
+Json = dict[str, Any]
+
+
+def event_id_at(ms: int) -> str:
+    """A fresh UUIDv7 of a Unix millisecond."""
+    return str(UUID(int=UUID(new_event_id()).int & ((1 << 80) - 1) | ms << 80))
+
+
+def iso(ms: int) -> str:
+    """A Unix millisecond as the contract writes times."""
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _envelope(number: int, days_old: float, project: str) -> Json:
+    ms = int(time.time() * 1000 - days_old * 86_400_000) + number
+    return {
+        "schema_version": 1,
+        "id": first_row_at(ms),
+        "created_at": iso(ms),
+        "event_id": event_id_at(ms - 5),
+        "project": project,
+        "service": "search",
+        "occurred_at": iso(ms - 5),
+        "traceparent": None,
+        "pii_families": {"email": 2},
+        "policy": "p1",
+    }
+
+
+def candidate(number: int = 0, *, days_old: float = 0, project: str = "default", **fields: Any) -> Json:
+    """A retrieval; `number` sets rows apart in time, by milliseconds."""
+    return {
+        **_envelope(number, days_old, project),
+        "tool_name": "query",
+        "query": "how do I rotate the signing key?",
+        "retrieved_slugs": ["guides/keys", "guides/rotation"],
+        "retrieved_chunk_ids": [7, 9, 9],
+        "source_ids": ["docs"],
+        "expand_enabled": True,
+        "detail": None,
+        "detail_resolved": "low",
+        "vector_enabled": True,
+        "expansion_applied": False,
+        "latency_ms": 12.5,
+        "remote": True,
+        "job_id": None,
+        "subagent_id": None,
+        "retrieved_scores": [0.9, 0.1 + 0.2, 5e-324],
+        "embedding_model": "embed-3",
+        "params": '{"k":10,"weights":[0.6,1e-7],"note":null}',
+        **fields,
+    }
+
+
+def answer(number: int = 0, *, days_old: float = 0, project: str = "default", **fields: Any) -> Json:
+    """An answer with one passage and one citation."""
+    return {
+        **_envelope(number, days_old, project),
+        "query": "how do I rotate the signing key?",
+        "answer": "Run the rotation job.",
+        "contexts": [{"id": "c1", "source_id": None, "text": "The rotation job ...", "score": 0.1 + 0.2}],
+        "citations": [{"context_id": "c1", "claim": None}],
+        "model": "model-1",
+        "latency_ms": 900.0,
+        "retrieval_event_id": None,
+        **fields,
+    }
+
+
+def feedback(number: int = 0, *, days_old: float = 0, project: str = "default", **fields: Any) -> Json:
+    """A verdict."""
+    return {
+        **_envelope(number, days_old, project),
+        "target_event_id": new_event_id(),
+        "verdict": "positive",
+        "text": None,
+        "user_hash": None,
+        **fields,
+    }
+
+
+def failure(number: int = 0, *, days_old: float = 0, project: str = "default", **fields: Any) -> Json:
+    """A lost event."""
+    return {
+        "schema_version": 1,
+        "failure_id": str(uuid4()),
+        "event_id": None,
+        "entry_id": f"{number}-0",
+        "project": project,
+        "service": "search",
+        "stage": "scrubber",
+        "reason": "check_violation",
+        "error_class": "ValidationError",
+        "detail": "payload.query: too long",
+        "deliveries": 1,
+        "created_at": iso(int(time.time() * 1000 - days_old * 86_400_000)),
+        **fields,
+    }
+
+
+def lines(rows: list[Json]) -> bytes:
+    """Rows as JSONEachRow."""
+    return b"".join(orjson.dumps(row) + b"\n" for row in rows)

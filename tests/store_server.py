@@ -1,0 +1,77 @@
+"""A real embedded store on a free loopback port, for tests and benchmarks."""
+
+import http.client
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+
+from assay_schema.settings import RetentionSettings, Settings, StoreSettings
+from tests.redis_server import free_port
+
+ROLES = ("owner", "writer", "sre", "exporter")
+PASSWORD = "test"
+
+
+class StoreServer:
+    """One user per role, named like it, all with the password `test`. `kill` is -9; `start` after it reopens the data."""
+
+    def __init__(self, directory: Path) -> None:
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._directory = directory
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> "StoreServer":
+        self._directory.mkdir(parents=True, exist_ok=True)
+        users = self._directory / "users.json"
+        users.write_text(json.dumps({role: {"role": role, "password": PASSWORD} for role in ROLES}))
+        users.chmod(0o600)
+        command = [sys.executable, "-m", "assay_store", "--data", str(self._directory / "data")]
+        command += ["--port", str(self.port), "--users", str(users)]
+        with (self._directory / "store.log").open("ab") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log)
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                self._ping()
+                return self
+            except OSError:
+                if time.monotonic() > deadline or self._process.poll() is not None:
+                    raise RuntimeError((self._directory / "store.log").read_text()[-2000:]) from None
+                time.sleep(0.05)
+
+    def _ping(self) -> None:
+        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)) as connection:
+            connection.request("GET", "/ping")
+            connection.getresponse().read()
+
+    def settings(
+        self, role: str = "owner", *, days: int = 90, projects: Mapping[str, int] | None = None, **store: object
+    ) -> Settings:
+        """Settings of one role."""
+        values = {"url": self.url, "user": role, "password": PASSWORD, **store}
+        return Settings(
+            store=StoreSettings.model_validate(values),
+            retention=RetentionSettings(days=days, projects=dict(projects or {})),
+        )
+
+    def kill(self) -> None:
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        self._end(signal.SIGTERM)
+
+    def _end(self, how: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(how)
+            try:
+                self._process.wait(20)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait(5)
+            self._process = None
