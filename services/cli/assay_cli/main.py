@@ -9,9 +9,13 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from assay_cli.doctor import doctor
 from assay_cli.errors import OPERATIONAL, explain
 from assay_cli.export import export
 from assay_cli.migrate import migrate
+from assay_cli.prune import prune
+from assay_cli.query import query
+from assay_cli.tail import tail
 from assay_cli.up import up
 
 
@@ -50,3 +54,7 @@ def assay(
 app.command()(up)
 app.command()(migrate)
 app.command()(export)
+app.command()(doctor)
+app.command()(prune)
+app.command()(query)
+app.command()(tail)

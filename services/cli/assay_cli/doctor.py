@@ -1,0 +1,196 @@
+"""`assay doctor`: is the system well, and if not, what mends it."""
+
+import asyncio
+import contextlib
+import dataclasses
+import json
+import shutil
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from assay_cli import doctor_checks as checks
+from assay_cli import doctor_probes as probes
+from assay_cli.connect import DEFAULT_DATA, DataDirectory, settings_for
+from assay_cli.doctor_checks import Finding, Status, StreamFacts
+from assay_cli.errors import FINDING, explain
+from assay_cli.terminal import ends_quietly, printable
+from assay_schema.settings import Settings, SettingsError
+from assay_schema.streams import DEAD
+
+if TYPE_CHECKING:
+    from assay_runtime.connection import Client as Redis
+    from assay_runtime.store import Client as Store
+
+
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="A JSON list of check, status, summary, hint.")] = False,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Examine configuration, Redis, the store and this host. Exit code 1 when a check fails; warnings are not failures."""
+    with ends_quietly():
+        findings = examine(data)
+        if as_json:
+            typer.echo(json.dumps([dataclasses.asdict(finding) for finding in findings], indent=1))
+        else:
+            _print(findings)
+        if any(finding.status is Status.FAIL for finding in findings):
+            raise typer.Exit(FINDING)
+
+
+def examine(data: Path) -> list[Finding]:
+    """Every check that can be made."""
+    try:
+        settings = settings_for("owner", data)
+    except SettingsError as error:
+        return [Finding("configuration", Status.FAIL, str(error), "correct the setting it names")]
+    patient = Examination()
+    patient.add(Finding("configuration", Status.OK, "valid"))
+    streams = asyncio.run(_redis(settings, patient))
+    _store(settings, patient, streams)
+    _host(settings, data, patient)
+    return patient.findings
+
+
+class Examination:
+    """Collects findings; a probe that raises becomes one too."""
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+
+    def add(self, *findings: Finding) -> None:
+        """Take findings in."""
+        self.findings += findings
+
+    def check(self, name: str, probe: Callable[[], Finding], hint: str) -> bool:
+        """Make one check. Returns whether the probe worked."""
+        try:
+            self.add(probe())
+        except Exception as error:  # noqa: BLE001 - whatever stops a probe is itself the finding
+            self.add(Finding(name, Status.FAIL, _brief(error), hint))
+            return False
+        return True
+
+    async def check_async(self, name: str, probe: Callable[[], Awaitable[list[Finding]]], hint: str) -> bool:
+        """The same for a probe that awaits."""
+        try:
+            self.add(*await probe())
+        except Exception as error:  # noqa: BLE001 - whatever stops a probe is itself the finding
+            self.add(Finding(name, Status.FAIL, _brief(error), hint))
+            return False
+        return True
+
+
+def _brief(error: BaseException) -> str:
+    text = (explain(error) or f"{type(error).__name__}: {error}").partition(" (is it running?")[0]
+    return text if len(text) <= 300 else text[:300] + " …"
+
+
+_REDIS_HINT = "start Redis (assay up starts an embedded one), or correct redis.url (ASSAY_REDIS_URL)"
+_RIGHTS_HINT = "doctor needs the owner's identity; see redis.url (ASSAY_REDIS_URL)"
+_STORE_HINT = "start the store (assay up starts an embedded one), or correct store.url (ASSAY_STORE_URL) and its user"
+
+
+async def _redis(settings: Settings, patient: Examination) -> list[StreamFacts]:
+    from assay_runtime.connection import connect
+
+    streams: list[StreamFacts] = []
+
+    async def reach() -> list[Finding]:
+        await client.ping()
+        return [Finding("redis", Status.OK, "answers")]
+
+    async def server() -> list[Finding]:
+        facts = await probes.redis_facts(client)
+        return [checks.redis_version(facts), checks.redis_persistence(facts), checks.redis_memory(facts)]
+
+    async def clock() -> list[Finding]:
+        return [checks.clock("redis", await probes.redis_ahead_s(client))]
+
+    async def flow() -> list[Finding]:
+        streams.extend(await probes.stream_facts(client, settings.redis.shards))
+        return [checks.stream(facts, settings.delivery) for facts in streams]
+
+    client: Redis = connect(settings.redis, attempts=0)
+    try:
+        if await patient.check_async("redis", reach, _REDIS_HINT):
+            await patient.check_async("redis server", server, _RIGHTS_HINT)
+            await patient.check_async("clock of redis", clock, _RIGHTS_HINT)
+            await patient.check_async("streams", flow, _RIGHTS_HINT)
+    finally:
+        await client.aclose()
+    return streams
+
+
+def _store(settings: Settings, patient: Examination, streams: list[StreamFacts]) -> None:
+    from assay_runtime.store import connect
+
+    names, found = settings.store, contextlib.ExitStack()
+
+    def reach() -> Finding:
+        client = found.enter_context(contextlib.closing(connect(names, database="default")))
+        clients.append(client)
+        return Finding("store", Status.OK, f"ClickHouse {client.server_version}")
+
+    clients: list[Store] = []
+    with found:
+        if not patient.check("store", reach, _STORE_HINT):
+            return
+        (client,) = clients
+        if not patient.check("schema", lambda: _schema(client, names.base_database), "run: assay migrate"):
+            return
+        if patient.findings[-1].status is not Status.OK:
+            return
+        waiting = sum(group.waiting for facts in streams if facts.name != DEAD.name for group in facts.groups)
+        hint = "run: assay migrate; doctor needs the owner's identity"
+        patient.check(
+            "watermark", lambda: checks.watermark(*probes.watermark_place(client, names.database), waiting), hint
+        )
+        patient.check(
+            "failures in 24 h", lambda: checks.failures(probes.failures_by_reason(client, names.database)), hint
+        )
+        patient.check("clock of the store", lambda: checks.clock("the store", probes.store_ahead_s(client)), hint)
+
+
+def _schema(client: "Store", database: str) -> Finding:
+    from assay_runtime.migrate import migrations, schema_version
+
+    return checks.schema(schema_version(client, database), migrations()[-1].version)
+
+
+def _host(settings: Settings, data: Path, patient: Examination) -> None:
+    def spool() -> Finding:
+        size, oldest_s = probes.spool_state(probes.spool_directory(settings.capture))
+        return checks.spool(size, oldest_s, settings.capture.spool_bytes)
+
+    def disk() -> Finding:
+        where = data if data.is_dir() else Path.cwd()
+        usage = shutil.disk_usage(where)
+        return checks.disk(usage.free, usage.total, str(where))
+
+    patient.check("spool", spool, "give this user the right to read capture.spool_dir (ASSAY_CAPTURE_SPOOL_DIR)")
+    patient.check("disk", disk, "name the data directory with --data")
+    patient.check(
+        "secrets", lambda: checks.secrets(probes.secret_modes(data)), "run this as the user who ran `assay up`"
+    )
+
+
+_COLOURS = {Status.OK: "green", Status.WARN: "yellow", Status.FAIL: "bold red"}
+
+
+def _print(findings: list[Finding]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for finding in findings:
+        table.add_row(Text(finding.status, _COLOURS[finding.status]), finding.check, Text(printable(finding.summary)))
+        if finding.hint:
+            table.add_row("", "", Text(f"→ {printable(finding.hint)}", "dim"))
+    console = Console(highlight=False)
+    console.print(table)
+    counts = {status: sum(finding.status is status for finding in findings) for status in Status}
+    console.print(f"{counts[Status.OK]} ok, {counts[Status.WARN]} to look at, {counts[Status.FAIL]} failed")

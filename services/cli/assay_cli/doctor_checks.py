@@ -1,0 +1,287 @@
+"""What `assay doctor` makes of what it measured. Pure: measurements in, findings out.
+
+`fail` is what loses events or stops them; `warn` is what will, or what a person should know of.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from assay_schema.settings import DeliverySettings
+from assay_schema.streams import DEAD
+
+
+class Status(StrEnum):
+    """How a check came out."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The outcome of one check. `hint` says what to run or set; empty when all is well."""
+
+    check: str
+    status: Status
+    summary: str
+    hint: str = ""
+
+
+def worst(*statuses: Status) -> Status:
+    """The worst of several."""
+    return max(statuses, key=list(Status).index, default=Status.OK)
+
+
+@dataclass(frozen=True)
+class RedisFacts:
+    """From `INFO`. Memory in bytes; `memory_limit` 0 is none."""
+
+    version: str
+    append_only: bool
+    last_write_ok: bool
+    memory: int
+    memory_limit: int
+    eviction: str
+
+
+REDIS_OLDEST = (6, 2)
+MEMORY_WARN, MEMORY_FAIL = 0.75, 0.95
+
+
+def redis_version(facts: RedisFacts) -> Finding:
+    """Old versions lack commands that delivery needs."""
+    if _version(facts.version) < REDIS_OLDEST:
+        return Finding("redis version", Status.FAIL, facts.version, "Assay needs Redis 6.2 or newer, or Valkey")
+    return Finding("redis version", Status.OK, facts.version)
+
+
+def redis_persistence(facts: RedisFacts) -> Finding:
+    """Without an append-only file a crash of Redis loses what is not stored yet."""
+    check = "redis persistence"
+    if not facts.append_only:
+        return Finding(
+            check,
+            Status.FAIL,
+            "append-only file off: a crash of Redis loses events",
+            "set appendonly yes in redis.conf",
+        )
+    if not facts.last_write_ok:
+        return Finding(
+            check, Status.FAIL, "the last write of the append-only file failed", "free space on Redis's disk"
+        )
+    return Finding(check, Status.OK, "append-only file on")
+
+
+def redis_memory(facts: RedisFacts) -> Finding:
+    """Streams must neither be evicted nor grow until Redis refuses writes."""
+    check, used = "redis memory", size(facts.memory)
+    if facts.memory_limit and facts.eviction != "noeviction":
+        return Finding(
+            check,
+            Status.FAIL,
+            f"{used}; {facts.eviction} may evict streams",
+            "set maxmemory-policy noeviction in redis.conf",
+        )
+    if not facts.memory_limit:
+        return Finding(check, Status.OK, f"{used}, no limit")
+    share = facts.memory / facts.memory_limit
+    summary = f"{used} of {size(facts.memory_limit)} ({share:.0%})"
+    status = Status.FAIL if share >= MEMORY_FAIL else Status.WARN if share >= MEMORY_WARN else Status.OK
+    hint = "" if status is Status.OK else "raise maxmemory in redis.conf, or see why entries wait (streams below)"
+    return Finding(check, status, summary, hint)
+
+
+@dataclass(frozen=True)
+class GroupFacts:
+    """One consumer group. `lag` counts entries not yet delivered, None where Redis cannot say."""
+
+    name: str
+    consumers: int
+    pending: int
+    lag: int | None
+    oldest_pending_ms: int | None = None
+
+    @property
+    def waiting(self) -> int:
+        """Entries it has not finished, as far as known."""
+        return self.pending + (self.lag or 0)
+
+
+@dataclass(frozen=True)
+class StreamFacts:
+    """One shard of one stream: who must read it, and who does."""
+
+    name: str
+    shard: int
+    length: int
+    expected: tuple[str, ...]
+    groups: tuple[GroupFacts, ...]
+
+
+def stream(facts: StreamFacts, settings: DeliverySettings) -> Finding:
+    """Whether a stream's entries are read, and soon enough."""
+    check = f"stream {facts.name}" + (f" (shard {facts.shard})" if facts.shard else "")
+    if facts.name == DEAD.name:
+        if facts.length:
+            return Finding(
+                check,
+                Status.WARN,
+                f"{_count(facts.length, 'entry', 'entries')} given up after {settings.max_deliveries} deliveries",
+                "assay query failures shows why; mend that, then requeue or drop them",
+            )
+        return Finding(check, Status.OK, "empty")
+    parts, statuses, hints = [_count(facts.length, "entry", "entries")], [Status.OK], []
+    for name in facts.expected:
+        group = next((group for group in facts.groups if group.name == name), None)
+        if group is None:
+            parts.append(f"group {name} missing")
+            if facts.length:
+                statuses.append(Status.WARN)
+                hints.append(f"start the {name}; it creates its group")
+            continue
+        lag = "unknown lag" if group.lag is None else f"lag {group.lag:,}"
+        parts.append(f"{name}: {lag}, {group.pending:,} pending" + _oldest(group))
+        if group.lag is not None and group.lag > settings.lag_limit_entries:
+            statuses.append(Status.FAIL if not group.consumers else Status.WARN)
+            hints.append(f"more than delivery.lag_limit_entries wait; start more of the {name}, or see its log")
+        elif group.waiting and not group.consumers:
+            statuses.append(Status.WARN)
+            hints.append(f"nobody reads it; start the {name}")
+        if group.pending and (group.oldest_pending_ms or 0) > 3_000 * settings.visibility_timeout_s:
+            statuses.append(Status.WARN)
+            hints.append(f"entries are stuck; see the {name}'s log and the failures below")
+    return Finding(check, worst(*statuses), ", ".join(parts), "; ".join(hints))
+
+
+def _oldest(group: GroupFacts) -> str:
+    return "" if group.oldest_pending_ms is None else f" (oldest {age(group.oldest_pending_ms / 1_000)})"
+
+
+def schema(applied: int, known: int) -> Finding:
+    """Whether the store's tables are those this version works with."""
+    summary = f"version {applied}"
+    if applied < known:
+        return Finding("schema", Status.FAIL, f"{summary}, this version needs {known}", "run: assay migrate")
+    if applied > known:
+        return Finding("schema", Status.FAIL, f"{summary}, this version knows {known}", "upgrade Assay on this host")
+    return Finding("schema", Status.OK, summary)
+
+
+#: How long the watermark may stand still while entries wait, in seconds.
+WATERMARK_STALE_S = 60.0
+
+
+def watermark(place: int, moved_s_ago: float, waiting: int) -> Finding:
+    """Exports read up to the watermark, so one that stands still holds them back."""
+    moved = f"{place}, moved {age(moved_s_ago)} ago"
+    if waiting and moved_s_ago > WATERMARK_STALE_S:
+        return Finding(
+            "watermark",
+            Status.WARN,
+            f"{moved}, while {_count(waiting, 'entry waits', 'entries wait')}",
+            "see the logs and /readyz of the scrubber and the writer: what they wait for holds exports back",
+        )
+    return Finding("watermark", Status.OK, moved if waiting else f"{moved}; nothing waits")
+
+
+def failures(by_reason: Mapping[str, int]) -> Finding:
+    """Failures of the last 24 hours, counted by reason."""
+    total = sum(by_reason.values())
+    if not total:
+        return Finding("failures in 24 h", Status.OK, "none")
+    listed = ", ".join(f"{reason} {count:,}" for reason, count in sorted(by_reason.items(), key=lambda item: -item[1]))
+    return Finding("failures in 24 h", Status.WARN, listed, "assay query failures")
+
+
+#: A spool that holds events longer than this, in seconds, is not on its way out.
+SPOOL_OLD_S = 60.0
+
+
+def spool(size_bytes: int, oldest_s: float | None, limit_bytes: int) -> Finding:
+    """The producers' spool on this host: it fills while Redis is away."""
+    if oldest_s is None:
+        return Finding("spool", Status.OK, "empty")
+    summary = f"{size(size_bytes)} of {size(limit_bytes)}, oldest {age(oldest_s)}"
+    if size_bytes > 0.9 * limit_bytes:
+        return Finding(
+            "spool",
+            Status.FAIL,
+            f"{summary}: events are dropped when it is full",
+            "bring Redis back, or raise capture.spool_bytes",
+        )
+    if oldest_s > SPOOL_OLD_S:
+        return Finding(
+            "spool", Status.WARN, summary, "events leave it when a producer with this spool runs and reaches Redis"
+        )
+    return Finding("spool", Status.OK, summary)
+
+
+DISK_WARN_BYTES, DISK_FAIL_BYTES = 2 * 1024**3, 256 * 1024**2
+
+
+def disk(free: int, total: int, where: str) -> Finding:
+    """Room for the store, Redis's log and the spool."""
+    summary = f"{size(free)} free of {size(total)} at {where}"
+    status = Status.FAIL if free < DISK_FAIL_BYTES else Status.WARN if free < DISK_WARN_BYTES else Status.OK
+    return Finding(
+        "disk",
+        status,
+        summary,
+        "" if status is Status.OK else "free space, or delete old rows: assay prune --older-than 30d",
+    )
+
+
+CLOCK_WARN_S, CLOCK_FAIL_S = 1.0, 60.0
+
+
+def clock(name: str, ahead_s: float) -> Finding:
+    """A clock against this host's. Redis's clock dates every row (`created_at`)."""
+    off = abs(ahead_s)
+    status = Status.FAIL if off >= CLOCK_FAIL_S else Status.WARN if off >= CLOCK_WARN_S else Status.OK
+    summary = f"{age(off)} {'ahead of' if ahead_s > 0 else 'behind'} this host"
+    return Finding(
+        f"clock of {name}",
+        status,
+        summary,
+        "" if status is Status.OK else f"synchronise the clocks of this host and of {name} (NTP)",
+    )
+
+
+def secrets(modes: Iterable[tuple[str, int]]) -> Finding:
+    """Files with passwords, by name and permission bits: only their owner may have any."""
+    modes = list(modes)
+    open_ones = [name for name, mode in modes if mode & 0o077]
+    if open_ones:
+        return Finding(
+            "secrets", Status.FAIL, f"others may use {', '.join(open_ones)}", f"chmod go= {' '.join(open_ones)}"
+        )
+    return Finding("secrets", Status.OK, f"{len(modes)} private" if modes else "none on this host")
+
+
+def size(count: float) -> str:
+    """Bytes for people."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} TiB"
+
+
+def age(seconds: float) -> str:
+    """Seconds for people."""
+    if seconds < 1:
+        return f"{max(0.0, seconds) * 1_000:.0f} ms"
+    for limit, unit, length in ((120, "s", 1), (7_200, "min", 60), (172_800, "h", 3_600)):
+        if seconds < limit:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds / 86_400:.0f} d"
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".")[:2] if part.isdigit())
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"

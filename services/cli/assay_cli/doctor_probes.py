@@ -1,0 +1,131 @@
+"""What `assay doctor` measures. Each probe may raise; the command turns that into a finding."""
+
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay_cli.doctor_checks import GroupFacts, RedisFacts, StreamFacts
+from assay_schema.settings import FILE_VARIABLE, CaptureSettings
+from assay_schema.streams import STREAMS, Stream
+
+if TYPE_CHECKING:
+    from assay_runtime.connection import Client as Redis
+    from assay_runtime.store import Client as Store
+
+
+async def redis_facts(client: "Redis") -> RedisFacts:
+    """Version, persistence and memory."""
+    server, persistence, memory = [await client.info(section) for section in ("server", "persistence", "memory")]
+    return RedisFacts(
+        version=str(server["redis_version"]),
+        append_only=bool(persistence["aof_enabled"]),
+        last_write_ok=persistence.get("aof_last_write_status", "ok") == "ok",
+        memory=int(memory["used_memory"]),
+        memory_limit=int(memory["maxmemory"]),
+        eviction=str(memory["maxmemory_policy"]),
+    )
+
+
+async def redis_ahead_s(client: "Redis") -> float:
+    """By how many seconds Redis's clock is ahead of this host's."""
+    before = time.time()
+    seconds, microseconds = await client.time()
+    return float(seconds + microseconds / 1e6 - (before + time.time()) / 2)
+
+
+async def stream_facts(client: "Redis", shards: int) -> list[StreamFacts]:
+    """Every shard of every stream. Needs no right to read entries."""
+    now_ms = int((await client.time())[0]) * 1_000
+    return [await _stream(client, stream, shard, now_ms) for shard in range(shards) for stream in STREAMS]
+
+
+async def _stream(client: "Redis", stream: Stream, shard: int, now_ms: int) -> StreamFacts:
+    from redis.exceptions import ResponseError
+
+    key = stream.key(shard)
+    length = int(await client.xlen(key))
+    try:
+        states = await client.xinfo_groups(key) if stream.groups else []
+    except ResponseError as error:
+        if "no such key" not in str(error).lower():
+            raise
+        states = []
+    groups = [await _group(client, key, state, length, now_ms) for state in states]
+    return StreamFacts(stream.name, shard, length, stream.groups, tuple(groups))
+
+
+async def _group(client: "Redis", key: str, state: dict[str, Any], length: int, now_ms: int) -> GroupFacts:
+    name, pending = state["name"].decode(), int(state["pending"])
+    oldest = None
+    if pending:
+        first = (await client.xpending(key, name))["min"]
+        oldest = max(0, now_ms - int(first.partition(b"-")[0])) if first else None
+    # Redis before 7 does not count lag, and later ones lose count after some deletions. Then the stream's length is all there is to go
+    # by: exact for a stream whose entries are deleted as they are finished, too much for one that keeps a history.
+    lag = state.get("lag")
+    if lag is None and key.endswith(":capture"):
+        lag = max(0, length - pending)
+    return GroupFacts(name, int(state["consumers"]), pending, lag, oldest)
+
+
+def store_ahead_s(client: "Store") -> float:
+    """By how many seconds the store's clock is ahead of this host's."""
+    before = time.time()
+    now_ms = client.query("SELECT toUnixTimestamp64Milli(now64(3))").result_rows[0][0]
+    return float(now_ms / 1_000 - (before + time.time()) / 2)
+
+
+def failures_by_reason(client: "Store", database: str) -> dict[str, int]:
+    """Failures of the last 24 hours."""
+    query = (
+        f"SELECT toString(reason), count() FROM {database}.capture_failures"  # noqa: S608 - a checked setting
+        " WHERE created_at >= now64(3) - toIntervalHour(24) GROUP BY reason"
+    )
+    return {str(reason): int(count) for reason, count in client.query(query).result_rows}
+
+
+def watermark_place(client: "Store", database: str) -> tuple[int, float]:
+    """The watermark, and how many seconds ago it moved."""
+    query = (
+        "SELECT watermark, toUnixTimestamp64Milli(now64(3)) - toUnixTimestamp64Milli(updated_at)"  # noqa: S608 - a checked setting
+        f" FROM {database}.watermark"
+    )
+    place, moved_ms = client.query(query).result_rows[0]
+    return int(place), moved_ms / 1_000
+
+
+def spool_state(directory: Path) -> tuple[int, float | None]:
+    """Bytes in a spool, and the age in seconds of its oldest file with anything in it; None when it is empty."""
+    found, oldest = 0, None
+    for path in directory.glob("*.jsonl"):
+        try:
+            state = path.stat()
+        except FileNotFoundError:
+            continue  # sent meanwhile
+        if state.st_size:
+            found += state.st_size
+            oldest = min(state.st_mtime, oldest or state.st_mtime)
+    return found, None if oldest is None else max(0.0, time.time() - oldest)
+
+
+def spool_directory(settings: CaptureSettings) -> Path:
+    """Where producers on this host spool, unless they were told otherwise: as the SDK decides it."""
+    if settings.spool_dir:
+        return settings.spool_dir
+    if (state := os.environ.get("XDG_STATE_HOME")) and Path(state).is_absolute():
+        return Path(state) / "assay-spool"
+    try:
+        return Path.home() / ".local" / "state" / "assay-spool"
+    except RuntimeError:
+        return Path(tempfile.gettempdir()) / f"assay-spool-{os.getuid()}"
+
+
+def secret_modes(data: Path) -> list[tuple[str, int]]:
+    """The permission bits of files with passwords on this host."""
+    directory = data / "secrets"
+    paths = [directory, *sorted(directory.iterdir())] if directory.is_dir() else []
+    if named := os.environ.get(FILE_VARIABLE):
+        paths.append(Path(named))
+    return [(str(path), path.stat().st_mode & 0o777) for path in dict.fromkeys(paths)]

@@ -1,0 +1,182 @@
+"""`assay query`: questions to the store, by name or in SQL."""
+
+import contextlib
+import csv
+import difflib
+import io
+import re
+import sys
+from collections.abc import Iterator
+from enum import StrEnum
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any
+
+import orjson
+import typer
+
+from assay_cli.connect import DEFAULT_DATA, DataDirectory, settings_for
+from assay_cli.errors import CommandError
+from assay_cli.export_lines import BrokenAnswerError, Lines
+from assay_cli.terminal import ends_quietly, printable
+
+if TYPE_CHECKING:
+    from assay_runtime.store import Client
+
+#: Rows a table shows: for a person at a terminal, and elsewhere, where all of them have to be in memory to align the columns.
+_ROWS_TERMINAL = 100
+_ROWS_TABLE = 10_000
+_BLOCK_BYTES = 64 * 1024
+
+
+class Format(StrEnum):
+    """How answers are printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+def query(
+    question: Annotated[
+        str | None, typer.Argument(metavar="NAME|SQL", help="A named query, SQL, or - for SQL from stdin.")
+    ] = None,
+    list_names: Annotated[bool, typer.Option("--list", help="Show the named queries and their parameters.")] = False,
+    param: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A parameter, {NAME:Type} in SQL; may be repeated.")
+    ] = None,
+    output: Annotated[
+        Format, typer.Option("--format", help="A table, one JSON object a line, or CSV with names.")
+    ] = Format.TABLE,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Ask the store, reading only. Without a question: show the named ones."""
+    with ends_quietly():
+        if list_names or question is None:
+            _list()
+            return
+        sql, values = resolve(sys.stdin.read() if question == "-" else question, param or [])
+        settings = settings_for("sre", data).store
+        from assay_runtime.store import connect
+
+        with contextlib.closing(connect(settings)) as client:
+            _answer(client, sql, values, output)
+
+
+def _list() -> None:
+    from assay_runtime.queries import named_queries
+
+    for named in named_queries().values():
+        typer.echo(f"{named.name}\n    {named.summary}")
+        for each in named.parameters:
+            typer.echo(f"    --param {each.name}={each.default or repr('')}  {each.meaning}")
+
+
+def resolve(question: str, parameters: list[str]) -> tuple[str, dict[str, str]]:
+    """The SQL of a question and its parameters' values. Raises `CommandError` for a name or parameter that is not known. Pure."""
+    from assay_runtime.queries import named_queries
+
+    given = {}
+    for text in parameters:
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise CommandError(f"--param: {text!r} is not of the form NAME=VALUE")
+        given[name] = value
+    named = named_queries().get(question.strip())
+    if named:
+        if unknown := [name for name in given if name not in named.defaults]:
+            known = ", ".join(named.defaults) or "none"
+            raise CommandError(f"--param: {named.name} has no parameter {unknown[0]!r}; it has: {known}")
+        return named.sql, named.defaults | given
+    if not re.search(r"\s", question.strip()):
+        close = difflib.get_close_matches(question, named_queries(), n=1)
+        meant = f"; did you mean {close[0]}?" if close else ""
+        raise CommandError(
+            f"no query is named {question!r}{meant} (assay query --list shows them; anything with a space is SQL)"
+        )
+    return question.strip().removesuffix(";"), given
+
+
+def _answer(client: "Client", sql: str, values: dict[str, str], output: Format) -> None:
+    try:
+        if output is Format.JSON:
+            for piece in Lines("{").through(_blocks(client, sql, values, "JSONEachRow")):
+                sys.stdout.buffer.write(piece)
+            sys.stdout.buffer.flush()
+            return
+        rows = _rows(client, sql, values)
+        names = [str(name) for name in next(rows, [])]
+        if output is Format.CSV:
+            _csv(names, rows)
+        elif names:
+            _table(names, rows)
+    except BrokenAnswerError as error:
+        raise CommandError(f"store: {error}") from None
+
+
+def _blocks(client: "Client", sql: str, values: dict[str, str], form: str) -> Iterator[bytes]:
+    from clickhouse_connect.driver.exceptions import DatabaseError
+    from urllib3.exceptions import HTTPError
+
+    try:
+        answer: Any = client.raw_stream(sql, parameters=values, fmt=form)
+    except DatabaseError as error:
+        raise CommandError(f"store: {engine_message(str(error))}") from None
+    try:
+        yield from answer.stream(_BLOCK_BYTES)
+    except HTTPError as error:
+        raise BrokenAnswerError(f"the connection broke off ({type(error).__name__})") from None
+    finally:
+        answer.close()
+
+
+def engine_message(text: str) -> str:
+    """The engine's code and message out of a driver's error. Pure."""
+    found = re.search(r"Code: \d+\. DB::Exception: .*", text, re.DOTALL)
+    message = " ".join((found[0] if found else text).replace("DB::Exception: ", "").split())
+    message = re.sub(r" ?\(version [^)]*\)+| ?\(for url [^)]*\)", "", message)
+    return message if len(message) <= 600 else message[:600] + " …"
+
+
+def _rows(client: "Client", sql: str, values: dict[str, str]) -> Iterator[list[Any]]:
+    """The names of the columns, then the rows."""
+    for piece in Lines("[").through(_blocks(client, sql, values, "JSONCompactEachRowWithNames")):
+        for line in piece.splitlines():
+            yield orjson.loads(line)
+
+
+def _text(value: Any, null: str) -> str:
+    if value is None:
+        return null
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def _csv(names: list[str], rows: Iterator[list[Any]]) -> None:
+    out = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="", write_through=True)
+    try:
+        writer = csv.writer(out)
+        writer.writerow(names)
+        for row in rows:
+            writer.writerow([_text(value, "") for value in row])
+        out.flush()
+    finally:
+        out.detach()
+
+
+def _table(names: list[str], rows: Iterator[list[Any]]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    terminal = sys.stdout.isatty()
+    most = _ROWS_TERMINAL if terminal else _ROWS_TABLE
+    shown = list(islice(rows, most))
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for place, name in enumerate(names):
+        numbers = bool(shown) and all(isinstance(row[place], int | float) or row[place] is None for row in shown)
+        table.add_column(Text(printable(name)), justify="right" if numbers else "left", overflow="fold")
+    for row in shown:
+        table.add_row(*(Text(printable(_text(value, "null"))) for value in row))
+    Console(width=None if terminal else 10_000, highlight=False).print(table)
+    if next(rows, None) is not None:
+        typer.echo(f"only the first {most:,} rows are shown; --format csv or --format json prints all", err=True)

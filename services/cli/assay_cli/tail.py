@@ -1,0 +1,182 @@
+"""`assay tail`: scrubbed events as they pass, from the log itself."""
+
+import asyncio
+import heapq
+import select
+import shutil
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import orjson
+import typer
+
+from assay_cli.connect import DEFAULT_DATA, DataDirectory, settings_for
+from assay_cli.durations import duration_ms
+from assay_cli.errors import CommandError
+from assay_cli.terminal import ends_quietly, printable
+from assay_schema.events import STORED_KINDS
+from assay_schema.streams import EVENTS, FIELD
+
+if TYPE_CHECKING:
+    from assay_runtime.connection import Client
+
+#: Entries asked for at once; what is held in memory is at most this many for each shard.
+_PAGE = 200
+#: How long one question for news may take, in milliseconds; also how soon a reader that left is noticed.
+_BLOCK_MS = 1_000
+_RETRY_FIRST_S, _RETRY_MAX_S = 0.1, 2.0
+#: Characters of text on a line that goes to no terminal.
+_TEXT_CHARS = 80
+
+Entry = tuple[bytes, dict[bytes, bytes]]
+Answer = TypeVar("Answer")
+
+
+def tail(
+    since: Annotated[
+        str, typer.Option(help="How far back to begin, such as 90s or 1h; what was trimmed is not shown.")
+    ] = "5m",
+    no_follow: Annotated[bool, typer.Option("--no-follow", help="Print what there is and exit.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    kind: Annotated[str | None, typer.Option(metavar="retrieval|answer|feedback", help="Only this kind.")] = None,
+    project: Annotated[str | None, typer.Option(help="Only this project's.")] = None,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Show scrubbed events as they pass, until Ctrl-C. Raw events are never shown."""
+    with ends_quietly(interrupted=0):
+        if kind is not None and kind not in STORED_KINDS:
+            raise CommandError(f"--kind: {kind!r} is not one of {', '.join(STORED_KINDS)}")
+        from_ms = max(0, time.time_ns() // 1_000_000 - duration_ms(since, "--since"))
+        settings = settings_for("sre", data).redis
+        from assay_runtime.connection import connect
+
+        async def run() -> None:
+            client = connect(settings)
+            try:
+                keys = [EVENTS.key(shard) for shard in range(settings.shards)]
+                async for raw in _entries(client, keys, from_ms, follow=not no_follow):
+                    event = _event(raw)
+                    if event is not None and _wanted(event, kind, project):
+                        _print(raw if as_json else pretty(event, _text_chars()).encode())
+            finally:
+                await client.aclose()
+
+        asyncio.run(run())
+
+
+def _wanted(event: Mapping[str, Any], kind: str | None, project: str | None) -> bool:
+    return kind in (None, event.get("kind")) and project in (None, event.get("project"))
+
+
+def _event(raw: bytes) -> dict[str, Any] | None:
+    try:
+        event = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return None
+    return event if isinstance(event, dict) else None
+
+
+def pretty(event: Mapping[str, Any], text_chars: int) -> str:
+    """One line for people: time (UTC), kind, project/service, operation, latency, hits, text, and what was scrubbed from it. Pure."""
+    payload = event.get("payload") or {}
+    kind = str(event.get("kind", ""))
+    operation = payload.get("tool_name") or payload.get("model") or payload.get("verdict") or ""
+    latency = f"{payload['latency_ms']:.0f} ms" if isinstance(payload.get("latency_ms"), int | float) else ""
+    found = payload.get("retrieved_chunk_ids") if kind == "retrieval" else payload.get("contexts")
+    hits = f"{len(found)} hit{'s' if len(found) != 1 else ''}" if isinstance(found, list) else ""
+    text = str(payload.get("query") or payload.get("text") or payload.get("target_event_id") or "")
+    if len(text) > text_chars:
+        text = text[: max(1, text_chars - 1)] + "…"
+    removed = event.get("pii_families") or {}
+    pii = " ".join(f"{family}×{count}" for family, count in sorted(removed.items()) if count)
+    line = (
+        f"{_clock(str(event.get('created_at', '')))} {kind:<9} {event.get('project', '')}/{event.get('service', '')}  "
+        f"{operation:<6} {latency:>8} {hits:>8}  {text}{f'  [{pii}]' if pii else ''}"
+    )
+    return printable(line).rstrip()
+
+
+def _clock(created_at: str) -> str:
+    """The time of day of an ISO 8601 time, in UTC as all of Assay's are."""
+    time_of_day = created_at.partition("T")[2].partition("+")[0].rstrip("Z")
+    whole, _, fraction = time_of_day.partition(".")
+    return f"{whole or '--:--:--'}.{(fraction + '000')[:3]}"
+
+
+def _text_chars() -> int:
+    return max(20, shutil.get_terminal_size().columns - 75) if sys.stdout.isatty() else _TEXT_CHARS
+
+
+def _print(line: bytes) -> None:
+    sys.stdout.buffer.write(line + b"\n")
+    sys.stdout.buffer.flush()
+
+
+async def _entries(client: "Client", keys: list[str], from_ms: int, *, follow: bool) -> AsyncIterator[bytes]:
+    """The `data` of entries, oldest first, then of new ones as they come. Bounded memory.
+
+    Each entry once, in each shard's order. The first question fails if Redis cannot be reached or refuses; later ones wait for it to
+    come back, and go on after the last entry seen.
+    """
+    last = dict.fromkeys(keys, f"{from_ms}-0")
+    await client.xrange(keys[0], count=1)
+
+    async def page(key: str, start: str) -> list[Entry]:
+        found: list[Entry] = await _patiently(lambda: client.xrange(key, min=start, count=_PAGE))
+        return found
+
+    waiting = {key: await page(key, last[key]) for key in keys}
+    heap = [(_place(entries[0][0]), key) for key, entries in waiting.items() if entries]
+    heapq.heapify(heap)
+    while heap:
+        _, key = heapq.heappop(heap)
+        entry_id, fields = waiting[key].pop(0)
+        last[key] = entry_id.decode()
+        yield fields.get(FIELD.encode(), b"")
+        if not waiting[key]:
+            waiting[key] = await page(key, f"({last[key]}")
+        if waiting[key]:
+            heapq.heappush(heap, (_place(waiting[key][0][0]), key))
+    while follow:
+        _notice_departed_reader()
+        streams: dict[Any, Any] = dict(last)
+        for name, entries in await _patiently(lambda: client.xread(streams, count=_PAGE, block=_BLOCK_MS)) or []:  # noqa: B023
+            for entry_id, fields in entries:
+                last[name.decode()] = entry_id.decode()
+                yield fields.get(FIELD.encode(), b"")
+
+
+def _place(entry_id: bytes) -> tuple[int, int]:
+    ms, _, sequence = entry_id.partition(b"-")
+    return int(ms), int(sequence)
+
+
+async def _patiently(ask: Callable[[], Awaitable[Answer]]) -> Answer:
+    """Ask until Redis answers, saying once that it is away."""
+    from assay_runtime.connection import PASSING_ERRORS
+
+    delay, said = _RETRY_FIRST_S, False
+    while True:
+        try:
+            answer = await ask()
+        except PASSING_ERRORS as error:
+            if not said:
+                typer.echo(f"Redis is away ({type(error).__name__}); waiting for it", err=True)
+            said = True
+            await asyncio.sleep(delay)
+            delay = min(delay * 2, _RETRY_MAX_S)
+            _notice_departed_reader()
+        else:
+            if said:
+                typer.echo("Redis is back", err=True)
+            return answer
+
+
+def _notice_departed_reader() -> None:
+    """Raise `BrokenPipeError` when nobody reads stdout any more, even while there is nothing to write."""
+    poll = select.poll()
+    poll.register(sys.stdout.fileno(), 0)
+    if any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0)):
+        raise BrokenPipeError

@@ -1,0 +1,159 @@
+"""What `assay doctor` makes of what it measured."""
+
+from dataclasses import replace
+
+import pytest
+
+from assay_cli import doctor_checks as checks
+from assay_cli.doctor_checks import Finding, GroupFacts, RedisFacts, Status, StreamFacts
+from assay_schema.settings import DeliverySettings
+
+HEALTHY = RedisFacts(
+    "7.0.15", append_only=True, last_write_ok=True, memory=10 * 1024**2, memory_limit=0, eviction="noeviction"
+)
+GIB = 1024**3
+
+
+@pytest.mark.parametrize(
+    ("version", "status"),
+    [("7.0.15", Status.OK), ("6.2.5", Status.OK), ("8.10.0", Status.OK), ("6.0.16", Status.FAIL), ("5.0", Status.FAIL)],
+)
+def test_redis_before_6_2_fails(version: str, status: Status) -> None:
+    assert checks.redis_version(replace(HEALTHY, version=version)).status is status
+
+
+@pytest.mark.parametrize(
+    ("append_only", "written", "status"),
+    [(True, True, Status.OK), (False, True, Status.FAIL), (True, False, Status.FAIL)],
+)
+def test_redis_without_a_working_append_only_file_fails(append_only: bool, written: bool, status: Status) -> None:
+    assert checks.redis_persistence(replace(HEALTHY, append_only=append_only, last_write_ok=written)).status is status
+
+
+@pytest.mark.parametrize(
+    ("memory", "limit", "eviction", "status"),
+    [
+        (GIB, 0, "noeviction", Status.OK),
+        (GIB, 0, "allkeys-lru", Status.OK),  # without a limit nothing is evicted
+        (GIB, 2 * GIB, "noeviction", Status.OK),
+        (GIB, 2 * GIB, "allkeys-lru", Status.FAIL),
+        (int(1.6 * GIB), 2 * GIB, "noeviction", Status.WARN),
+        (int(1.95 * GIB), 2 * GIB, "noeviction", Status.FAIL),
+    ],
+)
+def test_redis_memory_warns_before_it_is_full_and_eviction_fails(
+    memory: int, limit: int, eviction: str, status: Status
+) -> None:
+    finding = checks.redis_memory(replace(HEALTHY, memory=memory, memory_limit=limit, eviction=eviction))
+    assert finding.status is status
+    assert bool(finding.hint) is (status is not Status.OK)
+
+
+READ = GroupFacts("writer", consumers=1, pending=0, lag=0)
+EVENTS = StreamFacts("events", 0, 10, ("writer",), (READ,))
+
+
+@pytest.mark.parametrize(
+    ("facts", "status", "said"),
+    [
+        (EVENTS, Status.OK, "10 entries, writer: lag 0, 0 pending"),
+        (replace(EVENTS, length=1), Status.OK, "1 entry, "),
+        (replace(EVENTS, groups=(replace(READ, lag=None),)), Status.OK, "unknown lag"),
+        (replace(EVENTS, groups=(), length=0), Status.OK, "group writer missing"),
+        (replace(EVENTS, groups=()), Status.WARN, "group writer missing"),
+        (replace(EVENTS, groups=(replace(READ, lag=5, consumers=0),)), Status.WARN, "lag 5"),
+        (replace(EVENTS, groups=(replace(READ, lag=100_001),)), Status.WARN, "lag 100,001"),
+        (replace(EVENTS, groups=(replace(READ, lag=100_001, consumers=0),)), Status.FAIL, "lag 100,001"),
+        (
+            replace(EVENTS, groups=(replace(READ, pending=3, oldest_pending_ms=80_000),)),
+            Status.OK,
+            "3 pending (oldest 80 s)",
+        ),
+        (
+            replace(EVENTS, groups=(replace(READ, pending=3, oldest_pending_ms=95_000),)),
+            Status.WARN,
+            "3 pending (oldest 95 s)",
+        ),
+        (StreamFacts("dead", 0, 0, (), ()), Status.OK, "empty"),
+        (StreamFacts("dead", 0, 2, (), ()), Status.WARN, "2 entries given up after 5 deliveries"),
+    ],
+)
+def test_a_stream_is_well_while_its_group_keeps_up(facts: StreamFacts, status: Status, said: str) -> None:
+    finding = checks.stream(facts, DeliverySettings())
+    assert finding.status is status
+    assert said in finding.summary
+    assert bool(finding.hint) is (status is not Status.OK)
+
+
+def test_shards_after_the_first_are_named() -> None:
+    assert checks.stream(EVENTS, DeliverySettings()).check == "stream events"
+    assert checks.stream(replace(EVENTS, shard=3), DeliverySettings()).check == "stream events (shard 3)"
+
+
+@pytest.mark.parametrize(("applied", "status"), [(2, Status.OK), (1, Status.FAIL), (0, Status.FAIL), (3, Status.FAIL)])
+def test_the_schema_must_be_the_one_this_version_works_with(applied: int, status: Status) -> None:
+    assert checks.schema(applied, 2).status is status
+
+
+@pytest.mark.parametrize(
+    ("moved_s_ago", "waiting", "status"),
+    [(5, 0, Status.OK), (5, 9, Status.OK), (86_400, 0, Status.OK), (61, 1, Status.WARN)],
+)
+def test_a_watermark_that_stands_still_matters_only_while_entries_wait(
+    moved_s_ago: float, waiting: int, status: Status
+) -> None:
+    assert checks.watermark(7, moved_s_ago, waiting).status is status
+
+
+def test_failures_are_counted_by_reason_most_first() -> None:
+    assert checks.failures({}) == Finding("failures in 24 h", Status.OK, "none")
+    finding = checks.failures({"other": 1, "db_down": 1_200})
+    assert (finding.status, finding.summary) == (Status.WARN, "db_down 1,200, other 1")
+
+
+@pytest.mark.parametrize(
+    ("size", "oldest_s", "status"),
+    [(0, None, Status.OK), (10, 5.0, Status.OK), (10, 61.0, Status.WARN), (95, 5.0, Status.FAIL)],
+)
+def test_a_spool_that_does_not_empty_warns_and_a_full_one_fails(
+    size: int, oldest_s: float | None, status: Status
+) -> None:
+    assert checks.spool(size, oldest_s, 100).status is status
+
+
+@pytest.mark.parametrize(("free", "status"), [(50 * GIB, Status.OK), (GIB, Status.WARN), (10 * 1024**2, Status.FAIL)])
+def test_a_disk_warns_before_it_is_full(free: int, status: Status) -> None:
+    assert checks.disk(free, 100 * GIB, "/data").status is status
+
+
+@pytest.mark.parametrize(
+    ("ahead_s", "status", "said"),
+    [
+        (0.002, Status.OK, "2 ms ahead of this host"),
+        (-0.5, Status.OK, "500 ms behind this host"),
+        (-3.0, Status.WARN, "3 s behind"),
+        (90.0, Status.FAIL, "90 s ahead"),
+    ],
+)
+def test_clocks_may_differ_by_less_than_a_second(ahead_s: float, status: Status, said: str) -> None:
+    finding = checks.clock("redis", ahead_s)
+    assert finding.status is status
+    assert said in finding.summary
+
+
+@pytest.mark.parametrize(
+    ("mode", "status"), [(0o600, Status.OK), (0o400, Status.OK), (0o640, Status.FAIL), (0o604, Status.FAIL)]
+)
+def test_secrets_that_others_may_read_fail_by_name(mode: int, status: Status) -> None:
+    finding = checks.secrets([("a.toml", 0o600), ("b.toml", mode)])
+    assert finding.status is status
+    assert ("b.toml" in finding.hint) is (status is Status.FAIL)
+
+
+def test_no_secrets_on_this_host_is_well() -> None:
+    assert checks.secrets([]).status is Status.OK
+
+
+def test_the_worst_of_several_decides() -> None:
+    assert checks.worst(Status.OK, Status.FAIL, Status.WARN) is Status.FAIL
+    assert checks.worst() is Status.OK

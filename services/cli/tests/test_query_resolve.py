@@ -1,0 +1,50 @@
+"""What `assay query` makes of what was typed."""
+
+import pytest
+
+from assay_cli.errors import CommandError
+from assay_cli.query import engine_message, resolve
+from assay_runtime.queries import named_queries
+
+NAMED = next(query for query in named_queries().values() if query.parameters)
+
+
+def test_a_name_stands_for_its_sql_with_its_defaults() -> None:
+    assert resolve(NAMED.name, []) == (NAMED.sql, NAMED.defaults)
+
+
+def test_a_parameter_replaces_a_default_and_may_hold_an_equals_sign() -> None:
+    name = NAMED.parameters[0].name
+    assert resolve(NAMED.name, [f"{name}=a=b"])[1][name] == "a=b"
+
+
+@pytest.mark.parametrize(
+    ("parameter", "complaint"),
+    [("nonsense=1", "has no parameter 'nonsense'"), ("hours", "NAME=VALUE"), ("=1", "NAME=VALUE")],
+)
+def test_a_parameter_that_is_not_known_is_refused(parameter: str, complaint: str) -> None:
+    with pytest.raises(CommandError, match=complaint):
+        resolve(NAMED.name, [parameter])
+
+
+def test_anything_with_a_space_is_sql_and_loses_its_last_semicolon() -> None:
+    assert resolve(" select {x:UInt8} ; ", ["x=1"]) == ("select {x:UInt8} ", {"x": "1"})
+
+
+def test_a_name_that_is_not_known_is_answered_with_the_nearest() -> None:
+    with pytest.raises(CommandError, match=f"did you mean {NAMED.name}"):
+        resolve(NAMED.name[:-1], [])
+
+
+def test_the_engine_is_heard_without_the_drivers_words() -> None:
+    text = (
+        "Received ClickHouse exception, code: 62, server response: Code: 62. DB::Exception: Syntax error: failed at position 8:\n"
+        "Expected one of: token. (SYNTAX_ERROR) (version 26.9.2.1 (official build)) (for url http://127.0.0.1:9101)"
+    )
+    assert (
+        engine_message(text) == "Code: 62. Syntax error: failed at position 8: Expected one of: token. (SYNTAX_ERROR)"
+    )
+
+
+def test_a_driver_error_without_an_engine_message_is_passed_on() -> None:
+    assert engine_message("connection refused") == "connection refused"
