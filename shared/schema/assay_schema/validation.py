@@ -142,6 +142,8 @@ def _not_json(data: bytes, error: ValidationError) -> InvalidEvent | None:
     where = f"at line {place[1]} column {place[2]}" if place else "somewhere"
     if "recursion limit" in reason:
         return InvalidEvent("nested_too_deep", f"more levels than the parser follows, {where}")
+    if "number out of range" in reason:
+        return InvalidEvent("integer_too_large", f"an integer of thousands of digits, {where}")
     if "\\u" in text and _is_json_but_for_surrogates(text):
         return InvalidEvent("lone_surrogate", f"text with half a character (a lone surrogate), {where}")
     return InvalidEvent("invalid_json", f"not JSON {where}")

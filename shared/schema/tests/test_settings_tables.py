@@ -8,9 +8,9 @@ from assay_schema.settings import CaptureSettings, Settings, SettingsError, capt
 SECRET = "hunter2-is-secret"
 
 
-def refusal(environment: dict[str, str] | None = None, file: str = "", **options: bool) -> str:
+def refusal(environment: dict[str, str] | None = None, file: str = "", *, strict: bool = True) -> str:
     with pytest.raises(SettingsError) as refused:
-        settings_from(environment or {}, file, **options)
+        settings_from(environment or {}, file, strict=strict)
     assert refused.value.__cause__ is None
     return str(refused.value)
 

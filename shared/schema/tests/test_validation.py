@@ -113,6 +113,7 @@ def test_times_of_every_zone_become_utc_to_the_microsecond() -> None:
         (event(tool_name="x"), "literal_error", "payload.tool_name: literal_error, expected 'query' or 'search'"),
         (event("answer-full", contexts=[CONTEXT, {**CONTEXT, "id": 1}]), "string_type", "payload.contexts.1.id: string_type"),
         (event(params={"a": [{"b": 7}]}).replace(b":7", b":1" + b"0" * 40), "integer_too_large", "payload.params: integer_too_large"),
+        (b'{"a":' + b"9" * 5_000 + b"}", "integer_too_large", "an integer of thousands of digits, at line 1 column 4307"),
         (event(latency_ms=-1, query=None), "string_type", "payload.query: string_type; payload.latency_ms: greater_than_equal, ge 0.0"),
     ],
 )  # fmt: skip
@@ -248,7 +249,7 @@ def planted(value: Any, path: tuple[str | int, ...], plant: Any, *, as_key: bool
     if not path:
         return {**value, PLANT: plant} if as_key and isinstance(value, dict) else plant
     head, *rest = path
-    copied = dict(value) if isinstance(value, dict) else list(value)
+    copied: Any = dict(value) if isinstance(value, dict) else list(value)
     copied[head] = planted(value[head], tuple(rest), plant, as_key=as_key)
     return copied
 
