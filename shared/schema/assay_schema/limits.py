@@ -2,7 +2,7 @@
 
 SCHEMA_VERSION = 1
 
-#: Longest query, in characters (code points), as the seed format defines it.
+#: Longest query, in characters (code points), as the export format defines it.
 QUERY_MAX_CHARS = 51_200
 #: Longest answer, context text, claim or feedback text, in UTF-8 bytes.
 TEXT_MAX_BYTES = 256 * 1024
