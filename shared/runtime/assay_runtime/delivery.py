@@ -2,7 +2,7 @@
 
 FastStream's subscriber reads fresh entries and offers them here; what an earlier run or a dead consumer left unfinished is taken over
 by `recover` and `reclaim`. The consumer gathers batches, calls the service's work, and finishes the outcomes in one atomic script.
-Delivery: an entry is finished exactly once in Redis, its work may run more than once. Memory is bounded by two batches.
+Delivery: an entry is finished exactly once in Redis, its work may run more than once. Memory is bounded by three batches.
 """
 
 import asyncio
@@ -44,10 +44,12 @@ def forward_finish(client: Client, group: str, shard: int, shards: int) -> Finis
     async def finish(outcomes: Sequence[Outcome]) -> int:
         arguments: list[str | bytes | int] = [group, shard, shards]
         for outcome in outcomes:
-            if outcome.event is not None:
-                arguments += [outcome.entry_id, row_id(outcome.entry_id, shard, shards) or "", "e", outcome.event]
-            elif outcome.failure is not None:
-                arguments += [outcome.entry_id, "", "f", outcome.failure.model_dump_json()]
+            if outcome.failure is not None:
+                arguments += (outcome.entry_id, "f", outcome.failure.model_dump_json())
+            elif outcome.event is not None:
+                row = row_id(outcome.entry_id, shard, shards)
+                named = outcome.event if row is None else b'{"id":%d,' % row + outcome.event[1:]
+                arguments += (outcome.entry_id, "o" if row is None else "e", named)
         return int(await script(keys=keys, args=arguments))
 
     return finish
@@ -99,6 +101,8 @@ class Consumer:
         self._oldest = 0.0
         self._held: set[str] = set()
         self._changed = asyncio.Condition()
+        self._working = asyncio.Lock()
+        self._finishing = asyncio.Lock()
         self._recovered = asyncio.Event()
         self._stopping = False
         #: Newest entry that was pending before this run; what is newer was read by this run.
@@ -138,7 +142,7 @@ class Consumer:
         return all(not task.done() or task.get_name().endswith("_recover") for task in self._tasks)
 
     async def offer(self, entries: Sequence[Entry]) -> None:
-        """Take fresh entries; waits while two batches are held, which pauses reading."""
+        """Take fresh entries; waits while a full batch is waiting, which pauses reading."""
         await self._recovered.wait()
         await self._take(entries)
 
@@ -158,57 +162,70 @@ class Consumer:
         return len(self._waiting) >= self._bounds.entries or self._waiting_bytes >= self._bounds.bytes
 
     async def _run(self) -> None:
-        while True:
-            async with self._changed:
-                await self._changed.wait_for(lambda: self._stopping or self._waiting)
-                if not self._waiting:
+        """Start batches one after another; while one is finished in Redis, the next is already worked on."""
+        async with asyncio.TaskGroup() as batches:
+            while True:
+                await self._working.acquire()
+                batch = await self._gather()
+                if not batch:
                     return
-                remaining = self._oldest + self._bounds.age_s - time.monotonic()
-                if not self._full() and not self._stopping and remaining > 0:
-                    with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(
-                            self._changed.wait_for(lambda: self._stopping or self._full()), remaining
-                        )
-                batch, self._waiting, self._waiting_bytes = self._waiting, [], 0
-                self._changed.notify_all()
-            await self._work(batch)
-            self._held.difference_update(entry.id for entry in batch)
+                batches.create_task(self._work(batch))
+
+    async def _gather(self) -> list[Entry]:
+        """The next batch, as soon as one of its bounds is reached. Empty at the end."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._stopping or self._waiting)
+            remaining = self._oldest + self._bounds.age_s - time.monotonic()
+            if self._waiting and not self._full() and not self._stopping and remaining > 0:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._changed.wait_for(lambda: self._stopping or self._full()), remaining)
+            batch, self._waiting, self._waiting_bytes = self._waiting, [], 0
+            self._changed.notify_all()
+        return batch
 
     async def _work(self, batch: list[Entry]) -> None:
         started = time.monotonic()
         with span(f"{self.group} process {self.stream.name}", self.stream.name, self.group, len(batch)):
-            await self._work_or_isolate(batch)
+            try:
+                outcomes = await self._outcomes(batch)
+                await self._finishing.acquire()
+            finally:
+                self._working.release()
+            try:
+                await self._finish_outcomes(outcomes)
+            finally:
+                self._finishing.release()
+                self._held.difference_update(entry.id for entry in batch)
         metrics.BATCH_ENTRIES.labels(self.stream.name).observe(len(batch))
         metrics.BATCH_SECONDS.labels(self.stream.name).observe(time.monotonic() - started)
 
-    async def _work_or_isolate(self, batch: list[Entry]) -> None:
-        """Work on a batch; an error that is nobody's splits it until the entry that causes it stands alone and stays pending."""
+    async def _outcomes(self, batch: Sequence[Entry]) -> Sequence[Outcome]:
+        """Work on a batch until its sink takes it. An error that blames no sink splits it, until the entry that causes it is alone."""
         pause = 0.05
         while True:
             try:
                 outcomes = await self._process(batch)
-                break
+                self._sink_back()
+                return outcomes
             except SinkUnavailableError as error:
                 await self._sink_away(error)
                 if self._stopping:
-                    return
+                    return []  # all of it stays pending
                 await asyncio.sleep(pause * random.uniform(0.5, 1))  # noqa: S311  # jitter, not a secret
                 pause = min(pause * 2, LONGEST_PAUSE_S)
             except Exception as error:  # noqa: BLE001  # whatever it is, it must not stop the others
                 if len(batch) > 1:
                     middle = len(batch) // 2
-                    await self._work_or_isolate(batch[:middle])
-                    await self._work_or_isolate(batch[middle:])
-                else:
-                    log.error(
-                        "entry failed and stays pending",
-                        extra={"entry_id": batch[0].id, "error_class": type(error).__name__},
-                    )
-                return
-        self._sink_back()
-        await self._finish_outcomes(outcomes)
+                    return [*await self._outcomes(batch[:middle]), *await self._outcomes(batch[middle:])]
+                log.error(
+                    "entry failed and stays pending",
+                    extra={"entry_id": batch[0].id, "error_class": type(error).__name__},
+                )
+                return []
 
     async def _finish_outcomes(self, outcomes: Sequence[Outcome]) -> None:
+        if not outcomes:
+            return
         done = await self._patiently(lambda: self._finish(outcomes))
         failed = sum(outcome.failure is not None for outcome in outcomes)
         forwarded = sum(outcome.event is not None for outcome in outcomes)

@@ -8,8 +8,9 @@ from assay_schema.streams import FIELD, FIELD_LOW
 
 #: Finish entries of `capture`: acknowledge, delete, and pass each on to `events` or `failures`, all or nothing.
 #: An entry that somebody else finished meanwhile is passed over, so a consumer that was thought dead cannot publish twice.
-#: KEYS: capture, events, failures, overflow counter, low watermark. ARGV: group, shard, shards, then four for each entry:
-#: entry id, row id (empty if its sequence number does not fit), 'e' for events or 'f' for failures, JSON (an event's lacks its `id`).
+#: KEYS: capture, events, failures, overflow counter, low watermark. ARGV: group, shard, shards, then three for each entry: entry id;
+#: 'e' for an event, 'o' for an event whose `id` is still to be given, 'f' for a failure; JSON. (Lua copies a text whenever it is
+#: changed, so the usual case passes it through as it came.)
 #: Returns how many entries it finished.
 FORWARD = f"""
 redis.replicate_commands()
@@ -47,22 +48,28 @@ local function overflow_id(entry_id)
 end
 
 local low = string.format('%.0f', low_watermark())
-local mine = {{}}
-for i = 4, #ARGV, 4 do
-  if redis.call('XACK', capture, group, ARGV[i]) == 1 then
-    redis.call('XDEL', capture, ARGV[i])
-    mine[#mine + 1] = i
+local mine, ids = {{}}, {{}}
+for i = 4, #ARGV, 3 do
+  mine[#mine + 1], ids[#ids + 1] = i, ARGV[i]
+end
+if redis.call('XACK', capture, group, unpack(ids)) < #ids then
+  -- Somebody else finished some of them. Finishing deletes an entry too, so those that are left are ours.
+  mine, ids = {{}}, {{}}
+  for i = 4, #ARGV, 3 do
+    if redis.call('XRANGE', capture, ARGV[i], ARGV[i])[1] then
+      mine[#mine + 1], ids[#ids + 1] = i, ARGV[i]
+    end
   end
 end
+if #ids > 0 then redis.call('XDEL', capture, unpack(ids)) end
 local after = string.format('%.0f', low_watermark())
 for n, i in ipairs(mine) do
-  if ARGV[i + 2] == 'e' then
-    local row_id = ARGV[i + 1]
-    if row_id == '' then row_id = overflow_id(ARGV[i]) end
-    local json = '{{"id":' .. row_id .. ',' .. string.sub(ARGV[i + 3], 2)
-    redis.call('XADD', events, '*', '{FIELD}', json, '{FIELD_LOW}', n == #mine and after or low)
+  local what, json = ARGV[i + 1], ARGV[i + 2]
+  if what == 'f' then
+    redis.call('XADD', failures, '*', '{FIELD}', json)
   else
-    redis.call('XADD', failures, '*', '{FIELD}', ARGV[i + 3])
+    if what == 'o' then json = '{{"id":' .. overflow_id(ARGV[i]) .. ',' .. string.sub(json, 2) end
+    redis.call('XADD', events, '*', '{FIELD}', json, '{FIELD_LOW}', n == #mine and after or low)
   end
 end
 redis.call('SET', low_key, after)
@@ -74,13 +81,16 @@ return #mine
 #: Returns how many entries it acknowledged.
 SETTLE = f"""
 redis.replicate_commands()
-local done = 0
+local stored, done = {{}}, 0
 for i = 2, #ARGV, 2 do
-  if redis.call('XACK', KEYS[1], ARGV[1], ARGV[i]) == 1 then
+  if ARGV[i + 1] == '' then
+    stored[#stored + 1] = ARGV[i]
+  elseif redis.call('XACK', KEYS[1], ARGV[1], ARGV[i]) == 1 then
     done = done + 1
-    if ARGV[i + 1] ~= '' then redis.call('XADD', KEYS[2], '*', '{FIELD}', ARGV[i + 1]) end
+    redis.call('XADD', KEYS[2], '*', '{FIELD}', ARGV[i + 1])
   end
 end
+if #stored > 0 then done = done + redis.call('XACK', KEYS[1], ARGV[1], unpack(stored)) end
 return done
 """
 

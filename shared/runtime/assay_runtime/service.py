@@ -1,6 +1,7 @@
 """The frame of every service: connect, consume, report health, drain. A service adds its work and nothing else."""
 
 import asyncio
+import gc
 import logging
 import os
 import socket
@@ -135,6 +136,8 @@ class Service:
     async def _start(self) -> None:
         for consumer in self.consumers:
             consumer.start()
+        gc.freeze()  # what is alive now stays: collecting it again and again costs a quarter of the CPU
+        gc.set_threshold(100_000, 50, 50)
         self._started = True
         log.info("ready to consume", extra={"consumer": self.consumers[0].name})
 

@@ -32,7 +32,7 @@ WHERE event_id = {event:UUID} AND event_time = UUIDv7ToDateTime({event:UUID}, 'U
 ```
 
 The tables behind the views are in `assay_base` (ReplacingMergeTree, a partition for each day of `event_time`); only Assay writes there.
-A row is kept for `retention.days` from `created_at`, or for what `[retention.projects]` says of its project; `assay migrate` applies a change.
+A row is kept for `retention.days` from `created_at`, or as `[retention.projects]` says; `assay migrate` applies a change.
 """
 
 
