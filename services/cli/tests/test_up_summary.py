@@ -1,0 +1,92 @@
+"""What people read after a demo run."""
+
+import io
+import json
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+from rich.console import Console, RenderableType
+
+from assay_cli.identities import Ports
+from assay_cli.observe import Lag, Run
+from assay_cli.summary import Report, moment, reconciled, summary, where_to_look
+
+REPORT = Report({"retrieval": 1200, "answer": 1200, "feedback": 90}, {"email": 30, "jwt": 2}, 600, 3.0)
+RUN = Run(
+    stored={"retrieval": 1198, "answer": 1200, "feedback": 90},
+    failed={"check_violation": 2},
+    families={"email": 66, "us_ssn": 1},
+    p50_ms=612.4,
+    p99_ms=1480.6,
+)
+
+
+def shown(renderable: RenderableType) -> str:
+    text = io.StringIO()
+    Console(file=text, width=200).print(renderable, soft_wrap=True)
+    return text.getvalue()
+
+
+def test_the_summary_names_every_count() -> None:
+    text = shown(summary(REPORT, RUN, Lag(0, 1, 2, 5), 7_000_000_000_000, {"redis": 12_000_000, "store": 300_000_000}))
+    for expected in (
+        "600 questions, 3.0 s",
+        "1,198",
+        "failed: check_violation",
+        "2,490  all accounted for",
+        "us_ssn",
+        "capture 0, events 1, failures 2",
+        "p50 612 ms, p99 1,481 ms",
+        "830 events/s",
+        "312 MB: redis 12 MB, store 300 MB",
+    ):
+        assert expected in text
+
+
+def test_an_event_that_is_missing_or_too_many_is_a_finding() -> None:
+    assert reconciled(REPORT, RUN)
+    for change, told in ((-1, "+1 not accounted for"), (1, "-1 not accounted for")):
+        run = Run(stored={**RUN.stored, "feedback": 90 + change}, failed=RUN.failed)
+        assert not reconciled(REPORT, run)
+        assert told in shown(summary(REPORT, run, Lag(0, 0, 0, 0), 0, {}))
+
+
+def test_the_summary_does_without_any_rows() -> None:
+    text = shown(summary(Report({}, {}, 0, 0.0), Run(), Lag(0, 0, 0, 0), 0, {}))
+    assert "nothing yet" in text
+    assert "capture to stored" not in text
+
+
+def test_the_producers_report_is_read_from_its_last_line() -> None:
+    line = {"captured": {"answer": 2}, "planted": {}, "questions": 1, "seconds": 0.5, "stats": {"dropped": 0}}
+    report = Report.parse(json.dumps(line))
+    assert report
+    assert (report.total, report.questions, report.stats) == (2, 1, {"dropped": 0})
+
+
+@pytest.mark.parametrize("line", ["", "Traceback", "[]", "{}", "3"])
+def test_what_is_no_report_is_none(line: str) -> None:
+    assert Report.parse(line) is None
+
+
+@pytest.mark.parametrize("data", [Path("data"), Path("/srv/it's here/data")])
+def test_the_commands_to_copy_are_valid_for_a_shell_and_name_the_data_directory(data: Path) -> None:
+    lines = shown(where_to_look(data, Ports.from_base(9100))).splitlines()
+    commands = [line.strip() for line in lines if line.startswith("    ") and not line.strip().endswith("/logs/")]
+    assert len(commands) == 7
+    for command in commands:
+        subprocess.run(["sh", "-n", "-c", command], check=True)
+        if command.startswith("assay") and data != Path("data"):
+            words = shlex.split(command)
+            assert words[words.index("--data") + 1] == str(data)
+
+
+def test_the_commands_to_copy_hold_no_password() -> None:
+    assert "passwords.json" not in shown(where_to_look(Path("data"), Ports.from_base(9100)))
+
+
+def test_a_watermark_is_told_as_a_time() -> None:
+    assert moment(0) == "nothing yet"
+    assert moment(1) == "2024-01-01 00:00:00Z"
