@@ -21,9 +21,11 @@ _NOT_DIGITS = bytes(b for b in range(256) if not 0x30 <= b <= 0x39)
 _LEAD, _TRAIL = 4, 2
 # One pass finds all but what only a replacement brings into reach of its announcing word; more than three never occur.
 _MOST_PASSES = 8
+# Above this a run's number of digits makes no difference to the rules: no number of any family is longer.
+_MANY_DIGITS = 32
 
-# A rule of a numeric family, its bound search and its gates, unpacked once: this is the innermost loop.
-_NumericRule = tuple[Rule, Callable[..., re.Match[bytes] | None], int, int, bytes, bool, int]
+# A rule of a numeric family, its bound search, the shape it needs, its rank: looked up once, for the innermost loop.
+_NumericRule = tuple[Rule, Callable[..., re.Match[bytes] | None], bytes, int]
 _Span = tuple[int, int, int]  # start, end, rank
 
 
@@ -60,6 +62,11 @@ def merge(spans: list[_Span]) -> list[_Span]:
     return merged
 
 
+def _covers(span: _Span, start: int, shape: bytes) -> bool:
+    """True when `span` holds all digits of the run: nothing is left for another rule to find."""
+    return span[0] <= start and span[1] >= start + len(shape.rstrip(b"-"))
+
+
 class Scrubber:
     """Applies one policy. Safe to share between threads."""
 
@@ -71,12 +78,14 @@ class Scrubber:
         self._literal = tuple((needle, family) for family, needles in literal for needle in needles)
         numeric = [(family, family.gate.fewest) for family in families if isinstance(family.gate, Digits)]
         self._fewest_digits = min((fewest for _, fewest in numeric), default=1 << 62)
-        rules: list[_NumericRule] = [
-            (rule, rule.pattern.search, max(rule.fewest, fewest), rule.most, rule.shape, rule.fallback, family.rank)
-            for family, fewest in numeric
-            for rule in family.rules
-        ]
-        self._numeric = tuple(sorted(rules, key=lambda row: row[0].fallback))  # fallbacks last
+        rows = [(rule, rule.pattern.search, rule.shape, family.rank) for family, _ in numeric for rule in family.rules]
+        rows.sort(key=lambda row: row[0].fallback)  # stable: by rank, fallbacks last
+        fewest = {family.rank: fewest for family, fewest in numeric}
+        # One row of rules for every number of digits that a run can have; the last one for all above.
+        self._numeric: tuple[tuple[_NumericRule, ...], ...] = tuple(
+            tuple(row for row in rows if max(row[0].fewest, fewest[row[3]]) <= digits <= row[0].most)
+            for digits in range(_MANY_DIGITS + 1)
+        )
 
     def scrub(self, text: str, *, hint: bytes = b"") -> Scrubbed:
         """The text without what the policy's families find in it.
@@ -168,9 +177,9 @@ class Scrubber:
         absent: set[Rule] = set()
         present: set[Rule] = set()
         for start, end, digits, shape in runs:
-            first, last, found = max(0, start - _LEAD), end + _TRAIL, len(spans)
-            for rule, search, fewest, most, needle, fallback, rank in self._numeric:
-                if digits < fewest or digits > most or needle not in shape or (fallback and len(spans) > found):
+            first, last, before = max(0, start - _LEAD), end + _TRAIL, len(spans)
+            for rule, search, needle, rank in self._numeric[min(digits, _MANY_DIGITS)]:
+                if needle not in shape or (rule.fallback and len(spans) > before):
                     continue
                 if rule.words is not None and rule not in present:
                     if rule in absent or not view.mentions(rule.words):
@@ -184,3 +193,5 @@ class Scrubber:
                     if span is not None:
                         spans.append((*span, rank))
                     match = search(raw, match.end(), last)
+                if len(spans) == before + 1 and _covers(spans[before], start, shape):
+                    break

@@ -28,6 +28,7 @@ KEPT = [
     "bearer authentication-scheme",
     "the bearer of this note",
     "Bearer short1",
+    "bearer = BearerToken(value)",
     "Basic abc123DEF456ghi789",
     "Bearer [REDACTED]",
     "Authorization: Bearer [REDACTED]",

@@ -27,6 +27,8 @@ KEPT = [
     "https://example.com/path?q=1#top",
     "https://docs.example.com:8080/@scope/pkg",
     "https://example.com/a:b@c",
+    "registry+https://git.example.com/index#proc-macro2@1.0.106",
+    "git+ssh://git.example.com/team/project-2024-new@main",
     "sqlite:///data/app.db",
     "postgres://db.example.com/app",
     "postgres://${USER}:${PASSWORD}@db/app",

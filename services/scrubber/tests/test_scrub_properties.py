@@ -99,7 +99,7 @@ RENDERINGS = {
     "url encoded": lambda s: "q=" + urllib.parse.quote(f" {s} ", safe=""),
     "all escaped": lambda s: "".join(f"\\u{ord(c):04x}" for c in s),
     "full width": lambda s: "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in s),
-    "zero width": lambda s: "\u200b".join(s),
+    "zero width": "\u200b".join,
     "soft hyphens": lambda s: s[:3] + "\u00ad" + s[3:-2] + "\u00ad" + s[-2:],
     "no-break spaces": lambda s: f"x\u00a0{s.replace(' ', chr(0xA0))}\u202fy",
     "non-breaking hyphens": lambda s: f"x {s.replace('-', chr(0x2011))} y",

@@ -8,7 +8,9 @@ from assay_scrubber.taxonomy import Category
 _BEARER = re.compile(
     rb"bearer(?:[ _\-]?token)?[ \t\r\n:=\"']{1,8}+([a-z0-9._~+/\-]{10,}+=*+)",
 )
-_WORDS = re.compile(rb"(?:[A-Z]?[a-z]{0,18}|[A-Z]{1,18})(?:[._~+/\-]+(?:[A-Z]?[a-z]{0,18}|[A-Z]{1,18}))*+")
+# Words, also in CamelCase, as in `bearer = BearerToken(...)`: random letters hardly ever look like that.
+_WORD = rb"(?:[A-Z]?[a-z]{0,18}|[A-Z]{1,18}|[A-Z]?[a-z]{2,18}+(?:[A-Z][a-z]{2,18}+){1,4})"
+_WORDS = re.compile(_WORD + rb"(?:[._~+/\-]+" + _WORD + rb")*+")
 _LONGEST_PROSE = 64
 
 

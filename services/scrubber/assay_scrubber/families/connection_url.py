@@ -27,14 +27,16 @@ def _has_credentials(scheme: bytes, rest: bytes) -> bool:
         if 0 <= found < cut:
             cut = found
     at = rest.rfind(b"@", 0, cut)
-    if at < 0 and scheme.lower() not in _WEB:
+    if at < 0 and scheme.lower().rpartition(b"+")[2] not in _WEB:
         at = rest.rfind(b"@")  # a database password with an unescaped slash
     if at < 0:
         return False
     user, colon, password = rest[:at].partition(b":")
+    if b"/" in user:
+        return False
     if not colon:
         return len(user) >= _SHORTEST_BARE_TOKEN and any(c in b"0123456789" for c in user)
-    return bool(password) and b"/" not in user and _TEMPLATE.fullmatch(password) is None
+    return bool(password) and _TEMPLATE.fullmatch(password) is None
 
 
 def _url(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:

@@ -72,6 +72,7 @@ _WHOLE = re.compile(
     rb"(?<![0-9A-Za-z\x80$+.])(?<![0-9] )(?<![0-9A-Za-z]-)[2-9](?:[ \-]?[0-9]){12,18}+"
     rb"(?![ \-]{0,2}[0-9]|-?[A-Za-z\x80]|\.[0-9])"
 )
+_USUAL = 16  # digits in four groups of four
 _MOST_GROUPS = 6
 _LONGEST = 19
 
@@ -81,10 +82,14 @@ def _card(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 def _grouped(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    card, tail = match.group(1), match.group(2)
-    if tail and is_card((card + tail).translate(None, _NOT_DIGITS)):
+    card, tail = match.groups()
+    lengths = _LENGTHS.get(card[:4])
+    if lengths is None:
+        return None
+    if tail and lengths[-1] > _USUAL and is_card((card + tail).translate(None, _NOT_DIGITS)):
         return match.start(1), match.end(2)
-    return match.span(1) if is_card(card.translate(None, _NOT_DIGITS)) else None
+    digits = card.translate(None, _NOT_DIGITS)
+    return match.span(1) if len(digits) in lengths and luhn(digits) else None
 
 
 def _whole(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:

@@ -58,11 +58,12 @@ _AMERICAN = re.compile(
     rb"(?:(\([0-9]{3}\)) {0,2}[.\-]?[0-9]{3}(?: ?[.\-] ?| )?[0-9]{4}"
     rb"|([0-9]{3})(%b)([0-9])[0-9]{2}(%b)[0-9]{4})" % (_BETWEEN, _BETWEEN) + _RIGHT
 )
-_PLUS = re.compile(rb"(?<![0-9A-Za-z\x80+])\+ ?\(?[1-9](?:[ .\-()/]{0,3}[0-9]){6,32}+(?![A-Za-z\x80])")
+_PLUS = re.compile(rb"(?<![0-9A-Za-z\x80+])\+\(?[1-9](?:[ .\-()/]{0,3}[0-9]){6,32}+(?![A-Za-z\x80])")
 _ZEROS = re.compile(rb"(?<![0-9A-Za-z\x80])(?<![0-9][\-./_ ])(?:00|011)([ .\-]?)[1-9](?:[ .\-()/]{0,3}[0-9]){6,32}+")
 _ANY = re.compile(
     rb"(?<![0-9A-Za-z\x80.$,])(?<![0-9][ \-/_)])\(?[0-9](?:[ .\-()/]{0,3}[0-9]){6,14}(?![0-9A-Za-z\x80]|[.,][0-9])"
 )
+_DECIMAL = re.compile(rb"\+[0-9]{4,}\.[0-9]+")
 _GROUPS = re.compile(rb"[0-9]++")
 _DATE = re.compile(
     rb"(?:19|20)[0-9]{2}[\-./ ](?:0?[1-9]|1[0-2])[\-./ ](?:[0-2]?[0-9]|3[01])(?![0-9])"
@@ -105,7 +106,7 @@ def _american(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     parenthesised, area, first, exchange, second = match.groups()
     if parenthesised or b"+" in match.group() or (b"-" in first and b"-" in second):
         return match.span()
-    if area[:1] in (b"0", b"1"):
+    if area[:1] in (b"0", b"1") or {first, second} == {b".", b"-"}:  # 252.227-7014 is a clause number
         return None
     if first == second == b" " and exchange in b"01":
         # "300 150 4000" in a row of numbers; alone it is a telephone number written with spaces
@@ -138,7 +139,7 @@ def _end_of_number(match: re.Match[bytes], start: int, digits_before: int, code:
 
 def _international(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     code = country_code(match.group().translate(None, _NOT_DIGITS))
-    if code is None:
+    if code is None or _DECIMAL.fullmatch(match.group()):
         return None
     first = _GROUPS.search(match.string, match.start())
     end = _end_of_number(match, first.start(), 0, code) if first else None
