@@ -1,0 +1,168 @@
+"""The store as an ASGI application, and as a process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator
+
+import uvicorn
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from assay_store.endpoint import QueryEndpoint
+from assay_store.engine import Engine
+from assay_store.lock import DataDirectoryError, DirectoryLock
+from assay_store.options import StoreOptions
+from assay_store.roles import limits
+from assay_store.runtime import Runtime
+from assay_store.users import Users, UsersFileError, read_users
+
+log = logging.getLogger("assay_store")
+
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+class StartError(Exception):
+    """The store cannot start; the message says what to change."""
+
+
+def application(runtime: Runtime) -> Starlette:
+    """The routes of the store."""
+
+    async def ping(_: Request) -> Response:
+        return PlainTextResponse("Ok.\n")
+
+    async def ready(_: Request) -> Response:
+        return PlainTextResponse(
+            "Ok.\n" if runtime.ready else "The store is starting or stopping\n", 200 if runtime.ready else 503
+        )
+
+    async def metrics(_: Request) -> Response:
+        return Response(generate_latest(runtime.metrics.registry), media_type=CONTENT_TYPE_LATEST)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+
+    return Starlette(
+        routes=[
+            Route("/", QueryEndpoint(runtime), methods=["GET", "HEAD", "POST"]),
+            Route("/ping", ping),
+            Route("/replicas_status", ping),
+            Route("/healthz", ping),
+            Route("/readyz", ready),
+            Route("/metrics", metrics),
+        ],
+        lifespan=lifespan,
+    )
+
+
+def _socket(options: StoreOptions) -> socket.socket:
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((options.host, options.port))
+    except OSError as failure:
+        listener.close()
+        raise StartError(
+            f"cannot listen on {options.host}:{options.port} ({failure.strerror}): "
+            "stop the program that uses the port, or pass another with --port"
+        ) from failure
+    return listener
+
+
+def _check_host(options: StoreOptions, users: Users) -> None:
+    if options.host in _LOOPBACK:
+        return
+    if not options.allow_remote:
+        raise StartError(
+            f"--host {options.host} can be reached from other machines, and this store has no TLS: passwords and rows would "
+            "travel in the clear. Put a proxy with TLS before it and pass --allow-remote, or keep --host 127.0.0.1"
+        )
+    open_doors = [user.name for user in users if not user.has_password]
+    if open_doors:
+        raise StartError(f"--allow-remote needs a password for every user; without one: {', '.join(open_doors)}")
+
+
+class _Server(uvicorn.Server):
+    """Uvicorn that says when it is ready by a line on stdout and closes the engine after the last request."""
+
+    def __init__(self, config: uvicorn.Config, runtime: Runtime) -> None:
+        super().__init__(config)
+        self._runtime = runtime
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._runtime.ready = False
+        await super().shutdown(sockets)
+
+
+async def _serve(options: StoreOptions, users: Users, listener: socket.socket) -> None:
+    engine = Engine(options.data, options.max_memory_bytes, limits(options.max_memory_bytes, options.max_query_seconds))
+    runtime = Runtime(options, users, engine)
+    config = uvicorn.Config(
+        application(runtime),
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        http="httptools",
+        ws="none",
+        server_header=False,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=max(1, round(options.stop_seconds)),
+    )
+    server = _Server(config, runtime)
+    listening = asyncio.create_task(server.serve(sockets=[listener]))
+    port = listener.getsockname()[1]
+    try:
+        await runtime.start()
+    except BaseException:
+        server.should_exit = True
+        await listening
+        raise
+    sweeper = asyncio.create_task(runtime.sweep())
+    (options.data / "port").write_text(f"{port}\n", encoding="ascii")
+    sys.stdout.write(
+        f"assay-store ready on http://{options.host}:{port} (engine {engine.version}, process {os.getpid()})\n"
+    )
+    sys.stdout.flush()
+    try:
+        await listening
+    finally:
+        sweeper.cancel()
+        await runtime.stop()
+
+
+def serve(options: StoreOptions) -> None:
+    """Run a store until SIGTERM or SIGINT; returns when the engine is closed.
+
+    Raises:
+        StartError: the store cannot start; the message says what to change.
+    """
+    # uvicorn reports a connection that we close on purpose (an error in the middle of a result) as an application's fault.
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+    try:
+        users = read_users(options.users)
+        _check_host(options, users)
+        lock = DirectoryLock(options.data)
+        lock.take()
+    except (UsersFileError, DataDirectoryError) as failure:
+        raise StartError(str(failure)) from failure
+    try:
+        listener = _socket(options)
+        try:
+            asyncio.run(_serve(options, users, listener))
+        except DataDirectoryError as failure:
+            raise StartError(str(failure)) from failure
+        finally:
+            listener.close()
+    finally:
+        lock.release()

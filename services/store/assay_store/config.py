@@ -1,0 +1,121 @@
+"""The engine's configuration files, written at every start from the options and roles."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+from assay_store.roles import GRANTS, Limits, Role
+
+BACKUP_DISK = "backups"
+"""Name of the disk that `BACKUP ... TO Disk('backups', 'name/')` may write to: `DIR/backups`."""
+
+# The engine keeps its own overlay database for reading files by name, under the name `default` unless told otherwise,
+# and would ask for the right to read files on every unqualified name. Ours is called away, so that `default` is ordinary.
+OVERLAY_DATABASE = "_engine"
+_DEFAULT_DATABASE = "ATTACH DATABASE _ UUID '7b2c6a80-5a1e-4f00-8000-000000000001'\nENGINE = Atomic\n"
+
+
+def engine_directory(data: Path) -> Path:
+    """Where the engine keeps its files."""
+    return data / "engine"
+
+
+def write(data: Path, max_memory_bytes: int, limits: dict[Role, Limits]) -> Path:
+    """Write the configuration and prepare the engine's directory. Returns the path of the main file."""
+    conf, engine = data / "conf", engine_directory(data)
+    for directory in (conf, data / "backups", data / "user_files", data / "tmp", engine / "metadata"):
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    default = engine / "metadata" / "default.sql"
+    if not default.exists():
+        default.write_text(_DEFAULT_DATABASE, encoding="utf-8")
+    link = engine / "metadata" / "default"
+    if link.is_symlink():
+        # The overlay would take the identity it finds here and collide with `default` itself; the engine makes it anew.
+        link.unlink()
+    _replace(conf / "users.xml", users_xml(limits))
+    main = conf / "config.xml"
+    _replace(main, config_xml(data, conf / "users.xml", max_memory_bytes))
+    return main
+
+
+def _replace(path: Path, text: str) -> None:
+    fresh = path.with_suffix(".new")
+    fresh.write_text(text, encoding="utf-8")
+    fresh.chmod(0o600)
+    os.replace(fresh, path)  # noqa: PTH105
+
+
+def config_xml(data: Path, users: Path, max_memory_bytes: int) -> str:
+    """The engine's main configuration."""
+
+    def path(name: str) -> str:
+        return escape(f"{data / name}/")
+
+    return f"""<clickhouse>
+  <users_config>{escape(str(users))}</users_config>
+  <default_database>{OVERLAY_DATABASE}</default_database>
+  <timezone>UTC</timezone>
+  <max_server_memory_usage>{max_memory_bytes}</max_server_memory_usage>
+  <mark_cache_size>67108864</mark_cache_size>
+  <uncompressed_cache_size>0</uncompressed_cache_size>
+  <index_mark_cache_size>16777216</index_mark_cache_size>
+  <user_files_path>{path("user_files")}</user_files_path>
+  <tmp_path>{path("tmp")}</tmp_path>
+  <background_pool_size>2</background_pool_size>
+  <background_schedule_pool_size>4</background_schedule_pool_size>
+  <background_common_pool_size>2</background_common_pool_size>
+  <background_move_pool_size>1</background_move_pool_size>
+  <background_fetches_pool_size>1</background_fetches_pool_size>
+  <storage_configuration>
+    <disks><{BACKUP_DISK}><type>local</type><path>{path("backups")}</path></{BACKUP_DISK}></disks>
+  </storage_configuration>
+  <backups><allowed_disk>{BACKUP_DISK}</allowed_disk></backups>
+</clickhouse>
+"""
+
+
+def users_xml(limits: dict[Role, Limits]) -> str:
+    """Roles with their grants, and one profile of constraints for each role.
+
+    The engine knows one user (`default`), to whom every role is granted; a handle takes one role with SET ROLE.
+    """
+    roles = "\n".join(
+        f"    <{name}><grants>{''.join(f'<query>{escape(grant)}</query>' for grant in grants)}</grants></{name}>"
+        for name, grants in GRANTS.items()
+    )
+    profiles = "\n".join(f"    <{role}>{_profile(role, limit)}</{role}>" for role, limit in limits.items())
+    return f"""<clickhouse>
+  <profiles>
+    <default><readonly>0</readonly><async_insert>0</async_insert></default>
+{profiles}
+  </profiles>
+  <quotas><default/></quotas>
+  <roles>
+{roles}
+  </roles>
+  <users><default>
+    <password></password><profile>default</profile><quota>default</quota>
+    <grants><query>GRANT {", ".join(GRANTS)}</query></grants>
+  </default></users>
+</clickhouse>
+"""
+
+
+def limit_settings(limit: Limits) -> dict[str, int]:
+    """The limits as the engine's settings; unlimited ones are left out."""
+    named = {
+        "max_memory_usage": limit.memory_bytes,
+        "max_execution_time": limit.seconds,
+        "max_result_rows": limit.result_rows,
+    }
+    return {name: value for name, value in named.items() if value}
+
+
+def _profile(role: Role, limit: Limits) -> str:
+    # A minimum of 1 as well: 0 means "no limit", so a maximum alone would let a client take the limit away.
+    bounds = "".join(
+        f"<{name}><min>1</min><max>{value}</max></{name}>" for name, value in limit_settings(limit).items()
+    )
+    return f"<readonly>{2 if role.read_only else 0}</readonly><constraints>{bounds}</constraints>"

@@ -1,0 +1,238 @@
+"""Running one statement on the engine. Every function here blocks, and is called from a pool of threads."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from assay_store.engine import Handle, quote, quote_name
+from assay_store.errors import ACCESS_DENIED, StoreError, from_engine
+from assay_store.request import External
+from assay_store.roles import Role
+
+FIRST_BYTES = 256 << 10
+"""A result is gathered up to this many bytes before the answer begins, so that short ones are one piece with a length."""
+
+CHUNK_BYTES = 1 << 20
+"""Bytes of a long result gathered for one write."""
+
+
+@dataclass
+class Summary:
+    """What a statement read and wrote: the numbers of the X-ClickHouse-Summary header."""
+
+    read_rows: int = 0
+    read_bytes: int = 0
+    written_rows: int = 0
+    written_bytes: int = 0
+    result_rows: int = 0
+    result_bytes: int = 0
+    elapsed_seconds: float = 0.0
+
+    def header(self) -> str:
+        """The value of the header: JSON with numbers as strings, as a ClickHouse server writes it."""
+        numbers = {
+            "read_rows": self.read_rows,
+            "read_bytes": self.read_bytes,
+            "written_rows": self.written_rows,
+            "written_bytes": self.written_bytes,
+            "total_rows_to_read": self.read_rows,
+            "result_rows": self.result_rows,
+            "result_bytes": self.result_bytes,
+            "elapsed_ns": int(self.elapsed_seconds * 1e9),
+        }
+        return json.dumps({name: str(value) for name, value in numbers.items()}, separators=(",", ":"))
+
+
+class Whole:
+    """A statement that runs to its end before its result is given out."""
+
+    def __init__(self, handle: Handle, sql: str, output_format: str, params: Mapping[str, str]) -> None:
+        result = handle.query(sql, output_format, params)
+        self.summary = Summary(
+            read_rows=result.storage_rows_read(),
+            read_bytes=result.storage_bytes_read(),
+            written_rows=result.rows_written(),
+            written_bytes=result.bytes_written(),
+            result_rows=0 if result.rows_written() else result.rows_read(),
+            result_bytes=0 if result.rows_written() else result.bytes_read(),
+            elapsed_seconds=result.elapsed(),
+        )
+        self._data: bytes | None = bytes(result.bytes())
+
+    def next(self, _at_least: int) -> bytes | None:
+        """The whole result, then None."""
+        data, self._data = self._data, None
+        return data or None
+
+    def abandon(self) -> None:
+        """Nothing runs any more."""
+
+
+class Stream:
+    """A query whose result is given out while it is being made, one block of rows after another."""
+
+    def __init__(self, handle: Handle, sql: str, output_format: str, params: Mapping[str, str]) -> None:
+        self._handle = handle
+        self.summary = Summary()
+        self._done = False
+        try:
+            self._stream: Any = handle.connection.send_query(sql, output_format, params=dict(params))
+        except (RuntimeError, ValueError, TypeError) as failure:
+            self._done = True
+            raise from_engine(failure) from None
+
+    def next(self, at_least: int) -> bytes | None:
+        """The next bytes of the result, `at_least` many unless it ends; None after the end.
+
+        Raises:
+            StoreError: the query failed, perhaps after part of its result was given out.
+        """
+        gathered: list[bytes] = []
+        size = 0
+        while not self._done and size < at_least:
+            try:
+                block = self._handle.connection.streaming_fetch_result(self._stream)
+            except RuntimeError as failure:
+                self._done = True
+                raise from_engine(failure) from None
+            data = self._count(block) if block is not None else b""
+            if data:
+                gathered.append(data)
+                size += len(data)
+            self._done = block is None or block.rows_read() == 0
+        return b"".join(gathered) or None
+
+    def _count(self, block: Any) -> bytes:
+        data = bytes(block.bytes()) if block.size() else b""
+        # The engine counts what it read up to a block in one total; a later block may report nothing new.
+        self.summary.read_rows += block.storage_rows_read()
+        self.summary.read_bytes += block.storage_bytes_read()
+        self.summary.result_rows += block.rows_read()
+        self.summary.result_bytes += len(data)
+        self.summary.elapsed_seconds = max(self.summary.elapsed_seconds, block.elapsed())
+        return data
+
+    def abandon(self) -> None:
+        """Stop the query. Call only when no `next` is running, and never use the handle again."""
+        if not self._done:
+            self._done = True
+            with contextlib.suppress(RuntimeError):
+                self._handle.connection.streaming_cancel_query(self._stream)
+
+
+class Rows:
+    """An INSERT whose rows arrive piece by piece.
+
+    Rows become visible block by block (1,048,449 rows or `max_insert_block_size`) and partition by partition: an insert
+    that is cancelled or fails half-way may leave some of its blocks. Send it again under the same deduplication token, or
+    into tables that tell copies apart.
+    """
+
+    def __init__(self, handle: Handle, head: str, input_format: str) -> None:
+        self._connection = handle.connection
+        self._open = False
+        try:
+            self._insert = self._connection.send_insert(head, input_format)
+        except (RuntimeError, ValueError, TypeError) as failure:
+            raise from_engine(failure) from None
+        self._open = True
+
+    def append(self, data: bytes) -> None:
+        """Give the engine the next bytes of the rows.
+
+        Raises:
+            StoreError: the engine refused them; the insert is over.
+        """
+        try:
+            self._connection.insert_append(self._insert, data)
+        except RuntimeError as failure:
+            self.cancel()
+            raise from_engine(failure) from None
+
+    def finish(self) -> Summary:
+        """Write what is left. The rows are on disk, as far as the kernel keeps its word, when this returns.
+
+        Raises:
+            StoreError: the engine could not write them all.
+        """
+        self._open = False
+        try:
+            result = self._connection.insert_done(self._insert)
+        except RuntimeError as failure:
+            raise from_engine(failure) from None
+        if result.has_error():
+            raise from_engine(RuntimeError(result.error_message()))
+        rows, size = result.rows_written(), result.bytes_written()
+        return Summary(
+            read_rows=rows, read_bytes=size, written_rows=rows, written_bytes=size, result_rows=rows, result_bytes=size,
+            elapsed_seconds=result.elapsed(),
+        )  # fmt: skip
+
+    def cancel(self) -> None:
+        """Give up: rows that were not written yet are dropped."""
+        if self._open:
+            self._open = False
+            with contextlib.suppress(RuntimeError):
+                self._connection.insert_cancel(self._insert)
+
+
+def load_external(tables: list[External]) -> Callable[[Handle], None]:
+    """A function that makes the tables of a request on a handle."""
+
+    def prepare(handle: Handle) -> None:
+        for table in tables:
+            handle.query(f"CREATE TEMPORARY TABLE {quote_name(table.name)} ({table.columns}) ENGINE = Memory")
+            rows = Rows(handle, f"INSERT INTO {quote_name(table.name)}", table.format)
+            rows.append(table.rows)
+            rows.finish()
+
+    return prepare
+
+
+@contextlib.contextmanager
+def applied(handle: Handle, settings: Mapping[str, str], database: str, *, restore: bool) -> Iterator[None]:
+    """Run with a request's settings and database, and put the old ones back if the handle lives on in a session."""
+    wanted = dict(settings)
+    # Ours: it is how a running query is found again to be cancelled.
+    wanted.pop("log_comment", None)
+    if handle.role is not Role.OWNER:
+        if "profile" in wanted:
+            raise StoreError(
+                ACCESS_DENIED, f"{handle.role.value}: Not enough privileges: the setting profile is not allowed"
+            )
+        if database == "system":
+            raise StoreError(
+                ACCESS_DENIED, f"{handle.role.value}: Not enough privileges: database system is not allowed"
+            )
+    before, before_database = ({}, "")
+    if restore and wanted:
+        before = _current(handle, list(wanted))
+    if restore and database:
+        before_database = handle.text("SELECT currentDatabase()").strip()
+    if wanted:
+        if not restore:
+            handle.tainted = True
+        handle.set(wanted)
+    if database and (restore or database != handle.database):
+        handle.use(database)
+    try:
+        yield
+    finally:
+        if before_database:
+            handle.use(before_database)
+        for name, value in before.items():
+            handle.query(f"SET {quote_name(name)} = {value}")
+
+
+def _current(handle: Handle, names: list[str]) -> dict[str, str]:
+    listed = ", ".join(quote(name) for name in names)
+    found = handle.query(
+        f"SELECT name, value, changed FROM system.settings WHERE name IN ({listed})",  # noqa: S608  quoted literals
+        "JSONCompactEachRow",
+    )
+    rows = [json.loads(line) for line in bytes(found.bytes()).splitlines()]
+    return {name: quote(value) if changed else "DEFAULT" for name, value, changed in rows}

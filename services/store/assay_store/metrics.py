@@ -1,0 +1,50 @@
+"""The store's metrics. No label and no value holds a query, a user's text or a table's content."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+
+class Metrics:
+    """One registry per store, so that several stores in one test process do not collide."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "assay_store_requests",
+            "Requests by kind of statement and HTTP status.",
+            ["kind", "status"],
+            registry=self.registry,
+        )
+        self.written_rows = Counter("assay_store_written_rows", "Rows inserted by clients.", registry=self.registry)
+        self.received_bytes = Counter(
+            "assay_store_received_bytes", "Bytes of INSERT rows received, decompressed.", registry=self.registry
+        )
+        self.sent_bytes = Counter(
+            "assay_store_sent_bytes", "Bytes of results sent, before compression.", registry=self.registry
+        )
+        self.seconds = Histogram(
+            "assay_store_query_seconds",
+            "Seconds from the first byte of a request to the last of its answer, by kind of statement.",
+            ["kind"],
+            buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60),
+            registry=self.registry,
+        )
+        self.running = Gauge("assay_store_running_requests", "Requests being answered now.", registry=self.registry)
+        self.sessions = Gauge("assay_store_sessions", "Sessions that are open now.", registry=self.registry)
+        resident = Gauge(
+            "assay_store_resident_bytes", "Resident memory of the store's process.", registry=self.registry
+        )
+        resident.set_function(resident_bytes)
+
+
+def resident_bytes() -> float:
+    """Resident memory of this process in bytes; 0 where /proc is missing."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0.0
+    return float(pages * os.sysconf("SC_PAGE_SIZE"))

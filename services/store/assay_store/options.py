@@ -1,0 +1,50 @@
+"""The settings of one store, every one a flag of `python -m assay_store` too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class StoreOptions:
+    """How one store runs.
+
+    Attributes:
+        data: data directory; made with mode 0700 if missing. One store process owns it.
+        users: JSON file of users, mode 0600.
+        port: TCP port; 0 takes a free one (printed in the ready line and written to `DIR/port`).
+        host: address to listen on.
+        allow_remote: listen on an address that other machines can reach. There is no TLS here, so a password would
+            travel in the clear: put a proxy with TLS before it, or use a real ClickHouse.
+        max_memory_bytes: memory cap of the engine; a query that would exceed it fails with code 241.
+        max_query_seconds: longest query of an `sre`; a `writer` may take 10 times, an `exporter` 120 times as long.
+        readers: threads that run queries; more requests wait for one.
+        max_waiting: requests that may wait for a thread; one more is answered with code 202.
+        max_statement_bytes: longest body of a request that is not an INSERT.
+        max_external_bytes: longest body of a request with external data (a multipart form).
+        insert_buffer_bytes: bytes of one INSERT body gathered before it takes the single writer's place.
+        max_result_buffer_bytes: longest result in a format that cannot be streamed (JSON, Parquet, Arrow, Pretty, ...).
+        body_timeout_seconds: longest pause between two parts of a request's body.
+        session_seconds: default life of an idle session.
+        max_session_seconds: longest life a client may ask for.
+        stop_seconds: how long running requests may take to finish after SIGTERM.
+    """
+
+    data: Path
+    users: Path
+    port: int = 8123
+    host: str = "127.0.0.1"
+    allow_remote: bool = False
+    max_memory_bytes: int = 2_000_000_000
+    max_query_seconds: int = 30
+    readers: int = 8
+    max_waiting: int = 256
+    max_statement_bytes: int = 16 << 20
+    max_external_bytes: int = 64 << 20
+    insert_buffer_bytes: int = 16 << 20
+    max_result_buffer_bytes: int = 512 << 20
+    body_timeout_seconds: float = 60.0
+    session_seconds: int = 60
+    max_session_seconds: int = 3600
+    stop_seconds: float = 20.0

@@ -1,0 +1,94 @@
+"""What each kind of user may do. The engine enforces it: these become roles, profiles and limits of its own.
+
+Databases: `assay_base` holds the base tables, `assay` the FINAL views that people query. Views read the base tables with
+their definer's rights, so a reader of `assay` needs no right on `assay_base` and has none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+BASE_DATABASE = "assay_base"
+VIEW_DATABASE = "assay"
+
+MERGE_TREE_ENGINES = (
+    "MergeTree",
+    "ReplacingMergeTree",
+    "SummingMergeTree",
+    "AggregatingMergeTree",
+    "CollapsingMergeTree",
+    "VersionedCollapsingMergeTree",
+    "CoalescingMergeTree",
+    "GraphiteMergeTree",
+)
+OTHER_ENGINES = ("Memory", "Null", "Log", "TinyLog", "StripeLog", "Join", "Set", "Buffer", "Merge", "GenerateRandom")
+
+
+class Role(StrEnum):
+    """The roles a user can have."""
+
+    OWNER = "owner"
+    WRITER = "writer"
+    SRE = "sre"
+    EXPORTER = "exporter"
+
+    @property
+    def restricted(self) -> bool:
+        """True for every role but the owner."""
+        return self is not Role.OWNER
+
+    @property
+    def read_only(self) -> bool:
+        """True for roles that can change nothing."""
+        return self in (Role.SRE, Role.EXPORTER)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Upper limits of one query. The engine refuses to raise them, by SET as well as by a SETTINGS clause.
+
+    Attributes:
+        memory_bytes: memory of one query; 0 is bounded by the whole store's cap alone.
+        seconds: run time of one query, waiting for a slow client included; 0 is unlimited.
+        result_rows: rows of one result; 0 is unlimited.
+    """
+
+    memory_bytes: int = 0
+    seconds: int = 0
+    result_rows: int = 0
+
+
+STAGING_ROLE = "staging"
+"""Not a user's role: may only create temporary tables; external data of a request is loaded under it."""
+
+_ENGINE_GRANTS = tuple(f"GRANT TABLE ENGINE ON {name}" for name in MERGE_TREE_ENGINES + OTHER_ENGINES)
+
+GRANTS: dict[str, tuple[str, ...]] = {
+    Role.OWNER: (
+        "GRANT SHOW, SELECT, INSERT, ALTER, CREATE DATABASE, CREATE TABLE, CREATE VIEW, CREATE FUNCTION, DROP DATABASE, "
+        "DROP TABLE, DROP VIEW, DROP FUNCTION, TRUNCATE, OPTIMIZE, SYSTEM, BACKUP, KILL QUERY, UNDROP TABLE, dictGet ON *.*",
+        "GRANT CREATE TEMPORARY TABLE, CREATE ARBITRARY TEMPORARY TABLE ON *.*",
+        "GRANT READ, WRITE ON DISK",
+        *_ENGINE_GRANTS,
+    ),
+    Role.WRITER: (
+        f"GRANT SHOW, SELECT, INSERT ON {BASE_DATABASE}.*",
+        f"GRANT SHOW, SELECT ON {VIEW_DATABASE}.*",
+        "GRANT CREATE TEMPORARY TABLE ON *.*",
+        "GRANT TABLE ENGINE ON Memory",
+    ),
+    Role.SRE: (f"GRANT SHOW, SELECT ON {VIEW_DATABASE}.*",),
+    Role.EXPORTER: (f"GRANT SHOW, SELECT ON {VIEW_DATABASE}.*",),
+    STAGING_ROLE: ("GRANT CREATE TEMPORARY TABLE ON *.*", "GRANT TABLE ENGINE ON Memory"),
+}
+
+
+def limits(max_memory_bytes: int, max_query_seconds: int) -> dict[Role, Limits]:
+    """The limits of each role, from the memory cap of the whole store and the longest query of an SRE."""
+    return {
+        Role.OWNER: Limits(),
+        Role.WRITER: Limits(seconds=max_query_seconds * 10),
+        Role.SRE: Limits(memory_bytes=max_memory_bytes // 2, seconds=max_query_seconds, result_rows=1_000_000),
+        Role.EXPORTER: Limits(memory_bytes=max_memory_bytes * 3 // 4, seconds=max_query_seconds * 120, result_rows=0),
+    }

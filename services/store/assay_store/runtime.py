@@ -1,0 +1,120 @@
+"""What all exchanges of one store share."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from assay_store.engine import Engine
+from assay_store.errors import TOO_MANY_SIMULTANEOUS_QUERIES, StoreError
+from assay_store.gate import Gate
+from assay_store.metrics import Metrics
+from assay_store.options import StoreOptions
+from assay_store.sessions import Sessions
+from assay_store.users import Users
+
+_T = TypeVar("_T")
+
+
+class Runtime:
+    """The engine, the gate, the sessions and the threads of one store."""
+
+    def __init__(self, options: StoreOptions, users: Users, engine: Engine) -> None:
+        self.options = options
+        self.users = users
+        self.engine = engine
+        self.metrics = Metrics()
+        self.sessions = Sessions(options.session_seconds, options.max_session_seconds)
+        self.metrics.sessions.set_function(lambda: float(len(self.sessions)))
+        self.display_name = "assay-store"
+        self.ready = False
+        self.accepting = False
+        self.writer = asyncio.Lock()
+        """One INSERT at a time: parallel ones only cost. Readers never wait for it."""
+        self._threads = ThreadPoolExecutor(options.readers, thread_name_prefix="store-query")
+        self._control = ThreadPoolExecutor(1, thread_name_prefix="store-control")
+        self._slots = asyncio.Semaphore(options.readers)
+        self._waiting = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._gate: Gate | None = None
+
+    @property
+    def gate(self) -> Gate:
+        """The judge of statements; there is one once the store is ready."""
+        if self._gate is None:
+            raise StoreError(236, "The store is starting")
+        return self._gate
+
+    async def start(self) -> None:
+        """Open the engine and warm it."""
+        self._loop = asyncio.get_running_loop()
+        await self.run(self.engine.open)
+        listed = await self.run(
+            lambda: self.engine.control("SELECT name FROM system.table_functions FORMAT TabSeparated")
+        )
+        explain = functools.partial(_explain, self.engine)
+        self._gate = Gate(self.engine.classify, explain, frozenset(listed.split()))
+        self.ready = self.accepting = True
+
+    async def stop(self) -> None:
+        """Close sessions and the engine. Call when no request is running any more."""
+        self.ready = self.accepting = False
+        for handle in self.sessions.clear():
+            await self.run(handle.close)
+        await self.run(self.engine.close)
+        self._threads.shutdown(wait=True)
+        self._control.shutdown(wait=True)
+
+    async def sweep(self) -> None:
+        """Close expired sessions, for ever."""
+        while True:
+            await asyncio.sleep(1)
+            for handle in self.sessions.expired():
+                await self.run(handle.close)
+
+    async def run(self, work: Callable[[], _T]) -> _T:
+        """Run blocking work of the engine in a thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    async def run_control(self, work: Callable[[], _T]) -> _T:
+        """Run short blocking work beside the clients' queries."""
+        return await asyncio.get_running_loop().run_in_executor(self._control, work)
+
+    def call(self, work: Callable[[], _T]) -> _T:
+        """From a thread: run work in the event loop, for what only the loop may touch."""
+        if self._loop is None:
+            raise StoreError(236, "The store is starting")
+
+        async def wrapped() -> _T:
+            return work()
+
+        return asyncio.run_coroutine_threadsafe(wrapped(), self._loop).result()
+
+    @contextlib.asynccontextmanager
+    async def slot(self) -> AsyncIterator[None]:
+        """A place among the running requests.
+
+        Raises:
+            StoreError: too many wait already (202).
+        """
+        if self._waiting >= self.options.max_waiting:
+            raise StoreError(
+                TOO_MANY_SIMULTANEOUS_QUERIES, "Too many simultaneous queries: wait, or raise --max-waiting"
+            )
+        self._waiting += 1
+        try:
+            await self._slots.acquire()
+        finally:
+            self._waiting -= 1
+        try:
+            yield
+        finally:
+            self._slots.release()
+
+
+def _explain(engine: Engine, sql: str, params: object) -> str:
+    return engine.control(f"EXPLAIN AST {sql}", params)  # type: ignore[arg-type]

@@ -1,0 +1,150 @@
+"""Where a statement ends and the data of an INSERT begins, and which output format a query asks for.
+
+This is a lexer, not a parser, and nothing about rights depends on it: the engine's parser judges exactly the text that
+the engine is given to run (see `gate`), so a mistake here can only make an honest statement fail.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_TOKEN = re.compile(
+    rb"""
+      (?P<space>[\s\x00]+|--[^\n]*(?:\n|\Z)|\#[ !][^\n]*(?:\n|\Z)|/\*.*?\*/)
+    | (?P<string>'(?:[^'\\]|\\.|'')*')
+    | (?P<quoted>`(?:[^`\\]|\\.|``)*`|"(?:[^"\\]|\\.|"")*")
+    | (?P<heredoc>\$(?P<tag>\w*)\$.*?\$(?P=tag)\$)
+    | (?P<word>[A-Za-z_][A-Za-z0-9_]*)
+    | (?P<number>[0-9][0-9A-Za-z_.]*)
+    | (?P<open>[(\[{])
+    | (?P<close>[)\]}])
+    | (?P<other>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Token:
+    """One token: its kind, its text, where it ends, and how deep in brackets it stands."""
+
+    kind: str
+    text: bytes
+    end: int
+    depth: int
+
+    @property
+    def keyword(self) -> str:
+        """The text in upper case if this is a bare word, else ""."""
+        return self.text.upper().decode() if self.kind == "word" else ""
+
+
+def tokens(text: bytes) -> Iterator[Token]:
+    """The tokens of a statement, without blanks and comments."""
+    depth = 0
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup or "other"
+        if kind == "tag":
+            kind = "heredoc"
+        if kind == "space":
+            continue
+        if kind == "close":
+            depth = max(0, depth - 1)
+        yield Token(kind, match.group(), match.end(), depth)
+        if kind == "open":
+            depth += 1
+
+
+@dataclass(frozen=True)
+class Insert:
+    """An INSERT whose rows follow the statement.
+
+    Attributes:
+        head: the statement up to FORMAT or VALUES, which is what the engine is given.
+        format: name of the rows' format.
+        data_at: offset of the first byte of the rows.
+    """
+
+    head: bytes
+    format: str
+    data_at: int
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Any other statement: all of its text is needed before it can run."""
+
+    first_keyword: str
+
+
+@dataclass(frozen=True)
+class NeedMore:
+    """The text ends before it is clear what it is."""
+
+
+def recognise(text: bytes, *, complete: bool) -> Insert | Statement | NeedMore:
+    """Say what the beginning of a request's text is.
+
+    Args:
+        text: the statement, followed by an INSERT's rows if there are any.
+        complete: whether this is all there will be.
+    """
+    stream = tokens(text)
+    first = next(stream, None)
+    if first is None:
+        return Statement("") if complete else NeedMore()
+    if first.keyword != "INSERT":
+        # A word cut off at the end of what has arrived may still become INSERT.
+        if not complete and first.end == len(text):
+            return NeedMore()
+        return Statement(first.keyword)
+    return _insert(text, stream, first, complete=complete)
+
+
+def _insert(text: bytes, stream: Iterator[Token], first: Token, *, complete: bool) -> Insert | Statement | NeedMore:
+    previous, before = first, first.end - len(first.text)
+    for token in stream:
+        if not complete and token.end == len(text):
+            return NeedMore()
+        if token.depth == 0:
+            start = token.end - len(token.text)
+            # `INSERT INTO TABLE FUNCTION` and a table or column called like a keyword come quoted or in brackets.
+            named = previous.keyword in ("INTO", "TABLE") or previous.text == b"."
+            if token.keyword in ("SELECT", "WITH", "FROM") and not named:
+                return Statement("INSERT SELECT")
+            if token.kind == "open" and token.text == b"(" and previous.kind == "close":
+                return Statement("INSERT SELECT")
+            if token.keyword == "VALUES" and not named:
+                return Insert(text[:start], "Values", token.end)
+            if previous.keyword == "FORMAT" and token.kind == "word":
+                return Insert(text[:before], token.text.decode(), _data_start(text, token.end))
+        previous, before = token, token.end - len(token.text)
+    if not complete:
+        return NeedMore()
+    return Insert(text, "", len(text))
+
+
+def _data_start(text: bytes, at: int) -> int:
+    # As the server does: blanks after the format's name, then at most one line break, are not data.
+    while at < len(text) and text[at : at + 1] in (b" ", b"\t", b"\f"):
+        at += 1
+    if text[at : at + 1] == b"\r":
+        at += 1
+    if text[at : at + 1] == b"\n":
+        at += 1
+    return at
+
+
+def output_format(text: bytes) -> str | None:
+    """The name in the FORMAT clause that ends a query, or None if it has none."""
+    found: str | None = None
+    listed = list(tokens(text))
+    for index, token in enumerate(listed[:-1]):
+        if token.depth or token.keyword != "FORMAT" or listed[index + 1].kind != "word":
+            continue
+        rest = listed[index + 2 :]
+        if not rest or rest[0].keyword == "SETTINGS" or rest[0].text == b";":
+            found = listed[index + 1].text.decode()
+    return found
