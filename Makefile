@@ -32,7 +32,7 @@ lock:  ## Recompile requirements.lock from the packages' declared dependencies
 run: setup  ## Start everything, drive the demo producer, print a summary, stay up (ONCE=1: exit after the summary)
 	@$(BIN)/assay up --demo $(if $(filter 1,$(ONCE)),--once) $(if $(PORT_BASE),--port-base $(PORT_BASE))
 
-test: setup  ## Run lint and all tests against a real Redis and the real embedded engine
+test: lint  ## Run lint and all tests against a real Redis and the real embedded engine
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 lint: setup  ## Ruff, strict types, import contracts
@@ -43,6 +43,8 @@ fmt: setup  ## Format and mend what ruff can
 
 docs: setup  ## Regenerate schemas, AsyncAPI documents and the table reference
 	@$(BIN)/python -m assay_schema.generate
+	@$(BIN)/python -m assay_runtime.asyncapi docs/asyncapi scrubber writer
+	@$(BIN)/python -m assay_runtime.table_reference --write
 
 bench: setup  ## Measure, side by side in one run (SUITE=capture|pipeline)
 	@$(BIN)/python -m tests.bench $(SUITE)

@@ -15,7 +15,7 @@ from assay_runtime.entries import Entry, Outcome
 from assay_schema.events import STORED_KINDS, Event
 from assay_schema.failures import Failure, Reason
 from assay_schema.ids import entry_parts
-from assay_schema.validation import InvalidEvent, event_time_ok, identity_of, parse_event
+from assay_schema.validation import InvalidEvent, event_time_ok, identity_of, parse_event, parse_scrubbed
 
 from .engine import Scrubber
 from .paths import scrub_paths
@@ -62,6 +62,8 @@ class Processor:
         if self._scrubber:
             payload, counts = scrub_paths(self._scrubber, event.kind, payload)
         data = encode(event, payload, arrived_ms, counts, self._policy)
+        if counts:
+            parse_scrubbed(b'{"id":0,' + data[1:])  # a replacement may be longer than what it replaced, and reach a limit
         self.findings.update(counts)
         if event.traceparent:
             self.traceparents.append(event.traceparent)

@@ -89,6 +89,13 @@ def test_a_query_over_its_limit_is_refused_whole_and_never_cut(length: int, stor
         assert str(QUERY_MAX_CHARS) in outcome.failure.detail
 
 
+def test_a_query_that_grows_over_its_limit_by_scrubbing_is_refused_whole() -> None:
+    query = "a@b.co " + "x" * (QUERY_MAX_CHARS - 7)
+    failure = process(event(query=query)).failure
+    assert failure is not None
+    assert (failure.reason, failure.error_class) == (Reason.CHECK_VIOLATION, "string_too_long")
+
+
 def test_an_event_from_more_than_a_day_ahead_of_the_log_is_refused() -> None:
     ahead = event() | {"event_id": "01b20000-0000-7000-8000-000000000000"}
     failure = process(ahead).failure
