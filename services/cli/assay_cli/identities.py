@@ -33,6 +33,11 @@ _RUN_SCRIPTS = ("eval", "evalsha")
 #: Not `XINFO STREAM`: it shows the first and last entry.
 _WATCH = ("xlen", "xpending", "xinfo|groups", "xinfo|consumers")
 
+#: The default user is off and has no password, so nobody can be it; yet it may do everything. Redis replays its append-only file
+#: as this user and asks for its rights inside MULTI and EXEC, which is how a script's effects are written: without rights all that the
+#: scripts had moved would be missing after a restart, with no error but lines in Redis's own log.
+_NOBODY = "user default off resetpass ~* &* +@all"
+
 _capture, _events, _failures, _dead = (stream.key() for stream in (CAPTURE, EVENTS, FAILURES, DEAD))
 _low, _watermark, _overflow = low_key(), watermark_key(), overflow_key()
 
@@ -129,7 +134,7 @@ def acl_file(hashes: Mapping[str, str], version: tuple[int, int]) -> str:
     return "".join(
         f"{line}\n"
         for line in (
-            "user default off resetchannels -@all",
+            _NOBODY,
             *(acl_line(identity, hashes[identity.name], version) for identity in REDIS_IDENTITIES),
         )
     )

@@ -1,4 +1,4 @@
-"""Child processes in order: start, wait until ready, restart what dies, stop in reverse.
+"""Child processes in stages: start, wait until ready, restart what dies, stop in reverse.
 
 Every child leads a process group of its own, so that Ctrl-C reaches only the supervisor and so that a child's own children can be ended
 with it. On Linux the kernel kills a child when the supervisor dies, whatever killed it. Start and stop are safe to interrupt.
@@ -239,18 +239,18 @@ class Child:
 
 
 class Supervisor:
-    """Starts children in the order given, keeps them running, stops them in reverse."""
+    """Starts children stage by stage, keeps them running, stops them one by one in reverse."""
 
     def __init__(
         self,
-        specs: Sequence[Spec],
+        stages: Sequence[Sequence[Spec]],
         *,
         on_line: OnLine,
         announce: Announce,
         on_change: OnChange,
         backoff: Backoff | None = None,
     ) -> None:
-        self._specs = specs
+        self._stages = stages
         self._on_line, self._announce, self._on_change = on_line, announce, on_change
         self._backoff = backoff or Backoff()
         self._children: list[Child] = []
@@ -267,14 +267,19 @@ class Supervisor:
         return {child.spec.name: child.state for child in self._children if not child.spec.once}
 
     async def start(self) -> None:
-        """Start every process, each when the one before is ready. Raises `CommandError`; what has started keeps running until `stop`."""
-        for spec in self._specs:
+        """Start every process, each stage at once, when the one before is ready.
+
+        Raises `CommandError` for the first that does not start; what has started keeps running until `stop`.
+        """
+        for stage in self._stages:
             began = time.monotonic()
-            child = await self._begin(spec)
-            await child.until_ready()
-            self._announce(f"{spec.name} {'done' if spec.once else 'ready'} ({time.monotonic() - began:.1f} s)")
-            if not spec.once:
-                self._keepers.append(asyncio.create_task(self._keep(child), name=f"keep {spec.name}"))
+            children = [await self._begin(spec) for spec in stage]
+            waits = [asyncio.create_task(self._await_ready(child, began)) for child in children]
+            try:
+                await asyncio.gather(*waits)
+            finally:
+                for wait in waits:
+                    wait.cancel()
 
     async def run(self, spec: Spec) -> Child:
         """Run a process that ends by itself beside the others; it is stopped first if `stop` comes before its end."""
@@ -301,6 +306,12 @@ class Supervisor:
         """End everything at once, without draining."""
         for child in self._children:
             child.kill()
+
+    async def _await_ready(self, child: Child, began: float) -> None:
+        await child.until_ready()
+        self._announce(f"{child.spec.name} {'done' if child.spec.once else 'ready'} ({time.monotonic() - began:.1f} s)")
+        if not child.spec.once:
+            self._keepers.append(asyncio.create_task(self._keep(child), name=f"keep {child.spec.name}"))
 
     async def _begin(self, spec: Spec) -> Child:
         child = Child(spec, self._on_line)

@@ -57,10 +57,9 @@ class System:
         """SQL as one of the identities."""
         return StoreQueries(self.ports.store, name, self.passwords.store[name])
 
-    def services(self, environment: Mapping[str, str], admin: Redis) -> list[Spec]:
-        """The processes in starting order."""
-        python = (sys.executable, "-m")
-        store = self.store_queries("owner")
+    def services(self, environment: Mapping[str, str], admin: Redis) -> list[list[Spec]]:
+        """The processes in stages; within a stage, in starting order."""
+        queries = self.store_queries("owner")
         plain = child_environment(environment)
 
         async def redis_ready() -> str | None:
@@ -68,28 +67,42 @@ class System:
 
         async def store_ready() -> str | None:
             try:
-                await store.rows("SELECT 1")
+                await queries.rows("SELECT 1")
             except StoreUnavailable as error:
                 return str(error)
             return None
 
-        return [
-            Spec(
-                "redis", (self.redis.path, str(self.data / "run/redis.conf")), plain, redis_ready,
-                start_deadline_s=300, stop_deadline_s=30,
+        redis = Spec(
+            "redis",
+            (self.redis.path, str(self.data / "run/redis.conf")),
+            plain,
+            redis_ready,
+            start_deadline_s=300,  # it reads all of its log first
+            stop_deadline_s=30,
+        )
+        store = Spec(
+            "store",
+            (
+                *(sys.executable, "-m", "assay_store"),
+                *("--data", str(self.data / "store")),
+                *("--port", str(self.ports.store)),
+                *("--users", str(self.data / "secrets/store-users.json")),
             ),
-            Spec(
-                "store",
-                (
-                    *python, "assay_store", "--data", str(self.data / "store"), "--port", str(self.ports.store),
-                    "--users", str(self.data / "secrets/store-users.json"),
-                ),
-                plain, store_ready, start_deadline_s=120, stop_deadline_s=30,
-            ),
-            Spec("migrate", (*python, "assay_cli", "migrate"), self._as(plain, "owner"), once=True, start_deadline_s=120),
-            self._service("writer", self.ports.writer, plain, stop_deadline_s=30),
-            self._service("scrubber", self.ports.scrubber, plain, stop_deadline_s=15),
-        ]  # fmt: skip
+            plain,
+            store_ready,
+            start_deadline_s=120,
+            stop_deadline_s=30,
+        )
+        migrate = Spec(
+            "migrate",
+            (sys.executable, "-m", "assay_cli", "migrate"),
+            self._as(plain, "owner"),
+            once=True,
+            start_deadline_s=120,
+        )
+        writer = self._service("writer", self.ports.writer, plain, stop_deadline_s=30)
+        scrubber = self._service("scrubber", self.ports.scrubber, plain, stop_deadline_s=15)
+        return [[redis, store], [migrate], [writer, scrubber]]
 
     def demo(self, environment: Mapping[str, str]) -> Spec:
         """The demo producer; its last line on stdout is its report."""

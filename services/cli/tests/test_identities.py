@@ -62,14 +62,18 @@ class Server:
             "appendonly": "yes",
         }
         arguments = [part for name, value in options.items() for part in (f"--{name}", str(value))]
-        self.process = subprocess.Popen([binary, *arguments, "--save", ""], stdout=subprocess.DEVNULL)
+        self.command = [binary, *arguments, "--save", ""]
         self.clients: dict[str, redis.Redis] = {}
+        self.start()
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL)
         deadline = time.monotonic() + 10
         while True:
             try:
                 self.as_("root").ping()
                 break
-            except redis.ConnectionError:
+            except (redis.ConnectionError, redis.exceptions.BusyLoadingError):
                 assert time.monotonic() < deadline
                 assert self.process.poll() is None
 
@@ -81,6 +85,9 @@ class Server:
     def close(self) -> None:
         for client in self.clients.values():
             client.close()
+        self.kill()
+
+    def kill(self) -> None:
         self.process.kill()
         self.process.wait()
 
@@ -190,6 +197,15 @@ def test_nobody_gets_in_without_a_password(server: Server, root: redis.Redis) ->
         stranger.ping()
 
 
+def test_nobody_can_be_the_default_user_although_it_has_rights(server: Server, root: redis.Redis) -> None:
+    for password in ("", "default", "nopass", "root-password"):
+        with (
+            redis.Redis(port=server.port, username="default", password=password) as stranger,
+            pytest.raises(redis.AuthenticationError),
+        ):
+            stranger.execute_command("AUTH", "default", password)
+
+
 @pytest.mark.parametrize("name", [identity.name for identity in REDIS_IDENTITIES])
 def test_no_identity_can_list_keys_configure_watch_or_stop_the_server(
     server: Server, root: redis.Redis, name: str
@@ -268,6 +284,29 @@ async def test_a_scrubber_forwards_and_buries_with_the_services_scripts(server: 
     assert bury([key, DEAD.key(), FAILURES.key()], ["scrubber", third, "scrubber", "other", "Error", 5, "{}"]) == 1
     assert [root.xlen(stream.key()) for stream in (CAPTURE, EVENTS, FAILURES, DEAD)] == [0, 2, 3, 2]
     assert root.get(low_key())
+
+
+async def test_what_scripts_moved_is_still_moved_after_redis_was_killed_and_restarted(
+    server: Server, root: redis.Redis
+) -> None:
+    key = CAPTURE.key()
+    (entry_id,) = (entry_id.decode() for entry_id, _ in root.xrange(key))
+    server.as_("scrubber").execute_command("XREADGROUP", "GROUP", "scrubber", "one", "STREAMS", key, ">")
+    async with redis.asyncio.Redis(port=server.port, username="scrubber", password="scrubber-password") as scrubber:
+        assert await forward_finish(scrubber, "scrubber", 0, 1)([Outcome(entry_id, event=b'{"x":1}')]) == 1
+
+    def state() -> list[object]:
+        streams = [CAPTURE.key(), EVENTS.key(), FAILURES.key()]
+        return [root.execute_command("XRANGE", stream, "-", "+") for stream in streams] + [
+            root.xpending(key, "scrubber")["pending"],
+            root.get(low_key()),
+        ]
+
+    before = state()
+    server.kill()
+    server.start()
+    assert state() == before
+    assert [len(entries) for entries in before[:2]] == [0, 2]  # type: ignore[arg-type]
 
 
 def test_a_scrubber_cannot_read_events_except_on_6_2(server: Server, root: redis.Redis) -> None:

@@ -49,7 +49,7 @@ class Watched:
             self.changes.append(dict(pids))
 
         supervisor = Supervisor(
-            specs,
+            [[spec] for spec in specs],
             on_line=lambda name, line: self.lines.append((name, line)),
             announce=self.announced.append,
             on_change=on_change,
@@ -103,6 +103,24 @@ async def test_processes_start_in_order_and_stop_in_reverse(watched: Watched, tm
     assert (tmp_path / "order").read_text().split() == ["three", "two", "one"]
     assert all(gone(pid) for pid in pids.values())
     assert watched.changes[-1] == {}
+
+
+async def test_the_processes_of_one_stage_start_together(watched: Watched, tmp_path: Path) -> None:
+    def needs(other: str, name: str) -> Spec:
+        async def ready() -> str | None:
+            return None if (tmp_path / f"{other}.ready").exists() else f"{other} is missing"
+
+        return Spec(name, (sys.executable, "-c", POLITE, name, str(tmp_path)), os.environ, ready, start_deadline_s=20)
+
+    supervisor = Supervisor(
+        [[needs("right", "left"), needs("left", "right")]],
+        on_line=lambda *_: None,
+        announce=watched.announced.append,
+        on_change=lambda _: None,
+    )
+    watched.supervisors.append(supervisor)
+    await supervisor.start()
+    assert supervisor.states == {"left": State.READY, "right": State.READY}
 
 
 async def test_output_is_passed_on_line_by_line_to_the_last(watched: Watched, tmp_path: Path) -> None:
@@ -234,7 +252,7 @@ async def main():
     async def ready():
         return None
     spec = Spec("one", (sys.executable, "-c", "import time; time.sleep(60)"), os.environ, ready)
-    supervisor = Supervisor([spec], on_line=print, announce=print, on_change=lambda pids: print("pids", pids["one"], flush=True))
+    supervisor = Supervisor([[spec]], on_line=print, announce=print, on_change=lambda pids: print("pids", pids["one"], flush=True))
     await supervisor.start()
     await asyncio.sleep(60)
 asyncio.run(main())
