@@ -38,17 +38,18 @@ class StoreServer:
         deadline = time.monotonic() + 60
         while True:
             try:
-                self._ping()
+                self._require_ready()
                 return self
             except OSError:
                 if time.monotonic() > deadline or self._process.poll() is not None:
                     raise RuntimeError((self._directory / "store.log").read_text()[-2000:]) from None
                 time.sleep(0.05)
 
-    def _ping(self) -> None:
+    def _require_ready(self) -> None:
         with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)) as connection:
-            connection.request("GET", "/ping")
-            connection.getresponse().read()
+            connection.request("GET", "/readyz")
+            if connection.getresponse().status != 200:
+                raise ConnectionError("not ready yet")
 
     def settings(
         self, role: str = "owner", *, days: int = 90, projects: Mapping[str, int] | None = None, **store: object

@@ -30,7 +30,7 @@ CREATE VIEW IF NOT EXISTS ${views}.candidates
     retrieved_scores Array(Float64) COMMENT 'One score per hit, in result order; empty if the search has none.',
     embedding_model LowCardinality(Nullable(String)) COMMENT 'The embedding model, when vector search ran.',
     params String COMMENT 'Other parameters of the search: a JSON object as text, for JSONExtract.',
-    pii_families Map(LowCardinality(String), UInt32) COMMENT 'How many findings of each family of personal data were removed.',
+    pii_families Map(LowCardinality(String), UInt64) COMMENT 'How many findings of each family of personal data were removed.',
     policy LowCardinality(String) COMMENT 'Fingerprint of the scrubbing policy that was applied.',
     stored_at DateTime64(3, 'UTC') COMMENT 'When the row was written (clock of the store, UTC, milliseconds).'
 )
@@ -61,7 +61,7 @@ CREATE VIEW IF NOT EXISTS ${views}.answers
     service LowCardinality(String) COMMENT 'OpenTelemetry service.name of the producer.',
     occurred_at DateTime64(6, 'UTC') COMMENT 'When it happened, by the clock of the producer (UTC, microseconds).',
     traceparent Nullable(String) COMMENT 'W3C trace context of the caller; null without one.',
-    pii_families Map(LowCardinality(String), UInt32) COMMENT 'How many findings of each family of personal data were removed.',
+    pii_families Map(LowCardinality(String), UInt64) COMMENT 'How many findings of each family of personal data were removed.',
     policy LowCardinality(String) COMMENT 'Fingerprint of the scrubbing policy that was applied.',
     stored_at DateTime64(3, 'UTC') COMMENT 'When the row was written (clock of the store, UTC, milliseconds).'
 )
@@ -87,7 +87,7 @@ CREATE VIEW IF NOT EXISTS ${views}.feedback
     service LowCardinality(String) COMMENT 'OpenTelemetry service.name of the producer.',
     occurred_at DateTime64(6, 'UTC') COMMENT 'When it happened, by the clock of the producer (UTC, microseconds).',
     traceparent Nullable(String) COMMENT 'W3C trace context of the caller; null without one.',
-    pii_families Map(LowCardinality(String), UInt32) COMMENT 'How many findings of each family of personal data were removed.',
+    pii_families Map(LowCardinality(String), UInt64) COMMENT 'How many findings of each family of personal data were removed.',
     policy LowCardinality(String) COMMENT 'Fingerprint of the scrubbing policy that was applied.',
     stored_at DateTime64(3, 'UTC') COMMENT 'When the row was written (clock of the store, UTC, milliseconds).'
 )
@@ -110,7 +110,7 @@ CREATE VIEW IF NOT EXISTS ${views}.capture_failures
     reason Enum8('db_down' = 1, 'rls_reject' = 2, 'check_violation' = 3, 'scrubber_exception' = 4, 'other' = 5) COMMENT 'Why. The set is closed.',
     error_class LowCardinality(String) COMMENT 'Class of the exception, or the rule broken.',
     detail String COMMENT 'Which field and which rule.',
-    deliveries UInt32 COMMENT 'How often the entry had been delivered.',
+    deliveries UInt64 COMMENT 'How often the entry had been delivered.',
     created_at DateTime64(3, 'UTC') COMMENT 'When it failed (UTC, milliseconds). Retention counts from here.',
     stored_at DateTime64(3, 'UTC') COMMENT 'When the row was written (clock of the store, UTC, milliseconds).'
 )

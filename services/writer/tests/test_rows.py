@@ -1,0 +1,111 @@
+"""From entries to rows: every published example, and entries that are no row."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+import pytest
+
+from assay_runtime.table_reference import views
+from assay_schema.export import AnswerRow, FeedbackRow, RetrievalRow
+from assay_schema.failures import Failure
+from assay_schema.published import Example, examples
+from assay_schema.validation import parse_scrubbed
+from assay_writer.rows import RowError, event_row, failure_row
+
+MODELS: dict[str, Any] = {"candidates": RetrievalRow, "answers": AnswerRow, "feedback": FeedbackRow}
+#: Made by the tables.
+MADE = {"event_time", "stored_at"}
+
+
+def columns(table: str) -> set[str]:
+    return {name for view in views() if view.name == table for name, _, _ in view.columns} - MADE
+
+
+@pytest.mark.parametrize("example", examples("events"), ids=lambda example: example.name)
+def test_a_row_has_exactly_the_columns_of_its_table_and_the_values_of_its_event(example: Example) -> None:
+    table, data, identity = event_row(example.document_bytes)
+    row = orjson.loads(data)
+    event = parse_scrubbed(example.document_bytes)
+    assert row.keys() == columns(table)
+    assert identity == f"{event.id}:{event.event_id}"
+    if "params" in row:
+        row["params"] = orjson.loads(row["params"])
+    exported = MODELS[table].model_validate_json(orjson.dumps(row))
+    for name in exported.model_fields_set:
+        source = event.payload if name in type(event.payload).model_fields else event
+        assert getattr(exported, name) == getattr(source, name), name
+
+
+@pytest.mark.parametrize("example", examples("failures"), ids=lambda example: example.name)
+def test_a_failure_has_exactly_the_columns_of_its_table_and_the_values_it_came_with(example: Example) -> None:
+    table, data, identity = failure_row(example.document_bytes)
+    row, failure = orjson.loads(data), Failure.model_validate_json(example.document_bytes)
+    assert (table, row.keys()) == ("capture_failures", columns("capture_failures"))
+    assert Failure.model_validate_json(data) == failure
+    assert identity == str(failure.failure_id)
+
+
+def event(**fields: Any) -> bytes:
+    payload = {"target_event_id": "019b7f2e-6b21-7d10-9a55-0c1b2a394857", "verdict": "positive"}
+    base = {
+        "schema_version": 1,
+        "id": 7,
+        "event_id": "019b7f2e-5c00-7a3b-8c4d-1e2f3a4b5c6d",
+        "kind": "feedback",
+        "service": "s",
+        "occurred_at": datetime(2026, 1, 2, tzinfo=UTC),
+        "created_at": datetime(2026, 1, 2, tzinfo=UTC),
+        "policy": "p",
+        "payload": payload,
+    }
+    return orjson.dumps({name: value for name, value in {**base, **fields}.items() if value is not ...})
+
+
+def test_what_a_newer_scrubber_adds_stays_out() -> None:
+    payload = {"target_event_id": "x", "verdict": "positive", "mood": 3}
+    row = orjson.loads(event_row(event(colour="blue", payload=payload))[1])
+    assert row.keys() == columns("feedback")
+
+
+def test_a_key_of_the_payload_never_takes_the_place_of_the_envelopes() -> None:
+    payload = {"target_event_id": "x", "verdict": "positive", "id": 99, "project": "other", "event_id": "y"}
+    row = orjson.loads(event_row(event(project="mine", payload=payload))[1])
+    assert (row["id"], row["project"]) == (7, "mine")
+
+
+def test_params_are_kept_as_json_text_that_reads_back_the_same() -> None:
+    params = {"a": {"b": [1, None, 0.1 + 0.2, 2**53, "é\n\"'\\"]}, "": {}}
+    example = next(example for example in examples("events") if example.name.startswith("retrieval"))
+    document = orjson.loads(example.document_bytes)
+    document["payload"]["params"] = params
+    row = orjson.loads(event_row(orjson.dumps(document))[1])
+    assert orjson.loads(row["params"]) == params
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "entry: not JSON"),
+        (b"{", "entry: not JSON"),
+        (b"\xff", "entry: not JSON"),
+        (b"[1]", "entry: not a JSON object"),
+        (b"{}", "kind: missing"),
+        (event(kind="session"), "kind: has no table in this version"),
+        (event(kind=[]), "payload: not the shape of its kind"),
+        (event(policy=...), "policy: missing"),
+        (event(payload={}), "target_event_id: missing"),
+        (event(payload="hunter2"), "payload: not the shape of its kind"),
+        (event(payload=None), "payload: not the shape of its kind"),
+        (event(kind="answer", payload={"contexts": ["hunter2"]}), "query: missing"),
+    ],
+)
+def test_an_entry_that_is_no_row_names_the_field_and_never_a_value(data: bytes, message: str) -> None:
+    with pytest.raises(RowError) as raised:
+        event_row(data)
+    assert str(raised.value) == message
+
+
+def test_a_failure_that_is_no_row_names_the_field() -> None:
+    with pytest.raises(RowError, match=r"^failure_id: missing$"):
+        failure_row(b"{}")
