@@ -1,0 +1,89 @@
+"""The `assay` command as people run it: a process, with one identity's settings file."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+from tests.store_server import PASSWORD
+
+
+class Cli:
+    """Runs `assay` in a directory of its own, against the given addresses, with nothing inherited that could name others."""
+
+    def __init__(
+        self, directory: Path, *, store_url: str | None = None, redis_url: str | None = None, shards: int = 1
+    ) -> None:
+        self.directory = directory
+        self._store_url = store_url or "http://127.0.0.1:1"
+        self._redis_url = redis_url or "redis://127.0.0.1:1/0"
+        self._shards = shards
+
+    def settings_file(self, role: str, extra: str = "") -> Path:
+        """The settings of an identity; `extra` is more TOML."""
+        path = self.directory / f"{role}.toml"
+        store = f'[store]\nurl = "{self._store_url}"\nuser = "{role}"\npassword = "{PASSWORD}"\n'
+        path.write_text(
+            f'[redis]\nurl = "{self._redis_url.format(role=role)}"\nshards = {self._shards}\n{store}{extra}'
+        )
+        path.chmod(0o600)
+        return path
+
+    def start(
+        self, *arguments: str, role: str, extra: str = "", stdout: int | IO[bytes] = subprocess.PIPE, **environment: str
+    ) -> subprocess.Popen[bytes]:
+        """Start a command."""
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+        return subprocess.Popen(
+            [str(Path(sys.executable).parent / "assay"), *arguments],
+            cwd=self.directory,
+            env={**inherited, "ASSAY_CONFIG": str(self.settings_file(role, extra)), "COLUMNS": "200", **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+        )
+
+    def run(self, *arguments: str, role: str, extra: str = "") -> "subprocess.CompletedProcess[bytes]":
+        """Run a command to its end."""
+        process = self.start(*arguments, role=role, extra=extra)
+        try:
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+class Output:
+    """The lines a running process prints, read as they come."""
+
+    def __init__(self, stream: IO[bytes] | None) -> None:
+        assert stream is not None
+        self.lines: list[bytes] = []
+        self._stream = stream
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        for line in iter(self._stream.readline, b""):
+            self.lines.append(line)
+
+    def wait_for(self, seen: Callable[[list[bytes]], bool], seconds: float = 20) -> list[bytes]:
+        """The lines so far, once `seen` is true of them."""
+        deadline = time.monotonic() + seconds
+        while not seen(self.lines):
+            assert time.monotonic() < deadline, self.lines
+            time.sleep(0.01)
+        return self.lines
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """End a process whatever state it is in, and let go of its pipes."""
+    process.kill()
+    process.wait(10)
+    for stream in (process.stdout, process.stderr):
+        if stream is not None and not stream.closed:
+            stream.close()
