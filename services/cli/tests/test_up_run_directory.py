@@ -91,7 +91,7 @@ def test_a_process_that_was_left_and_ignores_the_request_is_killed(
 def test_a_child_that_outlived_the_recorded_process_is_ended(
     tmp_path: Path, processes: list[subprocess.Popen[str]]
 ) -> None:
-    leader = start(processes, f"{ORPHANING}\nsys.stdin.read()")
+    leader = start(processes, f"{ORPHANING}\n{SLEEPER}")
     assert leader.stdout
     orphan = psutil.Process(int(leader.stdout.readline()))
     RunDirectory(tmp_path).record({"scrubber": leader.pid})
