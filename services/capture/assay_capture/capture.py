@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import os
 import sys
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from queue import SimpleQueue
 from typing import Any, Literal, TypeVar, Unpack
@@ -15,7 +15,8 @@ from uuid import UUID
 
 from assay_capture.blocks import Described, RetrievalBlock, RetrievalFields, captured_function
 from assay_capture.configuration import project_name, read_settings, service_name
-from assay_capture.entry_queue import Entry, EntryQueue
+from assay_capture.entry_queue import EntryQueue
+from assay_capture.identity import new_event_id
 from assay_capture.link import Link, Outcome
 from assay_capture.publisher import Publisher
 from assay_capture.snapshot import NotCapturedError, encoded, shard_from
@@ -23,7 +24,6 @@ from assay_capture.spool import Spool, default_spool_dir
 from assay_capture.stats import CaptureStats, Problems
 from assay_capture.trace import current_traceparent
 from assay_schema.events import Detail
-from assay_schema.ids import new_event_id
 from assay_schema.limits import SCHEMA_VERSION
 from assay_schema.settings import Settings, capture_on
 
@@ -48,9 +48,9 @@ class Capture:
         self._project = project_name(settings)
         self._enabled = capture_on(settings.capture, os.environ) if enabled is None else enabled
         self._closed = False
+        self._begin()
         if self._enabled:
             Link(settings.redis)  # refuses an address that could never work while the program starts
-            self._begin()
             _LIVE.add(self)
 
     @classmethod
@@ -223,16 +223,18 @@ class Capture:
 
     async def aflush(self, timeout: float = 5.0) -> bool:  # noqa: ASYNC109  (the same signature as `flush`)
         """`flush` without holding up the event loop."""
+        import asyncio  # the event loop's program has it; others are spared the time
+
         return await asyncio.to_thread(self.flush, timeout)
 
     async def aclose(self, timeout: float | None = None) -> None:  # noqa: ASYNC109  (the same signature as `close`)
         """`close` without holding up the event loop."""
+        import asyncio
+
         await asyncio.to_thread(self.close, timeout)
 
     def stats(self) -> CaptureStats:
         """The counters of this process. `captured == published + spooled + sum(dropped) + queue_entries` whenever it is quiet."""
-        if not self._enabled:
-            return CaptureStats()
         publisher, spool, dropped = self._publisher, self._spool, self._problems.dropped()
         return CaptureStats(
             captured=self._queue.accepted + self._problems.refused(),
@@ -274,6 +276,7 @@ class Capture:
         try:
             if self._closed:
                 self._problems.refuse("closed")
+                self._problems.log_new()  # here, as no thread is left to do it
                 return event_id
             data = encoded(
                 {
@@ -288,7 +291,7 @@ class Capture:
                 }
             )
             shard = 0 if self._shards == 1 else shard_from(data, self._shards)
-            if not self._queue.put(Entry(shard, data)):
+            if not self._queue.put(shard, data):
                 self._drop(self._queue.full_reason)
         except NotCapturedError as refusal:
             self._drop(refusal.reason)
@@ -299,7 +302,7 @@ class Capture:
         return event_id
 
     def _drop(self, reason: str) -> None:
-        if self._problems.refuse(reason):
+        if self._enabled and self._problems.refuse(reason):
             self._inbox.put(None)  # the publisher's thread logs what is new
             if self._publisher is None:
                 self._start()
@@ -335,7 +338,8 @@ class Capture:
         publisher = self._publisher
         self._begin()
         if publisher is not None:
-            publisher.abandon()
+            with suppress(Exception):  # caught by the fork in the midst of opening or closing something
+                publisher.abandon()
 
 
 _LIVE: set[Capture] = set()

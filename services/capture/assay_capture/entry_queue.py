@@ -7,14 +7,9 @@ of a capture.
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
 
-
-class Entry(NamedTuple):
-    """One event on its way: the shard of its project and its JSON."""
-
-    shard: int
-    data: bytes
+#: One event on its way: the shard of its project and its JSON. A plain tuple, which costs a third of a named one.
+Entry = tuple[int, bytes]
 
 
 class EntryQueue:
@@ -38,17 +33,17 @@ class EntryQueue:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def put(self, entry: Entry) -> bool:
+    def put(self, shard: int, data: bytes) -> bool:
         """Add an entry and wake the consumer if it may be idle or has a full batch. False if it does not fit."""
-        size = len(entry.data)
+        size = len(data)
         with self._lock:
             if self.entries >= self._max_entries or self.bytes + size > self._max_bytes:
                 return False
-            self._waiting.append(entry)
+            self._waiting.append((shard, data))
             self.accepted += 1
             self.entries += 1
             self.bytes += size
-            waiting = self.entries
+            waiting = len(self._waiting)
         if waiting == 1 or waiting % self._batch_entries == 0:
             self._wake(None)
         return True
@@ -58,7 +53,7 @@ class EntryQueue:
         taken: list[Entry] = []
         size = 0
         while self._waiting and len(taken) < max_entries:
-            size += len(self._waiting[0].data)
+            size += len(self._waiting[0][1])
             if taken and size > max_bytes:
                 break
             taken.append(self._waiting.popleft())
@@ -70,7 +65,7 @@ class EntryQueue:
 
     def release(self, entries: list[Entry]) -> None:
         """These are out of memory's hands: in Redis, in the spool, or dropped and counted."""
-        size = sum(len(entry.data) for entry in entries)
+        size = sum([len(data) for _, data in entries])
         with self._lock:
             self.entries -= len(entries)
             self.bytes -= size

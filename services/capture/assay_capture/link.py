@@ -5,6 +5,7 @@ Uses XADD and XLEN, and to connect AUTH (and SELECT for a database other than 0)
 
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from assay_capture.entry_queue import Entry
@@ -49,9 +50,7 @@ class Link:
 
         try:
             connection = self._connected()
-            commands = [
-                _command(b"XADD", self._keys[entry.shard], b"*", FIELD.encode(), entry.data) for entry in entries
-            ]
+            commands = [_command(b"XADD", self._keys[shard], b"*", FIELD.encode(), data) for shard, data in entries]
             commands += [_command(b"XLEN", self._keys[shard]) for shard in measure]
             connection.send_packed_command([b"".join(commands)])
             for entry in entries:
@@ -66,7 +65,7 @@ class Link:
                     ResponseError
                 ):  # without the right to XLEN there is no high-water mark, and no reason to stop
                     depth = max(depth or 0, int(connection.read_response()))
-        except (RedisError, OSError, ValueError) as error:
+        except (RedisError, OSError, ValueError, PasswordFileError) as error:
             self.close()
             failed += entries[answered:]
             problem, detail = _classified(error)
@@ -82,7 +81,7 @@ class Link:
         if self._connection is None:
             arguments = dict(self._arguments)
             if self._settings.password_file is not None:
-                arguments["password"] = self._settings.password_file.read_text().strip()
+                arguments["password"] = _password(self._settings.password_file)
             connection = self._connection_class(**arguments)
             connection.connect()
             self._connection = connection
@@ -117,6 +116,18 @@ def _connection_arguments(settings: RedisSettings) -> tuple[Any, dict[str, Any]]
     return connection_class, arguments
 
 
+class PasswordFileError(Exception):
+    """The file that `redis.password_file` names cannot be read."""
+
+
+def _password(file: Path) -> str:
+    """Read at each connection, so that a password may be changed, or arrive, while the program runs."""
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        raise PasswordFileError from None
+
+
 def _path(path: Any) -> str | None:
     return None if path is None else str(path)
 
@@ -130,7 +141,7 @@ def _classified(error: Exception) -> tuple[str, str]:
     from redis.exceptions import AuthenticationError, AuthorizationError, NoPermissionError, ResponseError
 
     name = type(error).__name__
-    if isinstance(error, (AuthenticationError, AuthorizationError, NoPermissionError)):
+    if isinstance(error, (AuthenticationError, AuthorizationError, NoPermissionError, PasswordFileError)):
         return "refused", name
     if isinstance(error, ResponseError):
         code = str(error).split(" ", 1)[0]

@@ -33,7 +33,7 @@ ADOPT_EVERY_S = 10.0
 TICK_S = 0.05
 #: What to check, by kind of trouble with Redis.
 ADVICE = {
-    "down": "check redis.url (ASSAY_REDIS_URL) and that Redis is up and has memory",
+    "down": "check redis.url (ASSAY_REDIS_URL), for TLS redis.tls_ca_file, and that Redis is up and has memory",
     "refused": "check user and password in redis.url (ASSAY_REDIS_URL) or redis.password_file, "
     "and that the user may XADD and XLEN on the capture streams",
 }
@@ -76,8 +76,11 @@ class Publisher:
         self.replayed = 0
         #: See `CaptureStats.redis`.
         self.redis = "idle"
-        self._flush_asked = False
+        self._flush_until = 0
+        self._closing_since = 0.0
         self._closing_until: float | None = None
+        #: An attempt that began after closing did has failed: what is in the spool stays there.
+        self._hopeless = False
         self._ended = False
         self._flying: Batch | None = None
         self._flying_since = 0.0
@@ -96,7 +99,7 @@ class Publisher:
     def flush(self, timeout: float) -> bool:
         """Wait until all that was captured before is in Redis or in the spool. False if `timeout` seconds were not enough."""
         target = self._queue.accepted
-        self._flush_asked = True
+        self._flush_until = max(self._flush_until, target)
         self._inbox.put(None)
         with self._progress:
             return self._progress.wait_for(lambda: self._queue.released >= target or self._ended, timeout) and (
@@ -105,7 +108,9 @@ class Publisher:
 
     def close(self, timeout: float) -> None:
         """Send what can be sent within `timeout` seconds, put the rest in the spool (or count it as dropped), and end."""
-        self._closing_until = time.monotonic() + timeout
+        self._closing_since = time.monotonic()
+        self._retry_at = 0.0  # one more attempt, in case Redis is back
+        self._closing_until = self._closing_since + timeout
         self._inbox.put(None)
         self._thread.join(timeout + 2.0)  # writing the rest to the spool comes after the deadline
 
@@ -137,8 +142,6 @@ class Publisher:
         self._adopt()
         self._spill()
         self._send_next()
-        if self._queue.released >= self._queue.accepted:
-            self._flush_asked = False
         with self._progress:
             self._progress.notify_all()
 
@@ -169,7 +172,8 @@ class Publisher:
 
     def _due_at(self, now: float) -> float:
         """When the batch that is gathering leaves: at once if it is full or asked for, else after the flush interval."""
-        if self._flush_asked or self._closing_until is not None or len(self._queue) >= self._settings.batch_entries:
+        asked = self._queue.released < self._flush_until or self._closing_until is not None
+        if asked or len(self._queue) >= self._settings.batch_entries:
             return now
         if self._batch_due is None:
             self._batch_due = now + self._settings.flush_interval_ms / 1000
@@ -239,6 +243,7 @@ class Publisher:
             self.redis = outcome.problem
             pause = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(self._attempts, 10))
             self._attempts += 1
+            self._hopeless = self._closing_until is not None and self._flying_since >= self._closing_since
             self._retry_at = now + pause * random.uniform(0.5, 1.0)  # noqa: S311  (jitter is no secret)
             return
         self._attempts = 0
@@ -250,7 +255,7 @@ class Publisher:
             )
             self.redis = "high_water"
             self._retry_at = now + MEASURE_EVERY_S
-        elif self.redis != "high_water" or outcome.depth is not None:
+        else:
             self.redis = "up"
 
     def _fallback(self) -> str:
@@ -305,7 +310,7 @@ class Publisher:
             return False
         if time.monotonic() >= self._closing_until:
             return True
-        return not self._queue.entries and (not self._spool_waits() or self.redis not in ("idle", "up"))
+        return not self._queue.entries and (not self._spool_waits() or self._hopeless or self.redis == "high_water")
 
     def _end(self) -> None:
         self._problems.log_new()

@@ -11,17 +11,19 @@ Not thread-safe: the publisher's thread owns it. POSIX only (flock).
 import fcntl
 import os
 import tempfile
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from io import BufferedReader
 from pathlib import Path
 
 from assay_capture.entry_queue import Entry
+from assay_capture.identity import new_event_id
 from assay_capture.stats import Problems
-from assay_schema.ids import new_event_id
 
 #: A segment is closed when it is this large, in bytes, or an eighth of the whole spool.
 SEGMENT_BYTES = 4 * 1024 * 1024
+#: Read at once from a segment, in bytes.
+READ_BYTES = 256 * 1024
 
 
 def default_spool_dir() -> Path:
@@ -44,6 +46,31 @@ class _Segment:
     path: Path = field(compare=False)
 
 
+class _Reader:
+    """Reads a segment line by line. A bare descriptor, since a file object has a lock, which a fork may catch locked."""
+
+    def __init__(self, segment: _Segment) -> None:
+        self.segment = segment
+        self.descriptor = os.open(segment.path, os.O_RDONLY)
+        self._lines: deque[bytes] = deque()
+        #: What stands after the last line's end; at the end of the file, a line cut off.
+        self.rest = b""
+
+    def next(self) -> bytes | None:
+        """The next whole line without its end, or None after the last."""
+        return None if self.at_end() else self._lines.popleft()
+
+    def at_end(self) -> bool:
+        """Whether no whole line is left."""
+        while not self._lines:
+            chunk = os.read(self.descriptor, READ_BYTES)
+            if not chunk:
+                return True
+            *lines, self.rest = (self.rest + chunk).split(b"\n")
+            self._lines.extend(lines)
+        return False
+
+
 class Spool:
     """The segments of this process and those it took over, as one first-in first-out sequence of events."""
 
@@ -61,7 +88,7 @@ class Spool:
         self._segments: list[_Segment] = []
         self._next_number = 1
         self._writing: tuple[_Segment, int] | None = None
-        self._reading: tuple[_Segment, BufferedReader] | None = None
+        self._reading: _Reader | None = None
         self.adopted_segments = 0
         self.torn_lines = 0
 
@@ -77,7 +104,7 @@ class Spool:
 
         Returns None if it is on disk (with fsync: on the medium), else `spool_full` or `spool_error`.
         """
-        lines = b"".join([entry.data + b"\n" for entry in entries])
+        lines = b"".join([data + b"\n" for _, data in entries])
         try:
             self._own_directory()
             if self._directory_bytes() + len(lines) > self._max_bytes:
@@ -144,51 +171,46 @@ class Spool:
             if self._reading is None:
                 self._open_oldest()
                 continue
-            segment, file = self._reading
+            reader = self._reading
             try:
-                entries = self._next_lines(file, max_entries, max_bytes)
+                entries = self._next_entries(reader, max_entries, max_bytes)
             except OSError:
-                self._give_up(segment)
+                self._give_up(reader.segment)
                 continue
             if entries:
                 return entries
-            self._delete(segment)
+            self._finish(reader)
         return []
 
     def sent(self) -> None:
         """Redis has all events that `read` gave last. Deletes the segment if those were its last ones."""
-        if self._reading is not None:
-            segment, file = self._reading
-            if not file.peek(1):
-                self._delete(segment)
+        reader = self._reading
+        if reader is not None and reader.at_end():
+            self._finish(reader)
 
     def _open_oldest(self) -> None:
         segment = self._segments[0]
         if self._writing is not None and self._writing[0] == segment:
             self._seal()
         try:
-            self._reading = segment, segment.path.open("rb")
+            self._reading = _Reader(segment)
         except OSError:
             self._give_up(segment)
 
-    def _next_lines(self, file: BufferedReader, max_entries: int, max_bytes: int) -> list[Entry]:
+    def _next_entries(self, reader: _Reader, max_entries: int, max_bytes: int) -> list[Entry]:
         entries: list[Entry] = []
         size = 0
-        while len(entries) < max_entries and size < max_bytes and (line := file.readline()):
-            if not line.endswith(b"\n"):
-                self.torn_lines += 1
-                self._problems.log_once(
-                    "spool:torn", "a spool segment ended in the middle of an event, as after a crash"
-                )
-                break
-            size += len(line)
-            data = line[:-1]
-            entries.append(Entry(self._shard_for(data), data))
+        while len(entries) < max_entries and size < max_bytes and (data := reader.next()) is not None:
+            size += len(data)
+            entries.append((self._shard_for(data), data))
         return entries
 
-    def _delete(self, segment: _Segment) -> None:
-        segment.path.unlink(missing_ok=True)
-        self._forget(segment)
+    def _finish(self, reader: _Reader) -> None:
+        if reader.rest:
+            self.torn_lines += 1
+            self._problems.log_once("spool:torn", "a spool segment ended in the middle of an event, as after a crash")
+        reader.segment.path.unlink(missing_ok=True)
+        self._forget(reader.segment)
 
     def _give_up(self, segment: _Segment) -> None:
         self._problems.log_once(
@@ -197,9 +219,8 @@ class Spool:
         self._forget(segment)
 
     def _forget(self, segment: _Segment) -> None:
-        if self._reading is not None and self._reading[0] == segment:
-            self._reading[1].close()
-            self._reading = None
+        if self._reading is not None and self._reading.segment == segment:
+            self._close_reading()
         self._segments.remove(segment)
         if segment.owner != self._owner and not any(other.owner == segment.owner for other in self._segments):
             self._unlock(segment.owner)
@@ -227,8 +248,8 @@ class Spool:
         self._segments = sorted([*self._segments, *found])
         reading = self._reading
         if reading is not None:
-            self._segments.remove(reading[0])
-            self._segments.insert(0, reading[0])
+            self._segments.remove(reading.segment)
+            self._segments.insert(0, reading.segment)
         if not found:
             self._unlock(owner)
 
@@ -291,7 +312,7 @@ class Spool:
     def _close_reading(self) -> None:
         reading, self._reading = self._reading, None
         if reading is not None:
-            reading[1].close()
+            os.close(reading.descriptor)
 
 
 def _lock(descriptor: int) -> bool:

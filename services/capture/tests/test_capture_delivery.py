@@ -1,0 +1,251 @@
+"""From the call to Redis: everything once and in order, whatever Redis does in between."""
+
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay_capture import Capture
+from assay_schema.streams import CAPTURE, shard_of
+from tests.redis_server import RedisServer
+
+#: All that the producers' user of Redis may do.
+PRODUCER = (
+    "reset",
+    "on",
+    ">secret",
+    "resetkeys",
+    "%W~assay:*:capture",
+    "%R~assay:*:capture",
+    "-@all",
+    "+xadd",
+    "+xlen",
+)
+
+
+def test_eight_threads_of_ten_thousand_events_arrive_once_and_each_thread_in_order(
+    make_capture: Any, redis_server: RedisServer, retrieve: Any, arrived: Any
+) -> None:
+    capture: Capture = make_capture(redis_server.url, queue_entries=80_000)
+    sent: list[list[str]] = [[] for _ in range(8)]
+
+    def work(ids: list[str], number: int) -> None:
+        ids += [retrieve(capture, str(number)) for _ in range(10_000)]
+
+    threads = [threading.Thread(target=work, args=(ids, number)) for number, ids in enumerate(sent)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    capture.close(30)
+    events = arrived(redis_server)
+    for number, ids in enumerate(sent):
+        assert [event["event_id"] for event in events if event["payload"]["query"] == str(number)] == ids
+    assert len(events) == len({event["event_id"] for event in events}) == 80_000
+    assert capture.stats().dropped == {}
+
+
+def test_a_full_queue_drops_the_newest_counts_them_and_costs_the_caller_nothing_else(
+    make_capture: Any, retrieve: Any
+) -> None:
+    capture: Capture = make_capture("redis://127.0.0.1:1/0", durability="memory", queue_entries=10)
+    for _ in range(25):
+        retrieve(capture)
+    assert (capture.stats().queue_entries, capture.stats().dropped) == (10, {"queue_full": 15})
+    small: Capture = make_capture("redis://127.0.0.1:1/0", durability="memory", queue_bytes=4000)
+    for _ in range(5):
+        retrieve(small, "x" * 1000)
+    assert (small.stats().queue_entries, small.stats().dropped) == (2, {"queue_full": 3})
+    assert small.stats().queue_bytes <= 4000
+
+
+@pytest.mark.parametrize("durability", ["memory", "spool", "fsync"])
+def test_events_captured_before_redis_is_up_arrive_in_order_when_it_is(
+    durability: str, make_capture: Any, redis_server: RedisServer, retrieve: Any, arrived: Any, eventually: Any
+) -> None:
+    redis_server.kill()
+    capture: Capture = make_capture(redis_server.url, durability=durability)
+    ids = [retrieve(capture) for _ in range(1500)]
+    eventually(lambda: capture.stats().redis == "down")
+    redis_server.start()
+    ids += [retrieve(capture) for _ in range(10)]
+    eventually(lambda: len(arrived(redis_server)) == len(ids), capture.stats)
+    assert [event["event_id"] for event in arrived(redis_server)] == ids
+    assert capture.flush(10)
+    stats = capture.stats()
+    assert stats.published + stats.replayed == len(ids)
+    assert (stats.spooled > 0) is (durability != "memory")
+    assert (stats.dropped, stats.queue_entries, stats.spool_bytes, stats.redis) == ({}, 0, 0, "up")
+
+
+def test_when_redis_is_killed_and_comes_back_nothing_is_lost_and_order_holds(
+    make_capture: Any, tmp_path: Path, retrieve: Any, arrived: Any, eventually: Any
+) -> None:
+    directory = tmp_path / "always"
+    directory.mkdir()
+    server = RedisServer(directory, "--appendfsync", "always").start()
+    try:
+        capture: Capture = make_capture(server.url, batch_entries=20)
+        ids: list[str] = []
+        stop = threading.Event()
+
+        def produce() -> None:
+            while not stop.wait(0.001):
+                ids.extend(retrieve(capture) for _ in range(5))
+
+        producer = threading.Thread(target=produce)
+        producer.start()
+        for _ in range(3):
+            published = capture.stats().published
+            eventually(lambda before=published: capture.stats().published > before + 100, capture.stats)
+            server.kill()
+            spooled = capture.stats().spooled
+            eventually(lambda before=spooled: capture.stats().spooled > before + 100, capture.stats)
+            server.start()
+        stop.set()
+        producer.join()
+        eventually(lambda: capture.stats().spool_bytes == 0 and capture.flush(1), capture.stats)
+        found = [event["event_id"] for event in arrived(server)]
+        once = list(dict.fromkeys(found))  # an entry whose answer was lost is sent again, with the same event_id
+        assert once == ids
+        assert capture.stats().dropped == {}
+    finally:
+        server.stop()
+
+
+def test_a_hung_redis_does_not_hold_up_the_spool_and_loses_nothing(
+    make_capture: Any, redis_server: RedisServer, retrieve: Any, arrived: Any, eventually: Any
+) -> None:
+    capture: Capture = make_capture(redis_server.url, redis={"command_timeout_s": 60.0})
+    first = retrieve(capture)
+    assert capture.flush(10)
+    redis_server.kill(signal.SIGSTOP)
+    hung = retrieve(capture)
+    eventually(lambda: capture._queue.entries == 1 and len(capture._queue) == 0)
+    ids = [retrieve(capture) for _ in range(100)]
+    eventually(lambda: capture.stats().spooled == 100, capture.stats)
+    assert capture.stats().redis == "up"
+    redis_server.kill(signal.SIGCONT)
+    eventually(lambda: len(arrived(redis_server)) == 102, capture.stats)
+    assert [event["event_id"] for event in arrived(redis_server)] == [first, hung, *ids]
+
+
+def test_above_the_high_water_mark_events_wait_in_the_spool_until_redis_has_room(
+    make_capture: Any, redis_server: RedisServer, retrieve: Any, arrived: Any, eventually: Any
+) -> None:
+    with redis_server.client() as client:
+        for _ in range(20):
+            client.xadd(CAPTURE.key(0), {"data": b"{}"})
+        capture: Capture = make_capture(redis_server.url, high_water_entries=10)
+        retrieve(capture)
+        eventually(lambda: capture.stats().redis == "high_water", capture.stats)
+        waiting = [retrieve(capture) for _ in range(5)]
+        eventually(lambda: capture.stats().spooled == 5, capture.stats)
+        assert client.xlen(CAPTURE.key(0)) == 21
+        client.xtrim(CAPTURE.key(0), maxlen=0)
+        eventually(lambda: capture.stats().replayed == 5, capture.stats)
+    assert [event["event_id"] for event in arrived(redis_server)] == waiting
+    assert capture.stats().redis == "up"
+
+
+def test_only_the_entries_that_redis_refused_are_sent_again(
+    make_capture: Any, redis_server: RedisServer, retrieve: Any, arrived: Any, eventually: Any
+) -> None:
+    names = ["default", *(f"p{n}" for n in range(20))]
+    blocked = shard_of("p1", 2)
+    with redis_server.client() as client:
+        client.set(CAPTURE.key(blocked), "not a stream")
+        capture: Capture = make_capture(redis_server.url, redis={"shards": 2}, flush_interval_ms=200)
+        ids = {name: retrieve(capture, project=name) for name in names}
+        eventually(lambda: capture.stats().spooled > 0, capture.stats)
+        client.delete(CAPTURE.key(blocked))
+    eventually(lambda: capture.stats().published + capture.stats().replayed == len(ids), capture.stats)
+    for shard in (0, 1):
+        expected = [ids[name] for name in names if shard_of(name, 2) == shard]
+        assert expected
+        assert [event["event_id"] for event in arrived(redis_server, shard)] == expected
+
+
+def test_a_user_that_may_only_xadd_and_xlen_is_enough_and_cannot_read(
+    make_capture: Any, redis_server: RedisServer, retrieve: Any, arrived: Any
+) -> None:
+    with redis_server.client() as client:
+        client.execute_command("ACL", "SETUSER", "producer", *PRODUCER)
+        capture: Capture = make_capture(redis_server.url.replace("//", "//producer:secret@"))
+        ids = [retrieve(capture) for _ in range(3)]
+        assert capture.flush(10)
+        assert [event["event_id"] for event in arrived(redis_server)] == ids
+        assert capture.stats().redis == "up"
+        denied = [entry["reason"] for entry in client.acl_log() if b"setinfo" not in str(entry).encode()]
+        assert denied == []
+        answer = client.execute_command("ACL", "DRYRUN", "producer", "XRANGE", CAPTURE.key(0), "-", "+")
+        assert b"no permissions" in answer
+
+
+@pytest.mark.parametrize("credentials", ["producer:wrong@", "nobody@", "reader:secret@", ""])
+def test_wrong_credentials_are_logged_once_with_the_setting_and_events_wait_until_they_are_right(
+    credentials: str,
+    make_capture: Any,
+    redis_server: RedisServer,
+    retrieve: Any,
+    arrived: Any,
+    eventually: Any,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with redis_server.client() as client:
+        client.execute_command("ACL", "SETUSER", "producer", *PRODUCER)
+        client.execute_command("ACL", "SETUSER", "reader", "on", ">secret", "~*", "+xrange")
+        client.execute_command("ACL", "SETUSER", "admin", "on", ">secret", "~*", "+@all")
+        client.execute_command("ACL", "SETUSER", "default", "off")
+        capture: Capture = make_capture(redis_server.url.replace("//", "//" + credentials))
+        ids = [retrieve(capture) for _ in range(3)]
+        eventually(lambda: capture.stats().spooled == 3, capture.stats)
+        assert capture.stats().redis == "refused"
+        eventually(lambda: capture._publisher is not None and capture._publisher._attempts > 2)
+        errors = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+        assert len(errors) == 1
+        assert "ASSAY_REDIS_URL" in errors[0]
+        assert "secret" not in caplog.text
+        assert "wrong" not in caplog.text
+    capture.close(1)
+    right: Capture = make_capture(redis_server.url.replace("//", "//admin:secret@"))
+    ids.append(retrieve(right))
+    eventually(lambda: right.stats().replayed == 3 and right.stats().published == 1, right.stats)
+    with __import__("redis").Redis(port=redis_server.port, username="admin", password="secret") as client:
+        assert client.xlen(CAPTURE.key(0)) == len(ids)
+
+
+def test_the_password_may_come_from_a_file_which_is_read_again_at_each_connection(
+    make_capture: Any, redis_server: RedisServer, retrieve: Any, tmp_path: Path, eventually: Any
+) -> None:
+    password = tmp_path / "password"
+    with redis_server.client() as client:
+        client.execute_command("ACL", "SETUSER", "producer", *PRODUCER)
+        capture: Capture = make_capture(
+            redis_server.url.replace("//", "//producer@"), redis={"password_file": password}
+        )
+        retrieve(capture)
+        eventually(lambda: capture.stats().redis == "refused", capture.stats)
+        password.write_text("secret\n")
+        eventually(lambda: capture.stats().replayed == 1, capture.stats)
+
+
+def test_a_flush_of_memory_reports_that_it_could_not_and_keeps_to_its_time(make_capture: Any, retrieve: Any) -> None:
+    capture: Capture = make_capture("redis://127.0.0.1:1/0", durability="memory")
+    retrieve(capture)
+    began = time.monotonic()
+    assert not capture.flush(0.05)
+    assert time.monotonic() - began < 5
+    capture.close(0)
+    assert capture.stats().dropped == {"exit_deadline": 1}
+
+
+def test_a_program_that_is_idle_is_left_alone(make_capture: Any, redis_server: RedisServer, retrieve: Any) -> None:
+    capture: Capture = make_capture(redis_server.url, durability="memory")
+    retrieve(capture)
+    assert capture.flush(10)
+    assert capture._publisher is not None
+    assert capture._publisher._pause() is None

@@ -1,0 +1,250 @@
+"""Processes: exits, forks, prefork servers, multiprocessing, kill -9, and several producers with one spool."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay_capture import Capture
+from tests.redis_server import RedisServer
+
+PREAMBLE = """
+import os, sys, multiprocessing, threading
+from assay_capture import Capture
+
+def one(query):
+    return capture.retrieval(tool_name="query", query=query, retrieved_slugs=[], retrieved_chunk_ids=[], latency_ms=1)
+
+if __name__ in ("__main__", "__mp_main__"):
+    capture = Capture.from_env(service="program")
+"""
+Program = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def program(redis_server: RedisServer, spool_dir: Path, tmp_path: Path) -> Iterator[Program]:
+    """Start a Python program that has a `capture` and `one(query)`, with settings over plain ones."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(body: str, **settings: Any) -> "subprocess.Popen[str]":
+        file = tmp_path / f"program{len(started)}.py"
+        file.write_text(PREAMBLE + textwrap.dedent(body))
+        named = {
+            "REDIS_URL": redis_server.url,
+            "CAPTURE_SPOOL_DIR": str(spool_dir),
+            "CAPTURE_FLUSH_INTERVAL_MS": "60000",
+        }
+        environment = {f"ASSAY_{name}": str(value) for name, value in {**named, **settings}.items()}
+        process = subprocess.Popen(
+            [sys.executable, str(file)],
+            env={**os.environ, **environment, "ASSAY_CAPTURE": "1"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def _queries(events: list[dict[str, Any]]) -> list[str]:
+    return [event["payload"]["query"] for event in events]
+
+
+#: The end of a program and its exit code. The flush interval is a minute, so only an exit's own flush can be seen.
+ENDINGS = {
+    "runs to its end": ("", 0),
+    "sys.exit": ("sys.exit(3)", 3),
+    "sys.exit in a function, with a thread running": (
+        "threading.Thread(target=lambda: one('thread')).start(); sys.exit(0)",
+        0,
+    ),
+    "an unhandled exception": ("raise RuntimeError", 1),
+    "close by hand": ("capture.close()", 0),
+    "an interrupt": ("import signal; os.kill(os.getpid(), signal.SIGINT); threading.Event().wait()", -signal.SIGINT),
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_what_is_in_memory_is_sent_when_the_program_ends(
+    ending: str, program: Program, redis_server: RedisServer, arrived: Any
+) -> None:
+    code, status = ENDINGS[ending]
+    process = program(f"for number in range(5): one(str(number))\n{code}\n")
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == status, errors
+    assert _queries(arrived(redis_server))[:5] == ["0", "1", "2", "3", "4"]
+
+
+def test_a_program_that_ends_while_redis_is_away_leaves_its_events_to_the_next(
+    program: Program, redis_server: RedisServer, arrived: Any
+) -> None:
+    redis_server.kill()
+    first = program("one('first'); one('second')")
+    _, errors = first.communicate(timeout=30)
+    assert first.returncode == 0, errors
+    redis_server.start()
+    second = program("one('third')")
+    second.communicate(timeout=30)
+    assert _queries(arrived(redis_server)) == ["first", "second", "third"]
+
+
+def test_memory_that_cannot_be_sent_by_the_deadline_is_counted_and_said(
+    program: Program, redis_server: RedisServer
+) -> None:
+    redis_server.kill()
+    process = program("one('lost')", CAPTURE_DURABILITY="memory", CAPTURE_EXIT_DEADLINE_S="0.2")
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert "dropping events (exit_deadline)" in errors
+
+
+def test_a_forked_child_sends_its_own_events_and_none_of_its_parents(
+    program: Program, redis_server: RedisServer, arrived: Any
+) -> None:
+    process = program("""
+        one("parent before")
+        children = []
+        for number in range(3):
+            child = os.fork()
+            if child == 0:
+                one(f"child {number}")
+                sys.exit(0)
+            children.append(child)
+        one("parent after")
+        for child in children:
+            os.waitpid(child, 0)
+    """)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 0, errors
+    found = _queries(arrived(redis_server))
+    assert Counter(found) == Counter(["parent before", "parent after", "child 0", "child 1", "child 2"])
+    assert found.index("parent before") < found.index("parent after")
+
+
+def test_a_fork_in_the_midst_of_sending_and_spooling_loses_and_doubles_nothing(
+    program: Program, redis_server: RedisServer, arrived: Any
+) -> None:
+    redis_server.kill()
+    process = program(
+        """
+        for number in range(200):
+            one(f"parent {number}")
+            if number % 50 == 25:
+                capture.flush(5)
+                if os.fork() == 0:
+                    for again in range(50):
+                        one(f"child {number} {again}")
+                    sys.exit(0)
+        assert capture.flush(10)
+        print("spooled", flush=True)
+        sys.stdin.readline()
+        for _ in range(4):
+            os.wait()
+        """,
+        CAPTURE_FLUSH_INTERVAL_MS="1",
+        CAPTURE_EXIT_DEADLINE_S="20",
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "spooled\n"
+    redis_server.start()
+    _, errors = process.communicate("go\n", timeout=60)
+    assert process.returncode == 0, errors
+    # A child that found Redis away left its spool to whoever comes next.
+    last = program("one('last')", CAPTURE_EXIT_DEADLINE_S="20")
+    last.communicate(timeout=60)
+    parent = [f"parent {number}" for number in range(200)]
+    children = [f"child {number} {again}" for number in (25, 75, 125, 175) for again in range(50)]
+    events = arrived(redis_server)
+    assert Counter(_queries(events)) == Counter([*parent, *children, "last"])
+    assert [query for query in _queries(events) if query.startswith("parent")] == parent
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_children_of_multiprocessing_send_their_events_before_they_end(
+    method: str, program: Program, redis_server: RedisServer, arrived: Any
+) -> None:
+    process = program(f"""
+        if __name__ == "__main__":
+            one("parent")
+            context = multiprocessing.get_context("{method}")
+            children = [context.Process(target=one, args=(f"child {{n}}",)) for n in range(3)]
+            for child in children:
+                child.start()
+            for child in children:
+                child.join()
+                assert child.exitcode == 0
+    """)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert sorted(_queries(arrived(redis_server))) == ["child 0", "child 1", "child 2", "parent"]
+
+
+def test_what_a_killed_producer_had_spooled_is_sent_by_the_next(
+    program: Program, redis_server: RedisServer, make_capture: Any, retrieve: Any, arrived: Any, eventually: Any
+) -> None:
+    redis_server.kill()
+    process = program(
+        """
+        sent = 0
+        while True:
+            for _ in range(20):
+                one(str(sent))
+                sent += 1
+            if capture.flush(10):
+                print(sent, flush=True)
+        """,
+        CAPTURE_FLUSH_INTERVAL_MS="1",
+    )
+    assert process.stdout is not None
+    promised = 0
+    for _ in range(10):
+        promised = int(process.stdout.readline())
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    redis_server.start()
+    heir: Capture = make_capture(redis_server.url)
+    retrieve(heir, "heir")
+    eventually(lambda: heir.stats().published == 1, heir.stats)
+    *found, last = _queries(arrived(redis_server))
+    assert last == "heir"
+    assert found == [str(number) for number in range(len(found))]
+    assert len(found) >= promised > 0
+    assert heir.stats().adopted_segments > 0
+
+
+def test_two_producers_share_a_spool_and_each_sends_its_own_in_order(
+    program: Program, redis_server: RedisServer, arrived: Any
+) -> None:
+    redis_server.kill()
+    body = """
+        for number in range(300):
+            one(f"{sys.argv[0][-4]} {number}")
+        assert capture.flush(10)
+        print("spooled", flush=True)
+        sys.stdin.readline()
+        """
+    both = [program(body, CAPTURE_FLUSH_INTERVAL_MS="1", CAPTURE_EXIT_DEADLINE_S="20") for _ in range(2)]
+    for process in both:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "spooled\n"
+    redis_server.start()
+    for process in both:
+        _, errors = process.communicate("go\n", timeout=60)
+        assert process.returncode == 0, errors
+    found = _queries(arrived(redis_server))
+    for name in "01":
+        assert [query for query in found if query.startswith(name)] == [f"{name} {number}" for number in range(300)]
+    assert len(found) == 600
