@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .family import Digits, Literals, Rule, View
+from .family import MIN_RUN_DIGITS, Digits, Literals, Rule, View
 from .policy import Policy
 from .projection import project, unfold
 from .registry import FAMILIES
@@ -192,6 +192,7 @@ class Scrubber:
                     span = rule.accept(view, match)
                     if span is not None:
                         spans.append((*span, rank))
-                    match = search(raw, match.end(), last)
+                    position = match.end()
+                    match = search(raw, position, last) if last - position > MIN_RUN_DIGITS else None
                 if len(spans) == before + 1 and _covers(spans[before], start, shape):
                     break

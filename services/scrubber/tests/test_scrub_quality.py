@@ -23,7 +23,7 @@ THRESHOLDS = {
 @pytest.fixture(scope="module")
 def counts(scrubber: Scrubber, scrub_corpus: ModuleType) -> dict[str, Counter[str]]:
     planted, caught, found, right = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
-    for labelled in scrub_corpus.labelled(6000):
+    for labelled in scrub_corpus.labelled(4000):
         findings = scrubber.scrub(labelled.text).findings
         for family, start, end in labelled.spans:
             planted[family] += 1
@@ -42,7 +42,7 @@ def test_every_family_has_thresholds() -> None:
 
 @pytest.mark.parametrize("family", sorted(THRESHOLDS))
 def test_recall_and_precision_reach_their_thresholds(family: str, counts: dict[str, Counter[str]]) -> None:
-    assert counts["planted"][family] > 500
+    assert counts["planted"][family] > 400
     recall = counts["caught"][family] / counts["planted"][family]
     precision = counts["right"][family] / counts["found"][family]
     least_recall, least_precision = THRESHOLDS[family]
@@ -51,5 +51,5 @@ def test_recall_and_precision_reach_their_thresholds(family: str, counts: dict[s
 
 
 def test_nothing_is_found_in_look_alikes(scrubber: Scrubber, scrub_corpus: ModuleType) -> None:
-    wrong = [(text, scrubber.scrub(text).findings) for text in scrub_corpus.clean(6000)]
+    wrong = [(text, scrubber.scrub(text).findings) for text in scrub_corpus.clean(4000)]
     assert [(text, findings) for text, findings in wrong if findings] == []
