@@ -21,6 +21,8 @@ FOUND = [
     ("https://proxy.example.com/https://u:p@h/x", ["https://u:p@h/x"], "https://proxy.example.com/[REDACTED]"),
     (r"{\"url\":\"postgres://u:p@h/db\"}", ["postgres://u:p@h/db"], r"{\"url\":\"[REDACTED]\"}"),
     (r"postgres:\/\/u:p@h\/db", [r"postgres:\/\/u:p@h\/db"], "[REDACTED]"),
+    ("postgres://ann:密码😀@db/app", ["postgres://ann:密码😀@db/app"], "[REDACTED]"),
+    ("连接postgres://u:p@h/db。然后", ["postgres://u:p@h/db"], "连接[REDACTED]。然后"),
     ("POSTGRES://U:P@H/DB", ["POSTGRES://U:P@H/DB"], "[REDACTED]"),
 ]
 KEPT = [

@@ -3,16 +3,18 @@
 import re
 
 from assay_scrubber.family import Family, Literals, Rule, View
+from assay_scrubber.projection import OTHER
 from assay_scrubber.taxonomy import Category
 
 _SCHEME = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+.-:"
 _LONGEST_SCHEME = 32
 _TRAILING = b".,;:!?)]}*_|"
+_OTHER = bytes([OTHER])
 _WEB = (b"http", b"https", b"ws", b"wss")
 _SHORTEST_BARE_TOKEN = 16
 
 # Always consumes the whole URL, so that URLs inside it are not read again and again.
-_URL = re.compile(rb"://([^\x00-\x20\"'`<>\\\x81]{1,4096}+)")
+_URL = re.compile(rb"://([^\x00-\x20\"'`<>\\]{1,4096}+)")
 _PASSWORD_PARAMETER = re.compile(rb"[?&;](?:password|passwd|pwd|pass|secret|access_token|api_?key)=[^&;\s$<{*\[]")
 _TEMPLATE = re.compile(rb"\$\{?[A-Za-z_]\w*\}?|\{\{?[^}]*\}\}?|%[sd]|\*+|<[^>]*>|x{3,}|\[REDACTED\]")
 
@@ -39,6 +41,12 @@ def _has_credentials(scheme: bytes, rest: bytes) -> bool:
     return bool(password) and _TEMPLATE.fullmatch(password) is None
 
 
+def _without_prose(body: bytes) -> bytes:
+    """Without what stands behind the URL: punctuation, and text of scripts that put no space there."""
+    prose = body.find(_OTHER, body.rfind(b"@") + 2)  # a password may be in any script, and so may a host begin
+    return (body if prose < 0 else body[:prose]).rstrip(_TRAILING)
+
+
 def _url(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     position = match.start()
     pieces = match.group(1).split(b"://")
@@ -47,7 +55,7 @@ def _url(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         scheme = left[len(left.rstrip(_SCHEME)) :].lstrip(b"0123456789+.-:")
         # Between two URLs stands the scheme of the second: it is not part of the first one's credentials.
         if scheme and _has_credentials(scheme.rsplit(b":", 1)[-1], piece):
-            return position - len(scheme), match.start() + 3 + len(match.group(1).rstrip(_TRAILING))
+            return position - len(scheme), match.start(1) + len(_without_prose(match.group(1)))
         position += 3 + len(piece)
         left = piece[-_LONGEST_SCHEME:]
     return None

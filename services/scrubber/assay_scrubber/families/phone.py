@@ -132,7 +132,7 @@ def _end_of_number(match: re.Match[bytes], start: int, digits_before: int, code:
     end, total = best
     solid = _GROUPS.match(match.string, start)
     is_solid = solid is not None and solid.end() == end
-    if is_solid and code == 1 and total != fixed:
+    if code == 1 and total != fixed:
         return None
     return end if total >= (_SHORTEST_SOLID if is_solid else _SHORTEST_SEPARATED) else None
 
