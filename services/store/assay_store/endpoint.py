@@ -76,6 +76,7 @@ class _Exchange:
         self._tag = "".join(secrets.choice(_TAG_LETTERS) for _ in range(16))
         self._spoilt = False
         self._undo = contextlib.ExitStack()
+        self._restores = False
 
     async def run(self) -> None:
         """See QueryEndpoint."""
@@ -196,14 +197,18 @@ class _Exchange:
                 refuse_on_get(verdict, first_keyword)
             handle = self._take(user, want)
             if verdict.keeps_state:
-                handle.tainted = True
+                handle.tainted = handle.own_settings = True
             settings = dict(want.settings)
             if not streams:
                 settings.setdefault("max_result_bytes", str(runtime.options.max_result_buffer_bytes))
             self._undo.enter_context(applied(handle, settings, want.database, restore=self._session is not None))
             make = Stream if streams and verdict.reads_only else Whole
             result = make(handle, sql, output_format, want.params)
-            return result, result.next(FIRST_BYTES) or b""
+            first = result.next(FIRST_BYTES) or b""
+            if result.ended:
+                self._undo.close()
+                self._restores = False
+            return result, first
 
         async with runtime.slot(), self._watch():
             result, first = await self._run(begin)
@@ -217,10 +222,10 @@ class _Exchange:
                 raise
 
     async def _send_result(self, result: Stream | Whole, first: bytes, output_format: str, *, whole: bool) -> None:
-        following = await self._run(lambda: result.next(CHUNK_BYTES))
+        following = None if result.ended else await self._run(lambda: result.next(CHUNK_BYTES))
         while whole and following is not None:
             first += following
-            following = await self._run(lambda: result.next(CHUNK_BYTES))
+            following = None if result.ended else await self._run(lambda: result.next(CHUNK_BYTES))
         headers = self._headers(result.summary, output_format if first or result.summary.result_rows else None)
         self._runtime.metrics.sent_bytes.inc(len(first))
         if following is None:
@@ -233,7 +238,7 @@ class _Exchange:
             while following is not None:
                 self._runtime.metrics.sent_bytes.inc(len(following))
                 await self._part(self._encoder.encode(following))
-                following = await self._run(lambda: result.next(CHUNK_BYTES))
+                following = None if result.ended else await self._run(lambda: result.next(CHUNK_BYTES))
         except StoreError as failure:
             # As current servers do: the error stands in the body between two tags, and the body ends without its end.
             self._code = failure.code
@@ -320,6 +325,7 @@ class _Exchange:
                 role=user.role, make=runtime.engine.take,
             ))  # fmt: skip
             self._handle = self._session.handle
+            self._restores = True
             load_external(want.externals)(self._handle)
         elif want.externals:
             for table in want.externals:
@@ -332,10 +338,12 @@ class _Exchange:
     async def _settle(self) -> None:
         """Put the handle's settings back and give a session free: before the end of the answer, which lets the client go on."""
         runtime, session = self._runtime, self._session
-        try:
-            await runtime.run(self._undo.close)
-        except StoreError:
-            self._spoilt = True
+        if self._restores:
+            self._restores = False
+            try:
+                await runtime.run(self._undo.close)
+            except StoreError:
+                self._spoilt = True
         if session is not None:
             self._session = self._handle = None
             if self._spoilt:
@@ -349,7 +357,10 @@ class _Exchange:
         handle, self._handle = self._handle, None
         if handle is not None:
             handle.tainted = handle.tainted or self._spoilt
-            await self._runtime.run(lambda: self._runtime.engine.give(handle))
+            if handle.tainted:
+                await self._runtime.run(lambda: self._runtime.engine.replace(handle))
+            else:
+                self._runtime.engine.give(handle)
 
     async def _run(self, work: Callable[[], _T]) -> _T:
         """Run blocking work; an error of it leaves the handle unfit for reuse."""

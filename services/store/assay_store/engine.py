@@ -40,6 +40,10 @@ class Handle:
         self.role = role
         self.name = name
         self.database = "default"
+        self.base: dict[str, object] = {}
+        """The settings every request of this handle begins with."""
+        self.own_settings = False
+        """Whether a client's SET changed settings of this handle (in a session)."""
         self.tainted = False
         """Whether a statement may have left state behind (settings, current database, temporary tables)."""
 
@@ -146,14 +150,23 @@ class Engine:
         return self._new(role)
 
     def give(self, handle: Handle) -> None:
-        """Take a handle back. One that may carry state is closed instead of used again."""
-        if not handle.tainted:
-            with self._lock:
-                idle = self._idle[handle.role]
-                if len(idle) < _IDLE_PER_ROLE:
-                    idle.append(handle)
-                    return
+        """Take back a handle that carries no state, for the next request."""
+        with self._lock:
+            idle = self._idle[handle.role]
+            keep = not handle.tainted and len(idle) < _IDLE_PER_ROLE
+            if keep:
+                idle.append(handle)
+        if not keep:
+            handle.close()
+
+    def replace(self, handle: Handle) -> None:
+        """Close a handle that may carry state, and have a clean one ready for the next request of its role."""
         handle.close()
+        with self._lock:
+            spare = bool(self._idle[handle.role])
+        if not spare:
+            with contextlib.suppress(StoreError, RuntimeError):
+                self.give(self._new(handle.role))
 
     def fresh(self, role: Role, prepare: Callable[[Handle], None]) -> Handle:
         """A new handle on which `prepare` ran under the staging role, before it takes its own.
@@ -217,3 +230,4 @@ class Engine:
             if handle.role.read_only:
                 settings["readonly"] = 2
         handle.set(settings)
+        handle.base = settings
