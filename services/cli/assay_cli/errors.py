@@ -3,6 +3,7 @@
 0 ok, 1 a finding (the command worked, and what it found is not right), 2 usage or operational.
 """
 
+import re
 import sys
 
 from assay_schema.settings import SettingsError
@@ -26,13 +27,19 @@ def explain(error: BaseException) -> str | None:
         return f"Redis: {_first_line(error)} (is it running? see redis.url, or start everything with: assay up)"
     store = sys.modules.get("clickhouse_connect.driver.exceptions")
     if store is not None and isinstance(error, store.Error):
-        return f"store: {_first_line(error)} (is it running? see store.url, or start everything with: assay up)"
+        return f"store: {_store_problem(error)} (is it running? see store.url, or start everything with: assay up)"
     runtime = sys.modules.get("assay_runtime.store")
     if runtime is not None and isinstance(error, runtime.StoreError):
         return str(error)
     if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
         return _first_line(error)
     return None
+
+
+def _store_problem(error: BaseException) -> str:
+    """The client wraps a refused connection in four layers of words."""
+    unreachable = re.search(r"host='([^']+)', port=(\d+)\): Max retries exceeded", str(error))
+    return f"cannot connect to {unreachable[1]}:{unreachable[2]}" if unreachable else _first_line(error)
 
 
 def _first_line(error: BaseException) -> str:

@@ -4,6 +4,7 @@ Exit codes: 0 ok, 1 a finding, 2 usage or operational. What a person can mend is
 """
 
 import importlib.metadata
+import logging
 from typing import Annotated, Any
 
 import typer
@@ -23,6 +24,8 @@ class _OneLineErrors(TyperGroup):
     """Turns the errors that `explain` knows into one line on stderr and exit code 2."""
 
     def invoke(self, ctx: Any) -> Any:
+        # The store's client also logs what it raises; without a handler that would be a second line.
+        logging.getLogger("clickhouse_connect").addHandler(logging.NullHandler())
         try:
             return super().invoke(ctx)
         except Exception as error:

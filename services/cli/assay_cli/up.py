@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
+import sys
 import time
 import tomllib
 from collections.abc import Awaitable, Coroutine
@@ -130,6 +132,7 @@ def _own_settings() -> dict[str, Any]:
 
 
 async def _supervise(options: Options, system: "System", record: Any, console: "Console", logs: "ProcessLogs") -> int:
+    from assay_cli.summary import where_to_look
     from assay_cli.supervisor import Supervisor
 
     admin = system.redis_client("admin")
@@ -151,6 +154,8 @@ async def _supervise(options: Options, system: "System", record: Any, console: "
                 code = await _unless(stop, _demo(system, supervisor, admin, console, logs))
                 if options.once:
                     return code
+            else:
+                console.print(where_to_look(_shown(system.data), system.ports, _program()), soft_wrap=True)
             await _unless(stop, _status(system, supervisor, admin, console))
         except _Stopped:
             return OPERATIONAL if options.once else OK
@@ -190,7 +195,7 @@ async def _demo(
             memory(processes, apart=os.getpid()),
         )
     )
-    console.print(where_to_look(_shown(system.data), system.ports), soft_wrap=True)
+    console.print(where_to_look(_shown(system.data), system.ports, _program()), soft_wrap=True)
     return OK if reconciled(report, run) else FINDING
 
 
@@ -305,6 +310,11 @@ async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, T] | Awaitable[
         await asyncio.gather(task, return_exceptions=True)
         raise _Stopped
     return task.result()
+
+
+def _program() -> str:
+    """How to call this command from here: by its name if that finds it, else by its path."""
+    return "assay" if shutil.which("assay") else str(_shown(Path(sys.executable).parent / "assay"))
 
 
 def _shown(path: Path) -> Path:

@@ -1,0 +1,226 @@
+"""`assay up` as a person runs it: the whole system, real processes, real signals."""
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.xdist_group("up")]
+
+ASSAY = (sys.executable, "-m", "assay_cli")
+#: Longest wait for anything here, in seconds: the machine may be busy.
+PATIENCE_S = 120
+SERVICES = ("redis", "store", "writer", "scrubber")
+
+
+def free_base() -> int:
+    """A port with three free ones after it."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            base: int = probe.getsockname()[1]
+        if base < 65_000 and all(port_is_free(base + offset) for offset in range(4)):
+            return base
+
+
+def port_is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        return probe.connect_ex(("127.0.0.1", port)) != 0
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.1)
+
+
+def environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+
+
+class Up:
+    """One running `assay up`."""
+
+    def __init__(self, directory: Path, *arguments: str, base: int | None = None, prefix: tuple[str, ...] = ()) -> None:
+        self.data = directory / "data"
+        self.base = base or free_base()
+        self._output = directory / f"output-{time.monotonic_ns()}"
+        command = (*prefix, *ASSAY, "up", "--data", str(self.data), "--port-base", str(self.base), *arguments)
+        with self._output.open("wb") as output:
+            self.process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=environment(),
+                cwd=directory,
+                start_new_session=True,
+            )
+
+    @property
+    def output(self) -> str:
+        return self._output.read_text()
+
+    def says(self, text: str) -> None:
+        """Wait until the output holds a text."""
+        until(lambda: text in self.output or self.process.poll() is not None, f"never said {text!r}:\n{self.output}")
+        assert text in self.output
+
+    def descendants(self) -> list[psutil.Process]:
+        return psutil.Process(self.process.pid).children(recursive=True)
+
+    def child(self, name: str) -> psutil.Process:
+        marks = {"redis": "redis-server"} | {name: f"assay_{name}" for name in SERVICES[1:]}
+        (found,) = [process for process in self.descendants() if marks[name] in " ".join(process.cmdline())]
+        return found
+
+    def wait(self) -> int:
+        return self.process.wait(timeout=PATIENCE_S)
+
+    def leaves_nothing(self, processes: list[psutil.Process]) -> None:
+        """Wait until these processes are gone and the ports closed."""
+        until(lambda: not any(map(alive, processes)), f"still alive: {[p for p in processes if alive(p)]}")
+        assert all(port_is_free(self.base + offset) for offset in range(4))
+
+    def end(self) -> None:
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(timeout=60)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+
+
+def alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+@contextlib.contextmanager
+def running(directory: Path, *arguments: str, **options: object) -> Iterator[Up]:
+    up = Up(directory, *arguments, **options)  # type: ignore[arg-type]
+    try:
+        yield up
+    finally:
+        up.end()
+
+
+def counted(output: str) -> dict[str, list[int]]:
+    """The numbers of the summary's rows by their first column."""
+    rows = re.findall(r"^│ (\S[^│]*?)\s*│(.*)│$", output, flags=re.MULTILINE)
+    return {name: [int(number.replace(",", "")) for number in re.findall(r"[\d,]+", rest)] for name, rest in rows}
+
+
+def test_a_demo_run_accounts_for_every_event_and_a_second_one_keeps_the_data(tmp_path: Path) -> None:
+    for run in (1, 2):
+        with running(tmp_path, "--demo", "--once") as up:
+            assert up.wait() == 0, up.output
+        rows = counted(up.output)
+        for kind in ("retrieval", "answer", "feedback"):
+            captured, stored = rows[kind]
+            assert captured == stored > 0
+        assert rows["total"][0] == rows["total"][1]
+        assert rows["failed"] == [0]
+        for family in ("email", "phone", "us_ssn", "payment_card", "jwt", "bearer_token", "connection_url"):
+            planted, scrubbed = rows[family]
+            assert 0 < planted <= scrubbed
+        assert "capture 0, events 0, failures 0" in up.output
+        assert re.search(r"capture to stored\s+p50 [\d,]+ ms, p99 [\d,]+ ms", up.output)
+        assert all(port_is_free(up.base + offset) for offset in range(4))
+        if run == 2:
+            assert "applied 0001" not in up.output
+
+
+def test_the_commands_it_prints_work_and_it_stops_in_order_on_a_signal(tmp_path: Path) -> None:
+    with running(tmp_path) as up:
+        up.says("Where to look next")
+        curl = re.search(r"^ +(curl -s -u .*)$", up.output, flags=re.MULTILINE)
+        assert curl
+        answer = subprocess.run(["sh", "-c", curl[1]], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        assert answer.stdout.strip() == "0", answer.stderr
+        health = re.search(r"^ +(curl -s \S+/readyz \S+/readyz)$", up.output, flags=re.MULTILINE)
+        assert health
+        answer = subprocess.run(["sh", "-c", health[1]], capture_output=True, text=True, timeout=60)
+        assert answer.stdout.count('"status":"ok"') == 2
+        processes = up.descendants()
+        assert len(processes) >= len(SERVICES)
+        up.process.send_signal(signal.SIGINT)
+        assert up.wait() == 0
+        up.leaves_nothing(processes)
+        order = re.findall(r"assay \| (\w+) stopped", up.output)
+        assert order == ["scrubber", "writer", "store", "redis"]
+        assert "Traceback" not in up.output
+
+
+def test_one_data_directory_and_one_port_have_one_holder(tmp_path: Path) -> None:
+    with running(tmp_path) as up:
+        up.says("Where to look next")
+        with running(tmp_path, base=free_base()) as second:
+            assert second.wait() == 2
+            assert second.output.count("\n") == 1
+            assert f"(pid {up.process.pid})" in second.output
+        other = tmp_path / "other"
+        other.mkdir()
+        with running(other, base=up.base) as second:
+            assert second.wait() == 2
+            assert f"port {up.base} (redis) is in use" in second.output
+            assert "PORT_BASE=" in second.output
+        assert up.process.poll() is None
+
+
+def test_a_service_that_dies_comes_back(tmp_path: Path) -> None:
+    with running(tmp_path) as up:
+        up.says("Where to look next")
+        for name in SERVICES:
+            up.child(name).kill()
+            up.says(f"{name} died (killed by SIGKILL); restarting it")
+            up.says(f"{name} is back")
+        up.process.terminate()
+        assert up.wait() == 0
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux ends children with their parent")
+def test_killed_it_leaves_nothing_behind_and_starts_again_with_the_same_data(tmp_path: Path) -> None:
+    with running(tmp_path) as up:
+        up.says("Where to look next")
+        processes = up.descendants()
+        up.process.kill()
+        up.wait()
+        up.leaves_nothing(processes)
+    with running(tmp_path, base=up.base) as again:
+        again.says("Where to look next")
+        again.process.terminate()
+        assert again.wait() == 0
+
+
+def test_it_stops_in_order_when_its_parent_dies(tmp_path: Path) -> None:
+    parent = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"
+    with running(tmp_path, prefix=(sys.executable, "-c", parent)) as up:
+        up.says("Where to look next")
+        processes = up.descendants()
+        up.process.kill()
+        until(lambda: "redis stopped" in up.output, "it never stopped")
+        up.leaves_nothing(processes)
+
+
+def test_interrupted_while_starting_it_leaves_nothing(tmp_path: Path) -> None:
+    with running(tmp_path) as up:
+        up.says("redis ready")
+        processes = up.descendants()
+        up.process.terminate()
+        assert up.wait() == 0
+        up.leaves_nothing(processes)
