@@ -1,0 +1,308 @@
+"""The main job as its users see it: captured by the SDK, scrubbed, stored, exported; nothing lost, nothing twice, no secret anywhere."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import redis
+
+from assay_capture import Capture
+from assay_runtime.config import load_settings
+from assay_schema.export import RetrievalRow
+from assay_schema.published import published_schema
+from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES, FIELD
+from tests.system import System, running
+
+pytestmark = [pytest.mark.timeout(240), pytest.mark.xdist_group("main-job")]
+
+#: One of each family. None is real: documentation addresses, test card numbers, the telephone numbers of films.
+PLANTED = {
+    "email": "ada.planted@example.com",
+    "phone": "(212) 555-0147",
+    "us_ssn": "536-22-8726",
+    "payment_card": "4012 8888 8888 1881",
+    "jwt": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJwbGFudGVkIn0.c2lnbmF0dXJlLXBsYW50ZWQ",
+    "bearer_token": "planted0Token1With2Digits3",
+    "connection_url": "postgres://planted:hunter2planted@db.example.com:5432/shop",
+}
+TEXT = (
+    f"mail {PLANTED['email']} and call {PLANTED['phone']} and ssn {PLANTED['us_ssn']} and card {PLANTED['payment_card']} 12/29 and "
+    f"token {PLANTED['jwt']} and Authorization: Bearer {PLANTED['bearer_token']} and at {PLANTED['connection_url']}"
+)
+
+
+@pytest.fixture(scope="module")
+def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
+    with running(tmp_path_factory.mktemp("system")) as system:
+        yield system
+
+
+@pytest.fixture
+def capture(system: System) -> Iterator[Capture]:
+    settings = load_settings(system.data / "secrets/producer.toml")
+    capture = Capture(
+        settings.model_copy(update={"capture": settings.capture.model_copy(update={"enabled": True, "service": "e2e"})})
+    )
+    yield capture
+    capture.close()
+
+
+def until(condition: Callable[[], Any], what: str, seconds: float = 60) -> Any:
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, what
+        time.sleep(0.05)
+    return found
+
+
+def assay(system: System, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+    command = [sys.executable, "-m", "assay_cli", *arguments, "--data", str(system.data)]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
+
+
+def export(system: System, *arguments: str) -> tuple[list[dict[str, Any]], str]:
+    """Rows, and the cursor that stderr's last line names."""
+    done = assay(system, "export", *arguments)
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith(f"exported {len(rows)} row(s); cursor ")
+    return rows, last.rpartition(" ")[2]
+
+
+def retrieve(capture: Capture, query: str, **changes: Any) -> str:
+    fields: dict[str, Any] = {
+        "tool_name": "query",
+        "retrieved_slugs": ["a", "b"],
+        "retrieved_chunk_ids": [1, 2, 2],
+        "latency_ms": 3.5,
+    }
+    return capture.retrieval(query=query, **(fields | changes))
+
+
+def stored(system: System, event_id: str, table: str = "candidates") -> dict[str, Any] | None:
+    found = system.store("sre").query(
+        f"SELECT * FROM assay.{table} WHERE event_id = {{id:UUID}}", parameters={"id": event_id}
+    )
+    return dict(zip(found.column_names, found.result_rows[0], strict=True)) if found.result_rows else None
+
+
+def test_every_kind_that_is_captured_is_stored_scrubbed(system: System, capture: Capture) -> None:
+    retrieval = retrieve(capture, TEXT, params={"filter": {"owner": PLANTED["email"]}, "card": 4012888888881881})
+    answer = capture.answer(
+        query=TEXT,
+        answer=TEXT,
+        contexts=[{"id": "a#1", "source_id": "a", "text": TEXT, "score": 1.0}],
+        citations=[{"context_id": "a#1", "claim": TEXT}],
+        model="m",
+        latency_ms=8,
+        retrieval_event_id=retrieval,
+    )
+    feedback = capture.feedback(target_event_id=answer, verdict="negative", text=TEXT)
+    for event_id, table, texts in ((retrieval, "candidates", 1), (answer, "answers", 4), (feedback, "feedback", 1)):
+        row = until(lambda event_id=event_id, table=table: stored(system, event_id, table), f"{table} has the event")
+        assert all(row["pii_families"][family] >= texts for family in PLANTED), row["pii_families"]
+
+
+def test_no_planted_value_is_found_anywhere_after_it_was_drained(system: System, capture: Capture) -> None:
+    marker = retrieve(capture, f"the last one: {TEXT}")
+    until(lambda: stored(system, marker), "everything is stored")
+    raw = system.redis("owner")
+    until(lambda: raw.xlen(CAPTURE.key()) == 0, "the raw stream is empty")
+    reader = system.redis("sre")
+    places = {"events": repr(reader.xrange(EVENTS.key()))}
+    store = system.store("owner")
+    for table in ("candidates", "answers", "feedback", "capture_failures"):
+        places[table] = repr(store.query(f"SELECT * FROM assay_base.{table}").result_rows)
+    for path in [
+        *(system.data / "logs").rglob("*"),
+        *(system.data / "store").rglob("*"),
+        system.data.parent / "up.log",
+    ]:
+        if path.is_file():
+            places[str(path)] = path.read_bytes().decode("latin-1")
+    for port in range(system.port_base + 1, system.port_base + 4):
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+            places[f"metrics {port}"] = answer.read().decode()
+    places["tail"] = assay(system, "tail", "--no-follow", "--since", "1h", "--json").stdout
+    assert "REDACTED" in places["events"]
+    assert "REDACTED" in places["candidates"]
+    assert "REDACTED" in places["tail"]
+    leaks = [(place, family) for place, text in places.items() for family, value in PLANTED.items() if value in text]
+    assert leaks == []
+
+
+def test_exported_lines_are_valid_newest_first_and_begin_with_the_seventeen_fields(
+    system: System, capture: Capture
+) -> None:
+    last = [retrieve(capture, f"question {n} ☃\n\u2028", tool_name="search", expand_enabled=True) for n in range(40)][
+        -1
+    ]
+    until(lambda: stored(system, last), "the last is stored")
+    rows, _ = until(lambda: _with(export(system, "--since", "1d"), last), "the export has the last one")
+    schema = jsonschema.Draft202012Validator(published_schema("export-retrieval"))
+    for row in rows:
+        schema.validate(row)
+        assert list(row) == list(RetrievalRow.model_fields)
+    assert [(row["created_at"], row["id"]) for row in rows] == sorted(
+        ((r["created_at"], r["id"]) for r in rows), reverse=True
+    )
+    assert all(row["expand_enabled"] is None for row in rows if row["tool_name"] == "search")
+    assert list(rows[0])[:17] == [
+        "schema_version",
+        "id",
+        "tool_name",
+        "query",
+        "retrieved_slugs",
+        "retrieved_chunk_ids",
+        "source_ids",
+        "expand_enabled",
+        "detail",
+        "detail_resolved",
+        "vector_enabled",
+        "expansion_applied",
+        "latency_ms",
+        "remote",
+        "job_id",
+        "subagent_id",
+        "created_at",
+    ]
+
+
+def _with(exported: tuple[list[dict[str, Any]], str], event_id: str) -> tuple[list[dict[str, Any]], str] | None:
+    return exported if any(row["event_id"] == event_id for row in exported[0]) else None
+
+
+def test_windows_that_chain_while_traffic_flows_hold_everything_once(system: System, capture: Capture) -> None:
+    _, cursor = export(system, "--since", "1d")
+    sent, windows = [], []
+    for turn in range(6):
+        sent += [retrieve(capture, f"window {turn}") for _ in range(300)]
+        rows, cursor = export(system, "--since", cursor)
+        windows.append([row["event_id"] for row in rows])
+    until(lambda: stored(system, sent[-1]), "the last is stored")
+
+    def rest() -> bool:
+        nonlocal cursor
+        rows, cursor = export(system, "--since", cursor)
+        windows.append([row["event_id"] for row in rows])
+        return sent[-1] in windows[-1]
+
+    until(rest, "the last window ends")
+    exported = [event_id for window in windows for event_id in window if event_id in set(sent)]
+    assert len(exported) == len(set(exported)), "no row twice"
+    assert set(exported) == set(sent), "no row missed"
+
+
+def test_bad_entries_become_failures_with_their_rule_and_block_nobody(system: System, capture: Capture) -> None:
+    producer = system.redis("producer")
+    good = retrieve(capture, "good")
+    long = retrieve(capture, "x" * 51_201)
+    bad = (
+        b"\xff\xfe",
+        b"{",
+        b'{"schema_version":2}',
+        b'{"schema_version":1,"kind":"nope"}',
+        b"[" * 3000,
+        b'{"a":NaN}',
+        b"",
+    )
+    for data in bad:
+        producer.xadd(CAPTURE.key(), {FIELD: data})
+    producer.xadd(CAPTURE.key(), {"other": "field"})
+    after = retrieve(capture, "after")
+    for event_id in (good, after):
+        until(lambda event_id=event_id: stored(system, event_id), "good events are stored")
+    sql = "SELECT error_class, count() FROM assay.capture_failures GROUP BY error_class"
+    wanted = {"string_too_long", "invalid_utf8", "invalid_json", "schema_version", "unknown_kind"}
+    until(lambda: wanted <= {row[0] for row in system.store("sre").query(sql).result_rows}, "each failure has its row")
+    assert stored(system, long) is None
+    until(
+        lambda: system.store("sre").command("SELECT count() FROM assay.capture_failures") == len(bad) + 2,
+        "one row each",
+    )
+
+
+def test_a_second_entry_for_the_same_event_is_not_seen(system: System, capture: Capture) -> None:
+    event_id = retrieve(capture, "sent twice after a time-out")
+    first = until(lambda: stored(system, event_id), "stored")
+    entries = system.redis("sre").xrange(EVENTS.key())
+    original = next(json.loads(fields[b"data"]) for _, fields in entries if event_id.encode() in fields[b"data"])
+    event = {key: value for key, value in original.items() if key not in ("id", "created_at", "pii_families", "policy")}
+    system.redis("producer").xadd(CAPTURE.key(), {FIELD: json.dumps(event)})
+    marker = retrieve(capture, "marker")
+    until(lambda: stored(system, marker), "the marker is stored")
+    again = stored(system, event_id)
+    assert again is not None
+    assert (again["id"], again["created_at"]) == (first["id"], first["created_at"])
+    assert system.store("sre").command(f"SELECT count() FROM assay.candidates WHERE event_id = '{event_id}'") == 1
+
+
+def test_nobody_can_do_more_than_their_part(system: System) -> None:
+    producer, sre, scrubber, writer = (system.redis(name) for name in ("producer", "sre", "scrubber", "writer"))
+    for stream in (CAPTURE, EVENTS, FAILURES, DEAD):
+        with pytest.raises(redis.exceptions.NoPermissionError):
+            producer.xrange(stream.key())
+        with pytest.raises(redis.exceptions.NoPermissionError):
+            sre.xadd(stream.key(), {FIELD: "x"})
+    for client, stream in ((scrubber, EVENTS), (writer, CAPTURE), (sre, CAPTURE), (sre, DEAD)):
+        with pytest.raises(redis.exceptions.NoPermissionError):
+            client.xread({stream.key(): "0"})
+    store = system.store("sre")
+    for sql in (
+        "SELECT * FROM assay_base.candidates",
+        "INSERT INTO assay_base.candidates (id) VALUES (1)",
+        "DROP TABLE assay.candidates",
+        "SET readonly = 0",
+        "SELECT * FROM file('/etc/passwd')",
+        "CREATE TABLE assay.mine (x Int8) ENGINE = Memory",
+    ):
+        with pytest.raises(Exception, match=r"(?i)denied|privileges|readonly|not allowed|permission|access"):
+            store.command(sql)
+
+
+def test_an_outage_of_the_store_loses_nothing_and_is_recorded_once(system: System, capture: Capture) -> None:
+    [store] = [process for process in system.processes() if "assay_store" in " ".join(process.cmdline())]
+    sent = [retrieve(capture, f"before {n}") for n in range(50)]
+    store.kill()
+    sent += [retrieve(capture, f"during {n}") for n in range(200)]
+
+    def all_stored() -> bool:
+        try:
+            found = system.store("sre").query(
+                "SELECT event_id FROM assay.candidates WHERE query LIKE 'before %' OR query LIKE 'during %'"
+            )
+        except Exception:  # noqa: BLE001  # the store is still away
+            return False
+        return sorted(str(row[0]) for row in found.result_rows) == sorted(sent)
+
+    until(all_stored, "everything is stored once the store is back", 120)
+    assert system.store("sre").command("SELECT count() = uniqExact(event_id) FROM assay.candidates") == 1
+
+
+def test_the_doctor_finds_the_system_well(system: System) -> None:
+    done = assay(system, "doctor", "--json")
+    checks = {check["check"]: check["status"] for check in json.loads(done.stdout)}
+    assert done.returncode == 0, checks
+    assert "fail" not in checks.values()
+
+
+def test_data_survives_a_restart_and_the_numbers_go_on(system: System, capture: Capture, tmp_path: Path) -> None:
+    last = retrieve(capture, "before the restart")
+    until(lambda: stored(system, last), "stored")
+    before, cursor = export(system, "--since", "1d")
+    assert system.stop() == 0
+    system.start()
+    after, _ = export(system, "--since", "1d")
+    assert [row["id"] for row in after if row["id"] <= int(cursor)] == [row["id"] for row in before]
+    later = retrieve(capture, "after the restart")
+    assert until(lambda: stored(system, later), "stored after the restart")["id"] > before[0]["id"]

@@ -1,0 +1,122 @@
+"""The whole embedded system, started as its users start it, for measuring and for end-to-end tests."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import clickhouse_connect
+import psutil
+import redis
+from clickhouse_connect.driver.client import Client
+
+from assay_runtime.config import load_settings
+from assay_runtime.connection import address
+from tests.redis_server import free_port
+
+
+class System:
+    """`assay up` in a data directory of its own."""
+
+    def __init__(self, data: Path, port_base: int, *options: str) -> None:
+        self.data, self.port_base = data, port_base
+        self._options = options
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> "System":
+        command = [
+            sys.executable,
+            "-m",
+            "assay_cli",
+            "up",
+            "--data",
+            str(self.data),
+            "--port-base",
+            str(self.port_base),
+            *self._options,
+        ]
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+        with (self.data.parent / "up.log").open("ab") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+        deadline = time.monotonic() + 90
+        while not all(self._ready(self.port_base + offset) for offset in (2, 3)):
+            if time.monotonic() > deadline or self._process.poll() is not None:
+                raise RuntimeError(self.log()[-4000:])
+            time.sleep(0.1)
+        return self
+
+    def stop(self) -> int:
+        """Ctrl-C; the exit code."""
+        assert self._process
+        self._process.send_signal(signal.SIGINT)
+        return self._process.wait(60)
+
+    def log(self) -> str:
+        return (self.data.parent / "up.log").read_text(errors="replace")
+
+    def redis(self, identity: str) -> "redis.Redis":
+        return redis.Redis.from_url(address(load_settings(self.data / "secrets" / f"{identity}.toml").redis))
+
+    def store(self, identity: str) -> Client:
+        users = json.loads((self.data / "secrets/store-users.json").read_text())
+        return clickhouse_connect.get_client(
+            host="127.0.0.1",
+            port=self.port_base + 1,
+            username=identity,
+            password=users[identity]["password"],
+            autogenerate_session_id=False,
+        )
+
+    def processes(self) -> list[psutil.Process]:
+        assert self._process
+        root = psutil.Process(self._process.pid)
+        return [root, *root.children(recursive=True)]
+
+    def resident(self) -> int:
+        """Bytes of memory of all processes together."""
+        total = 0
+        for process in self.processes():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                total += process.memory_info().rss
+        return total
+
+    @staticmethod
+    def _ready(port: int) -> bool:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=1) as answer:  # loopback
+                return bool(answer.status == 200)
+        except OSError:
+            return False
+
+
+@contextlib.contextmanager
+def running(directory: Path, *options: str) -> Iterator[System]:
+    """A system that is up, and gone afterwards."""
+    data = directory / "data"
+    data.mkdir(mode=0o700)
+    system = System(data, free_port_base(), *options).start()
+    try:
+        yield system
+    finally:
+        system.stop()
+
+
+def free_port_base() -> int:
+    """A port with a few free ones behind it."""
+    while True:
+        base = free_port()
+        if base < 65_000 and all(_free(base + offset) for offset in range(5)):
+            return base
+
+
+def _free(port: int) -> bool:
+
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0
