@@ -42,6 +42,7 @@ class StoreServer:
                 return self
             except OSError:
                 if time.monotonic() > deadline or self._process.poll() is not None:
+                    self.kill()
                     raise RuntimeError((self._directory / "store.log").read_text()[-2000:]) from None
                 time.sleep(0.05)
 
@@ -60,6 +61,12 @@ class StoreServer:
             store=StoreSettings.model_validate(values),
             retention=RetentionSettings(days=days, projects=dict(projects or {})),
         )
+
+    def __enter__(self) -> "StoreServer":
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
     def kill(self) -> None:
         self._end(signal.SIGKILL)

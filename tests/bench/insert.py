@@ -76,14 +76,10 @@ def measure(quick: bool = False) -> list[dict[str, Any]]:
     rounds = 3 if quick else 9
     with tempfile.TemporaryDirectory() as name, _engine(Path(name)) as load:
         directory = Path(name)
-        store = StoreServer(directory / "served").start()
-        try:
-            settings = store.settings()
-            migrate(settings)
+        with StoreServer(directory / "served") as store:
+            migrate(store.settings())
             with connect(store.settings("writer").store) as client:
                 times = [_round(client, load, directory / "rows.json", seed) for seed in range(rounds + 1)][1:]
-        finally:
-            store.stop()
     insert, step, anchor = (ROWS / statistics.median(column) for column in zip(*times, strict=True))
     return [
         result("insert 10,000 rows of 1.4 KB over HTTP", insert, anchor, "rows/s", TARGET, rounds),

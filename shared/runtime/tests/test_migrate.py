@@ -23,9 +23,8 @@ pytestmark = pytest.mark.xdist_group("store")
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
-    server = StoreServer(tmp_path_factory.mktemp("store")).start()
-    yield server
-    server.stop()
+    with StoreServer(tmp_path_factory.mktemp("store")) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,6 @@ pytestmark = pytest.mark.xdist_group("store")
 
 @pytest.fixture(scope="module")
 def sre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    server = StoreServer(tmp_path_factory.mktemp("store")).start()
-    migrate(server.settings())
     slow = candidate(
         1, latency_ms=900.0, retrieved_chunk_ids=[], retrieved_slugs=[], retrieved_scores=[], query="é" * 100
     )
@@ -28,12 +26,13 @@ def sre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         "feedback": [feedback(), feedback(verdict="negative")],
         "capture_failures": [failure(), failure(reason="db_down", stage="writer", entry_id=None), failure(days_old=2)],
     }
-    with connect(server.settings("writer").store) as writer:
-        for table, rows in tables.items():
-            insert_json_rows(writer, f"assay_base.{table}", lines(rows), len(rows))
-    with connect(server.settings("sre").store) as client:
-        yield client
-    server.stop()
+    with StoreServer(tmp_path_factory.mktemp("store")) as server:
+        migrate(server.settings())
+        with connect(server.settings("writer").store) as writer:
+            for table, stored in tables.items():
+                insert_json_rows(writer, f"assay_base.{table}", lines(stored), len(stored))
+        with connect(server.settings("sre").store) as client:
+            yield client
 
 
 def rows(client: Client, name: str, **parameters: str) -> list[dict[str, Any]]:

@@ -26,10 +26,9 @@ TABLE = "assay_base.candidates"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
-    server = StoreServer(tmp_path_factory.mktemp("store")).start()
-    migrate(server.settings())
-    yield server
-    server.stop()
+    with StoreServer(tmp_path_factory.mktemp("store")) as server:
+        migrate(server.settings())
+        yield server
 
 
 @pytest.fixture(scope="module")
