@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Self
 
 from assay_schema.settings import RetentionSettings, Settings, StoreSettings
 from tests.redis_server import free_port
@@ -62,8 +63,9 @@ class StoreServer:
             retention=RetentionSettings(days=days, projects=dict(projects or {})),
         )
 
-    def __enter__(self) -> "StoreServer":
-        return self.start()
+    def __enter__(self) -> Self:
+        self.start()
+        return self
 
     def __exit__(self, *_: object) -> None:
         self.stop()

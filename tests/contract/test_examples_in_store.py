@@ -43,7 +43,7 @@ def test_an_event_comes_back_exactly(client: Client, example: Example) -> None:
     table, row, _ = event_row(orjson.dumps(document))
     insert_json_rows(client, f"assay_base.{table}", row, 1)
     columns = ", ".join(MODELS[table].model_fields)
-    text = client.raw_query(f"SELECT {columns} FROM {table}", settings=FORMAT, fmt="JSONEachRow")  # noqa: S608
+    text = client.raw_query(f"SELECT {columns} FROM {table}", settings=FORMAT, fmt="JSONEachRow")
     stored = orjson.loads(text)
     if "params" in stored:
         stored["params"] = orjson.loads(stored["params"])
@@ -59,5 +59,5 @@ def test_a_failure_comes_back_exactly(client: Client, example: Example) -> None:
     client.command("TRUNCATE TABLE assay_base.capture_failures")
     insert_json_rows(client, "assay_base.capture_failures", failure_row(example.document_bytes)[1], 1)
     columns = ", ".join(Failure.model_fields)
-    text = client.raw_query(f"SELECT {columns} FROM capture_failures", settings=FORMAT, fmt="JSONEachRow")  # noqa: S608
+    text = client.raw_query(f"SELECT {columns} FROM capture_failures", settings=FORMAT, fmt="JSONEachRow")
     assert Failure.model_validate_json(text) == Failure.model_validate_json(example.document_bytes)
