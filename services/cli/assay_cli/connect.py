@@ -1,13 +1,20 @@
 """With whose credentials a command speaks to Redis and the store."""
 
+import contextlib
+import logging
 import os
+import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from assay_cli.errors import CommandError
-from assay_schema.settings import FILE_VARIABLE, Settings
+from assay_schema.settings import FILE_VARIABLE, Settings, StoreSettings
+
+if TYPE_CHECKING:
+    from assay_runtime.store import Client
 
 Identity = Literal["sre", "exporter", "owner"]
 
@@ -46,3 +53,44 @@ def settings_for(identity: Identity, data: Path) -> Settings:
 def secrets_file(identity: Identity, data: Path) -> Path:
     """Where `assay up` keeps the settings of an identity."""
     return data / "secrets" / f"{identity}.toml"
+
+
+#: The engine's codes for a table and a database that are not there, and for a user it does not let in.
+_NOT_MIGRATED, _REFUSED = {60, 81}, {192, 193, 194, 516}
+
+
+@contextlib.contextmanager
+def open_store(settings: StoreSettings, *, database: str | None = None) -> Iterator["Client"]:
+    """A client of the store. Its errors, from connecting to the end of the block, become `CommandError`s that say what mends them."""
+    from clickhouse_connect.driver.exceptions import ClickHouseError
+
+    from assay_runtime.store import connect
+
+    logging.getLogger("clickhouse_connect").addHandler(logging.NullHandler())  # what it has to say, its exceptions say
+    try:
+        with contextlib.closing(connect(settings, database=database)) as client:
+            yield client
+    except ClickHouseError as error:
+        raise CommandError(f"store: {_explained(error, settings)}") from error
+
+
+def _explained(error: Exception, settings: StoreSettings) -> str:
+    code = getattr(error, "code", None)
+    if code is None and "Code: " not in str(error):
+        return f"no answer at {settings.url}; start it (assay up starts an embedded one), or correct store.url (ASSAY_STORE_URL)"
+    message = engine_message(str(error))
+    if code in _NOT_MIGRATED:
+        return f"{message}; if tables are missing, run: assay migrate"
+    return (
+        f"{message}; see store.user and store.password (ASSAY_STORE_USER, ASSAY_STORE_PASSWORD)"
+        if code in _REFUSED
+        else message
+    )
+
+
+def engine_message(text: str) -> str:
+    """The engine's code and message out of a driver's error. Pure."""
+    found = re.search(r"Code: \d+\. DB::Exception: .*", text, re.DOTALL)
+    message = " ".join((found[0] if found else text).replace("DB::Exception: ", "").split())
+    message = re.sub(r" ?\(version [^)]*\)+| ?\(for url [^)]*\)", "", message)
+    return message if len(message) <= 600 else message[:600] + " …"

@@ -13,7 +13,7 @@ import typer
 
 from assay_cli import doctor_checks as checks
 from assay_cli import doctor_probes as probes
-from assay_cli.connect import DEFAULT_DATA, DataDirectory, settings_for
+from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
 from assay_cli.doctor_checks import Finding, Status, StreamFacts
 from assay_cli.errors import FINDING, explain
 from assay_cli.terminal import ends_quietly, printable
@@ -125,12 +125,10 @@ async def _redis(settings: Settings, patient: Examination) -> list[StreamFacts]:
 
 
 def _store(settings: Settings, patient: Examination, streams: list[StreamFacts]) -> None:
-    from assay_runtime.store import connect
-
     names, found = settings.store, contextlib.ExitStack()
 
     def reach() -> Finding:
-        client = found.enter_context(contextlib.closing(connect(names, database="default")))
+        client = found.enter_context(open_store(names, database="default"))
         clients.append(client)
         return Finding("store", Status.OK, f"ClickHouse {client.server_version}")
 

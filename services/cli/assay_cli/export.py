@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
-from assay_cli.connect import DEFAULT_DATA, DataDirectory, settings_for
+from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
 from assay_cli.cursor_file import read_cursor, write_cursor
 from assay_cli.durations import Bound, bound
 from assay_cli.errors import CommandError
@@ -97,10 +97,8 @@ def export(
     with ends_quietly():
         ask = _Request.checked(since, until, limit, tool, kind, project, cursor_file)
         settings = settings_for("exporter", data)
-        from assay_runtime.store import connect
-
         out = sys.stdout.buffer
-        with contextlib.closing(connect(settings.store)) as client:
+        with open_store(settings.store) as client:
             span = window(ask.since, ask.until, _watermark(client, settings.store.database))
             selection = Selection(ask.kind, span.after, span.upto, ask.tool, ask.project)
             with Progress(Mode.NONE if quiet else progress) as seen:
@@ -177,7 +175,6 @@ def _export(
     whole = chunk_from(client.query(counts(database, selection)).result_rows[0])
     left = whole.rows if limit is None else min(limit, whole.rows)
     seen.total = left
-    pace.rows = min(pace.rows, max(left, 1))
     for chunk in chunks(whole, cut, pace):
         through = Lines(LINE_START)
         wanted = min(chunk.rows, left)

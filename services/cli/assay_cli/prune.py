@@ -1,6 +1,5 @@
 """`assay prune`: delete what arrived long ago, before retention would."""
 
-import contextlib
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from assay_cli.connect import DEFAULT_DATA, DataDirectory, settings_for
+from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
 from assay_cli.durations import duration_ms
 from assay_cli.errors import CommandError
 from assay_cli.export_sql import SOURCES, literal
@@ -112,9 +111,7 @@ def prune(
         age_ms = duration_ms(older_than, "--older-than")
         upto_ms = None if age_ms == 0 else max(0, time.time_ns() // 1_000_000 - age_ms)
         settings = settings_for("owner", data).store
-        from assay_runtime.store import connect
-
-        with contextlib.closing(connect(settings)) as client:
+        with open_store(settings) as client:
             jobs = [
                 _Job(client, settings, target, upto_ms, project) for target in targets(Kind(kind) if kind else None)
             ]

@@ -1,6 +1,5 @@
 """`assay query`: questions to the store, by name or in SQL."""
 
-import contextlib
 import csv
 import difflib
 import io
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
-from assay_cli.connect import DEFAULT_DATA, DataDirectory, settings_for
+from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
 from assay_cli.errors import CommandError
 from assay_cli.export_lines import BrokenAnswerError, Lines
 from assay_cli.terminal import ends_quietly, printable
@@ -56,9 +55,7 @@ def query(
             return
         sql, values = resolve(sys.stdin.read() if question == "-" else question, param or [])
         settings = settings_for("sre", data).store
-        from assay_runtime.store import connect
-
-        with contextlib.closing(connect(settings)) as client:
+        with open_store(settings) as client:
             _answer(client, sql, values, output)
 
 
@@ -114,27 +111,15 @@ def _answer(client: "Client", sql: str, values: dict[str, str], output: Format) 
 
 
 def _blocks(client: "Client", sql: str, values: dict[str, str], form: str) -> Iterator[bytes]:
-    from clickhouse_connect.driver.exceptions import DatabaseError
     from urllib3.exceptions import HTTPError
 
-    try:
-        answer: Any = client.raw_stream(sql, parameters=values, fmt=form)
-    except DatabaseError as error:
-        raise CommandError(f"store: {engine_message(str(error))}") from None
+    answer: Any = client.raw_stream(sql, parameters=values, fmt=form)
     try:
         yield from answer.stream(_BLOCK_BYTES)
     except HTTPError as error:
         raise BrokenAnswerError(f"the connection broke off ({type(error).__name__})") from None
     finally:
         answer.close()
-
-
-def engine_message(text: str) -> str:
-    """The engine's code and message out of a driver's error. Pure."""
-    found = re.search(r"Code: \d+\. DB::Exception: .*", text, re.DOTALL)
-    message = " ".join((found[0] if found else text).replace("DB::Exception: ", "").split())
-    message = re.sub(r" ?\(version [^)]*\)+| ?\(for url [^)]*\)", "", message)
-    return message if len(message) <= 600 else message[:600] + " …"
 
 
 def _rows(client: "Client", sql: str, values: dict[str, str]) -> Iterator[list[Any]]:

@@ -2,8 +2,9 @@
 
 import pytest
 
+from assay_cli.connect import engine_message
 from assay_cli.errors import CommandError
-from assay_cli.query import engine_message, resolve
+from assay_cli.query import resolve
 from assay_runtime.queries import named_queries
 
 NAMED = next(query for query in named_queries().values() if query.parameters)
