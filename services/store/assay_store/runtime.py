@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -116,5 +116,5 @@ class Runtime:
             self._slots.release()
 
 
-def _explain(engine: Engine, sql: str, params: object) -> str:
-    return engine.control(f"EXPLAIN AST {sql}", params)  # type: ignore[arg-type]
+def _explain(engine: Engine, sql: str, params: Mapping[str, str]) -> str:
+    return engine.control(f"EXPLAIN AST {sql}", params)

@@ -95,6 +95,8 @@ def recognise(text: bytes, *, complete: bool) -> Insert | Statement | NeedMore:
     first = next(stream, None)
     if first is None:
         return Statement("") if complete else NeedMore()
+    if not complete and _unfinished(text, first):
+        return NeedMore()
     if first.keyword != "INSERT":
         # A word cut off at the end of what has arrived may still become INSERT.
         if not complete and first.end == len(text):
@@ -106,7 +108,7 @@ def recognise(text: bytes, *, complete: bool) -> Insert | Statement | NeedMore:
 def _insert(text: bytes, stream: Iterator[Token], first: Token, *, complete: bool) -> Insert | Statement | NeedMore:
     previous, before = first, first.end - len(first.text)
     for token in stream:
-        if not complete and token.end == len(text):
+        if not complete and (token.end == len(text) or _unfinished(text, token)):
             return NeedMore()
         if token.depth == 0:
             start = token.end - len(token.text)
@@ -119,11 +121,32 @@ def _insert(text: bytes, stream: Iterator[Token], first: Token, *, complete: boo
             if token.keyword == "VALUES" and not named:
                 return Insert(text[:start], "Values", token.end)
             if previous.keyword == "FORMAT" and token.kind == "word":
-                return Insert(text[:before], token.text.decode(), _data_start(text, token.end))
+                start = _data_start(text, token.end)
+                if not complete and start == len(text) and not text.endswith(b"\n"):
+                    return NeedMore()
+                return Insert(text[:before], token.text.decode(), start)
         previous, before = token, token.end - len(token.text)
     if not complete:
         return NeedMore()
     return Insert(text, "", len(text))
+
+
+def _unfinished(text: bytes, token: Token) -> bool:
+    """Whether a token is the beginning of a quotation or comment whose end has not arrived."""
+    if token.kind != "other":
+        return False
+    following = text[token.end : token.end + 1]
+    match token.text:
+        case b"'" | b'"' | b"`" | b"$":
+            return True
+        case b"/":
+            return following in (b"", b"*")
+        case b"-":
+            return following in (b"", b"-")
+        case b"#":
+            return following in (b"", b" ", b"!")
+        case _:
+            return False
 
 
 def _data_start(text: bytes, at: int) -> int:

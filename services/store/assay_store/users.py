@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import json
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,7 +37,7 @@ class Users:
     def __init__(self, users: dict[str, User]) -> None:
         self._users = users
 
-    def __iter__(self):  # type: ignore[no-untyped-def]  # noqa: ANN204
+    def __iter__(self) -> Iterator[User]:
         return iter(self._users.values())
 
     def check(self, name: str, password: str) -> User | None:
@@ -77,7 +78,7 @@ def _user(path: Path, name: str, entry: object) -> User:
     if not isinstance(entry, dict) or not isinstance(entry.get("password"), str):
         raise UsersFileError(f"users file {path}: user {name!r} needs a string 'password' and a 'role'")
     try:
-        role = Role(entry.get("role"))
+        role = Role(str(entry.get("role")))
     except ValueError:
         known = ", ".join(role.value for role in Role)
         raise UsersFileError(f"users file {path}: user {name!r} needs a 'role' out of {known}") from None

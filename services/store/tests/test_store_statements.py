@@ -1,0 +1,83 @@
+"""Where an INSERT's rows begin, however its text arrives, and which format a query asks for."""
+
+import pytest
+
+from assay_store.statements import Insert, NeedMore, Statement, output_format, recognise
+
+INSERTS = [
+    (b"INSERT INTO t FORMAT Native\n\x01\x00rows", b"INSERT INTO t ", "Native", b"\x01\x00rows"),
+    (b"insert into t (a, b) format JSONEachRow {}", b"insert into t (a, b) ", "JSONEachRow", b"{}"),
+    (b"INSERT INTO t FORMAT CSV\r\n\n1", b"INSERT INTO t ", "CSV", b"\n1"),
+    (b"INSERT INTO t VALUES (1, 'FORMAT CSV')", b"INSERT INTO t ", "Values", b" (1, 'FORMAT CSV')"),
+    (b"/* FORMAT x */ INSERT INTO `for mat` -- VALUES\n(a) VALUES(1)", None, "Values", b"(1)"),
+    (b"INSERT INTO db.format VALUES (1)", b"INSERT INTO db.format ", "Values", b" (1)"),
+    (
+        b"INSERT INTO t SETTINGS async_insert = 0 FORMAT TSV\n1",
+        b"INSERT INTO t SETTINGS async_insert = 0 ",
+        "TSV",
+        b"1",
+    ),
+    (b'INSERT INTO t (`values`, "format") FORMAT CSV\n1,2', b'INSERT INTO t (`values`, "format") ', "CSV", b"1,2"),
+    (
+        b"INSERT INTO FUNCTION null('FORMAT CSV') FORMAT TSV\n1",
+        b"INSERT INTO FUNCTION null('FORMAT CSV') ",
+        "TSV",
+        b"1",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "head", "name", "rows"), INSERTS)
+def test_an_insert_is_split_before_its_rows(text: bytes, head: bytes | None, name: str, rows: bytes) -> None:
+    found = recognise(text, complete=True)
+    assert isinstance(found, Insert)
+    assert (found.format, text[found.data_at :]) == (name, rows)
+    assert head is None or found.head == head
+
+
+@pytest.mark.parametrize("text", [text for text, *_ in INSERTS])
+def test_an_insert_that_arrives_in_pieces_is_split_at_the_same_place(text: bytes) -> None:
+    whole = recognise(text, complete=True)
+    for end in range(1, len(text)):
+        found = recognise(text[:end], complete=False)
+        assert isinstance(found, NeedMore) or found == whole, text[:end]
+
+
+@pytest.mark.parametrize(
+    ("text", "keyword"),
+    [
+        (b"select 1", "SELECT"),
+        (b"  -- INSERT\n WITH a AS (SELECT 1) SELECT * FROM a", "WITH"),
+        (b"(SELECT 1)", ""),
+        (b"", ""),
+        (b"INSERT INTO t SELECT * FROM u FORMAT CSV", "INSERT SELECT"),
+        (b"INSERT INTO t (a) WITH x AS (SELECT 1) SELECT * FROM x", "INSERT SELECT"),
+        (b"INSERT INTO t (a) (SELECT 1)", "INSERT SELECT"),
+        (b"INSERT INTO t FROM INFILE '/etc/passwd' FORMAT CSV", "INSERT SELECT"),
+    ],
+)
+def test_any_other_statement_is_known_by_its_first_keyword(text: bytes, keyword: str) -> None:
+    assert recognise(text, complete=True) == Statement(keyword)
+
+
+def test_a_word_that_may_still_become_insert_waits_for_more() -> None:
+    assert recognise(b"ins", complete=False) == NeedMore()
+    assert recognise(b"-- a comment\n", complete=False) == NeedMore()
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (b"SELECT 1 FORMAT JSON", "JSON"),
+        (b"SELECT 1 format CSV;", "CSV"),
+        (b"SELECT 1 FORMAT TSV SETTINGS max_threads = 1", "TSV"),
+        (b"SELECT 1", None),
+        (b"SELECT 'FORMAT JSON'", None),
+        (b"SELECT format, 1 FROM t", None),
+        (b"SELECT 1 AS format FROM t WHERE format = 2", None),
+        (b"SELECT * FROM (SELECT 1 FORMAT JSON)", None),
+        (b"SELECT 1 -- FORMAT JSON", None),
+    ],
+)
+def test_the_format_clause_is_the_one_that_ends_the_query(text: bytes, name: str | None) -> None:
+    assert output_format(text) == name
