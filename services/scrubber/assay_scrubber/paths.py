@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
 from .engine import Scrubber
-from .walk import ScrubbedJson, scrub_json
+from .walk import ScrubbedJson, hint_of, scrub_json, scrub_leaf
 
 # Steps are separated by dots; a step that ends with [] is a list whose elements follow. What a path leads to is
 # scrubbed whole: text, number, or anything nested. `*` is every field but those in EXEMPT.
@@ -45,37 +46,53 @@ def scrub_paths(
     for path in chosen:
         if path == "*":
             exempt = EXEMPT.get(kind, frozenset())
-            steps: list[tuple[str, ...]] = [(name,) for name in result if name not in exempt]
+            for name in result:
+                if name not in exempt:
+                    result[name] = _scrub_value(scrubber, name, result[name], counts)
         else:
-            steps = [tuple(path.split("."))]
-        for each in steps:
-            _scrub_at(scrubber, result, each, counts)
+            _scrub_at(scrubber, result, _steps(path), counts)
     return ScrubbedJson(result, dict(counts))
 
 
-def _scrub_at(scrubber: Scrubber, target: dict[str, Any], steps: tuple[str, ...], counts: Counter[str]) -> None:
+@lru_cache(maxsize=1024)
+def _steps(path: str) -> tuple[tuple[str, bool], ...]:
+    """Each step's name, and whether it is a list whose elements follow."""
+    return tuple((step.removesuffix("[]"), step.endswith("[]")) for step in path.split("."))
+
+
+def _scrub_at(
+    scrubber: Scrubber, target: dict[str, Any], steps: tuple[tuple[str, bool], ...], counts: Counter[str]
+) -> None:
     """Replaces what `steps` lead to in `target`, copying each container on the way."""
-    step, rest = steps[0], steps[1:]
-    name = step.removesuffix("[]")
-    if target.get(name) is None:
+    (name, elements), rest = steps[0], steps[1:]
+    value = target.get(name)
+    if value is None:
         return
-    value = target[name]
-    if step.endswith("[]") and rest and isinstance(value, list):
+    if elements and rest and isinstance(value, list):
         target[name] = [_scrub_element(scrubber, name, element, rest, counts) for element in value]
     elif rest and isinstance(value, dict):
         target[name] = dict(value)
         _scrub_at(scrubber, target[name], rest, counts)
     else:
-        scrubbed = scrub_json(scrubber, {name: value})
-        target[name] = scrubbed.value[name]
-        counts.update(scrubbed.counts)
+        target[name] = _scrub_value(scrubber, name, value, counts)
 
 
-def _scrub_element(scrubber: Scrubber, name: str, element: Any, rest: tuple[str, ...], counts: Counter[str]) -> Any:
+def _scrub_element(
+    scrubber: Scrubber, name: str, element: Any, rest: tuple[tuple[str, bool], ...], counts: Counter[str]
+) -> Any:
     if isinstance(element, dict):
         copy = dict(element)
         _scrub_at(scrubber, copy, rest, counts)
         return copy
-    scrubbed = scrub_json(scrubber, {name: element})
-    counts.update(scrubbed.counts)
-    return scrubbed.value[name]
+    return _scrub_value(scrubber, name, element, counts)
+
+
+def _scrub_value(scrubber: Scrubber, name: str, value: Any, counts: Counter[str]) -> Any:
+    """What stands under the key `name`, whole."""
+    if isinstance(value, dict | list | tuple):
+        if not value:
+            return value
+        scrubbed = scrub_json(scrubber, {name: value})
+        counts.update(scrubbed.counts)
+        return scrubbed.value[name]
+    return scrub_leaf(scrubber, value, hint_of(name), counts)

@@ -63,7 +63,8 @@ class Processor:
             payload, counts = scrub_paths(self._scrubber, event.kind, payload)
         data = encode(event, payload, arrived_ms, counts, self._policy)
         if counts:
-            parse_scrubbed(b'{"id":0,' + data[1:])  # a replacement may be longer than what it replaced, and reach a limit
+            # A replacement may be longer than what it replaced, and reach a limit.
+            parse_scrubbed(b'{"id":0,' + data[1:])
         self.findings.update(counts)
         if event.traceparent:
             self.traceparents.append(event.traceparent)
