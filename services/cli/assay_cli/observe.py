@@ -18,6 +18,8 @@ from assay_schema.streams import CAPTURE, EVENTS, FAILURES, watermark_key
 #: Tables of captured events, by kind.
 TABLES = {"retrieval": "candidates", "answer": "answers", "feedback": "feedback"}
 
+#: What Redis is doing while it reads its append-only file.
+LOADING = "loading its data"
 #: Loopback is reached directly, whatever `http_proxy` says.
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -194,7 +196,7 @@ async def redis_missing(client: Redis) -> str | None:
         await client.ping()
         persistence = await client.info("persistence")
     except BusyLoadingError:
-        return "loading its data"
+        return LOADING
     except RedisError as error:
         return type(error).__name__
     return None if persistence["aof_enabled"] else "append-only files are off"

@@ -65,7 +65,8 @@ class RunDirectory:
                 entries.append({"name": name, "pid": pid, "started": process.create_time(), "program": process.exe()})
             except psutil.Error:
                 continue  # it has just ended
-        write_private(self._processes, json.dumps(entries) + "\n")
+        with contextlib.suppress(OSError):  # a full disk must not end the watch over the processes
+            write_private(self._processes, json.dumps(entries) + "\n")
 
     def clean_up(self) -> list[str]:
         """End what a killed predecessor left running, and wait for what is just ending. Returns a description of each process ended."""

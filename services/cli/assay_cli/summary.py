@@ -32,6 +32,17 @@ class Report:
         """Events handed to the SDK."""
         return sum(self.captured.values())
 
+    @property
+    def held_back(self) -> str:
+        """What the SDK says it did not hand to Redis, in words; empty when there is none."""
+        dropped = self.stats.get("dropped") or {}
+        counts = {f"dropped ({reason})": count for reason, count in dropped.items()}
+        counts |= {
+            "still queued": self.stats.get("queue_entries", 0),
+            "bytes in the spool": self.stats.get("spool_bytes", 0),
+        }
+        return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
+
     @classmethod
     def parse(cls, line: str) -> "Report | None":
         """Read the report's line; None when it is not one."""
@@ -80,7 +91,7 @@ def where_to_look(data: Path, ports: Ports, program: str = "assay") -> Renderabl
         ("capture your own", f"ASSAY_CAPTURE=1 ASSAY_CONFIG={producer} python your_service.py"),
         ("logs", f"{data / 'logs'}/"),
     ]
-    text = Text("Where to look next\n", style="bold")
+    text = Text.assemble(("Where to look next\n", "bold"))
     for name, line in lines:
         text.append(f"  {name}\n", style="dim")
         text.append(f"    {line}\n")
@@ -139,8 +150,8 @@ def _facts(report: Report, run: Run, lag: Lag, watermark: int, memory: Mapping[s
     table.add_row("watermark", f"{watermark} ({moment(watermark)}): everything captured up to then is stored")
     if run.p50_ms is not None and run.p99_ms is not None:
         table.add_row("capture to stored", f"p50 {run.p50_ms:,.0f} ms, p99 {run.p99_ms:,.0f} ms")
-    if report.seconds > 0:
-        table.add_row("rate", f"{report.total / report.seconds:,.0f} events/s captured")
+    if report.held_back:
+        table.add_row("not sent", report.held_back, style="bold red")
     parts = ", ".join(f"{name} {megabytes(size)}" for name, size in memory.items())
     table.add_row("memory (RSS)", f"{megabytes(sum(memory.values()))}: {parts}")
     return table

@@ -336,9 +336,8 @@ class Supervisor:
                 self._on_change(self.pids)
                 await child.until_ready()
             except CommandError as error:
-                if child.pid is not None:
-                    self._announce(f"{error}; ending it")
-                    await child.stop()
+                self._announce(str(error))
+                await child.stop()
             else:
                 self._announce(f"{child.spec.name} is back")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from redis.asyncio import Redis
 
 from assay_cli.identities import Ports
-from assay_cli.observe import StoreQueries, StoreUnavailable, http_status, redis_missing
+from assay_cli.observe import LOADING, StoreQueries, StoreUnavailable, http_status, redis_missing
 from assay_cli.preflight import RedisBinary
 from assay_cli.secrets import Passwords, write_private
 from assay_cli.supervisor import Spec
@@ -65,6 +65,9 @@ class System:
         async def redis_ready() -> str | None:
             return await redis_missing(admin)
 
+        async def redis_alive() -> bool:
+            return await redis_missing(admin) == LOADING
+
         async def store_ready() -> str | None:
             try:
                 await queries.rows("SELECT 1")
@@ -77,7 +80,7 @@ class System:
             (self.redis.path, str(self.data / "run/redis.conf")),
             plain,
             redis_ready,
-            start_deadline_s=300,  # it reads all of its log first
+            alive=redis_alive,
             stop_deadline_s=30,
         )
         store = Spec(

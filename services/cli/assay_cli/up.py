@@ -231,39 +231,17 @@ async def _status(system: "System", supervisor: "Supervisor", admin: "Redis", co
     from rich.live import Live
     from rich.text import Text
 
-    began = time.monotonic()
+    from assay_cli.status import Status
+
+    status = Status(system, supervisor, admin)
     if not console.is_terminal:
         while True:
-            console.print(await _status_line(system, supervisor, admin, began), soft_wrap=True)
+            console.print(await status.line(), soft_wrap=True)
             await asyncio.sleep(_STATUS_EVERY_S)
     with Live(Text(), console=console, auto_refresh=False, transient=True) as live:
         while True:
-            live.update(Text(await _status_line(system, supervisor, admin, began), style="reverse"), refresh=True)
+            live.update(Text(await status.line(), style="reverse"), refresh=True)
             await asyncio.sleep(_LIVE_EVERY_S)
-
-
-async def _status_line(system: "System", supervisor: "Supervisor", admin: "Redis", began: float) -> str:
-    from redis.exceptions import RedisError
-
-    from assay_cli.observe import StoreUnavailable, lag, memory, total_stored
-    from assay_cli.summary import megabytes, moment
-    from assay_cli.supervisor import State
-
-    minutes, seconds = divmod(int(time.monotonic() - began), 60)
-    parts = [f"up {minutes}:{seconds:02}"]
-    parts += [f"{name} {state}" for name, state in supervisor.states.items() if state is not State.READY]
-    try:
-        now = await lag(admin, system.shards)
-        parts += [f"lag {now.capture:,}/{now.events:,}/{now.failures:,}", f"watermark {moment(now.watermark)}"]
-    except RedisError:
-        parts.append("Redis does not answer")
-    try:
-        parts.append(f"stored {await total_stored(system.store_queries('sre')):,}")
-    except StoreUnavailable:
-        parts.append("store does not answer")
-    processes = {"assay up": os.getpid(), **supervisor.pids}
-    parts.append(megabytes(sum(memory(processes, apart=os.getpid()).values())))
-    return " | ".join(parts)
 
 
 @contextlib.contextmanager

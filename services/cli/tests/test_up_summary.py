@@ -39,7 +39,6 @@ def test_the_summary_names_every_count() -> None:
         "us_ssn",
         "capture 0, events 1, failures 2",
         "p50 612 ms, p99 1,481 ms",
-        "830 events/s",
         "312 MB: redis 12 MB, store 300 MB",
     ):
         assert expected in text
@@ -59,11 +58,17 @@ def test_the_summary_does_without_any_rows() -> None:
     assert "capture to stored" not in text
 
 
+def test_what_the_producer_could_not_send_is_told() -> None:
+    stats = {"dropped": {"queue_full": 3}, "queue_entries": 0, "spool_bytes": 2048}
+    report = Report({"answer": 3}, {}, 1, 1.0, stats)
+    assert "3 dropped (queue_full), 2,048 bytes in the spool" in shown(summary(report, Run(), Lag(0, 0, 0, 0), 0, {}))
+
+
 def test_the_producers_report_is_read_from_its_last_line() -> None:
-    line = {"captured": {"answer": 2}, "planted": {}, "questions": 1, "seconds": 0.5, "stats": {"dropped": 0}}
+    line = {"captured": {"answer": 2}, "planted": {}, "questions": 1, "seconds": 0.5, "stats": {"dropped": {}}}
     report = Report.parse(json.dumps(line))
     assert report
-    assert (report.total, report.questions, report.stats) == (2, 1, {"dropped": 0})
+    assert (report.total, report.questions, report.stats) == (2, 1, {"dropped": {}})
 
 
 @pytest.mark.parametrize("line", ["", "Traceback", "[]", "{}", "3"])

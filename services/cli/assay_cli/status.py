@@ -1,0 +1,56 @@
+"""One line about the running system."""
+
+import os
+import time
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from assay_cli.observe import StoreUnavailable, lag, memory, total_stored
+from assay_cli.summary import megabytes, moment
+from assay_cli.supervisor import State, Supervisor
+from assay_cli.system import System
+
+#: Stored events are counted this often at most (seconds), and for at most a twentieth of the time: on a large table it takes a while.
+_COUNT_EVERY_S = 5.0
+_COUNT_SHARE = 20
+
+
+class Status:
+    """Looks at the system and says how it is."""
+
+    def __init__(self, system: System, supervisor: Supervisor, admin: Redis) -> None:
+        self._system, self._supervisor, self._admin = system, supervisor, admin
+        self._store = system.store_queries("sre")
+        self._began = time.monotonic()
+        self._stored = ""
+        self._count_at = 0.0
+
+    async def line(self) -> str:
+        """The line now. Never raises for a part of the system that is away: it says so."""
+        minutes, seconds = divmod(int(time.monotonic() - self._began), 60)
+        states = [f"{name} {state}" for name, state in self._supervisor.states.items() if state is not State.READY]
+        processes = {"assay up": os.getpid(), **self._supervisor.pids}
+        size = megabytes(sum(memory(processes, apart=os.getpid()).values()))
+        return " | ".join([f"up {minutes}:{seconds:02}", *states, *await self._streams(), await self._count(), size])
+
+    async def _streams(self) -> list[str]:
+        try:
+            now = await lag(self._admin, self._system.shards)
+        except RedisError:
+            return ["Redis does not answer"]
+        return [
+            f"lag: capture {now.capture:,}, events {now.events:,}, failures {now.failures:,}",
+            f"watermark {moment(now.watermark)}",
+        ]
+
+    async def _count(self) -> str:
+        began = time.monotonic()
+        if began >= self._count_at:
+            try:
+                self._stored = f"stored {await total_stored(self._store):,}"
+            except StoreUnavailable:
+                self._stored = "store does not answer"
+            took = time.monotonic() - began
+            self._count_at = began + max(_COUNT_EVERY_S, took * _COUNT_SHARE)
+        return self._stored

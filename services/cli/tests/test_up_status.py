@@ -1,0 +1,31 @@
+"""The status line."""
+
+import os
+import socket
+from pathlib import Path
+
+from assay_cli.identities import REDIS_IDENTITIES, STORE_IDENTITIES, Ports
+from assay_cli.preflight import RedisBinary
+from assay_cli.secrets import Passwords
+from assay_cli.status import Status
+from assay_cli.supervisor import Spec, Supervisor
+from assay_cli.system import System
+
+
+async def test_the_status_line_says_what_is_away_and_never_fails(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        closed = taken.getsockname()[1]
+    passwords = Passwords(
+        {identity.name: "x" for identity in REDIS_IDENTITIES}, {identity.name: "x" for identity in STORE_IDENTITIES}
+    )
+    ports = Ports(closed, closed, closed, closed)
+    system = System(tmp_path, ports, RedisBinary("redis-server", (7, 0)), passwords)
+    spec = Spec("writer", ("true",), os.environ)
+    supervisor = Supervisor([[spec]], on_line=print, announce=print, on_change=print)
+    admin = system.redis_client("admin")
+    try:
+        line = await Status(system, supervisor, admin).line()
+    finally:
+        await admin.aclose()
+    assert line.startswith("up 0:00 | Redis does not answer | store does not answer | ")
+    assert line.endswith(" MB")
