@@ -24,8 +24,7 @@ class EntryQueue:
         self._waiting: deque[Entry] = deque()
         self.entries = 0
         self.bytes = 0
-        #: Entries ever accepted, and ever released.
-        self.accepted = 0
+        #: Entries ever released.
         self.released = 0
         #: Why an entry that does not fit has no room: `queue_full`, or what keeps the spool from making room.
         self.full_reason = "queue_full"
@@ -40,13 +39,18 @@ class EntryQueue:
             if self.entries >= self._max_entries or self.bytes + size > self._max_bytes:
                 return False
             self._waiting.append((shard, data))
-            self.accepted += 1
             self.entries += 1
             self.bytes += size
             waiting = len(self._waiting)
         if waiting == 1 or waiting % self._batch_entries == 0:
             self._wake(None)
         return True
+
+    @property
+    def accepted(self) -> int:
+        """Entries ever accepted."""
+        with self._lock:
+            return self.released + self.entries
 
     def take(self, max_entries: int, max_bytes: int) -> list[Entry]:
         """The oldest entries, at least one if there is any, within the two limits."""

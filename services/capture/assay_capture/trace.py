@@ -12,7 +12,10 @@ def current_traceparent() -> str | None:
     if trace is None:
         return None
     try:
-        context = trace.get_current_span().get_span_context()
+        span = trace.get_current_span()
+        if span is trace.INVALID_SPAN:
+            return None
+        context = span.get_span_context()
         if not context.is_valid:
             return None
         return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"

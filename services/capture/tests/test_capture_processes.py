@@ -77,15 +77,19 @@ ENDINGS = {
 }
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_what_is_in_memory_is_sent_when_the_program_ends(
-    ending: str, program: Program, redis_server: RedisServer, arrived: Any
+def test_what_is_in_memory_is_sent_however_the_program_ends(
+    program: Program, redis_server: RedisServer, arrived: Any
 ) -> None:
-    code, status = ENDINGS[ending]
-    process = program(f"for number in range(5): one(str(number))\n{code}\n")
-    _, errors = process.communicate(timeout=30)
-    assert process.returncode == status, errors
-    assert _queries(arrived(redis_server))[:5] == ["0", "1", "2", "3", "4"]
+    processes = {
+        ending: program(f"for number in range(5): one(f'{ending}: {{number}}')\n{code}\n")
+        for ending, (code, _) in ENDINGS.items()
+    }
+    for ending, process in processes.items():
+        _, errors = process.communicate(timeout=60)
+        assert (ending, process.returncode) == (ending, ENDINGS[ending][1]), errors
+    found = _queries(arrived(redis_server))
+    for ending in ENDINGS:
+        assert [query for query in found if query.startswith(f"{ending}: ")] == [f"{ending}: {n}" for n in range(5)]
 
 
 def test_a_program_that_ends_while_redis_is_away_leaves_its_events_to_the_next(

@@ -1,20 +1,24 @@
 """What becomes of the caller's values: one obvious JSON form, or a counted refusal. Never an exception of the caller's objects."""
 
 import math
+import random
+import time
 from collections import OrderedDict, deque
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from enum import Enum
 from types import MappingProxyType
 from typing import Any, NamedTuple
-from uuid import UUID
+from uuid import RFC_4122, UUID
 
 import numpy as np
 import orjson
 import pytest
 from pydantic import BaseModel
 
+from assay_capture.identity import new_event_id
 from assay_capture.snapshot import NotCapturedError, encoded, shard_from
+from assay_schema.ids import event_ms
 from assay_schema.limits import ENTRY_MAX_BYTES
 from assay_schema.streams import shard_of
 
@@ -181,3 +185,22 @@ def test_an_event_goes_to_its_projects_shard_and_a_broken_one_to_the_first() -> 
     assert shards == [shard_of(name, 4) for name in "abcdefgh"]
     assert len(set(shards)) > 1
     assert [shard_from(data, 4) for data in (b"", b"{", b"[]", b'{"project":5}')] == [0, 0, 0, 0]
+
+
+def test_event_ids_are_uuid7_of_now_distinct_and_in_order_of_time() -> None:
+    before = time.time_ns() // 1_000_000
+    ids = [new_event_id() for _ in range(10_000)]
+    after = time.time_ns() // 1_000_000
+    parsed = [UUID(text) for text in ids]
+    assert [str(value) for value in parsed] == ids
+    assert {(value.version, value.variant) for value in parsed} == {(7, RFC_4122)}
+    assert all(before <= event_ms(value) <= after for value in parsed)
+    assert len(set(ids)) == len(ids)
+    assert ids[::50] == sorted(ids[::50])
+
+
+def test_a_program_that_seeds_pythons_random_numbers_does_not_repeat_event_ids() -> None:
+    random.seed(1)
+    first = new_event_id()
+    random.seed(1)
+    assert new_event_id()[-12:] != first[-12:]
