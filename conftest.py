@@ -9,10 +9,16 @@ from tests.redis_server import RedisServer
 
 
 @pytest.fixture
-def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
+def redis_binary() -> str | None:
+    """Which redis-server to run; None is the one that `assay up` would take."""
+    return None
+
+
+@pytest.fixture
+def redis_server(tmp_path: Path, redis_binary: str | None) -> Iterator[RedisServer]:
     """A real Redis with an append-only file, gone after the test."""
     directory = tmp_path / "redis"
     directory.mkdir()
-    server = RedisServer(directory).start()
+    server = RedisServer(directory, binary=redis_binary).start()
     yield server
     server.stop()

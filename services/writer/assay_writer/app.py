@@ -5,14 +5,16 @@ Delivery: at least once into tables that show each event once. While the store i
 
 import asyncio
 import logging
+import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from assay_runtime import metrics
 from assay_runtime.delivery import settle_finish
 from assay_runtime.entries import Bounds, Entry, Outcome, Process, SinkUnavailableError
 from assay_runtime.service import Service, main
+from assay_runtime.tracing import link
 from assay_runtime.watermark import Watermark, trim_finished
 from assay_schema.events import ScrubbedEvent
 from assay_schema.failures import Failure
@@ -27,6 +29,7 @@ log = logging.getLogger(__name__)
 
 #: Rows of a batch whose way from capture to store is measured.
 MEASURED_ROWS = 100
+_TRACEPARENT = re.compile(rb'"traceparent":"([0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2})"')
 DOCUMENTS: dict[Stream, tuple[Any, Callable[[bytes], Row]]] = {
     EVENTS: (ScrubbedEvent, event_row),
     FAILURES: (Failure, failure_row),
@@ -49,6 +52,7 @@ class Writer:
         """The work on one stream."""
 
         async def write(entries: Sequence[Entry]) -> list[Outcome]:
+            link(traceparents(entries))
             outcomes, batches = await asyncio.to_thread(self._sink.write, entries, to_row)
             self._stored += len(entries)
             for batch in batches:
@@ -74,6 +78,13 @@ class Writer:
                     log.warning("the watermark is not stored yet", extra={"error_class": error.error_class})
                 else:
                     self._kept[watermark.shard] = reached
+
+
+def traceparents(entries: Sequence[Entry]) -> Iterator[str]:
+    """The trace contexts of a batch's events, found without decoding them."""
+    for entry in entries:
+        if found := _TRACEPARENT.search(entry.data):
+            yield found[1].decode()
 
 
 def _measure(batch: Batch) -> None:

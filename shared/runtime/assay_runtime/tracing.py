@@ -1,6 +1,6 @@
 """Spans for batches: one span per batch, linked to the traces of the events it carried. Nothing captured goes into a span."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from opentelemetry import trace
@@ -42,14 +42,14 @@ def span(name: str, stream: str, group: str, entries: int) -> Iterator[None]:
         yield
 
 
-def link(traceparents: Iterator[str | None]) -> None:
+def link(traceparents: Iterable[str]) -> None:
     """Link the current span to the traces of sampled events, up to `MOST_LINKS`."""
     current = trace.get_current_span()
     if not current.is_recording():
         return
     links = 0
     for traceparent in traceparents:
-        if traceparent and traceparent.endswith("1"):
+        if int(traceparent[-2:], 16) & TraceFlags.SAMPLED:
             _, trace_id, span_id, flags = traceparent.split("-")
             context = SpanContext(
                 int(trace_id, 16), int(span_id, 16), is_remote=True, trace_flags=TraceFlags(int(flags, 16))

@@ -15,7 +15,7 @@ from assay_schema.ids import row_id
 from assay_schema.settings import DeliverySettings, RedisSettings
 from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES, FIELD, Stream, low_key
 from assay_schema.validation import parse_failure
-from tests.redis_server import RedisServer
+from tests.redis_server import RedisServer, oldest_redis_binary
 
 FAST = DeliverySettings(visibility_timeout_s=0.4, max_deliveries=3)
 
@@ -30,6 +30,13 @@ async def until(condition: Callable[[], object], seconds: float = 15) -> None:
             if result:
                 return
             await asyncio.sleep(0.02)
+
+
+@pytest.fixture(params=[None, oldest_redis_binary()], ids=["installed", "oldest"])
+def redis_binary(request: pytest.FixtureRequest) -> str | None:
+    """Everything here holds on the oldest supported Redis too."""
+    binary: str | None = request.param
+    return binary
 
 
 @pytest.fixture

@@ -11,7 +11,14 @@ from assay_runtime.watermark import History, Watermark, trim_finished
 from assay_schema.ids import row_id
 from assay_schema.settings import RedisSettings
 from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD
-from tests.redis_server import RedisServer
+from tests.redis_server import RedisServer, oldest_redis_binary
+
+
+@pytest.fixture(params=[None, oldest_redis_binary()], ids=["installed", "oldest"])
+def redis_binary(request: pytest.FixtureRequest) -> str | None:
+    """Everything here holds on the oldest supported Redis too."""
+    binary: str | None = request.param
+    return binary
 
 
 @pytest.fixture
