@@ -148,7 +148,7 @@ def test_a_demo_run_accounts_for_every_event_and_a_second_one_keeps_the_data(tmp
 def test_the_commands_it_prints_work_and_it_stops_in_order_on_a_signal(tmp_path: Path) -> None:
     with running(tmp_path) as up:
         up.says("Where to look next")
-        curl = re.search(r"^ +(curl -s -u .*)$", up.output, flags=re.MULTILINE)
+        curl = re.search(r"^ +(curl -s -K .*)$", up.output, flags=re.MULTILINE)
         assert curl
         answer = subprocess.run(["sh", "-c", curl[1]], cwd=tmp_path, capture_output=True, text=True, timeout=60)
         assert answer.stdout.strip() == "0", answer.stderr

@@ -71,7 +71,7 @@ def write_derived(
     spool: Path,
     base: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write the ACL file, the store's users and one settings file for each identity."""
+    """Write the ACL file, the store's users, one settings file for each identity, and the SRE's for curl."""
     hashes = {name: password_hash(password) for name, password in passwords.redis.items()}
     write_private(directory / "redis-users.acl", acl_file(hashes, redis_version))
     users = {
@@ -79,6 +79,8 @@ def write_derived(
         for identity in STORE_IDENTITIES
     }
     write_private(directory / "store-users.json", json.dumps(users, indent=1) + "\n")
+    # For `curl -K`: a password on a command line is visible to every user of the machine.
+    write_private(directory / "sre.curl", f'user = "sre:{passwords.store["sre"]}"\n')
     for identity in SETTINGS_IDENTITIES:
         text = settings_text(
             identity,

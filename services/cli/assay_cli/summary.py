@@ -75,15 +75,14 @@ def summary(report: Report, run: Run, lag: Lag, watermark: int, memory: Mapping[
 def where_to_look(data: Path, ports: Ports, program: str = "assay") -> RenderableType:
     """Commands to copy; `program` is how to call Assay from here."""
     option = "" if data.resolve() == Path("data").resolve() else f" --data {shlex.quote(str(data))}"
-    secrets = shlex.quote(str(data / "secrets/store-users.json"))
-    password = f'$(python3 -c \'import json,sys; print(json.load(open(sys.argv[1]))["sre"]["password"])\' {secrets})'
+    program, curl = shlex.quote(program), f"curl -s -K {shlex.quote(str(data / 'secrets/sre.curl'))}"
     latest = "SELECT query, retrieved_slugs FROM assay.candidates ORDER BY created_at DESC LIMIT 3"
     count = "SELECT count() FROM assay.candidates"
     scrubber, writer, store = (f"http://127.0.0.1:{port}" for port in (ports.scrubber, ports.writer, ports.store))
     producer = shlex.quote(str(data / "secrets/producer.toml"))
     lines = [
         ("SQL", f'{program} query{option} "{latest}"'),
-        ("SQL over HTTP", f'curl -s -u "sre:{password}" {store}/ --data-binary "{count}"'),
+        ("SQL over HTTP", f'{curl} {store}/ --data-binary "{count}"'),
         ("export", f"{program} export{option} --since 1d"),
         ("live tail", f"{program} tail{option}"),
         ("health", f"curl -s {scrubber}/readyz {writer}/readyz"),

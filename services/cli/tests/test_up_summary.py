@@ -88,10 +88,6 @@ def test_the_commands_to_copy_are_valid_for_a_shell_and_name_the_data_directory(
             assert words[words.index("--data") + 1] == str(data)
 
 
-def test_the_commands_to_copy_hold_no_password() -> None:
-    assert "passwords.json" not in shown(where_to_look(Path("data"), Ports.from_base(9100)))
-
-
 def test_a_watermark_is_told_as_a_time() -> None:
     assert moment(0) == "nothing yet"
     assert moment(1) == "2024-01-01 00:00:00Z"
