@@ -291,7 +291,7 @@ class _Exchange:
 
     async def _write(self, handle: Handle, head: str, input_format: str, gathered: bytearray, body: Body) -> Summary:
         metrics = self._runtime.metrics
-        rows = await self._run(lambda: Rows(handle, head, input_format))
+        rows = await self._run(lambda: Rows(handle, head, input_format, self._runtime.engine.kill))
         try:
             while True:
                 data = bytes(gathered)

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import json
+import os
+import tempfile
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from assay_store import statements
 from assay_store.engine import Handle, quote, quote_name
-from assay_store.errors import ACCESS_DENIED, StoreError, from_engine
+from assay_store.errors import ACCESS_DENIED, INCORRECT_DATA, StoreError, from_engine
 from assay_store.request import External
 from assay_store.roles import Role
 
 FIRST_BYTES = 256 << 10
 """A result is gathered up to this many bytes before the answer begins, so that short ones are one piece with a length."""
+
+PIPE_BYTES = 1 << 20
+"""Size of the pipe through which the engine reads an INSERT's rows."""
 
 CHUNK_BYTES = 1 << 20
 """Bytes of a long result gathered for one write."""
@@ -135,21 +146,26 @@ class Stream:
 
 
 class Rows:
-    """An INSERT whose rows arrive piece by piece.
+    """An INSERT whose rows arrive piece by piece, through a pipe that the engine reads like a file.
+
+    (The engine has an interface of its own for this, but it reports success for rows that a constraint or a limit refused.)
 
     Rows become visible block by block (1,048,449 rows or `max_insert_block_size`) and partition by partition: an insert
     that is cancelled or fails half-way may leave some of its blocks. Send it again under the same deduplication token, or
     into tables that tell copies apart.
     """
 
-    def __init__(self, handle: Handle, head: str, input_format: str) -> None:
-        self._connection = handle.connection
-        self._open = False
-        try:
-            self._insert = self._connection.send_insert(head, input_format)
-        except (RuntimeError, ValueError, TypeError) as failure:
-            raise from_engine(failure) from None
-        self._open = True
+    def __init__(self, handle: Handle, head: str, input_format: str, kill: Callable[[Handle], None]) -> None:
+        self._handle, self._kill = handle, kill
+        self._result: Any = None
+        self._failure: StoreError | None = None
+        with tempfile.TemporaryDirectory(prefix="assay-insert-") as directory:
+            pipe = Path(directory) / "rows"
+            os.mkfifo(pipe, 0o600)
+            sql = statements.from_file(head, quote(str(pipe)), input_format)
+            self._thread = threading.Thread(target=self._insert, args=(sql,), name="insert", daemon=True)
+            self._thread.start()
+            self._pipe = self._open(pipe)
 
     def append(self, data: bytes) -> None:
         """Give the engine the next bytes of the rows.
@@ -158,10 +174,11 @@ class Rows:
             StoreError: the engine refused them; the insert is over.
         """
         try:
-            self._connection.insert_append(self._insert, data)
-        except RuntimeError as failure:
-            self.cancel()
-            raise from_engine(failure) from None
+            view = memoryview(data)
+            while view:
+                view = view[os.write(self._pipe, view) :]
+        except BrokenPipeError:
+            raise self._ended() from None
 
     def finish(self) -> Summary:
         """Write what is left. The rows are on disk, as far as the kernel keeps its word, when this returns.
@@ -169,25 +186,56 @@ class Rows:
         Raises:
             StoreError: the engine could not write them all.
         """
-        self._open = False
-        try:
-            result = self._connection.insert_done(self._insert)
-        except RuntimeError as failure:
-            raise from_engine(failure) from None
-        if result.has_error():
-            raise from_engine(RuntimeError(result.error_message()))
-        rows, size = result.rows_written(), result.bytes_written()
+        self._close()
+        self._thread.join()
+        if self._failure is not None:
+            raise self._failure
+        rows, size = self._result.rows_written(), self._result.bytes_written()
         return Summary(
             read_rows=rows, read_bytes=size, written_rows=rows, written_bytes=size, result_rows=rows, result_bytes=size,
-            elapsed_seconds=result.elapsed(),
+            elapsed_seconds=self._result.elapsed(),
         )  # fmt: skip
 
     def cancel(self) -> None:
-        """Give up: rows that were not written yet are dropped."""
-        if self._open:
-            self._open = False
-            with contextlib.suppress(RuntimeError):
-                self._connection.insert_cancel(self._insert)
+        """Give up: rows that were not written yet are dropped. The engine is told before the pipe ends, lest it take that for the end."""
+        if self._pipe >= 0:
+            self._kill(self._handle)
+        self._close()
+        self._thread.join()
+
+    def _insert(self, sql: str) -> None:
+        try:
+            self._result = self._handle.query(sql)
+        except StoreError as failure:
+            self._failure = failure
+
+    def _open(self, pipe: Path) -> int:
+        """The writing end, once the engine has opened the other one. Raises what made it stop before."""
+        while True:
+            try:
+                descriptor = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+            except OSError as error:
+                if error.errno != errno.ENXIO:
+                    raise
+                if not self._thread.is_alive():
+                    raise self._ended() from None
+                time.sleep(0.0005)
+            else:
+                os.set_blocking(descriptor, True)
+                with contextlib.suppress(OSError):  # beyond the system's limit it stays as it is, only slower
+                    fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+                return descriptor
+
+    def _ended(self) -> StoreError:
+        """Why the engine stopped reading."""
+        self._close()
+        self._thread.join()
+        return self._failure or StoreError(INCORRECT_DATA, "The rows go on after the engine stopped reading them")
+
+    def _close(self) -> None:
+        pipe, self._pipe = getattr(self, "_pipe", -1), -1
+        if pipe >= 0:
+            os.close(pipe)
 
 
 def load_external(tables: list[External]) -> Callable[[Handle], None]:
@@ -196,7 +244,7 @@ def load_external(tables: list[External]) -> Callable[[Handle], None]:
     def prepare(handle: Handle) -> None:
         for table in tables:
             handle.query(f"CREATE TEMPORARY TABLE {quote_name(table.name)} ({table.columns}) ENGINE = Memory")
-            rows = Rows(handle, f"INSERT INTO {quote_name(table.name)}", table.format)
+            rows = Rows(handle, f"INSERT INTO {quote_name(table.name)}", table.format, lambda _: None)
             rows.append(table.rows)
             rows.finish()
 

@@ -131,6 +131,19 @@ def _insert(text: bytes, stream: Iterator[Token], first: Token, *, complete: boo
     return Insert(text, "", len(text))
 
 
+def from_file(head: str, quoted_path: str, input_format: str) -> str:
+    """An INSERT's statement that reads its rows from a file: the file stands before the statement's SETTINGS."""
+    text = head.encode()
+    at, previous = len(text), b""
+    for token in tokens(text):
+        if token.depth == 0 and token.keyword == "SETTINGS" and previous not in (b"INTO", b"TABLE", b"."):
+            at = token.end - len(token.text)
+            break
+        previous = token.text.upper()
+    settings = text[at:].decode()
+    return f"{text[:at].decode()} FROM INFILE {quoted_path} {settings} FORMAT {input_format}"
+
+
 def _unfinished(text: bytes, token: Token) -> bool:
     """Whether a token is the beginning of a quotation or comment whose end has not arrived."""
     if token.kind != "other":
