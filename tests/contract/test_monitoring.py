@@ -1,0 +1,174 @@
+"""Alerts and dashboards speak of metrics that exist, and the tools that will read these files accept them."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from prometheus_client import REGISTRY
+
+from assay_runtime import metrics
+from assay_schema.failures import Reason
+from assay_schema.settings import DeliverySettings
+from assay_schema.streams import STREAMS
+from assay_store.metrics import Metrics as StoreMetrics
+from tests.contract.compose_files import BASE, load
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+ALERTS = DEPLOY / "prometheus/alerts.yml"
+DASHBOARDS = sorted((DEPLOY / "grafana/dashboards").glob("*.json"))
+SERVICES = load(BASE)["services"]
+#: Counted by `assay_runtime.delivery`.
+OUTCOMES = {"forwarded", "stored", "failed", "buried", "passed_over"}
+
+
+def rules() -> list[dict[str, Any]]:
+    return [rule for group in yaml.safe_load(ALERTS.read_text())["groups"] for rule in group["rules"]]
+
+
+def panels() -> list[dict[str, Any]]:
+    return [panel for path in DASHBOARDS for panel in json.loads(path.read_text())["panels"]]
+
+
+def expressions() -> dict[str, str]:
+    asked = {rule["alert"]: rule["expr"] for rule in rules()}
+    return asked | {f"{p['title']} {t['refId']}": t["expr"] for p in panels() for t in p["targets"]}
+
+
+def series() -> dict[str, set[str]]:
+    """Every time series of Assay and its labels."""
+    names: dict[str, set[str]] = {}
+    for registry in (REGISTRY, StoreMetrics().registry):
+        for collector in list(registry._collector_to_names):
+            labels = set(getattr(collector, "_labelnames", ()))
+            for family in collector.describe() if hasattr(collector, "describe") else []:
+                endings = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"]}.get(family.type, [""])
+                names |= {f"{family.name}{end}": labels | ({"le"} if end == "_bucket" else set()) for end in endings}
+    return names
+
+
+def tool(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"{name} is not installed (Debian: prometheus, prometheus-alertmanager)")
+    return found
+
+
+def run(*command: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("where", expressions())
+def test_every_expression_names_metrics_and_labels_that_exist(where: str) -> None:
+    assert metrics.LAG  # the registry is filled by the import
+    known, expression = series(), expressions()[where]
+    used = re.findall(r"\b(assay_\w+)(?:\{([^}]*)\})?", expression)
+    for name, selector in used:
+        assert name in known, f"{where}: {name}"
+        for label in re.findall(r"(\w+)\s*(?:=~|!~|!=|=)", selector):
+            assert label in known[name] | {"job", "instance"}, f"{where}: {name}{{{label}}}"
+    grouped = {label.strip() for by in re.findall(r"by \(([^)]*)\)", expression) for label in by.split(",")}
+    assert grouped <= set().union(*(known[name] for name, _ in used)) | {"job", "instance"}, where
+
+
+@pytest.mark.parametrize("where", expressions())
+def test_every_label_value_an_expression_compares_with_is_one_that_occurs(where: str) -> None:
+    known = {
+        "outcome": OUTCOMES,
+        "stream": {stream.name for stream in STREAMS},
+        "reason": {reason.value for reason in Reason},
+        "job": {each["job_name"] for each in scrape()},
+    }
+    for label, _, text in re.findall(r'(\w+)(=~|!~|!=|=)"([^"]*)"', expressions()[where]):
+        if label in known:
+            assert set(text.split("|")) <= known[label], f"{where}: {label}={text}"
+
+
+def test_the_alarm_of_lag_is_the_readiness_limit() -> None:
+    (rule,) = (rule for rule in rules() if rule["alert"] == "AssayLagHigh")
+    assert rule["expr"].endswith(f"> {DeliverySettings().lag_limit_entries}")
+
+
+def test_every_alert_says_how_bad_it_is_and_what_to_do() -> None:
+    for rule in rules():
+        assert rule["labels"]["severity"] in {"critical", "warning"}, rule["alert"]
+        assert {"summary", "description"} == set(rule["annotations"]), rule["alert"]
+
+
+def scrape() -> list[dict[str, Any]]:
+    configured: list[dict[str, Any]] = yaml.safe_load((DEPLOY / "prometheus/prometheus.yml").read_text())[
+        "scrape_configs"
+    ]
+    return configured
+
+
+def test_prometheus_scrapes_services_of_compose_at_the_ports_they_serve() -> None:
+    reached: dict[str, int] = {}
+    for job in scrape():
+        for found in job.get("dns_sd_configs", []):
+            reached |= dict.fromkeys(found["names"], found["port"])
+        for found in job.get("static_configs", []):
+            reached |= {host: int(port) for host, port in (target.split(":") for target in found["targets"])}
+    store = (DEPLOY / "clickhouse/config.d/assay.xml").read_text()
+    assert reached.pop("clickhouse") == int(re.findall(r"<port>(\d+)</port>", store)[0])
+    assert reached.pop("localhost") == 9090
+    assert reached == {"scrubber": 9101, "writer": 9102}
+    for name in reached:
+        assert str(reached[name]) in " ".join(SERVICES[name]["healthcheck"]["test"])
+
+
+def test_prometheus_finds_alertmanager_and_its_rules_where_compose_puts_them() -> None:
+    configured = yaml.safe_load((DEPLOY / "prometheus/prometheus.yml").read_text())
+    ((target,),) = (each["targets"] for each in configured["alerting"]["alertmanagers"][0]["static_configs"])
+    assert target.split(":")[0] in SERVICES
+    inside = [volume.split(":")[1] for volume in SERVICES["prometheus"]["volumes"]]
+    assert set(configured["rule_files"]) <= set(inside)
+
+
+def test_grafana_reads_its_source_and_dashboards_where_compose_puts_them() -> None:
+    source = yaml.safe_load((DEPLOY / "grafana/provisioning/datasources/prometheus.yml").read_text())["datasources"][0]
+    assert source["url"] == "http://prometheus:9090"
+    assert {panel["datasource"]["uid"] for panel in panels()} == {source["uid"]}
+    provider = yaml.safe_load((DEPLOY / "grafana/provisioning/dashboards/assay.yml").read_text())["providers"][0]
+    inside = [volume.split(":")[1] for volume in SERVICES["grafana"]["volumes"]]
+    assert provider["options"]["path"] in inside
+
+
+def test_panels_do_not_overlap_and_each_has_its_own_number() -> None:
+    taken: set[tuple[int, int]] = set()
+    for panel in panels():
+        place = panel["gridPos"]
+        cells = {
+            (x, y)
+            for x in range(place["x"], place["x"] + place["w"])
+            for y in range(place["y"], place["y"] + place["h"])
+        }
+        assert not cells & taken, panel["title"]
+        assert place["x"] + place["w"] <= 24, panel["title"]
+        taken |= cells
+    assert len({panel["id"] for panel in panels()}) == len(panels())
+
+
+def test_prometheus_accepts_its_configuration() -> None:
+    run(tool("promtool"), "check", "config", "--syntax-only", str(DEPLOY / "prometheus/prometheus.yml"))
+
+
+def test_alerts_fire_when_they_should_and_only_then() -> None:
+    run(tool("promtool"), "check", "rules", str(ALERTS))
+    run(tool("promtool"), "test", "rules", str(DEPLOY / "prometheus/alerts_test.yml"))
+
+
+def test_prometheus_understands_every_panel(tmp_path: Path) -> None:
+    recorded = [{"record": f"panel:{number}", "expr": text} for number, text in enumerate(expressions().values())]
+    file = tmp_path / "panels.yml"
+    file.write_text(yaml.safe_dump({"groups": [{"name": "panels", "rules": recorded}]}))
+    run(tool("promtool"), "check", "rules", str(file))
+
+
+def test_alertmanager_accepts_its_configuration() -> None:
+    run(tool("amtool"), "check-config", str(DEPLOY / "alertmanager/alertmanager.yml"))
