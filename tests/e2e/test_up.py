@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import random
 import re
 import signal
 import socket
@@ -23,12 +24,10 @@ SERVICES = ("redis", "store", "writer", "scrubber")
 
 
 def free_base() -> int:
-    """A port with three free ones after it."""
+    """A free port with three free ones after it, below those that the kernel gives to outgoing connections."""
     while True:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            base: int = probe.getsockname()[1]
-        if base < 65_000 and all(port_is_free(base + offset) for offset in range(4)):
+        base = random.randrange(10_000, 32_000, 4)
+        if all(port_is_free(base + offset) for offset in range(4)):
             return base
 
 
@@ -224,3 +223,26 @@ def test_interrupted_while_starting_it_leaves_nothing(tmp_path: Path) -> None:
         up.process.terminate()
         assert up.wait() == 0
         up.leaves_nothing(processes)
+
+
+def test_it_keeps_running_when_nobody_reads_its_output_any_more(tmp_path: Path) -> None:
+    data, base = tmp_path / "data", free_base()
+    with subprocess.Popen(
+        [*ASSAY, "up", "--data", str(data), "--port-base", str(base)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=environment(),
+        start_new_session=True,
+    ) as process:
+        try:
+            assert process.stdout
+            process.stdout.readline()
+            process.stdout.close()
+            until(lambda: not port_is_free(base + 2) and not port_is_free(base + 3), "the services never started")
+            processes = psutil.Process(process.pid).children(recursive=True)
+            process.terminate()
+            assert process.wait(timeout=PATIENCE_S) == 0
+            until(lambda: not any(map(alive, processes)), "something is left")
+            assert "stopped" in (data / "logs" / "writer.log").read_text()
+        finally:
+            process.kill()

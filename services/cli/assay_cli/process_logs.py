@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import IO
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.text import Text
 
 from assay_cli.secrets import make_private
@@ -18,6 +18,21 @@ _COLOURS = {
     "writer": "cyan",
     "demo": "green",
 }
+
+
+class Terminal(Console):
+    """A console whose loss is no reason to stop: a closed pipe or terminal only silences it."""
+
+    def show(self, *renderables: RenderableType) -> None:
+        """Print, if anybody can still see it. Lines are not wrapped."""
+        try:
+            self.print(*renderables, soft_wrap=True)
+        except OSError:
+            self.quiet = True
+
+    def on_broken_pipe(self) -> None:
+        """Rich would end the program here."""
+        self.quiet = True
 
 
 class BoundedLog:
@@ -49,7 +64,7 @@ class BoundedLog:
 class ProcessLogs:
     """Passes each process's lines to its file and, prefixed and coloured, to the terminal."""
 
-    def __init__(self, directory: Path, console: Console, *, keep: bool) -> None:
+    def __init__(self, directory: Path, console: Terminal, *, keep: bool) -> None:
         make_private(directory)
         self._directory, self._console, self._keep = directory, console, keep
         self._logs: dict[str, BoundedLog] = {}
@@ -67,11 +82,11 @@ class ProcessLogs:
                 self._disk_full = True
                 self.announce(f"cannot write to {self._directory} ({error.strerror}); logs go to the terminal only")
         colour = _COLOURS.get(name, "white")
-        self._console.print(Text.assemble((f"{name:>8} | ", colour), text), soft_wrap=True)
+        self._console.show(Text.assemble((f"{name:>8} | ", colour), text))
 
     def announce(self, text: str) -> None:
         """A message of the supervisor itself."""
-        self._console.print(Text.assemble((f"{'assay':>8} | ", "bold"), (text, "bold")), soft_wrap=True)
+        self._console.show(Text.assemble((f"{'assay':>8} | ", "bold"), (text, "bold")))
 
     def close(self) -> None:
         """Close the files."""

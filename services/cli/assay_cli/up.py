@@ -20,9 +20,8 @@ from assay_schema.settings import FILE_VARIABLE
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
-    from rich.console import Console
 
-    from assay_cli.process_logs import ProcessLogs
+    from assay_cli.process_logs import ProcessLogs, Terminal
     from assay_cli.summary import Report
     from assay_cli.supervisor import Supervisor
     from assay_cli.system import System
@@ -73,16 +72,14 @@ def up(
 
 
 async def _up(options: Options) -> int:
-    from rich.console import Console
-
     from assay_cli.preflight import check_directory, check_ports
-    from assay_cli.process_logs import ProcessLogs
+    from assay_cli.process_logs import ProcessLogs, Terminal
     from assay_cli.run_directory import RunDirectory
 
     warning = check_directory(options.data)
     run = RunDirectory(options.data / "run")
     run.lock()
-    console = Console(highlight=False)
+    console = Terminal(highlight=False)
     logs = ProcessLogs(options.data / "logs", console, keep=options.keep_logs)
     try:
         if warning:
@@ -131,7 +128,7 @@ def _own_settings() -> dict[str, Any]:
     return tomllib.loads(path.read_text()) if path.exists() else {}
 
 
-async def _supervise(options: Options, system: "System", record: Any, console: "Console", logs: "ProcessLogs") -> int:
+async def _supervise(options: Options, system: "System", record: Any, console: "Terminal", logs: "ProcessLogs") -> int:
     from assay_cli.summary import where_to_look
     from assay_cli.supervisor import Supervisor
 
@@ -155,7 +152,7 @@ async def _supervise(options: Options, system: "System", record: Any, console: "
                 if options.once:
                     return code
             else:
-                console.print(where_to_look(_shown(system.data), system.ports, _program()), soft_wrap=True)
+                console.show(where_to_look(_shown(system.data), system.ports, _program()))
             await _unless(stop, _status(system, supervisor, admin, console))
         except _Stopped:
             return OPERATIONAL if options.once else OK
@@ -168,7 +165,7 @@ async def _supervise(options: Options, system: "System", record: Any, console: "
 
 
 async def _demo(
-    system: "System", supervisor: "Supervisor", admin: "Redis", console: "Console", logs: "ProcessLogs"
+    system: "System", supervisor: "Supervisor", admin: "Redis", console: "Terminal", logs: "ProcessLogs"
 ) -> int:
     from assay_cli.observe import lag, memory, run_details, stored_watermark
     from assay_cli.summary import Report, reconciled, summary, where_to_look
@@ -186,7 +183,7 @@ async def _demo(
     store = system.store_queries("sre")
     run = await run_details(store, DEMO_SERVICE, since_ms)
     processes = {"assay up": os.getpid(), **supervisor.pids}
-    console.print(
+    console.show(
         summary(
             report,
             run,
@@ -195,7 +192,7 @@ async def _demo(
             memory(processes, apart=os.getpid()),
         )
     )
-    console.print(where_to_look(_shown(system.data), system.ports, _program()), soft_wrap=True)
+    console.show(where_to_look(_shown(system.data), system.ports, _program()))
     return OK if reconciled(report, run) else FINDING
 
 
@@ -226,7 +223,7 @@ async def _until_accounted(system: "System", report: "Report", since_ms: int, lo
         await asyncio.sleep(0.25)
 
 
-async def _status(system: "System", supervisor: "Supervisor", admin: "Redis", console: "Console") -> None:
+async def _status(system: "System", supervisor: "Supervisor", admin: "Redis", console: "Terminal") -> None:
     """A line about the system's state: live on a terminal, now and then otherwise."""
     from rich.live import Live
     from rich.text import Text
@@ -236,11 +233,12 @@ async def _status(system: "System", supervisor: "Supervisor", admin: "Redis", co
     status = Status(system, supervisor, admin)
     if not console.is_terminal:
         while True:
-            console.print(await status.line(), soft_wrap=True)
+            console.show(await status.line())
             await asyncio.sleep(_STATUS_EVERY_S)
     with Live(Text(), console=console, auto_refresh=False, transient=True) as live:
         while True:
-            live.update(Text(await status.line(), style="reverse"), refresh=True)
+            with contextlib.suppress(OSError):  # the terminal may be gone
+                live.update(Text(await status.line(), style="reverse"), refresh=True)
             await asyncio.sleep(_LIVE_EVERY_S)
 
 

@@ -1,5 +1,6 @@
 """What is checked before anything starts."""
 
+import contextlib
 import json
 import os
 import re
@@ -8,13 +9,12 @@ import stat
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from assay_cli import preflight
 from assay_cli.errors import CommandError
 from assay_cli.identities import Ports
 from assay_cli.preflight import check_directory, check_ports, find_redis, redis_version
-from assay_cli.process_logs import BoundedLog, ProcessLogs
+from assay_cli.process_logs import BoundedLog, ProcessLogs, Terminal
 from assay_cli.system import child_environment
 
 
@@ -163,10 +163,24 @@ def test_logs_of_earlier_runs_are_replaced_unless_kept(tmp_path: Path) -> None:
 
 def test_lines_reach_the_terminal_with_a_prefix_and_the_file_as_they_are(tmp_path: Path) -> None:
     with (tmp_path / "terminal").open("w") as terminal:
-        logs = ProcessLogs(tmp_path / "logs", Console(file=terminal, width=20, highlight=False), keep=False)
+        logs = ProcessLogs(tmp_path / "logs", Terminal(file=terminal, width=20, highlight=False), keep=False)
         line = json.dumps({"message": "[bold]a line that is longer than the terminal is wide[/bold]"})
         logs.line("writer", line)
         logs.announce("hello")
         logs.close()
     assert (tmp_path / "logs" / "writer.log").read_text() == f"{line}\n"
     assert (tmp_path / "terminal").read_text() == f"  writer | {line}\n   assay | hello\n"
+
+
+def test_a_terminal_that_was_closed_only_falls_silent(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w", buffering=1) as closed:
+        logs = ProcessLogs(tmp_path / "logs", Terminal(file=closed, highlight=False), keep=False)
+        logs.line("writer", "one")
+        logs.line("writer", "two")
+        logs.announce("still here")
+        logs.close()
+        with contextlib.suppress(BrokenPipeError):
+            closed.close()
+    assert (tmp_path / "logs" / "writer.log").read_text() == "one\ntwo\n"
