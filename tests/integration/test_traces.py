@@ -31,8 +31,6 @@ class Collector:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 if self.headers.get("Content-Encoding") == "gzip":
-                    import gzip
-
                     body = gzip.decompress(body)
                 for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
                     for scope in resource.scope_spans:
