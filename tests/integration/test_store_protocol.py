@@ -1,0 +1,398 @@
+"""The embedded store as a ClickHouse server: the real client, curl and plain HTTP against a real process."""
+
+import asyncio
+import base64
+import http.client
+import json
+import shutil
+import subprocess
+import time
+import urllib.parse
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import closing
+
+import clickhouse_connect
+import lz4.frame
+import psutil
+import pytest
+from backports import zstd
+from clickhouse_connect.driver.client import Client
+from clickhouse_connect.driver.exceptions import DatabaseError
+from clickhouse_connect.driver.external import ExternalData
+
+from tests.store_server import PASSWORD, StoreServer
+
+BASIC = "Basic " + base64.b64encode(f"owner:{PASSWORD}".encode()).decode()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
+    server = StoreServer(tmp_path_factory.mktemp("protocol")).start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def _client(server: StoreServer, **options: object) -> Client:
+    return clickhouse_connect.get_client(
+        host="127.0.0.1", port=server.port, username="owner", password=PASSWORD, **options
+    )  # type: ignore[arg-type]
+
+
+def _post(
+    server: StoreServer, body: bytes, headers: dict[str, str] | None = None, **url: str
+) -> tuple[int, dict[str, str], bytes]:
+    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)) as connection:
+        connection.request(
+            "POST", "/?" + urllib.parse.urlencode(url), body, {"Authorization": BASIC, **(headers or {})}
+        )
+        answer = connection.getresponse()
+        return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+
+
+def _resident(server: StoreServer) -> int:
+    [holder] = [
+        connection.pid
+        for connection in psutil.net_connections("tcp4")
+        if connection.status == "LISTEN" and connection.laddr.port == server.port
+    ]
+    return int(psutil.Process(holder).memory_info().rss)
+
+
+@pytest.mark.parametrize("compression", [False, "lz4", "zstd", "gzip"])
+def test_an_insert_of_many_blocks_is_written_whole_and_says_so(server: StoreServer, compression: str | bool) -> None:
+    """The client sends one frame per block; a server that reads only the first would store 4,096 rows and say 200."""
+    count = 100_000
+    with _client(server, compress=compression) as client:
+        client.command("CREATE OR REPLACE TABLE many (id UInt64, text String) ENGINE = MergeTree ORDER BY id")
+        summary = client.insert("many", [[number, f"text {number}"] for number in range(count)], ["id", "text"])
+        assert summary.written_rows == count
+        assert client.query("SELECT count(), uniqExact(id), sum(id) FROM many").result_rows == [
+            (count, count, count * (count - 1) // 2)
+        ]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "encode"),
+    [
+        ("lz4", lambda rows: lz4.frame.compress(rows[:50]) + lz4.frame.compress(rows[50:])),
+        ("zstd", lambda rows: zstd.compress(rows[:50]) + zstd.compress(rows[50:])),
+        ("gzip", lambda rows: _gzip(rows[:50]) + _gzip(rows[50:])),
+        ("deflate", zlib.compress),
+        ("identity", bytes),
+    ],
+)
+def test_rows_pass_through_in_every_encoding(
+    server: StoreServer, encoding: str, encode: Callable[[bytes], bytes]
+) -> None:
+    rows = b"".join(json.dumps({"id": number}).encode() + b"\n" for number in range(100))
+    _post(server, b"CREATE OR REPLACE TABLE passed (id UInt64) ENGINE = Memory")
+    status, headers, text = _post(
+        server,
+        encode(rows),
+        {"Content-Encoding": encoding},
+        query="INSERT INTO passed FORMAT JSONEachRow",
+    )
+    assert status == 200, text
+    assert json.loads(headers["x-clickhouse-summary"])["written_rows"] == "100"
+    assert _post(server, b"SELECT count(), sum(id) FROM passed")[2] == b"100\t4950\n"
+
+
+def _gzip(data: bytes) -> bytes:
+    compressor = zlib.compressobj(wbits=31)
+    return compressor.compress(data) + compressor.flush()
+
+
+def test_a_body_cut_off_inside_a_frame_stores_nothing(server: StoreServer) -> None:
+    _post(server, b"CREATE OR REPLACE TABLE cut (id UInt64) ENGINE = MergeTree ORDER BY id")
+    body = lz4.frame.compress(b'{"id": 1}\n' * 1000)[:-8]
+    status, headers, _ = _post(server, body, {"Content-Encoding": "lz4"}, query="INSERT INTO cut FORMAT JSONEachRow")
+    assert (status, headers["x-clickhouse-exception-code"]) == (400, "117")
+    assert _post(server, b"SELECT count() FROM cut")[2] == b"0\n"
+
+
+def test_an_upload_cut_off_by_a_lost_connection_stores_nothing(server: StoreServer) -> None:
+    _post(server, b"CREATE OR REPLACE TABLE lost (id UInt64) ENGINE = MergeTree ORDER BY id")
+    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)) as connection:
+        connection.putrequest("POST", "/?query=INSERT+INTO+lost+FORMAT+JSONEachRow")
+        connection.putheader("Authorization", BASIC)
+        connection.putheader("Transfer-Encoding", "chunked")
+        connection.endheaders()
+        rows = b'{"id": 1}\n' * 100
+        connection.send(b"%x\r\n%b\r\n" % (len(rows), rows))
+    deadline = time.monotonic() + 10
+    while b"assay_store_running_requests 0.0" not in _metrics(server):
+        assert time.monotonic() < deadline, "the cut-off request is still running"
+    assert _post(server, b"SELECT count() FROM lost")[2] == b"0\n"
+
+
+def _metrics(server: StoreServer) -> bytes:
+    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)) as connection:
+        connection.request("GET", "/metrics")
+        return connection.getresponse().read()
+
+
+@pytest.mark.parametrize("encoding", ["", "lz4", "zstd", "gzip", "deflate"])
+def test_results_are_compressed_as_the_client_asks(server: StoreServer, encoding: str) -> None:
+    decode = {"": bytes, "lz4": lz4.frame.decompress, "zstd": zstd.decompress, "deflate": zlib.decompress}.get(
+        encoding, lambda data: zlib.decompress(data, 31)
+    )
+    _, headers, data = _post(
+        server, b"SELECT number FROM numbers(300000)", {"Accept-Encoding": encoding}, enable_http_compression="1"
+    )
+    assert headers.get("content-encoding", "") == encoding
+    assert decode(data).count(b"\n") == 300_000
+
+
+def test_values_and_inline_rows_and_odd_bytes_arrive_as_sent(server: StoreServer) -> None:
+    _post(server, b"CREATE OR REPLACE TABLE odd (a UInt8, b String) ENGINE = Memory")
+    assert _post(server, b"INSERT INTO odd VALUES (1, 'FORMAT CSV'), (2, '\xff\xfe\x00')")[0] == 200
+    assert _post(server, b"INSERT INTO odd FORMAT RowBinary\n\x03\x02\x00\xff")[0] == 200
+    assert _post(server, b"4,x\n", query="INSERT INTO odd FORMAT CSV")[0] == 200
+    assert _post(server, b"SELECT a, hex(b) FROM odd ORDER BY a")[2] == (
+        b"1\t464F524D415420435356\n2\tFFFE00\n3\t00FF\n4\t78\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        ("TabSeparated", b"0\ta\n1\ta\n"),
+        ("CSVWithNames", b'"number","a"\n0,"a"\n1,"a"\n'),
+        ("JSONEachRow", b'{"number":0,"a":"a"}\n{"number":1,"a":"a"}\n'),
+        ("JSONCompactEachRow", b'[0, "a"]\n[1, "a"]\n'),
+    ],
+)
+def test_formats_come_from_the_query_the_url_or_the_header(server: StoreServer, output: str, expected: bytes) -> None:
+    sql = b"SELECT number, 'a' AS a FROM numbers(2)"
+    for _, headers, data in (
+        _post(server, sql + f" FORMAT {output}".encode()),
+        _post(server, sql, default_format=output),
+        _post(server, sql, {"X-ClickHouse-Format": output}),
+    ):
+        assert (headers["x-clickhouse-format"], data) == (output, expected)
+
+
+def test_one_document_formats_are_one_document_however_long(server: StoreServer) -> None:
+    _, _, data = _post(server, b"SELECT number FROM numbers(200000) FORMAT JSONCompact")
+    assert json.loads(data)["rows"] == 200_000
+    _, _, data = _post(server, b"SELECT number FROM numbers(200000) FORMAT CSVWithNames")
+    assert data.count(b"number") == 1
+
+
+def test_parameters_are_values_never_text(server: StoreServer) -> None:
+    with _client(server) as client:
+        values = {"n": 4, "s": "it's\n\\ a \ttab'; DROP TABLE x", "l": ["a'b", "c\\d"], "none": None}
+        found = client.query("SELECT {n:Int32} + 1, {s:String}, {l:Array(String)}, {none:Nullable(Int8)}", values)
+        assert found.result_rows == [(5, values["s"], values["l"], None)]
+
+
+def test_settings_of_a_request_end_with_it(server: StoreServer) -> None:
+    ask = b"SELECT getSetting('max_block_size')"
+    usual = _post(server, ask)[2]
+    assert _post(server, ask, max_block_size="777")[2] == b"777\n"
+    assert [_post(server, ask)[2] for _ in range(10)] == [usual] * 10
+    status, headers, _ = _post(server, ask, no_such_setting="1")
+    assert (status, headers["x-clickhouse-exception-code"]) == (404, "115")
+
+
+def test_a_session_keeps_settings_and_temporary_tables_and_nobody_else_sees_them(server: StoreServer) -> None:
+    ask = b"SELECT getSetting('max_block_size')"
+    session = {"session_id": "mine"}
+    _post(server, b"CREATE TEMPORARY TABLE kept (a UInt8)", **session)
+    _post(server, b"INSERT INTO kept VALUES (7)", **session)
+    _post(server, b"SET max_block_size = 555", **session)
+    assert _post(server, b"SELECT a FROM kept", **session)[2] == b"7\n"
+    assert _post(server, ask, max_block_size="777", **session)[2] == b"777\n"
+    assert _post(server, ask, **session)[2] == b"555\n"
+    assert _post(server, b"SELECT a FROM kept")[1]["x-clickhouse-exception-code"] == "60"
+    assert _post(server, b"SELECT a FROM kept", session_id="other")[1]["x-clickhouse-exception-code"] == "60"
+
+
+def test_a_session_ends_after_its_time(server: StoreServer) -> None:
+    _post(server, b"CREATE TEMPORARY TABLE short (a UInt8)", session_id="short", session_timeout="1")
+    open_now = _count_sessions(server)
+    deadline = time.monotonic() + 20
+    while _count_sessions(server) >= open_now:
+        assert time.monotonic() < deadline
+    status, headers, _ = _post(server, b"SELECT a FROM short", session_id="short", session_check="1")
+    assert (status, headers["x-clickhouse-exception-code"]) == (500, "372")
+
+
+def _count_sessions(server: StoreServer) -> float:
+    [line] = [line for line in _metrics(server).decode().splitlines() if line.startswith("assay_store_sessions ")]
+    return float(line.split()[1])
+
+
+def test_external_tables_come_with_a_query(server: StoreServer) -> None:
+    with _client(server) as client:
+        data = ExternalData(
+            file_name="people", data=b"1\tann\n2\tbob\n", fmt="TSV", structure=["id UInt8", "name String"]
+        )
+        found = client.query("SELECT name FROM people WHERE id = 2", external_data=data)
+        assert found.result_rows == [("bob",)]
+
+
+def test_a_million_rows_stream_both_ways_in_bounded_memory(server: StoreServer) -> None:
+    with _client(server) as client:
+        client.command("CREATE OR REPLACE TABLE wide (id UInt64, text String) ENGINE = MergeTree ORDER BY id")
+        client.command("INSERT INTO wide SELECT number, repeat('x', 200) FROM numbers(1000000)")
+        before = _resident(server)
+        peak, rows = before, 0
+        with client.query_row_block_stream("SELECT * FROM wide", settings={"max_threads": 1}) as stream:
+            for block in stream:
+                rows += len(block)
+                peak = max(peak, _resident(server)) if rows % 10 == 0 or rows < 200_000 else peak
+        assert rows == 1_000_000
+        assert peak - before < 150 << 20, f"grew by {(peak - before) >> 20} MiB while sending 200 MB"
+
+
+def test_a_long_upload_is_not_gathered_in_memory(server: StoreServer) -> None:
+    _post(server, b"CREATE OR REPLACE TABLE sink (text String) ENGINE = Null")
+    before = peak = _resident(server)
+    row = json.dumps({"text": "x" * 1000}).encode() + b"\n"
+    piece = row * 1000
+
+    def parts() -> Iterator[bytes]:
+        nonlocal peak
+        for number in range(300):
+            if number % 30 == 0:
+                peak = max(peak, _resident(server))
+            yield piece
+
+    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=100)) as connection:
+        connection.request(
+            "POST",
+            # The engine itself gathers blocks of 256 MiB before it writes, unless told otherwise.
+            "/?query=INSERT+INTO+sink+FORMAT+JSONEachRow&min_insert_block_size_bytes=16777216",
+            parts(),
+            {"Authorization": BASIC},
+            encode_chunked=True,
+        )
+        answer = connection.getresponse()
+        answer.read()
+    assert json.loads(answer.headers["X-ClickHouse-Summary"])["written_rows"] == "300000"
+    assert peak - before < 200 << 20, f"grew by {(peak - before) >> 20} MiB while receiving 300 MB"
+
+
+def test_an_error_in_the_middle_of_a_result_reaches_the_client(server: StoreServer) -> None:
+    sql = "SELECT number, throwIf(number = 5000000) FROM numbers(10000000)"
+    for compression in (False, "lz4", "gzip"):
+        with _client(server, compress=compression) as client, pytest.raises(DatabaseError, match="395"):
+            client.query(sql)
+
+
+def test_an_error_in_the_middle_stands_between_two_tags_and_the_body_has_no_end(server: StoreServer) -> None:
+    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)) as connection:
+        sql = b"SELECT number, throwIf(number = 5000000) FROM numbers(10000000)"
+        connection.request("POST", "/", sql, {"Authorization": BASIC})
+        answer = connection.getresponse()
+        tag = answer.headers["X-ClickHouse-Exception-Tag"].encode()
+        with pytest.raises(http.client.IncompleteRead) as caught:
+            answer.read()
+    end = caught.value.partial[-2000:]
+    message = end.partition(b"\r\n__exception__\r\n" + tag + b"\r\n")[2]
+    text, _, closing_part = message.rpartition(b"\n" if not message.endswith(b"\n") else b"\r\n__exception__\r\n")
+    assert b"Code: 395" in text
+    assert end.endswith(tag + b"\r\n__exception__\r\n"), closing_part
+
+
+def test_an_error_before_the_result_has_its_code_and_status(server: StoreServer) -> None:
+    for sql, status, code in (
+        (b"SELECT * FROM nothing_here", 404, "60"),
+        (b"SELECT 1 +", 400, "62"),
+        (b"", 400, "62"),
+        (b"SELECT throwIf(1)", 500, "395"),
+        (b"SELECT 1 FORMAT NoSuchFormat", 404, "73"),
+    ):
+        found, headers, text = _post(server, sql)
+        assert (found, headers["x-clickhouse-exception-code"]) == (status, code), sql
+        assert text.startswith(f"Code: {code}. DB::Exception: ".encode())
+        assert b"(version " in text
+
+
+def test_a_query_whose_client_left_is_cancelled(server: StoreServer) -> None:
+    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)) as connection:
+        sql = b"SELECT count() FROM numbers(1000000000000) WHERE NOT ignore(sipHash64(number), 'left alone')"
+        connection.request("POST", "/", sql, {"Authorization": BASIC})
+        _until(server, b"1\n")
+    _until(server, b"0\n")
+
+
+def _until(server: StoreServer, expected: bytes) -> None:
+    running = b"SELECT count() FROM system.processes WHERE position(query, 'left alone') > 0 AND position(query, 'processes') = 0"
+    deadline = time.monotonic() + 20
+    while (found := _post(server, running)[2]) != expected:
+        assert time.monotonic() < deadline, found
+
+
+def test_the_query_id_is_the_clients_or_a_new_one(server: StoreServer) -> None:
+    assert _post(server, b"SELECT 1", query_id="mine-1")[1]["x-clickhouse-query-id"] == "mine-1"
+    first, second = (_post(server, b"SELECT 1")[1]["x-clickhouse-query-id"] for _ in range(2))
+    assert first != second
+
+
+def test_the_summary_counts_what_was_read(server: StoreServer) -> None:
+    _, headers, _ = _post(server, b"SELECT sum(number) FROM numbers(1000000)", wait_end_of_query="1")
+    summary = json.loads(headers["x-clickhouse-summary"])
+    assert (summary["read_rows"], summary["result_rows"], summary["written_rows"]) == ("1000000", "1", "0")
+
+
+def test_a_statement_that_is_too_long_is_refused_with_the_flag_to_raise(server: StoreServer) -> None:
+    status, _, text = _post(server, b"SELECT '" + b"x" * (17 << 20) + b"'")
+    assert status == 413
+    assert b"--max-statement-bytes" in text
+
+
+def test_many_readers_run_beside_a_writer(server: StoreServer) -> None:
+    aiohttp_missing = not _has("aiohttp")
+    if aiohttp_missing:
+        pytest.skip("the asynchronous client needs aiohttp")
+
+    async def run() -> list[int]:
+        client = await clickhouse_connect.get_async_client(
+            host="127.0.0.1", port=server.port, username="owner", password=PASSWORD, autogenerate_session_id=False
+        )
+        try:
+            await client.command("CREATE OR REPLACE TABLE busy (id UInt64) ENGINE = MergeTree ORDER BY id")
+
+            async def write() -> None:
+                for batch in range(10):
+                    rows = [[batch * 1000 + number] for number in range(1000)]
+                    assert (await client.insert("busy", rows, ["id"])).written_rows == 1000
+
+            async def read() -> int:
+                return int((await client.query("SELECT count() FROM busy")).result_rows[0][0])
+
+            results = await asyncio.gather(write(), *(read() for _ in range(50)))
+            return [*results[1:], await read()]
+        finally:
+            await client.close()
+
+    counts = asyncio.run(run())
+    assert all(count % 1000 == 0 for count in counts)
+    assert counts[-1] == 10_000
+
+
+def _has(module: str) -> bool:
+    try:
+        __import__(module)
+    except ImportError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_curl_is_a_client_too(server: StoreServer) -> None:
+    def curl(*arguments: str) -> str:
+        command = ["curl", "-sS", "--max-time", "20", "-u", f"owner:{PASSWORD}", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout
+
+    assert curl(f"{server.url}/?query=SELECT+1") == "1\n"
+    assert curl(server.url, "-d", "SELECT 'body'") == "body\n"
+    assert curl("--compressed", f"{server.url}/?enable_http_compression=1", "-d", "SELECT 2") == "2\n"
+    assert curl("-F", "t=1;filename=t", f"{server.url}/?query=SELECT+count()+FROM+t&t_structure=a+UInt8") == "1\n"
+    assert curl(f"{server.url}/ping") == "Ok.\n"
+    assert "HTTP/1.1 200" in curl("-I", f"{server.url}/?query=SELECT+1")
