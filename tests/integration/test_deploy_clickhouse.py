@@ -1,0 +1,188 @@
+"""deploy/clickhouse, judged by the engine: it reads the files, and each user may do its own work and nothing else.
+
+What needs a server (logging in, quotas being counted, settings that are changeable though readonly) is not tested here.
+"""
+
+import re
+import runpy
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from assay_cli.identities import STORE_IDENTITIES
+from assay_runtime import retention
+from assay_runtime.migrate import migrations
+from assay_schema.settings import RetentionSettings, StoreSettings
+from tests.integration.engine_roles import ADMIN, EngineWithUsers
+
+ROOT = Path(__file__).parents[2]
+USERS = ROOT / "deploy/clickhouse/users.d/assay.xml"
+CONFIG = ROOT / "deploy/clickhouse/config.d/assay.xml"
+BASE, VIEWS = StoreSettings().base_database, StoreSettings().database
+ACCESS_DENIED, READONLY, VIOLATED_CONSTRAINT = 497, 164, 469
+WRITTEN = {"candidates", "answers", "feedback", "capture_failures", "watermarks"}
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineWithUsers]:
+    """The engine after `assay migrate` as `owner`."""
+    directory = tmp_path_factory.mktemp("clickhouse")
+    make = runpy.run_path(str(ROOT / "deploy/make_secrets.py"))
+    passwords = make["clickhouse_passwords"](make["write_secrets"](directory / "secrets"))
+    running = EngineWithUsers(directory, USERS, passwords, CONFIG)
+    try:
+        for migration in migrations():
+            for statement in migration.statements(BASE, VIEWS):
+                running.run("owner", statement)
+        yield running
+    finally:
+        running.stop()
+
+
+def test_the_engine_reads_every_user_and_its_password_is_a_hash(engine: EngineWithUsers) -> None:
+    listed = engine.run(ADMIN, "SELECT name, auth_type[1] FROM system.users WHERE name != 'default'").splitlines()
+    assert {tuple(line.split("\t")) for line in listed} == {
+        (identity.name, "sha256_password") for identity in STORE_IDENTITIES
+    }
+
+
+def test_without_the_generated_passwords_no_user_has_a_way_to_log_in() -> None:
+    for user in ET.parse(USERS).findall("users/*"):  # noqa: S314
+        assert not [child.tag for child in user if "password" in child.tag], user.tag
+
+
+def test_the_user_without_a_password_is_removed() -> None:
+    file = ROOT / "deploy/clickhouse/users.d/default-user.xml"
+    users = ET.parse(file).findall("users/*")  # noqa: S314
+    assert [(user.tag, user.attrib) for user in users] == [("default", {"remove": "remove"})]
+
+
+def test_every_database_and_table_that_a_grant_names_exists(engine: EngineWithUsers) -> None:
+    tables = set(engine.run("owner", "SELECT database || '.' || name FROM system.tables").split())
+    databases = {name.partition(".")[0] for name in tables}
+    for query in (str(query.text) for query in ET.parse(USERS).findall("users/*/grants/query")):  # noqa: S314
+        database, _, table = query.rpartition(" ON ")[2].partition(".")
+        assert database in databases, query
+        assert table == "*" or f"{database}.{table}" in tables, query
+    assert {BASE, VIEWS} <= databases
+
+
+def test_the_owner_sets_retention_deletes_and_reads_the_schema(engine: EngineWithUsers) -> None:
+    wanted = retention.expression(RetentionSettings(days=30))
+    for table in retention.TABLES:
+        engine.run("owner", f"ALTER TABLE {BASE}.{table} MODIFY TTL {wanted}")
+        engine.run("owner", f"ALTER TABLE {BASE}.{table} DELETE WHERE created_at < '2000-01-01'")
+    engine.run("owner", f"DELETE FROM {BASE}.watermarks WHERE shard = 9")
+    engine.run("owner", f"SELECT count() FROM {BASE}.schema_migrations")
+    engine.run("owner", "SELECT count() FROM system.parts")
+
+
+def test_the_owner_makes_no_users_and_reads_no_files(engine: EngineWithUsers) -> None:
+    for statement in (
+        "CREATE USER mine",
+        "GRANT SELECT ON *.* TO default",
+        "SELECT * FROM file('/etc/passwd', 'LineAsString')",
+        "CREATE DATABASE other",
+        f"DROP DATABASE {BASE}",
+    ):
+        assert engine.code("owner", statement) == ACCESS_DENIED, statement
+
+
+@pytest.mark.parametrize("table", sorted(WRITTEN))
+def test_the_writer_inserts_what_it_stores(engine: EngineWithUsers, table: str) -> None:
+    column = "shard" if table == "watermarks" else "schema_version"
+    # The row itself breaks a constraint where there is one: the right to insert is what counts.
+    assert engine.code("writer", f"INSERT INTO {BASE}.{table} ({column}) VALUES (7)") in {None, VIOLATED_CONSTRAINT}
+
+
+def test_the_writer_reads_and_changes_nothing(engine: EngineWithUsers) -> None:
+    for table in WRITTEN:
+        assert engine.code("writer", f"SELECT * FROM {BASE}.{table}") == ACCESS_DENIED
+        assert engine.code("writer", f"SELECT * FROM {VIEWS}.{table}") == ACCESS_DENIED
+        assert engine.code("writer", f"TRUNCATE TABLE {BASE}.{table}") == ACCESS_DENIED
+        assert engine.code("writer", f"ALTER TABLE {BASE}.{table} DELETE WHERE 1") == ACCESS_DENIED
+    assert engine.code("writer", f"INSERT INTO {BASE}.schema_migrations (version) VALUES (7)") == ACCESS_DENIED
+
+
+@pytest.mark.parametrize("reader", ["sre", "exporter"])
+def test_readers_see_every_view_and_no_table_behind_it(engine: EngineWithUsers, reader: str) -> None:
+    engine.run("owner", f"INSERT INTO {BASE}.watermarks (shard, watermark) VALUES (0, 42)")
+    assert engine.run(reader, f"SELECT max(watermark) FROM {VIEWS}.watermarks").split() == ["42"]
+    for view in [*WRITTEN, "watermark", "schema_migrations"]:
+        engine.run(reader, f"SELECT * FROM {VIEWS}.{view}")
+    for table in [*WRITTEN, "schema_migrations"]:
+        assert engine.code(reader, f"SELECT * FROM {BASE}.{table}") == ACCESS_DENIED
+
+
+@pytest.mark.parametrize("reader", ["sre", "exporter"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"INSERT INTO {BASE}.watermarks (shard) VALUES (1)",
+        f"ALTER TABLE {BASE}.candidates DELETE WHERE 1",
+        f"DROP VIEW {VIEWS}.candidates",
+        f"CREATE TABLE {VIEWS}.mine (a UInt8) ENGINE = Memory",
+        "SELECT * FROM file('/etc/passwd', 'LineAsString')",
+        "SELECT * FROM url('http://127.0.0.1:1/', 'LineAsString')",
+        "SELECT * FROM remote('127.0.0.1:1', system.one)",
+        "SYSTEM FLUSH LOGS",
+        "SET max_memory_usage = 0",
+        "SET readonly = 0",
+    ],
+)
+def test_readers_change_nothing_and_reach_nothing_else(engine: EngineWithUsers, reader: str, statement: str) -> None:
+    assert engine.code(reader, statement) in {ACCESS_DENIED, READONLY}
+
+
+def test_limits_of_people_are_in_force(engine: EngineWithUsers) -> None:
+    names = ["readonly", "max_execution_time", "max_memory_usage", "max_result_rows"]
+    row = engine.run("sre", f"SELECT {', '.join(f'getSetting({name!r})' for name in names)}")
+    assert dict(zip(names, row.split(), strict=True)) == {
+        "readonly": "1",
+        "max_execution_time": "30",
+        "max_memory_usage": "1000000000",
+        "max_result_rows": "1000000",
+    }
+    tight = engine.run(
+        ADMIN,
+        "SELECT duration, max_queries, max_execution_time FROM system.quota_limits WHERE quota_name = 'assay_sre' ORDER BY duration",
+    )
+    assert tight.splitlines() == ["60\t300\t\\N", "3600\t\\N\t1800"]
+    held = engine.run(ADMIN, "SELECT apply_to_list FROM system.quotas WHERE name = 'assay_sre'")
+    assert held.strip() == "['sre']"
+
+
+def test_no_insert_is_acknowledged_from_a_buffer(engine: EngineWithUsers) -> None:
+    set_by = engine.run(
+        ADMIN,
+        "SELECT profile_name, value FROM system.settings_profile_elements"
+        " WHERE setting_name = 'async_insert' AND value IS NOT NULL",
+    )
+    assert set_by.split() == ["default", "0"]
+    for profile in ("assay_owner", "assay_writer"):
+        inherits = "SELECT inherit_profile FROM system.settings_profile_elements WHERE profile_name = '{}'"
+        assert "default" in engine.run(ADMIN, inherits.format(profile)).split()
+
+
+def test_exports_write_slashes_as_they_are(engine: EngineWithUsers) -> None:
+    assert engine.run("exporter", "SELECT 'a/b' AS x FORMAT JSONEachRow") == '{"x":"a/b"}\n'
+
+
+def test_the_server_keeps_utc_and_no_log_without_an_end() -> None:
+    config = ET.parse(CONFIG).getroot()  # noqa: S314
+    assert config.findtext("timezone") == "UTC"
+    logs = [element for element in config if element.tag.endswith("_log")]
+    assert len(logs) > 10
+    for log in logs:
+        ttl = log.findtext("ttl") or ""
+        assert log.get("remove") or re.fullmatch(r"event_date \+ INTERVAL \d+ DAY DELETE", ttl), log.tag
+
+
+def test_only_http_is_served_over_tls_when_tls_is_asked_for() -> None:
+    config = ET.parse(ROOT / "deploy/clickhouse/tls.xml").getroot()  # noqa: S314
+    removed = config.find("http_port")
+    assert removed is not None
+    assert removed.get("remove")
+    assert config.findtext("https_port") == "8443"
