@@ -138,6 +138,7 @@ def test_a_demo_run_accounts_for_every_event_and_a_second_one_keeps_the_data(tmp
             planted, scrubbed = rows[family]
             assert 0 < planted <= scrubbed
         assert "capture 0, events 0, failures 0" in up.output
+        assert re.search(r"watermark\s+[1-9]\d+ \(", up.output)
         assert re.search(r"capture to stored\s+p50 [\d,]+ ms, p99 [\d,]+ ms", up.output)
         assert all(port_is_free(up.base + offset) for offset in range(4))
         if run == 2:

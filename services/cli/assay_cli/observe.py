@@ -13,7 +13,7 @@ import psutil
 from redis.asyncio import Redis
 from redis.exceptions import BusyLoadingError, RedisError, ResponseError
 
-from assay_schema.streams import CAPTURE, EVENTS, FAILURES, watermark_key
+from assay_schema.streams import CAPTURE, EVENTS, FAILURES, low_key, watermark_key
 
 #: Tables of captured events, by kind.
 TABLES = {"retrieval": "candidates", "answer": "answers", "feedback": "feedback"}
@@ -124,6 +124,9 @@ class Lag:
     capture: int
     events: int
     failures: int
+    #: Everything captured up to here has been scrubbed.
+    low: int
+    #: Everything captured up to here is stored or recorded as failed.
     watermark: int
 
     @property
@@ -133,15 +136,16 @@ class Lag:
 
 
 async def lag(client: Redis, shards: int) -> Lag:
-    """The lag over all shards and the lowest watermark. Raises `RedisError`."""
+    """The lag over all shards and the lowest watermarks. Raises `RedisError`."""
     counts = dict.fromkeys((CAPTURE.name, EVENTS.name, FAILURES.name), 0)
-    watermarks = []
+    lows, watermarks = [], []
     for shard in range(shards):
         counts[CAPTURE.name] += int(await client.xlen(CAPTURE.key(shard)))  # entries leave it when they are finished
         for stream in (EVENTS, FAILURES):
             counts[stream.name] += await _group_lag(client, stream.key(shard), stream.groups[0])
+        lows.append(int(await client.get(low_key(shard)) or 0))
         watermarks.append(int(await client.get(watermark_key(shard)) or 0))
-    return Lag(counts[CAPTURE.name], counts[EVENTS.name], counts[FAILURES.name], min(watermarks, default=0))
+    return Lag(counts[CAPTURE.name], counts[EVENTS.name], counts[FAILURES.name], min(lows), min(watermarks))
 
 
 async def _group_lag(client: Redis, key: str, group: str) -> int:

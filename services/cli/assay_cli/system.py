@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
 
 from assay_cli.identities import Ports
 from assay_cli.observe import LOADING, StoreQueries, StoreUnavailable, http_status, redis_missing
@@ -51,6 +53,7 @@ class System:
             password=self.passwords.redis[name],
             socket_timeout=5,
             socket_connect_timeout=2,
+            retry=Retry(NoBackoff(), 1),  # whoever asks will ask again soon
         )
 
     def store_queries(self, name: str) -> StoreQueries:

@@ -32,6 +32,7 @@ T = TypeVar("T")
 DEMO_SERVICE = "stdlib-search"
 #: Without any progress for this long, what is still missing is reported as missing, in seconds.
 STALL_S = 60.0
+_WATERMARK_WAIT_S = 5.0
 _STATUS_EVERY_S = 10.0
 _LIVE_EVERY_S = 1.0
 
@@ -180,6 +181,7 @@ async def _demo(
     if child.exit_code:
         logs.announce(f"the demo producer ended with exit code {child.exit_code}; its own counts: {dict(report.stats)}")
     await _until_accounted(system, report, since_ms, logs)
+    await _until_watermark(system, admin)
     store = system.store_queries("sre")
     run = await run_details(store, DEMO_SERVICE, since_ms)
     processes = {"assay up": os.getpid(), **supervisor.pids}
@@ -221,6 +223,16 @@ async def _until_accounted(system: "System", report: "Report", since_ms: int, lo
             said = now
             logs.announce(f"{accounted:,} of {report.total:,} events stored or failed")
         await asyncio.sleep(0.25)
+
+
+async def _until_watermark(system: "System", admin: "Redis") -> None:
+    """Wait until the stored watermark has caught up with what is scrubbed. It follows within a second; never wait for long."""
+    from assay_cli.observe import lag, stored_watermark
+
+    store = system.store_queries("sre")
+    deadline = time.monotonic() + _WATERMARK_WAIT_S
+    while await stored_watermark(store) < (await lag(admin, system.shards)).low and time.monotonic() < deadline:
+        await asyncio.sleep(0.1)
 
 
 async def _status(system: "System", supervisor: "Supervisor", admin: "Redis", console: "Terminal") -> None:

@@ -30,7 +30,9 @@ def shown(renderable: RenderableType) -> str:
 
 
 def test_the_summary_names_every_count() -> None:
-    text = shown(summary(REPORT, RUN, Lag(0, 1, 2, 5), 7_000_000_000_000, {"redis": 12_000_000, "store": 300_000_000}))
+    text = shown(
+        summary(REPORT, RUN, Lag(0, 1, 2, 6, 5), 7_000_000_000_000, {"redis": 12_000_000, "store": 300_000_000})
+    )
     for expected in (
         "600 questions, 3.0 s",
         "1,198",
@@ -49,11 +51,11 @@ def test_an_event_that_is_missing_or_too_many_is_a_finding() -> None:
     for change, told in ((-1, "+1 not accounted for"), (1, "-1 not accounted for")):
         run = Run(stored={**RUN.stored, "feedback": 90 + change}, failed=RUN.failed)
         assert not reconciled(REPORT, run)
-        assert told in shown(summary(REPORT, run, Lag(0, 0, 0, 0), 0, {}))
+        assert told in shown(summary(REPORT, run, Lag(0, 0, 0, 0, 0), 0, {}))
 
 
 def test_the_summary_does_without_any_rows() -> None:
-    text = shown(summary(Report({}, {}, 0, 0.0), Run(), Lag(0, 0, 0, 0), 0, {}))
+    text = shown(summary(Report({}, {}, 0, 0.0), Run(), Lag(0, 0, 0, 0, 0), 0, {}))
     assert "nothing yet" in text
     assert "capture to stored" not in text
 
@@ -61,7 +63,9 @@ def test_the_summary_does_without_any_rows() -> None:
 def test_what_the_producer_could_not_send_is_told() -> None:
     stats = {"dropped": {"queue_full": 3}, "queue_entries": 0, "spool_bytes": 2048}
     report = Report({"answer": 3}, {}, 1, 1.0, stats)
-    assert "3 dropped (queue_full), 2,048 bytes in the spool" in shown(summary(report, Run(), Lag(0, 0, 0, 0), 0, {}))
+    assert "3 dropped (queue_full), 2,048 bytes in the spool" in shown(
+        summary(report, Run(), Lag(0, 0, 0, 0, 0), 0, {})
+    )
 
 
 def test_the_producers_report_is_read_from_its_last_line() -> None:
