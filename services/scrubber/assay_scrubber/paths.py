@@ -89,9 +89,9 @@ def _scrub_element(
 
 def _scrub_value(scrubber: Scrubber, name: str, value: Any, counts: Counter[str]) -> Any:
     """What stands under the key `name`, whole."""
+    if isinstance(value, dict) and not any(isinstance(child, dict | list | tuple) for child in value.values()):
+        return {key: scrub_leaf(scrubber, child, hint_of(key), counts) for key, child in value.items()}
     if isinstance(value, dict | list | tuple):
-        if not value:
-            return value
         scrubbed = scrub_json(scrubber, {name: value})
         counts.update(scrubbed.counts)
         return scrubbed.value[name]
