@@ -13,6 +13,7 @@ import psutil
 from redis.asyncio import Redis
 from redis.exceptions import BusyLoadingError, RedisError, ResponseError
 
+from assay_cli.errors import CommandError
 from assay_schema.streams import CAPTURE, EVENTS, FAILURES, low_key, watermark_key
 
 #: Tables of captured events, by kind.
@@ -24,7 +25,7 @@ LOADING = "loading its data"
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
-class StoreUnavailable(Exception):  # noqa: N818  # it is a state, not a defect
+class StoreUnavailable(CommandError):
     """The store did not answer a query. The message is its own, which for these fixed queries holds no captured content."""
 
 
@@ -48,9 +49,9 @@ class StoreQueries:
                 return [json.loads(line) for line in answer.read().splitlines()]
         except urllib.error.HTTPError as error:
             lines = error.read(500).decode(errors="replace").strip().splitlines()
-            raise StoreUnavailable(lines[0] if lines else f"HTTP {error.code}") from None
+            raise StoreUnavailable(f"store: {lines[0] if lines else error.code}") from None
         except (OSError, ValueError) as error:
-            raise StoreUnavailable(str(getattr(error, "reason", error))) from None
+            raise StoreUnavailable(f"store: {getattr(error, 'reason', error)}") from None
 
 
 @dataclass(frozen=True)

@@ -231,7 +231,9 @@ async def _until_watermark(system: "System", admin: "Redis") -> None:
 
     store = system.store_queries("sre")
     deadline = time.monotonic() + _WATERMARK_WAIT_S
-    while await stored_watermark(store) < (await lag(admin, system.shards)).low and time.monotonic() < deadline:
+    while time.monotonic() < deadline:
+        if await stored_watermark(store) >= (await lag(admin, system.shards)).low:
+            return
         await asyncio.sleep(0.1)
 
 
