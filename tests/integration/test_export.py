@@ -401,6 +401,26 @@ def test_a_store_that_dies_in_the_middle_is_an_error_and_no_cursor(many: Sink, t
         many.server.start()
 
 
+def test_rows_that_are_pruned_while_it_runs_are_simply_not_there(many: Sink) -> None:
+    process = many.cli.start("export", role="exporter")
+    try:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        first = process.stdout.readline()
+        many.owner.command(
+            f"ALTER TABLE assay_base.candidates DELETE WHERE created_at < fromUnixTimestamp64Milli({NOW - 180_000_000})",
+            settings={"mutations_sync": 2},
+        )
+        ids = [json.loads(line)["id"] for line in (first + process.stdout.read()).splitlines()]
+        assert process.wait(20) == 0
+        assert process.stderr.read().splitlines()[-1].startswith(f"exported {len(ids)} row(s); cursor ".encode())
+        assert ids == sorted(set(ids), reverse=True)
+        kept = many.owner.query("SELECT count() FROM assay.candidates").result_rows[0][0]
+        assert kept <= len(ids) < 300_000
+    finally:
+        stop(process)
+
+
 def test_progress_for_machines_is_json_on_stderr_and_quiet_is_quiet(many: Sink) -> None:
     export = many.export("--progress", "json", "--since", "1d")
     *progress, last = export.err.splitlines()
