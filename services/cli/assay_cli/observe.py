@@ -25,7 +25,7 @@ LOADING = "loading its data"
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
-class StoreUnavailable(CommandError):
+class StoreUnavailableError(CommandError):
     """The store did not answer a query. The message is its own, which for these fixed queries holds no captured content."""
 
 
@@ -38,7 +38,7 @@ class StoreQueries:
         self._headers = {"Authorization": f"Basic {token}"}
 
     async def rows(self, sql: str, timeout_s: float = 20.0) -> list[dict[str, Any]]:
-        """The rows of a query. Raises `StoreUnavailable`."""
+        """The rows of a query. Raises `StoreUnavailableError`."""
         return await asyncio.to_thread(self._rows, sql, timeout_s)
 
     def _rows(self, sql: str, timeout_s: float) -> list[dict[str, Any]]:
@@ -49,9 +49,9 @@ class StoreQueries:
                 return [json.loads(line) for line in answer.read().splitlines()]
         except urllib.error.HTTPError as error:
             lines = error.read(500).decode(errors="replace").strip().splitlines()
-            raise StoreUnavailable(f"store: {lines[0] if lines else error.code}") from None
+            raise StoreUnavailableError(f"store: {lines[0] if lines else error.code}") from None
         except (OSError, ValueError) as error:
-            raise StoreUnavailable(f"store: {getattr(error, 'reason', error)}") from None
+            raise StoreUnavailableError(f"store: {getattr(error, 'reason', error)}") from None
 
 
 @dataclass(frozen=True)

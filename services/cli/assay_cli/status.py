@@ -6,7 +6,7 @@ import time
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from assay_cli.observe import StoreUnavailable, lag, memory, total_stored
+from assay_cli.observe import StoreUnavailableError, lag, memory, total_stored
 from assay_cli.summary import megabytes, moment
 from assay_cli.supervisor import State, Supervisor
 from assay_cli.system import System
@@ -49,7 +49,7 @@ class Status:
         if began >= self._count_at:
             try:
                 self._stored = f"stored {await total_stored(self._store):,}"
-            except StoreUnavailable:
+            except StoreUnavailableError:
                 self._stored = "store does not answer"
             took = time.monotonic() - began
             self._count_at = began + max(_COUNT_EVERY_S, took * _COUNT_SHARE)

@@ -14,7 +14,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from assay_cli.identities import Ports
-from assay_cli.observe import LOADING, StoreQueries, StoreUnavailable, http_status, redis_missing
+from assay_cli.observe import LOADING, StoreQueries, StoreUnavailableError, http_status, redis_missing
 from assay_cli.preflight import RedisBinary
 from assay_cli.secrets import Passwords, write_private
 from assay_cli.supervisor import Spec
@@ -74,7 +74,7 @@ class System:
         async def store_ready() -> str | None:
             try:
                 await queries.rows("SELECT 1")
-            except StoreUnavailable as error:
+            except StoreUnavailableError as error:
                 return str(error)
             return None
 

@@ -200,14 +200,14 @@ async def _demo(
 
 async def _until_accounted(system: "System", report: "Report", since_ms: int, logs: "ProcessLogs") -> None:
     """Wait until every captured event is stored or failed, as long as there is progress."""
-    from assay_cli.observe import StoreUnavailable, run_counts
+    from assay_cli.observe import StoreUnavailableError, run_counts
 
     store = system.store_queries("sre")
     seen, moved, said = -1, time.monotonic(), time.monotonic()
     while True:
         try:
             stored, failed = await run_counts(store, DEMO_SERVICE, since_ms)
-        except StoreUnavailable as error:
+        except StoreUnavailableError as error:
             logs.announce(f"the store does not answer ({error}); trying again")
             stored, failed = {}, {}
         accounted = sum(stored.values()) + sum(failed.values())
