@@ -80,9 +80,7 @@ class EngineWithUsers:
 
     def stop(self) -> None:
         """End the child."""
-        assert self._child.stdin
-        self._child.stdin.close()
-        self._child.wait(30)
+        self._child.communicate(timeout=30)
         self._log.close()
 
 

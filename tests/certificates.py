@@ -1,0 +1,98 @@
+"""A throw-away certificate authority, made with openssl, for tests of TLS."""
+
+import asyncio
+import contextlib
+import shutil
+import ssl
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+
+
+class Authority:
+    """Issues certificates that `ca` vouches for. Skips the test where openssl is missing."""
+
+    def __init__(self, directory: Path) -> None:
+        if shutil.which("openssl") is None:
+            pytest.skip("openssl is not installed")
+        directory.mkdir(parents=True)
+        self._directory = directory
+        self.ca = directory / "ca.pem"
+        self._openssl(
+            "req", "-x509", *_KEY, "-keyout", "ca.key", "-out", "ca.pem", "-days", "2", "-subj", "/CN=test authority",
+            "-addext", "keyUsage=critical,keyCertSign",
+        )  # fmt: skip
+
+    def issue(self, name: str, host: str = "localhost") -> tuple[Path, Path]:
+        """A certificate for a host and its key."""
+        self._openssl("req", *_KEY, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")
+        (self._directory / f"{name}.ext").write_text(f"subjectAltName=DNS:{host}\nbasicConstraints=CA:FALSE\n")
+        self._openssl(
+            "x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
+            "-extfile", f"{name}.ext", "-out", f"{name}.pem",
+        )  # fmt: skip
+        return self._directory / f"{name}.pem", self._directory / f"{name}.key"
+
+    def _openssl(self, *arguments: str) -> None:
+        subprocess.run(["openssl", *arguments], cwd=self._directory, check=True, capture_output=True, timeout=30)
+
+
+class TlsProxy:
+    """Ends TLS in front of a plain port of this host."""
+
+    def __init__(self, to_port: int, certificate: Path, key: Path) -> None:
+        self._to_port = to_port
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._context.load_cert_chain(certificate, key)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self.port = 0
+
+    def start(self) -> "TlsProxy":
+        self._thread.start()
+        self._server = asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(10)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    def stop(self) -> None:
+        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(10)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
+
+    async def _listen(self) -> asyncio.Server:
+        # Refused handshakes are what the tests are about.
+        self._loop.set_exception_handler(lambda _loop, _context: None)
+        return await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self._context)
+
+    async def _close(self) -> None:
+        self._server.close()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        to_reader, to_writer = await asyncio.open_connection("127.0.0.1", self._to_port)
+        try:
+            await asyncio.gather(_pipe(reader, to_writer), _pipe(to_reader, writer))
+        finally:
+            for each in (writer, to_writer):
+                each.close()
+                with contextlib.suppress(OSError, ssl.SSLError, asyncio.CancelledError):
+                    await each.wait_closed()
+
+
+async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError, ssl.SSLError):
+        while data := await reader.read(65_536):
+            writer.write(data)
+            await writer.drain()
+        if writer.can_write_eof():
+            writer.write_eof()
+        else:
+            writer.close()
