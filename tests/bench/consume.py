@@ -95,8 +95,8 @@ async def ours(client: Client, settings: RedisSettings) -> float:
     started = time.perf_counter()
     await broker.start()
     consumer.start()
-    while await client.xlen(CAPTURE.key()):
-        await asyncio.sleep(0.005)  # noqa: ASYNC110  # Redis has no event for it
+    while await client.xlen(CAPTURE.key()):  # noqa: ASYNC110  # Redis has no event for it
+        await asyncio.sleep(0.005)
     seconds = time.perf_counter() - started
     await consumer.stop()
     await broker.stop()
