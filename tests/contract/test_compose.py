@@ -109,11 +109,20 @@ def test_every_variable_is_a_known_setting_and_only_addresses_differ_from_the_em
         assert changed <= ADDRESSES, name
 
 
-def test_what_the_environment_file_may_say_is_a_setting_or_named_in_its_example() -> None:
+@BOTH
+def test_the_environment_leaves_every_other_setting_to_the_settings_file(document: dict[str, Any]) -> None:
+    names = {f"ASSAY_{name}".replace(".", "_").upper() for name in ADDRESSES}
+    assert names <= set(setting_variables())
+    for name in OURS:
+        assert set(document["services"][name]["environment"]) <= names, name
+        assert "./deploy/docker/settings:/etc/assay:ro" in document["services"][name]["volumes"]
+    assert "\nWORKDIR /etc/assay\n" in (ROOT / "deploy/docker/Dockerfile").read_text()
+
+
+def test_what_the_environment_file_may_say_is_named_in_its_example() -> None:
     example = (ROOT / "deploy/docker/.env.example").read_text()
     named = dict(re.findall(r"^#([A-Z_]+)=(.*)$", example, re.MULTILINE))
     assert named == variables(BASE) | variables(TLS)
-    assert {name for name in named if name.startswith("ASSAY_")} <= set(setting_variables())
 
 
 @BOTH
