@@ -34,15 +34,20 @@ class Cli:
         return path
 
     def start(
-        self, *arguments: str, role: str, extra: str = "", stdout: int | IO[bytes] = subprocess.PIPE, **environment: str
+        self,
+        *arguments: str,
+        role: str,
+        extra: str = "",
+        stdin: int = subprocess.DEVNULL,
+        stdout: int | IO[bytes] = subprocess.PIPE,
     ) -> subprocess.Popen[bytes]:
         """Start a command."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
         return subprocess.Popen(
             [str(Path(sys.executable).parent / "assay"), *arguments],
             cwd=self.directory,
-            env={**inherited, "ASSAY_CONFIG": str(self.settings_file(role, extra)), "COLUMNS": "200", **environment},
-            stdin=subprocess.DEVNULL,
+            env={**inherited, "ASSAY_CONFIG": str(self.settings_file(role, extra)), "COLUMNS": "200"},
+            stdin=stdin,
             stdout=stdout,
             stderr=subprocess.PIPE,
         )

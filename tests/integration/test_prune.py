@@ -1,5 +1,6 @@
 """`assay prune` against the real store."""
 
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 
 from assay_runtime.migrate import migrate
 from assay_runtime.store import Client, connect, insert_json_rows
-from tests.cli_process import Cli
+from tests.cli_process import Cli, stop
 from tests.sample_rows import Json, answer, candidate, event_id_at, failure, feedback, iso, lines
 from tests.store_server import StoreServer
 
@@ -117,6 +118,22 @@ def test_copies_are_counted_apart_and_a_later_copy_does_not_come_into_sight(sink
     assert pruned["capture_failures"] == (2, 3)
     assert sink.count("candidates", f"event_id = '{first['event_id']}'", base=True) == 0
     assert sink.count("capture_failures", f"failure_id = '{lost['failure_id']}'", base=True) == 0
+
+
+@pytest.mark.parametrize(("typed", "kept"), [(b"n\n", [2, 2, 2, 2]), (b"\n", [2, 2, 2, 2]), (b"y\n", [0, 0, 0, 0])])
+def test_on_a_terminal_it_asks_first(sink: Sink, typed: bytes, kept: list[int]) -> None:
+    person, terminal = os.openpty()
+    process = sink.cli.start("prune", "--older-than", "0d", role="owner", stdin=terminal)
+    try:
+        os.write(person, typed)
+        assert process.wait(30) == 0
+        assert process.stderr is not None
+        assert b"Delete them for ever?" in process.stderr.read()
+        assert [sink.count(table) for table in TABLES] == kept
+    finally:
+        stop(process)
+        os.close(person)
+        os.close(terminal)
 
 
 def test_the_watermark_stays(sink: Sink) -> None:

@@ -91,7 +91,7 @@ def test_history_is_what_is_younger_than_since_and_no_follow_ends_after_it(cli: 
 def test_a_line_for_people_shows_who_what_and_what_was_scrubbed(cli: Cli, root: redis.Redis) -> None:
     add(root, event("where is [REDACTED]"))
     line = cli.run("tail", "--no-follow", role="sre").stdout.decode()
-    assert "retrieval shop/search-api  query     12 ms   2 hits  where is [REDACTED]  [email×1]" in line
+    assert "retrieval shop/search-api  query           12 ms   2 hits  where is [REDACTED]  [email×1]" in line
 
 
 def test_kind_and_project_narrow_it(cli: Cli, root: redis.Redis) -> None:

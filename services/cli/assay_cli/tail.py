@@ -93,7 +93,7 @@ def pretty(event: Mapping[str, Any], text_chars: int) -> str:
     pii = " ".join(f"{family}×{count}" for family, count in sorted(removed.items()) if count)
     line = (
         f"{_clock(str(event.get('created_at', '')))} {kind:<9} {event.get('project', '')}/{event.get('service', '')}  "
-        f"{operation:<6} {latency:>8} {hits:>8}  {text}{f'  [{pii}]' if pii else ''}"
+        f"{operation:<12} {latency:>8} {hits:>8}  {text}{f'  [{pii}]' if pii else ''}"
     )
     return printable(line).rstrip()
 

@@ -17,7 +17,7 @@ ANSWER = {"model": "m-1", "query": "why", "answer": "because", "contexts": [{}],
 
 def test_a_retrieval_shows_time_place_operation_latency_hits_text_and_what_was_scrubbed() -> None:
     assert pretty(RETRIEVAL, 80) == (
-        "14:32:07.114 retrieval shop/search-api  query     12 ms   2 hits  where is [REDACTED]  [email×2 phone×1]"
+        "14:32:07.114 retrieval shop/search-api  query           12 ms   2 hits  where is [REDACTED]  [email×2 phone×1]"
     )
 
 
