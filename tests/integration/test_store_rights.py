@@ -101,6 +101,17 @@ OUTSIDE = [
     "SELECT `fi\\x6ce`('SECRET')",
     "SELECT arrayMap(x -> file(x), ['SECRET'])",
     "SELECT * FROM file('SECRET', 'LineAsString')",
+    "INSERT INTO assay_base.t VALUES (9, file('SECRET'), 1)",
+    "INSERT INTO assay_base.t FORMAT Values (9, file('SECRET'), 1)",
+    "INSERT INTO assay_base.t VALUES (9, `fi\\x6ce`('SECRET'), 1)",
+    "INSERT INTO assay_base.t SETTINGS input_format_values_interpret_expressions = 1 VALUES (9, (SELECT file('SECRET')), 1)",
+    "INSERT INTO assay_base.t SELECT * FROM input('id UInt64, s String, v UInt64') FORMAT Values (9, file('SECRET'), 1)",
+    "SELECT * FROM format(Values, 'a String', '(file(\\'SECRET\\'))')",
+    "SELECT 1 WHERE '' IN format(Values, 'a String', '(file(\\'SECRET\\'))')",
+    "SELECT 1 SETTINGS additional_result_filter = 'file(\\'SECRET\\') != \\'\\''",
+    "SELECT 1 SETTINGS dialect = 'prql', allow_experimental_prql_dialect = 1",
+    "SELECT 1 SETTINGS send_logs_level = 'trace'",
+    "SELECT 1 SETTINGS input_format_record_errors_file_path = 'SECRET.out'",
     "SELECT * FROM `SECRET`",
     'SELECT * FROM "SECRET"',
     "SELECT * FROM eval('SELECT file(\\'SECRET\\')')",
@@ -181,6 +192,8 @@ SYSTEM = [
     "SELECT * FROM merge(concat('sys', 'tem'), '.*')",
     "SELECT * FROM {t:Identifier}",
     "SELECT * FROM {d:Identifier}.processes",
+    "SELECT query SETTINGS implicit_table_at_top_level = 'system.processes'",
+    "INSERT INTO assay_base.t VALUES (9, (SELECT any(query) FROM system.processes), 1)",
     "SHOW PROCESSLIST",
     "SHOW TABLES WHERE name IN (SELECT query FROM system.processes)",
     "USE system",
@@ -345,11 +358,19 @@ def test_a_writer_inserts_reads_and_keeps_temporary_tables(server: StoreServer) 
     assert ask(server, "writer", "DROP TEMPORARY TABLE mine", **session)[0] == ""
 
 
+def test_values_are_expressions_that_may_calculate(server: StoreServer) -> None:
+    values = "(101, upper('a file of profiles'), 1), (102, toString(1 + 1), 1);"
+    assert ask(server, "writer", f"INSERT INTO assay_base.t VALUES {values}") == ("", "")
+    found = ask(server, "writer", "SELECT s FROM assay_base.t WHERE id > 100 ORDER BY id")
+    assert found == ("", "A FILE OF PROFILES\n2\n")
+    assert ask(server, "owner", "DELETE FROM assay_base.t WHERE id > 100")[0] == ""
+
+
 def test_an_external_table_gives_its_sender_no_rights(server: StoreServer) -> None:
-    def send(structure: str, sql: str) -> tuple[str, str]:
+    def send(structure: str, sql: str, input_format: str = "TSV") -> tuple[str, str]:
         form = b'--xx\r\nContent-Disposition: form-data; name="e"; filename="e"\r\n\r\n5\r\n--xx--\r\n'
         authorization = "Basic " + base64.b64encode(f"sre:{PASSWORD}".encode()).decode()
-        url = "/?" + urllib.parse.urlencode({"query": sql, "e_structure": structure})
+        url = "/?" + urllib.parse.urlencode({"query": sql, "e_structure": structure, "e_format": input_format})
         with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)) as connection:
             headers = {"Authorization": authorization, "Content-Type": "multipart/form-data; boundary=xx"}
             connection.request("POST", url, form, headers)
@@ -357,6 +378,7 @@ def test_an_external_table_gives_its_sender_no_rights(server: StoreServer) -> No
             return answer.headers.get("X-ClickHouse-Exception-Code", ""), answer.read().decode()
 
     assert send("a UInt8", "SELECT a FROM e") == ("", "5\n")
+    assert send("a UInt8", "SELECT a FROM e", "Values")[0] == "48"
     for structure in (
         "a UInt8) AS SELECT id FROM assay_base.t --",
         "a UInt8) ENGINE = Memory AS SELECT id FROM assay_base.t --",

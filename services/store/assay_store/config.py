@@ -17,6 +17,25 @@ OVERLAY_DATABASE = "_engine"
 _DEFAULT_DATABASE = "ATTACH DATABASE _ UUID '7b2c6a80-5a1e-4f00-8000-000000000001'\nENGINE = Atomic\n"
 
 
+FIXED_SETTINGS = (
+    "dialect",
+    "additional_table_filters",
+    "additional_result_filter",
+    "implicit_table_at_top_level",
+    "send_logs_level",
+    "input_format_record_errors_file_path",
+    "output_format_schema",
+    "format_schema",
+    "format_template_row",
+    "format_template_resultset",
+    "parallel_replicas_custom_key",
+    "ast_fuzzer_runs",
+    "ast_fuzzer_any_query",
+)
+"""Settings nobody may change: each would run or read what the gate cannot see (SQL in a string, another language, a hidden
+table, a file), or write statements to the log."""
+
+
 def engine_directory(data: Path) -> Path:
     """Where the engine keeps its files."""
     return data / "engine"
@@ -88,7 +107,7 @@ def users_xml(limits: dict[Role, Limits]) -> str:
     profiles = "\n".join(f"    <{role}>{_profile(role, limit)}</{role}>" for role, limit in limits.items())
     return f"""<clickhouse>
   <profiles>
-    <default><readonly>0</readonly><async_insert>0</async_insert></default>
+    <default><readonly>0</readonly><async_insert>0</async_insert><constraints>{_fixed()}</constraints></default>
 {profiles}
   </profiles>
   <quotas><default/></quotas>
@@ -118,4 +137,8 @@ def _profile(role: Role, limit: Limits) -> str:
     bounds = "".join(
         f"<{name}><min>1</min><max>{value}</max></{name}>" for name, value in limit_settings(limit).items()
     )
-    return f"<readonly>{2 if role.read_only else 0}</readonly><constraints>{bounds}</constraints>"
+    return f"<readonly>{2 if role.read_only else 0}</readonly><constraints>{bounds}{_fixed()}</constraints>"
+
+
+def _fixed() -> str:
+    return "".join(f"<{name}><readonly/></{name}>" for name in FIXED_SETTINGS)

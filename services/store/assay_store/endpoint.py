@@ -271,19 +271,23 @@ class _Exchange:
         input_format = insert.format or (want.default_format if want.default_format != "TabSeparated" else "Values")
         gathered = bytearray(text[insert.data_at :])
         text.clear()
-        while len(gathered) < runtime.options.insert_buffer_bytes and (piece := await body.next()) is not None:
-            gathered += piece
 
         def prepare() -> Handle:
             self._judge(user.role, f"{head} FORMAT {input_format}", want)
+            if input_format.lower() == "values":
+                if not body.ended:
+                    raise StoreError(NOT_IMPLEMENTED, "INSERT ... VALUES is too long: insert with FORMAT JSONEachRow")
+                runtime.gate.judge_values(user.role, bytes(gathered))
             handle = self._take(user, want)
             settings = dict(want.settings) | {f"param_{name}": value for name, value in want.params.items()}
             self._undo.enter_context(applied(handle, settings, want.database, restore=self._session is not None))
             return handle
 
-        async with runtime.slot():
-            handle = await self._run(prepare)
-            async with runtime.writer:
+        async with runtime.uploads:
+            while len(gathered) < runtime.options.insert_buffer_bytes and (piece := await body.next()) is not None:
+                gathered += piece
+            async with runtime.writer, runtime.slot():
+                handle = await self._run(prepare)
                 summary = await self._write(handle, head, input_format, gathered, body)
         await self._settle()
         runtime.metrics.written_rows.inc(summary.written_rows)

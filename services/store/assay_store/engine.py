@@ -220,13 +220,13 @@ class Engine:
 
     def _dress(self, handle: Handle) -> None:
         handle.query(f"SET ROLE {handle.role.value}")
+        handle.query(f"SET profile = {quote(handle.role.value)}")
         settings: dict[str, object] = {"log_comment": handle.name, "async_insert": 0}
         if handle.role is Role.OWNER:
             # Views made here read with their maker's rights: that is what lets a reader of `assay` do without any right
             # on `assay_base`.
             settings |= {"default_normal_view_sql_security": "DEFINER", "default_view_definer": "CURRENT_USER"}
         else:
-            handle.query(f"SET profile = {quote(handle.role.value)}")
             settings |= config.limit_settings(self._limits[handle.role])
             settings["result_overflow_mode"] = "throw"
             if handle.role.read_only:

@@ -6,7 +6,8 @@ own parser (its statement classes and EXPLAIN AST, parameters filled in), never 
 - one statement per request, so that nothing runs before or after the one that was judged;
 - no change of role or user, which would undo the grants;
 - no INTO OUTFILE, FROM INFILE or COPY, and no function or table function that reads files, opens connections, runs
-  programs, looks into this Python process or evaluates SQL from a string;
+  programs, looks into this Python process or evaluates SQL from a string; the rows of INSERT ... VALUES, which are
+  expressions, are judged too, and settings that hold SQL cannot be changed (`config.FIXED_SETTINGS`);
 - for roles other than owner: only known kinds of statements, and of the `system` database only tables that tell nothing
   of other people's queries.
 
@@ -26,7 +27,7 @@ from assay_store.roles import Role
 
 ALLOWED_TABLE_FUNCTIONS = frozenset(
     {
-        "format", "fuzzjson", "fuzzquery", "generaterandom", "generateseries", "generate_series", "input", "null",
+        "fuzzjson", "fuzzquery", "generaterandom", "generateseries", "generate_series", "input", "null",
         "numbers", "numbers_mt", "primes", "values", "view", "viewexplain", "viewifpermitted", "zeros", "zeros_mt",
     }
 )  # fmt: skip
@@ -128,6 +129,8 @@ class Gate:
         self._classify = classify
         self._explain = explain
         denied = frozenset(name.lower() for name in table_functions) - ALLOWED_TABLE_FUNCTIONS
+        # `format` is a scalar function as well; where it stands tells which one is meant.
+        denied -= {"format"}
         self._denied = {
             role: DENIED_FUNCTIONS | (denied - (OWNER_TABLE_FUNCTIONS if role is Role.OWNER else frozenset()))
             for role in Role
@@ -156,6 +159,28 @@ class Gate:
                     self._remembered.popitem(last=False)
         return verdict
 
+    def judge_values(self, role: Role, rows: bytes) -> None:
+        """Judge the rows of INSERT ... VALUES, which the engine evaluates as expressions, subqueries and all.
+
+        Raises:
+            StoreError: they hold what this role may not run, or cannot be judged.
+        """
+        lowered = rows.lower().decode("utf-8", "replace")
+        words = (*self._suspect, "system") if role.restricted else self._suspect
+        if not any(word in lowered for word in words if word != "\\") and not (
+            b"\\" in rows and (b"`" in rows or b'"' in rows)
+        ):
+            return
+        text = rows.decode("utf-8", "replace").rstrip().rstrip(";")
+        try:
+            self._judge(role, f"SELECT {text}", {})
+        except StoreError as failure:
+            if failure.code == ACCESS_DENIED:
+                raise
+            raise StoreError(
+                ACCESS_DENIED, f"{role.value}: these VALUES cannot be judged; insert them with FORMAT JSONEachRow"
+            ) from None
+
     def _judge(self, role: Role, sql: str, params: Mapping[str, str]) -> Verdict:
         kind, count = self._classify(sql)
         if count > 1:
@@ -169,6 +194,8 @@ class Gate:
         if not tree:
             raise StoreError(SYNTAX_ERROR, "Empty query")
         self._check_everyone(role, kind, tree)
+        if "values" in lowered and any(node.kind == "Function" and node.name == "input" for node in tree):
+            raise _denied(role, "function input with the format Values; insert the rows with FORMAT JSONEachRow")
         if tree[0].kind in _HIDING_KINDS and "where" in lowered:
             raise _denied(role, f"{tree[0].kind} with WHERE; select from the system tables instead")
         if role is not Role.OWNER:
@@ -181,11 +208,23 @@ class Gate:
             raise _denied(role, "INTO OUTFILE")
         if root.kind == "InsertQuery" and any(node.depth == 1 and node.kind == "Literal" for node in tree):
             raise _denied(role, "FROM INFILE")
+        above: list[_Node] = []
         for node in tree:
+            del above[node.depth :]
+            above.append(node)
             if node.kind.startswith(_FORBIDDEN_KINDS):
                 raise _denied(role, node.kind)
+            if node.kind == "Function" and node.name.lower() == "format" and _is_table_function(above):
+                raise _denied(role, "table function format")
             if node.kind == "Function" and node.name.lower() in self._denied[role]:
                 raise _denied(role, f"function {node.name}")
+
+
+def _is_table_function(above: list[_Node]) -> bool:
+    """Whether the last of a node and those above it stands where a table is meant: after FROM, INTO FUNCTION or IN."""
+    if len(above) < 2 or above[-2].kind in ("TableExpression", "InsertQuery", "CreateQuery"):
+        return True
+    return len(above) >= 3 and above[-3].kind == "Function" and above[-3].name.lower().endswith("in")
 
 
 def _check_restricted(role: Role, tree: list[_Node], lowered: str) -> None:

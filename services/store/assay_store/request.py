@@ -157,6 +157,10 @@ def _external(name: str, described: Mapping[str, str], rows: bytes) -> External:
         columns = ", ".join(f"_{index} {kind}" for index, kind in enumerate(_split(described["types"]), 1))
     if not columns:
         raise StoreError(BAD_ARGUMENTS, f"External table {name} needs {name}_structure or {name}_types")
+    if described.get("format", "").lower() == "values":
+        raise StoreError(
+            NOT_IMPLEMENTED, f"External table {name}: the format Values is not supported, use TabSeparated"
+        )
     return External(name, columns, described.get("format") or "TabSeparated", rows)
 
 

@@ -35,6 +35,8 @@ class Runtime:
         self.accepting = False
         self.writer = asyncio.Lock()
         """One INSERT at a time: parallel ones only cost. Readers never wait for it."""
+        self.uploads = asyncio.Semaphore(options.readers)
+        """INSERTs that gather rows in memory at a time; the network holds back the others."""
         self._threads = ThreadPoolExecutor(options.readers, thread_name_prefix="store-query")
         self._control = ThreadPoolExecutor(1, thread_name_prefix="store-control")
         self._slots = asyncio.Semaphore(options.readers)

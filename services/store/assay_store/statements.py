@@ -107,6 +107,7 @@ def recognise(text: bytes, *, complete: bool) -> Insert | Statement | NeedMore:
 
 def _insert(text: bytes, stream: Iterator[Token], first: Token, *, complete: bool) -> Insert | Statement | NeedMore:
     previous, before = first, first.end - len(first.text)
+    is_name = False
     for token in stream:
         if not complete and (token.end == len(text) or _unfinished(text, token)):
             return NeedMore()
@@ -118,13 +119,14 @@ def _insert(text: bytes, stream: Iterator[Token], first: Token, *, complete: boo
                 return Statement("INSERT SELECT")
             if token.kind == "open" and token.text == b"(" and previous.kind == "close":
                 return Statement("INSERT SELECT")
+            if previous.keyword == "FORMAT" and not is_name and token.kind == "word":
+                rows = _data_start(text, token.end)
+                if not complete and rows == len(text) and not text.endswith(b"\n"):
+                    return NeedMore()
+                return Insert(text[:before], token.text.decode(), rows)
             if token.keyword == "VALUES" and not named:
                 return Insert(text[:start], "Values", token.end)
-            if previous.keyword == "FORMAT" and token.kind == "word":
-                start = _data_start(text, token.end)
-                if not complete and start == len(text) and not text.endswith(b"\n"):
-                    return NeedMore()
-                return Insert(text[:before], token.text.decode(), start)
+        is_name = previous.keyword in ("INTO", "TABLE") or previous.text == b"."
         previous, before = token, token.end - len(token.text)
     if not complete:
         return NeedMore()

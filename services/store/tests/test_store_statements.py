@@ -81,3 +81,9 @@ def test_a_word_that_may_still_become_insert_waits_for_more() -> None:
 )
 def test_the_format_clause_is_the_one_that_ends_the_query(text: bytes, name: str | None) -> None:
     assert output_format(text) == name
+
+
+def test_the_format_values_is_a_format_too() -> None:
+    found = recognise(b"INSERT INTO t FORMAT Values (1)", complete=True)
+    assert isinstance(found, Insert)
+    assert (found.head, found.format) == (b"INSERT INTO t ", "Values")
