@@ -6,7 +6,6 @@ No container engine runs here: what an image does inside is not tested, all that
 import importlib.util
 import json
 import re
-import runpy
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import pytest
 from assay_schema.settings import Settings, settings_from
 from assay_schema.settings import variables as setting_variables
 from tests.contract.compose_files import BASE, ROOT, TLS, load, merged, variables
+from tests.deployed_redis import make_secrets
 
 SCHEMA = json.loads((Path(__file__).parent / "compose_spec/schema.json").read_text())
 PLAIN, WITH_TLS = merged(BASE), merged(BASE, TLS)
@@ -213,7 +213,7 @@ def test_every_configuration_file_a_command_names_is_mounted(document: dict[str,
 
 def test_every_secret_is_made_by_the_command_that_makes_them_and_never_committed(tmp_path: Path) -> None:
     made = tmp_path / "secrets"
-    runpy.run_path(str(ROOT / "deploy/make_secrets.py"))["write_secrets"](made)
+    make_secrets(made)
     for name, secret in PLAIN["secrets"].items():
         assert (made / name).stat().st_size, name
         assert secret == {"file": f"./deploy/secrets/{name}"}

@@ -4,7 +4,6 @@ What needs a server (logging in, quotas being counted, settings that are changea
 """
 
 import re
-import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -15,6 +14,7 @@ from assay_cli.identities import STORE_IDENTITIES
 from assay_runtime import retention
 from assay_runtime.migrate import migrations
 from assay_schema.settings import RetentionSettings, StoreSettings
+from tests.deployed_redis import make_secrets
 from tests.integration.engine_roles import ADMIN, EngineWithUsers
 
 ROOT = Path(__file__).parents[2]
@@ -29,9 +29,8 @@ WRITTEN = {"candidates", "answers", "feedback", "capture_failures", "watermarks"
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineWithUsers]:
     """The engine after `assay migrate` as `owner`."""
     directory = tmp_path_factory.mktemp("clickhouse")
-    make = runpy.run_path(str(ROOT / "deploy/make_secrets.py"))
-    passwords = make["clickhouse_passwords"](make["write_secrets"](directory / "secrets"))
-    running = EngineWithUsers(directory, USERS, passwords, CONFIG)
+    make_secrets(directory / "secrets")
+    running = EngineWithUsers(directory, USERS, (directory / "secrets/clickhouse-passwords.xml").read_text(), CONFIG)
     try:
         for migration in migrations():
             for statement in migration.statements(BASE, VIEWS):

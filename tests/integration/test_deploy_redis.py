@@ -1,10 +1,6 @@
 """deploy/redis in a real Redis: durable, never evicting, and each identity may do its own work and nothing else."""
 
-import runpy
-import subprocess
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,73 +11,25 @@ from redis.exceptions import NoPermissionError
 from redis.retry import Retry
 
 from assay_cli.identities import REDIS_IDENTITIES, acl_template
-from assay_cli.secrets import Passwords
 from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES, FIELD, low_key, overflow_key, watermark_key
-from tests.redis_server import free_port, redis_binary
+from tests.deployed_redis import DeployedRedis
 
 ROOT = Path(__file__).parents[2]
-CONF = ROOT / "deploy/redis/redis.conf"
 STREAM_KEYS = {stream.name: stream.key() for stream in (CAPTURE, EVENTS, FAILURES, DEAD)}
 
 
-@dataclass(frozen=True)
-class Deployed:
-    """A Redis started from deploy/redis/redis.conf and the secrets that deploy/make_secrets.py wrote."""
-
-    port: int
-    passwords: Passwords
-
-    def client(self, name: str) -> "redis.Redis":
-        return redis.Redis(port=self.port, username=name, password=self.passwords.redis[name], socket_timeout=5)
-
-
-def version() -> tuple[int, ...]:
-    answer = subprocess.run([redis_binary(), "--version"], capture_output=True, text=True, timeout=10).stdout
-    return tuple(map(int, answer.partition("v=")[2].split()[0].split(".")[:2]))
-
-
 @pytest.fixture(scope="module")
-def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
-    if version() < (7, 0):
-        pytest.skip("deploy/redis is for Redis 7.0 and newer; install redis-server")
-    directory = tmp_path_factory.mktemp("redis")
-    passwords = runpy.run_path(str(ROOT / "deploy/make_secrets.py"))["write_secrets"](directory / "secrets")
-    port = free_port()
-    # What differs from the container: where the files are, and that only this host may connect.
-    text = CONF.read_text()
-    for line, here in {
-        "dir /data": f"dir {directory}",
-        "aclfile /run/secrets/redis-users.acl": f"aclfile {directory}/secrets/redis-users.acl",
-        "port 6379": f"port {port}",
-        "bind * -::*": "bind 127.0.0.1",
-    }.items():
-        assert text.count(f"\n{line}\n") == 1, line
-        text = text.replace(f"\n{line}\n", f"\n{here}\n")
-    (directory / "redis.conf").write_text(text)
-    with (directory / "redis.log").open("wb") as log:
-        process = subprocess.Popen([redis_binary(), str(directory / "redis.conf")], stdout=log, stderr=log)
-    server = Deployed(port, passwords)
-    try:
-        deadline = time.monotonic() + 20
-        while True:
-            try:
-                server.client("admin").ping()
-                break
-            except redis.RedisError:
-                assert process.poll() is None, (directory / "redis.log").read_text()
-                assert time.monotonic() < deadline, (directory / "redis.log").read_text()
-                time.sleep(0.02)
-        yield server
-    finally:
-        process.terminate()
-        process.wait(20)
+def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedRedis]:
+    server = DeployedRedis(tmp_path_factory.mktemp("redis")).start()
+    yield server
+    server.stop()
 
 
 def test_the_committed_template_is_what_the_table_of_identities_says() -> None:
     assert (ROOT / "deploy/redis/users.acl.template").read_text() == acl_template()
 
 
-def test_nothing_is_evicted_or_kept_in_memory_alone(deployed: Deployed) -> None:
+def test_nothing_is_evicted_or_kept_in_memory_alone(deployed: DeployedRedis) -> None:
     client = deployed.client("admin")
     expected = {
         "appendonly": "yes",
@@ -94,7 +42,7 @@ def test_nothing_is_evicted_or_kept_in_memory_alone(deployed: Deployed) -> None:
     assert {name: client.config_get(name)[name] for name in expected} == expected
 
 
-def test_nobody_comes_in_without_a_name_and_password(deployed: Deployed) -> None:
+def test_nobody_comes_in_without_a_name_and_password(deployed: DeployedRedis) -> None:
     once = Retry(NoBackoff(), 0)
     with pytest.raises(redis.AuthenticationError):
         redis.Redis(port=deployed.port, retry=once).ping()
@@ -104,7 +52,7 @@ def test_nobody_comes_in_without_a_name_and_password(deployed: Deployed) -> None
 
 
 @pytest.mark.parametrize("name", [identity.name for identity in REDIS_IDENTITIES])
-def test_everybody_can_say_hello(deployed: Deployed, name: str) -> None:
+def test_everybody_can_say_hello(deployed: DeployedRedis, name: str) -> None:
     assert deployed.client(name).ping()
 
 
@@ -125,7 +73,7 @@ GETTERS = {
 }
 
 
-def allowed(deployed: Deployed, act: Callable[["redis.Redis"], Any]) -> set[str]:
+def allowed(deployed: DeployedRedis, act: Callable[["redis.Redis"], Any]) -> set[str]:
     """The identities that the server lets do this."""
     found = set()
     for identity in REDIS_IDENTITIES:
@@ -138,19 +86,19 @@ def allowed(deployed: Deployed, act: Callable[["redis.Redis"], Any]) -> set[str]
 
 
 @pytest.mark.parametrize("stream", STREAM_KEYS)
-def test_a_stream_is_written_by_those_whose_work_it_is(deployed: Deployed, stream: str) -> None:
+def test_a_stream_is_written_by_those_whose_work_it_is(deployed: DeployedRedis, stream: str) -> None:
     key = STREAM_KEYS[stream]
     assert allowed(deployed, lambda client: client.xadd(key, {FIELD: b"{}"})) == APPENDERS[stream]
 
 
 @pytest.mark.parametrize("stream", STREAM_KEYS)
-def test_a_stream_is_read_by_those_whose_work_it_is(deployed: Deployed, stream: str) -> None:
+def test_a_stream_is_read_by_those_whose_work_it_is(deployed: DeployedRedis, stream: str) -> None:
     key = STREAM_KEYS[stream]
     assert allowed(deployed, lambda client: client.xrange(key)) == READERS[stream]
 
 
 @pytest.mark.parametrize("key", SETTERS)
-def test_the_services_keys_are_theirs(deployed: Deployed, key: str) -> None:
+def test_the_services_keys_are_theirs(deployed: DeployedRedis, key: str) -> None:
     assert allowed(deployed, lambda client: client.set(key, "0")) == SETTERS[key]
     assert allowed(deployed, lambda client: client.get(key)) == GETTERS[key]
 
@@ -170,11 +118,11 @@ def test_the_services_keys_are_theirs(deployed: Deployed, key: str) -> None:
     ],
     ids=["flush", "keys", "delete", "config", "acl", "own key", "own stream", "shutdown", "replica"],
 )
-def test_nobody_may_do_what_no_service_needs(deployed: Deployed, act: Callable[["redis.Redis"], Any]) -> None:
+def test_nobody_may_do_what_no_service_needs(deployed: DeployedRedis, act: Callable[["redis.Redis"], Any]) -> None:
     assert allowed(deployed, act) == set()
 
 
-def test_a_producer_can_append_and_count_and_nothing_else(deployed: Deployed) -> None:
+def test_a_producer_can_append_and_count_and_nothing_else(deployed: DeployedRedis) -> None:
     producer, key = deployed.client("producer"), CAPTURE.key()
     assert producer.xadd(key, {FIELD: b"{}"})
     assert producer.xlen(key) >= 1
@@ -190,7 +138,7 @@ def test_a_producer_can_append_and_count_and_nothing_else(deployed: Deployed) ->
             act()
 
 
-def test_every_shard_has_its_keys_and_there_are_no_more_shards(deployed: Deployed) -> None:
+def test_every_shard_has_its_keys_and_there_are_no_more_shards(deployed: DeployedRedis) -> None:
     producer = deployed.client("producer")
     for shard in range(16):
         assert producer.xadd(CAPTURE.key(shard), {FIELD: b"{}"})

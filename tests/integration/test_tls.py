@@ -1,12 +1,10 @@
 """TLS by settings alone: Redis as deploy/redis configures it, the store behind HTTPS, and no way around verification."""
 
 import os
-import runpy
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +20,9 @@ from assay_runtime.store import insert_json_rows
 from assay_schema.settings import CaptureSettings, RedisSettings, Settings, StoreSettings
 from assay_schema.streams import CAPTURE, EVENTS
 from tests.certificates import Authority, TlsProxy
-from tests.redis_server import free_port, redis_binary
+from tests.deployed_redis import DeployedRedis
+from tests.redis_server import free_port
 from tests.store_server import PASSWORD, StoreServer
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -38,69 +35,18 @@ def stranger(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     return Authority(tmp_path_factory.mktemp("tls") / "stranger")
 
 
-@dataclass(frozen=True)
-class TlsRedis:
-    """A Redis started from deploy/redis/redis-tls.conf; its certificate names `localhost`."""
-
-    port: int
-    secrets: Path
-    authority: Authority
-
-    def settings(self, name: str, *, scheme: str = "rediss", host: str = "localhost", **changed: Any) -> RedisSettings:
-        values = {
-            "url": f"{scheme}://{name}@{host}:{self.port}/0",
-            "password_file": self.secrets / f"redis-{name}",
-            "tls_ca_file": self.authority.ca,
-            "connect_timeout_s": 2,
-            "command_timeout_s": 2,
-        }
-        return RedisSettings.model_validate(values | changed)
-
-
-def start_redis(directory: Path, authority: Authority, *, ask_for_certificates: bool = False) -> Iterator[TlsRedis]:
-    version = subprocess.run([redis_binary(), "--version"], capture_output=True, text=True, timeout=10).stdout
-    if "v=6" in version:
-        pytest.skip("deploy/redis is for Redis 7.0 and newer; install redis-server")
-    secrets = directory / "secrets"
-    runpy.run_path(str(ROOT / "deploy/make_secrets.py"))["write_secrets"](secrets)
-    certificate, key = authority.issue("redis")
-    port = free_port()
-    plain = (ROOT / "deploy/redis/redis.conf").read_text()
-    tls = (ROOT / "deploy/redis/redis-tls.conf").read_text()
-    for line, here in {
-        "dir /data": f"dir {directory}",
-        "aclfile /run/secrets/redis-users.acl": f"aclfile {secrets}/redis-users.acl",
-        "bind * -::*": "bind 127.0.0.1",
-        "include /etc/valkey/redis.conf": f"include {directory}/redis.conf",
-        "tls-port 6379": f"tls-port {port}",
-        "tls-cert-file /run/secrets/tls-redis-cert": f"tls-cert-file {certificate}",
-        "tls-key-file /run/secrets/tls-redis-key": f"tls-key-file {key}",
-        "tls-ca-cert-file /run/secrets/tls-ca": f"tls-ca-cert-file {authority.ca}",
-        "tls-auth-clients no": f"tls-auth-clients {'yes' if ask_for_certificates else 'no'}",
-    }.items():
-        assert f"{plain}{tls}".count(f"\n{line}\n") == 1, line
-        plain, tls = plain.replace(f"\n{line}\n", f"\n{here}\n"), tls.replace(f"\n{line}\n", f"\n{here}\n")
-    (directory / "redis.conf").write_text(plain)
-    (directory / "redis-tls.conf").write_text(tls)
-    with (directory / "redis.log").open("wb") as log:
-        process = subprocess.Popen([redis_binary(), str(directory / "redis-tls.conf")], stdout=log, stderr=log)
-    try:
-        until(lambda: b"Ready to accept" in (directory / "redis.log").read_bytes() or process.poll() is not None)
-        assert process.poll() is None, (directory / "redis.log").read_text()
-        yield TlsRedis(port, secrets, authority)
-    finally:
-        process.terminate()
-        process.wait(20)
-
-
 @pytest.fixture(scope="module")
-def tls_redis(tmp_path_factory: pytest.TempPathFactory, authority: Authority) -> Iterator[TlsRedis]:
-    yield from start_redis(tmp_path_factory.mktemp("redis"), authority)
+def tls_redis(tmp_path_factory: pytest.TempPathFactory, authority: Authority) -> Iterator[DeployedRedis]:
+    server = DeployedRedis(tmp_path_factory.mktemp("redis"), authority).start()
+    yield server
+    server.stop()
 
 
 @pytest.fixture
-def strict_redis(tmp_path: Path, authority: Authority) -> Iterator[TlsRedis]:
-    yield from start_redis(tmp_path, authority, ask_for_certificates=True)
+def strict_redis(tmp_path: Path, authority: Authority) -> Iterator[DeployedRedis]:
+    server = DeployedRedis(tmp_path, authority, ask=True).start()
+    yield server
+    server.stop()
 
 
 def until(done: Callable[[], Any], seconds: float = 20) -> Any:
@@ -119,11 +65,11 @@ async def ping(settings: RedisSettings) -> bool:
         await client.aclose()
 
 
-async def test_a_service_reaches_redis_with_a_password_file_and_a_ca(tls_redis: TlsRedis) -> None:
+async def test_a_service_reaches_redis_with_a_password_file_and_a_ca(tls_redis: DeployedRedis) -> None:
     assert await ping(tls_redis.settings("scrubber"))
 
 
-async def test_the_broker_of_a_service_reaches_redis_too(tls_redis: TlsRedis) -> None:
+async def test_the_broker_of_a_service_reaches_redis_too(tls_redis: DeployedRedis) -> None:
     broker = make_broker(tls_redis.settings("scrubber"))
     await broker.connect()
     try:
@@ -132,27 +78,29 @@ async def test_the_broker_of_a_service_reaches_redis_too(tls_redis: TlsRedis) ->
         await broker.stop()
 
 
-async def test_a_certificate_of_another_authority_is_refused(tls_redis: TlsRedis, stranger: Authority) -> None:
+async def test_a_certificate_of_another_authority_is_refused(tls_redis: DeployedRedis, stranger: Authority) -> None:
     with pytest.raises(redis.exceptions.ConnectionError, match="CERTIFICATE_VERIFY_FAILED"):
         await ping(tls_redis.settings("scrubber", tls_ca_file=stranger.ca))
 
 
-async def test_without_a_ca_of_ours_the_systems_decide(tls_redis: TlsRedis) -> None:
+async def test_without_a_ca_of_ours_the_systems_decide(tls_redis: DeployedRedis) -> None:
     with pytest.raises(redis.exceptions.ConnectionError, match="CERTIFICATE_VERIFY_FAILED"):
         await ping(tls_redis.settings("scrubber", tls_ca_file=None))
 
 
-async def test_a_certificate_for_another_host_is_refused(tls_redis: TlsRedis) -> None:
+async def test_a_certificate_for_another_host_is_refused(tls_redis: DeployedRedis) -> None:
     with pytest.raises(redis.exceptions.ConnectionError, match="CERTIFICATE_VERIFY_FAILED"):
         await ping(tls_redis.settings("scrubber", host="127.0.0.1"))
 
 
-async def test_nothing_is_served_in_the_clear(tls_redis: TlsRedis) -> None:
+async def test_nothing_is_served_in_the_clear(tls_redis: DeployedRedis) -> None:
     with pytest.raises(redis.exceptions.ConnectionError):
         await ping(tls_redis.settings("scrubber", scheme="redis"))
 
 
-async def test_a_redis_that_asks_for_certificates_is_shown_one(strict_redis: TlsRedis, authority: Authority) -> None:
+async def test_a_redis_that_asks_for_certificates_is_shown_one(
+    strict_redis: DeployedRedis, authority: Authority
+) -> None:
     certificate, key = authority.issue("client")
     assert await ping(strict_redis.settings("scrubber", tls_cert_file=certificate, tls_key_file=key))
     with pytest.raises(redis.exceptions.ConnectionError):
@@ -185,20 +133,17 @@ def captured(settings: RedisSettings, spool: Path) -> Any:
     return capture.stats()
 
 
-def length(server: TlsRedis, name: str, key: str) -> int:
-    """Entries of a stream, as one of the identities."""
-    password = (server.secrets / f"redis-{name}").read_text()
-    with redis.Redis(
-        "localhost", server.port, username=name, password=password, ssl=True, ssl_ca_certs=str(server.authority.ca)
-    ) as client:
+def length(server: DeployedRedis, key: str) -> int:
+    """Entries of a stream."""
+    with server.client("owner") as client:
         return int(client.xlen(key))
 
 
 def test_a_producer_hands_its_events_in_over_tls_and_the_scrubber_takes_them_on(
-    tls_redis: TlsRedis, tmp_path: Path
+    tls_redis: DeployedRedis, tmp_path: Path
 ) -> None:
     assert captured(tls_redis.settings("producer"), tmp_path).published == 1
-    assert length(tls_redis, "owner", CAPTURE.key()) == 1
+    assert length(tls_redis, CAPTURE.key()) == 1
     settings = tls_redis.settings("scrubber")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
     environment |= {
@@ -212,16 +157,16 @@ def test_a_producer_hands_its_events_in_over_tls_and_the_scrubber_takes_them_on(
         scrubber = [sys.executable, "-m", "assay_scrubber"]
         process = subprocess.Popen(scrubber, env=environment, cwd=tmp_path, stdout=out, stderr=out)
     try:
-        until(lambda: length(tls_redis, "owner", EVENTS.key()) == 1 or process.poll() is not None, 40)
+        until(lambda: length(tls_redis, EVENTS.key()) == 1 or process.poll() is not None, 40)
         assert process.poll() is None, log.read_text()
-        assert length(tls_redis, "owner", CAPTURE.key()) == 0
+        assert length(tls_redis, CAPTURE.key()) == 0
     finally:
         process.terminate()
         process.wait(20)
 
 
 def test_a_producer_that_cannot_verify_redis_keeps_its_events(
-    tls_redis: TlsRedis, stranger: Authority, tmp_path: Path
+    tls_redis: DeployedRedis, stranger: Authority, tmp_path: Path
 ) -> None:
     stats = captured(tls_redis.settings("producer", tls_ca_file=stranger.ca), tmp_path)
     assert stats.published == 0

@@ -1,0 +1,43 @@
+"""docs/deploy.md names files, services and settings that exist."""
+
+import re
+
+from assay_cli.identities import IDENTITIES
+from assay_runtime.queries import named_queries
+from assay_schema.settings import SWITCH_VARIABLE, variables
+from tests.contract.compose_files import BASE, ROOT, load
+
+TEXT = (ROOT / "docs/deploy.md").read_text()
+SERVICES = load(BASE)["services"]
+
+
+def test_every_path_exists_or_is_a_secret() -> None:
+    made = ("deploy/secrets", "deploy/docker/settings/assay.toml")
+    paths = set(re.findall(r"(?:deploy|services|docs)/[\w./-]*\w", TEXT))
+    assert len(paths) > 10
+    for path in paths:
+        assert path.startswith(made) or (ROOT / path).exists(), path
+
+
+def test_every_service_it_runs_is_in_compose() -> None:
+    named = re.findall(r"docker compose run --rm (?:-T )?(\w+)", TEXT) + re.findall(r"--scale (\w+)=", TEXT)
+    assert len(named) > 5
+    assert set(named) <= set(SERVICES)
+
+
+def test_every_query_it_asks_has_that_name() -> None:
+    assert set(re.findall(r"sre query (\w+)", TEXT)) <= set(named_queries())
+
+
+def test_every_setting_it_names_exists() -> None:
+    known = {f"{section}.{name}" for section, name in variables().values()}
+    sections = {name.partition(".")[0] for name in known}
+    for section, name in re.findall(r"`(\w+)\.(\w+)`", TEXT):
+        if section in sections:
+            assert f"{section}.{name}" in known
+    assert set(re.findall(r"\bASSAY_\w+", TEXT)) <= set(variables()) | {SWITCH_VARIABLE}
+
+
+def test_it_says_of_every_identity_what_it_may_do() -> None:
+    table = re.findall(r"^\| `(\w+)` \|", TEXT, re.MULTILINE)
+    assert table == [identity.name for identity in IDENTITIES]

@@ -1,0 +1,104 @@
+"""A real Redis started from the files of deploy/redis, with the secrets that deploy/make_secrets.py writes."""
+
+import runpy
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import redis
+
+from assay_schema.settings import RedisSettings
+from tests.certificates import Authority
+from tests.redis_server import free_port, redis_binary
+
+if TYPE_CHECKING:
+    from assay_cli.secrets import Passwords
+
+ROOT = Path(__file__).parents[1]
+DEPLOY = ROOT / "deploy/redis"
+
+
+def make_secrets(directory: Path) -> "Passwords":
+    """Run the command that makes a deployment's secrets."""
+    passwords: Passwords = runpy.run_path(str(ROOT / "deploy/make_secrets.py"))["write_secrets"](directory)
+    return passwords
+
+
+class DeployedRedis:
+    """What differs from the container: where the files are, and that only this host may connect. Skips before Redis 7.0.
+
+    With an authority it serves TLS as `localhost`; `ask` makes it want certificates of its clients too.
+    """
+
+    def __init__(self, directory: Path, authority: Authority | None = None, *, ask: bool = False) -> None:
+        if version() < (7, 0):
+            pytest.skip("deploy/redis is for Redis 7.0 and newer; install redis-server")
+        self.directory, self.authority = directory, authority
+        self.secrets = directory / "secrets"
+        self.passwords = make_secrets(self.secrets)
+        self.port = free_port()
+        self._write("redis.conf", {
+            "dir /data": f"dir {directory}",
+            "aclfile /run/secrets/redis-users.acl": f"aclfile {self.secrets}/redis-users.acl",
+            "port 6379": f"port {self.port}",
+            "bind * -::*": "bind 127.0.0.1",
+        })  # fmt: skip
+        if authority:
+            certificate, key = authority.issue("redis")
+            self._write("redis-tls.conf", {
+                "include /etc/valkey/redis.conf": f"include {directory}/redis.conf",
+                "tls-port 6379": f"tls-port {self.port}",
+                "tls-cert-file /run/secrets/tls-redis-cert": f"tls-cert-file {certificate}",
+                "tls-key-file /run/secrets/tls-redis-key": f"tls-key-file {key}",
+                "tls-ca-cert-file /run/secrets/tls-ca": f"tls-ca-cert-file {authority.ca}",
+                "tls-auth-clients no": f"tls-auth-clients {'yes' if ask else 'no'}",
+            })  # fmt: skip
+
+    def start(self) -> "DeployedRedis":
+        log = self.directory / "redis.log"
+        conf = self.directory / ("redis-tls.conf" if self.authority else "redis.conf")
+        with log.open("wb") as out:
+            self._process = subprocess.Popen([redis_binary(), str(conf)], stdout=out, stderr=out)
+        deadline = time.monotonic() + 20
+        while b"Ready to accept" not in log.read_bytes():
+            assert self._process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.02)
+        return self
+
+    def stop(self) -> None:
+        self._process.terminate()
+        self._process.wait(20)
+
+    def client(self, name: str) -> "redis.Redis":
+        """A synchronous client as one of the identities."""
+        tls: dict[str, Any] = {"ssl": True, "ssl_ca_certs": str(self.authority.ca)} if self.authority else {}
+        return redis.Redis(
+            "localhost", self.port, username=name, password=self.passwords.redis[name], socket_timeout=5, **tls
+        )
+
+    def settings(self, name: str, *, host: str = "localhost", scheme: str = "", **changed: Any) -> RedisSettings:
+        """The settings of one of the identities."""
+        values = {
+            "url": f"{scheme or ('rediss' if self.authority else 'redis')}://{name}@{host}:{self.port}/0",
+            "password_file": self.secrets / f"redis-{name}",
+            "tls_ca_file": self.authority and self.authority.ca,
+            "connect_timeout_s": 2,
+            "command_timeout_s": 2,
+        }
+        return RedisSettings.model_validate(values | changed)
+
+    def _write(self, name: str, places: dict[str, str]) -> None:
+        text = (DEPLOY / name).read_text()
+        for line, here in places.items():
+            assert text.count(f"\n{line}\n") == 1, f"{name}: {line}"
+            text = text.replace(f"\n{line}\n", f"\n{here}\n")
+        (self.directory / name).write_text(text)
+
+
+def version() -> tuple[int, ...]:
+    """Of the `redis-server` that tests use."""
+    answer = subprocess.run([redis_binary(), "--version"], capture_output=True, text=True, timeout=10).stdout
+    return tuple(map(int, answer.partition("v=")[2].split()[0].split(".")[:2]))

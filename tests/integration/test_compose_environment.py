@@ -1,0 +1,150 @@
+"""The commands, environments, identities and health checks of docker-compose.yml, run as processes: an event goes all the way."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay_capture import Capture
+from assay_schema.settings import CaptureSettings, Settings
+from tests.contract.compose_files import BASE, load
+from tests.deployed_redis import DeployedRedis
+from tests.redis_server import free_port
+from tests.store_server import PASSWORD, ROLES, StoreServer
+
+SERVICES = load(BASE)["services"]
+HEALTH = {"scrubber": 9101, "writer": 9102}
+
+
+class Containers:
+    """Runs services of docker-compose.yml here. Only addresses differ: of servers, of secrets and of health."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        for name in ("redis", "work"):
+            (directory / name).mkdir()
+        self.redis = DeployedRedis(directory / "redis").start()
+        self.store = StoreServer(directory / "store").start()
+        for role in ROLES:
+            (self.redis.secrets / f"store-{role}").write_text(PASSWORD)
+        self._ports = {port: free_port() for port in HEALTH.values()}
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+
+    def here(self, text: str) -> str:
+        places = {
+            "redis:6379": f"localhost:{self.redis.port}",
+            "http://clickhouse:8123": self.store.url,
+            "/run/secrets/": f"{self.redis.secrets}/",
+            "0.0.0.0": "127.0.0.1",  # noqa: S104  # what is replaced
+            **{str(port): str(ours) for port, ours in self._ports.items()},
+        }
+        for inside, outside in places.items():
+            text = text.replace(inside, outside)
+        return text
+
+    def popen(self, name: str, command: list[str], **options: Any) -> subprocess.Popen[bytes]:
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("ASSAY_")}
+        environment |= {key: self.here(str(value)) for key, value in SERVICES[name].get("environment", {}).items()}
+        if name in HEALTH:
+            environment[f"ASSAY_{name}_PORT".upper()] = str(self._ports[HEALTH[name]])
+        assert command[0] == "python"
+        words = [sys.executable, *map(self.here, command[1:])]
+        return subprocess.Popen(words, env=environment, cwd=self.directory / "work", **options)
+
+    def start(self, name: str) -> None:
+        with (self.directory / f"{name}.log").open("wb") as log:
+            self._running[name] = self.popen(name, SERVICES[name]["command"], stdout=log, stderr=log)
+
+    def run(self, name: str, *arguments: str) -> str:
+        """The output of a one-shot service, with arguments after its entrypoint if it has one."""
+        command = [*SERVICES[name].get("entrypoint", []), *(arguments or SERVICES[name]["command"])]
+        process = self.popen(name, command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 0, err.decode()
+        return out.decode()
+
+    def healthy(self, name: str) -> bool:
+        """What the container's health check says."""
+        kind, *command = SERVICES[name]["healthcheck"]["test"]
+        assert kind == "CMD"
+        check = self.popen(name, command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return check.wait(20) == 0
+
+    def until(self, done: Callable[[], Any], what: str) -> None:
+        deadline = time.monotonic() + 60
+        while not done():
+            for name, process in self._running.items():
+                assert process.poll() is None, (self.directory / f"{name}.log").read_text()
+            assert time.monotonic() < deadline, f"not in time: {what}"
+            time.sleep(0.1)
+
+    def stop(self, name: str) -> int:
+        """Stop as Compose does, within the time that it gives. Returns the exit code."""
+        process = self._running.pop(name)
+        process.terminate()
+        return process.wait(float(SERVICES[name]["stop_grace_period"].removesuffix("s")))
+
+    def down(self) -> None:
+        for process in self._running.values():
+            process.kill()
+            process.wait(20)
+        self.redis.stop()
+        self.store.stop()
+
+
+@pytest.fixture
+def containers(tmp_path: Path) -> Iterator[Containers]:
+    running = Containers(tmp_path)
+    yield running
+    running.down()
+
+
+@pytest.mark.slow
+def test_an_event_goes_from_producer_to_export_with_the_identities_of_compose(containers: Containers) -> None:
+    containers.run("migrate")
+    containers.start("scrubber")
+    containers.start("writer")
+    for name in HEALTH:
+        containers.until(partial(containers.healthy, name), f"{name} healthy")
+    producer = Settings(
+        redis=containers.redis.settings("producer"),
+        capture=CaptureSettings(spool_dir=containers.directory / "spool"),
+    )
+    capture = Capture(producer, service="shop", enabled=True)
+    capture.retrieval(
+        tool_name="search",
+        query="mail me at jane.doe@example.com",
+        retrieved_slugs=["a/b"],
+        retrieved_chunk_ids=[1],
+        source_ids=["docs"],
+        expand_enabled=None,
+        detail=None,
+        detail_resolved=None,
+        vector_enabled=False,
+        expansion_applied=False,
+        latency_ms=1.0,
+        remote=False,
+    )
+    capture.close()
+    exported: list[str] = []
+
+    def arrived() -> bool:
+        exported[:] = containers.run("exporter", "export", "--quiet").splitlines()
+        return bool(exported)
+
+    containers.until(arrived, "the event in the store, below the watermark")
+    (row,) = map(json.loads, exported)
+    assert row["retrieved_slugs"] == ["a/b"]
+    assert "jane.doe" not in exported[0]
+    containers.run("sre", "query", "SELECT count() FROM candidates")
+    containers.run("owner", "doctor")
+    assert containers.stop("scrubber") == 0
+    assert containers.stop("writer") == 0
+    assert not containers.healthy("writer"), "the check must be able to fail"
