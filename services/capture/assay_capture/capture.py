@@ -39,6 +39,9 @@ class Capture:
     `capture.flush_interval_ms`; what is lost there is counted in `stats()` unless the process is killed.
     """
 
+    _publisher: Publisher | None
+    _spool: Spool | None
+
     def __init__(self, settings: Settings, *, service: str | None = None, enabled: bool | None = None) -> None:
         """Does no I/O and needs no Redis. `enabled` unset leaves it to the capture switch.
 
@@ -224,6 +227,9 @@ class Capture:
         _LIVE.discard(self)
         if self._publisher is not None:
             self._publisher.close(self._settings.capture.exit_deadline_s if timeout is None else timeout)
+        elif len(self._queue):  # no thread could be started, as from Python 3.12 on while the interpreter ends
+            publisher = self._publisher = self._new_publisher()
+            publisher.end()
 
     async def aflush(self, timeout: float = 5.0) -> bool:  # noqa: ASYNC109  (the same signature as `flush`)
         """`flush` without holding up the event loop."""
@@ -263,8 +269,8 @@ class Capture:
         self._problems = Problems()
         self._inbox: SimpleQueue[Outcome | None] = SimpleQueue()
         self._queue = EntryQueue(capture.queue_entries, capture.queue_bytes, capture.batch_entries, self._inbox.put)
-        self._spool: Spool | None = None
-        self._publisher: Publisher | None = None
+        self._spool = None
+        self._publisher = None
         self._starting = threading.Lock()
 
     def _record_retrieval(self, event_id: str, fields: dict[str, Any]) -> None:
@@ -324,18 +330,7 @@ class Capture:
         try:
             if self._publisher is not None or self._closed:
                 return
-            settings, problems, shards = self._settings.capture, self._problems, self._shards
-            if settings.durability != "memory" and self._spool is None:
-                self._spool = Spool(
-                    settings.spool_dir or default_spool_dir(),
-                    settings.spool_bytes,
-                    settings.durability == "fsync",
-                    lambda data: shard_from(data, shards),
-                    problems,
-                )
-            publisher = Publisher(
-                settings, shards, self._queue, self._inbox, Link(self._settings.redis), self._spool, problems
-            )
+            publisher = self._new_publisher()
             publisher.start()
             self._publisher = publisher
             _close_before_a_child_of_multiprocessing_exits()
@@ -343,6 +338,18 @@ class Capture:
             self._problems.log_once("start", "cannot start a thread; events wait in memory until one can be started")
         finally:
             self._starting.release()
+
+    def _new_publisher(self) -> Publisher:
+        settings, problems, shards = self._settings.capture, self._problems, self._shards
+        if settings.durability != "memory" and self._spool is None:
+            self._spool = Spool(
+                settings.spool_dir or default_spool_dir(),
+                settings.spool_bytes,
+                settings.durability == "fsync",
+                lambda data: shard_from(data, shards),
+                problems,
+            )
+        return Publisher(settings, shards, self._queue, self._inbox, Link(self._settings.redis), self._spool, problems)
 
     def _forked(self) -> None:
         publisher = self._publisher

@@ -131,7 +131,7 @@ class Publisher:
                         f"internal:{type(error).__name__}", f"internal error: {type(error).__name__}", logging.ERROR
                     )
                     time.sleep(TICK_S)
-            self._end()
+            self.end()
         finally:
             self._ended = True
             with self._progress:
@@ -312,7 +312,8 @@ class Publisher:
             return True
         return not self._queue.entries and (not self._spool_waits() or self._hopeless or self.redis == "high_water")
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """Put everything in the spool, or count it as dropped, and let go. By itself instead of `start` if there are no threads."""
         self._problems.log_new()
         flying, self._flying = self._flying, None
         rest = [batch for batch in (flying, self._held) if batch is not None and not batch.from_spool]

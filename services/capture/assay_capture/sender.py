@@ -28,7 +28,8 @@ class Sender:
     def stop(self, timeout: float) -> None:
         """Let the thread end after its batch and wait for that, in seconds."""
         self._jobs.put(None)
-        self._thread.join(timeout)
+        if self._thread.is_alive():
+            self._thread.join(timeout)
 
     def abandon(self) -> None:
         """In a forked child, where the thread does not run: close this process's copy of the connection."""

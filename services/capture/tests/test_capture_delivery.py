@@ -117,8 +117,9 @@ def test_when_redis_is_killed_and_comes_back_nothing_is_lost_and_order_holds(
         server.stop()
 
 
-def test_a_hung_redis_does_not_hold_up_the_spool_and_loses_nothing(
-    make_capture: Any, redis_server: RedisServer, retrieve: Any, arrived: Any, eventually: Any
+@pytest.mark.parametrize("end", ["goes on", "dies"])
+def test_a_hung_redis_does_not_hold_up_the_spool_and_loses_nothing_however_it_ends(
+    end: str, make_capture: Any, redis_server: RedisServer, retrieve: Any, arrived: Any, eventually: Any
 ) -> None:
     capture: Capture = make_capture(redis_server.url, redis={"command_timeout_s": 60.0})
     first = retrieve(capture)
@@ -129,7 +130,11 @@ def test_a_hung_redis_does_not_hold_up_the_spool_and_loses_nothing(
     ids = [retrieve(capture) for _ in range(100)]
     eventually(lambda: capture.stats().spooled == 100, capture.stats)
     assert capture.stats().redis == "up"
-    redis_server.kill(signal.SIGCONT)
+    if end == "goes on":
+        redis_server.kill(signal.SIGCONT)
+    else:
+        redis_server.kill(signal.SIGKILL)  # the batch in flight comes back, and goes before those spooled since
+        redis_server.start()
     eventually(lambda: len(arrived(redis_server)) == 102, capture.stats)
     assert [event["event_id"] for event in arrived(redis_server)] == [first, hung, *ids]
 
@@ -261,6 +266,28 @@ def test_a_flush_of_memory_reports_that_it_could_not_and_keeps_to_its_time(make_
     assert time.monotonic() - began < 5
     capture.close(0)
     assert capture.stats().dropped == {"exit_deadline": 1}
+
+
+@pytest.mark.parametrize(("durability", "spooled", "dropped"), [("spool", 3, {}), ("memory", 0, {"exit_deadline": 3})])
+def test_without_a_single_thread_to_be_had_events_are_spooled_or_counted_at_the_end(
+    durability: str,
+    spooled: int,
+    dropped: dict[str, int],
+    make_capture: Any,
+    retrieve: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def none_left(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", none_left)  # no system can be made to run out of threads here
+    capture: Capture = make_capture("redis://127.0.0.1:1/0", durability=durability)
+    for _ in range(3):
+        retrieve(capture)
+    assert capture.stats().queue_entries == 3
+    capture.close()
+    stats = capture.stats()
+    assert (stats.captured, stats.spooled, stats.dropped, stats.queue_entries) == (3, spooled, dropped, 0)
 
 
 def test_a_program_that_is_idle_is_left_alone(make_capture: Any, redis_server: RedisServer, retrieve: Any) -> None:
