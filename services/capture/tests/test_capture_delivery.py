@@ -157,6 +157,36 @@ def test_above_the_high_water_mark_events_wait_in_the_spool_until_redis_has_room
     assert capture.stats().redis == "up"
 
 
+@pytest.mark.parametrize("reason", ["spool_full", "spool_error"])
+def test_when_spool_and_queue_are_full_the_newest_are_dropped_and_all_others_arrive_in_order(
+    reason: str,
+    make_capture: Any,
+    redis_server: RedisServer,
+    spool_dir: Path,
+    retrieve: Any,
+    arrived: Any,
+    eventually: Any,
+) -> None:
+    redis_server.kill()
+    if reason == "spool_error":
+        spool_dir.write_text("a file is in the way")
+    capture: Capture = make_capture(redis_server.url, queue_entries=20, batch_entries=5, spool_bytes=4096)
+    ids = []
+    for _ in range(10):
+        ids += [retrieve(capture) for _ in range(5)]
+        capture.flush(0.1)
+    stats = capture.stats()
+    assert set(stats.dropped) == {reason}
+    assert stats.queue_entries == 20
+    assert stats.spool_bytes <= 4096
+    assert (stats.spooled > 0) is (reason == "spool_full")
+    kept = stats.spooled + stats.queue_entries
+    assert kept + stats.dropped[reason] == stats.captured == 50
+    redis_server.start()
+    eventually(lambda: len(arrived(redis_server)) == kept, capture.stats)
+    assert [event["event_id"] for event in arrived(redis_server)] == ids[:kept]
+
+
 def test_only_the_entries_that_redis_refused_are_sent_again(
     make_capture: Any, redis_server: RedisServer, retrieve: Any, arrived: Any, eventually: Any
 ) -> None:
