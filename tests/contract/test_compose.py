@@ -6,7 +6,6 @@ No container engine runs here: what an image does inside is not tested, all that
 import importlib.util
 import json
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -217,11 +216,10 @@ def test_every_secret_is_made_by_the_command_that_makes_them_and_never_committed
     for name, secret in PLAIN["secrets"].items():
         assert (made / name).stat().st_size, name
         assert secret == {"file": f"./deploy/secrets/{name}"}
-    files = [secret["file"] for secret in WITH_TLS["secrets"].values()]
-    ignored = subprocess.run(
-        ["git", "check-ignore", "--no-index", *files], cwd=ROOT, capture_output=True, text=True, timeout=20
-    )
-    assert ignored.stdout.split() == files
+    ignored = (ROOT / ".gitignore").read_text().splitlines()
+    assert {"deploy/secrets/", ".env"} <= set(ignored)
+    for secret in WITH_TLS["secrets"].values():
+        assert secret["file"].startswith("./deploy/secrets/")
 
 
 @BOTH
