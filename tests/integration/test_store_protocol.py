@@ -334,6 +334,12 @@ def test_the_query_id_is_the_clients_or_a_new_one(server: StoreServer) -> None:
     assert first != second
 
 
+def test_a_query_id_cannot_smuggle_a_header(server: StoreServer) -> None:
+    _, headers, _ = _post(server, b"SELECT 1", query_id="a\r\nX-Mine: 1")
+    assert "x-mine" not in headers
+    assert headers["x-clickhouse-query-id"] == "a??X-Mine: 1"
+
+
 def test_the_summary_counts_what_was_read(server: StoreServer) -> None:
     _, headers, _ = _post(server, b"SELECT sum(number) FROM numbers(1000000)", wait_end_of_query="1")
     summary = json.loads(headers["x-clickhouse-summary"])

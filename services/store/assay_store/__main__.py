@@ -22,6 +22,8 @@ def options(arguments: list[str] | None = None) -> StoreOptions:
     parser.add_argument("--port", type=int, default=default.port, help="TCP port; 0 takes a free one (%(default)s)")
     parser.add_argument("--host", default=default.host, help="address to listen on (%(default)s)")
     parser.add_argument("--allow-remote", action="store_true", help="allow an address that other machines can reach")
+    levels = ("DEBUG", "INFO", "WARNING", "ERROR")
+    parser.add_argument("--log-level", choices=levels, default=default.log_level, help="what is logged (%(default)s)")
     for flag, kind, help_text in (
         ("--max-memory", int, "memory cap of the engine in bytes"),
         ("--max-query-seconds", int, "longest query of an sre"),
@@ -47,9 +49,13 @@ def options(arguments: list[str] | None = None) -> StoreOptions:
 
 def main() -> int:
     """Run; 0 after a clean stop, 2 when the store cannot start."""
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    wanted = options()
+    logging.basicConfig(
+        level=wanted.log_level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s"
+    )
+    logging.getLogger("asyncio").setLevel(logging.WARNING)
     try:
-        serve(options())
+        serve(wanted)
     except StartError as failure:
         sys.stderr.write(f"assay-store: {failure}\n")
         return 2

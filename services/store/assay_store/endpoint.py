@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import functools
 import logging
+import re
 import secrets
 import string
 import time
@@ -40,6 +41,7 @@ log = logging.getLogger("assay_store")
 
 _T = TypeVar("_T")
 _TAG_LETTERS = string.ascii_lowercase
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _STREAMING_KEYWORDS = frozenset({"SELECT", "WITH"})
 _INSERT_HOP_BYTES = 1 << 20
 
@@ -90,7 +92,7 @@ class _Exchange:
         except ClientGoneError:
             self._code, self._spoilt = ABORTED, True
         except Exception as failure:  # noqa: BLE001  the last line of defence: the message may quote rows, so only its class is kept
-            log.error("request failed", extra={"query_id": self._query_id, "error": type(failure).__name__})
+            log.error("%r: %s", self._query_id, type(failure).__name__)
             await self._fail(StoreError(STD_EXCEPTION, f"Internal error of the store: {type(failure).__name__}"))
         finally:
             await self._release()
@@ -98,15 +100,7 @@ class _Exchange:
             runtime.metrics.running.dec()
             runtime.metrics.requests.labels(self._kind, str(self._status or "closed")).inc()
             runtime.metrics.seconds.labels(self._kind).observe(seconds)
-            log.debug(
-                "request",
-                extra={
-                    "query_id": self._query_id,
-                    "kind": self._kind,
-                    "seconds": round(seconds, 6),
-                    "code": self._code,
-                },
-            )
+            log.debug("%r: %s, %.6f s, code %d", self._query_id, self._kind, seconds, self._code)
 
     # -- what is asked -------------------------------------------------------------------------------------------------
 
@@ -439,7 +433,8 @@ class _Exchange:
         if self._encoder.encoding:
             headers["Content-Encoding"] = self._encoder.encoding
         self._status = status
-        raw = [(name.lower().encode(), value.encode("utf-8", "replace")) for name, value in headers.items()]
+        # The client chose some of the values (its query_id): no control character of theirs may begin a header of its own.
+        raw = [(name.lower().encode(), _CONTROL.sub("?", value).encode()) for name, value in headers.items()]
         await self._send({"type": "http.response.start", "status": status, "headers": raw})
 
     async def _part(self, data: bytes, *, last: bool = False) -> None:

@@ -152,7 +152,7 @@ class Gate:
                 self._remembered.move_to_end(key)
                 return verdict
         verdict = self._judge(role, sql, params)
-        if len(sql) <= _REMEMBERED_LENGTH:
+        if len(sql) + sum(map(len, params.values())) <= _REMEMBERED_LENGTH:
             with self._lock:
                 self._remembered[key] = verdict
                 while len(self._remembered) > _REMEMBERED:

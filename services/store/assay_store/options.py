@@ -28,6 +28,7 @@ class StoreOptions:
         body_timeout_seconds: longest pause between two parts of a request's body.
         session_seconds: default life of an idle session.
         max_session_seconds: longest life a client may ask for.
+        log_level: DEBUG logs a line for each request: its id, kind, seconds and code, never its text.
         stop_seconds: how long running requests may take to finish after SIGTERM.
     """
 
@@ -48,3 +49,4 @@ class StoreOptions:
     session_seconds: int = 60
     max_session_seconds: int = 3600
     stop_seconds: float = 20.0
+    log_level: str = "INFO"
