@@ -1,6 +1,6 @@
 # Every target works on a fresh machine that has Python >= 3.11, make and a package registry.
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint fmt lock docs bench clean
+.PHONY: help setup run test lint fmt lock docs bench chaos clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -52,6 +52,9 @@ docs: setup  ## Regenerate schemas, AsyncAPI documents and the table reference
 
 bench: setup  ## Measure, side by side in one run (SUITE=capture|pipeline)
 	@$(BIN)/python -m tests.bench $(SUITE)
+
+chaos: setup  ## Break everything under load and count what arrives, up to 15 minutes (CHAOS="--only NAME --events N --seed N")
+	@$(BIN)/python -m tests.chaos $(CHAOS)
 
 clean:  ## Remove the environment, build output and the demo's data
 	rm -rf $(VENV) build data .mypy_cache .ruff_cache .import_linter_cache .hypothesis

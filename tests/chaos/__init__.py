@@ -1,0 +1,1 @@
+"""The chaos suite: break everything under load, then count what arrived."""

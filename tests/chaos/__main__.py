@@ -1,0 +1,144 @@
+"""`make chaos`: break everything under load and count what arrived. Ends with 1 if anything was lost or seen twice.
+
+Then the proof that it can fail: the same with one mechanism switched off, which has to come out wrong.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from tests.chaos import faults
+from tests.chaos.runner import Report, Run, chosen, run
+
+EVENTS = 1_050_000
+#: Events of one proof, and how long it waits for what will never come, in seconds.
+PROOF_EVENTS, PROOF_PATIENCE_S = 12_000, 12.0
+SEED = 20_260
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
+    parser.add_argument("--seed", type=int, default=SEED, help="what times and choices are drawn from (%(default)s)")
+    parser.add_argument("--events", type=int, default=EVENTS, help="events in all, roughly (%(default)s)")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="NAME", help="only this scenario; may be repeated"
+    )
+    parser.add_argument(
+        "--sabotage", choices=faults.PROOFS, help="switch one mechanism off and play the scenario that shows it"
+    )
+    parser.add_argument("--no-proofs", action="store_true", help="leave the proofs out")
+    parser.add_argument("--list", action="store_true", help="name the scenarios")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="leave logs and data in this new directory")
+    asked = parser.parse_args()
+    if asked.list:
+        for scenario in faults.SCENARIOS:
+            print(f"{scenario.name:34} {(scenario.fault.__doc__ or '').splitlines()[0]}")
+        return 0
+    try:
+        scenarios = chosen(asked.only or ([faults.PROOFS[asked.sabotage]] if asked.sabotage else []))
+    except KeyError as unknown:
+        parser.error(f"no scenario {unknown}; --list names them")
+    console = Console(width=None if sys.stdout.isatty() else 130)
+    with tempfile.TemporaryDirectory(prefix="assay-chaos-") as temporary:
+        directory = asked.keep or Path(temporary)
+        directory.mkdir(exist_ok=True)
+        started = time.monotonic()
+        well = _suite(console, directory / "suite", scenarios, asked)
+        if not (asked.only or asked.sabotage or asked.no_proofs):
+            well &= _proofs(console, directory, asked.seed)
+        console.print(
+            f"{time.monotonic() - started:.0f} s, seed {asked.seed}: {'[green]well' if well else '[red]not well'}[/]"
+        )
+    return 0 if well else 1
+
+
+def _suite(console: Console, directory: Path, scenarios: list[faults.Scenario], asked: argparse.Namespace) -> bool:
+    directory.mkdir()
+    weight = sum(scenario.load.weight for scenario in scenarios)
+    for scenario in set(faults.SCENARIOS) - set(scenarios):
+        if not scenario.runnable:
+            console.print(f"[yellow]not run: {scenario.name} (needs root, to mount a small file system)[/]")
+    played, wrong = run(
+        directory,
+        scenarios,
+        seed=asked.seed,
+        events=round(asked.events / weight),
+        sabotage=asked.sabotage,
+        patience_s=PROOF_PATIENCE_S if asked.sabotage else 90.0,
+        told=lambda report: _tell(console, report),
+    )
+    console.print(_table(played))
+    _summarise(console, played, wrong)
+    return not wrong and all(report.well for report in played.reports)
+
+
+def _proofs(console: Console, directory: Path, seed: int) -> bool:
+    """Each mechanism switched off must show. True if each did."""
+    table = Table(title="with one mechanism switched off", title_justify="left")
+    for column in ("switched off", "scenario", "found"):
+        table.add_column(column, overflow="fold")
+    shown = True
+    for mechanism, name in faults.PROOFS.items():
+        home = directory / mechanism
+        home.mkdir()
+        played, wrong = run(
+            home, chosen([name]), seed=seed, events=PROOF_EVENTS, sabotage=mechanism, patience_s=PROOF_PATIENCE_S
+        )
+        found = [fault for report in played.reports for fault in report.faults] + wrong
+        shown &= bool(found)
+        table.add_row(mechanism, name, "; ".join(found) or "[red]nothing: this suite would not notice[/]")
+    console.print(table)
+    return shown
+
+
+def _tell(console: Console, report: Report) -> None:
+    verdict = "[green]well[/]" if report.well else f"[red]{'; '.join(report.faults)}[/]"
+    console.print(f"{report.scenario}: {report.ledger.sent:,} sent, recovered in {report.recovery:.1f} s: {verdict}")
+
+
+def _table(played: Run) -> Table:
+    table = Table(title="the ledger", title_justify="left")
+    table.add_column("scenario")
+    for column in ("sent", "visible", "failed", "lost", "twice", "dropped", "rows written", "recovery s", "all s"):
+        table.add_column(column, justify="right")
+    reports = played.reports
+    for report in reports:
+        _row(table, report.scenario, [report])
+    table.add_section()
+    _row(table, "all", reports)
+    return table
+
+
+def _row(table: Table, name: str, reports: list[Report]) -> None:
+    counts = [
+        f"{sum(getattr(report.ledger, column) for report in reports):,}"
+        for column in ("sent", "visible", "failed", "lost", "duplicates", "dropped")
+    ]
+    written = f"{sum(report.rows_written for report in reports):,}"
+    recovery = f"{max(report.recovery for report in reports):.1f}"
+    seconds = f"{sum(report.seconds for report in reports):.0f}"
+    table.add_row(name, *counts, written, recovery, seconds, style="" if all(r.well for r in reports) else "red")
+
+
+def _summarise(console: Console, played: Run, wrong: list[str]) -> None:
+    exporter = played.exporter
+    windows = sum(map(len, exporter.windows.values()))
+    rows = sum(len(window.rows) for chain in exporter.windows.values() for window in chain)
+    console.print(f"export: {windows} windows chained, {rows:,} rows, {exporter.failed} runs failed and were repeated")
+    peaks = ", ".join(f"{name} {p.peak_rss >> 20}" for name, p in played.rig.processes.items())
+    console.print(f"most memory held (MiB): {peaks}")
+    if played.reports:
+        worst = max(played.reports, key=lambda report: report.recovery)
+        console.print(f"worst recovery: {worst.recovery:.1f} s ({worst.scenario})")
+    for fault in [*wrong, *(f"{report.scenario}: {fault}" for report in played.reports for fault in report.faults)]:
+        console.print(f"[red]{fault}[/]")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,464 @@
+"""What can go wrong, one small function each, and the table of scenarios. A fault returns when it is over.
+
+Times are drawn from the run's seed, so that a run can be repeated.
+"""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from assay_schema.events import Kind
+from assay_schema.streams import CAPTURE, EVENTS, FIELD
+from tests.chaos.proxy import store_error
+from tests.chaos.rig import RESTART_PAUSE_S, VISIBILITY_S, Rig
+
+
+@dataclass(frozen=True)
+class Load:
+    """What the producers of a scenario do."""
+
+    #: Of the run's events, how large a part; 1 is the usual one.
+    weight: float = 1.0
+    #: How long it lasts if nothing holds it up, in seconds.
+    seconds: float = 8.0
+    raw: int = 2
+    sdk: int = 2
+    #: Of the events, how many go through the SDK.
+    sdk_share: float = 0.2
+    skew_s: float = 0.0
+    high_water: int = 1_000_000
+
+
+@dataclass
+class Stage:
+    """What a fault may touch."""
+
+    rig: Rig
+    rng: random.Random
+    #: The SDK's producers. What one that is killed leaves in its spool is sent by the next that looks.
+    sdk: list["subprocess.Popen[bytes]"] = field(default_factory=list)
+    poison: set[str] = field(default_factory=set)
+
+    def pause(self, shortest: float, longest: float) -> None:
+        """Let time pass, in seconds."""
+        time.sleep(self.rng.uniform(shortest, longest))
+
+    def kill(self, *names: str) -> None:
+        """`kill -9` of all at once; the keeper brings them back."""
+        for name in names:
+            self.rig.processes[name].send(signal.SIGKILL)
+
+
+Fault = Callable[[Stage], None]
+
+
+def killed(*names: str, times: int = 2) -> Fault:
+    """`kill -9` of one or several at once, again and again."""
+
+    def fault(stage: Stage) -> None:
+        for _ in range(times):
+            stage.pause(0.7, 1.8)
+            stage.kill(*names)
+        stage.pause(RESTART_PAUSE_S, 1)
+
+    return fault
+
+
+def killed_in_pairs(stage: Stage) -> None:
+    """Two at once, whichever."""
+    for _ in range(3):
+        stage.pause(0.8, 1.5)
+        stage.kill(*stage.rng.sample(["redis", "store", "scrubber-1", "writer-1"], 2))
+    stage.pause(0.5, 1)
+
+
+def crash_loop(stage: Stage) -> None:
+    """Both services die as often as an entry may be delivered, and again, with the work of each life unfinished."""
+    stage.pause(0.5, 1)
+    for _ in range(8):
+        stage.kill("scrubber-1", "writer-1")
+        stage.rig.until_services_ready("scrubber-1", "writer-1")
+        stage.pause(0.05, 0.5)
+
+
+def frozen(name: str) -> Fault:
+    """SIGSTOP for longer than the visibility time-out: others take over; then it wakes, and finishes what is no longer its own."""
+
+    def fault(stage: Stage) -> None:
+        for _ in range(2):
+            stage.pause(0.5, 1)
+            stage.rig.processes[name].send(signal.SIGSTOP)
+            time.sleep(VISIBILITY_S * stage.rng.uniform(1.5, 2))
+            stage.rig.processes[name].send(signal.SIGCONT)
+
+    return fault
+
+
+def one_of_two_killed(stage: Stage) -> None:
+    """One of two is killed and does not come back while the load lasts: the other takes over what it held."""
+    for service in ("writer", "scrubber"):
+        stage.pause(0.7, 1.5)
+        stage.rig.processes[f"{service}-2"].hold()
+    stage.pause(1, 2)
+
+
+def store_down(seconds: float) -> Fault:
+    """The store is away for longer than what the writer can hold."""
+
+    def fault(stage: Stage) -> None:
+        stage.pause(0.5, 1)
+        stage.rig.processes["store"].hold()
+        time.sleep(seconds)
+        stage.rig.processes["store"].start()
+        stage.rig.until_store_ready()
+
+    return fault
+
+
+def store_down_and_writer_killed(stage: Stage) -> None:
+    """While the store is away, the writer dies too, with all that it held."""
+    stage.pause(0.5, 1)
+    stage.rig.processes["store"].hold()
+    for _ in range(2):
+        stage.pause(2, 3)
+        stage.kill("writer-1")
+    stage.pause(1, 2)
+    stage.rig.processes["store"].start()
+    stage.rig.until_store_ready()
+
+
+def store_dies_before_answering(stage: Stage) -> None:
+    """The store takes a batch and is killed before it can say so."""
+    for _ in range(3):
+        stage.pause(0.5, 1.2)
+        stage.rig.to_store.instead_of_answer = lambda: stage.kill("store")
+        stage.rig.until(lambda: stage.rig.to_store.instead_of_answer is None, "the store was about to answer")
+        stage.rig.until_store_ready()
+
+
+def store_answers_lost(stage: Stage) -> None:
+    """The store takes every batch for a while, and no answer arrives."""
+    stage.pause(0.5, 1)
+    stage.rig.to_store.deaf = True
+    stage.pause(3, 4)
+    stage.rig.to_store.heal()
+
+
+def store_read_only(stage: Stage) -> None:
+    """The writer's user may only read."""
+    stage.pause(0.5, 1)
+    stage.rig.start_store(roles={"writer": "sre"})
+    stage.rig.until_store_ready()
+    stage.pause(3, 4)
+    stage.rig.start_store()
+    stage.rig.until_store_ready()
+
+
+def store_out_of_memory(stage: Stage) -> None:
+    """The engine's memory cap is too small for anything."""
+    stage.pause(0.5, 1)
+    stage.rig.start_store("--max-memory", "40000000")
+    stage.pause(6, 7)
+    stage.rig.start_store()
+    stage.rig.until_store_ready()
+
+
+def store_refuses(stage: Stage) -> None:
+    """What a ClickHouse server says of a used-up quota, a replica that lost its keeper, too many parts, no memory, an overload."""
+    stage.pause(0.5, 1)
+    for code, name in (
+        (201, "QUOTA_EXCEEDED"),
+        (242, "TABLE_IS_READ_ONLY"),
+        (252, "TOO_MANY_PARTS"),
+        (241, "MEMORY_LIMIT_EXCEEDED"),
+        (745, "SERVER_OVERLOADED"),
+    ):
+        stage.rig.to_store.answer = store_error(code, name)
+        stage.rig.to_store.cut()
+        stage.pause(0.8, 1.2)
+    stage.rig.to_store.heal()
+
+
+def store_disk_full(stage: Stage) -> None:
+    """The store's file system has no room left. Needs root: it is a tmpfs that shrinks."""
+    stage.pause(0.5, 1)
+    folder = stage.rig.directory / "store"
+    used = sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
+    _resize(folder, used + 256 * 1024)
+    stage.pause(3, 4)
+    _resize(folder, STORE_TMPFS_BYTES)
+
+
+STORE_TMPFS_BYTES = 8 << 30
+
+
+def mount(folder: Path) -> None:
+    """Put a tmpfs there."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={STORE_TMPFS_BYTES}", "tmpfs", folder], check=True)
+
+
+def unmount(folder: Path) -> None:
+    """Take it away."""
+    subprocess.run(["umount", "-l", folder], check=False)
+
+
+def _resize(folder: Path, size: int) -> None:
+    subprocess.run(["mount", "-o", f"remount,size={size}", folder], check=True)
+
+
+def redis_disk_full(stage: Stage) -> None:
+    """Redis cannot write its log, so it refuses to take anything. Needs root: its directory moves to a small tmpfs and back."""
+    rig, home, small = stage.rig, stage.rig.directory / "redis", stage.rig.directory / "redis-small"
+    small.mkdir(exist_ok=True)
+    mount(small)
+    try:
+        rig.processes["redis"].hold(signal.SIGTERM)
+        shutil.copytree(home, small, dirs_exist_ok=True)
+        rig.start_redis(small)
+        stage.pause(0.5, 1)
+        ballast = small / "ballast"
+        _resize(small, sum(path.stat().st_blocks * 512 for path in small.rglob("*") if path.is_file()) + (2 << 20))
+        with ballast.open("wb") as file:
+            file.write(b"0" * (1 << 20))
+        stage.pause(3, 4)
+        ballast.unlink()
+        _resize(small, STORE_TMPFS_BYTES)
+        stage.pause(2, 3)
+        rig.processes["redis"].hold(signal.SIGTERM)
+        shutil.rmtree(home)
+        shutil.copytree(small, home)
+        rig.start_redis(home)
+    finally:
+        unmount(small)
+
+
+def redis_frozen(stage: Stage) -> None:
+    """Redis answers nobody for longer than anyone waits; then it carries out what it was sent."""
+    stage.pause(0.5, 1)
+    stage.rig.processes["redis"].send(signal.SIGSTOP)
+    stage.pause(4, 5)
+    stage.rig.processes["redis"].send(signal.SIGCONT)
+
+
+def redis_demoted(stage: Stage) -> None:
+    """Redis becomes a replica that takes no writes, as in the middle of a failover, and is promoted again."""
+    stage.pause(0.5, 1)
+    with stage.rig.redis() as client:
+        client.replicaof("127.0.0.1", 1)
+        stage.pause(3, 4)
+        client.replicaof("no", "one")
+
+
+def groups_lost(stage: Stage) -> None:
+    """The consumer groups are gone, and with them what they had acknowledged."""
+    with stage.rig.redis() as client:
+        for stream in (CAPTURE, EVENTS):
+            stage.pause(1, 2)
+            client.xgroup_destroy(stream.key(), stream.groups[0])
+    stage.pause(1, 2)
+
+
+def network_slow(stage: Stage) -> None:
+    """Every piece takes its time, to Redis and to the store."""
+    for network in stage.rig.networks:
+        network.delay_s = stage.rng.uniform(0.03, 0.1)
+    stage.pause(5, 6)
+    for network in stage.rig.networks:
+        network.delay_s = 0.0
+
+
+def network_cut(stage: Stage) -> None:
+    """Connections break in the middle of whatever they carry."""
+    for _ in range(12):
+        stage.pause(0.2, 0.6)
+        stage.rng.choice(stage.rig.networks).cut()
+
+
+def network_silent(stage: Stage) -> None:
+    """Nothing arrives for longer than anyone waits, and then all of it does, beside what was sent again meanwhile."""
+    stage.pause(0.5, 1)
+    for network in stage.rig.networks:
+        network.silent = True
+        stage.pause(4, 4.5)
+        network.silent = False
+
+
+def clock_set_back(stage: Stage) -> None:
+    """Redis's clock was ahead by seconds and is set right: it numbers what comes by the last time it knew, far beyond 4,096 entries."""
+    stage.pause(0.5, 1)
+    with stage.rig.redis() as client:
+        seconds, _ = client.time()
+        client.execute_command("XSETID", CAPTURE.key(), f"{(seconds + 6) * 1000}-0")
+    stage.pause(2, 3)
+
+
+def nothing(stage: Stage) -> None:
+    """The load itself is the fault."""
+    stage.pause(3, 4)
+
+
+def sdk_answers_lost(stage: Stage) -> None:
+    """Redis takes the SDK's entries and its answers vanish: the SDK times out and sends them again."""
+    for _ in range(2):
+        stage.pause(0.5, 1)
+        stage.rig.to_capture.deaf = True
+        stage.pause(3.2, 3.6)
+        stage.rig.to_capture.heal()
+
+
+def producer_killed_while_spooling(stage: Stage) -> None:
+    """Redis is away for the SDK, which spools; the producers are killed while they write. The next one sends what they left."""
+    stage.pause(0.5, 1)
+    stage.rig.to_capture.refusing = True
+    stage.rig.to_capture.cut()
+    stage.pause(2, 3)
+    for producer in stage.sdk[:-1]:
+        producer.kill()
+    stage.rig.to_capture.heal()
+    stage.pause(1, 2)
+
+
+def rolling_restart(stage: Stage) -> None:
+    """Each process in turn is asked to end and started again, as an upgrade does."""
+    for name in ("scrubber-1", "scrubber-2", "writer-1", "writer-2", "store", "redis"):
+        stage.pause(0.1, 0.4)
+        process = stage.rig.processes[name]
+        process.hold(signal.SIGTERM)
+        process.start()
+        if name == "store":
+            stage.rig.until_store_ready()
+        elif name == "redis":
+            stage.rig.until(stage.rig.redis_answers, "redis is back")
+        else:
+            stage.rig.until_services_ready(name)
+
+
+#: One entry of each kind that can only fail, with what must be missing from it for that.
+POISON: dict[str, bytes | None] = {
+    "no data field": None,
+    "empty": b"",
+    "not UTF-8": b"\xff\xfe{}",
+    "not JSON": b'{"schema_version":1,',
+    "not an object": b"[1,2]",
+    "NaN": b'{"a":NaN}',
+    "nested without end": b"[" * 5_000,
+    "unknown version": b'{"schema_version":2,"kind":"retrieval"}',
+    "unknown kind": b'{"schema_version":1,"kind":"nope"}',
+    "half a character": b'{"schema_version":1,"kind":"\\ud800"}',
+    "over a mebibyte": b'{"schema_version":1,"pad":"' + b"x" * (1 << 20) + b'"}',
+}
+
+
+def poisoned(stage: Stage) -> None:
+    """Entries that can only fail, among the others: one failure row each, and nobody is held up."""
+    with stage.rig.redis() as client:
+        for turn in range(10):
+            stage.pause(0.1, 0.4)
+            for data in POISON.values():
+                fields = {"other": "field"} if data is None else {FIELD: data}
+                stage.poison.add(client.xadd(CAPTURE.key(), fields).decode())
+            for data in _unfit(turn):
+                stage.poison.add(client.xadd(CAPTURE.key(), {FIELD: data}).decode())
+            if turn in (3, 6):
+                stage.kill("scrubber-1", "writer-1")
+
+
+def _unfit(turn: int) -> list[bytes]:
+    """Well-formed events that break a rule; each with an id of its own, so that each is a failure of its own."""
+    ahead = int((time.time() + 2 * 86_400) * 1000)
+    fields = {"schema_version": 1, "project": "chaos", "service": "poison", "occurred_at": "2026-01-01T00:00:00Z"}
+    payload = {
+        "tool_name": "query",
+        "query": "q",
+        "retrieved_slugs": [],
+        "retrieved_chunk_ids": [],
+        "latency_ms": 1,
+    }
+    now = int(time.time() * 1000)
+    broken = [
+        (ahead, Kind.RETRIEVAL, payload),
+        (now, Kind.RETRIEVAL, payload | {"query": "x" * 51_201}),
+        (now, Kind.RETRIEVAL, payload | {"latency_ms": -1}),
+        (now, Kind.RETRIEVAL, {"query": "q"}),
+    ]
+    return [
+        json.dumps(fields | {"event_id": _id_at(ms, turn * 10 + n), "kind": kind.value, "payload": body}).encode()
+        for n, (ms, kind, body) in enumerate(broken)
+    ]
+
+
+def _id_at(ms: int, number: int) -> str:
+    return f"{ms >> 16:08x}-{ms & 0xFFFF:04x}-7000-8000-{number:012x}"
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One fault under load."""
+
+    name: str
+    fault: Fault
+    load: Load = Load()
+    scrubbers: int = 1
+    writers: int = 1
+    needs_root: bool = False
+
+    @property
+    def runnable(self) -> bool:
+        """Whether this user may cause the fault."""
+        return not self.needs_root or os.geteuid() == 0
+
+
+TWO = {"scrubbers": 2, "writers": 2}
+
+SCENARIOS = (
+    Scenario("load alone", nothing, Load(seconds=5)),
+    Scenario("kill scrubber", killed("scrubber-1", times=3)),
+    Scenario("kill writer", killed("writer-1", times=3)),
+    Scenario("kill store", killed("store")),
+    Scenario("kill redis", killed("redis", times=3)),
+    Scenario("kill scrubber and writer", killed("scrubber-1", "writer-1", times=3)),
+    Scenario("kill all at once", killed("redis", "store", "scrubber-1", "writer-1")),
+    Scenario("kill pairs", killed_in_pairs),
+    Scenario("crash loop", crash_loop, Load(seconds=12)),
+    Scenario("freeze scrubber", frozen("scrubber-1"), Load(seconds=10), **TWO),
+    Scenario("freeze writer", frozen("writer-1"), Load(seconds=10), **TWO),
+    Scenario("two of each, one killed", one_of_two_killed, **TWO),
+    Scenario("redis frozen", redis_frozen),
+    Scenario("redis read-only", redis_demoted),
+    Scenario("redis disk full", redis_disk_full, Load(seconds=10), needs_root=True),
+    Scenario("consumer groups lost", groups_lost),
+    Scenario("redis clock set back", clock_set_back),
+    Scenario("producers' clocks wrong", nothing, Load(seconds=5, skew_s=-3 * 86_400)),
+    Scenario("store down", store_down(8.0), Load(seconds=10)),
+    Scenario("store down, writer killed", store_down_and_writer_killed),
+    Scenario("store dies before answering", store_dies_before_answering),
+    Scenario("store's answers lost", store_answers_lost),
+    Scenario("store read-only", store_read_only, Load(seconds=9)),
+    Scenario("store out of memory", store_out_of_memory, Load(seconds=10)),
+    Scenario("store refuses", store_refuses),
+    Scenario("store disk full", store_disk_full, needs_root=True),
+    Scenario("network slow", network_slow),
+    Scenario("network cut", network_cut),
+    Scenario("network silent", network_silent, Load(seconds=14)),
+    Scenario("SDK's answers lost", sdk_answers_lost, Load(sdk=3, sdk_share=0.4)),
+    Scenario("producers killed while spooling", producer_killed_while_spooling, Load(sdk=3, sdk_share=0.4)),
+    Scenario("high water", killed("scrubber-1", times=3), Load(sdk=3, sdk_share=0.4, high_water=500)),
+    Scenario("poison", poisoned, Load(seconds=6)),
+    Scenario("rolling restart", rolling_restart, Load(seconds=12), **TWO),
+)
+
+#: Which scenario shows that a mechanism is needed.
+PROOFS = {
+    "ack-before-insert": "store down, writer killed",
+    "no-reclaim": "kill scrubber and writer",
+    "no-idempotence": "store dies before answering",
+    "trim-by-maxlen": "store down, writer killed",
+    "eager-watermark": "freeze writer",
+}

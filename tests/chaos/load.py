@@ -1,0 +1,196 @@
+"""One producer process: `python -m tests.chaos.load ORDER`, with the order as JSON.
+
+It writes what it tries to `<ledger>.attempted` and what was handed over to `<ledger>.sent`, one `event_id` a line, each line in one step
+after the fact: what stands there when it is killed is true. It ends with 0 when everything is handed over.
+"""
+
+import itertools
+import json
+import os
+import random
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from assay_capture import Capture
+from assay_capture.link import Link
+from assay_schema.ids import event_ms, new_event_id
+from assay_schema.settings import CaptureSettings, RedisSettings, Settings
+
+#: Events between two looks at the clock and two lines in the ledger.
+CHUNK = 200
+TEXT = "which function parses a date that a person typed, and what does it raise when there is none? "
+
+
+@dataclass(frozen=True)
+class Order:
+    """What one producer is to do."""
+
+    #: `raw`: pre-built events, pipelined as many SDKs together would. `sdk`: the SDK as producers use it.
+    how: str
+    redis: str
+    ledger: str
+    events: int
+    #: Events per second.
+    rate: float
+    #: The producer's name, by which the store's rows are told apart.
+    service: str
+    seed: int
+    spool: str = ""
+    #: How wrong the producer's clock is, in seconds.
+    skew_s: float = 0.0
+    timeout_s: float = 3.0
+    high_water: int = 1_000_000
+
+    def text(self) -> str:
+        """As the command line wants it."""
+        return json.dumps(asdict(self))
+
+
+class Notes:
+    """Lines that are in the file when the call returns."""
+
+    def __init__(self, path: str) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+    def add(self, lines: list[str]) -> None:
+        os.write(self._file, "".join(f"{line}\n" for line in lines).encode())
+
+
+def noted(path: Path) -> list[str]:
+    """The whole lines of a ledger file; one that was cut off by a kill is not a line."""
+    return path.read_text().split("\n")[:-1] if path.exists() else []
+
+
+def payloads(rng: random.Random, target: str) -> dict[str, Any]:
+    """A kind and its payload: nine retrievals, one answer or verdict."""
+    choice = rng.random()
+    words = TEXT * rng.randint(1, 4)
+    if choice < 0.9:
+        hits = rng.sample(range(100_000), 6)
+        return {
+            "kind": "retrieval",
+            "payload": {
+                "tool_name": rng.choice(("query", "search")),
+                "query": words,
+                "retrieved_slugs": [f"handbook/page-{hit}" for hit in hits],
+                "retrieved_chunk_ids": hits,
+                "latency_ms": rng.uniform(1, 90),
+            },
+        }
+    if choice < 0.95:
+        answer = {"query": TEXT, "answer": words, "contexts": [], "citations": [], "model": "m", "latency_ms": 8.5}
+        return {"kind": "answer", "payload": answer | {"retrieval_event_id": target}}
+    return {"kind": "feedback", "payload": {"target_event_id": target, "verdict": "positive", "text": TEXT}}
+
+
+def event_id(skew_s: float) -> str:
+    """A fresh id by a clock that is wrong by so much."""
+    fresh = new_event_id()
+    if not skew_s:
+        return fresh
+    ms = event_ms_of(fresh) + int(skew_s * 1000)
+    return f"{ms >> 16:08x}-{ms & 0xFFFF:04x}{fresh[13:]}"
+
+
+def event_ms_of(text: str) -> int:
+    from uuid import UUID
+
+    return event_ms(UUID(text))
+
+
+def builder(order: Order) -> Callable[[], tuple[str, bytes]]:
+    """Makes events fast: bodies are built beforehand, each event gets an id and a time of its own."""
+    rng = random.Random(order.seed)
+    bodies = []
+    for _ in range(500):
+        event = {"schema_version": 1, "project": "chaos", "service": order.service, **payloads(rng, new_event_id())}
+        bodies.append(orjson.dumps(event)[1:])
+    endless = itertools.cycle(bodies)
+
+    def build() -> tuple[str, bytes]:
+        identity = event_id(order.skew_s)
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        return identity, f'{{"event_id":"{identity}","occurred_at":"{now}",'.encode() + next(endless)
+
+    return build
+
+
+def raw(order: Order, attempted: Notes, sent: Notes) -> None:
+    """Send each chunk until Redis has acknowledged all of it. A time-out makes second entries, as with any producer."""
+    link = Link(_redis(order))
+    build, pace = builder(order), Pace(order.rate)
+    for size in chunks(order.events):
+        events = [build() for _ in range(size)]
+        names = [identity for identity, _ in events]
+        attempted.add(names)
+        entries = [(0, data) for _, data in events]
+        while entries:
+            entries = link.send(entries).failed
+            if entries:
+                time.sleep(0.1)
+        sent.add(names)
+        pace.wait(size)
+
+
+def sdk(order: Order, attempted: Notes, sent: Notes) -> None:
+    """Capture as a program does. A chunk counts as sent once `flush` says that it is safe and nothing was dropped."""
+    capture_settings = CaptureSettings(
+        enabled=True,
+        project="chaos",
+        spool_dir=Path(order.spool),
+        queue_entries=20_000,
+        high_water_entries=order.high_water,
+    )
+    capture = Capture(Settings(redis=_redis(order), capture=capture_settings), service=order.service)
+    rng, pace, dropped = random.Random(order.seed), Pace(order.rate), 0
+    for size in chunks(order.events):
+        names = [_captured(capture, payloads(rng, new_event_id())) for _ in range(size)]
+        attempted.add(names)
+        while not capture.flush(1.0):
+            pass
+        before, dropped = dropped, sum(capture.stats().dropped.values())
+        if dropped == before:
+            sent.add(names)
+        pace.wait(size)
+    capture.close(30.0)
+    if dropped:
+        Notes(f"{order.ledger}.dropped").add([str(dropped)])
+
+
+def _captured(capture: Capture, event: dict[str, Any]) -> str:
+    return str(getattr(capture, event["kind"])(**event["payload"]))
+
+
+def _redis(order: Order) -> RedisSettings:
+    values = {"url": order.redis, "connect_timeout_s": 1, "command_timeout_s": order.timeout_s}
+    return RedisSettings.model_validate(values)
+
+
+def chunks(events: int) -> list[int]:
+    """Sizes that add up."""
+    return [CHUNK] * (events // CHUNK) + ([events % CHUNK] if events % CHUNK else [])
+
+
+class Pace:
+    """Keeps to a rate, and does not hurry to make up for what a fault took."""
+
+    def __init__(self, rate: float) -> None:
+        self._each = 1 / rate
+        self._due = time.monotonic()
+
+    def wait(self, events: int) -> None:
+        now = time.monotonic()
+        self._due = max(self._due + events * self._each, now - 0.5)
+        time.sleep(max(0.0, self._due - now))
+
+
+if __name__ == "__main__":
+    order = Order(**json.loads(sys.argv[1]))
+    {"raw": raw, "sdk": sdk}[order.how](order, Notes(f"{order.ledger}.attempted"), Notes(f"{order.ledger}.sent"))

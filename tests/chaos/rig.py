@@ -1,0 +1,347 @@
+"""The system under test, each process in hand: Redis, the store, scrubbers, writers, and a network between them.
+
+A keeper restarts what dies, as a supervisor would, unless it is held down on purpose.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+import redis
+
+from assay_runtime.migrate import migrate
+from assay_runtime.store import Client, connect
+from assay_schema.ids import PLACES, entry_parts, first_row_at, row_id
+from assay_schema.settings import Settings
+from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES
+from tests.chaos.proxy import Proxy
+from tests.redis_server import free_port, redis_binary
+from tests.store_server import PASSWORD, ROLES
+
+ROOT = Path(__file__).parents[2]
+#: How long the keeper waits before it restarts a process, in seconds.
+RESTART_PAUSE_S = 0.3
+#: Settings of the services, shortened so that a fault that has to outlast them need not last long. In seconds where not said otherwise.
+VISIBILITY_S = 2.0
+REDIS_TIMEOUT_S = 3.0
+STORE_TIMEOUT_S = 6.0
+BATCH_ROWS = 2_000
+HISTORY_ENTRIES = 1_000
+VIEWS = ("candidates", "answers", "feedback")
+
+
+class Managed:
+    """One process that is kept running unless it is held."""
+
+    def __init__(self, name: str, command: list[str], log: Path, environment: Mapping[str, str] | None = None) -> None:
+        self.name, self.command = name, command
+        self.wanted = False
+        self.restarts = -1
+        self.peak_rss = 0
+        self._environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+        self._environment |= {"PYTHONPATH": str(ROOT), **(environment or {})}
+        self._log = log
+        self._process: subprocess.Popen[bytes] | None = None
+        self._died = 0.0
+        self._lock = threading.RLock()
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """Start it, and from now on keep it running."""
+        with self._lock:
+            self.wanted = True
+            if not self.running:
+                self.restarts += 1
+                with self._log.open("ab") as log:
+                    self._process = subprocess.Popen(
+                        self.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self._environment, cwd=ROOT
+                    )
+
+    def send(self, which: signal.Signals = signal.SIGKILL) -> None:
+        """Send a signal. After one that ends it the keeper starts it anew."""
+        with self._lock:
+            if self._process and self.running:
+                self._process.send_signal(which)
+                if which == signal.SIGKILL:
+                    self._process.wait(20)
+
+    def hold(self, which: signal.Signals = signal.SIGKILL) -> None:
+        """End it, and keep it down until `start`."""
+        with self._lock:
+            self.wanted = False
+            self.send(signal.SIGCONT)
+            self.send(which)
+            if self._process:
+                try:
+                    self._process.wait(40)
+                except subprocess.TimeoutExpired:
+                    self.send()
+
+    def keep(self) -> None:
+        """Called again and again by the keeper."""
+        if not self.wanted or self._process is None:
+            return
+        if self.running:
+            self._died = 0.0
+            with contextlib.suppress(psutil.Error):
+                self.peak_rss = max(self.peak_rss, psutil.Process(self._process.pid).memory_info().rss)
+            return
+        self._died = self._died or time.monotonic()
+        if time.monotonic() - self._died > RESTART_PAUSE_S and self._lock.acquire(blocking=False):
+            try:
+                if self.wanted:
+                    self.start()
+            finally:
+                self._lock.release()
+
+
+class Rig:
+    """Everything of one run, in a directory of its own. `sabotage` names a mechanism to switch off (see `sabotage.py`)."""
+
+    def __init__(self, directory: Path, sabotage: str | None = None) -> None:
+        self.directory = directory
+        self.sabotage = sabotage
+        self.processes: dict[str, Managed] = {}
+        self._over = threading.Event()
+        self._keeper = threading.Thread(target=self._keep, name="keeper", daemon=True)
+        for folder in ("redis", "store", "ledger", "spool", "export", "log"):
+            (directory / folder).mkdir(exist_ok=True)
+        self.redis_port, self.store_port = free_port(), free_port()
+        #: Between the services and Redis, the services and the store, the SDK's producers and Redis.
+        self.to_redis, self.to_store = Proxy(self.redis_port), Proxy(self.store_port)
+        self.to_capture = Proxy(self.redis_port)
+        self.networks = (self.to_redis, self.to_store, self.to_capture)
+        self.health: dict[str, int] = {}
+
+    # Life
+
+    def start(self) -> "Rig":
+        """Start all but the services, and make the tables."""
+        for network in self.networks:
+            network.start()
+        self._keeper.start()
+        self.start_redis(self.directory / "redis")
+        self.start_store()
+        self.until_store_ready()
+        self._migrate()
+        return self
+
+    def stop(self) -> None:
+        """End every process and network."""
+        for process in reversed(self.processes.values()):
+            process.hold()
+        self._over.set()
+        self._keeper.join(10)
+        for network in self.networks:
+            network.stop()
+
+    def _keep(self) -> None:
+        while not self._over.wait(0.1):
+            for process in list(self.processes.values()):
+                process.keep()
+
+    def _managed(self, name: str, command: list[str], environment: Mapping[str, str] | None = None) -> Managed:
+        process = Managed(name, command, self.directory / "log" / f"{name}.log", environment)
+        if old := self.processes.get(name):
+            old.hold(signal.SIGTERM)
+            process.peak_rss = old.peak_rss
+        self.processes[name] = process
+        process.start()
+        return process
+
+    # Redis and the store
+
+    def start_redis(self, directory: Path) -> None:
+        """(Re)start Redis in a directory, as `assay up` configures it."""
+        command = [redis_binary(), "--port", str(self.redis_port), "--bind", "127.0.0.1", "--dir", str(directory)]
+        command += [
+            "--appendonly",
+            "yes",
+            "--appendfsync",
+            "everysec",
+            "--save",
+            "",
+            "--stream-node-max-bytes",
+            "65536",
+        ]
+        self._managed("redis", command)
+        self.until(self.redis_answers, "redis answers")
+
+    def start_store(self, *options: str, roles: Mapping[str, str] | None = None) -> None:
+        """(Re)start the store; `roles` gives users other roles than the ones they are named after."""
+        users = self.directory / "users.json"
+        given = {role: role for role in ROLES} | dict(roles or {})
+        users.write_text(json.dumps({user: {"role": role, "password": PASSWORD} for user, role in given.items()}))
+        users.chmod(0o600)
+        command = [sys.executable, "-m", "assay_store", "--data", str(self.directory / "store/data")]
+        self._managed("store", [*command, "--port", str(self.store_port), "--users", str(users), *options])
+
+    def until_store_ready(self) -> None:
+        """Wait for the store's `/readyz`."""
+        self.until(lambda: answers(self.store_port, "/readyz"), "the store is ready", 90)
+
+    def redis(self) -> "redis.Redis":
+        """A client straight to Redis, past the network that faults are put into."""
+        return redis.Redis(port=self.redis_port, socket_timeout=5, socket_connect_timeout=2)
+
+    def redis_answers(self) -> bool:
+        """Whether Redis serves commands."""
+        try:
+            with self.redis() as client:
+                return bool(client.ping())
+        except redis.RedisError:
+            return False
+
+    def store(self, role: str = "owner") -> Client:
+        """A client straight to the store."""
+        values = {"url": f"http://127.0.0.1:{self.store_port}", "user": role, "password": PASSWORD}
+        return connect(Settings.model_validate({"store": values}).store)
+
+    def _migrate(self) -> None:
+        if self.sabotage:
+            command = [sys.executable, "-m", "tests.chaos.sabotage", self.sabotage, "migrate"]
+            environment = {**os.environ, "ASSAY_CONFIG": str(self.settings_file("owner", direct=True))}
+            subprocess.run(command, cwd=ROOT, env=environment, check=True, timeout=120)
+            return
+        values = {"url": f"http://127.0.0.1:{self.store_port}", "user": "owner", "password": PASSWORD}
+        migrate(Settings.model_validate({"store": values}))
+
+    # Services
+
+    def settings_file(self, user: str, *, direct: bool = False, extra: str = "") -> Path:
+        """Settings of one identity; `direct` leaves the faulty networks out."""
+        redis_port = self.redis_port if direct else self.to_redis.port
+        store_port = self.store_port if direct else self.to_store.port
+        path = self.directory / f"{user}{'-direct' if direct else ''}.toml"
+        path.write_text(
+            f'[redis]\nurl = "redis://127.0.0.1:{redis_port}/0"\ncommand_timeout_s = {REDIS_TIMEOUT_S}\nconnect_timeout_s = 1\n'
+            f'[store]\nurl = "http://127.0.0.1:{store_port}"\nuser = "{user}"\npassword = "{PASSWORD}"\ntimeout_s = {STORE_TIMEOUT_S}\n'
+            f"[delivery]\nvisibility_timeout_s = {VISIBILITY_S}\nhistory_entries = {HISTORY_ENTRIES}\n"
+            f"[writer]\nbatch_rows = {BATCH_ROWS}\nbatch_age_ms = 200\n{extra}"
+        )
+        path.chmod(0o600)
+        return path
+
+    def scale(self, scrubbers: int, writers: int) -> None:
+        """Run so many of each service. A further one starts; one too many drains."""
+        for service, wanted in (("scrubber", scrubbers), ("writer", writers)):
+            for number in (1, 2):
+                name = f"{service}-{number}"
+                if number <= wanted and not (name in self.processes and self.processes[name].wanted):
+                    self._start_service(service, name)
+                elif number > wanted and name in self.processes:
+                    self.processes[name].hold(signal.SIGTERM)
+        self.until_services_ready()
+
+    def services(self) -> list[str]:
+        """Names of the services that are to run."""
+        return [name for name, process in self.processes.items() if process.wanted and "-" in name]
+
+    def until_services_ready(self, *names: str) -> None:
+        """Wait until services have started (not until they have caught up)."""
+        for name in names or self.services():
+            self.until(lambda name=name: answers(self.health[name], "/healthz"), f"{name} has started")
+
+    def _start_service(self, service: str, name: str) -> None:
+        self.health.setdefault(name, free_port())
+        module = ["tests.chaos.sabotage", self.sabotage] if self.sabotage else []
+        command = [sys.executable, "-m", *module, f"assay_{service}"]
+        environment = {
+            "ASSAY_CONFIG": str(self.settings_file("writer")),
+            "ASSAY_DELIVERY_CONSUMER": name,
+            f"ASSAY_{service.upper()}_PORT": str(self.health[name]),
+        }
+        self._managed(name, command, environment)
+
+    # What is in the streams
+
+    def unfinished(self) -> dict[str, int]:
+        """What is still on its way: entries unread or pending, by stream. Empty when drained. Raises `RedisError`."""
+        left = {}
+        with self.redis() as client:
+            if raw := client.xlen(CAPTURE.key()):
+                left["capture"] = int(raw)
+            for stream in (EVENTS, FAILURES):
+                waiting = self._waiting(client, stream.key(), stream.groups[0])
+                if waiting:
+                    left[stream.name] = waiting
+        return left
+
+    @staticmethod
+    def _waiting(client: Any, key: str, group: str) -> int:
+        try:
+            groups = {state["name"].decode(): state for state in client.xinfo_groups(key)}
+            newest = client.xinfo_stream(key)["last-generated-id"]
+        except redis.ResponseError:
+            return 0  # no such stream yet
+        if group not in groups:
+            return 1
+        state = groups[group]
+        unread = state["last-delivered-id"] != newest and client.xrevrange(
+            key, "+", b"(" + state["last-delivered-id"], 1
+        )
+        return int(state["pending"]) + (1 if unread else 0)
+
+    def dead_letters(self) -> int:
+        """Entries given up."""
+        with self.redis() as client:
+            return int(client.xlen(DEAD.key()))
+
+    def captured_up_to(self) -> int:
+        """The `id` of the newest entry that producers have added; 0 if there is none."""
+        with self.redis() as client:
+            try:
+                newest = client.xinfo_stream(CAPTURE.key())["last-generated-id"].decode()
+            except redis.ResponseError:
+                return 0
+        return row_id(newest) or first_row_at(entry_parts(newest)[0]) + PLACES - 1
+
+    def watermark(self) -> int:
+        """Up to which `id` an export would go now; -1 while the store does not say."""
+        try:
+            with contextlib.closing(self.store()) as client:
+                rows = client.query("SELECT watermark FROM assay.watermark").result_rows
+        except Exception:  # noqa: BLE001  # whatever is wrong with a store that is being broken on purpose
+            return -1
+        return int(rows[0][0]) if rows else 0
+
+    def until(self, condition: Callable[[], object], what: str, seconds: float = 60) -> float:
+        """Wait; returns how long it took. Raises `TimeoutError`."""
+        started = time.monotonic()
+        while not condition():
+            if time.monotonic() - started > seconds:
+                raise TimeoutError(f"not within {seconds:.0f} s: {what}")
+            time.sleep(0.05)
+        return time.monotonic() - started
+
+
+def answers(port: int, path: str) -> bool:
+    """Whether a health port says yes."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=2) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+@contextlib.contextmanager
+def running(directory: Path, sabotage: str | None = None) -> Iterator[Rig]:
+    """A rig that is up, and gone afterwards."""
+    rig = Rig(directory, sabotage)
+    try:
+        yield rig.start()
+    finally:
+        rig.stop()

@@ -1,0 +1,288 @@
+"""Runs scenarios one after another on one rig, and keeps the books."""
+
+import contextlib
+import itertools
+import random
+import subprocess
+import sys
+import time
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from redis.exceptions import RedisError
+
+from assay_runtime.store import Client
+from tests.chaos import faults
+from tests.chaos.faults import Scenario, Stage
+from tests.chaos.ledger import Books, Ledger, chain_faults, reconcile
+from tests.chaos.load import Order, noted
+from tests.chaos.rig import HISTORY_ENTRIES, ROOT, VIEWS, Rig, running
+from tests.chaos.windows import Exporter
+
+#: What the services may hold in memory whatever happens, in bytes of resident memory.
+RSS_LIMITS = {"scrubber": 300 << 20, "writer": 400 << 20, "store": 3 << 30}
+#: Entries of a drained events stream: the history for live tail, as much again until it is trimmed, and what a node holds.
+EVENTS_LEFT = 3 * HISTORY_ENTRIES
+#: How long a scenario may take to catch up, in seconds.
+PATIENCE_S = 90.0
+
+
+@dataclass
+class Report:
+    """What a scenario came to."""
+
+    scenario: str
+    ledger: Ledger
+    seconds: float
+    #: From the end of the fault until all that was sent before it was visible and exportable, in seconds.
+    recovery: float
+    rows_written: int = 0
+    faults: list[str] = field(default_factory=list)
+
+    @property
+    def well(self) -> bool:
+        """Whether the promise was kept."""
+        return not self.faults
+
+
+class Producers:
+    """The processes of one scenario's load."""
+
+    def __init__(self, rig: Rig, scenario: Scenario, events: int, seed: int) -> None:
+        self.service = scenario.name.replace(" ", "-").replace("'", "").replace(",", "")
+        self._rig = rig
+        self._ledgers: list[str] = []
+        self._numbers = itertools.count()
+        load = scenario.load
+        through_sdk = round(events * load.sdk_share) if load.sdk else 0
+        shares = [("raw", (events - through_sdk) // load.raw)] * load.raw
+        shares += [("sdk", through_sdk // load.sdk)] * load.sdk
+        self._seed, self._load = seed, load
+        self.processes = [self._send(how, share, share / load.seconds) for how, share in shares]
+        self.sdk = [process for process, (how, _) in zip(self.processes, shares, strict=True) if how == "sdk"]
+
+    def _send(self, how: str, events: int, rate: float) -> "subprocess.Popen[bytes]":
+        number = next(self._numbers)
+        ledger = str(self._rig.directory / f"ledger/{self.service}-{number}")
+        self._ledgers.append(ledger)
+        port = self._rig.to_capture.port if how == "sdk" else self._rig.redis_port
+        order = Order(
+            how=how,
+            redis=f"redis://127.0.0.1:{port}/0",
+            ledger=ledger,
+            events=events,
+            rate=rate,
+            service=self.service,
+            seed=self._seed + number,
+            spool=str(self._rig.directory / "spool"),
+            skew_s=self._load.skew_s if how == "raw" else 0.0,
+            high_water=self._load.high_water,
+        )
+        command = [sys.executable, "-m", "tests.chaos.load", order.text()]
+        with (self._rig.directory / "log/producers.log").open("ab") as log:
+            return subprocess.Popen(command, stdout=log, stderr=log, cwd=ROOT)
+
+    def wait(self) -> list[str]:
+        """Wait for their ends, and for an empty spool. What went wrong."""
+        wrong = []
+        for process in self.processes:
+            try:
+                if process.wait(PATIENCE_S) not in (0, -9):
+                    wrong.append(f"a producer ended with {process.returncode}")
+            except subprocess.TimeoutExpired:
+                wrong.append("a producer could not hand over its events")
+        deadline = time.monotonic() + PATIENCE_S
+        while list((self._rig.directory / "spool").glob("*.jsonl")):
+            if time.monotonic() > deadline:
+                wrong.append("events are left in the spool")
+                break
+            self._send("sdk", 1, 1.0).wait(PATIENCE_S)
+        return wrong
+
+    def stop(self) -> None:
+        """End them all."""
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+            process.wait(10)
+
+    def books(self) -> tuple[frozenset[str], frozenset[str], int]:
+        """Sent, attempted, dropped."""
+        sent, attempted, dropped = set[str](), set[str](), 0
+        for ledger in self._ledgers:
+            sent.update(noted(Path(f"{ledger}.sent")))
+            attempted.update(noted(Path(f"{ledger}.attempted")))
+            dropped += sum(map(int, noted(Path(f"{ledger}.dropped"))))
+        return frozenset(sent), frozenset(attempted), dropped
+
+
+class Run:
+    """One rig, one seed, many scenarios; the export's windows chain across all of them."""
+
+    def __init__(self, rig: Rig, seed: int, events: int, patience_s: float = PATIENCE_S) -> None:
+        self.rig, self.seed, self.events, self.patience_s = rig, seed, events, patience_s
+        self.reports: list[Report] = []
+        self.poison: set[str] = set()
+        self.failures_before: set[tuple[str, str]] = set()
+        self.exporter = Exporter(rig.directory / "export", rig.settings_file("exporter", direct=True)).start()
+
+    def play(self, scenario: Scenario) -> Report:
+        """Load, fault, recovery, and the ledger."""
+        rig, seed = self.rig, self.seed + zlib.crc32(scenario.name.encode())
+        started = time.monotonic()
+        rig.scale(scenario.scrubbers, scenario.writers)
+        producers = Producers(rig, scenario, round(self.events * scenario.load.weight), seed)
+        stage = Stage(rig, random.Random(seed), producers.sdk)
+        wrong: list[str] = []
+        try:
+            rig.until(lambda: rig.captured_up_to() and _flowing(producers), "the load has begun", 30)
+            scenario.fault(stage)
+            recovery = self._recovered(wrong)
+            wrong += producers.wait()
+        finally:
+            producers.stop()
+        wrong += self._drained()
+        report = self._reconcile(scenario, producers, stage, wrong)
+        report.seconds, report.recovery = time.monotonic() - started, recovery
+        self.reports.append(report)
+        return report
+
+    def _recovered(self, wrong: list[str]) -> float:
+        target = _patiently(self.rig.captured_up_to)
+        try:
+            return self.rig.until(lambda: self.rig.watermark() >= target, "", self.patience_s)
+        except TimeoutError:
+            wrong.append(f"the watermark did not pass the end of the fault within {self.patience_s:.0f} s")
+            return self.patience_s
+
+    def _drained(self) -> list[str]:
+        left: dict[str, int] = {}
+
+        def drained() -> bool:
+            nonlocal left
+            try:
+                left = self.rig.unfinished()
+            except RedisError:
+                return False
+            return not left
+
+        try:
+            self.rig.until(drained, "", self.patience_s)
+        except TimeoutError:
+            return [f"{count} entries are left in {stream}" for stream, count in left.items()]
+        return []
+
+    def _reconcile(self, scenario: Scenario, producers: Producers, stage: Stage, wrong: list[str]) -> Report:
+        sent, attempted, dropped = producers.books()
+        self.poison |= stage.poison
+        with contextlib.closing(_patiently(self.rig.store)) as store:
+            visible = [event for view in VIEWS for event in _column(store, _events_of(view, producers.service))]
+            written = sum(int(_column(store, _copies_of(view, producers.service))[0]) for view in VIEWS)
+            rows = _column(store, "SELECT concat(ifNull(toString(event_id), ''), '|', entry_id) FROM assay.capture_failures "
+                                  "WHERE entry_id IS NOT NULL")  # fmt: skip
+        failures = [(event, entry) for event, _, entry in (row.partition("|") for row in rows)]
+        fresh = [failure for failure in failures if failure not in self.failures_before]
+        self.failures_before.update(failures)
+        books = Books(sent, attempted, visible, frozenset(stage.poison), fresh, dropped)
+        ledger = reconcile(books)
+        wrong += ledger.faults + self._bounds()
+        return Report(scenario.name, ledger, 0.0, 0.0, written, wrong)
+
+    def _bounds(self) -> list[str]:
+        """Memory, streams, dead letters."""
+        wrong = [
+            f"{name} held {process.peak_rss >> 20} MiB, more than {limit >> 20}"
+            for name, process in self.rig.processes.items()
+            for service, limit in RSS_LIMITS.items()
+            if name.startswith(service) and process.peak_rss > limit
+        ]
+        if dead := self.rig.dead_letters():
+            wrong.append(f"{dead} entries were given up")
+        with self.rig.redis() as client:
+            if (left := int(client.xlen(faults.EVENTS.key()))) > EVENTS_LEFT:
+                wrong.append(f"{left} stored entries are left in events")
+        return wrong
+
+    def finish(self) -> list[str]:
+        """After the last scenario: the export's windows, and the tables once everything is merged."""
+        self.exporter.stop()
+        self.exporter.finish(self.rig.watermark())
+        wrong = []
+        with contextlib.closing(self.rig.store()) as store:
+            for view, (kind, windows) in zip(VIEWS, self.exporter.windows.items(), strict=True):
+                rows = _column(store, f"SELECT concat(toString(id), '|', toString(event_id)) FROM assay.{view}")
+                stored = [(int(number), event) for number, _, event in (row.partition("|") for row in rows)]
+                wrong += [f"export of {kind}: {fault}" for fault in chain_faults(windows, stored)]
+                if stored and max(stored)[0] > windows[-1].upto:
+                    wrong.append(f"export of {kind}: rows above the last window")
+                store.command(f"OPTIMIZE TABLE assay_base.{view} FINAL")
+                for table in (f"assay.{view}", f"assay_base.{view}"):
+                    twice = _column(store, f"SELECT count() - uniqExact(event_id) FROM {table}")[0]
+                    if twice != "0":
+                        wrong.append(f"{twice} rows too many in {table}")
+        return wrong
+
+
+def _events_of(view: str, service: str) -> str:
+    return f"SELECT toString(event_id) FROM assay.{view} WHERE service = '{service}'"
+
+
+def _copies_of(view: str, service: str) -> str:
+    return f"SELECT count() FROM assay_base.{view} WHERE service = '{service}'"
+
+
+def _column(store: Client, sql: str) -> list[str]:
+    return store.raw_query(sql, fmt="TSVRaw").decode().split("\n")[:-1]
+
+
+def _flowing(producers: Producers) -> bool:
+    return any(Path(f"{ledger}.sent").exists() for ledger in producers._ledgers)
+
+
+def _patiently(step: Callable[[], Any], seconds: float = 60) -> Any:
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return step()
+        except Exception:  # Redis or the store is still coming back
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
+
+
+def chosen(names: Iterable[str]) -> list[Scenario]:
+    """Scenarios by name, or all that this user may run. Raises `KeyError`."""
+    known = {scenario.name: scenario for scenario in faults.SCENARIOS}
+    return [known[name] for name in names] or [scenario for scenario in faults.SCENARIOS if scenario.runnable]
+
+
+def run(
+    directory: Path,
+    scenarios: Sequence[Scenario],
+    *,
+    seed: int,
+    events: int,
+    sabotage: str | None = None,
+    patience_s: float = PATIENCE_S,
+    told: Callable[[Report], None] = lambda _: None,
+) -> tuple[Run, list[str]]:
+    """Play scenarios; `events` is for each. Returns the run and what is wrong with its whole."""
+    mounted = any(scenario.needs_root for scenario in scenarios)
+    if mounted:
+        (directory / "store").mkdir()
+        faults.mount(directory / "store")
+    try:
+        with running(directory, sabotage) as rig:
+            played = Run(rig, seed, events, patience_s)
+            try:
+                for scenario in scenarios:
+                    told(played.play(scenario))
+            finally:
+                played.exporter.stop()
+            return played, played.finish()
+    finally:
+        if mounted:
+            faults.unmount(directory / "store")

@@ -1,0 +1,94 @@
+"""Services with one mechanism switched off: `python -m tests.chaos.sabotage MECHANISM MODULE`.
+
+The proof that the suite can fail. Production code has no such switches: this patches it in memory and then starts the real service.
+"""
+
+import asyncio
+import re
+import sys
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from assay_runtime import delivery, migrate, scripts, watermark
+from assay_runtime.config import load_settings
+from assay_runtime.delivery import Consumer
+from assay_runtime.entries import Entry, Outcome
+from assay_writer import app as writer_app
+from assay_writer.batch import Batch
+
+_EVENTS_FINAL = re.compile(r"(candidates|answers|feedback|capture_failures) FINAL")
+
+
+def ack_before_insert() -> None:
+    """The writer acknowledges a batch before it is stored."""
+    work = Consumer._outcomes
+
+    async def acknowledged_first(self: Consumer, batch: Sequence[Entry]) -> Sequence[Outcome]:
+        if self.group == "writer":
+            await self._client.xack(self.key, self.group, *[entry.id for entry in batch])
+        return await work(self, batch)
+
+    Consumer._outcomes = acknowledged_first  # type: ignore[method-assign]
+
+
+def no_reclaim() -> None:
+    """Nobody takes over what a dead consumer, or an earlier run, left pending."""
+
+    async def nothing(self: Consumer, **_: Any) -> None:
+        await asyncio.sleep(0)
+
+    Consumer._take_over = nothing  # type: ignore[method-assign, assignment]
+
+
+def no_idempotence() -> None:
+    """Tables that keep every copy, and inserts that cannot be told from one another."""
+    found = migrate.migrations
+
+    def plain() -> list[migrate.Migration]:
+        return [
+            replace(step, text=_EVENTS_FINAL.sub(r"\1", step.text.replace("ReplacingMergeTree(ver)", "MergeTree")))
+            for step in found()
+        ]
+
+    migrate.migrations = plain
+    Batch.token = property(lambda _: uuid.uuid4().hex)  # type: ignore[assignment, method-assign]
+
+
+def trim_by_maxlen() -> None:
+    """The events stream is cut to a length, read or not."""
+    delivery.FORWARD = scripts.FORWARD.replace(
+        "redis.call('XADD', events, '*'", "redis.call('XADD', events, 'MAXLEN', '1000', '*'"
+    )
+
+
+def eager_watermark() -> None:
+    """The watermark says that what was scrubbed is stored."""
+    watermark.WATERMARK = scripts.WATERMARK.replace("field(stored) or 0)", "low)")
+
+
+MECHANISMS: dict[str, Callable[[], None]] = {
+    "ack-before-insert": ack_before_insert,
+    "no-reclaim": no_reclaim,
+    "no-idempotence": no_idempotence,
+    "trim-by-maxlen": trim_by_maxlen,
+    "eager-watermark": eager_watermark,
+}
+
+
+def main(mechanism: str, module: str) -> None:
+    """Switch it off and run: `migrate`, `assay_scrubber` or `assay_writer`."""
+    MECHANISMS[mechanism]()
+    if module == "migrate":
+        migrate.migrate(load_settings())
+    elif module == "assay_writer":
+        writer_app.run()
+    else:
+        from assay_scrubber import app as scrubber_app
+
+        scrubber_app.run()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2])
