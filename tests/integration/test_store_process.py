@@ -194,13 +194,7 @@ def test_sigterm_lets_a_running_request_end_and_exits_0(tmp_path: Path) -> None:
             with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
                 headers = {"X-ClickHouse-User": "owner", "X-ClickHouse-Key": PASSWORD}
                 connection.request("POST", "/", "SELECT sleep(1.5)", headers)
-                with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as other:
-                    deadline = time.monotonic() + 10
-                    running = ""
-                    while running.strip() != "2":
-                        other.request("POST", "/", "SELECT count() FROM system.processes", headers)
-                        running = other.getresponse().read().decode()
-                        assert time.monotonic() < deadline
+                _wait_for_two_queries(port, headers)
                 process.send_signal(signal.SIGTERM)
                 answer = connection.getresponse()
                 assert (answer.status, answer.read()) == (200, b"0\n")
@@ -233,6 +227,38 @@ def test_a_small_disk_that_fills_up_answers_an_error_and_works_again_when_there_
     finally:
         server.stop()
         subprocess.run(["umount", "-l", str(small)], check=True)
+
+
+def test_sigterm_cancels_what_does_not_end_in_time(tmp_path: Path) -> None:
+    port = free_port()
+    command = [sys.executable, "-m", "assay_store", "--data", str(tmp_path / "d"), "--port", str(port)]
+    command += ["--users", str(_users(tmp_path)), "--stop-seconds", "0.5"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout
+            assert process.stdout.readline().startswith("assay-store ready")
+            with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+                headers = {"X-ClickHouse-User": "owner", "X-ClickHouse-Key": PASSWORD}
+                endless = "SELECT count() FROM numbers(1000000000000) WHERE NOT ignore(sipHash64(number))"
+                connection.request("POST", "/", endless, headers)
+                _wait_for_two_queries(port, headers)
+                process.send_signal(signal.SIGTERM)
+                answer = connection.getresponse()
+                assert (answer.status, answer.headers["X-ClickHouse-Exception-Code"]) == (500, "394")
+                answer.read()
+            assert process.wait(30) == 0
+        finally:
+            process.kill()
+
+
+def _wait_for_two_queries(port: int, headers: dict[str, str]) -> None:
+    deadline = time.monotonic() + 10
+    running = ""
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as other:
+        while running.strip() != "2":
+            other.request("POST", "/", "SELECT count() FROM system.processes", headers)
+            running = other.getresponse().read().decode()
+            assert time.monotonic() < deadline
 
 
 def _fill(client: Client) -> None:

@@ -111,8 +111,15 @@ class _Server(uvicorn.Server):
         yield
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let running requests end, and cancel in the engine what still runs at the deadline."""
         self._runtime.ready = False
+        deadline = asyncio.create_task(self._cancel_at_deadline())
         await super().shutdown(sockets)
+        deadline.cancel()
+
+    async def _cancel_at_deadline(self) -> None:
+        await asyncio.sleep(self._runtime.options.stop_seconds)
+        await self._runtime.run_control(self._runtime.engine.kill_all)
 
 
 async def _serve(options: StoreOptions, users: Users, listener: socket.socket) -> None:
@@ -127,7 +134,8 @@ async def _serve(options: StoreOptions, users: Users, listener: socket.socket) -
         ws="none",
         server_header=False,
         timeout_keep_alive=30,
-        timeout_graceful_shutdown=max(1, round(options.stop_seconds)),
+        # Only for what even the engine cannot cancel.
+        timeout_graceful_shutdown=round(options.stop_seconds) + 5,
     )
     server = _Server(config, runtime)
     listening = asyncio.create_task(server.serve(sockets=[listener]))

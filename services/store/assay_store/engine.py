@@ -191,6 +191,11 @@ class Engine:
         with contextlib.suppress(StoreError):
             self.control(f"KILL QUERY WHERE Settings['log_comment'] = {quote(handle.name)} ASYNC FORMAT Null")
 
+    def kill_all(self) -> None:
+        """Cancel every client's query."""
+        with contextlib.suppress(StoreError):
+            self.control("KILL QUERY WHERE Settings['log_comment'] LIKE 'assay-%' ASYNC FORMAT Null")
+
     def control(self, sql: str, params: Mapping[str, str] | None = None) -> str:
         """Run one of the server's own short statements, beside the clients' and never waiting for them."""
         with self._control_lock:
