@@ -128,6 +128,16 @@ def test_an_upload_cut_off_by_a_lost_connection_stores_nothing(server: StoreServ
     assert _post(server, b"SELECT count() FROM lost")[2] == b"0\n"
 
 
+def test_rows_that_break_a_constraint_are_an_error_and_not_a_success(server: StoreServer) -> None:
+    _post(
+        server,
+        b"CREATE OR REPLACE TABLE strict (id UInt64, CONSTRAINT small CHECK id < 10) ENGINE = MergeTree ORDER BY id",
+    )
+    status, headers, _ = _post(server, b'{"id": 1}\n{"id": 11}\n', query="INSERT INTO strict FORMAT JSONEachRow")
+    assert (status, headers["x-clickhouse-exception-code"]) == (500, "469")
+    assert _post(server, b"SELECT count() FROM strict")[2] == b"0\n"
+
+
 def _metrics(server: StoreServer) -> bytes:
     with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)) as connection:
         connection.request("GET", "/metrics")

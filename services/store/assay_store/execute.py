@@ -257,6 +257,8 @@ def applied(handle: Handle, settings: Mapping[str, str], database: str, *, resto
     wanted = dict(settings)
     # Ours: it is how a running query is found again to be cancelled.
     wanted.pop("log_comment", None)
+    if handle.own_settings:
+        handle.set({"log_comment": handle.name})
     if handle.role is not Role.OWNER:
         if "profile" in wanted:
             raise StoreError(
