@@ -148,3 +148,10 @@ kept = math.max(kept, field(stored) or 0)
 redis.call('SET', KEYS[3], string.format('%.0f', kept))
 return {{string.format('%.0f', kept), stored and stored[1] or ''}}
 """
+
+#: Walk a stream without sending its entries. KEYS: stream. ARGV: first and last id, most entries.
+#: Returns how many entries there are, and the id of the last of them ('' if there are none).
+STRIDE = """
+local entries = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[2], 'COUNT', ARGV[3])
+return {#entries, #entries > 0 and entries[#entries][1] or ''}
+"""

@@ -6,12 +6,15 @@ Watermark W: every capture entry with an `id` up to W is durably stored or recor
 from collections import deque
 
 from assay_runtime.connection import Client
-from assay_runtime.scripts import WATERMARK
+from assay_runtime.scripts import STRIDE, WATERMARK
 from assay_schema.streams import EVENTS, Stream, low_key, watermark_key
+
+#: Most entries between two marks made of what earlier runs left.
+STRIDE_ENTRIES = 500
 
 
 class History:
-    """Decides up to where a stream may be trimmed so that about `entries` stored ones stay. Pure; holds a mark for every call."""
+    """Decides up to where a stream may be trimmed so that about `entries` stored ones stay. Pure; holds at most a mark for each of them."""
 
     def __init__(self, entries: int) -> None:
         self._entries = entries
@@ -19,6 +22,8 @@ class History:
 
     def mark(self, stored: int, entry_id: str) -> str | None:
         """Note that `stored` entries in all are stored up to `entry_id`. Returns the id below which nothing need stay, if any."""
+        if self._marks and self._marks[-1][0] == stored:
+            self._marks.pop()  # nothing new was stored: an idle service must not collect marks
         self._marks.append((stored, entry_id))
         found = None
         while self._marks and self._marks[0][0] <= stored - self._entries:
@@ -32,16 +37,34 @@ class Watermark:
     def __init__(self, client: Client, shard: int, group: str, history: int) -> None:
         self.shard = shard
         self._client, self._group = client, group
-        self._script = client.register_script(WATERMARK)
+        self._script, self._stride = client.register_script(WATERMARK), client.register_script(STRIDE)
         self._keys = [EVENTS.key(shard), low_key(shard), watermark_key(shard)]
         self._history = History(history)
+        self._steps = max(1, min(STRIDE_ENTRIES, history // 10))
+        #: Stored entries that earlier runs left in the stream; None until they are counted.
+        self._left: int | None = None
 
     async def advance(self, stored: int) -> int:
         """The watermark now. Trims events that are stored and no longer wanted for live tail; `stored` is this process's count."""
         watermark, entry_id = await self._script(keys=self._keys, args=[self._group])
-        if entry_id and (floor := self._history.mark(stored, entry_id.decode())):
+        if self._left is None:
+            self._left = await self._count_left(entry_id) - stored
+        if entry_id and (floor := self._history.mark(self._left + stored, entry_id.decode())):
             await self._client.xtrim(self._keys[0], minid=floor, approximate=True)
         return int(watermark)
+
+    async def _count_left(self, until: bytes) -> int:
+        """Count and mark what is stored already. Without it every restart would begin a history anew, and a service that is often
+        restarted would never trim."""
+        total, last = 0, b"-"
+        while until:
+            found, last = await self._stride(keys=self._keys[:1], args=[last, until, self._steps])
+            if not found:
+                break
+            total += int(found)
+            self._history.mark(total, last.decode())
+            last = b"(" + last
+        return total
 
 
 async def trim_finished(client: Client, stream: Stream, shard: int, group: str) -> None:

@@ -108,6 +108,28 @@ async def test_stored_events_are_trimmed_but_for_a_history_and_unstored_ones_nev
     assert 30 + 5 <= left <= 30 + 5 + 8
 
 
+async def test_a_writer_that_is_often_restarted_trims_as_one_that_is_not(client: Client) -> None:
+    await client.config_set("stream-node-max-entries", 1)
+    for _ in range(20):  # each life stores less than the history
+        life = Watermark(client, 0, "writer", 10)
+        await life.advance(0)
+        await scrub(client, await capture(client, 4))
+        await store(client, await read(client, 4))
+        await life.advance(4)
+    assert 10 <= await client.xlen(EVENTS.key()) <= 10 + 8
+
+
+async def test_what_an_earlier_life_left_unstored_is_not_trimmed_after_a_restart(client: Client) -> None:
+    await client.config_set("stream-node-max-entries", 1)
+    await scrub(client, await capture(client, 30))
+    in_hand = await read(client, 30)
+    await store(client, in_hand[:5])
+    life = Watermark(client, 0, "writer", 2)
+    await life.advance(0)
+    await life.advance(100)
+    assert [i.decode() for i, _ in await client.xrange(EVENTS.key())][-25:] == in_hand[5:]
+
+
 async def test_failures_are_trimmed_only_below_the_oldest_that_is_not_finished(client: Client) -> None:
     await client.config_set("stream-node-max-entries", 1)
     await client.xgroup_create(FAILURES.key(), "writer", id="0", mkstream=True)
@@ -125,3 +147,11 @@ def test_a_history_keeps_at_least_what_it_was_asked_to() -> None:
     assert history.mark(15, "c") == "a"
     assert history.mark(16, "d") is None
     assert history.mark(100, "e") == "d"
+
+
+def test_a_history_collects_no_marks_while_nothing_is_stored() -> None:
+    history = History(10)
+    for _ in range(1_000):
+        history.mark(5, "a")
+    assert len(history._marks) == 1
+    assert history.mark(15, "b") == "a"
