@@ -4,6 +4,7 @@ Then the proof that it can fail: the same with one mechanism switched off, which
 """
 
 import argparse
+import logging
 import sys
 import tempfile
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from tests.chaos import faults
+from tests.chaos import faults, whole
 from tests.chaos.runner import Report, Run, chosen, run
 
 EVENTS = 1_050_000
@@ -36,12 +37,17 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="name the scenarios")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="leave logs and data in this new directory")
     asked = parser.parse_args()
+    logging.getLogger("clickhouse_connect").setLevel(logging.CRITICAL)  # a store that is away is no news here
     if asked.list:
         for scenario in faults.SCENARIOS:
             print(f"{scenario.name:34} {(scenario.fault.__doc__ or '').splitlines()[0]}")
         return 0
     try:
-        scenarios = chosen(asked.only or ([faults.PROOFS[asked.sabotage]] if asked.sabotage else []))
+        scenarios = (
+            []
+            if asked.only == [whole.NAME]
+            else chosen(asked.only or ([faults.PROOFS[asked.sabotage]] if asked.sabotage else []))
+        )
     except KeyError as unknown:
         parser.error(f"no scenario {unknown}; --list names them")
     console = Console(width=None if sys.stdout.isatty() else 130)
@@ -60,7 +66,7 @@ def main() -> int:
 
 def _suite(console: Console, directory: Path, scenarios: list[faults.Scenario], asked: argparse.Namespace) -> bool:
     directory.mkdir()
-    weight = sum(scenario.load.weight for scenario in scenarios)
+    weight = sum(scenario.load.weight for scenario in scenarios) + (not asked.sabotage)
     for scenario in set(faults.SCENARIOS) - set(scenarios):
         if not scenario.runnable:
             console.print(f"[yellow]not run: {scenario.name} (needs root, to mount a small file system)[/]")
@@ -73,6 +79,11 @@ def _suite(console: Console, directory: Path, scenarios: list[faults.Scenario], 
         patience_s=PROOF_PATIENCE_S if asked.sabotage else 90.0,
         told=lambda report: _tell(console, report),
     )
+    if not asked.sabotage and (not asked.only or whole.NAME in asked.only):
+        home = directory / "whole"
+        home.mkdir()
+        played.reports.append(whole.play(home, asked.seed, round(asked.events / weight)))
+        _tell(console, played.reports[-1])
     console.print(_table(played))
     _summarise(console, played, wrong)
     return not wrong and all(report.well for report in played.reports)

@@ -179,9 +179,9 @@ class Run:
         sent, attempted, dropped = producers.books()
         self.poison |= stage.poison
         with contextlib.closing(_patiently(self.rig.store)) as store:
-            visible = [event for view in VIEWS for event in _column(store, _events_of(view, producers.service))]
-            written = sum(int(_column(store, _copies_of(view, producers.service))[0]) for view in VIEWS)
-            rows = _column(store, "SELECT concat(ifNull(toString(event_id), ''), '|', entry_id) FROM assay.capture_failures "
+            visible = [event for view in VIEWS for event in column(store, _events_of(view, producers.service))]
+            written = sum(int(column(store, _copies_of(view, producers.service))[0]) for view in VIEWS)
+            rows = column(store, "SELECT concat(ifNull(toString(event_id), ''), '|', entry_id) FROM assay.capture_failures "
                                   "WHERE entry_id IS NOT NULL")  # fmt: skip
         failures = [(event, entry) for event, _, entry in (row.partition("|") for row in rows)]
         fresh = [failure for failure in failures if failure not in self.failures_before]
@@ -213,14 +213,14 @@ class Run:
         wrong = []
         with contextlib.closing(self.rig.store()) as store:
             for view, (kind, windows) in zip(VIEWS, self.exporter.windows.items(), strict=True):
-                rows = _column(store, f"SELECT concat(toString(id), '|', toString(event_id)) FROM assay.{view}")
+                rows = column(store, f"SELECT concat(toString(id), '|', toString(event_id)) FROM assay.{view}")
                 stored = [(int(number), event) for number, _, event in (row.partition("|") for row in rows)]
                 wrong += [f"export of {kind}: {fault}" for fault in chain_faults(windows, stored)]
                 if stored and max(stored)[0] > windows[-1].upto:
                     wrong.append(f"export of {kind}: rows above the last window")
                 store.command(f"OPTIMIZE TABLE assay_base.{view} FINAL")
                 for table in (f"assay.{view}", f"assay_base.{view}"):
-                    twice = _column(store, f"SELECT count() - uniqExact(event_id) FROM {table}")[0]
+                    twice = column(store, f"SELECT count() - uniqExact(event_id) FROM {table}")[0]
                     if twice != "0":
                         wrong.append(f"{twice} rows too many in {table}")
         return wrong
@@ -234,7 +234,8 @@ def _copies_of(view: str, service: str) -> str:
     return f"SELECT count() FROM assay_base.{view} WHERE service = '{service}'"
 
 
-def _column(store: Client, sql: str) -> list[str]:
+def column(store: Client, sql: str) -> list[str]:
+    """The one column of a query, as text."""
     return store.raw_query(sql, fmt="TSVRaw").decode().split("\n")[:-1]
 
 

@@ -1,0 +1,103 @@
+"""The faulty network itself, against a real Redis: a fault that is none would prove nothing."""
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+import redis
+
+from tests.chaos.proxy import Proxy, store_error
+from tests.redis_server import RedisServer
+
+
+@pytest.fixture
+def network(redis_server: RedisServer) -> Iterator[Proxy]:
+    proxy = Proxy(redis_server.port).start()
+    yield proxy
+    proxy.stop()
+
+
+@pytest.fixture
+def client(network: Proxy) -> Iterator["redis.Redis"]:
+    with redis.Redis(port=network.port, socket_timeout=0.5, retry=None) as client:
+        yield client
+
+
+def until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_an_ordinary_network_passes_everything_both_ways(client: "redis.Redis") -> None:
+    client.set("large", b"x" * 3_000_000)
+    assert client.strlen("large") == 3_000_000
+    assert client.get("large") == b"x" * 3_000_000
+
+
+def test_a_cut_ends_connections_and_new_ones_work(network: Proxy, client: "redis.Redis") -> None:
+    with socket.create_connection(("127.0.0.1", network.port), timeout=10) as connection:
+        connection.sendall(b"PING\r\n")
+        assert connection.recv(100) == b"+PONG\r\n"
+        network.cut()
+        with contextlib.suppress(ConnectionResetError):
+            assert connection.recv(100) == b""
+    assert client.ping()
+
+
+def test_a_deaf_network_delivers_requests_and_no_answers(
+    network: Proxy, client: "redis.Redis", redis_server: RedisServer
+) -> None:
+    client.ping()
+    network.deaf = True
+    with pytest.raises(redis.TimeoutError):
+        client.set("heard", 1)
+    with redis_server.client() as direct:
+        assert direct.get("heard") == b"1"
+
+
+def test_a_silent_network_delivers_late(network: Proxy, client: "redis.Redis", redis_server: RedisServer) -> None:
+    client.ping()
+    network.silent = True
+    late = threading.Thread(target=lambda: redis.Redis(port=network.port, socket_timeout=10).set("late", 1))
+    late.start()
+    with redis_server.client() as direct:
+        with pytest.raises(redis.TimeoutError):
+            client.ping()
+        assert direct.get("late") is None
+        network.silent = False
+        until(lambda: direct.get("late"))
+    late.join(10)
+
+
+def test_a_refusing_network_lets_nobody_in(network: Proxy, client: "redis.Redis") -> None:
+    network.refusing = True
+    with pytest.raises(redis.ConnectionError):
+        client.ping()
+    network.heal()
+    assert client.ping()
+
+
+def test_something_can_happen_in_place_of_an_answer(
+    network: Proxy, client: "redis.Redis", redis_server: RedisServer
+) -> None:
+    client.ping()
+    happened = threading.Event()
+    network.instead_of_answer = happened.set
+    with pytest.raises(redis.ConnectionError):
+        client.set("taken", 1)
+    assert happened.is_set()
+    with redis_server.client() as direct:
+        assert direct.get("taken") == b"1"
+    assert client.ping()
+
+
+def test_a_store_error_reads_as_an_answer_of_http() -> None:
+    head, _, body = store_error(201, "QUOTA_EXCEEDED").partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 500 ")
+    assert b"X-ClickHouse-Exception-Code: 201" in head
+    assert f"Content-Length: {len(body)}".encode() in head

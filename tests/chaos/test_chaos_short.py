@@ -1,0 +1,43 @@
+"""The short version of `make chaos`: a few faults under a small load, and one proof that the ledger notices."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.faults import PROOFS, SCENARIOS
+from tests.chaos.rig import RSS_LIMITS
+from tests.chaos.runner import chosen, run
+
+pytestmark = [pytest.mark.timeout(240), pytest.mark.slow]
+
+SEED = 20_260
+EVENTS = 1_500
+
+
+def test_nothing_is_lost_or_seen_twice_whatever_dies(tmp_path: Path) -> None:
+    scenarios = [
+        replace(scenario, load=replace(scenario.load, seconds=3))
+        for scenario in chosen(["kill all at once", "store dies before answering", "poison"])
+    ]
+    played, wrong = run(tmp_path, scenarios, seed=SEED, events=EVENTS)
+    assert {report.scenario: report.faults for report in played.reports} == {s.name: [] for s in scenarios}
+    assert wrong == []
+    for report in played.reports:
+        assert report.ledger.sent == report.ledger.visible + report.ledger.failed >= EVENTS
+    assert played.reports[-1].ledger.failed >= 100
+    assert sum(len(window.rows) for chain in played.exporter.windows.values() for window in chain) >= 3 * EVENTS
+
+
+def test_an_acknowledgement_before_the_insert_is_found_out(tmp_path: Path) -> None:
+    mechanism = "ack-before-insert"
+    scenario = chosen([PROOFS[mechanism]])
+    played, _ = run(tmp_path, scenario, seed=SEED, events=EVENTS, sabotage=mechanism, patience_s=5)
+    assert played.reports[0].ledger.lost > 0
+
+
+def test_every_scenario_has_a_name_of_its_own_and_says_what_it_does() -> None:
+    names = [scenario.name for scenario in SCENARIOS]
+    assert len(names) == len(set(names))
+    assert set(PROOFS.values()) <= set(names)
+    assert RSS_LIMITS.keys() == {"scrubber", "writer", "store"}

@@ -1,0 +1,96 @@
+"""The whole system as `assay up` runs it, with its own supervisor, users and settings: killed child by child, all at once, and itself."""
+
+import contextlib
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from assay_runtime.config import load_settings
+from assay_runtime.connection import address
+from assay_schema.streams import CAPTURE
+from tests.chaos.ledger import Books, reconcile
+from tests.chaos.load import Order, noted
+from tests.chaos.rig import ROOT, VIEWS
+from tests.chaos.runner import PATIENCE_S, Report, column
+from tests.system import System, free_port_base
+
+NAME = "assay up, killed"
+SERVICE = "assay-up-killed"
+
+
+def play(directory: Path, seed: int, events: int) -> Report:
+    """Two producers, with the producer's own user, send `events` while everything around them is killed."""
+    started, rng = time.monotonic(), random.Random(seed)
+    data = directory / "data"
+    data.mkdir(mode=0o700)
+    system = System(data, free_port_base()).start()
+    producers: list[subprocess.Popen[bytes]] = []
+    try:
+        producers = [_producer(system, directory / f"ledger-{number}", seed + number, events // 2) for number in (0, 1)]
+        time.sleep(rng.uniform(1, 2))
+        for child in rng.sample(system.processes()[1:], 2):
+            child.kill()
+            time.sleep(rng.uniform(1, 2))
+        _kill(system, children_only=True)
+        time.sleep(rng.uniform(1, 2))
+        _kill(system, children_only=False)
+        system.start()
+        over = time.monotonic()
+        wrong = [
+            f"a producer ended with {code}" for code in (process.wait(PATIENCE_S) for process in producers) if code
+        ]
+        ledgers = [directory / f"ledger-{number}" for number in (0, 1)]
+        sent = frozenset(line for ledger in ledgers for line in noted(Path(f"{ledger}.sent")))
+        _until(lambda: _visible_count(system) >= len(sent), PATIENCE_S)
+        recovery = time.monotonic() - over
+        with contextlib.closing(system.store("owner")) as store:
+            visible = [
+                event
+                for view in VIEWS
+                for event in column(store, f"SELECT toString(event_id) FROM assay.{view} WHERE service = '{SERVICE}'")
+            ]
+            failed = column(store, "SELECT entry_id FROM assay.capture_failures WHERE entry_id IS NOT NULL")
+        ledger = reconcile(Books(sent, sent, visible, failures=[("", entry) for entry in failed]))
+        with system.redis("owner") as client:
+            if left := client.xlen(CAPTURE.key()):
+                wrong.append(f"{left} entries are left in capture")
+        return Report(NAME, ledger, time.monotonic() - started, recovery, len(visible), wrong + ledger.faults)
+    finally:
+        for process in producers:
+            process.kill()
+            process.wait(10)
+        if system.stop() != 0:
+            print("assay up did not stop cleanly", file=sys.stderr)
+
+
+def _producer(system: System, ledger: Path, seed: int, events: int) -> "subprocess.Popen[bytes]":
+    settings = load_settings(system.data / "secrets/producer.toml")
+    order = Order("raw", address(settings.redis), str(ledger), events, events / 10, SERVICE, seed)
+    return subprocess.Popen([sys.executable, "-m", "tests.chaos.load", order.text()], cwd=ROOT)
+
+
+def _kill(system: System, *, children_only: bool) -> None:
+    supervisor, *children = system.processes()
+    if not children_only:
+        supervisor.kill()
+        supervisor.wait(10)
+    for child in children:
+        with contextlib.suppress(Exception):
+            child.kill()
+
+
+def _visible_count(system: System) -> int:
+    try:
+        with contextlib.closing(system.store("owner")) as store:
+            return sum(int(column(store, f"SELECT count() FROM assay.{view}")[0]) for view in VIEWS)
+    except Exception:  # noqa: BLE001  # the store is still coming back
+        return 0
+
+
+def _until(condition: Callable[[], bool], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.2)
