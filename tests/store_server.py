@@ -6,16 +6,29 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Self
 
+from assay_runtime.store import Client
 from assay_schema.settings import RetentionSettings, Settings, StoreSettings
 from tests.redis_server import free_port
 
 ROLES = ("owner", "writer", "sre", "exporter")
 PASSWORD = "test"
+#: The views that keep the rollups, in the order of the data.
+ROLLUP_REFRESHES = ("rollup_minute_refresh", "rollup_minute_repair", "rollup_hour_refresh", "rollup_hour_repair")
+
+
+def refresh_rollups(owner: Client, views: Sequence[str] = ROLLUP_REFRESHES) -> None:
+    """Have the engine refresh the rollups now rather than at its own time, and wait for it.
+
+    Twice: a refresh that was already under way may have begun before the caller's rows were stored.
+    """
+    for view in views * 2:
+        owner.command(f"SYSTEM REFRESH VIEW assay_base.{view}")
+        owner.command(f"SYSTEM WAIT VIEW assay_base.{view}")
 
 
 class StoreServer:

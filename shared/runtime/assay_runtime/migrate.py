@@ -20,8 +20,8 @@ from assay_runtime import retention
 from assay_runtime.store import Client, StoreError, connect
 from assay_schema.settings import Settings
 
-#: The oldest engine that is supported; `CREATE VIEW ... SQL SECURITY DEFINER` and `UUIDv7ToDateTime` need 24.5, and 24.8 is its LTS.
-ENGINE_MIN = (24, 8)
+#: The oldest engine that is supported: refreshable materialized views that APPEND are no experiment from 24.10 on.
+ENGINE_MIN = (24, 10)
 
 _FILE_NAME = re.compile(r"^(\d{4})_[a-z0-9_]+\.sql$")
 _UNKNOWN_TABLE, _UNKNOWN_DATABASE = 60, 81

@@ -24,6 +24,7 @@ _INTRODUCTION = """# Tables
 Made from the migrations by `python -m assay_runtime.table_reference --write`; `DESCRIBE assay.candidates` says the same.
 
 Query the views in the database `assay`: one row per event, whatever was redelivered (they read with FINAL). All times are UTC.
+`rollup_minute` and `rollup_hour` hold the counts: a question about days of traffic is one about a few thousand of their rows.
 Filter on `event_time` (days and hours are skipped whole) and on `project`; a point read by `event_id` is fastest with the time inside it:
 
 ```sql
@@ -33,6 +34,19 @@ WHERE event_id = {event:UUID} AND event_time = UUIDv7ToDateTime({event:UUID}, 'U
 
 The tables behind the views are in `assay_base` (ReplacingMergeTree, a partition for each day of `event_time`); only Assay writes there.
 A row is kept for `retention.days` from `created_at`, or as `[retention.projects]` says; `assay migrate` applies a change.
+
+The engine refreshes the rollups itself, from what the views show, never from inserts. Each minute it counts anew every minute into which
+something was stored since, however old the event: redelivered, re-cut and replayed batches count once. Each hour it compares rollups
+and tables, and counts anew what differs: deleted and expired rows are gone from the rollups within two hours. Add rows up with `sum`, and maps
+with `sumMap`; percentiles do not add up, so take them from the sum of histograms:
+
+```sql
+SELECT project, sum(events) AS events, sumMap(latency_us) AS us,
+    arrayFirst((value, upto) -> upto >= 0.95 * arraySum(mapValues(us)), mapKeys(us), arrayCumSum(mapValues(us))) / 1000 AS p95_ms
+FROM assay.rollup_hour
+WHERE hour >= now() - INTERVAL 7 DAY AND kind = 'retrieval'
+GROUP BY project
+```
 """
 
 

@@ -10,7 +10,7 @@ from assay_runtime.migrate import migrate
 from assay_runtime.queries import named_queries
 from assay_runtime.store import Client, connect, insert_json_rows
 from tests.sample_rows import answer, candidate, failure, feedback, lines
-from tests.store_server import StoreServer
+from tests.store_server import StoreServer, refresh_rollups
 
 pytestmark = pytest.mark.xdist_group("store")
 
@@ -31,6 +31,8 @@ def sre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         with connect(server.settings("writer").store) as writer:
             for table, stored in tables.items():
                 insert_json_rows(writer, f"assay_base.{table}", lines(stored), len(stored))
+        with connect(server.settings().store) as owner:
+            refresh_rollups(owner)
         with connect(server.settings("sre").store) as client:
             yield client
 

@@ -71,7 +71,7 @@ class RedisSettings(Section):
 
 
 class StoreSettings(Section):
-    """ClickHouse over HTTP: the embedded store or a server, 24.8 or newer."""
+    """ClickHouse over HTTP: the embedded store or a server, 24.10 or newer."""
 
     url: str = Field("http://127.0.0.1:8123", description="Address. `https://` for TLS.")
     user: str = Field("default", description="User name.")
