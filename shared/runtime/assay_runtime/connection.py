@@ -9,7 +9,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff
 
 from assay_runtime.config import secret
-from assay_schema.settings import RedisSettings
+from assay_schema.settings import RedisSettings, SettingsError
 
 #: A client. redis-py annotates every answer with the union of all protocols and modes; `connect` makes clients that answer bytes.
 Client = Any
@@ -27,6 +27,14 @@ OLDEST_REDIS = (6, 2)
 def address(settings: RedisSettings) -> str:
     """The whole address: credentials and TLS files included. It holds a secret; never log it."""
     parts = urlsplit(settings.url.get_secret_value())
+    try:
+        known = parts.scheme in ("redis", "rediss", "unix") and (parts.port is None or parts.port > 0)
+    except ValueError:
+        known = False
+    if not known:
+        raise SettingsError(
+            "redis.url (or ASSAY_REDIS_URL) must look like redis://user:password@host:6379/0, rediss:// for TLS"
+        )
     if settings.password_file:
         password = secret(settings.url, settings.password_file, "ASSAY_REDIS_PASSWORD_FILE")
         host = parts.netloc.rpartition("@")[2]

@@ -131,10 +131,9 @@ class Consumer:
             self._stopping = True
             self._changed.notify_all()
         self._recovered.set()  # an offer that still waits returns, and its entries stay pending
-        run, *others = self._tasks
-        for task in others:
+        for task in self._tasks[1:]:  # all but the work itself, which ends when it has finished what is held
             task.cancel()
-        await asyncio.gather(run, *others, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     @property
     def alive(self) -> bool:

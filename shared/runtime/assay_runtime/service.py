@@ -12,7 +12,7 @@ from typing import Any
 
 from faststream import FastStream
 from faststream.specification import AsyncAPI
-from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import AuthenticationError, RedisError, ResponseError
 
 from assay_runtime import metrics
 from assay_runtime.config import load_settings
@@ -32,6 +32,8 @@ log = logging.getLogger(__name__)
 TICK_S = 0.5
 #: Redis must have answered within this many seconds for the service to be ready.
 REDIS_SILENCE_S = 5.0
+#: Redis answers, and will not have us: a wrong password, missing rights.
+REFUSALS = (ResponseError, AuthenticationError)
 
 
 async def always() -> bool:
@@ -127,8 +129,8 @@ class Service:
                 for consumer in self.consumers:
                     await consumer.prepare()
                 return
-            except ResponseError:
-                raise  # wrong password, missing rights: waiting mends nothing
+            except REFUSALS:
+                raise  # waiting mends nothing
             except RedisError as error:
                 log.warning("waiting for redis", extra={"error_class": type(error).__name__})
                 await asyncio.sleep(1)
@@ -217,7 +219,7 @@ def main(name: str, build: Callable[[Settings], Service]) -> None:
     provider = export_spans(name, settings.telemetry)
     try:
         code = asyncio.run(_serve(build, settings))
-    except (RuntimeError, OSError, ResponseError) as error:
+    except (SettingsError, RuntimeError, OSError, *REFUSALS) as error:
         log.critical("cannot start: %s", error)
         raise SystemExit(2) from None
     finally:

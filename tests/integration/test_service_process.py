@@ -1,0 +1,141 @@
+"""A service's process: how it starts, waits, refuses and stops."""
+
+import contextlib
+import os
+import socketserver
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+
+from tests.redis_server import RedisServer, free_port
+
+
+@contextlib.contextmanager
+def started(**settings: str) -> Iterator["subprocess.Popen[str]"]:
+    """A scrubber's process, gone afterwards."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")} | settings
+    command = [sys.executable, "-m", "assay_scrubber"]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def stopped(process: "subprocess.Popen[str]") -> str:
+    """What it said by its clean end after SIGTERM."""
+    process.terminate()
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    assert "Traceback" not in said
+    return said
+
+
+def refusal(**settings: str) -> str:
+    """What a process that must not start says."""
+    with started(**settings) as process:
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 2, said
+    assert "Traceback" not in said
+    return said
+
+
+def status(port: int, path: str) -> int:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+    except OSError:
+        return 0
+
+
+def until_status(port: int, path: str, wanted: int) -> None:
+    deadline = time.monotonic() + 60
+    while (found := status(port, path)) != wanted:
+        assert time.monotonic() < deadline, f"{path} answers {found}, not {wanted}"
+        time.sleep(0.05)
+
+
+class OldRedis(socketserver.StreamRequestHandler):
+    """Answers like a Redis of version 6.0, over a real socket."""
+
+    def handle(self) -> None:
+        while line := self.rfile.readline():
+            words = []
+            for _ in range(int(line[1:])):
+                self.rfile.readline()
+                words.append(self.rfile.readline().strip().upper())
+            text = b"redis_version:6.0.16\r\n"
+            self.wfile.write(b"$%d\r\n%s\r\n" % (len(text), text) if words[0] == b"INFO" else b"+OK\r\n")
+
+
+@pytest.fixture
+def old_redis() -> Iterator[str]:
+    class Server(socketserver.ThreadingTCPServer):
+        allow_reuse_address = True
+        daemon_threads = True
+
+    with Server(("127.0.0.1", 0), OldRedis) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"redis://127.0.0.1:{server.server_address[1]}/0"
+        server.shutdown()
+
+
+def test_it_waits_for_redis_says_so_and_becomes_ready_when_redis_comes(redis_server: RedisServer) -> None:
+    redis_server.kill()
+    port = free_port()
+    with started(ASSAY_REDIS_URL=redis_server.url, ASSAY_SCRUBBER_PORT=str(port)) as process:
+        until_status(port, "/healthz", 200)
+        assert status(port, "/readyz") == 503
+        redis_server.start()
+        until_status(port, "/readyz", 200)
+        assert status(port, "/metrics") == 200
+        stopped(process)
+
+
+def test_it_stops_cleanly_while_it_still_waits_for_redis() -> None:
+    port = free_port()
+    with started(ASSAY_REDIS_URL=f"redis://127.0.0.1:{free_port()}/0", ASSAY_SCRUBBER_PORT=str(port)) as process:
+        until_status(port, "/healthz", 200)
+        stopped(process)
+
+
+def test_a_wrong_password_is_refused_at_once_and_never_shown(redis_server: RedisServer) -> None:
+    with redis_server.client() as client:
+        client.acl_setuser("scrubber", enabled=True, passwords=["+right"], categories=["+@all"], keys=["*"])
+    url = redis_server.url.replace("redis://", "redis://scrubber:letmein@")
+    said = refusal(ASSAY_REDIS_URL=url, ASSAY_SCRUBBER_PORT=str(free_port()))
+    assert "WRONGPASS" in said or "invalid username-password" in said
+    assert "letmein" not in said
+
+
+def test_an_old_redis_is_refused_with_what_is_needed(old_redis: str) -> None:
+    said = refusal(ASSAY_REDIS_URL=old_redis, ASSAY_SCRUBBER_PORT=str(free_port()))
+    assert "6.0.16" in said
+    assert "6.2 or newer" in said
+
+
+def test_an_occupied_port_is_refused_naming_the_setting(redis_server: RedisServer) -> None:
+    said = refusal(ASSAY_REDIS_URL=redis_server.url, ASSAY_SCRUBBER_PORT=str(redis_server.port))
+    assert "ASSAY_SCRUBBER_PORT" in said
+
+
+@pytest.mark.parametrize(
+    ("settings", "wanted"),
+    [
+        ({"ASSAY_REDIS_URL": "redis://:port"}, "ASSAY_REDIS_URL"),
+        ({"ASSAY_REDIS_URL": "http://127.0.0.1"}, "ASSAY_REDIS_URL"),
+        ({"ASSAY_SCRUBER_PORT": "1"}, "did you mean ASSAY_SCRUBBER_PORT"),
+        ({"ASSAY_CAPTURE_SCRUB_PII": "flase"}, "must be exactly true or false"),
+        ({"ASSAY_CONFIG": "/nowhere/assay.toml"}, "ASSAY_CONFIG"),
+    ],
+)
+def test_a_bad_setting_is_refused_by_name(settings: dict[str, str], wanted: str) -> None:
+    assert wanted in refusal(**settings)
