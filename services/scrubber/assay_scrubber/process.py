@@ -3,7 +3,6 @@
 Fails closed: an entry that cannot be validated and scrubbed becomes a failure that names the rule, never the content.
 """
 
-import uuid
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -11,11 +10,11 @@ from typing import Any
 
 import orjson
 
-from assay_runtime.entries import Entry, Outcome
+from assay_runtime.entries import Entry, Outcome, failure_of
 from assay_schema.events import STORED_KINDS, Event
-from assay_schema.failures import Failure, Reason
+from assay_schema.failures import Reason
 from assay_schema.ids import entry_parts
-from assay_schema.validation import InvalidEvent, event_time_ok, identity_of, parse_event, parse_scrubbed
+from assay_schema.validation import InvalidEvent, event_time_ok, parse_event, parse_scrubbed
 
 from .engine import Scrubber
 from .paths import scrub_paths
@@ -93,17 +92,4 @@ def encode(event: Event, payload: dict[str, Any], arrived_ms: int, counts: dict[
 
 def refuse(entry: Entry, reason: Reason, error_class: str, detail: str) -> Outcome:
     """The outcome of an entry that is not stored."""
-    event_id, project, service = identity_of(entry.data)
-    failure = Failure(
-        failure_id=uuid.uuid5(uuid.NAMESPACE_OID, f"{STAGE}/{event_id or entry.id}"),
-        event_id=event_id,
-        entry_id=entry.id,
-        project=project,
-        service=service,
-        stage=STAGE,
-        reason=reason,
-        error_class=error_class,
-        detail=detail,
-        created_at=datetime.fromtimestamp(entry_parts(entry.id)[0] / 1000, UTC),
-    )
-    return Outcome(entry.id, failure=failure)
+    return Outcome(entry.id, failure=failure_of(entry, STAGE, reason, error_class, detail))

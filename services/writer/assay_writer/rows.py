@@ -74,10 +74,25 @@ def _load(data: bytes) -> Json:
     return value
 
 
-def _candidate(event: Json, payload: Json) -> Json:
+def _envelope(event: Json) -> Json:
+    """The columns that every kind has."""
     return {
         "schema_version": event["schema_version"],
         "id": event["id"],
+        "created_at": event["created_at"],
+        "event_id": event["event_id"],
+        "project": event.get("project", "default"),
+        "service": event["service"],
+        "occurred_at": event["occurred_at"],
+        "traceparent": event.get("traceparent"),
+        "pii_families": event.get("pii_families", {}),
+        "policy": event["policy"],
+    }
+
+
+def _candidate(event: Json, payload: Json) -> Json:
+    return {
+        **_envelope(event),
         "tool_name": payload["tool_name"],
         "query": payload["query"],
         "retrieved_slugs": payload["retrieved_slugs"],
@@ -92,24 +107,15 @@ def _candidate(event: Json, payload: Json) -> Json:
         "remote": payload.get("remote", False),
         "job_id": payload.get("job_id"),
         "subagent_id": payload.get("subagent_id"),
-        "created_at": event["created_at"],
-        "event_id": event["event_id"],
-        "project": event.get("project", "default"),
-        "service": event["service"],
-        "occurred_at": event["occurred_at"],
-        "traceparent": event.get("traceparent"),
         "retrieved_scores": payload.get("retrieved_scores", []),
         "embedding_model": payload.get("embedding_model"),
         "params": orjson.dumps(payload.get("params", {})).decode(),
-        "pii_families": event.get("pii_families", {}),
-        "policy": event["policy"],
     }
 
 
 def _answer(event: Json, payload: Json) -> Json:
     return {
-        "schema_version": event["schema_version"],
-        "id": event["id"],
+        **_envelope(event),
         "query": payload["query"],
         "answer": payload["answer"],
         "contexts": [_context(context) for context in payload.get("contexts", [])],
@@ -117,14 +123,6 @@ def _answer(event: Json, payload: Json) -> Json:
         "model": payload["model"],
         "latency_ms": payload["latency_ms"],
         "retrieval_event_id": payload.get("retrieval_event_id"),
-        "created_at": event["created_at"],
-        "event_id": event["event_id"],
-        "project": event.get("project", "default"),
-        "service": event["service"],
-        "occurred_at": event["occurred_at"],
-        "traceparent": event.get("traceparent"),
-        "pii_families": event.get("pii_families", {}),
-        "policy": event["policy"],
     }
 
 
@@ -143,20 +141,11 @@ def _citation(citation: Json) -> Json:
 
 def _feedback(event: Json, payload: Json) -> Json:
     return {
-        "schema_version": event["schema_version"],
-        "id": event["id"],
+        **_envelope(event),
         "target_event_id": payload["target_event_id"],
         "verdict": payload["verdict"],
         "text": payload.get("text"),
         "user_hash": payload.get("user_hash"),
-        "created_at": event["created_at"],
-        "event_id": event["event_id"],
-        "project": event.get("project", "default"),
-        "service": event["service"],
-        "occurred_at": event["occurred_at"],
-        "traceparent": event.get("traceparent"),
-        "pii_families": event.get("pii_families", {}),
-        "policy": event["policy"],
     }
 
 

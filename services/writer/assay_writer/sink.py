@@ -1,8 +1,6 @@
 """The writer's side of the store: inserts that either succeed, or say whether the store is away or a row is to blame."""
 
-import uuid
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from typing import TypeVar
 
@@ -10,13 +8,11 @@ import orjson
 from clickhouse_connect.driver.exceptions import ClickHouseError
 from urllib3.exceptions import HTTPError
 
-from assay_runtime.entries import Entry, Outcome, SinkUnavailableError
+from assay_runtime.entries import Entry, Outcome, SinkUnavailableError, failure_of
 from assay_runtime.store import Client, StoreError, connect, describe, insert_json_rows, reason_of
-from assay_schema.failures import Failure, Reason
-from assay_schema.ids import entry_parts
+from assay_schema.failures import Reason
 from assay_schema.settings import StoreSettings
-from assay_schema.validation import identity_of
-from assay_writer.batch import Batch, Poison, batches, insert_isolating
+from assay_writer.batch import Batch, batches, insert_isolating
 from assay_writer.rows import Row
 
 STAGE = "writer"
@@ -40,18 +36,15 @@ class Sink:
         An entry that is no row, or whose row the store refuses, has a failure as its outcome and blocks nobody.
         """
         parts, poison = batches(entries, to_row)
-        data = {entry.id: entry.data for entry in entries}
-        failures = {
-            poisoned.entry_id: _failure(poisoned, Reason.CHECK_VIOLATION, "RowError", poisoned.rule)
-            for poisoned in poison
-        }
+        by_id = {entry.id: entry for entry in entries}
+        blamed = [(bad.entry_id, "RowError", bad.rule) for bad in poison]
         for part in parts:
             for refused, error in self._guard(partial(insert_isolating, part, self._insert, _blames_rows)):
-                entry_id = refused.entry_ids[0]
-                error_class, detail = describe(error)
-                failures[entry_id] = _failure(
-                    Poison(entry_id, data[entry_id], ""), Reason.CHECK_VIOLATION, error_class, detail
-                )
+                blamed.append((refused.entry_ids[0], *describe(error)))
+        failures = {
+            entry_id: failure_of(by_id[entry_id], STAGE, Reason.CHECK_VIOLATION, error_class, detail)
+            for entry_id, error_class, detail in blamed
+        }
         return [Outcome(entry.id, failure=failures.get(entry.id)) for entry in entries], parts
 
     def keep_watermark(self, shard: int, watermark: int) -> None:
@@ -92,19 +85,3 @@ class Sink:
 
 def _blames_rows(error: Exception) -> bool:
     return reason_of(error) is Reason.CHECK_VIOLATION
-
-
-def _failure(poison: Poison, reason: Reason, error_class: str, detail: str) -> Failure:
-    event_id, project, service = identity_of(poison.data)
-    return Failure(
-        failure_id=uuid.uuid5(uuid.NAMESPACE_OID, f"{STAGE}/{event_id or poison.entry_id}"),
-        event_id=event_id,
-        entry_id=poison.entry_id,
-        project=project,
-        service=service,
-        stage=STAGE,
-        reason=reason,
-        error_class=error_class,
-        detail=detail,
-        created_at=datetime.fromtimestamp(entry_parts(poison.entry_id)[0] / 1000, UTC),
-    )

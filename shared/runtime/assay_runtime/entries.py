@@ -1,10 +1,14 @@
 """What a service's pure core takes and gives: entries in, outcomes out."""
 
+import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from assay_schema.failures import Failure, Reason
+from assay_schema.ids import entry_parts
+from assay_schema.validation import identity_of
 
 
 class Entry(NamedTuple):
@@ -45,3 +49,20 @@ class Bounds:
     entries: int
     bytes: int
     age_s: float
+
+
+def failure_of(entry: Entry, stage: str, reason: Reason, error_class: str, detail: str) -> Failure:
+    """Why an entry is not stored: the same failure, with the same id, at every delivery. `detail` must hold nothing captured."""
+    event_id, project, service = identity_of(entry.data)
+    return Failure(
+        failure_id=uuid.uuid5(uuid.NAMESPACE_OID, f"{stage}/{event_id or entry.id}"),
+        event_id=event_id,
+        entry_id=entry.id,
+        project=project,
+        service=service,
+        stage=stage,
+        reason=reason,
+        error_class=error_class,
+        detail=detail,
+        created_at=datetime.fromtimestamp(entry_parts(entry.id)[0] / 1000, UTC),
+    )
