@@ -116,7 +116,7 @@ def _tell(console: Console, report: Report) -> None:
 def _table(played: Run) -> Table:
     table = Table(title="the ledger", title_justify="left")
     table.add_column("scenario")
-    for column in ("sent", "visible", "failed", "lost", "twice", "dropped", "rows written", "recovery s", "all s"):
+    for column in ("sent", "visible", "failed", "lost", "twice", "dropped", "rows in table", "recovery s", "all s"):
         table.add_column(column, justify="right")
     reports = played.reports
     for report in reports:

@@ -82,7 +82,7 @@ def killed_in_pairs(stage: Stage) -> None:
 def crash_loop(stage: Stage) -> None:
     """Both services die as often as an entry may be delivered, and again, with the work of each life unfinished."""
     stage.pause(0.5, 1)
-    for _ in range(8):
+    for _ in range(7):
         stage.kill("scrubber-1", "writer-1")
         stage.rig.until_services_ready("scrubber-1", "writer-1")
         stage.pause(0.05, 0.5)
@@ -408,6 +408,8 @@ class Scenario:
     scrubbers: int = 1
     writers: int = 1
     needs_root: bool = False
+    #: Why the writer must have found its sink away, by the incidents it recorded: a fault that nobody noticed was none.
+    incident: str | None = None
 
     @property
     def runnable(self) -> bool:
@@ -421,7 +423,7 @@ SCENARIOS = (
     Scenario("load alone", nothing, Load(seconds=5)),
     Scenario("kill scrubber", killed("scrubber-1", times=3)),
     Scenario("kill writer", killed("writer-1", times=3)),
-    Scenario("kill store", killed("store")),
+    Scenario("kill store", killed("store"), incident="db_down"),
     Scenario("kill redis", killed("redis", times=3)),
     Scenario("kill scrubber and writer", killed("scrubber-1", "writer-1", times=3)),
     Scenario("kill all at once", killed("redis", "store", "scrubber-1", "writer-1")),
@@ -436,14 +438,14 @@ SCENARIOS = (
     Scenario("consumer groups lost", groups_lost),
     Scenario("redis clock set back", clock_set_back),
     Scenario("producers' clocks wrong", nothing, Load(seconds=5, skew_s=-3 * 86_400)),
-    Scenario("store down", store_down(8.0), Load(seconds=10)),
-    Scenario("store down, writer killed", store_down_and_writer_killed),
-    Scenario("store dies before answering", store_dies_before_answering),
+    Scenario("store down", store_down(8.0), Load(seconds=10), incident="db_down"),
+    Scenario("store down, writer killed", store_down_and_writer_killed, incident="db_down"),
+    Scenario("store dies before answering", store_dies_before_answering, incident="db_down"),
     Scenario("store's answers lost", store_answers_lost),
-    Scenario("store read-only", store_read_only, Load(seconds=9)),
-    Scenario("store out of memory", store_out_of_memory, Load(seconds=10)),
-    Scenario("store refuses", store_refuses),
-    Scenario("store disk full", store_disk_full, needs_root=True),
+    Scenario("store read-only", store_read_only, Load(seconds=9), incident="rls_reject"),
+    Scenario("store out of memory", store_out_of_memory, Load(seconds=10), incident="db_down"),
+    Scenario("store refuses", store_refuses, incident="rls_reject"),
+    Scenario("store disk full", store_disk_full, needs_root=True, incident="db_down"),
     Scenario("network slow", network_slow),
     Scenario("network cut", network_cut),
     Scenario("network silent", network_silent, Load(seconds=14)),

@@ -19,13 +19,13 @@ from tests.chaos import faults
 from tests.chaos.faults import Scenario, Stage
 from tests.chaos.ledger import Books, Ledger, chain_faults, reconcile
 from tests.chaos.load import Order, noted
-from tests.chaos.rig import HISTORY_ENTRIES, ROOT, VIEWS, Rig, running
+from tests.chaos.rig import BATCH_ROWS, HISTORY_ENTRIES, ROOT, VIEWS, Rig, running
 from tests.chaos.windows import Exporter
 
 #: What the services may hold in memory whatever happens, in bytes of resident memory.
 RSS_LIMITS = {"scrubber": 300 << 20, "writer": 400 << 20, "store": 3 << 30}
-#: Entries of a drained events stream: the history for live tail, as much again until it is trimmed, and what a node holds.
-EVENTS_LEFT = 3 * HISTORY_ENTRIES
+#: Entries of a drained events stream: the history for live tail, and a few batches, since it is trimmed in steps.
+EVENTS_LEFT = HISTORY_ENTRIES + 5 * BATCH_ROWS
 #: How long a scenario may take to catch up, in seconds.
 PATIENCE_S = 90.0
 
@@ -54,7 +54,7 @@ class Producers:
     def __init__(self, rig: Rig, scenario: Scenario, events: int, seed: int) -> None:
         self.service = scenario.name.replace(" ", "-").replace("'", "").replace(",", "")
         self._rig = rig
-        self._ledgers: list[str] = []
+        self.ledgers: list[str] = []
         self._numbers = itertools.count()
         load = scenario.load
         through_sdk = round(events * load.sdk_share) if load.sdk else 0
@@ -67,7 +67,7 @@ class Producers:
     def _send(self, how: str, events: int, rate: float) -> "subprocess.Popen[bytes]":
         number = next(self._numbers)
         ledger = str(self._rig.directory / f"ledger/{self.service}-{number}")
-        self._ledgers.append(ledger)
+        self.ledgers.append(ledger)
         port = self._rig.to_capture.port if how == "sdk" else self._rig.redis_port
         order = Order(
             how=how,
@@ -112,7 +112,7 @@ class Producers:
     def books(self) -> tuple[frozenset[str], frozenset[str], int]:
         """Sent, attempted, dropped."""
         sent, attempted, dropped = set[str](), set[str](), 0
-        for ledger in self._ledgers:
+        for ledger in self.ledgers:
             sent.update(noted(Path(f"{ledger}.sent")))
             attempted.update(noted(Path(f"{ledger}.attempted")))
             dropped += sum(map(int, noted(Path(f"{ledger}.dropped"))))
@@ -127,6 +127,7 @@ class Run:
         self.reports: list[Report] = []
         self.poison: set[str] = set()
         self.failures_before: set[tuple[str, str]] = set()
+        self.incidents_before: set[str] = set()
         self.exporter = Exporter(rig.directory / "export", rig.settings_file("exporter", direct=True)).start()
 
     def play(self, scenario: Scenario) -> Report:
@@ -183,11 +184,17 @@ class Run:
             written = sum(int(column(store, _copies_of(view, producers.service))[0]) for view in VIEWS)
             rows = column(store, "SELECT concat(ifNull(toString(event_id), ''), '|', entry_id) FROM assay.capture_failures "
                                   "WHERE entry_id IS NOT NULL")  # fmt: skip
+            incidents = set(column(store, "SELECT concat(reason, ' ', toString(failure_id)) FROM assay.capture_failures "
+                                          "WHERE entry_id IS NULL"))  # fmt: skip
         failures = [(event, entry) for event, _, entry in (row.partition("|") for row in rows)]
         fresh = [failure for failure in failures if failure not in self.failures_before]
         self.failures_before.update(failures)
         books = Books(sent, attempted, visible, frozenset(stage.poison), fresh, dropped)
         ledger = reconcile(books)
+        reasons = {incident.split()[0] for incident in incidents - self.incidents_before}
+        self.incidents_before = incidents
+        if scenario.incident and scenario.incident not in reasons:
+            wrong.append(f"the fault did not bite: no incident with reason {scenario.incident}")
         wrong += ledger.faults + self._bounds()
         return Report(scenario.name, ledger, 0.0, 0.0, written, wrong)
 
@@ -240,7 +247,7 @@ def column(store: Client, sql: str) -> list[str]:
 
 
 def _flowing(producers: Producers) -> bool:
-    return any(Path(f"{ledger}.sent").exists() for ledger in producers._ledgers)
+    return all(noted(Path(f"{ledger}.sent")) for ledger in producers.ledgers)
 
 
 def _patiently(step: Callable[[], Any], seconds: float = 60) -> Any:

@@ -18,7 +18,7 @@ from assay_runtime.entries import Entry, Outcome
 from assay_writer import app as writer_app
 from assay_writer.batch import Batch
 
-_EVENTS_FINAL = re.compile(r"(candidates|answers|feedback|capture_failures) FINAL")
+_EVENTS_FINAL = re.compile(r"\b(?!watermarks|schema_migrations)(\w+) FINAL\b")
 
 
 def ack_before_insert() -> None:

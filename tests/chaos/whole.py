@@ -37,8 +37,8 @@ def play(directory: Path, seed: int, events: int) -> Report:
         _kill(system, children_only=True)
         time.sleep(rng.uniform(1, 2))
         _kill(system, children_only=False)
-        system.start()
         over = time.monotonic()
+        system.start()
         wrong = [
             f"a producer ended with {code}" for code in (process.wait(PATIENCE_S) for process in producers) if code
         ]
