@@ -3,6 +3,7 @@
 Times are drawn from the run's seed, so that a run can be repeated.
 """
 
+import contextlib
 import json
 import os
 import random
@@ -190,8 +191,7 @@ def store_disk_full(stage: Stage) -> None:
     """The store's file system has no room left. Needs root: it is a tmpfs that shrinks."""
     stage.pause(0.5, 1)
     folder = stage.rig.directory / "store"
-    used = sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
-    _resize(folder, used + 256 * 1024)
+    _fill(folder)
     stage.pause(3, 4)
     _resize(folder, STORE_TMPFS_BYTES)
 
@@ -209,8 +209,17 @@ def unmount(folder: Path) -> None:
     subprocess.run(["umount", "-l", folder], check=False)
 
 
+def _fill(folder: Path) -> None:
+    """Shrink it to what it holds, which grows meanwhile."""
+    for spare in range(64 << 10, 64 << 20, 256 << 10):
+        with contextlib.suppress(subprocess.CalledProcessError):
+            _resize(folder, shutil.disk_usage(folder).used + spare)
+            return
+    raise RuntimeError(f"cannot shrink {folder}")
+
+
 def _resize(folder: Path, size: int) -> None:
-    subprocess.run(["mount", "-o", f"remount,size={size}", folder], check=True)
+    subprocess.run(["mount", "-o", f"remount,size={size}", folder], check=True, stderr=subprocess.DEVNULL)
 
 
 def redis_disk_full(stage: Stage) -> None:
@@ -223,12 +232,8 @@ def redis_disk_full(stage: Stage) -> None:
         shutil.copytree(home, small, dirs_exist_ok=True)
         rig.start_redis(small)
         stage.pause(0.5, 1)
-        ballast = small / "ballast"
-        _resize(small, sum(path.stat().st_blocks * 512 for path in small.rglob("*") if path.is_file()) + (2 << 20))
-        with ballast.open("wb") as file:
-            file.write(b"0" * (1 << 20))
+        _fill(small)
         stage.pause(3, 4)
-        ballast.unlink()
         _resize(small, STORE_TMPFS_BYTES)
         stage.pause(2, 3)
         rig.processes["redis"].hold(signal.SIGTERM)

@@ -91,7 +91,8 @@ class Consumer:
     ) -> None:
         self.stream, self.shard, self.group, self.name = stream, shard, group, name
         self.key = stream.key(shard)
-        self.sink_up = True
+        #: Why the sink is away; empty while it is there.
+        self._away_for: set[Reason] = set()
         self._client = client
         self._process, self._finish, self._bounds, self._settings = process, finish, bounds, settings
         self._sink_ready = sink_ready
@@ -134,6 +135,11 @@ class Consumer:
         for task in self._tasks[1:]:  # all but the work itself, which ends when it has finished what is held
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    @property
+    def sink_up(self) -> bool:
+        """Whether the sink took the last batch."""
+        return not self._away_for
 
     @property
     def alive(self) -> bool:
@@ -252,9 +258,9 @@ class Consumer:
 
     async def _sink_away(self, error: SinkUnavailableError) -> None:
         metrics.RETRIES.labels(self.stream.name, error.reason.value).inc()
-        if not self.sink_up:
-            return
-        self.sink_up = False
+        if error.reason in self._away_for:
+            return  # a new reason is news: a store that restarts into missing rights needs somebody to act
+        self._away_for.add(error.reason)
         metrics.SINK_UP.labels(self.stream.name).set(0)
         log.warning(
             "the sink is away; events wait in Redis",
@@ -275,7 +281,7 @@ class Consumer:
     def _sink_back(self) -> None:
         metrics.SINK_UP.labels(self.stream.name).set(1)
         if not self.sink_up:
-            self.sink_up = True
+            self._away_for.clear()
             log.info("the sink is back")
 
     async def _recover(self) -> None:

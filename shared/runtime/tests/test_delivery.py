@@ -229,6 +229,23 @@ async def test_a_batch_waits_for_its_sink_and_the_outage_is_recorded_once(
     assert (incident.reason, incident.entry_id, incident.deliveries) == (Reason.DB_DOWN, None, 0)
 
 
+async def test_an_outage_whose_reason_changes_is_recorded_once_for_each(
+    redis_server: RedisServer, client: Client
+) -> None:
+    reasons = [Reason.DB_DOWN, Reason.RLS_REJECT, Reason.DB_DOWN, Reason.RLS_REJECT]
+
+    async def failing_differently(entries: Sequence[Entry]) -> list[Outcome]:
+        if reasons:
+            raise SinkUnavailableError(reasons.pop(), "Error")
+        return [Outcome(entry.id) for entry in entries]
+
+    await fill(client, EVENTS, 5)
+    async with running(redis_server, make(client, EVENTS, failing_differently)):
+        await until(lambda: _pending(client, 0))
+    incidents = [parse_failure(fields[b"data"]).reason for _, fields in await client.xrange(FAILURES.key())]
+    assert sorted(incidents) == [Reason.DB_DOWN, Reason.RLS_REJECT]
+
+
 async def test_reading_pauses_while_the_sink_is_away_so_memory_stays_bounded(
     redis_server: RedisServer, client: Client
 ) -> None:
