@@ -1,12 +1,14 @@
 """`assay tail`: scrubbed events as they pass, from the log itself."""
 
 import asyncio
+import contextlib
 import heapq
 import select
 import shutil
+import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import orjson
@@ -63,7 +65,21 @@ def tail(
             finally:
                 await client.aclose()
 
-        asyncio.run(run())
+        with contextlib.suppress(asyncio.CancelledError):
+            asyncio.run(_until_interrupted(run()))
+
+
+async def _until_interrupted(work: Coroutine[Any, Any, None]) -> None:
+    """Run `work`; Ctrl-C cancels it again and again until it ends, since redis-py can take one cancellation for a time-out of its own."""
+    task, loop = asyncio.ensure_future(work), asyncio.get_running_loop()
+
+    def interrupt() -> None:
+        if not task.done():
+            task.cancel()
+            loop.call_later(0.1, interrupt)
+
+    loop.add_signal_handler(signal.SIGINT, interrupt)
+    await task
 
 
 def _wanted(event: Mapping[str, Any], kind: str | None, project: str | None) -> bool:

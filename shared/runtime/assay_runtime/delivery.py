@@ -25,6 +25,7 @@ from assay_schema.failures import Failure, Reason
 from assay_schema.ids import row_id
 from assay_schema.settings import DeliverySettings
 from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES, FIELD, Stream, low_key, overflow_key
+from assay_schema.validation import identity_of
 
 log = logging.getLogger(__name__)
 
@@ -106,6 +107,7 @@ class Consumer:
         self._finishing = asyncio.Lock()
         self._recovered = asyncio.Event()
         self._stopping = False
+        self._ended = asyncio.Event()
         #: Newest entry that was pending before this run; what is newer was read by this run.
         self._left_until: bytes | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -132,9 +134,8 @@ class Consumer:
             self._stopping = True
             self._changed.notify_all()
         self._recovered.set()  # an offer that still waits returns, and its entries stay pending
-        for task in self._tasks[1:]:  # all but the work itself, which ends when it has finished what is held
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._ended.set()
+        await asyncio.gather(*self._tasks, return_exceptions=True)  # not cancelled: redis-py may swallow a cancellation
 
     @property
     def sink_up(self) -> bool:
@@ -245,7 +246,10 @@ class Consumer:
                 metrics.ENTRIES.labels(self.stream.name, outcome).inc(count)
 
     async def _patiently(self, step: Callable[[], Awaitable[int]]) -> int:
-        """A step in Redis, tried until Redis answers: the scripts may run twice, an entry is finished once."""
+        """A step in Redis, tried until Redis answers: the scripts may run twice, an entry is finished once.
+
+        A stop ends the trying; the entries then stay pending, and the next run takes them up.
+        """
         while True:
             try:
                 return await step()
@@ -286,7 +290,7 @@ class Consumer:
 
     async def _recover(self) -> None:
         """Take over what an earlier run of this consumer left pending, before anything fresh."""
-        while self._left_until:
+        while self._left_until and not self._stopping:
             try:
                 await self._take_over(consumer=self.name, idle_ms=0, until=self._left_until.decode())
                 break
@@ -298,8 +302,10 @@ class Consumer:
     async def _watch(self) -> None:
         """Once in a while: keep held entries ours, take over those of dead consumers."""
         visibility_ms = int(self._settings.visibility_timeout_s * 1000)
-        while True:
-            await asyncio.sleep(self._settings.visibility_timeout_s / 4)
+        while not self._stopping:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._ended.wait(), self._settings.visibility_timeout_s / 4)
+                return
             try:
                 held = list(self._held)
                 for start in range(0, len(held), PAGE):
@@ -342,13 +348,19 @@ class Consumer:
             await self._take(entries)
 
     async def _give_up(self, entry_id: str, deliveries: int) -> None:
+        left = await self._client.xrange(self.key, entry_id, entry_id)
+        event_id, project, service = identity_of(left[0][1].get(FIELD.encode(), b"") if left else b"")
         failure = Failure(
+            # Named after the entry, not the event: one that is requeued and fails again has failed twice.
             failure_id=uuid.uuid5(uuid.NAMESPACE_OID, f"{self.key}/{entry_id}"),
+            event_id=event_id,
             entry_id=entry_id,
+            project=project,
+            service=service,
             stage=self.group,
             reason=Reason.OTHER,
             error_class="TooManyDeliveries",
-            detail="the entry is kept as a dead letter",
+            detail="kept as a dead letter for a while; see assay dead list",
             deliveries=deliveries,
             created_at=datetime.now(UTC),
         )

@@ -111,6 +111,24 @@ redis.call('XDEL', KEYS[1], ARGV[2])
 return 1
 """
 
+#: Send dead letters on their way again: each leaves `dead` in the same step in which it enters its stream, and only if it is still there,
+#: so two people who requeue at the same time send it once. The copy is made first: a Redis that has no memory for it leaves the letter.
+#: KEYS: dead, capture, failures. ARGV: three for each letter: its id in `dead`; 'c' or 'f', the stream it goes to; its data.
+#: Returns 1 or 0 for each letter, in order: whether it was moved.
+REQUEUE = f"""
+redis.replicate_commands()
+local streams, moved = {{c = KEYS[2], f = KEYS[3]}}, {{}}
+for i = 1, #ARGV, 3 do
+  local there = redis.call('XRANGE', KEYS[1], ARGV[i], ARGV[i])[1]
+  if there then
+    redis.call('XADD', streams[ARGV[i + 1]], '*', '{FIELD}', ARGV[i + 2])
+    redis.call('XDEL', KEYS[1], ARGV[i])
+  end
+  moved[#moved + 1] = there and 1 or 0
+end
+return moved
+"""
+
 #: The closed watermark of a shard, kept so that it never goes back.
 #: KEYS: events, low watermark, watermark. ARGV: group.
 #: Returns the watermark as text and the id of the newest entry below which everything is stored ('' if none is left in the stream).

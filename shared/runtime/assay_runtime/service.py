@@ -1,6 +1,7 @@
 """The frame of every service: connect, consume, report health, drain. A service adds its work and nothing else."""
 
 import asyncio
+import contextlib
 import gc
 import logging
 import os
@@ -55,6 +56,7 @@ class Service:
         self._redis_answered = 0.0
         self._started = False
         self._failed = False
+        self._closed = asyncio.Event()
         self._port = port
         self._health = health_server(application(self._dead, self._unready))
         self._tasks: list[asyncio.Task[Any]] = []
@@ -151,14 +153,15 @@ class Service:
         self._health.should_exit = True
         for close in self._closers:
             close()
-        await self._tasks[0]
-        self._tasks[1].cancel()
+        self._closed.set()
+        await asyncio.gather(*self._tasks)
         await self.client.aclose()
         log.info("stopped")
 
     async def _tick(self, app: FastStream) -> None:
-        while True:
-            await asyncio.sleep(TICK_S)
+        while not self._closed.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._closed.wait(), TICK_S)
             if not self._started:
                 continue
             if dead := self._dead():

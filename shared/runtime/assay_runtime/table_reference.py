@@ -37,8 +37,8 @@ A row is kept for `retention.days` from `created_at`, or as `[retention.projects
 
 The engine refreshes the rollups itself, from what the views show, never from inserts. Each minute it counts anew every minute into which
 something was stored since, however old the event: redelivered, re-cut and replayed batches count once. Each hour it compares rollups
-and tables, and counts anew what differs: deleted and expired rows are gone from the rollups within two hours. Add rows up with `sum`, and maps
-with `sumMap`; percentiles do not add up, so take them from the sum of histograms:
+and tables, and counts anew what differs: deleted and expired rows are gone from the rollups within two hours.
+Add rows up with `sum`, and maps with `sumMap`; percentiles do not add up, so take them from the sum of histograms:
 
 ```sql
 SELECT project, sum(events) AS events, sumMap(latency_us) AS us,

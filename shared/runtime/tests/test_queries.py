@@ -81,6 +81,20 @@ def test_the_queries_answer_what_they_say(sre: Client) -> None:
     assert sum(row["events"] for row in rows(sre, "storing-delay")) == 8
 
 
+def test_the_rollups_queries_say_the_same_as_those_of_the_events(sre: Client) -> None:
+    traffic = rows(sre, "traffic")
+    assert sum(row["events"] for row in traffic) == 8
+    assert (sum(row["failures"] for row in traffic), sum(row["incidents"] for row in traffic)) == (1, 1)
+    assert {row["without_result_rate"] for row in rows(sre, "traffic", project="other") if row["kind"] == "retrieval"} == {0}
+    retrievals = [row for row in rows(sre, "latency-trend", project="default") if row["kind"] == "retrieval"]
+    assert sum(row["events"] for row in retrievals) == 3
+    assert max(row["p99_ms"] for row in retrievals) == pytest.approx(900, rel=0.01)
+    scores = rows(sre, "retrieval-scores", project="default")
+    assert (sum(row["scored"] for row in scores), sum(row["without_result"] for row in scores)) == (2, 1)
+    assert {row["mean_top_score"] for row in scores if row["scored"]} == {0.9}
+    assert sum(row["removed"]["email"] for row in rows(sre, "pii-trend")) == 16
+
+
 def test_the_table_reference_is_current() -> None:
     assert table_reference.main(["--check"]) == 0
 

@@ -6,7 +6,8 @@
 -- as it is stored. Every hour it compares all of the rollup with the tables, by hashes of what was counted, and counts anew each
 -- hour that differs: after a prune, expired rows, or a refresh that died half-way.
 -- Hours are added up from minutes in the same two ways.
--- A later count replaces an earlier one (ReplacingMergeTree). What is no longer there is replaced by a row of zeros, which the view hides.
+-- A later count replaces an earlier one (ReplacingMergeTree). What is no longer there is replaced by
+-- a row of zeros, which the view hides; what is there never is, not even for the moment between two blocks of a long refresh.
 --
 -- Latencies are kept as a histogram of buckets 2 % wide: unlike sketches it adds up exactly, and every client can read it.
 -- stored_at_range lets a refresh find what was stored since; parts older than this migration are read without it.
@@ -44,7 +45,7 @@ CREATE TABLE IF NOT EXISTS ${base}.rollup_minute
     fingerprint Int64 COMMENT 'Sum of hashes of the copies that were counted: tells whether exactly these are in the tables.' CODEC(ZSTD(1)),
     created_at DateTime64(3, 'UTC') COMMENT 'When the log received the latest event counted here. Retention counts from here.' CODEC(Delta(8), ZSTD(1)),
     refreshed_at DateTime64(3, 'UTC') COMMENT 'Counts everything that was stored up to here (clock of the store, UTC, milliseconds).' CODEC(Delta(8), ZSTD(1)),
-    ver UInt64 MATERIALIZED toUnixTimestamp64Milli(refreshed_at) * 2 + (events + failures + incidents > 0) COMMENT 'Greater for a later count; of one refresh, a count is greater than the zero it replaces.' CODEC(ZSTD(1))
+    ver UInt64 MATERIALIZED toUnixTimestamp64Milli(refreshed_at) COMMENT 'The latest count is shown.' CODEC(ZSTD(1))
 )
 ENGINE = ReplacingMergeTree(ver)
 PARTITION BY toYYYYMM(minute)
@@ -77,7 +78,7 @@ CREATE TABLE IF NOT EXISTS ${base}.rollup_hour
     fingerprint Int64 COMMENT 'Sum of hashes of the copies that were counted: tells whether exactly these are in the tables.' CODEC(ZSTD(1)),
     created_at DateTime64(3, 'UTC') COMMENT 'When the log received the latest event counted here. Retention counts from here.' CODEC(Delta(8), ZSTD(1)),
     refreshed_at DateTime64(3, 'UTC') COMMENT 'Counts everything that was stored up to here (clock of the store, UTC, milliseconds).' CODEC(Delta(8), ZSTD(1)),
-    ver UInt64 MATERIALIZED toUnixTimestamp64Milli(refreshed_at) * 2 + (events + failures + incidents > 0) COMMENT 'Greater for a later count; of one refresh, a count is greater than the zero it replaces.' CODEC(ZSTD(1))
+    ver UInt64 MATERIALIZED toUnixTimestamp64Milli(refreshed_at) COMMENT 'The latest count is shown.' CODEC(ZSTD(1))
 )
 ENGINE = ReplacingMergeTree(ver)
 PARTITION BY toYYYYMM(hour)
@@ -234,6 +235,11 @@ FROM
         CAST(map(), 'Map(LowCardinality(String), UInt64)') AS pii_families, toInt64(0) AS fingerprint, created_at, at AS refreshed_at
     FROM ${base}.rollup_minute
     WHERE (kind, project, minute) IN (SELECT kind, project, minute FROM ${base}.rollup_minute_stale)
+      AND (kind, project, service, tool, minute) NOT IN
+    (
+        SELECT kind, project, service, tool, minute FROM ${base}.rollup_minute_source
+        WHERE (kind, project, minute) IN (SELECT kind, project, minute FROM ${base}.rollup_minute_stale)
+    )
 )
 SETTINGS max_threads = 1, max_bytes_before_external_group_by = 268435456;
 
@@ -260,6 +266,11 @@ FROM
         CAST(map(), 'Map(LowCardinality(String), UInt64)') AS pii_families, toInt64(0) AS fingerprint, created_at, at AS refreshed_at
     FROM ${base}.rollup_minute
     WHERE (kind, project, toStartOfHour(minute)) IN (SELECT kind, project, hour FROM ${base}.rollup_minute_differing)
+      AND (kind, project, service, tool, minute) NOT IN
+    (
+        SELECT kind, project, service, tool, minute FROM ${base}.rollup_minute_source
+        WHERE (kind, project, toStartOfHour(minute)) IN (SELECT kind, project, hour FROM ${base}.rollup_minute_differing)
+    )
 )
 SETTINGS max_threads = 1, max_bytes_before_external_group_by = 268435456;
 

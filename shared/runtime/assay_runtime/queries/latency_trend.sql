@@ -1,11 +1,17 @@
 -- Latency in milliseconds by minute, kind, project, service and tool, from the rollup (percentiles exact to 1 %).
 -- hours UInt32 = 1: hours back from now
 -- project String = '': one project; empty for all
+WITH
+    sumMap(r.latency_us) AS us,
+    mapKeys(us) AS value,
+    arrayCumSum(mapValues(us)) AS upto,
+    q -> round(arrayFirst((v, n) -> n >= q * upto[-1], value, upto) / 1000, 1) AS percentile
 SELECT
-    minute, kind, project, service, tool, events, round(latency_ms_sum / events, 1) AS mean_ms,
-    round(p50_ms, 1) AS p50, round(p95_ms, 1) AS p95, round(p99_ms, 1) AS p99, round(latency_ms_max, 1) AS max_ms
-FROM rollup_minute
+    minute, kind, project, service, tool, sum(r.events) AS events, round(sum(r.latency_ms_sum) / sum(r.events), 1) AS mean_ms,
+    percentile(0.5) AS p50_ms, percentile(0.95) AS p95_ms, percentile(0.99) AS p99_ms, round(max(r.latency_ms_max), 1) AS max_ms
+FROM rollup_minute AS r
 WHERE kind IN ('retrieval', 'answer')
   AND minute >= toStartOfMinute(now()) - toIntervalHour({hours:UInt32})
   AND ({project:String} = '' OR project = {project:String})
+GROUP BY minute, kind, project, service, tool
 ORDER BY minute DESC, events DESC;
