@@ -41,9 +41,8 @@ and tables, and counts anew what differs: deleted and expired rows are gone from
 Add rows up with `sum`, and maps with `sumMap`; percentiles do not add up, so take them from the sum of histograms:
 
 ```sql
-SELECT project, sum(events) AS events, sumMap(latency_us) AS us,
-    arrayFirst((value, upto) -> upto >= 0.95 * arraySum(mapValues(us)), mapKeys(us), arrayCumSum(mapValues(us))) / 1000 AS p95_ms
-FROM assay.rollup_hour
+SELECT project, sum(n) AS events, quantilesExactWeighted(0.5, 0.95, 0.99)(us, n) AS p50_p95_p99_us
+FROM assay.rollup_hour ARRAY JOIN mapKeys(latency_us) AS us, mapValues(latency_us) AS n
 WHERE hour >= now() - INTERVAL 7 DAY AND kind = 'retrieval'
 GROUP BY project
 ```

@@ -1,0 +1,258 @@
+"""The rollups against the real engine: what they say equals a recount of the events, whatever was delivered how often and when."""
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from clickhouse_connect.driver.exceptions import DatabaseError
+
+from assay_runtime.migrate import migrate
+from assay_runtime.store import Client, connect, insert_json_rows
+from assay_schema.ids import event_ms
+from tests.sample_rows import Json, answer, candidate, failure, feedback, lines
+from tests.store_server import ROLLUP_REFRESHES, StoreServer, refresh_rollups
+
+pytestmark = pytest.mark.xdist_group("store")
+
+REPAIRS = ("rollup_minute_repair", "rollup_hour_repair")
+MINUTE_MS, HOUR_MS = 60_000, 3_600_000
+TABLES = {"candidates": "retrieval", "answers": "answer", "feedback": "feedback", "capture_failures": "failure"}
+Key = tuple[str, str, str, str, datetime]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
+    with StoreServer(tmp_path_factory.mktemp("store")) as server:
+        migrate(server.settings())
+        yield server
+
+
+@pytest.fixture
+def owner(server: StoreServer) -> Iterator[Client]:
+    with connect(server.settings().store) as client:
+        for table in (*TABLES, "rollup_minute", "rollup_hour"):
+            client.command(f"TRUNCATE TABLE assay_base.{table}")
+        yield client
+
+
+def store(client: Client, table: str, rows: list[Json]) -> None:
+    insert_json_rows(client, f"assay_base.{table}", lines(rows), len(rows))
+
+
+def minute_of(ms: int, size_ms: int = MINUTE_MS) -> datetime:
+    return datetime.fromtimestamp(ms // size_ms * size_ms / 1000, UTC).replace(tzinfo=None)
+
+
+def row_ms(row: Json) -> int:
+    """The time of an event, or of a failure, in Unix milliseconds."""
+    if "failure_id" in row:
+        return round(datetime.fromisoformat(row["created_at"]).timestamp() * 1000)
+    return event_ms(UUID(row["event_id"]))
+
+
+def recount(rows: dict[str, list[Json]], size_ms: int = MINUTE_MS) -> dict[Key, int]:
+    """Events and failures by what a rollup's row stands for, counted here from rows that are all distinct."""
+    counts: Counter[Key] = Counter()
+    for table, kind in TABLES.items():
+        for row in rows.get(table, []):
+            bucket = minute_of(row_ms(row), size_ms)
+            counts[kind, row["project"], row["service"], row.get("tool_name", ""), bucket] += 1
+    return dict(counts)
+
+
+def rolled_up(client: Client, bucket: str = "minute") -> dict[Key, int]:
+    found = client.query(
+        f"SELECT kind, project, service, tool, {bucket}, events + failures + incidents FROM assay.rollup_{bucket}"
+    ).result_rows
+    assert len({row[:5] for row in found}) == len(found), "one row for each minute, kind, project, service and tool"
+    return {(row[0], row[1], row[2], row[3], row[4]): row[5] for row in found}
+
+
+def assert_rollups_hold(client: Client, rows: dict[str, list[Json]]) -> None:
+    assert rolled_up(client) == recount(rows)
+    assert rolled_up(client, "hour") == recount(rows, HOUR_MS)
+
+
+def sample(seed: int, count: int = 300) -> dict[str, list[Json]]:
+    """Distinct rows of every kind, within the last four hours."""
+    chance = random.Random(seed)
+
+    def fields() -> Json:
+        return {
+            "number": chance.randrange(1_000_000_000),
+            "days_old": chance.random() / 6,
+            "project": chance.choice(("p1", "p2")),
+            "service": chance.choice(("s1", "s2")),
+        }
+
+    return {
+        "candidates": [
+            candidate(**fields() | {"number": number}, tool_name=chance.choice(("query", "search")))
+            for number in range(count)
+        ],
+        "answers": [answer(**fields() | {"number": number}) for number in range(count)],
+        "feedback": [feedback(**fields() | {"number": number}) for number in range(count)],
+        "capture_failures": [failure(**fields() | {"number": number}) for number in range(count)],
+    }
+
+
+def test_redelivered_and_recut_batches_count_once(owner: Client) -> None:
+    rows, chance = sample(1), random.Random(2)
+    for _ in range(3):
+        for table, stored in rows.items():
+            mixed, size = chance.sample(stored, len(stored)), chance.randrange(20, 120)
+            for start in range(0, len(mixed), size):
+                store(owner, table, mixed[start : start + size])
+        refresh_rollups(owner)
+        assert_rollups_hold(owner, rows)
+    copies = owner.query("SELECT count() FROM assay_base.candidates").result_rows[0][0]
+    assert copies > 300, "the copies are really there"
+
+
+def test_a_spool_replayed_days_later_is_counted_in_its_own_minutes(owner: Client) -> None:
+    rows = sample(3)
+    for table, stored in rows.items():
+        store(owner, table, stored)
+    refresh_rollups(owner)
+    late = [candidate(number, days_old=20, project="p1", service="s1") for number in range(50)]
+    store(owner, "candidates", late)
+    refresh_rollups(owner, ("rollup_minute_refresh", "rollup_hour_refresh"))  # without the hourly comparison
+    assert_rollups_hold(owner, rows | {"candidates": rows["candidates"] + late})
+
+
+def test_an_earlier_copy_that_arrives_later_moves_its_event_to_its_own_service(owner: Client) -> None:
+    later = candidate(service="s1", latency_ms=20.0)
+    store(owner, "candidates", [later])
+    refresh_rollups(owner)
+    assert [key[2] for key in rolled_up(owner)] == ["s1"]
+    earlier = {**later, "id": later["id"] - 2, "service": "s2"}
+    store(owner, "candidates", [earlier])
+    refresh_rollups(owner, ("rollup_minute_refresh", "rollup_hour_refresh"))
+    assert_rollups_hold(owner, {"candidates": [earlier]})
+
+
+def test_a_failure_whose_earlier_copy_arrives_later_leaves_the_minute_it_was_in(owner: Client) -> None:
+    later = failure(days_old=0.5)
+    store(owner, "capture_failures", [later])
+    refresh_rollups(owner)
+    earlier = {**failure(days_old=0.6), "failure_id": later["failure_id"]}
+    store(owner, "capture_failures", [earlier])
+    refresh_rollups(owner)
+    assert_rollups_hold(owner, {"capture_failures": [earlier]})
+
+
+def test_what_is_deleted_is_gone_from_the_rollups_after_the_hourly_comparison(owner: Client) -> None:
+    rows = sample(4)
+    for table, stored in rows.items():
+        store(owner, table, stored)
+    refresh_rollups(owner)
+    for table in rows:
+        owner.command(f"ALTER TABLE assay_base.{table} DELETE WHERE project = 'p1'", settings={"mutations_sync": 1})
+    refresh_rollups(owner, REPAIRS)
+    assert_rollups_hold(
+        owner, {table: [row for row in stored if row["project"] != "p1"] for table, stored in rows.items()}
+    )
+
+
+def test_a_refresh_that_wrote_only_a_part_is_completed_by_the_hourly_comparison(owner: Client) -> None:
+    rows = sample(5)
+    for table, stored in rows.items():
+        store(owner, table, stored)
+    refresh_rollups(owner)
+    for table in ("rollup_minute", "rollup_hour"):
+        owner.command(
+            f"ALTER TABLE assay_base.{table} DELETE WHERE project = 'p1' AND service = 's1'",
+            settings={"mutations_sync": 1},
+        )
+    assert rolled_up(owner) != recount(rows)
+    refresh_rollups(owner, REPAIRS)
+    assert_rollups_hold(owner, rows)
+
+
+def test_a_store_killed_in_the_middle_of_a_refresh_catches_up_on_its_own_clock(tmp_path: Path) -> None:
+    rows, chance = sample(6), random.Random(7)
+    server = StoreServer(tmp_path).start()
+    try:
+        migrate(server.settings())
+        for _ in range(2):
+            with connect(server.settings().store) as owner:
+                for table, stored in rows.items():
+                    store(owner, table, chance.sample(stored, len(stored)))
+                owner.command("SYSTEM REFRESH VIEW assay_base.rollup_minute_refresh")
+            server.kill()
+            server.start()
+        with connect(server.settings().store) as owner:
+            scheduled = owner.query(
+                "SELECT view FROM system.view_refreshes WHERE next_refresh_time IS NOT NULL"
+            ).result_rows
+            assert sorted(row[0] for row in scheduled) == sorted(ROLLUP_REFRESHES)
+            refresh_rollups(owner)
+            assert_rollups_hold(owner, rows)
+    finally:
+        server.stop()
+
+
+def test_a_row_says_latency_scores_findings_and_verdicts_of_its_minute(owner: Client) -> None:
+    at: Json = {"days_old": 0.1}
+    hundred = [candidate(0, **at, latency_ms=float(n), retrieved_scores=[n / 100, 0.5]) for n in range(1, 101)]
+    same_minute = [
+        {**row, "event_id": hundred[0]["event_id"][:-4] + f"{n:04x}", "id": row["id"] + 2 * n}
+        for n, row in enumerate(hundred)
+    ]
+    nothing = {**same_minute[0], "event_id": hundred[0]["event_id"][:-4] + "ffff", "id": hundred[0]["id"] + 500}
+    nothing |= {"latency_ms": 1e12, "retrieved_scores": [], "retrieved_chunk_ids": [], "pii_families": {}}
+    store(owner, "candidates", [*same_minute, nothing])
+    store(owner, "feedback", [feedback(**at), feedback(**at, verdict="negative")])
+    store(owner, "capture_failures", [failure(**at), failure(**at, reason="db_down", entry_id=None)])
+    refresh_rollups(owner)
+    for bucket in ("minute", "hour"):
+        result = owner.query(f"SELECT * FROM assay.rollup_{bucket}")
+        found: list[Json] = [dict(zip(result.column_names, row, strict=True)) for row in result.result_rows]
+        by_kind: dict[str, Any] = {kind: [row for row in found if row["kind"] == kind] for kind in TABLES.values()}
+        [retrieval] = by_kind["retrieval"]
+        assert (retrieval["events"], retrieval["without_result"], retrieval["scored"]) == (101, 1, 100)
+        assert (retrieval["p50_ms"], retrieval["p95_ms"]) == (pytest.approx(51, rel=0.01), pytest.approx(96, rel=0.01))
+        assert sum(retrieval["latency_us"].values()) == 101
+        assert max(retrieval["latency_us"]) == pytest.approx(3_600_000_000, rel=0.01), "an hour and more as an hour"
+        assert retrieval["latency_ms_max"] == 1e12
+        assert retrieval["top_score_sum"] == pytest.approx(50.5)
+        assert retrieval["top_score_min"] == 0.01
+        assert (retrieval["pii_events"], retrieval["pii_families"]) == (100, {"email": 200})
+        assert sum(row["positive"] for row in by_kind["feedback"]) == 1
+        assert sum(row["negative"] for row in by_kind["feedback"]) == 1
+        assert {row["p95_ms"] for row in by_kind["feedback"]} == {None}
+        failures = by_kind["failure"]
+        assert (sum(row["failures"] for row in failures), sum(row["incidents"] for row in failures)) == (1, 1)
+        assert sum((Counter(row["failure_reasons"]) for row in failures), Counter()) == {
+            "check_violation": 1,
+            "db_down": 1,
+        }
+
+
+def test_readers_and_writers_can_neither_refresh_nor_stop_the_rollups(server: StoreServer, owner: Client) -> None:
+    for role in ("writer", "sre", "exporter"):
+        with connect(server.settings(role).store) as client:
+            assert client.query("SELECT count() FROM rollup_hour").result_rows
+            for statement in (
+                "SYSTEM REFRESH VIEW assay_base.rollup_minute_refresh",
+                "SYSTEM STOP VIEW assay_base.rollup_minute_refresh",
+                "ALTER TABLE assay_base.rollup_minute_refresh MODIFY REFRESH EVERY 1 YEAR",
+                "DROP VIEW assay_base.rollup_minute_refresh",
+            ):
+                with pytest.raises(DatabaseError, match="privileges"):
+                    client.command(statement)
+    with connect(server.settings("sre").store) as sre, pytest.raises(DatabaseError, match="ACCESS_DENIED"):
+        sre.query("SELECT count() FROM assay_base.rollup_minute")
+
+
+def test_rollups_expire_with_the_events_they_count(server: StoreServer, owner: Client) -> None:
+    engines = owner.query(
+        "SELECT engine_full FROM system.tables WHERE database = 'assay_base' AND name IN ('rollup_minute', 'rollup_hour')"
+    ).result_rows
+    assert len(engines) == 2
+    assert all("TTL" in row[0] and "created_at" in row[0] for row in engines)
