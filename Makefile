@@ -45,10 +45,11 @@ lint: setup  ## Ruff, strict types, import contracts
 fmt: setup  ## Format and mend what ruff can
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 
-docs: setup  ## Regenerate schemas, AsyncAPI documents and the table reference
+docs: setup  ## Regenerate schemas, AsyncAPI documents, the table reference and the cluster's schema
 	@$(BIN)/python -m assay_schema.generate
 	@$(BIN)/python -m assay_runtime.asyncapi docs/asyncapi scrubber writer
 	@$(BIN)/python -m assay_runtime.table_reference --write
+	@$(BIN)/python -m assay_runtime.cluster_ddl --write
 
 bench: setup  ## Measure, side by side in one run (SUITE=capture|pipeline)
 	@$(BIN)/python -m tests.bench $(SUITE)

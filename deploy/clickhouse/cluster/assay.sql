@@ -1,0 +1,1017 @@
+-- The schema of Assay for a ClickHouse cluster. Made from the migrations: python -m assay_runtime.cluster_ddl --write
+-- How to run it, and what has not been tried: docs/cluster.md. Every statement may be repeated.
+--
+-- assay_base_local and assay_local: what each shard holds. assay_base and assay: the same names over all shards, for programs and people.
+
+CREATE DATABASE IF NOT EXISTS `assay_base_local` ON CLUSTER '{cluster}';
+
+CREATE DATABASE IF NOT EXISTS `assay_local` ON CLUSTER '{cluster}';
+
+CREATE TABLE IF NOT EXISTS `assay_base_local`.candidates ON CLUSTER '{cluster}'
+(
+    schema_version UInt8 COMMENT 'Version of the row contract; 1.' CODEC(ZSTD(1)),
+    id UInt64 COMMENT 'Place in the log: unique within the kind, below 2^53, rising with created_at. The cursor of exports.' CODEC(Delta(8), ZSTD(1)),
+    tool_name Enum8('query' = 1, 'search' = 2) COMMENT 'The operation that retrieved.' CODEC(ZSTD(1)),
+    query String COMMENT 'What was asked, scrubbed. At most 51,200 characters.' CODEC(ZSTD(3)),
+    retrieved_slugs Array(LowCardinality(String)) COMMENT 'Distinct document slugs in result order.' CODEC(ZSTD(1)),
+    retrieved_chunk_ids Array(Int64) COMMENT 'Every chunk id in result order, duplicates kept: one per hit.' CODEC(T64, ZSTD(1)),
+    source_ids Array(LowCardinality(String)) COMMENT 'Distinct sources across the result.' CODEC(ZSTD(1)),
+    expand_enabled Nullable(Bool) COMMENT 'Whether the caller asked for query expansion; null for search.' CODEC(ZSTD(1)),
+    detail Nullable(Enum8('low' = 1, 'medium' = 2, 'high' = 3)) COMMENT 'Detail level the caller asked for; null when omitted.' CODEC(ZSTD(1)),
+    detail_resolved Nullable(Enum8('low' = 1, 'medium' = 2, 'high' = 3)) COMMENT 'Detail level the search used; null when unknown.' CODEC(ZSTD(1)),
+    vector_enabled Bool COMMENT 'True if and only if vector search ran.' CODEC(ZSTD(1)),
+    expansion_applied Bool COMMENT 'True if and only if expansion produced variants.' CODEC(ZSTD(1)),
+    latency_ms Float64 COMMENT 'Wall-clock time of the retrieval, in milliseconds.' CODEC(ZSTD(1)),
+    remote Bool COMMENT 'True for untrusted remote callers, false for local ones.' CODEC(ZSTD(1)),
+    job_id Nullable(Int64) COMMENT 'Job of the caller, when it was a subagent.' CODEC(ZSTD(1)),
+    subagent_id Nullable(Int64) COMMENT 'Subagent of the caller.' CODEC(ZSTD(1)),
+    created_at DateTime64(3, 'UTC') COMMENT 'When the log received the event (Redis clock, UTC, milliseconds). Retention counts from here.' CODEC(Delta(8), ZSTD(1)),
+    event_id UUID COMMENT 'UUIDv7 made by the producer: the idempotency key from SDK to table.' CODEC(ZSTD(1)),
+    event_time DateTime64(3, 'UTC') MATERIALIZED UUIDv7ToDateTime(event_id, 'UTC') COMMENT 'The time inside event_id (clock of the producer, UTC, milliseconds). Tables are partitioned and sorted by it.' CODEC(Delta(8), ZSTD(1)),
+    project LowCardinality(String) COMMENT 'The tenant.' CODEC(ZSTD(1)),
+    service LowCardinality(String) COMMENT 'OpenTelemetry service.name of the producer.' CODEC(ZSTD(1)),
+    occurred_at DateTime64(6, 'UTC') COMMENT 'When it happened, by the clock of the producer (UTC, microseconds).' CODEC(Delta(8), ZSTD(1)),
+    traceparent Nullable(String) COMMENT 'W3C trace context of the caller; null without one.' CODEC(ZSTD(1)),
+    retrieved_scores Array(Float64) COMMENT 'One score per hit, in result order; empty if the search has none.' CODEC(ZSTD(1)),
+    embedding_model LowCardinality(Nullable(String)) COMMENT 'The embedding model, when vector search ran.' CODEC(ZSTD(1)),
+    params String DEFAULT '{}' COMMENT 'Other parameters of the search: a JSON object as text, for JSONExtract.' CODEC(ZSTD(3)),
+    pii_families Map(LowCardinality(String), UInt64) COMMENT 'How many findings of each family of personal data were removed.' CODEC(ZSTD(1)),
+    policy LowCardinality(String) COMMENT 'Fingerprint of the scrubbing policy that was applied.' CODEC(ZSTD(1)),
+    stored_at DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC') COMMENT 'When the row was written (clock of the store, UTC, milliseconds).' CODEC(Delta(8), ZSTD(1)),
+    ver UInt64 MATERIALIZED 9007199254740991 - id COMMENT '2^53 - 1 - id: of several copies of an event the one with the greatest ver, so the earliest arrival, is shown.' CODEC(Delta(8), ZSTD(1)),
+    INDEX id_range id TYPE minmax GRANULARITY 1,
+    INDEX created_at_range created_at TYPE minmax GRANULARITY 1,
+    INDEX event_id_bloom event_id TYPE bloom_filter(0.01) GRANULARITY 1,
+    CONSTRAINT schema_version_is_1 CHECK schema_version = 1,
+    CONSTRAINT id_below_2_53 CHECK id <= 9007199254740991,
+    CONSTRAINT event_id_is_uuidv7 CHECK bitAnd(bitShiftRight(toUInt128(event_id), 76), 15) = 7,
+    CONSTRAINT event_id_at_most_a_day_ahead CHECK event_time <= created_at + toIntervalDay(1),
+    CONSTRAINT project_is_a_name CHECK match(project, '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'),
+    CONSTRAINT service_length CHECK lengthUTF8(service) BETWEEN 1 AND 255,
+    CONSTRAINT query_length CHECK lengthUTF8(query) <= 51200,
+    CONSTRAINT latency_is_not_negative CHECK latency_ms >= 0,
+    CONSTRAINT retrieved_slugs_items CHECK length(retrieved_slugs) <= 10000,
+    CONSTRAINT retrieved_chunk_ids_items CHECK length(retrieved_chunk_ids) <= 10000,
+    CONSTRAINT source_ids_items CHECK length(source_ids) <= 10000,
+    CONSTRAINT retrieved_scores_items CHECK length(retrieved_scores) <= 10000
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}', ver)
+PARTITION BY toYYYYMMDD(event_time)
+ORDER BY (project, event_time, event_id)
+SETTINGS replicated_deduplication_window = 1000, replicated_deduplication_window_seconds = 604800, materialize_ttl_recalculate_only = 1
+COMMENT 'Captured retrievals: what was asked and which chunks came back.';
+
+CREATE TABLE IF NOT EXISTS `assay_base_local`.answers ON CLUSTER '{cluster}'
+(
+    schema_version UInt8 COMMENT 'Version of the row contract; 1.' CODEC(ZSTD(1)),
+    id UInt64 COMMENT 'Place in the log: unique within the kind, below 2^53, rising with created_at. The cursor of exports.' CODEC(Delta(8), ZSTD(1)),
+    query String COMMENT 'What was asked, scrubbed. At most 51,200 characters.' CODEC(ZSTD(3)),
+    answer String COMMENT 'What was answered, scrubbed. At most 256 KiB.' CODEC(ZSTD(3)),
+    contexts Array(Tuple(id String, source_id Nullable(String), text String, score Nullable(Float64))) COMMENT 'The passages given to the model, in order. contexts.text, contexts.id and so on are arrays of their own.' CODEC(ZSTD(3)),
+    citations Array(Tuple(context_id String, claim Nullable(String))) COMMENT 'Which passage supports which claim.' CODEC(ZSTD(3)),
+    model LowCardinality(String) COMMENT 'The model that answered.' CODEC(ZSTD(1)),
+    latency_ms Float64 COMMENT 'Wall-clock time of the answer, in milliseconds.' CODEC(ZSTD(1)),
+    retrieval_event_id Nullable(UUID) COMMENT 'The event_id of the retrieval (table candidates) it was built on.' CODEC(ZSTD(1)),
+    created_at DateTime64(3, 'UTC') COMMENT 'When the log received the event (Redis clock, UTC, milliseconds). Retention counts from here.' CODEC(Delta(8), ZSTD(1)),
+    event_id UUID COMMENT 'UUIDv7 made by the producer: the idempotency key from SDK to table.' CODEC(ZSTD(1)),
+    event_time DateTime64(3, 'UTC') MATERIALIZED UUIDv7ToDateTime(event_id, 'UTC') COMMENT 'The time inside event_id (clock of the producer, UTC, milliseconds). Tables are partitioned and sorted by it.' CODEC(Delta(8), ZSTD(1)),
+    project LowCardinality(String) COMMENT 'The tenant.' CODEC(ZSTD(1)),
+    service LowCardinality(String) COMMENT 'OpenTelemetry service.name of the producer.' CODEC(ZSTD(1)),
+    occurred_at DateTime64(6, 'UTC') COMMENT 'When it happened, by the clock of the producer (UTC, microseconds).' CODEC(Delta(8), ZSTD(1)),
+    traceparent Nullable(String) COMMENT 'W3C trace context of the caller; null without one.' CODEC(ZSTD(1)),
+    pii_families Map(LowCardinality(String), UInt64) COMMENT 'How many findings of each family of personal data were removed.' CODEC(ZSTD(1)),
+    policy LowCardinality(String) COMMENT 'Fingerprint of the scrubbing policy that was applied.' CODEC(ZSTD(1)),
+    stored_at DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC') COMMENT 'When the row was written (clock of the store, UTC, milliseconds).' CODEC(Delta(8), ZSTD(1)),
+    ver UInt64 MATERIALIZED 9007199254740991 - id COMMENT '2^53 - 1 - id: of several copies of an event the one with the greatest ver, so the earliest arrival, is shown.' CODEC(Delta(8), ZSTD(1)),
+    INDEX id_range id TYPE minmax GRANULARITY 1,
+    INDEX created_at_range created_at TYPE minmax GRANULARITY 1,
+    INDEX event_id_bloom event_id TYPE bloom_filter(0.01) GRANULARITY 1,
+    INDEX retrieval_event_id_bloom retrieval_event_id TYPE bloom_filter(0.01) GRANULARITY 1,
+    CONSTRAINT schema_version_is_1 CHECK schema_version = 1,
+    CONSTRAINT id_below_2_53 CHECK id <= 9007199254740991,
+    CONSTRAINT event_id_is_uuidv7 CHECK bitAnd(bitShiftRight(toUInt128(event_id), 76), 15) = 7,
+    CONSTRAINT event_id_at_most_a_day_ahead CHECK event_time <= created_at + toIntervalDay(1),
+    CONSTRAINT project_is_a_name CHECK match(project, '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'),
+    CONSTRAINT service_length CHECK lengthUTF8(service) BETWEEN 1 AND 255,
+    CONSTRAINT query_length CHECK lengthUTF8(query) <= 51200,
+    CONSTRAINT latency_is_not_negative CHECK latency_ms >= 0,
+    CONSTRAINT answer_length CHECK length(answer) <= 262144,
+    CONSTRAINT context_length CHECK arrayAll(text -> length(text) <= 262144, contexts.text),
+    CONSTRAINT claim_length CHECK arrayAll(claim -> length(ifNull(claim, '')) <= 262144, citations.claim),
+    CONSTRAINT contexts_items CHECK length(contexts) <= 10000,
+    CONSTRAINT citations_items CHECK length(citations) <= 10000
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}', ver)
+PARTITION BY toYYYYMMDD(event_time)
+ORDER BY (project, event_time, event_id)
+SETTINGS replicated_deduplication_window = 1000, replicated_deduplication_window_seconds = 604800, materialize_ttl_recalculate_only = 1
+COMMENT 'Captured answers, with the passages they were given and the citations they made.';
+
+CREATE TABLE IF NOT EXISTS `assay_base_local`.feedback ON CLUSTER '{cluster}'
+(
+    schema_version UInt8 COMMENT 'Version of the row contract; 1.' CODEC(ZSTD(1)),
+    id UInt64 COMMENT 'Place in the log: unique within the kind, below 2^53, rising with created_at. The cursor of exports.' CODEC(Delta(8), ZSTD(1)),
+    target_event_id UUID COMMENT 'The event_id judged.' CODEC(ZSTD(1)),
+    verdict Enum8('positive' = 1, 'negative' = 2) COMMENT 'What the person thought.' CODEC(ZSTD(1)),
+    text Nullable(String) COMMENT 'What the person said, scrubbed. At most 256 KiB.' CODEC(ZSTD(3)),
+    user_hash Nullable(String) COMMENT 'A pseudonym of the person, made by the producer.' CODEC(ZSTD(1)),
+    created_at DateTime64(3, 'UTC') COMMENT 'When the log received the event (Redis clock, UTC, milliseconds). Retention counts from here.' CODEC(Delta(8), ZSTD(1)),
+    event_id UUID COMMENT 'UUIDv7 made by the producer: the idempotency key from SDK to table.' CODEC(ZSTD(1)),
+    event_time DateTime64(3, 'UTC') MATERIALIZED UUIDv7ToDateTime(event_id, 'UTC') COMMENT 'The time inside event_id (clock of the producer, UTC, milliseconds). Tables are partitioned and sorted by it.' CODEC(Delta(8), ZSTD(1)),
+    project LowCardinality(String) COMMENT 'The tenant.' CODEC(ZSTD(1)),
+    service LowCardinality(String) COMMENT 'OpenTelemetry service.name of the producer.' CODEC(ZSTD(1)),
+    occurred_at DateTime64(6, 'UTC') COMMENT 'When it happened, by the clock of the producer (UTC, microseconds).' CODEC(Delta(8), ZSTD(1)),
+    traceparent Nullable(String) COMMENT 'W3C trace context of the caller; null without one.' CODEC(ZSTD(1)),
+    pii_families Map(LowCardinality(String), UInt64) COMMENT 'How many findings of each family of personal data were removed.' CODEC(ZSTD(1)),
+    policy LowCardinality(String) COMMENT 'Fingerprint of the scrubbing policy that was applied.' CODEC(ZSTD(1)),
+    stored_at DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC') COMMENT 'When the row was written (clock of the store, UTC, milliseconds).' CODEC(Delta(8), ZSTD(1)),
+    ver UInt64 MATERIALIZED 9007199254740991 - id COMMENT '2^53 - 1 - id: of several copies of an event the one with the greatest ver, so the earliest arrival, is shown.' CODEC(Delta(8), ZSTD(1)),
+    INDEX id_range id TYPE minmax GRANULARITY 1,
+    INDEX created_at_range created_at TYPE minmax GRANULARITY 1,
+    INDEX event_id_bloom event_id TYPE bloom_filter(0.01) GRANULARITY 1,
+    INDEX target_event_id_bloom target_event_id TYPE bloom_filter(0.01) GRANULARITY 1,
+    CONSTRAINT schema_version_is_1 CHECK schema_version = 1,
+    CONSTRAINT id_below_2_53 CHECK id <= 9007199254740991,
+    CONSTRAINT event_id_is_uuidv7 CHECK bitAnd(bitShiftRight(toUInt128(event_id), 76), 15) = 7,
+    CONSTRAINT event_id_at_most_a_day_ahead CHECK event_time <= created_at + toIntervalDay(1),
+    CONSTRAINT project_is_a_name CHECK match(project, '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'),
+    CONSTRAINT service_length CHECK lengthUTF8(service) BETWEEN 1 AND 255,
+    CONSTRAINT text_length CHECK length(ifNull(text, '')) <= 262144
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}', ver)
+PARTITION BY toYYYYMMDD(event_time)
+ORDER BY (project, event_time, event_id)
+SETTINGS replicated_deduplication_window = 1000, replicated_deduplication_window_seconds = 604800, materialize_ttl_recalculate_only = 1
+COMMENT 'Verdicts of people on earlier events.';
+
+CREATE TABLE IF NOT EXISTS `assay_base_local`.capture_failures ON CLUSTER '{cluster}'
+(
+    schema_version UInt8 COMMENT 'Version of the row contract; 1.' CODEC(ZSTD(1)),
+    failure_id UUID COMMENT 'Idempotency key: the same for every redelivery of the same failure.' CODEC(ZSTD(1)),
+    event_id Nullable(UUID) COMMENT 'The event, when its entry was readable enough to say.' CODEC(ZSTD(1)),
+    entry_id Nullable(String) COMMENT 'The stream entry that failed, lost for the tables; null for an incident of a sink: nothing was lost, the events wait.' CODEC(ZSTD(1)),
+    project LowCardinality(String) COMMENT 'The tenant; unknown when the entry was too broken to say.' CODEC(ZSTD(1)),
+    service LowCardinality(String) COMMENT 'The producer; unknown when the entry was too broken to say.' CODEC(ZSTD(1)),
+    stage LowCardinality(String) COMMENT 'The service that gave up: scrubber, writer, ...' CODEC(ZSTD(1)),
+    reason Enum8('db_down' = 1, 'rls_reject' = 2, 'check_violation' = 3, 'scrubber_exception' = 4, 'other' = 5) COMMENT 'Why. The set is closed.' CODEC(ZSTD(1)),
+    error_class LowCardinality(String) COMMENT 'Class of the exception, or the rule broken.' CODEC(ZSTD(1)),
+    detail String COMMENT 'Which field and which rule.' CODEC(ZSTD(3)),
+    deliveries UInt64 COMMENT 'How often the entry had been delivered.' CODEC(ZSTD(1)),
+    created_at DateTime64(3, 'UTC') COMMENT 'When it failed (UTC, milliseconds). Retention counts from here.' CODEC(Delta(8), ZSTD(1)),
+    stored_at DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC') COMMENT 'When the row was written (clock of the store, UTC, milliseconds).' CODEC(Delta(8), ZSTD(1)),
+    ver UInt64 MATERIALIZED 9007199254740991 - toUnixTimestamp64Milli(created_at) COMMENT 'Greater for an earlier created_at: of several copies of a failure the earliest is shown.' CODEC(Delta(8), ZSTD(1)),
+    INDEX created_at_range created_at TYPE minmax GRANULARITY 1,
+    CONSTRAINT schema_version_is_1 CHECK schema_version = 1,
+    CONSTRAINT stage_length CHECK length(stage) <= 64,
+    CONSTRAINT error_class_length CHECK lengthUTF8(error_class) <= 255,
+    CONSTRAINT detail_length CHECK lengthUTF8(detail) <= 2000
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}', ver)
+ORDER BY failure_id
+SETTINGS replicated_deduplication_window = 1000, replicated_deduplication_window_seconds = 604800, materialize_ttl_recalculate_only = 1
+COMMENT 'What could not be stored, and why. Never the content.';
+
+CREATE TABLE IF NOT EXISTS `assay_base_local`.watermarks ON CLUSTER '{cluster}'
+(
+    shard UInt8 COMMENT 'Shard of the streams, from 0.' CODEC(ZSTD(1)),
+    watermark UInt64 COMMENT 'Every captured entry of the shard with an id up to this is stored or recorded as a failure. Never goes back.' CODEC(ZSTD(1)),
+    updated_at DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC') COMMENT 'When the writer last moved it (UTC, milliseconds).' CODEC(ZSTD(1))
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}', watermark)
+ORDER BY shard
+COMMENT 'How far each shard of the log is stored.';
+
+CREATE TABLE IF NOT EXISTS `assay_base_local`.schema_migrations ON CLUSTER '{cluster}'
+(
+    version UInt32 COMMENT 'Number of the migration.' CODEC(ZSTD(1)),
+    name String COMMENT 'Its file.' CODEC(ZSTD(1)),
+    checksum String COMMENT 'SHA-256 of its text.' CODEC(ZSTD(1)),
+    applied_at DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC') COMMENT 'When it was applied (UTC, milliseconds).' CODEC(ZSTD(1))
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}')
+ORDER BY (version, checksum)
+COMMENT 'Which changes of the schema have been applied.';
+
+CREATE VIEW IF NOT EXISTS `assay_local`.candidates ON CLUSTER '{cluster}'
+(
+    schema_version UInt8 COMMENT 'Version of the row contract; 1.',
+    id UInt64 COMMENT 'Place in the log: unique within the kind, below 2^53, rising with created_at. The cursor of exports.',
+    tool_name Enum8('query' = 1, 'search' = 2) COMMENT 'The operation that retrieved.',
+    query String COMMENT 'What was asked, scrubbed. At most 51,200 characters.',
+    retrieved_slugs Array(LowCardinality(String)) COMMENT 'Distinct document slugs in result order.',
+    retrieved_chunk_ids Array(Int64) COMMENT 'Every chunk id in result order, duplicates kept: one per hit.',
+    source_ids Array(LowCardinality(String)) COMMENT 'Distinct sources across the result.',
+    expand_enabled Nullable(Bool) COMMENT 'Whether the caller asked for query expansion; null for search.',
+    detail Nullable(Enum8('low' = 1, 'medium' = 2, 'high' = 3)) COMMENT 'Detail level the caller asked for; null when omitted.',
+    detail_resolved Nullable(Enum8('low' = 1, 'medium' = 2, 'high' = 3)) COMMENT 'Detail level the search used; null when unknown.',
+    vector_enabled Bool COMMENT 'True if and only if vector search ran.',
+    expansion_applied Bool COMMENT 'True if and only if expansion produced variants.',
+    latency_ms Float64 COMMENT 'Wall-clock time of the retrieval, in milliseconds.',
+    remote Bool COMMENT 'True for untrusted remote callers, false for local ones.',
+    job_id Nullable(Int64) COMMENT 'Job of the caller, when it was a subagent.',
+    subagent_id Nullable(Int64) COMMENT 'Subagent of the caller.',
+    created_at DateTime64(3, 'UTC') COMMENT 'When the log received the event (Redis clock, UTC, milliseconds). Retention counts from here.',
+    event_id UUID COMMENT 'UUIDv7 made by the producer: the idempotency key from SDK to table.',
+    event_time DateTime64(3, 'UTC') COMMENT 'The time inside event_id (clock of the producer, UTC, milliseconds). Tables are partitioned and sorted by it.',
+    project LowCardinality(String) COMMENT 'The tenant.',
+    service LowCardinality(String) COMMENT 'OpenTelemetry service.name of the producer.',
+    occurred_at DateTime64(6, 'UTC') COMMENT 'When it happened, by the clock of the producer (UTC, microseconds).',
+    traceparent Nullable(String) COMMENT 'W3C trace context of the caller; null without one.',
+    retrieved_scores Array(Float64) COMMENT 'One score per hit, in result order; empty if the search has none.',
+    embedding_model LowCardinality(Nullable(String)) COMMENT 'The embedding model, when vector search ran.',
+    params String COMMENT 'Other parameters of the search: a JSON object as text, for JSONExtract.',
+    pii_families Map(LowCardinality(String), UInt64) COMMENT 'How many findings of each family of personal data were removed.',
+    policy LowCardinality(String) COMMENT 'Fingerprint of the scrubbing policy that was applied.',
+    stored_at DateTime64(3, 'UTC') COMMENT 'When the row was written (clock of the store, UTC, milliseconds).'
+)
+DEFINER = owner SQL SECURITY DEFINER
+AS SELECT
+    schema_version, id, tool_name, query, retrieved_slugs, retrieved_chunk_ids, source_ids, expand_enabled,
+    detail, detail_resolved, vector_enabled, expansion_applied, latency_ms, remote, job_id, subagent_id,
+    created_at, event_id, event_time, project, service, occurred_at, traceparent, retrieved_scores,
+    embedding_model, params, pii_families, policy, stored_at
+FROM `assay_base_local`.candidates FINAL
+COMMENT 'Captured retrievals: what was asked and which chunks came back.';
+
+CREATE VIEW IF NOT EXISTS `assay_local`.answers ON CLUSTER '{cluster}'
+(
+    schema_version UInt8 COMMENT 'Version of the row contract; 1.',
+    id UInt64 COMMENT 'Place in the log: unique within the kind, below 2^53, rising with created_at. The cursor of exports.',
+    query String COMMENT 'What was asked, scrubbed. At most 51,200 characters.',
+    answer String COMMENT 'What was answered, scrubbed. At most 256 KiB.',
+    contexts Array(Tuple(id String, source_id Nullable(String), text String, score Nullable(Float64))) COMMENT 'The passages given to the model, in order. contexts.text, contexts.id and so on are arrays of their own.',
+    citations Array(Tuple(context_id String, claim Nullable(String))) COMMENT 'Which passage supports which claim.',
+    model LowCardinality(String) COMMENT 'The model that answered.',
+    latency_ms Float64 COMMENT 'Wall-clock time of the answer, in milliseconds.',
+    retrieval_event_id Nullable(UUID) COMMENT 'The event_id of the retrieval (table candidates) it was built on.',
+    created_at DateTime64(3, 'UTC') COMMENT 'When the log received the event (Redis clock, UTC, milliseconds). Retention counts from here.',
+    event_id UUID COMMENT 'UUIDv7 made by the producer: the idempotency key from SDK to table.',
+    event_time DateTime64(3, 'UTC') COMMENT 'The time inside event_id (clock of the producer, UTC, milliseconds). Tables are partitioned and sorted by it.',
+    project LowCardinality(String) COMMENT 'The tenant.',
+    service LowCardinality(String) COMMENT 'OpenTelemetry service.name of the producer.',
+    occurred_at DateTime64(6, 'UTC') COMMENT 'When it happened, by the clock of the producer (UTC, microseconds).',
+    traceparent Nullable(String) COMMENT 'W3C trace context of the caller; null without one.',
+    pii_families Map(LowCardinality(String), UInt64) COMMENT 'How many findings of each family of personal data were removed.',
+    policy LowCardinality(String) COMMENT 'Fingerprint of the scrubbing policy that was applied.',
+    stored_at DateTime64(3, 'UTC') COMMENT 'When the row was written (clock of the store, UTC, milliseconds).'
+)
+DEFINER = owner SQL SECURITY DEFINER
+AS SELECT
+    schema_version, id, query, answer, contexts, citations, model, latency_ms, retrieval_event_id, created_at,
+    event_id, event_time, project, service, occurred_at, traceparent, pii_families, policy, stored_at
+FROM `assay_base_local`.answers FINAL
+COMMENT 'Captured answers, with the passages they were given and the citations they made.';
+
+CREATE VIEW IF NOT EXISTS `assay_local`.feedback ON CLUSTER '{cluster}'
+(
+    schema_version UInt8 COMMENT 'Version of the row contract; 1.',
+    id UInt64 COMMENT 'Place in the log: unique within the kind, below 2^53, rising with created_at. The cursor of exports.',
+    target_event_id UUID COMMENT 'The event_id judged.',
+    verdict Enum8('positive' = 1, 'negative' = 2) COMMENT 'What the person thought.',
+    text Nullable(String) COMMENT 'What the person said, scrubbed. At most 256 KiB.',
+    user_hash Nullable(String) COMMENT 'A pseudonym of the person, made by the producer.',
+    created_at DateTime64(3, 'UTC') COMMENT 'When the log received the event (Redis clock, UTC, milliseconds). Retention counts from here.',
+    event_id UUID COMMENT 'UUIDv7 made by the producer: the idempotency key from SDK to table.',
+    event_time DateTime64(3, 'UTC') COMMENT 'The time inside event_id (clock of the producer, UTC, milliseconds). Tables are partitioned and sorted by it.',
+    project LowCardinality(String) COMMENT 'The tenant.',
+    service LowCardinality(String) COMMENT 'OpenTelemetry service.name of the producer.',
+    occurred_at DateTime64(6, 'UTC') COMMENT 'When it happened, by the clock of the producer (UTC, microseconds).',
+    traceparent Nullable(String) COMMENT 'W3C trace context of the caller; null without one.',
+    pii_families Map(LowCardinality(String), UInt64) COMMENT 'How many findings of each family of personal data were removed.',
+    policy LowCardinality(String) COMMENT 'Fingerprint of the scrubbing policy that was applied.',
+    stored_at DateTime64(3, 'UTC') COMMENT 'When the row was written (clock of the store, UTC, milliseconds).'
+)
+DEFINER = owner SQL SECURITY DEFINER
+AS SELECT
+    schema_version, id, target_event_id, verdict, text, user_hash, created_at, event_id, event_time, project,
+    service, occurred_at, traceparent, pii_families, policy, stored_at
+FROM `assay_base_local`.feedback FINAL
+COMMENT 'Verdicts of people on earlier events.';
+
+CREATE VIEW IF NOT EXISTS `assay_local`.capture_failures ON CLUSTER '{cluster}'
+(
+    schema_version UInt8 COMMENT 'Version of the row contract; 1.',
+    failure_id UUID COMMENT 'Idempotency key: the same for every redelivery of the same failure.',
+    event_id Nullable(UUID) COMMENT 'The event, when its entry was readable enough to say.',
+    entry_id Nullable(String) COMMENT 'The stream entry that failed, lost for the tables; null for an incident of a sink: nothing was lost, the events wait.',
+    project LowCardinality(String) COMMENT 'The tenant; unknown when the entry was too broken to say.',
+    service LowCardinality(String) COMMENT 'The producer; unknown when the entry was too broken to say.',
+    stage LowCardinality(String) COMMENT 'The service that gave up: scrubber, writer, ...',
+    reason Enum8('db_down' = 1, 'rls_reject' = 2, 'check_violation' = 3, 'scrubber_exception' = 4, 'other' = 5) COMMENT 'Why. The set is closed.',
+    error_class LowCardinality(String) COMMENT 'Class of the exception, or the rule broken.',
+    detail String COMMENT 'Which field and which rule.',
+    deliveries UInt64 COMMENT 'How often the entry had been delivered.',
+    created_at DateTime64(3, 'UTC') COMMENT 'When it failed (UTC, milliseconds). Retention counts from here.',
+    stored_at DateTime64(3, 'UTC') COMMENT 'When the row was written (clock of the store, UTC, milliseconds).'
+)
+DEFINER = owner SQL SECURITY DEFINER
+AS SELECT
+    schema_version, failure_id, event_id, entry_id, project, service, stage, reason, error_class, detail,
+    deliveries, created_at, stored_at
+FROM `assay_base_local`.capture_failures FINAL
+COMMENT 'What could not be stored, and why. Never the content.';
+
+CREATE VIEW IF NOT EXISTS `assay_local`.watermarks ON CLUSTER '{cluster}'
+(
+    shard UInt8 COMMENT 'Shard of the streams, from 0.',
+    watermark UInt64 COMMENT 'Every captured entry of the shard with an id up to this is stored or recorded as a failure. Never goes back.',
+    updated_at DateTime64(3, 'UTC') COMMENT 'When the writer last moved it (UTC, milliseconds).'
+)
+DEFINER = owner SQL SECURITY DEFINER
+AS SELECT
+    shard, watermark, updated_at
+FROM `assay_base_local`.watermarks FINAL
+COMMENT 'How far each shard of the log is stored.';
+
+CREATE VIEW IF NOT EXISTS `assay_local`.schema_migrations ON CLUSTER '{cluster}'
+(
+    version UInt32 COMMENT 'Number of the migration.',
+    name String COMMENT 'Its file.',
+    checksum String COMMENT 'SHA-256 of its text.',
+    applied_at DateTime64(3, 'UTC') COMMENT 'When it was applied (UTC, milliseconds).'
+)
+DEFINER = owner SQL SECURITY DEFINER
+AS SELECT
+    version, name, checksum, applied_at
+FROM `assay_base_local`.schema_migrations FINAL
+COMMENT 'Which changes of the schema have been applied.';
+
+ALTER TABLE `assay_base_local`.candidates ON CLUSTER '{cluster}' ADD INDEX IF NOT EXISTS stored_at_range stored_at TYPE minmax GRANULARITY 1;
+
+ALTER TABLE `assay_base_local`.answers ON CLUSTER '{cluster}' ADD INDEX IF NOT EXISTS stored_at_range stored_at TYPE minmax GRANULARITY 1;
+
+ALTER TABLE `assay_base_local`.feedback ON CLUSTER '{cluster}' ADD INDEX IF NOT EXISTS stored_at_range stored_at TYPE minmax GRANULARITY 1;
+
+ALTER TABLE `assay_base_local`.capture_failures ON CLUSTER '{cluster}' ADD INDEX IF NOT EXISTS stored_at_range stored_at TYPE minmax GRANULARITY 1;
+
+CREATE TABLE IF NOT EXISTS `assay_base_local`.rollup_minute ON CLUSTER '{cluster}'
+(
+    kind Enum8('retrieval' = 1, 'answer' = 2, 'feedback' = 3, 'failure' = 4) COMMENT 'What is counted: events of a kind, or failures.' CODEC(ZSTD(1)),
+    project LowCardinality(String) COMMENT 'The tenant.' CODEC(ZSTD(1)),
+    service LowCardinality(String) COMMENT 'OpenTelemetry service.name of the producer.' CODEC(ZSTD(1)),
+    tool LowCardinality(String) COMMENT 'The operation that retrieved; empty for other kinds.' CODEC(ZSTD(1)),
+    minute DateTime('UTC') COMMENT 'Start of the minute of event_time, for failures of created_at (UTC).' CODEC(Delta(4), ZSTD(1)),
+    events UInt64 COMMENT 'Events, each counted once; 0 in rows of failures.' CODEC(T64, ZSTD(1)),
+    failures UInt64 COMMENT 'Events that were lost for the tables.' CODEC(ZSTD(1)),
+    incidents UInt64 COMMENT 'Times that a sink was away; nothing was lost.' CODEC(ZSTD(1)),
+    failure_reasons Map(LowCardinality(String), UInt64) COMMENT 'Failures and incidents by reason.' CODEC(ZSTD(1)),
+    without_result UInt64 COMMENT 'Retrievals that found nothing.' CODEC(ZSTD(1)),
+    positive UInt64 COMMENT 'Feedback that was positive.' CODEC(ZSTD(1)),
+    negative UInt64 COMMENT 'Feedback that was negative.' CODEC(ZSTD(1)),
+    latency_ms_sum Float64 COMMENT 'Sum of latencies in milliseconds; divide by events for the mean.' CODEC(ZSTD(1)),
+    latency_ms_max Float64 COMMENT 'Greatest latency in milliseconds.' CODEC(ZSTD(1)),
+    latency_us Map(UInt32, UInt64) COMMENT 'How many events had which latency: microseconds, exact to 1 %, an hour and more as an hour. Add up with sumMap.' CODEC(ZSTD(1)),
+    scored UInt64 COMMENT 'Retrievals whose first hit has a score.' CODEC(ZSTD(1)),
+    top_score_sum Float64 COMMENT 'Sum of the scores of first hits; divide by scored for the mean.' CODEC(ZSTD(1)),
+    top_score_min Nullable(Float64) COMMENT 'Least score of a first hit; null when none has one.' CODEC(ZSTD(1)),
+    pii_events UInt64 COMMENT 'Events in which personal data was found and removed.' CODEC(ZSTD(1)),
+    pii_families Map(LowCardinality(String), UInt64) COMMENT 'How many findings of each family of personal data were removed. Add up with sumMap.' CODEC(ZSTD(1)),
+    fingerprint Int64 COMMENT 'Sum of hashes of the copies that were counted: tells whether exactly these are in the tables.' CODEC(ZSTD(1)),
+    created_at DateTime64(3, 'UTC') COMMENT 'When the log received the latest event counted here. Retention counts from here.' CODEC(Delta(8), ZSTD(1)),
+    refreshed_at DateTime64(3, 'UTC') COMMENT 'Counts everything that was stored up to here (clock of the store, UTC, milliseconds).' CODEC(Delta(8), ZSTD(1)),
+    ver UInt64 MATERIALIZED toUnixTimestamp64Milli(refreshed_at) COMMENT 'The latest count is shown.' CODEC(ZSTD(1))
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}', ver)
+PARTITION BY toYYYYMM(minute)
+ORDER BY (project, minute, kind, service, tool)
+SETTINGS materialize_ttl_recalculate_only = 1
+COMMENT 'Events and failures by minute. A row is complete for its minute: add rows up over services, tools, kinds and minutes.';
+
+CREATE TABLE IF NOT EXISTS `assay_base_local`.rollup_hour ON CLUSTER '{cluster}'
+(
+    kind Enum8('retrieval' = 1, 'answer' = 2, 'feedback' = 3, 'failure' = 4) COMMENT 'What is counted: events of a kind, or failures.' CODEC(ZSTD(1)),
+    project LowCardinality(String) COMMENT 'The tenant.' CODEC(ZSTD(1)),
+    service LowCardinality(String) COMMENT 'OpenTelemetry service.name of the producer.' CODEC(ZSTD(1)),
+    tool LowCardinality(String) COMMENT 'The operation that retrieved; empty for other kinds.' CODEC(ZSTD(1)),
+    hour DateTime('UTC') COMMENT 'Start of the hour of event_time, for failures of created_at (UTC).' CODEC(Delta(4), ZSTD(1)),
+    events UInt64 COMMENT 'Events, each counted once; 0 in rows of failures.' CODEC(T64, ZSTD(1)),
+    failures UInt64 COMMENT 'Events that were lost for the tables.' CODEC(ZSTD(1)),
+    incidents UInt64 COMMENT 'Times that a sink was away; nothing was lost.' CODEC(ZSTD(1)),
+    failure_reasons Map(LowCardinality(String), UInt64) COMMENT 'Failures and incidents by reason.' CODEC(ZSTD(1)),
+    without_result UInt64 COMMENT 'Retrievals that found nothing.' CODEC(ZSTD(1)),
+    positive UInt64 COMMENT 'Feedback that was positive.' CODEC(ZSTD(1)),
+    negative UInt64 COMMENT 'Feedback that was negative.' CODEC(ZSTD(1)),
+    latency_ms_sum Float64 COMMENT 'Sum of latencies in milliseconds; divide by events for the mean.' CODEC(ZSTD(1)),
+    latency_ms_max Float64 COMMENT 'Greatest latency in milliseconds.' CODEC(ZSTD(1)),
+    latency_us Map(UInt32, UInt64) COMMENT 'How many events had which latency: microseconds, exact to 1 %, an hour and more as an hour. Add up with sumMap.' CODEC(ZSTD(1)),
+    scored UInt64 COMMENT 'Retrievals whose first hit has a score.' CODEC(ZSTD(1)),
+    top_score_sum Float64 COMMENT 'Sum of the scores of first hits; divide by scored for the mean.' CODEC(ZSTD(1)),
+    top_score_min Nullable(Float64) COMMENT 'Least score of a first hit; null when none has one.' CODEC(ZSTD(1)),
+    pii_events UInt64 COMMENT 'Events in which personal data was found and removed.' CODEC(ZSTD(1)),
+    pii_families Map(LowCardinality(String), UInt64) COMMENT 'How many findings of each family of personal data were removed. Add up with sumMap.' CODEC(ZSTD(1)),
+    fingerprint Int64 COMMENT 'Sum of hashes of the copies that were counted: tells whether exactly these are in the tables.' CODEC(ZSTD(1)),
+    created_at DateTime64(3, 'UTC') COMMENT 'When the log received the latest event counted here. Retention counts from here.' CODEC(Delta(8), ZSTD(1)),
+    refreshed_at DateTime64(3, 'UTC') COMMENT 'Counts everything that was stored up to here (clock of the store, UTC, milliseconds).' CODEC(Delta(8), ZSTD(1)),
+    ver UInt64 MATERIALIZED toUnixTimestamp64Milli(refreshed_at) COMMENT 'The latest count is shown.' CODEC(ZSTD(1))
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}', ver)
+PARTITION BY toYYYYMM(hour)
+ORDER BY (project, hour, kind, service, tool)
+SETTINGS materialize_ttl_recalculate_only = 1
+COMMENT 'Events and failures by hour, added up from minutes.';
+
+CREATE VIEW IF NOT EXISTS `assay_base_local`.rollup_minute_source ON CLUSTER '{cluster}'
+DEFINER = owner SQL SECURITY DEFINER
+AS SELECT
+    CAST(kind, 'Enum8(\'retrieval\' = 1, \'answer\' = 2, \'feedback\' = 3, \'failure\' = 4)') AS kind, project, service, tool, minute,
+    events, failures, incidents, failure_reasons, without_result, positive, negative, latency_ms_sum, latency_ms_max,
+    mapFromArrays(arrayDistinct(latencies), arrayMap(us -> countEqual(latencies, us), arrayDistinct(latencies))) AS latency_us,
+    scored, top_score_sum, top_score_min, pii_events, pii_families, fingerprint, created_at
+FROM
+(
+    SELECT
+        'retrieval' AS kind, project, service, toString(tool_name) AS tool, toStartOfMinute(event_time) AS minute,
+        count() AS events, toUInt64(0) AS failures, toUInt64(0) AS incidents,
+        CAST(map(), 'Map(LowCardinality(String), UInt64)') AS failure_reasons,
+        countIf(empty(retrieved_chunk_ids)) AS without_result, toUInt64(0) AS positive, toUInt64(0) AS negative,
+        sum(latency_ms) AS latency_ms_sum, max(latency_ms) AS latency_ms_max,
+        arraySort(
+            groupArray(toUInt32(round(1000 * pow(1.02, round(log(greatest(least(latency_ms, 3600000), 0.001)) / log(1.02))))))
+        ) AS latencies,
+        countIf(notEmpty(retrieved_scores)) AS scored,
+        sumIf(retrieved_scores[1], notEmpty(retrieved_scores)) AS top_score_sum,
+        minIf(toNullable(retrieved_scores[1]), notEmpty(retrieved_scores)) AS top_score_min,
+        countIf(notEmpty(t.pii_families)) AS pii_events, sumMap(t.pii_families) AS pii_families,
+        sum(reinterpretAsInt64(cityHash64(id))) AS fingerprint, max(t.created_at) AS created_at
+    FROM `assay_base_local`.candidates AS t FINAL
+    GROUP BY project, service, tool, minute
+    UNION ALL
+    SELECT
+        'answer' AS kind, project, service, '' AS tool, toStartOfMinute(event_time) AS minute,
+        count() AS events, toUInt64(0) AS failures, toUInt64(0) AS incidents,
+        CAST(map(), 'Map(LowCardinality(String), UInt64)') AS failure_reasons,
+        toUInt64(0) AS without_result, toUInt64(0) AS positive, toUInt64(0) AS negative,
+        sum(latency_ms) AS latency_ms_sum, max(latency_ms) AS latency_ms_max,
+        arraySort(
+            groupArray(toUInt32(round(1000 * pow(1.02, round(log(greatest(least(latency_ms, 3600000), 0.001)) / log(1.02))))))
+        ) AS latencies,
+        toUInt64(0) AS scored,
+        toFloat64(0) AS top_score_sum,
+        CAST(NULL, 'Nullable(Float64)') AS top_score_min,
+        countIf(notEmpty(t.pii_families)) AS pii_events, sumMap(t.pii_families) AS pii_families,
+        sum(reinterpretAsInt64(cityHash64(id))) AS fingerprint, max(t.created_at) AS created_at
+    FROM `assay_base_local`.answers AS t FINAL
+    GROUP BY project, service, tool, minute
+    UNION ALL
+    SELECT
+        'feedback' AS kind, project, service, '' AS tool, toStartOfMinute(event_time) AS minute,
+        count() AS events, toUInt64(0) AS failures, toUInt64(0) AS incidents,
+        CAST(map(), 'Map(LowCardinality(String), UInt64)') AS failure_reasons,
+        toUInt64(0) AS without_result, countIf(verdict = 'positive') AS positive, countIf(verdict = 'negative') AS negative,
+        toFloat64(0) AS latency_ms_sum, toFloat64(0) AS latency_ms_max,
+        CAST([], 'Array(UInt32)') AS latencies,
+        toUInt64(0) AS scored,
+        toFloat64(0) AS top_score_sum,
+        CAST(NULL, 'Nullable(Float64)') AS top_score_min,
+        countIf(notEmpty(t.pii_families)) AS pii_events, sumMap(t.pii_families) AS pii_families,
+        sum(reinterpretAsInt64(cityHash64(id))) AS fingerprint, max(t.created_at) AS created_at
+    FROM `assay_base_local`.feedback AS t FINAL
+    GROUP BY project, service, tool, minute
+    UNION ALL
+    SELECT
+        'failure' AS kind, project, service, '' AS tool, toStartOfMinute(t.created_at) AS minute,
+        toUInt64(0) AS events, countIf(entry_id IS NOT NULL) AS failures, countIf(entry_id IS NULL) AS incidents,
+        sumMap(map(CAST(toString(reason), 'LowCardinality(String)'), toUInt64(1))) AS failure_reasons,
+        toUInt64(0) AS without_result, toUInt64(0) AS positive, toUInt64(0) AS negative,
+        toFloat64(0) AS latency_ms_sum, toFloat64(0) AS latency_ms_max,
+        CAST([], 'Array(UInt32)') AS latencies,
+        toUInt64(0) AS scored,
+        toFloat64(0) AS top_score_sum,
+        CAST(NULL, 'Nullable(Float64)') AS top_score_min,
+        toUInt64(0) AS pii_events, CAST(map(), 'Map(LowCardinality(String), UInt64)') AS pii_families,
+        sum(reinterpretAsInt64(cityHash64(failure_id, t.created_at))) AS fingerprint, max(t.created_at) AS created_at
+    FROM `assay_base_local`.capture_failures AS t FINAL
+    GROUP BY project, service, minute
+)
+COMMENT 'What rollup_minute is to hold, counted from the tables when read.';
+
+CREATE VIEW IF NOT EXISTS `assay_base_local`.rollup_minute_stale ON CLUSTER '{cluster}'
+DEFINER = owner SQL SECURITY DEFINER
+AS WITH (SELECT max(refreshed_at) FROM `assay_base_local`.rollup_minute) - toIntervalMinute(2) AS since
+SELECT DISTINCT CAST(kind, 'Enum8(\'retrieval\' = 1, \'answer\' = 2, \'feedback\' = 3, \'failure\' = 4)') AS kind, project, minute
+FROM
+(
+    SELECT 'retrieval' AS kind, project, toStartOfMinute(event_time) AS minute FROM `assay_base_local`.candidates WHERE stored_at >= since
+    UNION ALL
+    SELECT 'answer' AS kind, project, toStartOfMinute(event_time) AS minute FROM `assay_base_local`.answers WHERE stored_at >= since
+    UNION ALL
+    SELECT 'feedback' AS kind, project, toStartOfMinute(event_time) AS minute FROM `assay_base_local`.feedback WHERE stored_at >= since
+    UNION ALL
+    SELECT 'failure' AS kind, project, toStartOfMinute(created_at) AS minute
+    FROM `assay_base_local`.capture_failures
+    WHERE failure_id IN (SELECT failure_id FROM `assay_base_local`.capture_failures WHERE stored_at >= since)
+)
+COMMENT 'Minutes into which something was stored since the last refresh.';
+
+CREATE VIEW IF NOT EXISTS `assay_base_local`.rollup_minute_differing ON CLUSTER '{cluster}'
+DEFINER = owner SQL SECURITY DEFINER
+AS SELECT CAST(kind, 'Enum8(\'retrieval\' = 1, \'answer\' = 2, \'feedback\' = 3, \'failure\' = 4)') AS kind, project, hour
+FROM
+(
+    SELECT 'retrieval' AS kind, project, toStartOfHour(event_time) AS hour, sum(reinterpretAsInt64(cityHash64(id))) AS difference
+    FROM `assay_base_local`.candidates FINAL
+    GROUP BY project, hour
+    UNION ALL
+    SELECT 'answer' AS kind, project, toStartOfHour(event_time) AS hour, sum(reinterpretAsInt64(cityHash64(id))) AS difference
+    FROM `assay_base_local`.answers FINAL
+    GROUP BY project, hour
+    UNION ALL
+    SELECT 'feedback' AS kind, project, toStartOfHour(event_time) AS hour, sum(reinterpretAsInt64(cityHash64(id))) AS difference
+    FROM `assay_base_local`.feedback FINAL
+    GROUP BY project, hour
+    UNION ALL
+    SELECT
+        'failure' AS kind, project, toStartOfHour(created_at) AS hour,
+        sum(reinterpretAsInt64(cityHash64(failure_id, created_at))) AS difference
+    FROM `assay_base_local`.capture_failures FINAL
+    GROUP BY project, hour
+    UNION ALL
+    SELECT toString(kind) AS kind, project, toStartOfHour(minute) AS hour, -sum(fingerprint) AS difference
+    FROM `assay_base_local`.rollup_minute FINAL
+    GROUP BY kind, project, hour
+)
+GROUP BY kind, project, hour
+HAVING sum(difference) != 0
+COMMENT 'Hours of rollup_minute in which something else was counted than the tables hold. Reads all of both.';
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS `assay_base_local`.rollup_minute_refresh ON CLUSTER '{cluster}'
+REFRESH EVERY 1 MINUTE APPEND TO `assay_base_local`.rollup_minute EMPTY
+DEFINER = owner SQL SECURITY DEFINER
+AS WITH (SELECT now64(3, 'UTC')) AS at
+SELECT *
+FROM
+(
+    SELECT
+        kind, project, service, tool, minute, events, failures, incidents, failure_reasons, without_result, positive, negative,
+        latency_ms_sum, latency_ms_max, latency_us, scored, top_score_sum, top_score_min, pii_events, pii_families,
+        fingerprint, created_at, at AS refreshed_at
+    FROM `assay_base_local`.rollup_minute_source
+    WHERE (kind, project, minute) IN (SELECT kind, project, minute FROM `assay_base_local`.rollup_minute_stale)
+    UNION ALL
+    SELECT
+        kind, project, service, tool, minute, toUInt64(0) AS events, toUInt64(0) AS failures, toUInt64(0) AS incidents,
+        CAST(map(), 'Map(LowCardinality(String), UInt64)') AS failure_reasons, toUInt64(0) AS without_result,
+        toUInt64(0) AS positive, toUInt64(0) AS negative, toFloat64(0) AS latency_ms_sum, toFloat64(0) AS latency_ms_max,
+        CAST(map(), 'Map(UInt32, UInt64)') AS latency_us, toUInt64(0) AS scored, toFloat64(0) AS top_score_sum,
+        CAST(NULL, 'Nullable(Float64)') AS top_score_min, toUInt64(0) AS pii_events,
+        CAST(map(), 'Map(LowCardinality(String), UInt64)') AS pii_families, toInt64(0) AS fingerprint, created_at, at AS refreshed_at
+    FROM `assay_base_local`.rollup_minute
+    WHERE (kind, project, minute) IN (SELECT kind, project, minute FROM `assay_base_local`.rollup_minute_stale)
+      AND (kind, project, service, tool, minute) NOT IN
+    (
+        SELECT kind, project, service, tool, minute FROM `assay_base_local`.rollup_minute_source
+        WHERE (kind, project, minute) IN (SELECT kind, project, minute FROM `assay_base_local`.rollup_minute_stale)
+    )
+)
+SETTINGS max_threads = 1, max_bytes_before_external_group_by = 268435456;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS `assay_base_local`.rollup_minute_repair ON CLUSTER '{cluster}'
+REFRESH EVERY 1 HOUR APPEND TO `assay_base_local`.rollup_minute EMPTY
+DEFINER = owner SQL SECURITY DEFINER
+AS WITH (SELECT now64(3, 'UTC')) AS at
+SELECT *
+FROM
+(
+    SELECT
+        kind, project, service, tool, minute, events, failures, incidents, failure_reasons, without_result, positive, negative,
+        latency_ms_sum, latency_ms_max, latency_us, scored, top_score_sum, top_score_min, pii_events, pii_families,
+        fingerprint, created_at, at AS refreshed_at
+    FROM `assay_base_local`.rollup_minute_source
+    WHERE (kind, project, toStartOfHour(minute)) IN (SELECT kind, project, hour FROM `assay_base_local`.rollup_minute_differing)
+    UNION ALL
+    SELECT
+        kind, project, service, tool, minute, toUInt64(0) AS events, toUInt64(0) AS failures, toUInt64(0) AS incidents,
+        CAST(map(), 'Map(LowCardinality(String), UInt64)') AS failure_reasons, toUInt64(0) AS without_result,
+        toUInt64(0) AS positive, toUInt64(0) AS negative, toFloat64(0) AS latency_ms_sum, toFloat64(0) AS latency_ms_max,
+        CAST(map(), 'Map(UInt32, UInt64)') AS latency_us, toUInt64(0) AS scored, toFloat64(0) AS top_score_sum,
+        CAST(NULL, 'Nullable(Float64)') AS top_score_min, toUInt64(0) AS pii_events,
+        CAST(map(), 'Map(LowCardinality(String), UInt64)') AS pii_families, toInt64(0) AS fingerprint, created_at, at AS refreshed_at
+    FROM `assay_base_local`.rollup_minute
+    WHERE (kind, project, toStartOfHour(minute)) IN (SELECT kind, project, hour FROM `assay_base_local`.rollup_minute_differing)
+      AND (kind, project, service, tool, minute) NOT IN
+    (
+        SELECT kind, project, service, tool, minute FROM `assay_base_local`.rollup_minute_source
+        WHERE (kind, project, toStartOfHour(minute)) IN (SELECT kind, project, hour FROM `assay_base_local`.rollup_minute_differing)
+    )
+)
+SETTINGS max_threads = 1, max_bytes_before_external_group_by = 268435456;
+
+CREATE VIEW IF NOT EXISTS `assay_base_local`.rollup_hour_differing ON CLUSTER '{cluster}'
+DEFINER = owner SQL SECURITY DEFINER
+AS SELECT kind, project, hour
+FROM
+(
+    SELECT kind, project, toStartOfHour(minute) AS hour, sum(fingerprint) AS difference
+    FROM `assay_base_local`.rollup_minute FINAL
+    GROUP BY kind, project, hour
+    UNION ALL
+    SELECT kind, project, hour, -sum(fingerprint) AS difference
+    FROM `assay_base_local`.rollup_hour FINAL
+    GROUP BY kind, project, hour
+)
+GROUP BY kind, project, hour
+HAVING sum(difference) != 0
+COMMENT 'Hours of rollup_hour in which something else was counted than in rollup_minute. Reads all of both.';
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS `assay_base_local`.rollup_hour_refresh ON CLUSTER '{cluster}'
+REFRESH EVERY 1 MINUTE OFFSET 20 SECOND APPEND TO `assay_base_local`.rollup_hour EMPTY
+DEFINER = owner SQL SECURITY DEFINER
+AS WITH (SELECT now64(3, 'UTC')) AS at
+SELECT *
+FROM
+(
+    SELECT
+        kind, project, service, tool, toStartOfHour(minute) AS hour,
+        sum(events) AS events, sum(failures) AS failures, sum(incidents) AS incidents, sumMap(failure_reasons) AS failure_reasons,
+        sum(without_result) AS without_result, sum(positive) AS positive, sum(negative) AS negative,
+        sum(latency_ms_sum) AS latency_ms_sum, max(latency_ms_max) AS latency_ms_max, sumMap(latency_us) AS latency_us,
+        sum(scored) AS scored, sum(top_score_sum) AS top_score_sum, min(top_score_min) AS top_score_min,
+        sum(pii_events) AS pii_events, sumMap(pii_families) AS pii_families, sum(fingerprint) AS fingerprint,
+        max(created_at) AS created_at, at AS refreshed_at
+    FROM `assay_base_local`.rollup_minute FINAL
+    WHERE (kind, project, toStartOfHour(minute)) IN
+    (
+        SELECT kind, project, toStartOfHour(minute)
+        FROM `assay_base_local`.rollup_minute
+        WHERE refreshed_at >= (SELECT max(refreshed_at) FROM `assay_base_local`.rollup_hour) - toIntervalMinute(2)
+    )
+    GROUP BY kind, project, service, tool, hour
+)
+SETTINGS max_threads = 1, max_bytes_before_external_group_by = 268435456;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS `assay_base_local`.rollup_hour_repair ON CLUSTER '{cluster}'
+REFRESH EVERY 1 HOUR OFFSET 5 MINUTE APPEND TO `assay_base_local`.rollup_hour EMPTY
+DEFINER = owner SQL SECURITY DEFINER
+AS WITH (SELECT now64(3, 'UTC')) AS at
+SELECT *
+FROM
+(
+    SELECT
+        kind, project, service, tool, toStartOfHour(minute) AS hour,
+        sum(events) AS events, sum(failures) AS failures, sum(incidents) AS incidents, sumMap(failure_reasons) AS failure_reasons,
+        sum(without_result) AS without_result, sum(positive) AS positive, sum(negative) AS negative,
+        sum(latency_ms_sum) AS latency_ms_sum, max(latency_ms_max) AS latency_ms_max, sumMap(latency_us) AS latency_us,
+        sum(scored) AS scored, sum(top_score_sum) AS top_score_sum, min(top_score_min) AS top_score_min,
+        sum(pii_events) AS pii_events, sumMap(pii_families) AS pii_families, sum(fingerprint) AS fingerprint,
+        max(created_at) AS created_at, at AS refreshed_at
+    FROM `assay_base_local`.rollup_minute FINAL
+    WHERE (kind, project, toStartOfHour(minute)) IN (SELECT kind, project, hour FROM `assay_base_local`.rollup_hour_differing)
+    GROUP BY kind, project, service, tool, hour
+)
+SETTINGS max_threads = 1, max_bytes_before_external_group_by = 268435456;
+
+CREATE VIEW IF NOT EXISTS `assay_local`.rollup_minute ON CLUSTER '{cluster}'
+(
+    kind Enum8('retrieval' = 1, 'answer' = 2, 'feedback' = 3, 'failure' = 4) COMMENT 'What is counted: events of a kind, or failures.',
+    project LowCardinality(String) COMMENT 'The tenant.',
+    service LowCardinality(String) COMMENT 'OpenTelemetry service.name of the producer.',
+    tool LowCardinality(String) COMMENT 'The operation that retrieved; empty for other kinds.',
+    minute DateTime('UTC') COMMENT 'Start of the minute of event_time, for failures of created_at (UTC).',
+    events UInt64 COMMENT 'Events, each counted once; 0 in rows of failures.',
+    failures UInt64 COMMENT 'Events that were lost for the tables.',
+    incidents UInt64 COMMENT 'Times that a sink was away; nothing was lost.',
+    failure_reasons Map(LowCardinality(String), UInt64) COMMENT 'Failures and incidents by reason.',
+    without_result UInt64 COMMENT 'Retrievals that found nothing.',
+    positive UInt64 COMMENT 'Feedback that was positive.',
+    negative UInt64 COMMENT 'Feedback that was negative.',
+    latency_ms_sum Float64 COMMENT 'Sum of latencies in milliseconds; divide by events for the mean.',
+    latency_ms_max Float64 COMMENT 'Greatest latency in milliseconds.',
+    latency_us Map(UInt32, UInt64) COMMENT 'How many events had which latency: microseconds, exact to 1 %, an hour and more as an hour. Add up with sumMap.',
+    p50_ms Nullable(Float64) COMMENT 'The 50th percentile of latency in milliseconds, exact to 1 %; null without latencies.',
+    p95_ms Nullable(Float64) COMMENT 'The 95th percentile of latency in milliseconds, exact to 1 %; null without latencies.',
+    p99_ms Nullable(Float64) COMMENT 'The 99th percentile of latency in milliseconds, exact to 1 %; null without latencies.',
+    scored UInt64 COMMENT 'Retrievals whose first hit has a score.',
+    top_score_sum Float64 COMMENT 'Sum of the scores of first hits; divide by scored for the mean.',
+    top_score_min Nullable(Float64) COMMENT 'Least score of a first hit; null when none has one.',
+    pii_events UInt64 COMMENT 'Events in which personal data was found and removed.',
+    pii_families Map(LowCardinality(String), UInt64) COMMENT 'How many findings of each family of personal data were removed. Add up with sumMap.',
+    created_at DateTime64(3, 'UTC') COMMENT 'When the log received the latest event counted here. Retention counts from here.',
+    refreshed_at DateTime64(3, 'UTC') COMMENT 'Counts everything that was stored up to here (clock of the store, UTC, milliseconds).'
+)
+DEFINER = owner SQL SECURITY DEFINER
+AS SELECT
+    kind, project, service, tool, minute, events, failures, incidents, failure_reasons, without_result,
+    positive, negative, latency_ms_sum, latency_ms_max, latency_us,
+    if(
+        empty(latency_us),
+        NULL,
+        arrayFirst(
+            (us, upto) -> upto >= 0.5 * arraySum(mapValues(latency_us)), mapKeys(latency_us), arrayCumSum(mapValues(latency_us))
+        ) / 1000
+    ) AS p50_ms,
+    if(
+        empty(latency_us),
+        NULL,
+        arrayFirst(
+            (us, upto) -> upto >= 0.95 * arraySum(mapValues(latency_us)), mapKeys(latency_us), arrayCumSum(mapValues(latency_us))
+        ) / 1000
+    ) AS p95_ms,
+    if(
+        empty(latency_us),
+        NULL,
+        arrayFirst(
+            (us, upto) -> upto >= 0.99 * arraySum(mapValues(latency_us)), mapKeys(latency_us), arrayCumSum(mapValues(latency_us))
+        ) / 1000
+    ) AS p99_ms,
+    scored, top_score_sum, top_score_min, pii_events, pii_families, created_at, refreshed_at
+FROM `assay_base_local`.rollup_minute FINAL
+WHERE events + failures + incidents > 0
+COMMENT 'Events and failures by minute. A row is complete for its minute: add rows up over services, tools, kinds and minutes.';
+
+CREATE VIEW IF NOT EXISTS `assay_local`.rollup_hour ON CLUSTER '{cluster}'
+(
+    kind Enum8('retrieval' = 1, 'answer' = 2, 'feedback' = 3, 'failure' = 4) COMMENT 'What is counted: events of a kind, or failures.',
+    project LowCardinality(String) COMMENT 'The tenant.',
+    service LowCardinality(String) COMMENT 'OpenTelemetry service.name of the producer.',
+    tool LowCardinality(String) COMMENT 'The operation that retrieved; empty for other kinds.',
+    hour DateTime('UTC') COMMENT 'Start of the hour of event_time, for failures of created_at (UTC).',
+    events UInt64 COMMENT 'Events, each counted once; 0 in rows of failures.',
+    failures UInt64 COMMENT 'Events that were lost for the tables.',
+    incidents UInt64 COMMENT 'Times that a sink was away; nothing was lost.',
+    failure_reasons Map(LowCardinality(String), UInt64) COMMENT 'Failures and incidents by reason.',
+    without_result UInt64 COMMENT 'Retrievals that found nothing.',
+    positive UInt64 COMMENT 'Feedback that was positive.',
+    negative UInt64 COMMENT 'Feedback that was negative.',
+    latency_ms_sum Float64 COMMENT 'Sum of latencies in milliseconds; divide by events for the mean.',
+    latency_ms_max Float64 COMMENT 'Greatest latency in milliseconds.',
+    latency_us Map(UInt32, UInt64) COMMENT 'How many events had which latency: microseconds, exact to 1 %, an hour and more as an hour. Add up with sumMap.',
+    p50_ms Nullable(Float64) COMMENT 'The 50th percentile of latency in milliseconds, exact to 1 %; null without latencies.',
+    p95_ms Nullable(Float64) COMMENT 'The 95th percentile of latency in milliseconds, exact to 1 %; null without latencies.',
+    p99_ms Nullable(Float64) COMMENT 'The 99th percentile of latency in milliseconds, exact to 1 %; null without latencies.',
+    scored UInt64 COMMENT 'Retrievals whose first hit has a score.',
+    top_score_sum Float64 COMMENT 'Sum of the scores of first hits; divide by scored for the mean.',
+    top_score_min Nullable(Float64) COMMENT 'Least score of a first hit; null when none has one.',
+    pii_events UInt64 COMMENT 'Events in which personal data was found and removed.',
+    pii_families Map(LowCardinality(String), UInt64) COMMENT 'How many findings of each family of personal data were removed. Add up with sumMap.',
+    created_at DateTime64(3, 'UTC') COMMENT 'When the log received the latest event counted here. Retention counts from here.',
+    refreshed_at DateTime64(3, 'UTC') COMMENT 'Counts everything that was stored up to here (clock of the store, UTC, milliseconds).'
+)
+DEFINER = owner SQL SECURITY DEFINER
+AS SELECT
+    kind, project, service, tool, hour, events, failures, incidents, failure_reasons, without_result, positive,
+    negative, latency_ms_sum, latency_ms_max, latency_us,
+    if(
+        empty(latency_us),
+        NULL,
+        arrayFirst(
+            (us, upto) -> upto >= 0.5 * arraySum(mapValues(latency_us)), mapKeys(latency_us), arrayCumSum(mapValues(latency_us))
+        ) / 1000
+    ) AS p50_ms,
+    if(
+        empty(latency_us),
+        NULL,
+        arrayFirst(
+            (us, upto) -> upto >= 0.95 * arraySum(mapValues(latency_us)), mapKeys(latency_us), arrayCumSum(mapValues(latency_us))
+        ) / 1000
+    ) AS p95_ms,
+    if(
+        empty(latency_us),
+        NULL,
+        arrayFirst(
+            (us, upto) -> upto >= 0.99 * arraySum(mapValues(latency_us)), mapKeys(latency_us), arrayCumSum(mapValues(latency_us))
+        ) / 1000
+    ) AS p99_ms,
+    scored, top_score_sum, top_score_min, pii_events, pii_families, created_at, refreshed_at
+FROM `assay_base_local`.rollup_hour FINAL
+WHERE events + failures + incidents > 0
+COMMENT 'Events and failures by hour, added up from minutes.';
+
+CREATE DATABASE IF NOT EXISTS `assay_base` ON CLUSTER '{cluster}';
+
+CREATE DATABASE IF NOT EXISTS `assay` ON CLUSTER '{cluster}';
+
+CREATE TABLE IF NOT EXISTS `assay_base`.candidates ON CLUSTER '{cluster}'
+AS `assay_base_local`.candidates
+ENGINE = Distributed('{cluster}', 'assay_base_local', 'candidates', cityHash64(event_id));
+
+CREATE TABLE IF NOT EXISTS `assay_base`.answers ON CLUSTER '{cluster}'
+AS `assay_base_local`.answers
+ENGINE = Distributed('{cluster}', 'assay_base_local', 'answers', cityHash64(event_id));
+
+CREATE TABLE IF NOT EXISTS `assay_base`.feedback ON CLUSTER '{cluster}'
+AS `assay_base_local`.feedback
+ENGINE = Distributed('{cluster}', 'assay_base_local', 'feedback', cityHash64(event_id));
+
+CREATE TABLE IF NOT EXISTS `assay_base`.capture_failures ON CLUSTER '{cluster}'
+AS `assay_base_local`.capture_failures
+ENGINE = Distributed('{cluster}', 'assay_base_local', 'capture_failures', cityHash64(failure_id));
+
+CREATE TABLE IF NOT EXISTS `assay_base`.watermarks ON CLUSTER '{cluster}'
+AS `assay_base_local`.watermarks
+ENGINE = Distributed('{cluster}', 'assay_base_local', 'watermarks', cityHash64(shard));
+
+CREATE TABLE IF NOT EXISTS `assay_base`.schema_migrations ON CLUSTER '{cluster}'
+AS `assay_base_local`.schema_migrations
+ENGINE = Distributed('{cluster}', 'assay_base_local', 'schema_migrations', cityHash64(version));
+
+CREATE TABLE IF NOT EXISTS `assay`.candidates ON CLUSTER '{cluster}'
+(
+    schema_version UInt8 COMMENT 'Version of the row contract; 1.',
+    id UInt64 COMMENT 'Place in the log: unique within the kind, below 2^53, rising with created_at. The cursor of exports.',
+    tool_name Enum8('query' = 1, 'search' = 2) COMMENT 'The operation that retrieved.',
+    query String COMMENT 'What was asked, scrubbed. At most 51,200 characters.',
+    retrieved_slugs Array(LowCardinality(String)) COMMENT 'Distinct document slugs in result order.',
+    retrieved_chunk_ids Array(Int64) COMMENT 'Every chunk id in result order, duplicates kept: one per hit.',
+    source_ids Array(LowCardinality(String)) COMMENT 'Distinct sources across the result.',
+    expand_enabled Nullable(Bool) COMMENT 'Whether the caller asked for query expansion; null for search.',
+    detail Nullable(Enum8('low' = 1, 'medium' = 2, 'high' = 3)) COMMENT 'Detail level the caller asked for; null when omitted.',
+    detail_resolved Nullable(Enum8('low' = 1, 'medium' = 2, 'high' = 3)) COMMENT 'Detail level the search used; null when unknown.',
+    vector_enabled Bool COMMENT 'True if and only if vector search ran.',
+    expansion_applied Bool COMMENT 'True if and only if expansion produced variants.',
+    latency_ms Float64 COMMENT 'Wall-clock time of the retrieval, in milliseconds.',
+    remote Bool COMMENT 'True for untrusted remote callers, false for local ones.',
+    job_id Nullable(Int64) COMMENT 'Job of the caller, when it was a subagent.',
+    subagent_id Nullable(Int64) COMMENT 'Subagent of the caller.',
+    created_at DateTime64(3, 'UTC') COMMENT 'When the log received the event (Redis clock, UTC, milliseconds). Retention counts from here.',
+    event_id UUID COMMENT 'UUIDv7 made by the producer: the idempotency key from SDK to table.',
+    event_time DateTime64(3, 'UTC') COMMENT 'The time inside event_id (clock of the producer, UTC, milliseconds). Tables are partitioned and sorted by it.',
+    project LowCardinality(String) COMMENT 'The tenant.',
+    service LowCardinality(String) COMMENT 'OpenTelemetry service.name of the producer.',
+    occurred_at DateTime64(6, 'UTC') COMMENT 'When it happened, by the clock of the producer (UTC, microseconds).',
+    traceparent Nullable(String) COMMENT 'W3C trace context of the caller; null without one.',
+    retrieved_scores Array(Float64) COMMENT 'One score per hit, in result order; empty if the search has none.',
+    embedding_model LowCardinality(Nullable(String)) COMMENT 'The embedding model, when vector search ran.',
+    params String COMMENT 'Other parameters of the search: a JSON object as text, for JSONExtract.',
+    pii_families Map(LowCardinality(String), UInt64) COMMENT 'How many findings of each family of personal data were removed.',
+    policy LowCardinality(String) COMMENT 'Fingerprint of the scrubbing policy that was applied.',
+    stored_at DateTime64(3, 'UTC') COMMENT 'When the row was written (clock of the store, UTC, milliseconds).'
+)
+ENGINE = Distributed('{cluster}', 'assay_local', 'candidates');
+
+CREATE TABLE IF NOT EXISTS `assay`.answers ON CLUSTER '{cluster}'
+(
+    schema_version UInt8 COMMENT 'Version of the row contract; 1.',
+    id UInt64 COMMENT 'Place in the log: unique within the kind, below 2^53, rising with created_at. The cursor of exports.',
+    query String COMMENT 'What was asked, scrubbed. At most 51,200 characters.',
+    answer String COMMENT 'What was answered, scrubbed. At most 256 KiB.',
+    contexts Array(Tuple(id String, source_id Nullable(String), text String, score Nullable(Float64))) COMMENT 'The passages given to the model, in order. contexts.text, contexts.id and so on are arrays of their own.',
+    citations Array(Tuple(context_id String, claim Nullable(String))) COMMENT 'Which passage supports which claim.',
+    model LowCardinality(String) COMMENT 'The model that answered.',
+    latency_ms Float64 COMMENT 'Wall-clock time of the answer, in milliseconds.',
+    retrieval_event_id Nullable(UUID) COMMENT 'The event_id of the retrieval (table candidates) it was built on.',
+    created_at DateTime64(3, 'UTC') COMMENT 'When the log received the event (Redis clock, UTC, milliseconds). Retention counts from here.',
+    event_id UUID COMMENT 'UUIDv7 made by the producer: the idempotency key from SDK to table.',
+    event_time DateTime64(3, 'UTC') COMMENT 'The time inside event_id (clock of the producer, UTC, milliseconds). Tables are partitioned and sorted by it.',
+    project LowCardinality(String) COMMENT 'The tenant.',
+    service LowCardinality(String) COMMENT 'OpenTelemetry service.name of the producer.',
+    occurred_at DateTime64(6, 'UTC') COMMENT 'When it happened, by the clock of the producer (UTC, microseconds).',
+    traceparent Nullable(String) COMMENT 'W3C trace context of the caller; null without one.',
+    pii_families Map(LowCardinality(String), UInt64) COMMENT 'How many findings of each family of personal data were removed.',
+    policy LowCardinality(String) COMMENT 'Fingerprint of the scrubbing policy that was applied.',
+    stored_at DateTime64(3, 'UTC') COMMENT 'When the row was written (clock of the store, UTC, milliseconds).'
+)
+ENGINE = Distributed('{cluster}', 'assay_local', 'answers');
+
+CREATE TABLE IF NOT EXISTS `assay`.feedback ON CLUSTER '{cluster}'
+(
+    schema_version UInt8 COMMENT 'Version of the row contract; 1.',
+    id UInt64 COMMENT 'Place in the log: unique within the kind, below 2^53, rising with created_at. The cursor of exports.',
+    target_event_id UUID COMMENT 'The event_id judged.',
+    verdict Enum8('positive' = 1, 'negative' = 2) COMMENT 'What the person thought.',
+    text Nullable(String) COMMENT 'What the person said, scrubbed. At most 256 KiB.',
+    user_hash Nullable(String) COMMENT 'A pseudonym of the person, made by the producer.',
+    created_at DateTime64(3, 'UTC') COMMENT 'When the log received the event (Redis clock, UTC, milliseconds). Retention counts from here.',
+    event_id UUID COMMENT 'UUIDv7 made by the producer: the idempotency key from SDK to table.',
+    event_time DateTime64(3, 'UTC') COMMENT 'The time inside event_id (clock of the producer, UTC, milliseconds). Tables are partitioned and sorted by it.',
+    project LowCardinality(String) COMMENT 'The tenant.',
+    service LowCardinality(String) COMMENT 'OpenTelemetry service.name of the producer.',
+    occurred_at DateTime64(6, 'UTC') COMMENT 'When it happened, by the clock of the producer (UTC, microseconds).',
+    traceparent Nullable(String) COMMENT 'W3C trace context of the caller; null without one.',
+    pii_families Map(LowCardinality(String), UInt64) COMMENT 'How many findings of each family of personal data were removed.',
+    policy LowCardinality(String) COMMENT 'Fingerprint of the scrubbing policy that was applied.',
+    stored_at DateTime64(3, 'UTC') COMMENT 'When the row was written (clock of the store, UTC, milliseconds).'
+)
+ENGINE = Distributed('{cluster}', 'assay_local', 'feedback');
+
+CREATE TABLE IF NOT EXISTS `assay`.capture_failures ON CLUSTER '{cluster}'
+(
+    schema_version UInt8 COMMENT 'Version of the row contract; 1.',
+    failure_id UUID COMMENT 'Idempotency key: the same for every redelivery of the same failure.',
+    event_id Nullable(UUID) COMMENT 'The event, when its entry was readable enough to say.',
+    entry_id Nullable(String) COMMENT 'The stream entry that failed, lost for the tables; null for an incident of a sink: nothing was lost, the events wait.',
+    project LowCardinality(String) COMMENT 'The tenant; unknown when the entry was too broken to say.',
+    service LowCardinality(String) COMMENT 'The producer; unknown when the entry was too broken to say.',
+    stage LowCardinality(String) COMMENT 'The service that gave up: scrubber, writer, ...',
+    reason Enum8('db_down' = 1, 'rls_reject' = 2, 'check_violation' = 3, 'scrubber_exception' = 4, 'other' = 5) COMMENT 'Why. The set is closed.',
+    error_class LowCardinality(String) COMMENT 'Class of the exception, or the rule broken.',
+    detail String COMMENT 'Which field and which rule.',
+    deliveries UInt64 COMMENT 'How often the entry had been delivered.',
+    created_at DateTime64(3, 'UTC') COMMENT 'When it failed (UTC, milliseconds). Retention counts from here.',
+    stored_at DateTime64(3, 'UTC') COMMENT 'When the row was written (clock of the store, UTC, milliseconds).'
+)
+ENGINE = Distributed('{cluster}', 'assay_local', 'capture_failures');
+
+CREATE TABLE IF NOT EXISTS `assay`.watermarks ON CLUSTER '{cluster}'
+(
+    shard UInt8 COMMENT 'Shard of the streams, from 0.',
+    watermark UInt64 COMMENT 'Every captured entry of the shard with an id up to this is stored or recorded as a failure. Never goes back.',
+    updated_at DateTime64(3, 'UTC') COMMENT 'When the writer last moved it (UTC, milliseconds).'
+)
+ENGINE = Distributed('{cluster}', 'assay_local', 'watermarks');
+
+CREATE TABLE IF NOT EXISTS `assay`.schema_migrations ON CLUSTER '{cluster}'
+(
+    version UInt32 COMMENT 'Number of the migration.',
+    name String COMMENT 'Its file.',
+    checksum String COMMENT 'SHA-256 of its text.',
+    applied_at DateTime64(3, 'UTC') COMMENT 'When it was applied (UTC, milliseconds).'
+)
+ENGINE = Distributed('{cluster}', 'assay_local', 'schema_migrations');
+
+CREATE TABLE IF NOT EXISTS `assay_base`.rollup_minute ON CLUSTER '{cluster}'
+AS `assay_base_local`.rollup_minute
+ENGINE = Distributed('{cluster}', 'assay_base_local', 'rollup_minute');
+
+CREATE TABLE IF NOT EXISTS `assay_base`.rollup_hour ON CLUSTER '{cluster}'
+AS `assay_base_local`.rollup_hour
+ENGINE = Distributed('{cluster}', 'assay_base_local', 'rollup_hour');
+
+CREATE TABLE IF NOT EXISTS `assay`.rollup_minute ON CLUSTER '{cluster}'
+(
+    kind Enum8('retrieval' = 1, 'answer' = 2, 'feedback' = 3, 'failure' = 4) COMMENT 'What is counted: events of a kind, or failures.',
+    project LowCardinality(String) COMMENT 'The tenant.',
+    service LowCardinality(String) COMMENT 'OpenTelemetry service.name of the producer.',
+    tool LowCardinality(String) COMMENT 'The operation that retrieved; empty for other kinds.',
+    minute DateTime('UTC') COMMENT 'Start of the minute of event_time, for failures of created_at (UTC).',
+    events UInt64 COMMENT 'Events, each counted once; 0 in rows of failures.',
+    failures UInt64 COMMENT 'Events that were lost for the tables.',
+    incidents UInt64 COMMENT 'Times that a sink was away; nothing was lost.',
+    failure_reasons Map(LowCardinality(String), UInt64) COMMENT 'Failures and incidents by reason.',
+    without_result UInt64 COMMENT 'Retrievals that found nothing.',
+    positive UInt64 COMMENT 'Feedback that was positive.',
+    negative UInt64 COMMENT 'Feedback that was negative.',
+    latency_ms_sum Float64 COMMENT 'Sum of latencies in milliseconds; divide by events for the mean.',
+    latency_ms_max Float64 COMMENT 'Greatest latency in milliseconds.',
+    latency_us Map(UInt32, UInt64) COMMENT 'How many events had which latency: microseconds, exact to 1 %, an hour and more as an hour. Add up with sumMap.',
+    p50_ms Nullable(Float64) COMMENT 'The 50th percentile of latency in milliseconds, exact to 1 %; null without latencies.',
+    p95_ms Nullable(Float64) COMMENT 'The 95th percentile of latency in milliseconds, exact to 1 %; null without latencies.',
+    p99_ms Nullable(Float64) COMMENT 'The 99th percentile of latency in milliseconds, exact to 1 %; null without latencies.',
+    scored UInt64 COMMENT 'Retrievals whose first hit has a score.',
+    top_score_sum Float64 COMMENT 'Sum of the scores of first hits; divide by scored for the mean.',
+    top_score_min Nullable(Float64) COMMENT 'Least score of a first hit; null when none has one.',
+    pii_events UInt64 COMMENT 'Events in which personal data was found and removed.',
+    pii_families Map(LowCardinality(String), UInt64) COMMENT 'How many findings of each family of personal data were removed. Add up with sumMap.',
+    created_at DateTime64(3, 'UTC') COMMENT 'When the log received the latest event counted here. Retention counts from here.',
+    refreshed_at DateTime64(3, 'UTC') COMMENT 'Counts everything that was stored up to here (clock of the store, UTC, milliseconds).'
+)
+ENGINE = Distributed('{cluster}', 'assay_local', 'rollup_minute');
+
+CREATE TABLE IF NOT EXISTS `assay`.rollup_hour ON CLUSTER '{cluster}'
+(
+    kind Enum8('retrieval' = 1, 'answer' = 2, 'feedback' = 3, 'failure' = 4) COMMENT 'What is counted: events of a kind, or failures.',
+    project LowCardinality(String) COMMENT 'The tenant.',
+    service LowCardinality(String) COMMENT 'OpenTelemetry service.name of the producer.',
+    tool LowCardinality(String) COMMENT 'The operation that retrieved; empty for other kinds.',
+    hour DateTime('UTC') COMMENT 'Start of the hour of event_time, for failures of created_at (UTC).',
+    events UInt64 COMMENT 'Events, each counted once; 0 in rows of failures.',
+    failures UInt64 COMMENT 'Events that were lost for the tables.',
+    incidents UInt64 COMMENT 'Times that a sink was away; nothing was lost.',
+    failure_reasons Map(LowCardinality(String), UInt64) COMMENT 'Failures and incidents by reason.',
+    without_result UInt64 COMMENT 'Retrievals that found nothing.',
+    positive UInt64 COMMENT 'Feedback that was positive.',
+    negative UInt64 COMMENT 'Feedback that was negative.',
+    latency_ms_sum Float64 COMMENT 'Sum of latencies in milliseconds; divide by events for the mean.',
+    latency_ms_max Float64 COMMENT 'Greatest latency in milliseconds.',
+    latency_us Map(UInt32, UInt64) COMMENT 'How many events had which latency: microseconds, exact to 1 %, an hour and more as an hour. Add up with sumMap.',
+    p50_ms Nullable(Float64) COMMENT 'The 50th percentile of latency in milliseconds, exact to 1 %; null without latencies.',
+    p95_ms Nullable(Float64) COMMENT 'The 95th percentile of latency in milliseconds, exact to 1 %; null without latencies.',
+    p99_ms Nullable(Float64) COMMENT 'The 99th percentile of latency in milliseconds, exact to 1 %; null without latencies.',
+    scored UInt64 COMMENT 'Retrievals whose first hit has a score.',
+    top_score_sum Float64 COMMENT 'Sum of the scores of first hits; divide by scored for the mean.',
+    top_score_min Nullable(Float64) COMMENT 'Least score of a first hit; null when none has one.',
+    pii_events UInt64 COMMENT 'Events in which personal data was found and removed.',
+    pii_families Map(LowCardinality(String), UInt64) COMMENT 'How many findings of each family of personal data were removed. Add up with sumMap.',
+    created_at DateTime64(3, 'UTC') COMMENT 'When the log received the latest event counted here. Retention counts from here.',
+    refreshed_at DateTime64(3, 'UTC') COMMENT 'Counts everything that was stored up to here (clock of the store, UTC, milliseconds).'
+)
+ENGINE = Distributed('{cluster}', 'assay_local', 'rollup_hour');
+
+CREATE VIEW IF NOT EXISTS `assay`.watermark ON CLUSTER '{cluster}'
+(
+    watermark UInt64 COMMENT 'Every captured entry with an id up to this is stored or recorded as a failure, in every shard.',
+    updated_at DateTime64(3, 'UTC') COMMENT 'When the shard that moved longest ago moved it (UTC, milliseconds).'
+)
+DEFINER = owner SQL SECURITY DEFINER
+AS SELECT min(watermark) AS watermark, min(updated_at) AS updated_at
+FROM `assay_base`.watermarks FINAL
+COMMENT 'How far the log is stored: one row, the least watermark of all shards.';
+
+ALTER TABLE `assay_base_local`.candidates ON CLUSTER '{cluster}' MODIFY TTL toDateTime(least(toUnixTimestamp(created_at) + 86400 * 90, 4294967295), 'UTC');
+
+ALTER TABLE `assay_base_local`.answers ON CLUSTER '{cluster}' MODIFY TTL toDateTime(least(toUnixTimestamp(created_at) + 86400 * 90, 4294967295), 'UTC');
+
+ALTER TABLE `assay_base_local`.feedback ON CLUSTER '{cluster}' MODIFY TTL toDateTime(least(toUnixTimestamp(created_at) + 86400 * 90, 4294967295), 'UTC');
+
+ALTER TABLE `assay_base_local`.capture_failures ON CLUSTER '{cluster}' MODIFY TTL toDateTime(least(toUnixTimestamp(created_at) + 86400 * 90, 4294967295), 'UTC');
+
+ALTER TABLE `assay_base_local`.rollup_minute ON CLUSTER '{cluster}' MODIFY TTL toDateTime(least(toUnixTimestamp(created_at) + 86400 * 90, 4294967295), 'UTC');
+
+ALTER TABLE `assay_base_local`.rollup_hour ON CLUSTER '{cluster}' MODIFY TTL toDateTime(least(toUnixTimestamp(created_at) + 86400 * 90, 4294967295), 'UTC');
+
+INSERT INTO `assay_base`.watermarks (shard, watermark) VALUES (0, 0);
+
+INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (1, '0001_tables.sql', '5e405385731f3e78c8e91e358920f1166b07521f6063551286d83a5245e60599');
+
+INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (2, '0002_views.sql', '0052b2e89e98d80e520443981e90fdacea12e7cf7b468401f11a318f263b6bd6');
+
+INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (3, '0003_rollups.sql', 'af14e028898c145891e5a02ff6c5e7cdbe30a1215508ca02211293873e041088');
