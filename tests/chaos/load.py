@@ -23,7 +23,7 @@ from assay_capture.link import Link
 from assay_schema.ids import event_ms, new_event_id
 from assay_schema.settings import CaptureSettings, RedisSettings, Settings
 
-#: Events between two looks at the clock and two lines in the ledger.
+#: Most events between two looks at the clock and two lines in the ledger.
 CHUNK = 200
 TEXT = "which function parses a date that a person typed, and what does it raise when there is none? "
 
@@ -126,7 +126,7 @@ def raw(order: Order, attempted: Notes, sent: Notes) -> None:
     """Send each chunk until Redis has acknowledged all of it. A time-out makes second entries, as with any producer."""
     link = Link(_redis(order))
     build, pace = builder(order), Pace(order.rate)
-    for size in chunks(order.events):
+    for size in chunks(order):
         events = [build() for _ in range(size)]
         names = [identity for identity, _ in events]
         attempted.add(names)
@@ -150,7 +150,7 @@ def sdk(order: Order, attempted: Notes, sent: Notes) -> None:
     )
     capture = Capture(Settings(redis=_redis(order), capture=capture_settings), service=order.service)
     rng, pace, dropped = random.Random(order.seed), Pace(order.rate), 0
-    for size in chunks(order.events):
+    for size in chunks(order):
         names = [_captured(capture, payloads(rng, new_event_id())) for _ in range(size)]
         attempted.add(names)
         while not capture.flush(1.0):
@@ -173,9 +173,10 @@ def _redis(order: Order) -> RedisSettings:
     return RedisSettings.model_validate(values)
 
 
-def chunks(events: int) -> list[int]:
-    """Sizes that add up."""
-    return [CHUNK] * (events // CHUNK) + ([events % CHUNK] if events % CHUNK else [])
+def chunks(order: Order) -> list[int]:
+    """Sizes that add up, ten a second."""
+    size = max(1, min(CHUNK, round(order.rate / 10)))
+    return [size] * (order.events // size) + ([order.events % size] if order.events % size else [])
 
 
 class Pace:
