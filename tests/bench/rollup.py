@@ -60,12 +60,12 @@ QUESTIONS = {
 }
 _COLUMNS = (
     "schema_version, id, tool_name, query, retrieved_chunk_ids, vector_enabled, expansion_applied, latency_ms, remote, created_at, "
-    "event_id, project, service, occurred_at, retrieved_scores, pii_families, policy"
+    "event_id, project, service, occurred_at, retrieved_scores, pii_families, policy, stored_at"
 )
 
 
 def fill(owner: Client, rows: int) -> None:
-    """Retrievals of five projects and four services, evenly spread over the last `DAYS` days. Made by the engine, not redelivered."""
+    """Retrievals of five projects and four services, evenly spread over the last `DAYS` days. Stored an hour ago."""
     span_ms = DAYS * 86_400_000
     first_ms = int(time.time() * 1000) - span_ms
     for start in range(0, rows, ROWS_AT_ONCE):
@@ -76,7 +76,7 @@ def fill(owner: Client, rows: int) -> None:
             "SELECT 1, number + 1, if(rand(1) % 2 = 0, 'query', 'search'), '', [1], true, false, exp(3 + randNormal(0, 1.2)), true, "
             "fromUnixTimestamp64Milli(ms + 5), reinterpretAsUUID(bitOr(bitShiftLeft(toUInt128(low), 64), toUInt128(high))), "
             "'p' || toString(rand(2) % 5), 's' || toString(rand(3) % 4), fromUnixTimestamp64Micro(ms * 1000), [rand(4) / 4294967296], "
-            "if(rand(5) % 4 = 0, map('email', toUInt64(1)), map()), 'p1' "
+            "if(rand(5) % 4 = 0, map('email', toUInt64(1)), map()), 'p1', now64(3) - INTERVAL 1 HOUR "
             f"FROM numbers({start}, {min(ROWS_AT_ONCE, rows - start)})",
             settings={"max_partitions_per_insert_block": 0, "max_insert_threads": 2},
         )
