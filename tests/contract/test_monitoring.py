@@ -23,7 +23,7 @@ ALERTS = DEPLOY / "prometheus/alerts.yml"
 DASHBOARDS = sorted((DEPLOY / "grafana/dashboards").glob("*.json"))
 SERVICES = load(BASE)["services"]
 #: Counted by `assay_runtime.delivery`.
-OUTCOMES = {"forwarded", "stored", "failed", "buried", "passed_over"}
+OUTCOMES = {"forwarded", "stored", "failed", "buried", "passed_over", "expired"}
 
 
 def rules() -> list[dict[str, Any]]:

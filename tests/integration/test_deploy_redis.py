@@ -58,12 +58,12 @@ def test_everybody_can_say_hello(deployed: DeployedRedis, name: str) -> None:
 
 #: Who may add entries to a stream, and who may see what is in one.
 APPENDERS = {
-    "capture": {"producer"},
+    "capture": {"producer", "operator"},
     "events": {"scrubber"},
-    "failures": {"scrubber", "writer"},
+    "failures": {"scrubber", "writer", "operator"},
     "dead": {"scrubber", "writer"},
 }
-READERS = {"capture": {"scrubber"}, "events": {"writer", "sre"}, "failures": {"writer"}, "dead": set[str]()}
+READERS = {"capture": {"scrubber"}, "events": {"writer", "sre"}, "failures": {"writer"}, "dead": {"operator"}}
 #: Who may set a key, and who may see it.
 SETTERS = {low_key(): {"scrubber"}, overflow_key(): {"scrubber"}, watermark_key(): {"writer"}}
 GETTERS = {

@@ -17,7 +17,7 @@ from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_
 from assay_cli.doctor_checks import Finding, Status, StreamFacts
 from assay_cli.errors import FINDING, explain
 from assay_cli.terminal import ends_quietly, printable
-from assay_schema.settings import Settings, SettingsError
+from assay_schema.settings import Settings, SettingsError, StoreSettings
 from assay_schema.streams import DEAD
 
 if TYPE_CHECKING:
@@ -146,9 +146,7 @@ def _store(settings: Settings, patient: Examination, streams: list[StreamFacts])
         patient.check(
             "watermark", lambda: checks.watermark(*probes.watermark_place(client, names.database), waiting), hint
         )
-        patient.check(
-            "failures in 24 h", lambda: checks.failures(probes.failures_by_reason(client, names.database)), hint
-        )
+        patient.check("failures in 24 h", lambda: _failures(names), hint)
         patient.check("clock of the store", lambda: checks.clock("the store", probes.store_ahead_s(client)), hint)
 
 
@@ -156,6 +154,11 @@ def _schema(client: "Store", database: str) -> Finding:
     from assay_runtime.migrate import migrations, schema_version
 
     return checks.schema(schema_version(client, database), migrations()[-1].version)
+
+
+def _failures(settings: StoreSettings) -> Finding:
+    with open_store(settings) as client:
+        return checks.failures(probes.failures_by_reason(client))
 
 
 def _host(settings: Settings, data: Path, patient: Examination) -> None:

@@ -3,7 +3,7 @@
 `fail` is what loses events or stops them; `warn` is what will, or what a person should know of.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -129,7 +129,7 @@ def stream(facts: StreamFacts, settings: DeliverySettings) -> Finding:
                 check,
                 Status.WARN,
                 f"{_count(facts.length, 'entry', 'entries')} given up after {settings.max_deliveries} deliveries",
-                "assay query failures shows why; mend that, then requeue or drop them",
+                "assay dead list shows them; mend what they died of, then: assay dead requeue --all",
             )
         return Finding(check, Status.OK, "empty")
     parts, statuses, hints = [_count(facts.length, "entry", "entries")], [Status.OK], []
@@ -186,13 +186,30 @@ def watermark(place: int, moved_s_ago: float, waiting: int) -> Finding:
     return Finding("watermark", Status.OK, moved if waiting else f"{moved}; nothing waits")
 
 
-def failures(by_reason: Mapping[str, int]) -> Finding:
-    """Failures of the last 24 hours, counted by reason."""
-    total = sum(by_reason.values())
-    if not total:
+@dataclass(frozen=True)
+class FailureFacts:
+    """Failures of one reason: all, those by too many deliveries (dead letters), and those whose event is visible by now."""
+
+    reason: str
+    count: int
+    given_up: int = 0
+    recovered: int = 0
+
+
+def failures(by_reason: Sequence[FailureFacts]) -> Finding:
+    """Failures of the last 24 hours, counted by reason. Events that were requeued and stored since are no reason to warn."""
+    if not by_reason:
         return Finding("failures in 24 h", Status.OK, "none")
-    listed = ", ".join(f"{reason} {count:,}" for reason, count in sorted(by_reason.items(), key=lambda item: -item[1]))
+    listed = ", ".join(map(_reason, sorted(by_reason, key=lambda facts: -facts.count)))
+    if all(facts.recovered == facts.count for facts in by_reason):
+        return Finding("failures in 24 h", Status.OK, listed)
     return Finding("failures in 24 h", Status.WARN, listed, "assay query failures")
+
+
+def _reason(facts: FailureFacts) -> str:
+    parts = {"given up as dead letters": facts.given_up, "stored since": facts.recovered}
+    notes = ", ".join(f"{count:,} {what}" for what, count in parts.items() if count)
+    return f"{facts.reason} {facts.count:,}" + (f" ({notes})" if notes else "")
 
 
 #: A spool that holds events longer than this, in seconds, is not on its way out.

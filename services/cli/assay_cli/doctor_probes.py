@@ -6,7 +6,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay_cli.doctor_checks import GroupFacts, RedisFacts, StreamFacts
+from assay_cli.doctor_checks import FailureFacts, GroupFacts, RedisFacts, StreamFacts
+from assay_schema.failures import GIVEN_UP
 from assay_schema.settings import FILE_VARIABLE, CaptureSettings
 from assay_schema.streams import STREAMS, Stream
 
@@ -77,13 +78,21 @@ def store_ahead_s(client: "Store") -> float:
     return float(now_ms / 1_000 - (before + time.time()) / 2)
 
 
-def failures_by_reason(client: "Store", database: str) -> dict[str, int]:
-    """Failures of the last 24 hours."""
-    query = (
-        f"SELECT toString(reason), count() FROM {database}.capture_failures"  # noqa: S608 - a checked setting
-        " WHERE created_at >= now64(3) - toIntervalHour(24) GROUP BY reason"
-    )
-    return {str(reason): int(count) for reason, count in client.query(query).result_rows}
+def failures_by_reason(client: "Store") -> list[FailureFacts]:
+    """Failures of the last 24 hours, as `assay query failures` counts them. `client` must be one of the views' database."""
+    from assay_runtime.queries import named_queries
+
+    question, found = named_queries()["failures"], dict[str, FailureFacts]()
+    for row in client.query(question.sql, parameters=question.defaults).named_results():
+        so_far = found.get(row["reason"], FailureFacts(row["reason"], 0))
+        lost = row["lost"] + row["recovered"]
+        found[row["reason"]] = FailureFacts(
+            so_far.reason,
+            so_far.count + lost + row["incidents"],
+            so_far.given_up + (lost if row["error_class"] == GIVEN_UP else 0),
+            so_far.recovered + row["recovered"],
+        )
+    return list(found.values())
 
 
 def watermark_place(client: "Store", database: str) -> tuple[int, float]:
@@ -97,9 +106,12 @@ def watermark_place(client: "Store", database: str) -> tuple[int, float]:
 
 
 def spool_state(directory: Path) -> tuple[int, float | None]:
-    """Bytes in a spool, and the age in seconds of its oldest file with anything in it; None when it is empty."""
+    """Bytes in a spool, and the age in seconds of its oldest file with anything in it; None when it is empty.
+
+    Each user's events are in a directory of their own; those that this user may not read are not counted.
+    """
     found, oldest = 0, None
-    for path in directory.glob("*.jsonl"):
+    for path in directory.glob("assay-spool-*/*.jsonl"):
         try:
             state = path.stat()
         except FileNotFoundError:
@@ -119,7 +131,7 @@ def spool_directory(settings: CaptureSettings) -> Path:
     try:
         return Path.home() / ".local" / "state" / "assay-spool"
     except RuntimeError:
-        return Path(tempfile.gettempdir()) / f"assay-spool-{os.getuid()}"
+        return Path(tempfile.gettempdir())
 
 
 def secret_modes(data: Path) -> list[tuple[str, int]]:

@@ -5,8 +5,9 @@ An identity holds only what its work needs: a stolen producer's password reads n
 In Redis each grant pairs commands with keys. Redis 7 keeps the pairs apart as selectors, and checks scripts' inner commands against them
 too; read and write key permissions would not do, because `EVALSHA` needs both on every key it names. Redis 6.2 has one list of commands and
 one of keys for each user, so there a grant's commands reach the keys of the user's other grants: the scrubber's password then also reads
-scrubbed events, and the writer's also reads dead letters. Two limits of Redis itself, in every version: `XADD` cannot be had without its
-trimming options, and a consumer group's reader may also read the stream without the group.
+scrubbed events, the writer's also reads dead letters, and the operator's also reads and deletes what it may append to. Two limits of Redis
+itself, in every version: `XADD` cannot be had without its trimming options, and a consumer group's reader may also read the stream without
+the group.
 """
 
 import hashlib
@@ -98,6 +99,15 @@ IDENTITIES = (
         store_role="sre",
     ),
     Identity("exporter", "Exports from the store; not known to Redis.", store_role="exporter"),
+    Identity(
+        "operator",
+        "A person who sends dead letters on their way again, or drops them; reads no other stream.",
+        (
+            Grant(("xlen", "xrange", "xrevrange", "xdel"), (_dead,)),
+            Grant(("xadd",), (_capture, _failures)),
+            Grant(("eval",), (_dead, _capture, _failures)),
+        ),
+    ),
     Identity("owner", "Creates tables, prunes, examines the system; sees no entry of a stream.", _owner, "owner"),
     Identity(
         "admin", "Starts and watches the embedded Redis; sees no entry of a stream.", (*_owner, Grant(("config|get",)))

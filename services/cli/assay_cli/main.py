@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from assay_cli.dead import dead
 from assay_cli.doctor import doctor
 from assay_cli.errors import OPERATIONAL, explain
 from assay_cli.export import export
@@ -61,3 +62,4 @@ app.command()(doctor)
 app.command()(prune)
 app.command()(query)
 app.command()(tail)
+app.add_typer(dead, name="dead")

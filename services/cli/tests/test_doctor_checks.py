@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from assay_cli import doctor_checks as checks
-from assay_cli.doctor_checks import Finding, GroupFacts, RedisFacts, Status, StreamFacts
+from assay_cli.doctor_checks import FailureFacts, Finding, GroupFacts, RedisFacts, Status, StreamFacts
 from assay_schema.settings import DeliverySettings
 
 HEALTHY = RedisFacts(
@@ -105,10 +105,16 @@ def test_a_watermark_that_stands_still_matters_only_while_entries_wait(
     assert checks.watermark(7, moved_s_ago, waiting).status is status
 
 
-def test_failures_are_counted_by_reason_most_first() -> None:
-    assert checks.failures({}) == Finding("failures in 24 h", Status.OK, "none")
-    finding = checks.failures({"other": 1, "db_down": 1_200})
-    assert (finding.status, finding.summary) == (Status.WARN, "db_down 1,200, other 1")
+def test_failures_are_counted_by_reason_most_first_with_dead_letters_and_what_was_stored_since() -> None:
+    assert checks.failures([]) == Finding("failures in 24 h", Status.OK, "none")
+    finding = checks.failures([FailureFacts("other", 3, given_up=3, recovered=2), FailureFacts("db_down", 1_200)])
+    assert finding.status is Status.WARN
+    assert finding.summary == "db_down 1,200, other 3 (3 given up as dead letters, 2 stored since)"
+
+
+def test_failures_of_events_that_were_all_stored_since_are_no_warning() -> None:
+    finding = checks.failures([FailureFacts("other", 3, given_up=3, recovered=3)])
+    assert (finding.status, finding.hint) == (Status.OK, "")
 
 
 @pytest.mark.parametrize(

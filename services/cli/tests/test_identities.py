@@ -28,7 +28,7 @@ from assay_cli.identities import (
     password_hash,
     settings_text,
 )
-from assay_runtime import scripts
+from assay_runtime import dead, scripts
 from assay_runtime.delivery import forward_finish
 from assay_runtime.entries import Outcome
 from assay_schema.failures import Failure, Reason
@@ -64,6 +64,7 @@ class Server:
             "dir": directory,
             "aclfile": directory / "users.acl",
             "appendonly": "yes",
+            "appendfsync": "always",  # with everysec, what is written during a slow fsync waits, and a kill loses it
         }
         arguments = [part for name, value in options.items() for part in (f"--{name}", str(value))]
         self.command = [binary, *arguments, "--save", ""]
@@ -385,6 +386,36 @@ def test_an_sre_reads_nothing_but_events_and_changes_nothing(server: Server, roo
     for key in (CAPTURE.key(), FAILURES.key(), DEAD.key(), low_key(), watermark_key(), overflow_key()):
         assert refusals(sre, reads(key) + changes(key)) == []
     assert refusals(sre, changes(EVENTS.key())) == []
+
+
+async def test_an_operator_reads_requeues_and_drops_dead_letters(server: Server, root: redis.Redis) -> None:
+    root.xadd(DEAD.key(), {"data": b"{}"})
+    root.xadd(DEAD.key(), {"data": b"{}"})
+    async with redis.asyncio.Redis(port=server.port, username="operator", password="operator-password") as operator:
+        [found] = [page async for page in dead.letters(operator, 0)]
+        first, second, third = (letter_id.decode() for letter_id, _ in found)
+        assert await dead.letter(operator, 0, first)
+        moves = [dead.Move(first, CAPTURE, b"{}"), dead.Move(second, FAILURES, b"{}")]
+        assert await dead.requeue(operator, 0, moves) == [True, True]
+        assert await dead.drop(operator, 0, [third]) == 1
+    assert [root.xlen(stream.key()) for stream in (CAPTURE, FAILURES, DEAD)] == [2, 2, 0]
+
+
+def test_an_operator_may_only_add_to_the_streams_letters_go_back_to_and_see_none_but_dead_except_on_6_2(
+    server: Server, root: redis.Redis
+) -> None:
+    operator = server.as_("operator")
+    for key in (EVENTS.key(), low_key(), watermark_key(), overflow_key(), "mine"):
+        assert refusals(operator, reads(key) + changes(key)) == []
+    if server.version < (7, 0):  # no selectors: a user's commands reach all of the user's keys
+        assert not denied(operator, "XRANGE", CAPTURE.key(), "-", "+")
+        return
+    for key in (CAPTURE.key(), FAILURES.key()):
+        assert refusals(operator, reads(key)) == []
+        assert {command[0] for command in refusals(operator, changes(key))} == {"XADD", "EVAL"}
+        spy = ("EVAL", "return redis.call('XREVRANGE', KEYS[1], '+', '-')", "2", key, DEAD.key())
+        assert denied(operator, *spy)
+    assert {command[0] for command in refusals(operator, changes(DEAD.key()))} == {"XDEL"}
 
 
 @pytest.mark.parametrize("name", ["owner", "admin"])

@@ -6,10 +6,12 @@ Delivery: each entry leaves `capture` exactly once, in the same atomic step that
 from collections.abc import Sequence
 
 from assay_runtime import metrics
+from assay_runtime.dead import Expiry
 from assay_runtime.delivery import forward_finish
 from assay_runtime.entries import Bounds, Entry, Outcome
 from assay_runtime.service import Service, main
 from assay_runtime.tracing import link
+from assay_runtime.watermark import Quiet
 from assay_schema.events import Event, ScrubbedEvent
 from assay_schema.failures import Failure
 from assay_schema.limits import ENTRY_MAX_BYTES
@@ -39,6 +41,8 @@ def build(settings: Settings) -> Service:
         service.consume(CAPTURE, shard, process=scrub, finish=finish, bounds=bounds, document=Event)
         service.publishes(EVENTS, shard, ScrubbedEvent)
         service.publishes(FAILURES, shard, Failure)
+    service.every_tick(Quiet(service.client, settings.redis.shards).run)
+    service.every_tick(Expiry(service.client, settings).run)
     return service
 
 

@@ -4,13 +4,16 @@ Delivery: at least once into tables that show each event once. While the store i
 """
 
 import asyncio
+import contextlib
 import logging
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from assay_runtime import metrics
+from assay_runtime.dead import Expiry
 from assay_runtime.delivery import settle_finish
 from assay_runtime.entries import Bounds, Entry, Outcome, Process, SinkUnavailableError
 from assay_runtime.service import Service, main
@@ -41,20 +44,22 @@ class Writer:
 
     def __init__(self, service: Service, sink: Sink) -> None:
         self._service, self._sink = service, sink
-        self._stored = 0
+        #: Events stored by this process, by shard.
+        self._stored: Counter[int] = Counter()
         self._kept: dict[int, int] = {}
         history = service.settings.delivery.history_entries
         self._watermarks = [
             Watermark(service.client, shard, STAGE, history) for shard in range(service.settings.redis.shards)
         ]
 
-    def process(self, to_row: Callable[[bytes], Row]) -> Process:
-        """The work on one stream."""
+    def process(self, shard: int, stream: Stream, to_row: Callable[[bytes], Row]) -> Process:
+        """The work on one shard of a stream."""
 
         async def write(entries: Sequence[Entry]) -> list[Outcome]:
             link(traceparents(entries))
             outcomes, batches = await asyncio.to_thread(self._sink.write, entries, to_row)
-            self._stored += len(entries)
+            if stream is EVENTS:
+                self._stored[shard] += len(entries)
             for batch in batches:
                 _measure(batch)
             return outcomes
@@ -68,7 +73,7 @@ class Writer:
     async def keep_watermarks(self) -> None:
         """Advance every shard's watermark, in Redis and then in the store; trim what is stored."""
         for watermark in self._watermarks:
-            reached = await watermark.advance(self._stored)
+            reached = await watermark.advance(self._stored[watermark.shard])
             metrics.WATERMARK_MS.labels(str(watermark.shard)).set(row_ms(reached))
             await trim_finished(self._service.client, FAILURES, watermark.shard, STAGE)
             if reached and reached != self._kept.get(watermark.shard):
@@ -93,7 +98,8 @@ def _measure(batch: Batch) -> None:
     now = time.time()
     for identity in batch.identities[:: len(batch) // MEASURED_ROWS + 1]:
         event_id = identity.partition(":")[2]
-        metrics.CAPTURE_TO_STORED.observe(max(0.0, now - int(event_id[:8] + event_id[9:13], 16) / 1000))
+        with contextlib.suppress(ValueError):  # not a UUID: the store has refused it, and its failure says so
+            metrics.CAPTURE_TO_STORED.observe(max(0.0, now - int(event_id[:8] + event_id[9:13], 16) / 1000))
 
 
 def build(settings: Settings) -> Service:
@@ -107,13 +113,14 @@ def build(settings: Settings) -> Service:
             service.consume(
                 stream,
                 shard,
-                process=writer.process(to_row),
+                process=writer.process(shard, stream, to_row),
                 finish=settle_finish(service.client, stream, STAGE, shard),
                 bounds=bounds,
                 document=document,
                 sink_ready=writer.ready,
             )
     service.every_tick(writer.keep_watermarks)
+    service.every_tick(Expiry(service.client, settings).run)
     service.at_exit(sink.close)
     return service
 

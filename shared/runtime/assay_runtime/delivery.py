@@ -11,8 +11,9 @@ import logging
 import random
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 
 from redis.exceptions import RedisError, ResponseError
 
@@ -21,7 +22,7 @@ from assay_runtime.connection import Client
 from assay_runtime.entries import Bounds, Entry, Outcome, Process, SinkUnavailableError
 from assay_runtime.scripts import BURY, FORWARD, SETTLE
 from assay_runtime.tracing import span
-from assay_schema.failures import Failure, Reason
+from assay_schema.failures import GIVEN_UP, Failure, Reason
 from assay_schema.ids import row_id
 from assay_schema.settings import DeliverySettings
 from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES, FIELD, Stream, low_key, overflow_key
@@ -35,6 +36,10 @@ Finish = Callable[[Sequence[Outcome]], Awaitable[int]]
 LONGEST_PAUSE_S = 5.0
 #: Entries looked at in one step of taking over.
 PAGE = 500
+#: Claimed entries fetched at once, each of 1 MiB at most.
+CLAIMED_AT_ONCE = 16
+#: Deliveries by itself that an entry gets after `max_deliveries`.
+TRIES_ALONE = 3
 
 
 def forward_finish(client: Client, group: str, shard: int, shards: int) -> Finish:
@@ -102,6 +107,8 @@ class Consumer:
         self._waiting_bytes = 0
         self._oldest = 0.0
         self._held: set[str] = set()
+        #: An entry to be worked on by itself, before what waits.
+        self._alone: Entry | None = None
         self._changed = asyncio.Condition()
         self._working = asyncio.Lock()
         self._finishing = asyncio.Lock()
@@ -113,19 +120,32 @@ class Consumer:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def prepare(self) -> None:
-        """Create the group at the start of the stream, so that nothing published before the first start is skipped."""
-        try:
-            await self._client.xgroup_create(self.key, self.group, id="0", mkstream=True)
-        except ResponseError as error:
-            if "BUSYGROUP" not in str(error):
-                raise
+        """Create the group at the start of the stream, so that nothing published before the first start is skipped.
+
+        Only if it is not there: a Redis whose memory is full refuses to create one that exists.
+        """
+        if not await self._has_group():
+            try:
+                await self._client.xgroup_create(self.key, self.group, id="0", mkstream=True)
+            except ResponseError as error:
+                if "BUSYGROUP" not in str(error):
+                    raise
         self._left_until = (await self._client.xpending(self.key, self.group))["max"]
+
+    async def _has_group(self) -> bool:
+        try:
+            groups = await self._client.xinfo_groups(self.key)
+        except ResponseError as error:
+            if "no such key" in str(error):
+                return False
+            raise
+        return any(group["name"].decode() == self.group for group in groups)
 
     def start(self) -> None:
         """Begin to work; fresh entries wait until those of an earlier run are finished."""
         self._tasks = [
             asyncio.create_task(step(), name=f"{self.key}:{step.__name__}")
-            for step in (self._run, self._recover, self._watch)
+            for step in (self._run, self._recover, self._keep, self._reclaim)
         ]
 
     async def stop(self) -> None:
@@ -145,24 +165,36 @@ class Consumer:
     @property
     def alive(self) -> bool:
         """Whether the tasks run; one that ended by itself is a defect that only a restart mends."""
-        return all(not task.done() or task.get_name().endswith("_recover") for task in self._tasks)
+        return all(not task.done() or self._has_recovered(task) for task in self._tasks)
 
-    async def offer(self, entries: Sequence[Entry]) -> None:
-        """Take fresh entries; waits while a full batch is waiting, which pauses reading."""
+    @staticmethod
+    def _has_recovered(task: "asyncio.Task[None]") -> bool:
+        return task.get_name().endswith("_recover") and not task.cancelled() and task.exception() is None
+
+    async def offer(self, entries: Sequence[Entry]) -> bool:
+        """Take fresh entries; waits while a full batch is waiting, which pauses reading.
+
+        False when the consumer stops: they stay pending, and the reader is to read no more.
+        """
+        self._hold(entries)
         await self._recovered.wait()
-        await self._take(entries)
+        return await self._take(entries)
 
-    async def _take(self, entries: Sequence[Entry]) -> None:
+    def _hold(self, entries: Sequence[Entry]) -> None:
+        """From now on these are ours to keep, and not to be claimed again from ourselves."""
+        self._held.update(entry.id for entry in entries)
+
+    async def _take(self, entries: Sequence[Entry]) -> bool:
         async with self._changed:
             await self._changed.wait_for(lambda: self._stopping or not self._full())
             if self._stopping:
-                return  # they stay pending and are taken over by the next run
+                return False
             if not self._waiting:
                 self._oldest = time.monotonic()
             self._waiting += entries
             self._waiting_bytes += sum(len(entry.data) for entry in entries)
-            self._held.update(entry.id for entry in entries)
             self._changed.notify_all()
+            return True
 
     def _full(self) -> bool:
         return len(self._waiting) >= self._bounds.entries or self._waiting_bytes >= self._bounds.bytes
@@ -180,13 +212,27 @@ class Consumer:
     async def _gather(self) -> list[Entry]:
         """The next batch, as soon as one of its bounds is reached. Empty at the end."""
         async with self._changed:
-            await self._changed.wait_for(lambda: self._stopping or self._waiting)
+            await self._changed.wait_for(lambda: self._stopping or self._waiting or self._alone)
+            if self._alone:
+                batch, self._alone = [self._alone], None
+                return batch
             remaining = self._oldest + self._bounds.age_s - time.monotonic()
             if self._waiting and not self._full() and not self._stopping and remaining > 0:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._changed.wait_for(lambda: self._stopping or self._full()), remaining)
-            batch, self._waiting, self._waiting_bytes = self._waiting, [], 0
+            batch = self._cut()
             self._changed.notify_all()
+        return batch
+
+    def _cut(self) -> list[Entry]:
+        """Take from what waits as much as the bounds allow, and at least one entry."""
+        size = cut = 0
+        for entry in self._waiting[: self._bounds.entries]:
+            if cut and size + len(entry.data) > self._bounds.bytes:
+                break
+            size, cut = size + len(entry.data), cut + 1
+        batch, self._waiting = self._waiting[:cut], self._waiting[cut:]
+        self._waiting_bytes -= size
         return batch
 
     async def _work(self, batch: list[Entry]) -> None:
@@ -202,6 +248,8 @@ class Consumer:
             finally:
                 self._finishing.release()
                 self._held.difference_update(entry.id for entry in batch)
+                async with self._changed:
+                    self._changed.notify_all()
         metrics.BATCH_ENTRIES.labels(self.stream.name).observe(len(batch))
         metrics.BATCH_SECONDS.labels(self.stream.name).observe(time.monotonic() - started)
 
@@ -219,30 +267,44 @@ class Consumer:
                     return []  # all of it stays pending
                 await asyncio.sleep(pause * random.uniform(0.5, 1))  # noqa: S311  # jitter, not a secret
                 pause = min(pause * 2, LONGEST_PAUSE_S)
-            except Exception as error:  # noqa: BLE001  # whatever it is, it must not stop the others
+            except Exception:  # noqa: BLE001  # whatever it is, it must not stop the others
                 if len(batch) > 1:
                     middle = len(batch) // 2
                     return [*await self._outcomes(batch[:middle]), *await self._outcomes(batch[middle:])]
-                log.error(
-                    "entry failed and stays pending",
-                    extra={"entry_id": batch[0].id, "error_class": type(error).__name__},
-                )
+                blame = partial(self._blame, batch[0], type(error).__name__)
+                await self._patiently(blame)
                 return []
+
+    async def _blame(self, entry: Entry, error_class: str) -> int:
+        """Count a failed delivery against an entry, or give it up. One that stays pending comes again after the visibility time-out."""
+        log.error("entry failed", extra={"entry_id": entry.id, "error_class": error_class})
+        pending = await self._client.xpending_range(self.key, self.group, entry.id, entry.id, 1)
+        if not pending:
+            return 0
+        deliveries = pending[0]["times_delivered"]
+        if deliveries >= self._settings.max_deliveries:
+            await self._give_up(entry.id, deliveries)
+        else:
+            await self._client.xclaim(
+                self.key, self.group, self.name, 0, [entry.id], retrycount=deliveries + 1, justid=True
+            )
+        return 1
 
     async def _finish_outcomes(self, outcomes: Sequence[Outcome]) -> None:
         if not outcomes:
             return
-        done = await self._patiently(lambda: self._finish(outcomes))
+        passed_over = len(outcomes) - await self._patiently(lambda: self._finish(outcomes))
         failed = sum(outcome.failure is not None for outcome in outcomes)
         forwarded = sum(outcome.event is not None for outcome in outcomes)
         counts = {
             "failed": failed,
             "forwarded": forwarded,
             "stored": len(outcomes) - failed - forwarded,
-            "passed_over": len(outcomes) - done,
+            "passed_over": passed_over,
         }
+        counts["forwarded" if forwarded else "stored"] -= passed_over
         for outcome, count in counts.items():
-            if count:
+            if count > 0:
                 metrics.ENTRIES.labels(self.stream.name, outcome).inc(count)
 
     async def _patiently(self, step: Callable[[], Awaitable[int]]) -> int:
@@ -254,6 +316,8 @@ class Consumer:
             try:
                 return await step()
             except RedisError as error:
+                if self._stopping:
+                    return 0
                 log.warning(
                     "redis did not answer; trying again",
                     extra={"stream": self.key, "error_class": type(error).__name__},
@@ -299,53 +363,94 @@ class Consumer:
                 await asyncio.sleep(0.5)
         self._recovered.set()
 
-    async def _watch(self) -> None:
-        """Once in a while: keep held entries ours, take over those of dead consumers."""
-        visibility_ms = int(self._settings.visibility_timeout_s * 1000)
+    async def _keep(self) -> None:
+        """While entries are held, show that their consumer lives, so that nobody takes them over."""
+        await self._beat(self._show_life)
+
+    async def _show_life(self) -> None:
+        held = list(self._held)
+        for start in range(0, len(held), PAGE):
+            await self._client.xclaim(self.key, self.group, self.name, 0, held[start : start + PAGE], justid=True)
+
+    async def _reclaim(self) -> None:
+        """Take over what a dead or stalled consumer left."""
+        await self._recovered.wait()
+        idle_ms = int(self._settings.visibility_timeout_s * 1000)
+        await self._beat(partial(self._take_over, consumer=None, idle_ms=idle_ms))
+
+    async def _beat(self, step: Callable[[], Awaitable[None]]) -> None:
+        """A step a few times in a visibility time-out, until the stop. A Redis that does not answer costs one beat."""
         while not self._stopping:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._ended.wait(), self._settings.visibility_timeout_s / 4)
                 return
             try:
-                held = list(self._held)
-                for start in range(0, len(held), PAGE):
-                    await self._client.xclaim(
-                        self.key, self.group, self.name, 0, held[start : start + PAGE], justid=True
-                    )
-                await self._take_over(consumer=None, idle_ms=visibility_ms)
+                await step()
             except RedisError as error:
-                log.warning(
-                    "cannot look for stalled entries", extra={"stream": self.key, "error_class": type(error).__name__}
-                )
+                log.warning("redis did not answer", extra={"stream": self.key, "error_class": type(error).__name__})
 
     async def _take_over(self, *, consumer: str | None, idle_ms: int, until: str = "+") -> None:
-        """Claim pending entries that nobody here holds, page by page; bury those delivered too often while the sink is well."""
+        """Claim pending entries that nobody here holds, page by page."""
         start = "-"
-        while page := await self._client.xpending_range(
-            self.key, self.group, start, until, PAGE, consumername=consumer, idle=idle_ms or None
-        ):
+        while not self._stopping:
+            page = await self._client.xpending_range(
+                self.key, self.group, start, until, PAGE, consumername=consumer, idle=idle_ms or None
+            )
+            if not page:
+                return
             start = "(" + page[-1]["message_id"].decode()
-            claimable = []
+            counts: dict[int, list[str]] = {}
             for item in page:
-                entry_id, deliveries = item["message_id"].decode(), item["times_delivered"]
-                if entry_id in self._held:
-                    continue
-                if deliveries > self._settings.max_deliveries and await self._sink_ready():
-                    await self._give_up(entry_id, deliveries)
+                if (entry_id := item["message_id"].decode()) not in self._held:
+                    counts.setdefault(item["times_delivered"], []).append(entry_id)
+            well = await self._sink_ready()
+            for deliveries, ids in counts.items():
+                if well and deliveries >= self._settings.max_deliveries:
+                    for entry_id in ids:
+                        await self._try_alone(entry_id, deliveries, idle_ms)
                 else:
-                    claimable.append(entry_id)
-            if claimable:
-                await self._claim(claimable, idle_ms)
+                    await self._claim(
+                        ids, idle_ms, deliveries + well
+                    )  # an outage is no entry's fault and counts for none
 
-    async def _claim(self, ids: list[str], idle_ms: int) -> None:
-        claimed = await self._client.xclaim(self.key, self.group, self.name, idle_ms, ids)
-        entries = [Entry(entry_id.decode(), fields.get(FIELD.encode(), b"")) for entry_id, fields in claimed if fields]
-        gone = set(ids) - {entry.id for entry in entries}
-        if gone and not idle_ms:
-            await self._client.xack(self.key, self.group, *gone)  # deleted by hand: there is nothing left to work on
+    async def _claim(self, ids: list[str], idle_ms: int, deliveries: int) -> None:
+        claimed = await self._client.xclaim(
+            self.key, self.group, self.name, idle_ms, ids, retrycount=deliveries, justid=True
+        )
+        for start in range(0, len(claimed), CLAIMED_AT_ONCE):
+            entries = await self._read([entry_id.decode() for entry_id in claimed[start : start + CLAIMED_AT_ONCE]])
+            self._hold(entries)
+            if not await self._take(entries):
+                return
+
+    async def _try_alone(self, entry_id: str, deliveries: int, idle_ms: int) -> None:
+        """Work by itself on an entry whose consumers died too often: only one that kills again is given up, and none of its neighbours."""
+        if deliveries >= self._settings.max_deliveries + TRIES_ALONE:
+            await self._give_up(entry_id, deliveries)
+            return
+        claimed = await self._client.xclaim(
+            self.key, self.group, self.name, idle_ms, [entry_id], retrycount=deliveries + 1, justid=True
+        )
+        if claimed and (entries := await self._read([entry_id])):
+            self._hold(entries)
+            async with self._changed:
+                self._alone = entries[0]
+                self._changed.notify_all()
+                await self._changed.wait_for(lambda: self._stopping or entry_id not in self._held)
+
+    async def _read(self, ids: list[str]) -> list[Entry]:
+        """Entries that were claimed. One deleted by hand is acknowledged: there is nothing left to work on."""
+        pipeline = self._client.pipeline(transaction=False)
+        for entry_id in ids:
+            pipeline.xrange(self.key, entry_id, entry_id)
+        entries = []
+        for entry_id, found in zip(ids, await pipeline.execute(), strict=True):
+            if found:
+                entries.append(Entry(entry_id, found[0][1].get(FIELD.encode(), b"")))
+            else:
+                await self._client.xack(self.key, self.group, entry_id)
         metrics.RECLAIMED.labels(self.stream.name).inc(len(entries))
-        if entries:
-            await self._take(entries)
+        return entries
 
     async def _give_up(self, entry_id: str, deliveries: int) -> None:
         left = await self._client.xrange(self.key, entry_id, entry_id)
@@ -359,7 +464,7 @@ class Consumer:
             service=service,
             stage=self.group,
             reason=Reason.OTHER,
-            error_class="TooManyDeliveries",
+            error_class=GIVEN_UP,
             detail="kept as a dead letter for a while; see assay dead list",
             deliveries=deliveries,
             created_at=datetime.now(UTC),

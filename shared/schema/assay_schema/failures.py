@@ -20,6 +20,8 @@ class Reason(StrEnum):
 
 #: `project` and `service` of an entry too broken to say whose it is.
 UNKNOWN = "unknown"
+#: `error_class` of an entry that was delivered too often, and is kept as a dead letter for a while.
+GIVEN_UP = "TooManyDeliveries"
 
 
 class Failure(Model):

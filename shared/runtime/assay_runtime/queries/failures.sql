@@ -1,12 +1,38 @@
--- What could not be stored, by reason, stage, error and producer. `lost` counts events, `incidents` times that a sink was away (nothing lost).
+-- What could not be stored, by reason, stage, error and producer. `lost` counts events that are not there; `recovered` those that are visible
+-- by now, such as dead letters that were requeued; `incidents` times that a sink was away (nothing lost).
 -- hours UInt32 = 24: hours back from now
 -- project String = '': one project; empty for all
+WITH
+    failed AS
+    (
+        SELECT * FROM capture_failures
+        WHERE created_at >= now() - toIntervalHour({hours:UInt32})
+          AND ({project:String} = '' OR project = {project:String})
+    ),
+    (
+        SELECT if(count() = 0, now64(3), min(UUIDv7ToDateTime(assumeNotNull(event_id), 'UTC')))
+        FROM failed WHERE event_id IS NOT NULL
+    ) AS earliest,
+    visible AS
+    (
+        SELECT event_id
+        FROM
+        (
+            SELECT event_id, event_time FROM candidates
+            UNION ALL
+            SELECT event_id, event_time FROM answers
+            UNION ALL
+            SELECT event_id, event_time FROM feedback
+        )
+        WHERE event_time >= earliest
+          AND event_id IN (SELECT assumeNotNull(event_id) FROM failed WHERE event_id IS NOT NULL)
+    )
 SELECT
     reason, stage, error_class, project, service,
-    countIf(entry_id IS NOT NULL) AS lost, countIf(entry_id IS NULL) AS incidents,
+    countIf(entry_id IS NOT NULL) - recovered AS lost,
+    countIf(entry_id IS NOT NULL AND ifNull(event_id IN (SELECT event_id FROM visible), 0)) AS recovered,
+    countIf(entry_id IS NULL) AS incidents,
     max(created_at) AS latest, argMax(detail, created_at) AS latest_detail
-FROM capture_failures
-WHERE created_at >= now() - toIntervalHour({hours:UInt32})
-  AND ({project:String} = '' OR project = {project:String})
+FROM failed
 GROUP BY reason, stage, error_class, project, service
-ORDER BY lost DESC, incidents DESC;
+ORDER BY lost DESC, incidents DESC, recovered DESC;
