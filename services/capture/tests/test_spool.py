@@ -2,12 +2,13 @@
 
 import os
 import stat
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from assay_capture.spool import Spool, default_spool_dir
+from assay_capture.spool import Spool, default_spool_dir, private_directory
 from assay_capture.stats import Problems
 
 
@@ -36,6 +37,7 @@ class Opener:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
+        self.private = private_directory(directory)
         self.opened: list[Spool] = []
 
     def __call__(self, max_bytes: int = 1 << 20, fsync: bool = False) -> Spool:
@@ -43,7 +45,7 @@ class Opener:
         return self.opened[-1]
 
     def files(self, suffix: str) -> list[Path]:
-        return sorted(self.directory.glob(f"*.{suffix}"))
+        return sorted(self.private.glob(f"*.{suffix}"))
 
 
 @pytest.mark.parametrize("fsync", [False, True])
@@ -79,16 +81,73 @@ def test_events_may_be_written_while_others_are_read(spools: Opener) -> None:
     assert names_left(spool) == ["c", "d"]
 
 
-def test_directory_and_files_are_for_their_owner_only(spools: Opener) -> None:
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.lstat().st_mode)
+
+
+def test_directories_and_files_that_it_makes_are_for_their_owner_only(spools: Opener) -> None:
     before = os.umask(0)
     try:
-        spools.directory.mkdir(parents=True, mode=0o777)
         spools().write(entries("a"))
     finally:
         os.umask(before)
-    assert stat.S_IMODE(spools.directory.stat().st_mode) == 0o700
-    for path in [*spools.files("jsonl"), *spools.files("lock")]:
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert (mode(spools.directory), mode(spools.private)) == (0o700, 0o700)
+    assert [mode(path) for path in [*spools.files("jsonl"), *spools.files("lock")]] == [0o600, 0o600]
+
+
+def test_a_directory_that_others_use_too_stays_as_it_is(spools: Opener) -> None:
+    spools.directory.mkdir(parents=True)
+    spools.directory.chmod(0o1777)
+    (spools.directory / "another's.jsonl").write_text("kept")
+    dead = spools()
+    assert dead.write(entries("a")) is None
+    dead.close()
+    heir = spools()
+    heir.adopt()
+    assert names_left(heir) == ["a"]
+    assert mode(spools.directory) == 0o1777
+    assert mode(spools.private) == 0o700
+    assert (spools.directory / "another's.jsonl").read_text() == "kept"
+
+
+def stray_lock(directory: Path) -> Path:
+    """What a process that died might have left in a directory."""
+    (directory / "dead-0000000001.jsonl").write_text('{"name":"planted"}\n')
+    (directory / "dead.lock").touch()
+    return directory
+
+
+def test_a_link_in_the_place_of_its_own_directory_is_not_followed(spools: Opener, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir(mode=0o700)
+    stray_lock(elsewhere)
+    spools.directory.mkdir(parents=True)
+    spools.private.symlink_to(elsewhere, target_is_directory=True)
+    spool = spools()
+    spool.adopt()
+    assert not spool.waiting(), "nothing that lies behind the link is sent"
+    assert spool.write(entries("a")) == "spool_error"
+    assert {path.name for path in elsewhere.iterdir()} == {"dead.lock", "dead-0000000001.jsonl"}
+
+
+def test_its_own_directory_open_to_others_is_refused_and_not_changed(spools: Opener) -> None:
+    spools.private.mkdir(parents=True)
+    spools.private.chmod(0o770)
+    stray_lock(spools.private)
+    spool = spools()
+    spool.adopt()
+    assert not spool.waiting(), "others could have put there what it would send"
+    assert spool.write(entries("a")) == "spool_error"
+    assert mode(spools.private) == 0o770
+
+
+def test_its_own_directory_made_by_another_user_is_refused(spools: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    spools.private.mkdir(parents=True, mode=0o700)
+    spool = spools()
+    owner = os.geteuid()
+    monkeypatch.setattr("assay_capture.spool.os.geteuid", lambda: owner + 1)  # not every test runs as root
+    assert spool.write(entries("a")) == "spool_error"
+    assert list(spools.private.iterdir()) == []
 
 
 def test_the_bound_counts_every_process_that_shares_the_directory(spools: Opener) -> None:
@@ -131,7 +190,7 @@ def test_a_dead_processs_segments_are_taken_over_and_go_before_later_ones(spools
     assert heir.adopted_segments == 1
     assert names_left(heir) == ["a", "b", "c"]
     heir.close()
-    assert list(spools.directory.iterdir()) == []
+    assert list(spools.private.iterdir()) == []
 
 
 def test_only_one_of_several_takes_over_what_a_dead_process_left(spools: Opener) -> None:
@@ -197,13 +256,13 @@ def test_a_directory_that_cannot_be_made_is_an_error_that_is_counted_not_raised(
 
 
 def test_a_file_of_anything_else_in_the_directory_is_let_be(spools: Opener) -> None:
-    spools.directory.mkdir(parents=True)
-    (spools.directory / "notes.txt").write_text("mine")
-    (spools.directory / "odd-name.jsonl").write_text("mine")
+    spools.private.mkdir(parents=True, mode=0o700)
+    (spools.private / "notes.txt").write_text("mine")
+    (spools.private / "odd-name.jsonl").write_text("mine")
     spool = spools()
     spool.adopt()
     assert not spool.waiting()
-    assert {path.name for path in spools.directory.iterdir()} == {"notes.txt", "odd-name.jsonl"}
+    assert {path.name for path in spools.private.iterdir()} == {"notes.txt", "odd-name.jsonl"}
 
 
 def test_the_default_directory_is_in_the_users_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,3 +271,12 @@ def test_the_default_directory_is_in_the_users_state(tmp_path: Path, monkeypatch
     monkeypatch.delenv("XDG_STATE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert default_spool_dir() == tmp_path / ".local/state/assay-spool"
+
+
+def test_without_a_home_the_directory_for_temporary_files_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", no_home)
+    assert default_spool_dir() == Path(tempfile.gettempdir())

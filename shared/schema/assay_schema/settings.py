@@ -118,7 +118,7 @@ class CaptureSettings(Section):
     spool_dir: Path | None = Field(
         None,
         examples=["/var/lib/assay-spool"],
-        description="Directory of the spool; default: `assay-spool` in the user's state directory.",
+        description="Directory of the spool, where each user has one of their own; default: `assay-spool` in the user's state directory.",
     )
     spool_bytes: int = Field(
         256 * 1024 * 1024, ge=1024, description="Largest spool, in bytes; beyond it events are dropped and counted."
