@@ -91,7 +91,7 @@ async def ours(client: Client, settings: RedisSettings) -> float:
     )
     broker = make_broker(settings)
     await consumer.prepare()
-    subscribe(broker, consumer, BATCH, dict)
+    subscribe(broker, consumer, dict)
     started = time.perf_counter()
     await broker.start()
     consumer.start()

@@ -1,7 +1,7 @@
 """Which fields of a payload hold text that came from outside, by kind of event."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
@@ -21,7 +21,13 @@ PATHS: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
         "session": ("*",),
     }
 )
-SLUG_PATHS: MappingProxyType[str, tuple[str, ...]] = MappingProxyType({"retrieval": ("retrieved_slugs",)})
+# What names documents, by the producer's own identifiers; `_Identifiers` scrubs these.
+SLUG_PATHS: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "retrieval": ("retrieved_slugs", "source_ids"),
+        "answer": ("contexts[].id", "contexts[].source_id", "citations[].context_id"),
+    }
+)
 EXEMPT: MappingProxyType[str, frozenset[str]] = MappingProxyType({"session": frozenset({"session_id", "created"})})
 
 
@@ -42,16 +48,60 @@ def scrub_paths(
     """
     result = dict(payload)
     counts: Counter[str] = Counter()
-    chosen = paths_of(kind, slugs=scrubber.policy.scrub_slugs) if paths is None else paths
+    chosen = paths_of(kind) if paths is None else paths
+    if paths is None and scrubber.policy.scrub_slugs:
+        _Identifiers(scrubber, counts).scrub(result, SLUG_PATHS.get(kind, ()))
+
+    def scrub(name: str, value: Any) -> Any:
+        return _scrub_value(scrubber, name, value, counts)
+
     for path in chosen:
         if path == "*":
             exempt = EXEMPT.get(kind, frozenset())
             for name in result:
                 if name not in exempt:
-                    result[name] = _scrub_value(scrubber, name, result[name], counts)
+                    result[name] = scrub(name, result[name])
         else:
-            _scrub_at(scrubber, result, _steps(path), counts)
+            _scrub_at(result, _steps(path), scrub)
     return ScrubbedJson(result, dict(counts))
+
+
+class _Identifiers:
+    """Scrubs what names documents within one event, so that it still names them.
+
+    The same text gets the same replacement wherever it stands, whatever key announces it: a citation still finds its context. Different
+    texts stay different, by a number behind the replacement of the later ones: lists of slugs hold each only once.
+    """
+
+    def __init__(self, scrubber: Scrubber, counts: Counter[str]) -> None:
+        self._scrubber, self._counts = scrubber, counts
+        self._names: dict[str, str] = {}
+        self._taken: set[str] = set()
+
+    def scrub(self, target: dict[str, Any], paths: Sequence[str]) -> None:
+        """Replaces the identifiers at `paths` in `target`."""
+        for path in paths:
+            _scrub_at(target, _steps(path), self._value)
+
+    def _value(self, name: str, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._identifier(value)
+        if isinstance(value, list | tuple):
+            return [self._value(name, element) for element in value]
+        return _scrub_value(self._scrubber, name, value, self._counts)
+
+    def _identifier(self, text: str) -> str:
+        found = Counter[str]()
+        scrubbed = scrub_leaf(self._scrubber, text, b"", found)
+        self._counts.update(found)
+        if text not in self._names:
+            number, free = 1, scrubbed
+            while free in self._taken:
+                number += 1
+                free = f"{scrubbed} ({number})"
+            self._names[text] = free
+            self._taken.add(free)
+        return self._names[text]
 
 
 @lru_cache(maxsize=1024)
@@ -60,31 +110,29 @@ def _steps(path: str) -> tuple[tuple[str, bool], ...]:
     return tuple((step.removesuffix("[]"), step.endswith("[]")) for step in path.split("."))
 
 
-def _scrub_at(
-    scrubber: Scrubber, target: dict[str, Any], steps: tuple[tuple[str, bool], ...], counts: Counter[str]
-) -> None:
-    """Replaces what `steps` lead to in `target`, copying each container on the way."""
+def _scrub_at(target: dict[str, Any], steps: tuple[tuple[str, bool], ...], scrub: Callable[[str, Any], Any]) -> None:
+    """Replaces what `steps` lead to in `target`, copying each container on the way; `scrub` takes a key and the value under it."""
     (name, elements), rest = steps[0], steps[1:]
     value = target.get(name)
     if value is None:
         return
     if elements and rest and isinstance(value, list):
-        target[name] = [_scrub_element(scrubber, name, element, rest, counts) for element in value]
+        target[name] = [_scrub_element(name, element, rest, scrub) for element in value]
     elif rest and isinstance(value, dict):
         target[name] = dict(value)
-        _scrub_at(scrubber, target[name], rest, counts)
+        _scrub_at(target[name], rest, scrub)
     else:
-        target[name] = _scrub_value(scrubber, name, value, counts)
+        target[name] = scrub(name, value)
 
 
 def _scrub_element(
-    scrubber: Scrubber, name: str, element: Any, rest: tuple[tuple[str, bool], ...], counts: Counter[str]
+    name: str, element: Any, rest: tuple[tuple[str, bool], ...], scrub: Callable[[str, Any], Any]
 ) -> Any:
     if isinstance(element, dict):
         copy = dict(element)
-        _scrub_at(scrubber, copy, rest, counts)
+        _scrub_at(copy, rest, scrub)
         return copy
-    return _scrub_value(scrubber, name, element, counts)
+    return scrub(name, element)
 
 
 def _scrub_value(scrubber: Scrubber, name: str, value: Any, counts: Counter[str]) -> Any:

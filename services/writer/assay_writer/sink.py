@@ -1,5 +1,6 @@
 """The writer's side of the store: inserts that either succeed, or say whether the store is away or a row is to blame."""
 
+import traceback
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
@@ -8,6 +9,7 @@ import orjson
 from clickhouse_connect.driver.exceptions import ClickHouseError
 from urllib3.exceptions import HTTPError
 
+from assay_runtime.config import secret
 from assay_runtime.entries import Entry, Outcome, SinkUnavailableError, failure_of
 from assay_runtime.store import Client, StoreError, connect, describe, insert_json_rows, reason_of
 from assay_schema.failures import Reason
@@ -26,6 +28,9 @@ class Sink:
     """Writes batches of entries. Synchronous: run it in a thread. One store client, safe for several threads."""
 
     def __init__(self, settings: StoreSettings) -> None:
+        secret(
+            settings.password, settings.password_file, "ASSAY_STORE_PASSWORD_FILE"
+        )  # unreadable: fail at start, by name
         self._settings = settings
         self._client: Client | None = None
 
@@ -80,7 +85,19 @@ class Sink:
         try:
             return step()
         except STORE_ERRORS as error:
-            raise SinkUnavailableError(reason_of(error), describe(error)[0]) from None
+            away = SinkUnavailableError(reason_of(error), describe(error)[0])
+            _let_go(error)
+        raise away  # out here, so that the driver's error is not chained to it
+
+
+def _let_go(error: BaseException | None) -> None:
+    """Free what the frames of an error hold: batches of many megabytes. The driver's errors are part of reference cycles, so each try
+    of a batch would otherwise stay in memory until the garbage collector comes by, which is rare: an outage of an hour has many tries.
+    """
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error.__traceback__ = None
+        error = error.__cause__ or error.__context__
 
 
 def _blames_rows(error: Exception) -> bool:

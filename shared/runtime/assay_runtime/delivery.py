@@ -11,7 +11,7 @@ import logging
 import random
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 
@@ -267,13 +267,14 @@ class Consumer:
                     return []  # all of it stays pending
                 await asyncio.sleep(pause * random.uniform(0.5, 1))  # noqa: S311  # jitter, not a secret
                 pause = min(pause * 2, LONGEST_PAUSE_S)
-            except Exception:  # noqa: BLE001  # whatever it is, it must not stop the others
-                if len(batch) > 1:
-                    middle = len(batch) // 2
-                    return [*await self._outcomes(batch[:middle]), *await self._outcomes(batch[middle:])]
-                blame = partial(self._blame, batch[0], type(error).__name__)
-                await self._patiently(blame)
-                return []
+            except Exception as error:  # noqa: BLE001  # whatever it is, it must not stop the others
+                error_class = type(error).__name__
+                break
+        if len(batch) > 1:
+            middle = len(batch) // 2
+            return [*await self._outcomes(batch[:middle]), *await self._outcomes(batch[middle:])]
+        await self._patiently(partial(self._blame, batch[0], error_class))
+        return []
 
     async def _blame(self, entry: Entry, error_class: str) -> int:
         """Count a failed delivery against an entry, or give it up. One that stays pending comes again after the visibility time-out."""

@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import NamedTuple
 
 from assay_schema.failures import Failure, Reason
@@ -55,7 +56,7 @@ def failure_of(entry: Entry, stage: str, reason: Reason, error_class: str, detai
     """Why an entry is not stored: the same failure, with the same id, at every delivery. `detail` must hold nothing captured."""
     event_id, project, service = identity_of(entry.data)
     return Failure(
-        failure_id=uuid.uuid5(uuid.NAMESPACE_OID, f"{stage}/{event_id or entry.id}"),
+        failure_id=uuid.uuid5(uuid.NAMESPACE_OID, f"{stage}/{event_id or sha256(entry.data).hexdigest() + entry.id}"),
         event_id=event_id,
         entry_id=entry.id,
         project=project,

@@ -8,6 +8,7 @@ import logging
 from typing import Any
 
 from faststream import AckPolicy
+from faststream.exceptions import StopConsume
 from faststream.redis import RedisBroker, StreamSub
 from faststream.redis.message import FAKE_CONSUMER, RedisBatchStreamMessage
 
@@ -17,6 +18,8 @@ from assay_runtime.entries import Entry
 from assay_schema.settings import RedisSettings
 from assay_schema.streams import FIELD, Stream
 
+#: Entries of one read, each of 1 MiB at most: memory is bounded by entries here, and by bytes in the consumer.
+READ_ENTRIES = 128
 #: How long one read waits for entries, in milliseconds; also the longest a stop waits for the reader.
 POLL_MS = 1_000
 
@@ -30,8 +33,18 @@ def make_broker(settings: RedisSettings) -> RedisBroker:
     )
 
 
-def subscribe(broker: RedisBroker, consumer: Consumer, entries: int, document: Any) -> None:
-    """Feed a consumer from its stream, `entries` at most a read. `document` is the entry's model, for the AsyncAPI document."""
+async def leave_groups_alone(broker: RedisBroker) -> None:
+    """Groups are made by `Consumer.prepare`. FastStream would make them at the end of a stream, and not start while Redis is full."""
+
+    async def made_already(**_: Any) -> None:
+        pass
+
+    client: Any = await broker.connect()
+    client.xgroup_create = made_already
+
+
+def subscribe(broker: RedisBroker, consumer: Consumer, document: Any) -> None:
+    """Feed a consumer from its stream, `document` is the entry's model, for the AsyncAPI document."""
 
     async def parse(message: Any) -> RedisBatchStreamMessage:
         return RedisBatchStreamMessage(
@@ -49,7 +62,8 @@ def subscribe(broker: RedisBroker, consumer: Consumer, entries: int, document: A
         ]
 
     async def offer(batch: Any) -> None:
-        await consumer.offer(batch)
+        if not await consumer.offer(batch):
+            raise StopConsume
 
     offer.__annotations__["batch"] = list[document]
     stream = StreamSub(
@@ -57,7 +71,7 @@ def subscribe(broker: RedisBroker, consumer: Consumer, entries: int, document: A
         group=consumer.group,
         consumer=consumer.name,
         batch=True,
-        max_records=entries,
+        max_records=READ_ENTRIES,
         polling_interval=POLL_MS,
     )
     title, purpose = f"{consumer.stream.name}.{consumer.shard}", consumer.stream.purpose

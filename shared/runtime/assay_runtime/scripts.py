@@ -6,6 +6,20 @@
 from assay_schema.ids import EPOCH_MS, PLACES
 from assay_schema.streams import FIELD, FIELD_LOW
 
+#: Where an entry stands in the numbering of rows. Needs the locals `shard` and `shards`.
+_PLACES = f"""local function parts(entry_id)
+  local ms, sequence = string.match(entry_id, '^(%d+)-(%d+)$')
+  return tonumber(ms), tonumber(sequence)
+end
+
+-- The greatest number that is below the row id of this entry and of every later one.
+local function below(entry_id)
+  local ms, sequence = parts(entry_id)
+  local place = math.min((sequence * shards + shard) * 2, {PLACES - 1})
+  return (ms - {EPOCH_MS}) * {PLACES} + place - 1
+end
+"""
+
 #: Finish entries of `capture`: acknowledge, delete, and pass each on to `events` or `failures`, all or nothing.
 #: An entry that somebody else finished meanwhile is passed over, so a consumer that was thought dead cannot publish twice.
 #: KEYS: capture, events, failures, overflow counter, low watermark. ARGV: group, shard, shards, then three for each entry: entry id;
@@ -17,18 +31,7 @@ redis.replicate_commands()
 local capture, events, failures, overflow, low_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local group, shard, shards = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
-local function parts(entry_id)
-  local ms, sequence = string.match(entry_id, '^(%d+)-(%d+)$')
-  return tonumber(ms), tonumber(sequence)
-end
-
--- The greatest number that is below the row id of this entry and of every later one.
-local function below(entry_id)
-  local ms, sequence = parts(entry_id)
-  local place = math.min((sequence * shards + shard) * 2, {PLACES - 1})
-  return (ms - {EPOCH_MS}) * {PLACES} + place - 1
-end
-
+{_PLACES}
 local function low_watermark()
   local first = redis.call('XRANGE', capture, '-', '+', 'COUNT', 1)[1]
   if first then return below(first[1]) end
@@ -55,8 +58,10 @@ end
 if redis.call('XACK', capture, group, unpack(ids)) < #ids then
   -- Somebody else finished some of them. Finishing deletes an entry too, so those that are left are ours.
   mine, ids = {{}}, {{}}
+  local seen = {{}}
   for i = 4, #ARGV, 3 do
-    if redis.call('XRANGE', capture, ARGV[i], ARGV[i])[1] then
+    if not seen[ARGV[i]] and redis.call('XRANGE', capture, ARGV[i], ARGV[i])[1] then
+      seen[ARGV[i]] = true
       mine[#mine + 1], ids[#ids + 1] = i, ARGV[i]
     end
   end
@@ -163,7 +168,7 @@ else
   if not newest or (stored and stored[1] == newest[1]) then kept = math.max(kept, low) end
 end
 kept = math.max(kept, field(stored) or 0)
-redis.call('SET', KEYS[3], string.format('%.0f', kept))
+redis.pcall('SET', KEYS[3], string.format('%.0f', kept)) -- not while memory is full; trimming goes on
 return {{string.format('%.0f', kept), stored and stored[1] or ''}}
 """
 
@@ -172,4 +177,26 @@ return {{string.format('%.0f', kept), stored and stored[1] or ''}}
 STRIDE = """
 local entries = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[2], 'COUNT', ARGV[3])
 return {#entries, #entries > 0 and entries[#entries][1] or ''}
+"""
+
+#: Let the low watermark of a quiet shard follow the clock, or one quiet shard would hold back every export. `XSETID` keeps later entries
+#: above it, even if the clock is set back. KEYS: capture, low watermark. ARGV: shard, shards. Returns 1 if the shard was quiet.
+QUIET = f"""
+redis.replicate_commands()
+local shard, shards = tonumber(ARGV[1]), tonumber(ARGV[2])
+{_PLACES}
+if redis.call('XLEN', KEYS[1]) > 0 then return 0 end
+local info, last = redis.call('XINFO', 'STREAM', KEYS[1]), '0-0'
+for i = 1, #info, 2 do
+  if info[i] == 'last-generated-id' then last = info[i + 1] end
+end
+local time = redis.call('TIME')
+local now = string.format('%.0f', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000))
+if tonumber(now) > parts(last) then
+  local moved = redis.pcall('XSETID', KEYS[1], now .. '-0') -- not while memory is full
+  if moved.err then return 0 end
+  last = now .. '-0'
+end
+redis.pcall('SET', KEYS[2], string.format('%.0f', below(last) + 1))
+return 1
 """

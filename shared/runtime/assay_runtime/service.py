@@ -9,18 +9,19 @@ import socket
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from faststream import FastStream
 from faststream.specification import AsyncAPI
-from redis.exceptions import AuthenticationError, RedisError, ResponseError
+from redis.exceptions import AuthenticationError, OutOfMemoryError, RedisError, ResponseError
 
 from assay_runtime import metrics
 from assay_runtime.config import load_settings
-from assay_runtime.connection import connect, refuse_unfit
+from assay_runtime.connection import appends_to_disk, connect, refuse_unfit
 from assay_runtime.delivery import Consumer, Finish
 from assay_runtime.entries import Bounds, Process
-from assay_runtime.fast import make_broker, publish_document, subscribe
+from assay_runtime.fast import leave_groups_alone, make_broker, publish_document, subscribe
 from assay_runtime.health import application, health_server, listen
 from assay_runtime.logs import configure_logs
 from assay_runtime.tracing import export_spans
@@ -87,7 +88,7 @@ class Service:
             sink_ready=sink_ready,
         )
         self.consumers.append(consumer)
-        subscribe(self.broker, consumer, min(bounds.entries, 1_000), document)
+        subscribe(self.broker, consumer, document)
 
     def publishes(self, stream: Stream, shard: int, document: Any) -> None:
         """Say in the AsyncAPI document that this service writes to a stream."""
@@ -130,7 +131,13 @@ class Service:
                 await refuse_unfit(self.client)
                 for consumer in self.consumers:
                     await consumer.prepare()
+                await leave_groups_alone(self.broker)
+                if not await appends_to_disk(self.client):
+                    log.warning("redis keeps no append-only file: if it dies, events are lost; set appendonly yes")
                 return
+            except OutOfMemoryError:
+                log.warning("waiting for redis: its memory is full", extra={"error_class": "OutOfMemoryError"})
+                await asyncio.sleep(1)
             except REFUSALS:
                 raise  # waiting mends nothing
             except RedisError as error:
@@ -169,14 +176,21 @@ class Service:
                 self._failed = True
                 app.exit()
                 return
-            try:
-                for consumer in self.consumers:
-                    await self._look_at(consumer)
-                for chore in self._chores:
-                    await chore()
+            answered = [await self._do(partial(self._look_at, consumer)) for consumer in self.consumers]
+            answered += [await self._do(chore) for chore in self._chores]
+            if all(answered):
                 self._redis_answered = time.monotonic()
-            except RedisError as error:
-                log.warning("redis did not answer", extra={"error_class": type(error).__name__})
+
+    async def _do(self, chore: Callable[[], Awaitable[None]]) -> bool:
+        """Run a chore; one that fails must not keep the others from their turn. Whether Redis answered."""
+        try:
+            await chore()
+        except RedisError as error:
+            log.warning("redis did not answer", extra={"error_class": type(error).__name__})
+            return False
+        except Exception as error:  # noqa: BLE001
+            log.error("a chore failed", extra={"error_class": type(error).__name__})
+        return True
 
     async def _look_at(self, consumer: Consumer) -> None:
         groups = {group["name"].decode(): group for group in await self.client.xinfo_groups(consumer.key)}
@@ -195,6 +209,8 @@ class Service:
         if not self._started:
             return []
         problems = [f"the work on {consumer.key} ended" for consumer in self.consumers if not consumer.alive]
+        if any(task.done() for task in self._tasks):
+            problems.append("a task of the service ended")
         if not all(subscriber.running for subscriber in self.broker.subscribers):
             problems.append("a subscriber stopped reading")
         return problems

@@ -53,7 +53,7 @@ def connect(settings: StoreSettings, *, database: str | None = None) -> Client:
     try:
         port = address.port
     except ValueError:
-        raise SettingsError(f"store.url (or ASSAY_STORE_URL): no valid port in {settings.url!r}") from None
+        raise SettingsError("store.url (or ASSAY_STORE_URL): its port is no number from 1 to 65535") from None
     if address.scheme not in ("http", "https") or not address.hostname or address.username is not None:
         raise SettingsError(
             "store.url (or ASSAY_STORE_URL) must look like http://host:8123 or https://host:8443; "

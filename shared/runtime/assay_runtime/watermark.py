@@ -3,12 +3,15 @@
 Watermark W: every capture entry with an `id` up to W is durably stored or recorded as a failure. Exports never read above it.
 """
 
+import time
 from collections import deque
 
 from assay_runtime.connection import Client
-from assay_runtime.scripts import STRIDE, WATERMARK
-from assay_schema.streams import EVENTS, Stream, low_key, watermark_key
+from assay_runtime.scripts import QUIET, STRIDE, WATERMARK
+from assay_schema.streams import CAPTURE, EVENTS, Stream, low_key, watermark_key
 
+#: Seconds between two looks at shards without traffic: how far their watermark may be behind the clock.
+QUIET_EVERY_S = 2.0
 #: Most entries between two marks made of what earlier runs left.
 STRIDE_ENTRIES = 500
 
@@ -81,3 +84,20 @@ async def trim_finished(client: Client, stream: Stream, shard: int, group: str) 
         await client.xtrim(
             key, minid=pending[0]["message_id"].decode() if pending else delivered[group], approximate=True
         )
+
+
+class Quiet:
+    """The scrubber's chore for shards without traffic: their watermark follows the clock (see the script)."""
+
+    def __init__(self, client: Client, shards: int) -> None:
+        self._script = client.register_script(QUIET)
+        self._shards = shards
+        self._next = 0.0
+
+    async def run(self) -> None:
+        """Look at every shard, once in `QUIET_EVERY_S`."""
+        if time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + QUIET_EVERY_S
+        for shard in range(self._shards):
+            await self._script(keys=[CAPTURE.key(shard), low_key(shard)], args=[shard, self._shards])
