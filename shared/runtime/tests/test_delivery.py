@@ -3,15 +3,15 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any
 
 import pytest
+from redis.exceptions import OutOfMemoryError
 
-from assay_runtime import delivery
 from assay_runtime.connection import Client, connect
 from assay_runtime.delivery import Consumer, forward_finish, settle_finish
 from assay_runtime.entries import Bounds, Entry, Outcome, SinkUnavailableError
 from assay_runtime.fast import leave_groups_alone, make_broker, subscribe
+from assay_runtime.watermark import Watermark, trim_finished
 from assay_schema.failures import Failure, Reason
 from assay_schema.ids import row_id
 from assay_schema.settings import DeliverySettings, RedisSettings
@@ -295,41 +295,120 @@ async def test_an_entry_that_breaks_the_work_is_isolated_and_buried_after_too_ma
 
 
 async def test_restarts_while_the_sink_is_away_are_not_counted_against_the_entries(
-    redis_server: RedisServer, client: Client, monkeypatch: pytest.MonkeyPatch
+    redis_server: RedisServer, client: Client
 ) -> None:
-    monkeypatch.setattr(delivery, "PAGE", 10)
-    answering, storing, stored, looks = False, False, list[bytes](), 0
+    away, stored = True, set[bytes]()
 
     async def sink_ready() -> bool:
-        return answering
+        return not away
 
     async def store(entries: Sequence[Entry]) -> list[Outcome]:
-        if not storing:
+        if away:
             raise SinkUnavailableError(Reason.DB_DOWN, "ConnectionRefusedError")
-        stored.extend(entry.data for entry in entries)
+        stored.update(entry.data for entry in entries)
         return [Outcome(entry.id) for entry in entries]
 
     await fill(client, EVENTS, 200)
-    for life in range(FAST.max_deliveries + 3):
+    for _ in range(FAST.max_deliveries + 3):
         consumer = make(client, EVENTS, store, entries=20)
         consumer._sink_ready = sink_ready
-        looks, take_over = 0, consumer._take_over
-
-        async def counted(take_over: Callable[..., Any] = take_over, **arguments: Any) -> None:
-            nonlocal looks
-            looks += 1
-            await take_over(**arguments)
-
-        consumer._take_over = counted  # type: ignore[method-assign]
         async with running(redis_server, consumer):
-            await until(lambda: looks >= 3)
-            if life == FAST.max_deliveries + 2:
-                answering, looks = True, 0  # it is back, and the batch that waits for it has not noticed yet
-                await until(lambda: looks >= 3)
-                storing = True
-                await until(lambda: _pending(client, 0))
-                await until(lambda: len(set(stored)) == 200)
+            await until(lambda consumer=consumer: not consumer.sink_up)
+    away = False
+    consumer = make(client, EVENTS, store, entries=20)
+    async with running(redis_server, consumer):
+        await until(lambda: len(stored) == 200)
     assert await client.xlen(DEAD.key()) == 0
+
+
+async def test_an_entry_that_kills_its_process_is_given_up_and_none_of_its_neighbours(
+    redis_server: RedisServer, client: Client
+) -> None:
+    stored = set[bytes]()
+    killed = asyncio.Event()
+
+    async def dying(entries: Sequence[Entry]) -> list[Outcome]:
+        if any(entry.data == b"13" for entry in entries):
+            killed.set()
+            await asyncio.sleep(3600)  # a process that is gone neither answers nor acknowledges
+        stored.update(entry.data for entry in entries)
+        return [Outcome(entry.id) for entry in entries]
+
+    await fill(client, EVENTS, 40)
+    for _ in range(20):
+        killed.clear()
+        consumer = make(client, EVENTS, dying)
+        broker = make_broker(RedisSettings.model_validate({"url": redis_server.url}))
+        await consumer.prepare()
+        subscribe(broker, consumer, dict)
+        await leave_groups_alone(broker)
+        await broker.start()
+        consumer.start()
+        await until(lambda: killed.is_set() or _all_but_one(stored))
+        await broker.stop()
+        for task in consumer._tasks:  # kill -9: nothing is drained
+            task.cancel()
+        await asyncio.gather(*consumer._tasks, return_exceptions=True)
+        if await client.xlen(DEAD.key()):
+            break
+    assert stored == {str(n).encode() for n in range(40) if n != 13}
+    assert [fields[b"data"] for _, fields in await client.xrange(DEAD.key())] == [b"13"]
+
+
+def _all_but_one(stored: set[bytes]) -> bool:
+    return len(stored) == 39
+
+
+async def test_entries_are_finished_while_the_memory_of_redis_is_full(
+    redis_server: RedisServer, client: Client
+) -> None:
+    await make(client, EVENTS, storing).prepare()
+    await fill(client, EVENTS, 100)
+    await client.config_set("maxmemory", 1)
+    with pytest.raises(OutOfMemoryError):
+        await fill(client, EVENTS, 1)
+    watermark = Watermark(client, 0, "writer", 0)
+    async with running(redis_server, make(client, EVENTS, storing)):
+        await until(lambda: _pending(client, 0))
+        await watermark.advance(100)
+        await trim_finished(client, EVENTS, 0, "writer")
+    await client.config_set("maxmemory", 0)
+
+
+async def test_a_stop_leaves_the_backlog_unread(redis_server: RedisServer, client: Client) -> None:
+    async def slowly(entries: Sequence[Entry]) -> list[Outcome]:
+        await asyncio.sleep(0.05)
+        return [Outcome(entry.id) for entry in entries]
+
+    await fill(client, EVENTS, 5_000)
+    async with running(redis_server, make(client, EVENTS, slowly, entries=50)):
+        await until(lambda: _read(client, 200))
+    assert (await client.xpending(EVENTS.key(), "writer"))["pending"] <= 128  # the read that was in hand
+
+
+async def test_large_entries_are_worked_on_in_batches_of_bounded_bytes(
+    redis_server: RedisServer, client: Client
+) -> None:
+    sizes: list[int] = []
+
+    async def noting(entries: Sequence[Entry]) -> list[Outcome]:
+        sizes.append(sum(len(entry.data) for entry in entries))
+        return [Outcome(entry.id) for entry in entries]
+
+    for _ in range(60):
+        await client.xadd(EVENTS.key(), {FIELD: b"x" * 500_000})
+    async with running(redis_server, make(client, EVENTS, noting)):
+        await until(lambda: sum(sizes) == 60 * 500_000)
+    assert max(sizes) <= 10_000_000
+
+
+async def test_a_batch_that_holds_an_entry_twice_publishes_it_once(client: Client) -> None:
+    [entry_id] = await fill(client, CAPTURE, 1)
+    await make(client, CAPTURE, passing_on).prepare()
+    await client.xreadgroup("scrubber", "one", {CAPTURE.key(): ">"})
+    outcome = Outcome(entry_id, event=b'{"n":1}')
+    await forward_finish(client, "scrubber", 0, 1)([outcome, outcome])
+    assert await client.xlen(EVENTS.key()) == 1
 
 
 async def test_consumption_goes_on_after_redis_was_killed_and_restarted(
@@ -363,3 +442,9 @@ async def _pending(client: Client, expected: int) -> bool:
     [group] = await client.xinfo_groups(EVENTS.key())
     newest = await client.xrevrange(EVENTS.key(), count=1)
     return bool(state["pending"] == expected and newest and group["last-delivered-id"] == newest[0][0])
+
+
+async def _read(client: Client, expected: int) -> bool:
+    """Whether the group has read this many entries."""
+    [group] = await client.xinfo_groups(EVENTS.key())
+    return len(await client.xrange(EVENTS.key(), max=group["last-delivered-id"])) >= expected

@@ -85,7 +85,9 @@ def test_the_rollups_queries_say_the_same_as_those_of_the_events(sre: Client) ->
     traffic = rows(sre, "traffic")
     assert sum(row["events"] for row in traffic) == 8
     assert (sum(row["failures"] for row in traffic), sum(row["incidents"] for row in traffic)) == (1, 1)
-    assert {row["without_result_rate"] for row in rows(sre, "traffic", project="other") if row["kind"] == "retrieval"} == {0}
+    assert {
+        row["without_result_rate"] for row in rows(sre, "traffic", project="other") if row["kind"] == "retrieval"
+    } == {0}
     retrievals = [row for row in rows(sre, "latency-trend", project="default") if row["kind"] == "retrieval"]
     assert sum(row["events"] for row in retrievals) == 3
     assert max(row["p99_ms"] for row in retrievals) == pytest.approx(900, rel=0.01)

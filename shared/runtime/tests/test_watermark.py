@@ -7,8 +7,8 @@ import pytest
 from assay_runtime.connection import Client, connect
 from assay_runtime.delivery import forward_finish, settle_finish
 from assay_runtime.entries import Outcome
-from assay_runtime.watermark import History, Watermark, trim_finished
-from assay_schema.ids import row_id
+from assay_runtime.watermark import History, Quiet, Watermark, trim_finished
+from assay_schema.ids import first_row_at, row_id
 from assay_schema.settings import RedisSettings
 from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD
 from tests.redis_server import RedisServer, oldest_redis_binary
@@ -92,6 +92,18 @@ async def test_the_watermark_never_goes_back_even_if_streams_are_lost(client: Cl
     await client.delete(EVENTS.key())
     await client.xgroup_create(EVENTS.key(), "writer", id="0", mkstream=True)
     assert await watermark.advance(3) == reached
+
+
+async def test_a_shard_without_traffic_follows_the_clock_and_later_entries_stay_above_it(client: Client) -> None:
+    watermark = Watermark(client, 0, "writer", 100)
+    before_ms = int((await client.time())[0]) * 1000
+    await Quiet(client, 1).run()
+    quiet = await watermark.advance(0)
+    assert quiet >= first_row_at(before_ms)
+    ids = await capture(client, 1)
+    assert (row_id(ids[0]) or 0) > quiet
+    await Quiet(client, 1).run()
+    assert await watermark.advance(0) == quiet, "an entry that waits holds it"
 
 
 async def test_stored_events_are_trimmed_but_for_a_history_and_unstored_ones_never(client: Client) -> None:
