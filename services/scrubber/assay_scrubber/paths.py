@@ -31,11 +31,11 @@ SLUG_PATHS: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
 EXEMPT: MappingProxyType[str, frozenset[str]] = MappingProxyType({"session": frozenset({"session_id", "created"})})
 
 
-def paths_of(kind: str, *, slugs: bool = False) -> tuple[str, ...]:
+def paths_of(kind: str) -> tuple[str, ...]:
     """Paths of `kind`; ValueError names the valid kinds."""
     if kind not in PATHS:
         raise ValueError(f"unknown kind {kind!r}; valid: {', '.join(sorted(PATHS))}")
-    return PATHS[kind] + (SLUG_PATHS.get(kind, ()) if slugs else ())
+    return PATHS[kind]
 
 
 def scrub_paths(
@@ -43,8 +43,8 @@ def scrub_paths(
 ) -> ScrubbedJson:
     """The payload with its outside text scrubbed, and findings by family; the input stays as it is.
 
-    `paths` default to those of `kind` under the scrubber's policy. A path that leads nowhere is skipped; one that meets
-    another shape than it expects scrubs everything there. Raises what `scrub_json` raises.
+    `paths` default to those of `kind`, with its identifiers where the scrubber's policy says so. A path that leads
+    nowhere is skipped; one that meets another shape than it expects scrubs everything there. Raises what `scrub_json` raises.
     """
     result = dict(payload)
     counts: Counter[str] = Counter()

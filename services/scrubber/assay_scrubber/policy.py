@@ -40,8 +40,8 @@ def _default_actions() -> Mapping[Category, Action]:
 class Policy:
     """A checked policy; build it from configuration with `from_mapping`.
 
-    `families`: names to look for. `actions`: what happens to each category. `scrub_slugs`: also the slugs of a
-    retrieval, which by default count as the producer's own identifiers.
+    `families`: names to look for. `actions`: what happens to each category. `scrub_slugs`: also slugs, source
+    ids and context ids, which by default count as the producer's own identifiers.
     """
 
     families: frozenset[str] = frozenset(FAMILIES)

@@ -55,9 +55,57 @@ def test_outside_text_is_scrubbed_and_the_rest_stays(
     assert repr(payload) == before
 
 
-def test_slugs_are_scrubbed_when_the_policy_says_so() -> None:
-    scrubber = Scrubber(Policy(scrub_slugs=True))
-    assert scrub_paths(scrubber, "retrieval", {"retrieved_slugs": [WHO, "a"]}).value == {"retrieved_slugs": [GONE, "a"]}
+@pytest.fixture(scope="module")
+def strict() -> Scrubber:
+    return Scrubber(Policy(scrub_slugs=True))
+
+
+def test_slugs_and_source_ids_are_scrubbed_when_the_policy_says_so_and_stay_distinct(strict: Scrubber) -> None:
+    payload = {
+        "retrieved_slugs": [WHO, "a", "bob@example.com", f"people/{WHO}"],
+        "source_ids": ["a", "bob@example.com"],
+    }
+    before = repr(payload)
+    result = scrub_paths(strict, "retrieval", payload)
+    assert result.value == {
+        "retrieved_slugs": [GONE, "a", f"{GONE} (2)", f"people/{GONE}"],
+        "source_ids": ["a", f"{GONE} (2)"],
+    }
+    assert result.counts == {"email": 4}
+    assert repr(payload) == before
+    assert scrub_paths(strict, "retrieval", result.value).value == result.value
+
+
+def test_citations_name_the_same_contexts_after_their_ids_were_scrubbed(strict: Scrubber) -> None:
+    ids = [WHO, "a#1", "bob@example.com", "tel 555-123-4567", "card 4111 1111 1111 1111"]
+    payload = {
+        "contexts": [{"id": name, "source_id": WHO, "text": ""} for name in ids] + [{"id": "b", "source_id": None}],
+        "citations": [{"context_id": name, "claim": None} for name in reversed(ids)],
+    }
+    scrubbed = scrub_paths(strict, "answer", payload).value
+    after = [context["id"] for context in scrubbed["contexts"]]
+    assert after == [GONE, "a#1", f"{GONE} (2)", f"tel {GONE}", f"card {GONE}", "b"]
+    assert [citation["context_id"] for citation in scrubbed["citations"]] == after[-2::-1]
+    assert [context["source_id"] for context in scrubbed["contexts"]] == [GONE] * len(ids) + [None]
+
+
+def test_an_identifier_of_an_unexpected_shape_is_scrubbed_whole(strict: Scrubber) -> None:
+    payload = {"contexts": [{"id": {"deep": [WHO]}}], "citations": {"context_id": WHO}}
+    assert scrub_paths(strict, "answer", payload).value == {
+        "contexts": [{"id": {"deep": [GONE]}}],
+        "citations": {"context_id": GONE},
+    }
+
+
+def test_identifiers_pass_as_they_are_unless_the_policy_says_so(scrubber: Scrubber) -> None:
+    payload = {
+        "contexts": [{"id": WHO, "source_id": WHO, "text": WHO}],
+        "citations": [{"context_id": WHO}],
+        "model": WHO,
+    }
+    assert scrub_paths(scrubber, "answer", payload).value == payload | {
+        "contexts": [{"id": WHO, "source_id": WHO, "text": GONE}]
+    }
 
 
 def test_a_field_of_an_unexpected_shape_is_scrubbed_whole(scrubber: Scrubber) -> None:

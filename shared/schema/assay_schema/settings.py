@@ -153,6 +153,10 @@ class ScrubberSettings(Section):
     """The scrubber service."""
 
     batch_entries: int = Field(500, ge=1, le=5_000, description="Most entries scrubbed in one step.")
+    scrub_slugs: ExactBool = Field(
+        False,
+        description="Scrub slugs, source ids and context ids too; unless true they pass as they are, as the producer's own identifiers.",
+    )
     port: int = Field(9101, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
 
 

@@ -43,7 +43,7 @@ def test_without_anything_every_setting_is_its_default() -> None:
 def test_every_variable_sets_its_own_setting_and_no_other(variable: str) -> None:
     section, name = variables()[variable]
     default = getattr(getattr(Settings(), section), name)
-    texts = {bool: "false", int: "16", float: "1.5", SecretStr: "redis://x", str: "other"}
+    texts = {bool: str(not default).lower(), int: "16", float: "1.5", SecretStr: "redis://x", str: "other"}
     choices = {"log_level": "ERROR", "log_format": "text", "durability": "fsync"}
     choices |= dict.fromkeys(("queue_bytes", "spool_bytes", "batch_bytes"), "2048")
     settings = settings_from({variable: choices[name] if name in choices else texts.get(type(default), "value")})
