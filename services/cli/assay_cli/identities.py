@@ -71,7 +71,7 @@ IDENTITIES = (
         "Reads what producers handed in, passes scrubbed events and failures on.",
         (
             Grant(_SERVICE),
-            Grant(_READ_AS_GROUP, (_capture,)),
+            Grant((*_READ_AS_GROUP, "xsetid"), (_capture,)),
             Grant(("xadd", "xlen"), (_events, _failures)),
             Grant(("xadd", "xlen", "xtrim"), (_dead,)),
             Grant(("get", "set"), (_low, _overflow)),
