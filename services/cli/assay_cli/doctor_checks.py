@@ -46,14 +46,16 @@ class RedisFacts:
     eviction: str
 
 
-REDIS_OLDEST = (6, 2)
 MEMORY_WARN, MEMORY_FAIL = 0.75, 0.95
 
 
 def redis_version(facts: RedisFacts) -> Finding:
     """Old versions lack commands that delivery needs."""
-    if _version(facts.version) < REDIS_OLDEST:
-        return Finding("redis version", Status.FAIL, facts.version, "Assay needs Redis 6.2 or newer, or Valkey")
+    from assay_runtime.connection import OLDEST_REDIS  # slow to import, for a command that asks Redis nothing
+
+    if _version(facts.version) < OLDEST_REDIS:
+        oldest = ".".join(map(str, OLDEST_REDIS))
+        return Finding("redis version", Status.FAIL, facts.version, f"Assay needs Redis {oldest} or newer, or Valkey")
     return Finding("redis version", Status.OK, facts.version)
 
 

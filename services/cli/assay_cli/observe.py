@@ -120,43 +120,51 @@ async def stored_watermark(store: StoreQueries) -> int:
 
 @dataclass(frozen=True)
 class Lag:
-    """Entries that wait for each step: unread, and read but unfinished."""
+    """Entries that wait for each step: unread, and read but unfinished. None where Redis cannot say, as before 7.0."""
 
     capture: int
-    events: int
-    failures: int
+    events: int | None
+    failures: int | None
     #: Everything captured up to here has been scrubbed.
     low: int
     #: Everything captured up to here is stored or recorded as failed.
     watermark: int
 
-    @property
-    def total(self) -> int:
-        """All of them."""
-        return self.capture + self.events + self.failures
+    def __str__(self) -> str:
+        streams = {"capture": self.capture, "events": self.events, "failures": self.failures}
+        return ", ".join(f"{name} {'unknown' if lag is None else f'{lag:,}'}" for name, lag in streams.items())
 
 
 async def lag(client: Redis, shards: int) -> Lag:
     """The lag over all shards and the lowest watermarks. Raises `RedisError`."""
-    counts = dict.fromkeys((CAPTURE.name, EVENTS.name, FAILURES.name), 0)
+    capture = 0
+    events: list[int | None] = []
+    failures: list[int | None] = []
     lows, watermarks = [], []
     for shard in range(shards):
-        counts[CAPTURE.name] += int(await client.xlen(CAPTURE.key(shard)))  # entries leave it when they are finished
-        for stream in (EVENTS, FAILURES):
-            counts[stream.name] += await _group_lag(client, stream.key(shard), stream.groups[0])
+        capture += int(await client.xlen(CAPTURE.key(shard)))  # entries leave it when they are finished
+        for stream, lags in ((EVENTS, events), (FAILURES, failures)):
+            lags.append(await _group_lag(client, stream.key(shard), stream.groups[0]))
         lows.append(int(await client.get(low_key(shard)) or 0))
         watermarks.append(int(await client.get(watermark_key(shard)) or 0))
-    return Lag(counts[CAPTURE.name], counts[EVENTS.name], counts[FAILURES.name], min(lows), min(watermarks))
+    return Lag(capture, _sum(events), _sum(failures), min(lows), min(watermarks))
 
 
-async def _group_lag(client: Redis, key: str, group: str) -> int:
+def _sum(lags: list[int | None]) -> int | None:
+    known = [lag for lag in lags if lag is not None]
+    return sum(known) if len(known) == len(lags) else None
+
+
+async def _group_lag(client: Redis, key: str, group: str) -> int | None:
+    """Entries of a stream that keeps a history which the group has not finished; None where Redis does not count the unread."""
     try:
         groups = await client.xinfo_groups(key)
     except ResponseError:
         return 0  # no such stream yet
     for state in groups:
         if state["name"].decode() == group:
-            return int(state["pending"]) + int(state.get("lag") or 0)  # Redis 6.2 does not count the unread ones
+            unread = state.get("lag")
+            return None if unread is None else int(state["pending"]) + int(unread)
     return int(await client.xlen(key))
 
 

@@ -16,13 +16,12 @@ import psutil
 
 from assay_cli.errors import CommandError
 from assay_cli.secrets import make_private
+from assay_runtime.connection import OLDEST_REDIS
 
 #: Less free space than this and nothing starts, in bytes: an append-only file that cannot be written stops Redis.
 DISK_REFUSE_BYTES = 200 * 1024 * 1024
 #: Less than this is worth a word.
 DISK_WARN_BYTES = 1024 * 1024 * 1024
-#: Oldest Redis with everything the streams need.
-OLDEST_REDIS = (6, 2)
 
 
 @dataclass(frozen=True)

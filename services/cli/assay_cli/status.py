@@ -40,7 +40,7 @@ class Status:
         except RedisError:
             return ["Redis does not answer"]
         return [
-            f"lag: capture {now.capture:,}, events {now.events:,}, failures {now.failures:,}",
+            f"lag: {now}",
             f"watermark {moment(now.watermark)}",
         ]
 

@@ -145,7 +145,7 @@ def _scrubbed(report: Report, run: Run) -> Table:
 
 def _facts(report: Report, run: Run, lag: Lag, watermark: int, memory: Mapping[str, int]) -> Table:
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    table.add_row("lag", f"capture {lag.capture:,}, events {lag.events:,}, failures {lag.failures:,} (entries)")
+    table.add_row("lag", f"{lag} (entries)")
     table.add_row("watermark", f"{watermark} ({moment(watermark)}): everything captured up to then is stored")
     if run.p50_ms is not None and run.p99_ms is not None:
         table.add_row("capture to stored", f"p50 {run.p50_ms:,.0f} ms, p99 {run.p99_ms:,.0f} ms")
