@@ -1,6 +1,6 @@
 """The writer's side of the store: inserts that either succeed, or say whether the store is away or a row is to blame."""
 
-import traceback
+import gc
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
@@ -85,19 +85,11 @@ class Sink:
         try:
             return step()
         except STORE_ERRORS as error:
-            away = SinkUnavailableError(reason_of(error), describe(error)[0])
-            _let_go(error)
-        raise away  # out here, so that the driver's error is not chained to it
-
-
-def _let_go(error: BaseException | None) -> None:
-    """Free what the frames of an error hold: batches of many megabytes. The driver's errors are part of reference cycles, so each try
-    of a batch would otherwise stay in memory until the garbage collector comes by, which is rare: an outage of an hour has many tries.
-    """
-    while error is not None:
-        traceback.clear_frames(error.__traceback__)
-        error.__traceback__ = None
-        error = error.__cause__ or error.__context__
+            reason, error_class = reason_of(error), describe(error)[0]
+        # The driver's errors are part of reference cycles that hold the whole batch. The collector comes by too rarely: an outage of an
+        # hour has a thousand tries, of many megabytes each.
+        gc.collect()
+        raise SinkUnavailableError(reason, error_class)
 
 
 def _blames_rows(error: Exception) -> bool:
