@@ -145,6 +145,7 @@ def test_an_event_goes_from_producer_to_export_with_the_identities_of_compose(co
     assert "jane.doe" not in exported[0]
     containers.run("sre", "query", "SELECT count() FROM candidates")
     containers.run("owner", "doctor")
+    assert containers.run("operator", "dead", "list") == "0 dead letters\n"
     assert containers.stop("scrubber") == 0
     assert containers.stop("writer") == 0
     assert not containers.healthy("writer"), "the check must be able to fail"
