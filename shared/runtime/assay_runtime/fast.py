@@ -18,8 +18,10 @@ from assay_runtime.entries import Entry
 from assay_schema.settings import RedisSettings
 from assay_schema.streams import FIELD, Stream
 
-#: Entries of one read, each of 1 MiB at most: memory is bounded by entries here, and by bytes in the consumer.
-READ_ENTRIES = 128
+#: Bytes that one read aims at, and the most entries it asks for. The first asks for few, since an entry may have 1 MiB.
+READ_BYTES = 8 * 1024 * 1024
+READ_MOST = 512
+READ_FIRST = 16
 #: How long one read waits for entries, in milliseconds; also the longest a stop waits for the reader.
 POLL_MS = 1_000
 
@@ -44,7 +46,7 @@ async def leave_groups_alone(broker: RedisBroker) -> None:
 
 
 def subscribe(broker: RedisBroker, consumer: Consumer, document: Any) -> None:
-    """Feed a consumer from its stream, `document` is the entry's model, for the AsyncAPI document."""
+    """Feed a consumer from its stream, in reads of bounded size. `document` is the entry's model, for the AsyncAPI document."""
 
     async def parse(message: Any) -> RedisBatchStreamMessage:
         return RedisBatchStreamMessage(
@@ -61,7 +63,12 @@ def subscribe(broker: RedisBroker, consumer: Consumer, document: Any) -> None:
             Entry(i.decode(), fields.get(field, b"")) for i, fields in zip(raw["message_ids"], raw["data"], strict=True)
         ]
 
+    size = READ_FIRST
+
     async def offer(batch: Any) -> None:
+        nonlocal size
+        mean = sum(len(entry.data) for entry in batch) // len(batch) + 1
+        size = max(1, min(READ_MOST, READ_BYTES // mean, 2 * max(size, len(batch))))
         if not await consumer.offer(batch):
             raise StopConsume
 
@@ -71,13 +78,20 @@ def subscribe(broker: RedisBroker, consumer: Consumer, document: Any) -> None:
         group=consumer.group,
         consumer=consumer.name,
         batch=True,
-        max_records=READ_ENTRIES,
+        max_records=READ_MOST,
         polling_interval=POLL_MS,
     )
     title, purpose = f"{consumer.stream.name}.{consumer.shard}", consumer.stream.purpose
-    broker.subscriber(
+    subscriber: Any = broker.subscriber(
         stream=stream, parser=parse, decoder=decode, ack_policy=AckPolicy.MANUAL, title=title, description=purpose
-    )(offer)
+    )
+    subscriber(offer)
+    read = subscriber._xreadgroup  # noqa: SLF001  # FastStream asks for the same number of entries for ever
+
+    async def read_within_bounds(*, count: int, **rest: Any) -> Any:  # noqa: ARG001
+        return await read(count=size, **rest)
+
+    subscriber._xreadgroup = read_within_bounds  # noqa: SLF001
 
 
 def publish_document(broker: RedisBroker, stream: Stream, shard: int, document: Any) -> None:
