@@ -1,5 +1,6 @@
 """One trace from the producer to the stored row: batch spans link to the traces of the events they carried."""
 
+import contextlib
 import gzip
 import http.server
 import os
@@ -8,16 +9,20 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from opentelemetry import trace
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.trace import TracerProvider
+from pydantic import SecretStr
 
-from assay_capture import Capture
-from assay_schema.settings import settings_from
-from assay_schema.streams import EVENTS
+from assay_runtime.migrate import migrate
+from assay_runtime.store import connect
+from assay_schema.settings import RedisSettings
+from tests.producer import captured
 from tests.redis_server import RedisServer, free_port
+from tests.store_server import PASSWORD, StoreServer
 
 
 class Collector:
@@ -55,40 +60,64 @@ def collector() -> Iterator[Collector]:
     collector.server.server_close()
 
 
-def test_the_scrubbers_span_links_to_the_producers_trace_and_holds_no_content(
-    redis_server: RedisServer, collector: Collector
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[StoreServer]:
+    with StoreServer(tmp_path / "store") as server:
+        migrate(server.settings())
+        yield server
+
+
+@contextlib.contextmanager
+def running(services: tuple[str, ...], environment: dict[str, str]) -> Iterator[None]:
+    """The services, and a clean end of each: what a span processor still holds is exported then."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-m", f"assay_{name}"], env=inherited | environment, stderr=subprocess.DEVNULL
+        )
+        for name in services
+    ]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.terminate()
+        codes = []
+        for process in processes:
+            try:
+                codes.append(process.wait(30))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                codes.append(process.wait(10))
+    assert codes == [0] * len(processes)
+
+
+def test_the_services_spans_link_to_the_producers_trace_and_hold_no_content(
+    redis_server: RedisServer, store: StoreServer, collector: Collector, tmp_path: Path
 ) -> None:
-    settings = {
+    environment = {
         "ASSAY_REDIS_URL": redis_server.url,
+        "ASSAY_STORE_URL": store.url,
+        "ASSAY_STORE_USER": "writer",
+        "ASSAY_STORE_PASSWORD": PASSWORD,
         "ASSAY_SCRUBBER_PORT": str(free_port()),
+        "ASSAY_WRITER_PORT": str(free_port()),
         "ASSAY_TELEMETRY_OTLP_ENDPOINT": collector.url,
     }
-    service = subprocess.Popen(
-        [sys.executable, "-m", "assay_scrubber"], env=os.environ | settings, stderr=subprocess.DEVNULL
-    )
     tracer = TracerProvider().get_tracer("producer")
-    try:
-        capture = Capture(
-            settings_from(
-                {"ASSAY_REDIS_URL": redis_server.url, "ASSAY_CAPTURE_SERVICE": "s"}, "[capture]\nenabled = true"
-            )
-        )
+    reader = connect(store.settings("sre").store)
+    with running(("scrubber", "writer"), environment), contextlib.closing(reader):
         with tracer.start_as_current_span("handle a request"):
             trace_id = f"{trace.get_current_span().get_span_context().trace_id:032x}"
-            capture.retrieval(
-                tool_name="query", query="secretwords", retrieved_slugs=[], retrieved_chunk_ids=[], latency_ms=1
-            )
-        capture.close()
-        deadline = time.monotonic() + 30
-        with redis_server.client() as client:
-            while not client.xlen(EVENTS.key()):
-                assert time.monotonic() < deadline
-                time.sleep(0.05)
-            [(_, fields)] = client.xrange(EVENTS.key())
-    finally:
-        service.terminate()
-        assert service.wait(30) == 0
-    assert trace_id.encode() in fields[b"data"], "the row carries the trace context"
-    batches = [(links, text) for name, links, text in collector.spans if name == "scrubber process capture"]
-    assert any(trace_id in links for links, _ in batches)
-    assert "secretwords" not in "".join(text for _, text in batches)
+            assert captured(RedisSettings(url=SecretStr(redis_server.url)), tmp_path, "secretwords").published == 1
+        deadline = time.monotonic() + 60
+        while not (rows := reader.query("SELECT query, traceparent FROM candidates").result_rows):
+            assert time.monotonic() < deadline, "the event is not stored"
+            time.sleep(0.05)
+    [(query, traceparent)] = rows
+    assert query == "secretwords"
+    assert traceparent.split("-")[1] == trace_id, "the row carries the trace context"
+    for batches in ("scrubber process capture", "writer process events"):
+        links = [links for name, links, _ in collector.spans if name == batches]
+        assert any(trace_id in linked for linked in links), f"{batches}: {links}"
+    assert "secretwords" not in "".join(text for _, _, text in collector.spans)
