@@ -95,7 +95,7 @@ class Producers:
             except subprocess.TimeoutExpired:
                 wrong.append("a producer could not hand over its events")
         deadline = time.monotonic() + PATIENCE_S
-        while list((self._rig.directory / "spool").glob("*.jsonl")):
+        while list((self._rig.directory / "spool").rglob("*.jsonl")):
             if time.monotonic() > deadline:
                 wrong.append("events are left in the spool")
                 break
@@ -214,17 +214,23 @@ class Run:
         return wrong
 
     def finish(self) -> list[str]:
-        """After the last scenario: the export's windows, and the tables once everything is merged."""
+        """After the last scenario: the export's windows, the rollups, and the tables once everything is merged."""
         self.exporter.stop()
         self.exporter.finish(self.rig.watermark())
         wrong = []
         with contextlib.closing(self.rig.store()) as store:
+            for refresh in ("rollup_minute_refresh", "rollup_minute_repair"):
+                store.command(f"SYSTEM REFRESH VIEW assay_base.{refresh}")
+                store.command(f"SYSTEM WAIT VIEW assay_base.{refresh}")
             for view, (kind, windows) in zip(VIEWS, self.exporter.windows.items(), strict=True):
                 rows = column(store, f"SELECT concat(toString(id), '|', toString(event_id)) FROM assay.{view}")
                 stored = [(int(number), event) for number, _, event in (row.partition("|") for row in rows)]
                 wrong += [f"export of {kind}: {fault}" for fault in chain_faults(windows, stored)]
                 if stored and max(stored)[0] > windows[-1].upto:
                     wrong.append(f"export of {kind}: rows above the last window")
+                counted = column(store, f"SELECT sum(events) FROM assay.rollup_minute WHERE kind = '{kind}'")[0]
+                if int(counted) != len(stored):
+                    wrong.append(f"the rollup counts {counted} of kind {kind}, there are {len(stored)}")
                 store.command(f"OPTIMIZE TABLE assay_base.{view} FINAL")
                 for table in (f"assay.{view}", f"assay_base.{view}"):
                     twice = column(store, f"SELECT count() - uniqExact(event_id) FROM {table}")[0]
