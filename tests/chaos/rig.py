@@ -49,7 +49,8 @@ class Managed:
         self.restarts = -1
         self.peak_rss = 0
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
-        self._environment |= {"PYTHONPATH": str(ROOT), **(environment or {})}
+        path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+        self._environment |= {"PYTHONPATH": path, **(environment or {})}
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
         self._died = 0.0
