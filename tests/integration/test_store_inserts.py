@@ -1,7 +1,9 @@
 """Inserts into the embedded store say the truth: what was written, what was refused, and that a broken-off one wrote nothing."""
 
+import re
 import socket
 import time
+import urllib.request
 from base64 import b64encode
 from collections.abc import Iterator
 
@@ -66,16 +68,31 @@ def test_an_insert_into_a_table_that_is_not_there_fails_at_once(client: Client) 
         client.raw_insert("nowhere", insert_block=lines(0, 10), fmt="JSONEachRow")
 
 
-@pytest.mark.parametrize("complete_lines", [10, 400_000])
+def bytes_in_the_engine(server: StoreServer) -> float:
+    """Bytes of rows that the store has passed to its engine so far."""
+    with urllib.request.urlopen(f"{server.url}/metrics", timeout=10) as answer:
+        found = re.search(r"^assay_store_received_bytes_total (\S+)$", answer.read().decode(), re.MULTILINE)
+    assert found
+    return float(found[1])
+
+
+@pytest.mark.parametrize("in_the_engine", [False, True], ids=["before the engine has any of it", "half in the engine"])
 def test_an_insert_that_is_broken_off_writes_nothing_and_frees_the_writer(
-    server: StoreServer, client: Client, complete_lines: int
+    server: StoreServer, client: Client, in_the_engine: bool
 ) -> None:
-    body = lines(0, complete_lines)
+    body = (
+        lines(0, 400_000) * 4 if in_the_engine else lines(0, 10)
+    )  # more, and less, than the store gathers before it inserts
+    before = bytes_in_the_engine(server)
     secret = b64encode(f"owner:{PASSWORD}".encode()).decode()
     head = f"POST /?query=INSERT%20INTO%20t%20FORMAT%20JSONEachRow HTTP/1.1\r\nHost: store\r\nAuthorization: Basic {secret}\r\n"
     with socket.create_connection(("127.0.0.1", server.port)) as connection:
         connection.sendall(f"{head}Content-Length: {2 * len(body)}\r\n\r\n".encode() + body)
-        time.sleep(0.3)  # let a part of it reach the engine; the assertions hold whether it did or not
+        deadline = time.monotonic() + 60
+        while in_the_engine and bytes_in_the_engine(server) == before:
+            assert time.monotonic() < deadline, "nothing reached the engine"
+            time.sleep(0.02)
+    assert (bytes_in_the_engine(server) > before) is in_the_engine
     summary = client.raw_insert("t", insert_block=lines(7, 1), fmt="JSONEachRow")
     assert summary.written_rows == 1
     assert client.query("SELECT x FROM t").result_rows == [(7,)]
