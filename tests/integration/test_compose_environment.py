@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from assay_capture import Capture
-from assay_schema.settings import CaptureSettings, Settings
 from tests.contract.compose_files import BASE, load
 from tests.deployed_redis import DeployedRedis
+from tests.producer import captured
 from tests.redis_server import free_port
 from tests.store_server import PASSWORD, ROLES, StoreServer
 
@@ -113,26 +112,10 @@ def test_an_event_goes_from_producer_to_export_with_the_identities_of_compose(co
     containers.start("writer")
     for name in HEALTH:
         containers.until(partial(containers.healthy, name), f"{name} healthy")
-    producer = Settings(
-        redis=containers.redis.settings("producer"),
-        capture=CaptureSettings(spool_dir=containers.directory / "spool"),
+    stats = captured(
+        containers.redis.settings("producer"), containers.directory / "spool", "mail me at jane.doe@example.com"
     )
-    capture = Capture(producer, service="shop", enabled=True)
-    capture.retrieval(
-        tool_name="search",
-        query="mail me at jane.doe@example.com",
-        retrieved_slugs=["a/b"],
-        retrieved_chunk_ids=[1],
-        source_ids=["docs"],
-        expand_enabled=None,
-        detail=None,
-        detail_resolved=None,
-        vector_enabled=False,
-        expansion_applied=False,
-        latency_ms=1.0,
-        remote=False,
-    )
-    capture.close()
+    assert stats.published == 1
     exported: list[str] = []
 
     def arrived() -> bool:

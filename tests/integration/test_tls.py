@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 import redis.exceptions
 
-from assay_capture import Capture
 from assay_runtime.connection import connect as connect_redis
 from assay_runtime.fast import make_broker
 from assay_runtime.migrate import migrate
 from assay_runtime.store import connect as connect_store
 from assay_runtime.store import insert_json_rows
-from assay_schema.settings import CaptureSettings, RedisSettings, Settings, StoreSettings
+from assay_schema.settings import RedisSettings, Settings, StoreSettings
 from assay_schema.streams import CAPTURE, EVENTS
 from tests.certificates import Authority, TlsProxy
 from tests.deployed_redis import DeployedRedis
+from tests.producer import captured
 from tests.redis_server import free_port
 from tests.store_server import PASSWORD, StoreServer
 
@@ -107,32 +107,6 @@ async def test_a_redis_that_asks_for_certificates_is_shown_one(
         await ping(strict_redis.settings("scrubber"))
 
 
-def captured(settings: RedisSettings, spool: Path) -> Any:
-    """Capture one event; returns the SDK's counts."""
-    capture = Capture(
-        Settings(redis=settings, capture=CaptureSettings(spool_dir=spool, exit_deadline_s=1)),
-        service="shop",
-        enabled=True,
-    )
-    capture.retrieval(
-        tool_name="search",
-        query="is it encrypted?",
-        retrieved_slugs=["a"],
-        retrieved_chunk_ids=[1],
-        source_ids=["docs"],
-        expand_enabled=None,
-        detail=None,
-        detail_resolved=None,
-        vector_enabled=False,
-        expansion_applied=False,
-        latency_ms=1.0,
-        remote=False,
-    )
-    capture.flush(5)
-    capture.close()
-    return capture.stats()
-
-
 def length(server: DeployedRedis, key: str) -> int:
     """Entries of a stream."""
     with server.client("owner") as client:
@@ -142,7 +116,7 @@ def length(server: DeployedRedis, key: str) -> int:
 def test_a_producer_hands_its_events_in_over_tls_and_the_scrubber_takes_them_on(
     tls_redis: DeployedRedis, tmp_path: Path
 ) -> None:
-    assert captured(tls_redis.settings("producer"), tmp_path).published == 1
+    assert captured(tls_redis.settings("producer"), tmp_path, "is it encrypted?").published == 1
     assert length(tls_redis, CAPTURE.key()) == 1
     settings = tls_redis.settings("scrubber")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
@@ -168,7 +142,7 @@ def test_a_producer_hands_its_events_in_over_tls_and_the_scrubber_takes_them_on(
 def test_a_producer_that_cannot_verify_redis_keeps_its_events(
     tls_redis: DeployedRedis, stranger: Authority, tmp_path: Path
 ) -> None:
-    stats = captured(tls_redis.settings("producer", tls_ca_file=stranger.ca), tmp_path)
+    stats = captured(tls_redis.settings("producer", tls_ca_file=stranger.ca), tmp_path, "is it encrypted?")
     assert stats.published == 0
     assert b"is it encrypted?" in b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
