@@ -69,7 +69,7 @@ def _suite(console: Console, directory: Path, scenarios: list[faults.Scenario], 
     weight = sum(scenario.load.weight for scenario in scenarios) + (not asked.sabotage)
     for scenario in set(faults.SCENARIOS) - set(scenarios):
         if not scenario.runnable:
-            console.print(f"[yellow]not run: {scenario.name} (needs root, to mount a small file system)[/]")
+            console.print(f"[yellow]not run: {scenario.name} (needs the right to mount a small file system)[/]")
     played, wrong = run(
         directory,
         scenarios,

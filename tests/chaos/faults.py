@@ -4,12 +4,13 @@ Times are drawn from the run's seed, so that a run can be repeated.
 """
 
 import contextlib
+import functools
 import json
-import os
 import random
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -201,9 +202,23 @@ def store_disk_full(stage: Stage) -> None:
 STORE_TMPFS_BYTES = 8 << 30
 
 
+@functools.cache
+def can_mount() -> bool:
+    """Whether this user may mount a small file system: root, and in a container only with the right to."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            mount(Path(folder))
+        except (OSError, subprocess.CalledProcessError):
+            return False
+        unmount(Path(folder))
+        return True
+
+
 def mount(folder: Path) -> None:
     """Put a tmpfs there."""
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={STORE_TMPFS_BYTES}", "tmpfs", folder], check=True)
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={STORE_TMPFS_BYTES}", "tmpfs", folder], check=True, capture_output=True
+    )
 
 
 def unmount(folder: Path) -> None:
@@ -421,7 +436,7 @@ class Scenario:
     @property
     def runnable(self) -> bool:
         """Whether this user may cause the fault."""
-        return not self.needs_root or os.geteuid() == 0
+        return not self.needs_root or can_mount()
 
 
 TWO = {"scrubbers": 2, "writers": 2}
