@@ -62,7 +62,8 @@ class System:
         return (self.data.parent / "up.log").read_text(errors="replace")
 
     def redis(self, identity: str) -> "redis.Redis":
-        return redis.Redis.from_url(address(load_settings(self.data / "secrets" / f"{identity}.toml").redis))
+        settings = load_settings(self.data / "secrets" / f"{identity}.toml").redis
+        return redis.Redis.from_url(address(settings), socket_timeout=10)
 
     def store(self, identity: str) -> Client:
         users = json.loads((self.data / "secrets/store-users.json").read_text())

@@ -1,12 +1,15 @@
 """The main job as its users see it: captured by the SDK, scrubbed, stored, exported; nothing lost, nothing twice, no secret anywhere."""
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ import redis
 from assay_capture import Capture
 from assay_runtime.config import load_settings
 from assay_schema.export import RetrievalRow
+from assay_schema.ids import new_event_id
 from assay_schema.published import published_schema
 from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES, FIELD
 from tests.system import System, running
@@ -113,30 +117,74 @@ def test_every_kind_that_is_captured_is_stored_scrubbed(system: System, capture:
         assert all(row["pii_families"][family] >= texts for family in PLANTED), row["pii_families"]
 
 
+def refused_with_planted_values() -> Iterator[bytes]:
+    """Entries that cannot be stored and are full of planted values: where they are wrong, and beside it."""
+    whole = {
+        "schema_version": 1,
+        "event_id": new_event_id(),
+        "kind": "retrieval",
+        "project": "refused",
+        "service": "e2e",
+        "occurred_at": datetime.now(UTC).isoformat(),
+        "payload": {
+            "tool_name": TEXT,
+            "query": TEXT,
+            "retrieved_slugs": [],
+            "retrieved_chunk_ids": [],
+            "latency_ms": 1,
+        },
+    }
+    yield json.dumps(whole).encode()
+    yield json.dumps(whole | {"event_id": new_event_id(), PLANTED["email"]: TEXT}).encode()
+
+
+def base_tables(system: System) -> list[str]:
+    """Tables that hold rows of their own, by name; the rollups' too."""
+    sql = "SELECT name FROM system.tables WHERE database = 'assay_base' AND engine LIKE '%MergeTree'"
+    tables = [name for (name,) in system.store("owner").query(sql).result_rows]
+    assert {"candidates", "answers", "feedback", "capture_failures"} <= set(tables)
+    return tables
+
+
+def readable_files(system: System) -> Iterator[Path]:
+    """Files in which a text would be found as it is: logs, configuration, state, metadata, the spool.
+
+    The store's columns, their marks and primary indexes are compressed, so SQL reads them instead; and Redis's append-only file keeps
+    what was captured until its next rewrite, which docs/scrubbing.md says.
+    """
+    compressed = {".bin", ".cmrk2", ".cmrk3", ".cmrk4", ".cidx"}
+    yield system.data.parent / "up.log"
+    for directory in ("logs", "run", "spool", "store"):
+        for path in (system.data / directory).rglob("*"):
+            if path.is_file() and path.suffix not in compressed:
+                yield path
+
+
 def test_no_planted_value_is_found_anywhere_after_it_was_drained(system: System, capture: Capture) -> None:
+    for entry in refused_with_planted_values():
+        system.redis("producer").xadd(CAPTURE.key(), {FIELD: entry})
     marker = retrieve(capture, f"the last one: {TEXT}")
     until(lambda: stored(system, marker), "everything is stored")
     raw = system.redis("owner")
     until(lambda: raw.xlen(CAPTURE.key()) == 0, "the raw stream is empty")
-    reader = system.redis("sre")
-    places = {"events": repr(reader.xrange(EVENTS.key()))}
+    refused = "SELECT detail FROM assay.capture_failures WHERE project = 'refused'"
+    until(lambda: len(system.store("sre").query(refused).result_rows) == 2, "both refusals are stored")
+    places = {
+        "events": repr(system.redis("sre").xrange(EVENTS.key())),
+        "failures": repr(system.redis("writer").xrange(FAILURES.key())),
+        "dead": repr(system.redis("operator").xrange(DEAD.key())),
+    }
     store = system.store("owner")
-    for table in ("candidates", "answers", "feedback", "capture_failures"):
-        places[table] = repr(store.query(f"SELECT * FROM assay_base.{table}").result_rows)
-    for path in [
-        *(system.data / "logs").rglob("*"),
-        *(system.data / "store").rglob("*"),
-        system.data.parent / "up.log",
-    ]:
-        if path.is_file():
-            places[str(path)] = path.read_bytes().decode("latin-1")
+    for table in base_tables(system):
+        places[table] = repr(store.query(f"SELECT * FROM assay_base.`{table}`").result_rows)
+    assert all(detail in places["capture_failures"] for (detail,) in store.query(refused).result_rows)
+    places |= {str(path): path.read_bytes().decode("latin-1") for path in readable_files(system)}
     for port in range(system.port_base + 1, system.port_base + 4):
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
             places[f"metrics {port}"] = answer.read().decode()
     places["tail"] = assay(system, "tail", "--no-follow", "--since", "1h", "--json").stdout
     assert "REDACTED" in places["events"]
-    assert "REDACTED" in places["candidates"]
-    assert "REDACTED" in places["tail"]
+    assert all("REDACTED" in places[table] for table in ("candidates", "answers", "feedback", "tail"))
     leaks = [(place, family) for place, text in places.items() for family, value in PLANTED.items() if value in text]
     assert leaks == []
 
@@ -182,13 +230,37 @@ def _with(exported: tuple[list[dict[str, Any]], str], event_id: str) -> tuple[li
     return exported if any(row["event_id"] == event_id for row in exported[0]) else None
 
 
+@contextlib.contextmanager
+def capturing(capture: Capture, sent: list[str]) -> Iterator[None]:
+    """Capture from a thread without a pause for as long as the block runs; `sent` grows by each `event_id`."""
+    over = threading.Event()
+
+    def capture_on() -> None:
+        while not over.wait(0.002):
+            sent.append(retrieve(capture, f"while windows are exported {len(sent)}"))
+
+    thread = threading.Thread(target=capture_on, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join(30)
+    assert not thread.is_alive()
+
+
 def test_windows_that_chain_while_traffic_flows_hold_everything_once(system: System, capture: Capture) -> None:
     _, cursor = export(system, "--since", "1d")
-    sent, windows = [], []
-    for turn in range(6):
-        sent += [retrieve(capture, f"window {turn}") for _ in range(300)]
-        rows, cursor = export(system, "--since", cursor)
-        windows.append([row["event_id"] for row in rows])
+    sent: list[str] = []
+    windows: list[list[str]] = []
+    with capturing(capture, sent):
+        for _ in range(6):
+            before = len(sent)
+            rows, cursor = export(system, "--since", cursor)
+            windows.append([row["event_id"] for row in rows])
+            assert len(sent) > before, "events were captured while this window was exported"
+    assert sum(bool(set(window) & set(sent)) for window in windows) > 1, "windows ended in the midst of the traffic"
+    assert capture.stats().dropped == {}
     until(lambda: stored(system, sent[-1]), "the last is stored")
 
     def rest() -> bool:
@@ -198,13 +270,15 @@ def test_windows_that_chain_while_traffic_flows_hold_everything_once(system: Sys
         return sent[-1] in windows[-1]
 
     until(rest, "the last window ends")
-    exported = [event_id for window in windows for event_id in window if event_id in set(sent)]
+    wanted = set(sent)
+    exported = [event_id for window in windows for event_id in window if event_id in wanted]
     assert len(exported) == len(set(exported)), "no row twice"
-    assert set(exported) == set(sent), "no row missed"
+    assert set(exported) == wanted, "no row missed"
 
 
 def test_bad_entries_become_failures_with_their_rule_and_block_nobody(system: System, capture: Capture) -> None:
     producer = system.redis("producer")
+    already = system.store("sre").command("SELECT count() FROM assay.capture_failures")
     good = retrieve(capture, "good")
     long = retrieve(capture, "x" * 51_201)
     bad = (
@@ -227,7 +301,7 @@ def test_bad_entries_become_failures_with_their_rule_and_block_nobody(system: Sy
     until(lambda: wanted <= {row[0] for row in system.store("sre").query(sql).result_rows}, "each failure has its row")
     assert stored(system, long) is None
     until(
-        lambda: system.store("sre").command("SELECT count() FROM assay.capture_failures") == len(bad) + 2,
+        lambda: system.store("sre").command("SELECT count() FROM assay.capture_failures") == already + len(bad) + 2,
         "one row each",
     )
 
