@@ -85,7 +85,7 @@ def test_a_healthy_system_is_all_ok_in_json_and_for_people(system: System) -> No
     assert {set(finding) == {"check", "status", "summary", "hint"} for finding in found.values()} == {True}
     assert {
         "configuration", "redis", "redis version", "redis persistence", "redis memory", "clock of redis",
-        "stream capture", "stream events", "stream failures", "stream dead",
+        "stream capture", "stream events", "stream failures", "stream dead", "stream ids",
         "store", "schema", "watermark", "failures in 24 h", "clock of the store", "spool", "disk", "secrets",
     } == set(found)  # fmt: skip
     done = system.cli.run("doctor", role="owner")
@@ -104,6 +104,17 @@ def test_waiting_pending_and_given_up_entries_are_counted(system: System) -> Non
     assert (found["stream capture"]["status"], found["stream dead"]["status"]) == ("warn", "warn")
     assert "5 entries given up" in found["stream dead"]["summary"]
     assert "secret words" not in json.dumps(found)
+
+
+@pytest.mark.parametrize("system", VERSIONS, indirect=True)
+def test_an_entry_whose_producer_chose_an_id_ahead_of_the_clock_fails_once_it_was_delivered(system: System) -> None:
+    seconds, _ = system.redis.time()
+    system.redis.xadd(CAPTURE.key(), {FIELD: "x"}, id=f"{(seconds + 10 * 86_400) * 1_000}-0")
+    assert system.doctor()["stream ids"]["status"] == "ok"
+    system.redis.xreadgroup("scrubber", "consumer", {CAPTURE.key(): ">"})
+    found = system.doctor(code=1)["stream ids"]
+    assert (found["status"], found["summary"]) == ("fail", "10 d ahead of Redis's clock")
+    assert "deploy/redis/README.md" in found["hint"]
 
 
 def test_a_group_nobody_made_is_named_with_the_service_to_start(system: System) -> None:

@@ -113,12 +113,16 @@ async def _redis(settings: Settings, patient: Examination) -> list[StreamFacts]:
         streams.extend(await probes.stream_facts(client, settings.redis.shards))
         return [checks.stream(facts, settings.delivery) for facts in streams]
 
+    async def ids() -> list[Finding]:
+        return [checks.stream_ids(await probes.ids_ahead_s(client, settings.redis.shards))]
+
     client: Redis = connect(settings.redis, attempts=0)
     try:
         if await patient.check_async("redis", reach, _REDIS_HINT):
             await patient.check_async("redis server", server, _RIGHTS_HINT)
             await patient.check_async("clock of redis", clock, _RIGHTS_HINT)
             await patient.check_async("streams", flow, _RIGHTS_HINT)
+            await patient.check_async("stream ids", ids, _RIGHTS_HINT)
     finally:
         await client.aclose()
     return streams

@@ -268,6 +268,22 @@ def clock(name: str, ahead_s: float) -> Finding:
     )
 
 
+def stream_ids(ahead_s: float) -> Finding:
+    """The newest entry that any group was given, against Redis's own clock.
+
+    Whoever may append to a stream may choose an id, and every later entry gets a higher one; the ids of rows and `created_at` follow it.
+    """
+    check = "stream ids"
+    if ahead_s < CLOCK_WARN_S:
+        return Finding(check, Status.OK, "not ahead of Redis's clock")
+    return Finding(
+        check,
+        Status.FAIL if ahead_s >= CLOCK_FAIL_S else Status.WARN,
+        f"{age(ahead_s)} ahead of Redis's clock",
+        "its clock was set back, or a producer chose an id of its own; what to do: Ids ahead of the clock, in deploy/redis/README.md",
+    )
+
+
 def secrets(modes: Iterable[tuple[str, int]]) -> Finding:
     """Files with passwords, by name and permission bits: only their owner may have any."""
     modes = list(modes)

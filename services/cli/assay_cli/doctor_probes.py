@@ -36,6 +36,31 @@ async def redis_ahead_s(client: "Redis") -> float:
     return float(seconds + microseconds / 1e6 - (before + time.time()) / 2)
 
 
+async def ids_ahead_s(client: "Redis", shards: int) -> float:
+    """By how many seconds the newest entry that any group was given is ahead of Redis's clock; negative when it is behind.
+
+    Of a stream itself nobody but its readers may ask the newest id, so one that no group has been given yet does not show.
+    """
+    newest_ms = 0
+    for key in (stream.key(shard) for shard in range(shards) for stream in STREAMS if stream.groups):
+        delivered = [state["last-delivered-id"] for state in await _groups(client, key)]
+        newest_ms = max([newest_ms, *(int(entry.partition(b"-")[0]) for entry in delivered)])
+    seconds, microseconds = await client.time()
+    return float(newest_ms / 1_000 - seconds - microseconds / 1e6)
+
+
+async def _groups(client: "Redis", key: str) -> list[dict[str, Any]]:
+    """The groups of a stream; none before there is one."""
+    from redis.exceptions import ResponseError
+
+    try:
+        return list(await client.xinfo_groups(key))
+    except ResponseError as error:
+        if "no such key" not in str(error).lower():
+            raise
+        return []
+
+
 async def stream_facts(client: "Redis", shards: int) -> list[StreamFacts]:
     """Every shard of every stream. Needs no right to read entries."""
     now_ms = int((await client.time())[0]) * 1_000
@@ -43,16 +68,9 @@ async def stream_facts(client: "Redis", shards: int) -> list[StreamFacts]:
 
 
 async def _stream(client: "Redis", stream: Stream, shard: int, now_ms: int) -> StreamFacts:
-    from redis.exceptions import ResponseError
-
     key = stream.key(shard)
     length = int(await client.xlen(key))
-    try:
-        states = await client.xinfo_groups(key) if stream.groups else []
-    except ResponseError as error:
-        if "no such key" not in str(error).lower():
-            raise
-        states = []
+    states = await _groups(client, key) if stream.groups else []
     groups = [await _group(client, key, state, length, now_ms) for state in states]
     return StreamFacts(stream.name, shard, length, stream.groups, tuple(groups))
 

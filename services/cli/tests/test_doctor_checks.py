@@ -148,6 +148,16 @@ def test_clocks_may_differ_by_less_than_a_second(ahead_s: float, status: Status,
 
 
 @pytest.mark.parametrize(
+    ("ahead_s", "status"),
+    [(-1_795_000_000.0, Status.OK), (-0.1, Status.OK), (0.5, Status.OK), (2.0, Status.WARN), (86_400.0, Status.FAIL)],
+)
+def test_stream_ids_may_not_run_ahead_of_the_clock(ahead_s: float, status: Status) -> None:
+    finding = checks.stream_ids(ahead_s)
+    assert finding.status is status
+    assert bool(finding.hint) is (status is not Status.OK)
+
+
+@pytest.mark.parametrize(
     ("mode", "status"), [(0o600, Status.OK), (0o400, Status.OK), (0o640, Status.FAIL), (0o604, Status.FAIL)]
 )
 def test_secrets_that_others_may_read_fail_by_name(mode: int, status: Status) -> None:
