@@ -1,11 +1,43 @@
 """Generated documents say what the code does."""
 
+import re
 from pathlib import Path
 
 from assay_runtime.asyncapi import main
+from assay_runtime.connection import OLDEST_REDIS
+from assay_runtime.migrate import ENGINE_MIN
+from assay_schema import settings
+from tests.bench.__main__ import SUITES
 
 ROOT = Path(__file__).parents[2]
+TEXTS = {
+    path.relative_to(ROOT).as_posix(): path.read_text()
+    for path in [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/*.md"),
+        *ROOT.glob("deploy/*/README.md"),
+        ROOT / "assay.example.toml",
+    ]
+} | {"settings": Path(settings.__file__).read_text()}
 
 
 def test_the_asyncapi_documents_are_what_the_services_generate() -> None:
     assert main([str(ROOT / "docs/asyncapi"), "scrubber", "writer", "--check"]) == 0, "run: make docs"
+
+
+def test_the_oldest_clickhouse_is_the_same_wherever_it_is_told() -> None:
+    oldest = re.compile(r"(?:ClickHouse|a server,) (\d+\.\d+) (?:or newer|is the oldest)")
+    told = {name: set(found) for name, text in TEXTS.items() if (found := oldest.findall(text))}
+    assert {"settings", "docs/settings.md", "docs/deploy.md", "docs/cluster.md", "CHANGELOG.md"} <= set(told)
+    assert set().union(*told.values()) == {".".join(map(str, ENGINE_MIN))}, told
+
+
+def test_the_oldest_redis_of_the_embedded_system_is_the_one_that_services_ask_for() -> None:
+    oldest = ".".join(map(str, OLDEST_REDIS))
+    assert f"`redis-server` {oldest} or newer" in TEXTS["docs/deploy.md"]
+    assert f"Redis or Valkey, {oldest} or newer" in TEXTS["settings"]
+
+
+def test_the_help_of_make_names_every_suite_that_can_be_measured() -> None:
+    [named] = re.findall(r"^bench:.*\(SUITE=([\w|]+)\)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert tuple(named.split("|")) == SUITES
