@@ -26,7 +26,8 @@ from .process import STAGE, Processor
 def build(settings: Settings) -> Service:
     """The service, ready to run."""
     service = Service(STAGE, settings, settings.scrubber.port)
-    processor = Processor(Scrubber(Policy()) if settings.capture.scrub_pii else None)
+    policy = Policy(scrub_slugs=settings.scrubber.scrub_slugs)
+    processor = Processor(Scrubber(policy) if settings.capture.scrub_pii else None)
 
     async def scrub(entries: Sequence[Entry]) -> list[Outcome]:
         outcomes = processor.process(iter(entries))
