@@ -50,24 +50,28 @@ class Watermark:
     async def advance(self, stored: int) -> int:
         """The watermark now. Trims events that are stored and no longer wanted for live tail; `stored` is this process's count."""
         watermark, entry_id = await self._script(keys=self._keys, args=[self._group])
+        floor = None
         if self._left is None:
-            self._left = await self._count_left(entry_id) - stored
-        if entry_id and (floor := self._history.mark(self._left + stored, entry_id.decode())):
+            left, floor = await self._count_left(entry_id)
+            self._left = left - stored
+        if entry_id and (found := self._history.mark(self._left + stored, entry_id.decode())):
+            floor = found
+        if floor:
             await self._client.xtrim(self._keys[0], minid=floor, approximate=True)
         return int(watermark)
 
-    async def _count_left(self, until: bytes) -> int:
-        """Count and mark what is stored already. Without it every restart would begin a history anew, and a service that is often
-        restarted would never trim."""
-        total, last = 0, b"-"
+    async def _count_left(self, until: bytes) -> tuple[int, str | None]:
+        """Count and mark what is stored already, and say up to where that is too much. Without it every restart would begin a history
+        anew, and a service that is often restarted would never trim."""
+        total, last, floor = 0, b"-", None
         while until:
             found, last = await self._stride(keys=self._keys[:1], args=[last, until, self._steps])
             if not found:
                 break
             total += int(found)
-            self._history.mark(total, last.decode())
+            floor = self._history.mark(total, last.decode()) or floor
             last = b"(" + last
-        return total
+        return total, floor
 
 
 async def trim_finished(client: Client, stream: Stream, shard: int, group: str) -> None:

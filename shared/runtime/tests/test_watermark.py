@@ -142,6 +142,15 @@ async def test_what_an_earlier_life_left_unstored_is_not_trimmed_after_a_restart
     assert [i.decode() for i, _ in await client.xrange(EVENTS.key())][-25:] == in_hand[5:]
 
 
+async def test_a_restart_trims_what_earlier_runs_stored_beyond_the_history(client: Client) -> None:
+    await client.config_set("stream-node-max-entries", 1)
+    for _ in range(10):
+        await scrub(client, await capture(client, 10))
+    await store(client, await read(client, 100))
+    await Watermark(client, 0, "writer", 20).advance(0)
+    assert 20 <= await client.xlen(EVENTS.key()) <= 20 + 2
+
+
 async def test_failures_are_trimmed_only_below_the_oldest_that_is_not_finished(client: Client) -> None:
     await client.config_set("stream-node-max-entries", 1)
     await client.xgroup_create(FAILURES.key(), "writer", id="0", mkstream=True)
