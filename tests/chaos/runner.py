@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from clickhouse_connect.driver.exceptions import ClickHouseError
 from redis.exceptions import RedisError
 
-from assay_runtime.store import Client
+from assay_runtime.store import Client, describe
 from tests.chaos import faults
 from tests.chaos.faults import Scenario, Stage
 from tests.chaos.ledger import Books, Ledger, chain_faults, reconcile
@@ -146,7 +147,12 @@ class Run:
         finally:
             producers.stop()
         wrong += self._drained()
-        report = self._reconcile(scenario, producers, stage, wrong)
+        try:
+            report = self._reconcile(scenario, producers, stage, wrong)
+        except ClickHouseError as error:  # tables that cannot be read are as bad as rows that are gone
+            sent, attempted, _ = producers.books()
+            wrong.append(f"the store cannot be read: {describe(error)[0]}")
+            report = Report(scenario.name, reconcile(Books(sent, attempted, ())), 0.0, 0.0, 0, wrong)
         report.seconds, report.recovery = time.monotonic() - started, recovery
         self.reports.append(report)
         return report
@@ -217,7 +223,14 @@ class Run:
         """After the last scenario: the export's windows, the rollups, and the tables once everything is merged."""
         self.exporter.stop()
         self.exporter.finish(self.rig.watermark())
-        wrong = []
+        wrong: list[str] = []
+        try:
+            self._compare_whole(wrong)
+        except ClickHouseError as error:
+            wrong.append(f"the store cannot be read: {describe(error)[0]}")
+        return wrong
+
+    def _compare_whole(self, wrong: list[str]) -> None:
         with contextlib.closing(self.rig.store()) as store:
             for refresh in ("rollup_minute_refresh", "rollup_minute_repair"):
                 store.command(f"SYSTEM REFRESH VIEW assay_base.{refresh}")
@@ -236,7 +249,6 @@ class Run:
                     twice = column(store, f"SELECT count() - uniqExact(event_id) FROM {table}")[0]
                     if twice != "0":
                         wrong.append(f"{twice} rows too many in {table}")
-        return wrong
 
 
 def _events_of(view: str, service: str) -> str:
