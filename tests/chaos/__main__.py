@@ -43,11 +43,9 @@ def main() -> int:
             print(f"{scenario.name:34} {(scenario.fault.__doc__ or '').splitlines()[0]}")
         return 0
     try:
-        scenarios = (
-            []
-            if asked.only == [whole.NAME]
-            else chosen(asked.only or ([faults.PROOFS[asked.sabotage]] if asked.sabotage else []))
-        )
+        named = [name for name in asked.only if name != whole.NAME]
+        wanted = named or ([faults.PROOFS[asked.sabotage]] if asked.sabotage else [])
+        scenarios = [] if asked.only and not named else chosen(wanted)
     except KeyError as unknown:
         parser.error(f"no scenario {unknown}; --list names them")
     console = Console(width=None if sys.stdout.isatty() else 130)
@@ -66,7 +64,8 @@ def main() -> int:
 
 def _suite(console: Console, directory: Path, scenarios: list[faults.Scenario], asked: argparse.Namespace) -> bool:
     directory.mkdir()
-    weight = sum(scenario.load.weight for scenario in scenarios) + (not asked.sabotage)
+    with_whole = not asked.sabotage and (not asked.only or whole.NAME in asked.only)
+    weight = sum(scenario.load.weight for scenario in scenarios) + with_whole
     for scenario in set(faults.SCENARIOS) - set(scenarios):
         if not scenario.runnable:
             console.print(f"[yellow]not run: {scenario.name} (needs the right to mount a small file system)[/]")
@@ -79,7 +78,7 @@ def _suite(console: Console, directory: Path, scenarios: list[faults.Scenario], 
         patience_s=PROOF_PATIENCE_S if asked.sabotage else 90.0,
         told=lambda report: _tell(console, report),
     )
-    if not asked.sabotage and (not asked.only or whole.NAME in asked.only):
+    if with_whole:
         home = directory / "whole"
         home.mkdir()
         played.reports.append(whole.play(home, asked.seed, round(asked.events / weight)))
