@@ -35,7 +35,7 @@ class Sink:
 
     def prune(self, *arguments: str) -> dict[str, tuple[int, int]]:
         """Visible and stored rows that the command says it deleted, by table."""
-        done = self.cli.run("prune", *arguments, role="owner")
+        done = self.cli.run("prune", "--yes", *arguments, role="owner")
         assert (done.returncode, done.stderr) == (0, b"")
         table = [line.split() for line in done.stdout.decode().splitlines()[1:-1]]
         return {name: (int(visible), int(stored)) for name, visible, stored in table}
@@ -134,6 +134,14 @@ def test_on_a_terminal_it_asks_first(sink: Sink, typed: bytes, kept: list[int]) 
         stop(process)
         os.close(person)
         os.close(terminal)
+
+
+def test_where_nobody_can_be_asked_it_deletes_nothing_unless_told_to(sink: Sink) -> None:
+    done = sink.cli.run("prune", "--older-than", "0d", role="owner")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"nothing was deleted; say --yes" in done.stderr
+    assert [sink.count(table) for table in TABLES] == [2, 2, 2, 2]
+    assert sink.cli.run("prune", "--older-than", "0d", "--dry-run", role="owner").returncode == 0
 
 
 def test_the_watermark_stays(sink: Sink) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from assay_cli.confirm import agreed
 from assay_cli.connect import DEFAULT_DATA, DataDirectory, settings_for
 from assay_cli.dead_letters import DeadLetter, Filter, Name, NotRequeueableError, name_of, tally
 from assay_cli.durations import moment_ms
@@ -220,7 +221,11 @@ def drop(
         summary = f"{_letters(len(doomed))}{f': {counts}' if counts else ''}"
         if dry_run:
             typer.echo(f"would drop {summary}")
-        elif doomed and not yes and not _agreed(summary):
+        elif (
+            doomed
+            and not yes
+            and not agreed(lambda: typer.echo(f"about to drop {summary}", err=True), "Drop them for ever?")
+        ):
             typer.echo("nothing was dropped", err=True)
             return
         else:
@@ -229,13 +234,6 @@ def drop(
             typer.echo(f"not there: {name}", err=True)
         if missing:
             raise typer.Exit(FINDING)
-
-
-def _agreed(summary: str) -> bool:
-    if not sys.stdin.isatty():
-        raise CommandError(f"about to drop {summary}; nobody can be asked here, so say --yes (or --dry-run)")
-    typer.echo(f"about to drop {summary}", err=True)
-    return typer.confirm("Drop them for ever?", err=True)
 
 
 def _drop(data: Path, doomed: list[Name]) -> int:

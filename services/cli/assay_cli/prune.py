@@ -1,6 +1,5 @@
 """`assay prune`: delete what arrived long ago, before retention would."""
 
-import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from assay_cli.confirm import agreed
 from assay_cli.connect import DEFAULT_DATA, DataDirectory, engine_message, open_store, settings_for
 from assay_cli.durations import duration_ms
 from assay_cli.errors import CommandError
@@ -103,7 +103,7 @@ def prune(
     kind: Annotated[
         str | None, typer.Option(metavar="retrieval|answer|feedback", help="Only this kind, and no failures.")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask. Needed where nobody can be asked.")] = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """Delete rows by when they arrived (`created_at`), failures included; what is deleted cannot be brought back."""
@@ -122,11 +122,13 @@ def prune(
             if dry_run:
                 _report(jobs, "would delete")
                 return
-            if not yes and sys.stdin.isatty() and any(job.stored for job in jobs):
-                _report(jobs, "about to delete", err=True)
-                if not typer.confirm("Delete them for ever?", err=True):
-                    typer.echo("nothing was deleted", err=True)
-                    return
+            if (
+                not yes
+                and any(job.stored for job in jobs)
+                and not agreed(lambda: _report(jobs, "about to delete", err=True), "Delete them for ever?")
+            ):
+                typer.echo("nothing was deleted", err=True)
+                return
             with Progress(Mode.AUTO) as seen:
                 seen.total = sum(job.stored for job in jobs)
                 for job in jobs:
