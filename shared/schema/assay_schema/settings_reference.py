@@ -16,7 +16,8 @@ _PAGE = f"""\
 
 Every setting is an environment variable, or a line of the settings file, or its default; the first that is set counts.
 The file is `./assay.toml`, or the one that `{FILE_VARIABLE}` names; [`assay.example.toml`](../assay.example.toml) lists all of it.
-An unknown name or a value that does not fit stops the start with a message that says what would fit.
+An unknown name or a value that does not fit stops the start with a message that says what would fit. One thing is different in
+producers: the SDK ignores unknown `ASSAY_*` variables, since their host may hold settings of newer services.
 
 Capture is off unless it is switched on. The first that applies decides:
 
