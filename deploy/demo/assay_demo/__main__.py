@@ -9,14 +9,19 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import os
 import sys
 import time
 from typing import Any
 
 from assay_capture import Capture, SettingsError
+from assay_capture.configuration import read_settings
+from assay_capture.identity import new_event_id
+from assay_capture.spool import default_spool_dir
 from assay_demo.corpus import load_corpus
 from assay_demo.driver import Pace, Plan, Tally, drive
 from assay_demo.golden import read_cases
+from assay_demo.leftover import events_since, leftover
 from assay_demo.search import Search
 from assay_demo.service import SearchService
 
@@ -40,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
         )
         return 2
     plan = Plan(rounds=options.rounds, rate=options.rate, limit=options.limit, seed=options.seed, pii=options.pii)
-    started = time.monotonic()
+    started, first_id = time.monotonic(), new_event_id()
     tally = Tally()
     interrupted = False
     try:
@@ -69,8 +74,14 @@ def main(arguments: list[str] | None = None) -> int:
             f"{lost} of {stats['captured']} event(s) are lost; is Redis up at ASSAY_REDIS_URL?",
             lost=lost,
         )
-    elif waiting := stats["spooled"] - stats["replayed"]:
-        progress.say(f"{waiting} event(s) wait in the spool until Redis at ASSAY_REDIS_URL is back", spooled=waiting)
+    spool_dir = read_settings(os.environ).capture.spool_dir or default_spool_dir()
+    left = leftover(stats, events_since(spool_dir, SERVICE, first_id) if stats["adopted_segments"] else 0)
+    if left.waiting:
+        progress.say(
+            f"{left.waiting} event(s) wait in the spool until Redis at ASSAY_REDIS_URL is back", spooled=left.waiting
+        )
+    if left.earlier_sent:
+        progress.say(f"{left.earlier_sent} event(s) of an earlier process were sent too", earlier=left.earlier_sent)
     print(json.dumps(report), flush=True)
     return 130 if interrupted else 1 if lost else 0
 

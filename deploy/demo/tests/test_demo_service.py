@@ -14,6 +14,7 @@ import pytest
 from assay_capture import Capture
 from assay_demo.driver import Pace, Plan, Tally, drive, judge
 from assay_demo.golden import Case, read_cases
+from assay_demo.leftover import Leftover, leftover
 from assay_demo.pii import plant, planted_values
 from assay_demo.search import Search
 from assay_demo.service import CONTEXTS, NO_ANSWER, QUOTED, Reply, SearchService, extract_answer
@@ -218,6 +219,39 @@ def test_the_command_says_when_events_did_not_leave(tmp_path: Path) -> None:
         report["captured"].values()
     )
     assert json.loads(out.stderr.splitlines()[-1])["lost"] == sum(report["captured"].values())
+
+
+def test_what_an_earlier_run_left_in_the_spool_is_told_apart_from_what_is_this_runs_own(
+    tmp_path: Path, redis_server: RedisServer
+) -> None:
+    environment = {
+        "ASSAY_CAPTURE": "1",
+        "ASSAY_CAPTURE_SPOOL_DIR": str(tmp_path / "spool"),
+        "ASSAY_CAPTURE_EXIT_DEADLINE_S": "5",
+    }
+    away, there = f"redis://127.0.0.1:{free_port()}/0", redis_server.url
+    first = _command(tmp_path, environment | {"ASSAY_REDIS_URL": away}, "--limit", "2", "--json")
+    waiting = sum(json.loads(first.stdout.splitlines()[-1])["captured"].values())
+    assert json.loads(first.stderr.splitlines()[-1])["spooled"] == waiting > 0
+    second = _command(tmp_path, environment | {"ASSAY_REDIS_URL": there}, "--limit", "1", "--json")
+    assert json.loads(second.stderr.splitlines()[-1])["earlier"] == waiting
+    assert "wait in the spool" not in second.stderr
+
+
+@pytest.mark.parametrize(
+    ("spooled", "replayed", "adopted", "still", "left"),
+    [
+        (0, 2017, 3, 0, Leftover(0, 2017)),
+        (100, 2117, 3, 0, Leftover(0, 2017)),
+        (100, 150, 3, 100, Leftover(100, 150)),
+        (100, 40, 0, 0, Leftover(60, 0)),
+        (100, 100, 0, 0, Leftover(0, 0)),
+    ],
+)
+def test_counts_of_the_spool_are_never_negative(
+    spooled: int, replayed: int, adopted: int, still: int, left: Leftover
+) -> None:
+    assert leftover({"spooled": spooled, "replayed": replayed, "adopted_segments": adopted}, still) == left
 
 
 @pytest.mark.parametrize("environment", [{}, {"ASSAY_CAPTURE": "0"}, {"ASSAY_CAPTURE": "true"}])
