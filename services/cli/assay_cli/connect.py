@@ -33,13 +33,18 @@ def settings_for(identity: Identity, data: Path) -> Settings:
     `ASSAY_CONFIG` decides alone. Otherwise the environment and `./assay.toml` do if they say where Redis or the store is;
     if they do not, the file that `assay up` wrote for this identity in its data directory.
     """
+    return settings_and_source(identity, data)[0]
+
+
+def settings_and_source(identity: Identity, data: Path) -> tuple[Settings, str]:
+    """The same, and where they were found, in words."""
     from assay_runtime.config import load_settings
 
-    if os.environ.get(FILE_VARIABLE):
-        return load_settings()
     settings = load_settings()
+    if named := os.environ.get(FILE_VARIABLE):
+        return settings, f"{named} ({FILE_VARIABLE})"
     if "url" in settings.redis.model_fields_set | settings.store.model_fields_set:
-        return settings
+        return settings, "./assay.toml and the environment" if Path("assay.toml").exists() else "the environment"
     file = secrets_file(identity, data)
     try:
         present = file.exists()
@@ -47,7 +52,15 @@ def settings_for(identity: Identity, data: Path) -> Settings:
         raise CommandError(
             f"not allowed to read {file}; run this as the user who ran `assay up`, or name a settings file with {FILE_VARIABLE}"
         ) from None
-    return load_settings(file) if present else settings
+    if present:
+        return load_settings(file), str(file)
+    where = f"./{file.parent}" if not file.is_absolute() else str(file.parent)
+    raise CommandError(
+        f"no {where} here: run this where `make run` runs, or name the data directory with --data, "
+        f"or settings with {FILE_VARIABLE}"
+        if not file.parent.exists()
+        else f"no {file}; `assay up` writes it, or name settings with {FILE_VARIABLE}"
+    )
 
 
 def secrets_file(identity: Identity, data: Path) -> Path:

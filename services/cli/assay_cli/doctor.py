@@ -13,7 +13,7 @@ import typer
 
 from assay_cli import doctor_checks as checks
 from assay_cli import doctor_probes as probes
-from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
+from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_and_source
 from assay_cli.doctor_checks import Finding, Status, StreamFacts
 from assay_cli.errors import FINDING, explain
 from assay_cli.terminal import ends_quietly, printable
@@ -43,11 +43,11 @@ def doctor(
 def examine(data: Path) -> list[Finding]:
     """Every check that can be made."""
     try:
-        settings = settings_for("owner", data)
+        settings, source = settings_and_source("owner", data)
     except SettingsError as error:
         return [Finding("configuration", Status.FAIL, str(error), "correct the setting it names")]
     patient = Examination()
-    patient.add(Finding("configuration", Status.OK, "valid"))
+    patient.add(Finding("configuration", Status.OK, f"valid, from {source}"))
     streams = asyncio.run(_redis(settings, patient))
     _store(settings, patient, streams)
     _host(settings, data, patient)

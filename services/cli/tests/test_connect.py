@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from assay_cli.connect import settings_for
+from assay_cli.connect import settings_and_source, settings_for
+from assay_cli.errors import CommandError
 from assay_schema.settings import SettingsError
 
 
@@ -49,8 +50,28 @@ def test_settings_that_only_tune_the_embedded_system_do_not_hide_its_credentials
     assert settings_for("owner", DATA).store.user == "owner"
 
 
-def test_where_up_has_not_been_it_is_the_defaults(tmp_path: Path) -> None:
-    assert settings_for("owner", tmp_path / "elsewhere").store.user == "default"
+def test_where_up_has_not_been_it_says_where_to_go_instead_of_trying_an_address_nobody_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    with pytest.raises(CommandError, match=r"no \./data/secrets here: run this where `make run` runs.*--data.*ASSAY_CONFIG"):
+        settings_for("owner", DATA)
+
+
+def test_an_identity_that_an_older_start_did_not_write_is_named() -> None:
+    with pytest.raises(CommandError, match=r"no data/secrets/operator\.toml"):
+        settings_for("operator", DATA)
+
+
+def test_it_is_told_where_settings_were_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert settings_and_source("owner", DATA)[1] == "data/secrets/owner.toml"
+    monkeypatch.setenv("ASSAY_STORE_URL", "http://elsewhere:1")
+    assert settings_and_source("owner", DATA)[1] == "the environment"
+    (tmp_path / "assay.toml").write_text("")
+    assert settings_and_source("owner", DATA)[1] == "./assay.toml and the environment"
+    monkeypatch.setenv("ASSAY_CONFIG", "assay.toml")
+    assert settings_and_source("owner", DATA)[1] == "assay.toml (ASSAY_CONFIG)"
 
 
 def test_a_named_file_that_is_missing_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
