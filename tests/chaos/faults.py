@@ -196,7 +196,7 @@ def store_disk_full(stage: Stage) -> None:
     folder = stage.rig.directory / "store"
     _fill(folder)
     stage.pause(3, 4)
-    _resize(folder, STORE_TMPFS_BYTES)
+    _empty(folder)
 
 
 STORE_TMPFS_BYTES = 8 << 30
@@ -227,12 +227,17 @@ def unmount(folder: Path) -> None:
 
 
 def _fill(folder: Path) -> None:
-    """Shrink it to what it holds, which grows meanwhile."""
-    for spare in range(64 << 10, 64 << 20, 256 << 10):
-        with contextlib.suppress(subprocess.CalledProcessError):
-            _resize(folder, shutil.disk_usage(folder).used + spare)
-            return
-    raise RuntimeError(f"cannot shrink {folder}")
+    """Take all the room there is with a file, as a log that grows would."""
+    _resize(folder, shutil.disk_usage(folder).used + (256 << 20))
+    with contextlib.suppress(OSError), (folder / "ballast").open("wb", buffering=0) as ballast:
+        while True:
+            ballast.write(bytes(1 << 20))
+
+
+def _empty(folder: Path) -> None:
+    """Give the room back."""
+    (folder / "ballast").unlink()
+    _resize(folder, STORE_TMPFS_BYTES)
 
 
 def _resize(folder: Path, size: int) -> None:
@@ -251,7 +256,7 @@ def redis_disk_full(stage: Stage) -> None:
         stage.pause(0.5, 1)
         _fill(small)
         stage.pause(3, 4)
-        _resize(small, STORE_TMPFS_BYTES)
+        _empty(small)
         stage.pause(2, 3)
         rig.processes["redis"].hold(signal.SIGTERM)
         shutil.rmtree(home)

@@ -25,8 +25,8 @@ from tests.chaos.windows import Exporter
 
 #: What the services may hold in memory whatever happens, in bytes of resident memory.
 RSS_LIMITS = {"scrubber": 300 << 20, "writer": 400 << 20, "store": 3 << 30}
-#: Entries of a drained events stream: the history for live tail, and a few batches, since it is trimmed in steps.
-EVENTS_LEFT = HISTORY_ENTRIES + 5 * BATCH_ROWS
+#: Entries of a drained events stream: the history for live tail, and some batches, since it is trimmed in steps.
+EVENTS_LEFT = HISTORY_ENTRIES + 10 * BATCH_ROWS
 #: How long a scenario may take to catch up, in seconds.
 PATIENCE_S = 90.0
 
