@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from assay_cli.errors import CommandError
-from assay_schema.ids import first_row_at
+from assay_schema.ids import EPOCH_MS, first_row_at
 from assay_schema.limits import SAFE_INTEGER_MAX
 
 _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _DURATION = re.compile(r"([0-9]{1,15})(ms|s|m|h|d)")
 _CURSOR = re.compile(r"[0-9]+")
+_DAY_MS = 86_400_000
+#: No export printed a smaller cursor than this, but 0: it would be of the first day that an `id` can tell.
+_CURSOR_MIN = first_row_at(EPOCH_MS + _DAY_MS)
 _UNIX_START = datetime(1970, 1, 1, tzinfo=UTC)
 
 DURATION_HELP = "an integer and a unit (ms, s, m, h or d), such as 90s or 7d"
@@ -57,6 +60,8 @@ def bound(text: str, now_ms: int, option: str) -> Bound:
     `created_at` has whole milliseconds, so a time inside one stands for all of it.
     """
     if _CURSOR.fullmatch(text):
+        if 0 < int(text[:17]) < _CURSOR_MIN:
+            raise CommandError(f"{option}: {text} is neither a duration ({text}d?) nor a cursor")
         return Bound(cursor(text, option), is_cursor=True)
     return Bound(max(0, first_row_at(moment_ms(text, now_ms, option) + 1) - 1), is_cursor=False)
 

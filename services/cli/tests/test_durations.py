@@ -84,8 +84,19 @@ def test_a_time_nobody_can_read_is_refused(text: str) -> None:
 
 
 def test_digits_alone_are_a_cursor() -> None:
-    assert bound("123456", NOW, "--since") == Bound(123456, is_cursor=True)
+    assert bound("1234567890123", NOW, "--since") == Bound(1234567890123, is_cursor=True)
     assert bound("0", NOW, "--since") == Bound(0, is_cursor=True)
+
+
+@pytest.mark.parametrize("text", ["7", "30", "2026", str(row_id(f"{EPOCH_MS + 86_399_999}-4095"))])
+def test_a_number_too_small_for_a_cursor_is_a_duration_without_its_unit(text: str) -> None:
+    with pytest.raises(CommandError, match=rf"--since: {text} is neither a duration \({text}d\?\) nor a cursor"):
+        bound(text, NOW, "--since")
+
+
+def test_the_first_row_of_the_second_day_is_a_cursor() -> None:
+    place = first_row_at(EPOCH_MS + 86_400_000)
+    assert bound(str(place), NOW, "--since") == Bound(place, is_cursor=True)
 
 
 @pytest.mark.parametrize("text", ["9007199254740992", "1" * 30, "12x", "", "1 2", "-1", "1\n"])
