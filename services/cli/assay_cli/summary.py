@@ -16,6 +16,8 @@ from assay_cli.identities import Ports
 from assay_cli.observe import Lag, Run
 from assay_schema.ids import row_ms
 
+DEFAULT_PORT_BASE = 9100
+
 
 @dataclass(frozen=True)
 class Report:
@@ -72,8 +74,13 @@ def summary(report: Report, run: Run, lag: Lag, watermark: int, memory: Mapping[
     )
 
 
-def where_to_look(data: Path, ports: Ports, program: str = "assay") -> RenderableType:
-    """Commands to copy; `program` is how to call Assay from here."""
+def where_to_look(
+    data: Path, ports: Ports, program: str = "assay", python: str = "python", *, stopped: str | None = None
+) -> RenderableType:
+    """Commands to copy; `program` is how to call Assay from here, `python` the interpreter that has the SDK.
+
+    `stopped` is for a system that does not stay up: the command that starts it again.
+    """
     option = "" if data.resolve() == Path("data").resolve() else f" --data {shlex.quote(str(data))}"
     program, curl = shlex.quote(program), f"curl -s -K {shlex.quote(str(data / 'secrets/sre.curl'))}"
     latest = "SELECT query, retrieved_slugs FROM assay.candidates ORDER BY created_at DESC LIMIT 3"
@@ -87,14 +94,26 @@ def where_to_look(data: Path, ports: Ports, program: str = "assay") -> Renderabl
         ("live tail", f"{program} tail{option}"),
         ("health", f"curl -s {scrubber}/readyz {writer}/readyz"),
         ("metrics", f"curl -s {scrubber}/metrics {writer}/metrics"),
-        ("capture your own", f"ASSAY_CAPTURE=1 ASSAY_CONFIG={producer} python your_service.py"),
+        ("capture your own", f"ASSAY_CAPTURE=1 ASSAY_CONFIG={producer} {shlex.quote(python)} your_service.py"),
         ("logs", f"{data / 'logs'}/"),
     ]
     text = Text.assemble(("Where to look next\n", "bold"))
+    if stopped:
+        text.append(f"  everything is stopped now; `{stopped}` keeps it up for these\n")
     for name, line in lines:
         text.append(f"  {name}\n", style="dim")
         text.append(f"    {line}\n")
     return text
+
+
+def start_again(data: Path, ports: Ports, program: str, *, by_make: bool) -> str:
+    """The command that starts the same system and keeps it up; `by_make` where `make run` means this program."""
+    default = data.resolve() == Path("data").resolve()
+    moved = ports != Ports.from_base(DEFAULT_PORT_BASE)
+    if by_make and default:
+        return f"make run PORT_BASE={ports.redis}" if moved else "make run"
+    option = "" if default else f" --data {shlex.quote(str(data))}"
+    return f"{shlex.quote(program)} up{option}{f' --port-base {ports.redis}' if moved else ''}"
 
 
 def megabytes(size: int) -> str:

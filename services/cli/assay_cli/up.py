@@ -149,11 +149,11 @@ async def _supervise(options: Options, system: "System", record: Any, console: "
                 f"up: Redis, store, scrubber and writer on ports {system.ports.redis} to {system.ports.writer}"
             )
             if options.demo:
-                code = await _unless(stop, _demo(system, supervisor, admin, console, logs))
+                code = await _unless(stop, _demo(system, supervisor, admin, console, logs, once=options.once))
                 if options.once:
                     return code
             else:
-                console.show(where_to_look(_shown(system.data), system.ports, _program()))
+                console.show(where_to_look(_shown(system.data), system.ports, _program(), _python()))
             await _unless(stop, _status(system, supervisor, admin, console))
         except _Stopped:
             return OPERATIONAL if options.once else OK
@@ -166,7 +166,7 @@ async def _supervise(options: Options, system: "System", record: Any, console: "
 
 
 async def _demo(
-    system: "System", supervisor: "Supervisor", admin: "Redis", console: "Terminal", logs: "ProcessLogs"
+    system: "System", supervisor: "Supervisor", admin: "Redis", console: "Terminal", logs: "ProcessLogs", *, once: bool
 ) -> int:
     from assay_cli.observe import lag, memory, run_details, stored_watermark
     from assay_cli.summary import Report, reconciled, summary, where_to_look
@@ -194,7 +194,8 @@ async def _demo(
             memory(processes, apart=os.getpid()),
         )
     )
-    console.show(where_to_look(_shown(system.data), system.ports, _program()))
+    again = _again(system) if once else None
+    console.show(where_to_look(_shown(system.data), system.ports, _program(), _python(), stopped=again))
     return OK if reconciled(report, run) else FINDING
 
 
@@ -305,6 +306,18 @@ async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, T] | Awaitable[
 def _program() -> str:
     """How to call this command from here: by its name if that finds it, else by its path."""
     return "assay" if shutil.which("assay") else str(_shown(Path(sys.executable).parent / "assay"))
+
+
+def _python() -> str:
+    """The interpreter that has Assay's packages, the SDK among them, as one would type it from here."""
+    return str(_shown(Path(sys.executable)))
+
+
+def _again(system: "System") -> str:
+    from assay_cli.summary import start_again
+
+    by_make = Path("Makefile").exists() and Path(sys.executable).parent == Path(".venv/bin").absolute()
+    return start_again(_shown(system.data), system.ports, _program(), by_make=by_make)
 
 
 def _shown(path: Path) -> Path:

@@ -11,7 +11,7 @@ from rich.console import Console, RenderableType
 
 from assay_cli.identities import Ports
 from assay_cli.observe import Lag, Run
-from assay_cli.summary import Report, moment, reconciled, summary, where_to_look
+from assay_cli.summary import Report, moment, reconciled, start_again, summary, where_to_look
 
 REPORT = Report({"retrieval": 1200, "answer": 1200, "feedback": 90}, {"email": 30, "jwt": 2}, 600, 3.0)
 RUN = Run(
@@ -90,6 +90,33 @@ def test_the_commands_to_copy_are_valid_for_a_shell_and_name_the_data_directory(
         if command.startswith("assay") and data != Path("data"):
             words = shlex.split(command)
             assert words[words.index("--data") + 1] == str(data)
+
+
+def test_after_a_run_that_stops_the_commands_are_headed_by_how_to_start_again() -> None:
+    ports = Ports.from_base(9100)
+    stopped = shown(where_to_look(Path("data"), ports, stopped="make run")).splitlines()
+    assert stopped[1].strip() == "everything is stopped now; `make run` keeps it up for these"
+    assert "stopped" not in shown(where_to_look(Path("data"), ports))
+
+
+@pytest.mark.parametrize(
+    ("data", "base", "by_make", "command"),
+    [
+        ("data", 9100, True, "make run"),
+        ("data", 9200, True, "make run PORT_BASE=9200"),
+        ("data", 9100, False, "assay up"),
+        ("/srv/it's/data", 9200, True, "assay up --data '/srv/it'\"'\"'s/data' --port-base 9200"),
+    ],
+)
+def test_the_command_to_start_again_names_the_same_data_and_ports(
+    data: str, base: int, by_make: bool, command: str
+) -> None:
+    assert start_again(Path(data), Ports.from_base(base), "assay", by_make=by_make) == command
+
+
+def test_a_service_of_ones_own_is_run_by_the_interpreter_that_has_the_sdk() -> None:
+    text = shown(where_to_look(Path("data"), Ports.from_base(9100), python=".venv/bin/python"))
+    assert "ASSAY_CONFIG=data/secrets/producer.toml .venv/bin/python your_service.py" in text
 
 
 def test_a_watermark_is_told_as_a_time() -> None:
