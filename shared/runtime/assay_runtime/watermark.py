@@ -57,7 +57,7 @@ class Watermark:
         if entry_id and (found := self._history.mark(self._left + stored, entry_id.decode())):
             floor = found
         if floor:
-            await self._client.xtrim(self._keys[0], minid=floor, approximate=True)
+            await self._client.xtrim(self._keys[0], minid=floor, approximate=True, limit=0)
         return int(watermark)
 
     async def _count_left(self, until: bytes) -> tuple[int, str | None]:
@@ -86,7 +86,7 @@ async def trim_finished(client: Client, stream: Stream, shard: int, group: str) 
     pending = await client.xpending_range(key, group, "-", "+", 1)
     if group in delivered:
         await client.xtrim(
-            key, minid=pending[0]["message_id"].decode() if pending else delivered[group], approximate=True
+            key, minid=pending[0]["message_id"].decode() if pending else delivered[group], approximate=True, limit=0
         )
 
 
