@@ -166,6 +166,22 @@ def test_a_reader_that_leaves_ends_it_without_a_word(cli: Cli, root: redis.Redis
         stop(process)
 
 
+def test_an_empty_window_is_one_line_on_stderr_and_nothing_on_stdout(cli: Cli, root: redis.Redis) -> None:
+    add(root, event("an hour ago"), ago_ms=3_600_000)
+    done = cli.run("tail", "--no-follow", "--json", role="sre")
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert done.stderr == b"no events in the last 5m (older: --since 1h)\n"
+    process = cli.start("tail", role="sre")
+    try:
+        told = Output(process.stderr).wait_for(lambda lines: len(lines) == 1)
+        assert told == [b"no events in the last 5m; waiting for new ones (older: --since 1h)\n"]
+        out = Output(process.stdout)
+        add(root, event("new"))
+        out.wait_for(lambda lines: len(lines) == 1)
+    finally:
+        stop(process)
+
+
 def test_it_runs_with_rights_that_cannot_read_the_raw_stream(server: RedisServer) -> None:
     with redis.Redis(port=server.port, username="sre", password="sre-password") as sre:
         with pytest.raises(redis.exceptions.NoPermissionError):

@@ -56,11 +56,18 @@ def tail(
 
         async def run() -> None:
             client = connect(settings)
+            shown = 0
+
+            def caught_up() -> None:
+                if not shown:
+                    typer.echo(nothing_yet(since, follow=not no_follow), err=True)
+
             try:
                 keys = [EVENTS.key(shard) for shard in range(settings.shards)]
-                async for raw in _entries(client, keys, from_ms, follow=not no_follow):
+                async for raw in _entries(client, keys, from_ms, caught_up, follow=not no_follow):
                     event = _event(raw)
                     if event is not None and _wanted(event, kind, project):
+                        shown += 1
                         _print(raw if as_json else pretty(event, _text_chars()).encode())
             finally:
                 await client.aclose()
@@ -80,6 +87,14 @@ async def _until_interrupted(work: Coroutine[Any, Any, None]) -> None:
 
     loop.add_signal_handler(signal.SIGINT, interrupt)
     await task
+
+
+def nothing_yet(since: str, *, follow: bool) -> str:
+    """What to say when the window holds nothing to show, so that silence is not taken for a defect. Pure."""
+    longer = "1h" if duration_ms(since, "--since") < duration_ms("1h", "--since") else "7d"
+    waiting = "; waiting for new ones" if follow else ""
+    older = f"older: --since {longer}"
+    return f"no events in the last {since}{waiting} ({older})"
 
 
 def _wanted(event: Mapping[str, Any], kind: str | None, project: str | None) -> bool:
@@ -130,8 +145,10 @@ def _print(line: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
-async def _entries(client: "Client", keys: list[str], from_ms: int, *, follow: bool) -> AsyncIterator[bytes]:
-    """The `data` of entries, oldest first, then of new ones as they come. Bounded memory.
+async def _entries(
+    client: "Client", keys: list[str], from_ms: int, caught_up: Callable[[], None], *, follow: bool
+) -> AsyncIterator[bytes]:
+    """The `data` of entries, oldest first, then of new ones as they come. Bounded memory. Calls `caught_up` in between.
 
     Each entry once, in each shard's order. The first question fails if Redis cannot be reached or refuses; later ones wait for it to
     come back, and go on after the last entry seen.
@@ -155,6 +172,7 @@ async def _entries(client: "Client", keys: list[str], from_ms: int, *, follow: b
             waiting[key] = await page(key, f"({last[key]}")
         if waiting[key]:
             heapq.heappush(heap, (_place(waiting[key][0][0]), key))
+    caught_up()
     while follow:
         _notice_departed_reader()
         streams: dict[Any, Any] = dict(last)

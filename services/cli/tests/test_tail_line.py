@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from assay_cli.tail import pretty
+from assay_cli.tail import nothing_yet, pretty
 
 RETRIEVAL: dict[str, Any] = {
     "schema_version": 1, "id": 7, "kind": "retrieval", "project": "shop", "service": "search-api",
@@ -45,3 +45,9 @@ def test_long_text_is_cut_for_display() -> None:
 def test_captured_control_characters_cannot_reach_the_terminal() -> None:
     line = pretty({**RETRIEVAL, "service": "a\rb", "payload": {"query": "\x1b[2J\x07 clear\nnext\u2028line\u202e"}}, 80)
     assert line.isprintable()
+
+
+def test_an_empty_window_is_told_with_what_to_do() -> None:
+    assert nothing_yet("5m", follow=True) == "no events in the last 5m; waiting for new ones (older: --since 1h)"
+    assert nothing_yet("5m", follow=False) == "no events in the last 5m (older: --since 1h)"
+    assert nothing_yet("2h", follow=False) == "no events in the last 2h (older: --since 7d)"
