@@ -81,7 +81,7 @@ def test_sql_is_answered_in_each_format(cli: Cli) -> None:
     ]
     lines_of_table = answer(cli, sql).splitlines()
     assert lines_of_table[0].split() == ["project", "n", "list", "nothing", "float"]
-    assert lines_of_table[2].split() == ["p0", "10", "[1,2]", "null", "0.30000000000000004"]
+    assert lines_of_table[2].split() == ["p0", "10", "[1,2]", "null", "0.3"]
 
 
 def test_captured_text_keeps_its_commas_quotes_and_lines_in_csv_and_loses_its_control_characters_in_a_table(
@@ -114,6 +114,7 @@ def test_no_rows_are_no_lines(cli: Cli) -> None:
         ("SELECT * FROM file('/etc/passwd')", b"Code: "),
         ("SELECT throwIf(number = 100000, 'stop here') FROM numbers(1000000)", b"stop here"),
         ("SELECT {x:UInt8} AS y", b"Code: "),
+        ("SELECT count() FROM candidates FORMAT JSON", b"leave FORMAT out; use --format table|json|csv"),
     ],
 )
 @pytest.mark.parametrize("form", ["table", "json", "csv"])

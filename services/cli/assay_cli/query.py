@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 #: Rows a table shows: for a person at a terminal, and elsewhere, where all of them have to be in memory to align the columns.
 _ROWS_TERMINAL = 100
 _ROWS_TABLE = 10_000
+#: Decimals of a float in a table, or significant digits below 1; JSON and CSV have them all.
+_FLOAT_DIGITS = 6
 _BLOCK_BYTES = 64 * 1024
 
 
@@ -54,6 +56,8 @@ def query(
             _list()
             return
         sql, values = resolve(sys.stdin.read() if question == "-" else question, param or [])
+        if names_a_format(sql):
+            raise CommandError("leave FORMAT out; use --format table|json|csv")
         settings = settings_for("sre", data).store
         with open_store(settings) as client:
             _answer(client, sql, values, output)
@@ -91,6 +95,12 @@ def resolve(question: str, parameters: list[str]) -> tuple[str, dict[str, str]]:
             f"no query is named {question!r}{meant} (assay query --list shows them; anything with a space is SQL)"
         )
     return question.strip().removesuffix(";"), given
+
+
+def names_a_format(sql: str) -> bool:
+    """Whether SQL ends in a FORMAT clause, which the store would take for an attempt at more than reading. Pure."""
+    statement = re.sub(r"/\*.*?\*/|--[^\n]*$", " ", sql, flags=re.DOTALL).rstrip("; \n\t")
+    return re.search(r"[\s)'\"`]FORMAT\s+(?!(?:ASC|DESC)$)[A-Za-z]\w*$", statement, re.IGNORECASE) is not None
 
 
 def _answer(client: "Client", sql: str, values: dict[str, str], output: Format) -> None:
@@ -135,6 +145,13 @@ def _text(value: Any, null: str) -> str:
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
+def _cell(value: Any) -> str:
+    """A value in a table, which is for people: a float without the digits that only a machine needs. Pure."""
+    if isinstance(value, float):
+        value = round(value, _FLOAT_DIGITS) if abs(value) >= 1 else float(f"{value:.{_FLOAT_DIGITS}g}")
+    return _text(value, "null")
+
+
 def _csv(names: list[str], rows: Iterator[list[Any]]) -> None:
     out = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="", write_through=True)
     try:
@@ -161,7 +178,7 @@ def _table(names: list[str], rows: Iterator[list[Any]]) -> None:
         numbers = bool(shown) and all(isinstance(row[place], int | float) or row[place] is None for row in shown)
         table.add_column(Text(printable(name)), justify="right" if numbers else "left", overflow="fold")
     for row in shown:
-        table.add_row(*(Text(printable(_text(value, "null"))) for value in row))
+        table.add_row(*(Text(printable(_cell(value))) for value in row))
     Console(width=None if terminal else 10_000, highlight=False).print(table)
     if next(rows, None) is not None:
         typer.echo(f"only the first {most:,} rows are shown; --format csv or --format json prints all", err=True)

@@ -4,7 +4,7 @@ import pytest
 
 from assay_cli.connect import engine_message
 from assay_cli.errors import CommandError
-from assay_cli.query import resolve
+from assay_cli.query import _cell, names_a_format, resolve
 from assay_runtime.queries import named_queries
 
 NAMED = next(query for query in named_queries().values() if query.parameters)
@@ -49,3 +49,40 @@ def test_the_engine_is_heard_without_the_drivers_words() -> None:
 
 def test_a_driver_error_without_an_engine_message_is_passed_on() -> None:
     assert engine_message("connection refused") == "connection refused"
+
+
+@pytest.mark.parametrize(
+    ("sql", "named"),
+    [
+        ("SELECT 1 FORMAT JSON", True),
+        ("select 1 format CSVWithNames ; ", True),
+        ("SELECT count() FROM candidates\nFORMAT Pretty -- for me", True),
+        ("SELECT 'x'FORMAT JSON", True),
+        ("SELECT format FROM candidates", False),
+        ("SELECT 1 AS format ORDER BY format DESC", False),
+        ("SELECT format('{}', project) FROM candidates", False),
+        ("SELECT 'leave the FORMAT JSON'", False),
+        ("SELECT 1 AS reformat", False),
+    ],
+)
+def test_a_format_clause_is_noticed(sql: str, named: bool) -> None:
+    assert names_a_format(sql) is named
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (752.5999999999999, "752.6"),
+        (0.1 + 0.2, "0.3"),
+        (1 / 3, "0.333333"),
+        (1 / 3e6, "3.33333e-7"),
+        (1e6 / 3, "333333.333333"),
+        (12.0, "12.0"),
+        (2**53, str(2**53)),
+        (None, "null"),
+        (True, "true"),
+        ("1.10", "1.10"),
+    ],
+)
+def test_a_table_shows_floats_as_people_write_them(value: object, shown: str) -> None:
+    assert _cell(value) == shown
