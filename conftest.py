@@ -1,11 +1,16 @@
 """Fixtures for every package's tests."""
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.redis_server import RedisServer
+
+# A runner in the background of a shell, or under nohup, hands down ignored signals, and every process a test starts would ignore them too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture

@@ -90,7 +90,7 @@ class Up:
     def leaves_nothing(self, processes: list[psutil.Process]) -> None:
         """Wait until these processes are gone and the ports closed."""
         until(lambda: not any(map(alive, processes)), f"still alive: {[p for p in processes if alive(p)]}")
-        assert all(port_is_free(self.base + offset) for offset in range(4))
+        until(lambda: all(port_is_free(self.base + offset) for offset in range(4)), "a port is still open")
 
     def end(self) -> None:
         if self.process.poll() is None:
