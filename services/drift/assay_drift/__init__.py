@@ -1,0 +1,1 @@
+"""Notices when quality drops, and says so once."""

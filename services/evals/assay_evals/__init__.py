@@ -1,0 +1,1 @@
+"""Golden datasets, metrics, statistics, replay, comparison and gates."""

@@ -1,0 +1,1 @@
+"""Scores a sample of the answers, at a cost that cannot run away."""

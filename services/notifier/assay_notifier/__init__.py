@@ -1,0 +1,1 @@
+"""Tells people and machines what changed: Alertmanager, Apprise, signed webhooks."""
