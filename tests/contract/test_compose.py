@@ -25,6 +25,8 @@ SERVICES: dict[str, dict[str, Any]] = PLAIN["services"]
 #: The services of Assay itself, whose image is built here.
 OURS = {name: service for name, service in SERVICES.items() if "build" in service}
 LASTING = {name: service for name, service in SERVICES.items() if service["restart"] == "always"}
+#: Services whose deployment follows their code.
+NOT_DEPLOYED_YET = {"assay_judge", "assay_drift"}
 #: What may differ from the embedded default: where things are, and who one is.
 ADDRESSES = {
     "redis.url", "redis.password_file", "redis.tls_ca_file", "store.url", "store.user", "store.password_file",
@@ -94,7 +96,8 @@ def test_every_service_that_moves_events_is_there() -> None:
     modules = {run_with_python(service) for service in LASTING.values()} - {None}
     known = {path.parent.name for path in ROOT.glob("services/*/assay_*/__main__.py")}
     embedded_only = {"assay_store", "assay_cli"}
-    assert modules == known - embedded_only
+    assert modules <= known - embedded_only
+    assert known - embedded_only - modules <= NOT_DEPLOYED_YET
 
 
 @BOTH
