@@ -6,10 +6,11 @@ changes nothing: after a replacement the result is searched again, until nothing
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from .family import MIN_RUN_DIGITS, Digits, Literals, Rule, View
+from .custom import search_windows
+from .family import MIN_RUN_DIGITS, Always, Digits, Family, Literals, Rule, View
 from .policy import Policy
 from .projection import project, unfold
 from .registry import FAMILIES
@@ -68,11 +69,12 @@ def _covers(span: _Span, start: int, shape: bytes) -> bool:
 
 
 class Scrubber:
-    """Applies one policy. Safe to share between threads."""
+    """Applies one policy, and families of its own beside the registry's. Safe to share between threads."""
 
-    def __init__(self, policy: Policy | None = None) -> None:
+    def __init__(self, policy: Policy | None = None, custom: Iterable[Family] = ()) -> None:
         self.policy = policy if policy is not None else Policy()
-        families = [family for family in FAMILIES.values() if family.name in self.policy.families]
+        families = [*(family for family in FAMILIES.values() if family.name in self.policy.families), *custom]
+        self._always = tuple(family for family in families if isinstance(family.gate, Always))
         self._by_rank = {family.rank: family for family in families}
         literal = [(family, family.gate.needles) for family in families if isinstance(family.gate, Literals)]
         self._literal = tuple((needle, family) for family, needles in literal for needle in needles)
@@ -167,6 +169,12 @@ class Scrubber:
                             spans.append((*span, family.rank))
         if len(raw.translate(None, _NOT_DIGITS)) >= self._fewest_digits:
             self._search_runs(view or View(raw, low, hint), spans)
+        for family in self._always:
+            for rule in family.rules:
+                for match in search_windows(rule.pattern, raw):
+                    span = rule.accept(view or View(raw, low, hint), match)
+                    if span is not None:
+                        spans.append((*span, family.rank))
         return spans
 
     def _search_runs(self, view: View, spans: list[_Span]) -> None:

@@ -90,11 +90,22 @@ class Digits:
 
 
 @dataclass(frozen=True, slots=True)
+class Always:
+    """Always open: the rules see every text. Only for families that a policy brings along."""
+
+
+@dataclass(frozen=True, slots=True)
 class Family:
-    """`rank` decides who names a stretch that several families claim: the smallest."""
+    """`rank` decides who names a stretch that several families claim: the smallest.
+
+    `description`, `finds` and `not_finds` are for readers: one line, and placeholders of what is and is not found.
+    """
 
     name: str
     category: Category
     rank: int
-    gate: Literals | Digits
+    gate: Literals | Digits | Always
     rules: tuple[Rule, ...]
+    description: str = ""
+    finds: tuple[str, ...] = ()
+    not_finds: tuple[str, ...] = ()

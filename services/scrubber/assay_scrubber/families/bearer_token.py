@@ -30,4 +30,7 @@ FAMILY = Family(
     rank=40,
     gate=Literals((b"bearer",)),
     rules=(Rule(_BEARER, _token, lower=True),),
+    description="The token after the word `bearer`, in any case; the word stays.",
+    finds=("Authorization: Bearer abc123DEF456ghi789", "bearer_token=abc123DEF456ghi789"),
+    not_finds=("bearer certificates", "bearer = BearerToken(value)"),
 )

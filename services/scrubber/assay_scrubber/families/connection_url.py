@@ -67,4 +67,7 @@ FAMILY = Family(
     rank=10,
     gate=Literals((b"://",)),
     rules=(Rule(_URL, _url),),
+    description="URLs that carry credentials, in the authority or as a password parameter.",
+    finds=("postgres://user:secret@host/db", "redis://:secret@host", "jdbc:mysql://host/db?user=a&password=b"),
+    not_finds=("https://example.com/path?q=1", "postgres://${USER}:${PASSWORD}@host/db"),
 )

@@ -40,4 +40,7 @@ FAMILY = Family(
     rank=50,
     gate=Literals((b"@",)),
     rules=(Rule(_HOST, _address),),
+    description="Email addresses, also with international letters and hosts.",
+    finds=("alice@example.com", "josé@exämple.com", "alice%40example.com"),
+    not_finds=("user@localhost", "git@git.example.com:team/project", "package@1.2.3-beta.rc"),
 )

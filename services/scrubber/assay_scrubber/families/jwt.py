@@ -40,4 +40,7 @@ FAMILY = Family(
     rank=20,
     gate=Literals((b"eyj",)),
     rules=(Rule(_AFTER_HEADER, _token),),
+    description="JSON Web Tokens: signed, unsigned, encrypted, or cut off after the payload.",
+    finds=("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NSJ9.c2lnbmF0dXJl",),
+    not_finds=("module.submodule.function_name",),
 )

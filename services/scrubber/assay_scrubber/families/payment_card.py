@@ -118,4 +118,7 @@ FAMILY = Family(
         Rule(_GROUPED, _grouped, shape=b"9999-"),
         Rule(_WHOLE, _whole, most=_LONGEST, fallback=True),
     ),
+    description="Payment cards: a card's grouping, an issuer's prefix and length, and the Luhn check digit.",
+    finds=("4111 1111 1111 1111", "4111-1111-1111-1111", "4111111111111111 12/26"),
+    not_finds=("1000 2000 3000 4000", "1234567890123456"),
 )

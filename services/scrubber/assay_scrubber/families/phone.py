@@ -185,4 +185,14 @@ FAMILY = Family(
         Rule(_ZEROS, _after_zeros, words=re.compile(b"0[01]"), fewest=10, fallback=True),
         Rule(_ANY, _announced, words=_ANNOUNCING, fallback=True),
     ),
+    description="Telephone numbers: North American, international, and national ones that a word or key announces.",
+    finds=(
+        "555-123-4567",
+        "(555) 123-4567",
+        "+15551234567",
+        "+44 20 7946 0958",
+        "0044 20 7946 0958",
+        "phone 020 7946 0958",
+    ),
+    not_finds=("5551234567", "order 123-456-7890123", "1714558953", "978-3-16-148410-0"),
 )

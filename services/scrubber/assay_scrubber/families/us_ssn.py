@@ -35,4 +35,7 @@ FAMILY = Family(
         Rule(_DASHED, _dashed, shape=b"999-99-9999"),
         Rule(_LOOSE, _in_context, words=_CONTEXT, fallback=True),
     ),
+    description="US social security numbers, and taxpayer numbers of the same shape.",
+    finds=("123-45-6789", "SSN 123 45 6789", "tax id 123456789"),
+    not_finds=("123456789", "123-45-6789-01"),
 )

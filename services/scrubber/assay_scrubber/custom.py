@@ -1,0 +1,92 @@
+"""Families of a policy's own: a name, a category, and a pattern that cannot blow up.
+
+Patterns are RE2's, which match in time linear in the text whatever the pattern says; what RE2 lacks for that reason
+(look-around, back-references) is refused. They run on the projection: full-width and Unicode digits are ASCII, and a
+letter outside ASCII is the byte 0x80, so patterns are written in ASCII; `\\x80` stands for any such letter.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from .family import Always, Family, Rule, View
+from .taxonomy import Category
+
+RANK = 10_000
+"""Built-in families name a stretch before any custom one does; custom ones follow in the order of the policy."""
+
+LONGEST_PATTERN = 1_000
+_MEMORY = 8 << 20
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+
+LONGEST_MATCH = 512
+"""Code points. Longer matches may be cut or missed: a window bounds what one match can cost."""
+
+_WINDOW = 4 * LONGEST_MATCH
+
+
+class PatternError(ValueError):
+    """The pattern or name of a custom family is not usable. The message says why and how to mend it."""
+
+
+def custom_family(name: str, category: Category, pattern: str, *, number: int = 0, description: str = "") -> Family:
+    """A family that finds what `pattern` matches; its first group when it has groups, so that context can stay.
+
+    `number` tells the custom families of one policy apart in rank. Raises PatternError.
+    """
+    if not _NAME.fullmatch(name):
+        raise PatternError(f"custom family {name!r}: a name is lower-case letters, digits and _, at most 64 of them")
+    if not pattern.isascii() or len(pattern) > LONGEST_PATTERN:
+        raise PatternError(f"custom family {name}: a pattern is at most {LONGEST_PATTERN} ASCII characters")
+    compiled = _compile(name, pattern)
+    if compiled.search(b"") is not None:
+        raise PatternError(f"custom family {name}: the pattern matches the empty text; it would match everywhere")
+    group = 1 if compiled.groups else 0
+
+    def accept(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+        start, end = match.span(group)
+        return (start, end) if start < end else None
+
+    return Family(
+        name=name,
+        category=category,
+        rank=RANK + number,
+        gate=Always(),
+        rules=(Rule(compiled, accept),),
+        description=description or "Defined by the policy.",
+    )
+
+
+def _compile(name: str, pattern: str) -> Any:
+    """Imported here: only policies with patterns of their own pay for the library."""
+    import re2
+
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.max_mem = _MEMORY
+    options.log_errors = False  # its messages would go to stderr
+    try:
+        return re2.compile(pattern.encode("ascii"), options)
+    except re2.error as error:
+        reason = error.args[0].decode("ascii", "replace") if error.args and isinstance(error.args[0], bytes) else error
+        raise PatternError(f"custom family {name}: {reason} (patterns are RE2's: no look-around, no \\1)") from None
+
+
+def search_windows(pattern: Any, raw: bytes) -> Iterator[re.Match[bytes]]:
+    """Matches in order, without overlap, each found in a window.
+
+    One search of RE2 is linear, but after each match the next one starts over: `a.*b|a` would read the rest of the
+    text once for every `a`.
+    """
+    position, size = 0, len(raw)
+    while position < size:
+        end = min(position + _WINDOW, size)
+        match = pattern.search(raw, position, end)
+        if match is None:
+            position = end if end == size else end - LONGEST_MATCH
+        elif match.end() == end < size and match.start() > position:
+            position = match.start()  # may be longer than the window showed
+        else:
+            yield match
+            position = max(match.end(), position + 1)
