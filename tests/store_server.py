@@ -32,9 +32,13 @@ def refresh_rollups(owner: Client, views: Sequence[str] = ROLLUP_REFRESHES) -> N
 
 
 class StoreServer:
-    """One user per role, named like it, all with the password `test`. `kill` is -9; `start` after it reopens the data."""
+    """One user per role, named like it, all with the password `test`; `options` as on the command line.
 
-    def __init__(self, directory: Path) -> None:
+    `kill` is -9; `start` after it reopens the data.
+    """
+
+    def __init__(self, directory: Path, *options: str) -> None:
+        self._options = options
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._directory = directory
@@ -46,7 +50,7 @@ class StoreServer:
         users.write_text(json.dumps({role: {"role": role, "password": PASSWORD} for role in ROLES}))
         users.chmod(0o600)
         command = [sys.executable, "-m", "assay_store", "--data", str(self._directory / "data")]
-        command += ["--port", str(self.port), "--users", str(users)]
+        command += ["--port", str(self.port), "--users", str(users), *self._options]
         with (self._directory / "store.log").open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
         deadline = time.monotonic() + 60

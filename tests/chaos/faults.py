@@ -18,6 +18,7 @@ from pathlib import Path
 
 from assay_schema.events import Kind
 from assay_schema.streams import CAPTURE, EVENTS, FIELD
+from assay_store.options import StoreOptions
 from tests.chaos.proxy import store_error
 from tests.chaos.rig import RESTART_PAUSE_S, VISIBILITY_S, Rig
 
@@ -194,7 +195,7 @@ def store_disk_full(stage: Stage) -> None:
     """The store's file system has no room left. Needs root: it is a tmpfs that shrinks."""
     stage.pause(0.5, 1)
     folder = stage.rig.directory / "store"
-    _fill(folder)
+    _fill(folder, StoreOptions(folder, folder).keep_free_bytes)
     stage.pause(3, 4)
     _empty(folder)
 
@@ -226,9 +227,9 @@ def unmount(folder: Path) -> None:
     subprocess.run(["umount", "-l", folder], check=False)
 
 
-def _fill(folder: Path) -> None:
-    """Take all the room there is with a file, as a log that grows would."""
-    _resize(folder, shutil.disk_usage(folder).used + (256 << 20))
+def _fill(folder: Path, reserve: int = 0) -> None:
+    """Take all the room there is with a file, as a log that grows would; `reserve` is what somebody keeps free."""
+    _resize(folder, shutil.disk_usage(folder).used + reserve + (256 << 20))
     with contextlib.suppress(OSError), (folder / "ballast").open("wb", buffering=0) as ballast:
         while True:
             ballast.write(bytes(1 << 20))

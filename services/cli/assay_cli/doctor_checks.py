@@ -237,7 +237,8 @@ def spool(size_bytes: int, oldest_s: float | None, limit_bytes: int) -> Finding:
     return Finding("spool", Status.OK, summary)
 
 
-DISK_WARN_BYTES, DISK_FAIL_BYTES = 2 * 1024**3, 256 * 1024**2
+#: The second is what the store leaves free: it takes nothing more then.
+DISK_WARN_BYTES, DISK_FAIL_BYTES = 2 * 1024**3, 512 * 1024**2
 
 
 def disk(free: int, total: int, where: str) -> Finding:

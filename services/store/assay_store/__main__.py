@@ -26,6 +26,7 @@ def options(arguments: list[str] | None = None) -> StoreOptions:
     parser.add_argument("--log-level", choices=levels, default=default.log_level, help="what is logged (%(default)s)")
     for flag, kind, help_text in (
         ("--max-memory", int, "memory cap of the engine in bytes"),
+        ("--keep-free-bytes", int, "room on the disk that inserts leave free"),
         ("--max-query-seconds", int, "longest query of an sre"),
         ("--readers", int, "threads that run queries"),
         ("--max-waiting", int, "requests that may wait for a thread"),

@@ -24,6 +24,7 @@ from assay_store.lock import DataDirectoryError, DirectoryLock
 from assay_store.options import StoreOptions
 from assay_store.roles import limits
 from assay_store.runtime import Runtime
+from assay_store.space import watch
 from assay_store.users import Users, UsersFileError, read_users
 
 log = logging.getLogger("assay_store")
@@ -123,7 +124,12 @@ class _Server(uvicorn.Server):
 
 
 async def _serve(options: StoreOptions, users: Users, listener: socket.socket) -> None:
-    engine = Engine(options.data, options.max_memory_bytes, limits(options.max_memory_bytes, options.max_query_seconds))
+    engine = Engine(
+        options.data,
+        options.max_memory_bytes,
+        options.keep_free_bytes,
+        limits(options.max_memory_bytes, options.max_query_seconds),
+    )
     runtime = Runtime(options, users, engine)
     config = uvicorn.Config(
         application(runtime),
@@ -146,7 +152,12 @@ async def _serve(options: StoreOptions, users: Users, listener: socket.socket) -
         server.should_exit = True
         await listening
         raise
-    sweeper = asyncio.create_task(runtime.sweep())
+    chores = [
+        asyncio.create_task(runtime.sweep()),
+        asyncio.create_task(
+            watch(options.data, options.keep_free_bytes, lambda sql: runtime.run_control(lambda: engine.control(sql)))
+        ),
+    ]
     (options.data / "port").write_text(f"{port}\n", encoding="ascii")
     sys.stdout.write(
         f"assay-store ready on http://{options.host}:{port} (engine {engine.version}, process {os.getpid()})\n"
@@ -155,7 +166,8 @@ async def _serve(options: StoreOptions, users: Users, listener: socket.socket) -
     try:
         await listening
     finally:
-        sweeper.cancel()
+        for chore in chores:
+            chore.cancel()
         await runtime.stop()
 
 

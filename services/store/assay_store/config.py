@@ -41,7 +41,7 @@ def engine_directory(data: Path) -> Path:
     return data / "engine"
 
 
-def write(data: Path, max_memory_bytes: int, limits: dict[Role, Limits]) -> Path:
+def write(data: Path, max_memory_bytes: int, keep_free_bytes: int, limits: dict[Role, Limits]) -> Path:
     """Write the configuration and prepare the engine's directory. Returns the path of the main file."""
     conf, engine = data / "conf", engine_directory(data)
     for directory in (conf, data / "backups", data / "user_files", data / "tmp", engine / "metadata"):
@@ -55,7 +55,7 @@ def write(data: Path, max_memory_bytes: int, limits: dict[Role, Limits]) -> Path
         link.unlink()
     _replace(conf / "users.xml", users_xml(limits))
     main = conf / "config.xml"
-    _replace(main, config_xml(data, conf / "users.xml", max_memory_bytes))
+    _replace(main, config_xml(data, conf / "users.xml", max_memory_bytes, keep_free_bytes))
     return main
 
 
@@ -66,7 +66,7 @@ def _replace(path: Path, text: str) -> None:
     os.replace(fresh, path)  # noqa: PTH105
 
 
-def config_xml(data: Path, users: Path, max_memory_bytes: int) -> str:
+def config_xml(data: Path, users: Path, max_memory_bytes: int, keep_free_bytes: int) -> str:
     """The engine's main configuration."""
 
     def path(name: str) -> str:
@@ -88,7 +88,10 @@ def config_xml(data: Path, users: Path, max_memory_bytes: int) -> str:
   <background_move_pool_size>1</background_move_pool_size>
   <background_fetches_pool_size>1</background_fetches_pool_size>
   <storage_configuration>
-    <disks><{BACKUP_DISK}><type>local</type><path>{path("backups")}</path></{BACKUP_DISK}></disks>
+    <disks>
+      <default><keep_free_space_bytes>{keep_free_bytes}</keep_free_space_bytes></default>
+      <{BACKUP_DISK}><type>local</type><path>{path("backups")}</path></{BACKUP_DISK}>
+    </disks>
   </storage_configuration>
   <backups><allowed_disk>{BACKUP_DISK}</allowed_disk></backups>
 </clickhouse>

@@ -90,9 +90,9 @@ class Handle:
 class Engine:
     """The engine of one data directory. At most one per process; never fork after opening it."""
 
-    def __init__(self, data: Path, max_memory_bytes: int, limits: Mapping[Role, Limits]) -> None:
+    def __init__(self, data: Path, max_memory_bytes: int, keep_free_bytes: int, limits: Mapping[Role, Limits]) -> None:
         self._data = data
-        self._max_memory_bytes = max_memory_bytes
+        self._max_memory_bytes, self._keep_free_bytes = max_memory_bytes, keep_free_bytes
         self._limits = dict(limits)
         self._idle: dict[Role, list[Handle]] = {role: [] for role in Role}
         self._lock = threading.Lock()
@@ -116,7 +116,7 @@ class Engine:
         # Half a second and 250 MB: only when a store really starts.
         chdb = importlib.import_module("chdb._chdb")
 
-        main = config.write(self._data, self._max_memory_bytes, self._limits)
+        main = config.write(self._data, self._max_memory_bytes, self._keep_free_bytes, self._limits)
         self._address = f"{config.engine_directory(self._data)}?config-file={main}"
         self._connect: Callable[[str], Any] = chdb.connect
         try:

@@ -18,6 +18,7 @@ class StoreOptions:
         allow_remote: listen on an address that other machines can reach. There is no TLS here, so a password would
             travel in the clear: put a proxy with TLS before it, or use a real ClickHouse.
         max_memory_bytes: memory cap of the engine; a query that would exceed it fails with code 241.
+        keep_free_bytes: room on the disk that inserts leave free; below it they fail with code 243 (see `space`).
         max_query_seconds: longest query of an `sre`; a `writer` may take 10 times, an `exporter` 120 times as long.
         readers: threads that run queries; more requests wait for one.
         max_waiting: requests that may wait for a thread; one more is answered with code 202.
@@ -38,6 +39,7 @@ class StoreOptions:
     host: str = "127.0.0.1"
     allow_remote: bool = False
     max_memory_bytes: int = 2_000_000_000
+    keep_free_bytes: int = 512 << 20
     max_query_seconds: int = 30
     readers: int = 8
     max_waiting: int = 256

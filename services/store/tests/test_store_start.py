@@ -103,7 +103,7 @@ def test_every_option_has_a_flag_and_the_same_default(tmp_path: Path) -> None:
 
 
 def test_configuration_is_well_formed_and_quotes_paths(tmp_path: Path) -> None:
-    _parsed(config.config_xml(tmp_path / "a<b&c", tmp_path / "users.xml", 1))
+    _parsed(config.config_xml(tmp_path / "a<b&c", tmp_path / "users.xml", 1, 2))
     parsed = _parsed(config.users_xml(limits(1000, 10)))
     assert {role.tag for role in parsed.find("roles") or []} == {"owner", "writer", "sre", "exporter", "staging"}
 
