@@ -1,0 +1,256 @@
+"""Two runs over the same cases, metric by metric: what changed, how sure that is, and whether a change may be merged. Pure.
+
+The verdict has three values, because few cases often cannot tell:
+
+- `fail`: the whole interval of the change lies on the worse side, and the change is at least the threshold;
+- `pass`: the interval excludes a worsening as large as the threshold (non-inferiority);
+- `inconclusive`: neither; `cases_needed` says how many would tell.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from assay_evals.statistics import (
+    RESAMPLES,
+    Floats,
+    Interval,
+    cases_needed,
+    effect_size,
+    holm,
+    interval,
+    resampled_means,
+    resampled_quantile_changes,
+    sign_flip_p,
+)
+
+#: An adjusted p below it is called significant.
+ALPHA = 0.05
+
+
+class Verdict(StrEnum):
+    """What a gate says of one metric, and of all."""
+
+    PASS = "pass"  # noqa: S105
+    FAIL = "fail"
+    INCONCLUSIVE = "inconclusive"
+
+
+class Stage(StrEnum):
+    """How much a metric's verdict counts. Teams begin with informational and move on as they learn a metric's noise."""
+
+    INFORMATIONAL = "informational"
+    WARN = "warn"
+    BLOCK = "block"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How one metric is judged.
+
+    `threshold`: the worsening that matters, in the metric's own unit, above 0. `floor`: the candidate's mean must not be on its wrong side.
+    """
+
+    threshold: float
+    lower_is_better: bool = False
+    stage: Stage = Stage.BLOCK
+    floor: float | None = None
+
+    def __post_init__(self) -> None:
+        if not np.isfinite(self.threshold) or self.threshold < 0:
+            raise ValueError("a threshold is a number, 0 or more")
+        if self.floor is not None and not np.isfinite(self.floor):
+            raise ValueError("a floor is a number")
+
+
+_FIVE, _THREE = Rule(0.05), Rule(0.03)
+#: Rules that hold unless others are given. A metric that is not named here is informational, at 0.05.
+DEFAULT_RULES: dict[str, Rule] = {
+    "mrr": _FIVE,
+    **{f"{metric}@{k}": _FIVE for metric in ("recall", "precision", "ndcg", "hit") for k in (5, 10)},
+    "null_accuracy": _FIVE,
+    "faithfulness": _THREE,
+    "citation_precision": _THREE,
+    "citation_recall": _FIVE,
+    "answer_relevancy": _FIVE,
+    "hallucination_rate": Rule(0.02, lower_is_better=True),
+    "latency_p50_ms": Rule(100.0, lower_is_better=True, stage=Stage.INFORMATIONAL),
+    "latency_p95_ms": Rule(100.0, lower_is_better=True),
+}
+OTHER_RULE = Rule(0.05, stage=Stage.INFORMATIONAL)
+#: Metrics that are a quantile over cases of the column `latency_ms`, not a mean.
+QUANTILES = {"latency_p50_ms": 0.5, "latency_p95_ms": 0.95}
+LATENCY = "latency_ms"
+
+
+@dataclass(frozen=True)
+class MetricComparison:
+    """One metric in both runs. `delta` = candidate - baseline, in the metric's own unit; better or worse is the rule's business."""
+
+    metric: str
+    n: int
+    baseline: float
+    candidate: float
+    delta: float
+    interval: Interval
+    p_value: float | None
+    p_holm: float | None
+    effect_size: float | None
+    verdict: Verdict
+    rule: Rule
+    cases_needed: int | None
+
+    @property
+    def delta_percent(self) -> float | None:
+        """`delta` in percent of the baseline; None where that is 0."""
+        return 100 * self.delta / self.baseline if self.baseline else None
+
+    @property
+    def significant(self) -> bool:
+        """Whether the change is told from chance, after Holm's adjustment; for quantiles, by their interval."""
+        if self.p_holm is None:
+            return self.interval.low > 0 or self.interval.high < 0
+        return self.p_holm < ALPHA
+
+    @property
+    def worse(self) -> bool:
+        """Whether the change is for the worse, by however little."""
+        return self.delta > 0 if self.rule.lower_is_better else self.delta < 0
+
+    @property
+    def is_regression(self) -> bool:
+        """For the worse, and told from chance."""
+        return self.worse and self.significant
+
+    @property
+    def is_improvement(self) -> bool:
+        """For the better, and told from chance."""
+        return self.delta != 0 and not self.worse and self.significant
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All metrics of two runs. `only_*` are ids that one run alone has: they are in no metric, and fail a gate."""
+
+    metrics: list[MetricComparison]
+    paired: int
+    only_baseline: list[str] = field(default_factory=list)
+    only_candidate: list[str] = field(default_factory=list)
+    seed: int = 0
+    resamples: int = RESAMPLES
+
+    def verdict(self, *, inconclusive: Verdict = Verdict.INCONCLUSIVE) -> Verdict:
+        """The verdict over the metrics that block: fail before inconclusive before pass.
+
+        `inconclusive` says what undecided metrics count as.
+        """
+        if self.only_baseline or self.only_candidate:
+            return Verdict.FAIL
+        blocking = [m.verdict for m in self.metrics if m.rule.stage is Stage.BLOCK]
+        found = [inconclusive if verdict is Verdict.INCONCLUSIVE else verdict for verdict in blocking]
+        return next((verdict for verdict in (Verdict.FAIL, Verdict.INCONCLUSIVE) if verdict in found), Verdict.PASS)
+
+
+def decide(delta: float, bounds: Interval, candidate: float, rule: Rule) -> Verdict:
+    """The verdict on one metric, from its change and the interval of that (95 %: each bound is one of 97.5 %)."""
+    sign = -1.0 if rule.lower_is_better else 1.0
+    gain, low, high = sign * delta, *sorted((sign * bounds.low, sign * bounds.high))
+    if rule.floor is not None and sign * candidate < sign * rule.floor:
+        return Verdict.FAIL
+    if high < 0 and gain <= -rule.threshold:
+        return Verdict.FAIL
+    return Verdict.PASS if low > -rule.threshold or gain == low == high == 0 else Verdict.INCONCLUSIVE
+
+
+def compare(
+    baseline: Mapping[str, Floats],
+    candidate: Mapping[str, Floats],
+    *,
+    rules: Mapping[str, Rule] | None = None,
+    clusters: Sequence[Hashable] | None = None,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> Comparison:
+    """Compare paired values: both hold, by metric, one value a case, cases in the same order; `nan` where a metric does not apply.
+
+    A case counts for a metric when both runs have a value for it. A column `latency_ms` becomes the quantiles of `QUANTILES`.
+    Raises `ValueError` when the two do not hold the same metrics and numbers of cases.
+    """
+    if baseline.keys() != candidate.keys():
+        raise ValueError(f"the runs have different metrics: {', '.join(sorted(baseline.keys() ^ candidate.keys()))}")
+    lengths = {len(values) for side in (baseline, candidate) for values in side.values()}
+    if len(lengths) > 1:
+        raise ValueError("the runs have different numbers of cases: pair them by id first")
+    chosen = {**DEFAULT_RULES, **(rules or {})}
+    names = [name for name in baseline if name != LATENCY and _both(baseline[name], candidate[name]).any()]
+    found = _means(names, baseline, candidate, chosen, clusters, seed, resamples) if names else []
+    if LATENCY in baseline and _both(baseline[LATENCY], candidate[LATENCY]).any():
+        found += _quantiles(baseline[LATENCY], candidate[LATENCY], chosen, seed)
+    return Comparison(found, paired=lengths.pop() if lengths else 0, seed=seed, resamples=resamples)
+
+
+def _both(one: Floats, other: Floats) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    return ~(np.isnan(one) | np.isnan(other))
+
+
+def _means(
+    names: Sequence[str],
+    baseline: Mapping[str, Floats],
+    candidate: Mapping[str, Floats],
+    rules: Mapping[str, Rule],
+    clusters: Sequence[Hashable] | None,
+    seed: int,
+    resamples: int,
+) -> list[MetricComparison]:
+    deltas = np.column_stack([candidate[name] - baseline[name] for name in names])
+    means = resampled_means(deltas, resamples=resamples, seed=seed, clusters=clusters)
+    p_values = {
+        name: sign_flip_p(deltas[:, place], resamples=resamples, seed=seed, clusters=clusters)
+        for place, name in enumerate(names)
+    }
+    adjusted = holm(p_values)
+    found = []
+    for place, name in enumerate(names):
+        rule, column = rules.get(name, OTHER_RULE), deltas[:, place]
+        paired = ~np.isnan(column)
+        # The correction for skew supposes independent cases: with clusters the percentiles stand.
+        bounds = interval(column, means[:, place], bca=None if clusters is None else False)
+        delta, after = float(column[paired].mean()), float(candidate[name][paired].mean())
+        verdict = decide(delta, bounds, after, rule)
+        found.append(
+            MetricComparison(
+                metric=name,
+                n=int(paired.sum()),
+                baseline=float(baseline[name][paired].mean()),
+                candidate=after,
+                delta=delta,
+                interval=bounds,
+                p_value=p_values[name],
+                p_holm=adjusted[name],
+                effect_size=effect_size(column),
+                verdict=verdict,
+                rule=rule,
+                cases_needed=cases_needed(column, rule.threshold) if verdict is Verdict.INCONCLUSIVE else None,
+            )
+        )
+    return found
+
+
+def _quantiles(before: Floats, after: Floats, rules: Mapping[str, Rule], seed: int) -> list[MetricComparison]:
+    paired = _both(before, after)
+    before, after = before[paired], after[paired]
+    changes = resampled_quantile_changes(before, after, list(QUANTILES.values()), seed=seed)
+    found = []
+    for place, (name, share) in enumerate(QUANTILES.items()):
+        rule = rules.get(name, OTHER_RULE)
+        low, high = (float(bound) for bound in np.quantile(changes[:, place], [0.025, 0.975]))
+        one, other = float(np.quantile(before, share)), float(np.quantile(after, share))
+        bounds = Interval(low, high, "percentile" if low != high else "degenerate")
+        verdict = decide(other - one, bounds, other, rule)
+        found.append(
+            MetricComparison(name, len(before), one, other, other - one, bounds, None, None, None, verdict, rule, None)
+        )
+    return found

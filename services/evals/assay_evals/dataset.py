@@ -1,0 +1,259 @@
+"""Golden datasets: questions with what a good system retrieves and says. Pure: text in, models out.
+
+Three forms are read, told apart by their first character and line:
+
+- JSON, one object: `{"version": "1.0.0", "cases": [...]}`, with `name`, `created_at`, `description` and others beside them;
+- NDJSON with a header: the first line is that object without `cases` (it may say `"record": "dataset"`), each further line one case;
+- NDJSON of cases alone; the version is then `0`.
+
+The schema only grows: fields a reader does not know are kept and written again.
+"""
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+QueryType = Literal["temporal", "actor", "technical", "status", "multi-hop", "null"]
+Grade = Annotated[int, Field(ge=0, le=3)]
+Identifier = Annotated[str, Field(min_length=1, max_length=512)]
+
+
+class DatasetError(ValueError):
+    """A dataset that cannot be read. Each problem names its line or case; none quotes a query or an answer."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = list(problems)
+
+
+class Case(BaseModel):
+    """One question. A null case expects nothing: its `expected_ids` and `graded_relevance` hold no grade above 0.
+
+    Ids are slugs, or `source::slug` where one slug stands in several sources.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True, hide_input_in_errors=True)
+
+    id: Identifier
+    query: Annotated[str, Field(min_length=1, max_length=51_200)]
+    query_type: QueryType = "technical"
+    expected_ids: list[Identifier] = Field(default_factory=list, description="What should be retrieved, best first.")
+    graded_relevance: dict[Identifier, Grade] = Field(
+        default_factory=dict, description="Grades 0 (irrelevant) to 3; wins over `expected_ids`, which count as 1."
+    )
+    expected_answer: str | None = None
+    required_citations: list[Identifier] = Field(default_factory=list, description="Ids an answer must cite.")
+    required_entities: list[str] = Field(default_factory=list, description="Words an answer must contain.")
+    complexity: Literal["simple", "medium", "complex"] = "simple"
+    source: Literal["manual", "synthetic", "production", "scenario"] = "manual"
+    notes: str | None = None
+    cluster: str | None = Field(
+        default=None, description="Cases of one session or document share it, and are resampled together."
+    )
+    inclusion_probability: Annotated[float, Field(gt=0, le=1)] = Field(
+        default=1.0, description="With which probability a mined case was chosen; averages weigh it by the inverse."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _judged_list(cls, value: Any) -> Any:
+        """`relevant: [{slug, grade, source_id?}]` is another way to write `graded_relevance`."""
+        if isinstance(value, Mapping) and isinstance(value.get("relevant"), list):
+            value = dict(value)
+            judged = value.pop("relevant")
+            if all(isinstance(each, Mapping) and isinstance(each.get("slug"), str) for each in judged):
+                value["graded_relevance"] = value.get("graded_relevance") or {
+                    document_id(each["slug"], each.get("source_id")): each.get("grade", 1) for each in judged
+                }
+            else:
+                raise ValueError("relevant must be a list of objects with a slug")
+        return value
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Case":
+        relevant = any(grade > 0 for grade in self.relevance.values())
+        if self.query_type == "null" and relevant:
+            raise ValueError("a null case expects nothing: take its expected ids away, or change its query_type")
+        if self.query_type != "null" and not relevant:
+            raise ValueError("no expected id: name at least one, or set query_type to null")
+        if len(set(self.expected_ids)) != len(self.expected_ids):
+            raise ValueError("expected_ids holds an id twice")
+        return self
+
+    @property
+    def relevance(self) -> dict[str, int]:
+        """Grade by document id; ids that are not in it have grade 0."""
+        return self.graded_relevance or dict.fromkeys(self.expected_ids, 1)
+
+
+def document_id(slug: str, source: str | None = None) -> str:
+    """One name for a document: the slug, or `source::slug`."""
+    return f"{source}::{slug}" if source else slug
+
+
+class Dataset(BaseModel):
+    """A versioned set of cases."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, hide_input_in_errors=True)
+
+    version: str = "0"
+    name: str = "dataset"
+    created_at: str | None = None
+    description: str | None = None
+    cases: list[Case]
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 over every field of every case, in order of their ids: equal exactly if the cases are."""
+        ordered = sorted(self.cases, key=lambda case: case.id)
+        return hashlib.sha256(b"\n".join(_canonical(case) for case in ordered)).hexdigest()
+
+
+def _canonical(case: Case) -> bytes:
+    return orjson.dumps(case.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
+
+
+def read_dataset(text: str) -> Dataset:
+    """A dataset from its text. Raises `DatasetError`, which names every problem with its line or place."""
+    header, records = _records(text)
+    cases, problems = [], []
+    seen: dict[str, str] = {}
+    for place, record in records:
+        try:
+            case = Case.model_validate(record)
+        except ValidationError as error:
+            problems += [f"{place}: {_explain(problem)}" for problem in error.errors()]
+            continue
+        if case.id in seen:
+            problems.append(f"{place}: the id {case.id} is already that of {seen[case.id]}")
+        seen[case.id] = place
+        cases.append(case)
+    if not records:
+        problems.append("no cases: a dataset has at least one")
+    try:
+        dataset = Dataset.model_validate(header | {"cases": cases})
+    except ValidationError as error:
+        problems += [f"header: {_explain(problem)}" for problem in error.errors()]
+    if problems:
+        raise DatasetError(problems)
+    return dataset
+
+
+def _explain(problem: Any) -> str:
+    where = ".".join(str(part) for part in problem["loc"])
+    message = problem["msg"].removeprefix("Value error, ")
+    return f"{where}: {message}" if where else message
+
+
+def _records(text: str) -> tuple[dict[str, Any], list[tuple[str, Any]]]:
+    try:
+        whole = json.loads(text)
+    except ValueError:
+        whole = None
+    if isinstance(whole, dict) and isinstance(whole.get("cases"), list):
+        header = {key: value for key, value in whole.items() if key != "cases"}
+        return header, [(f"case {number}", case) for number, case in enumerate(whole["cases"], start=1)]
+    if isinstance(whole, list):
+        return {}, [(f"case {number}", case) for number, case in enumerate(whole, start=1)]
+    lines = [(number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
+    records = []
+    for number, line in lines:
+        try:
+            records.append((f"line {number}", json.loads(line)))
+        except ValueError as error:
+            reason = error.msg if isinstance(error, json.JSONDecodeError) else "not JSON"
+            raise DatasetError([f"line {number}: not JSON ({reason})"]) from None
+    if records and isinstance(first := records[0][1], dict) and "query" not in first:
+        return {key: value for key, value in first.items() if key not in {"record", "cases"}}, records[1:]
+    return {}, records
+
+
+def write_dataset(dataset: Dataset) -> Iterator[str]:
+    """The dataset as NDJSON with a header, a line each, without line ends; `read_dataset` gives it back."""
+    header = dataset.model_dump(mode="json", exclude={"cases"}, exclude_none=True)
+    yield json.dumps({"record": "dataset"} | header, ensure_ascii=False)
+    for case in dataset.cases:
+        yield json.dumps(case.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class DatasetStats:
+    """How many cases of each kind."""
+
+    cases: int
+    by_query_type: dict[str, int]
+    by_source: dict[str, int]
+    by_complexity: dict[str, int]
+    judged_documents: int
+    mean_relevant: float
+    with_answer: int
+    duplicate_queries: int
+
+
+def dataset_stats(dataset: Dataset) -> DatasetStats:
+    """Counts over a dataset."""
+    relevant = [sum(grade > 0 for grade in case.relevance.values()) for case in dataset.cases]
+    queries = Counter(normalise(case.query) for case in dataset.cases)
+    ranked = [count for count in relevant if count]
+    return DatasetStats(
+        cases=len(dataset.cases),
+        by_query_type=dict(Counter(case.query_type for case in dataset.cases).most_common()),
+        by_source=dict(Counter(case.source for case in dataset.cases).most_common()),
+        by_complexity=dict(Counter(case.complexity for case in dataset.cases).most_common()),
+        judged_documents=len({document for case in dataset.cases for document in case.relevance}),
+        mean_relevant=sum(ranked) / len(ranked) if ranked else 0.0,
+        with_answer=sum(case.expected_answer is not None for case in dataset.cases),
+        duplicate_queries=sum(count - 1 for count in queries.values()),
+    )
+
+
+def normalise(query: str) -> str:
+    """A query without what does not matter to whether it is the same: case, and the amount of white space."""
+    return re.sub(r"\s+", " ", query.lower()).strip()
+
+
+@dataclass(frozen=True)
+class DatasetDiff:
+    """Ids of cases, sorted. `changed` says which fields differ."""
+
+    added: list[str]
+    removed: list[str]
+    changed: dict[str, list[str]]
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing differs."""
+        return not (self.added or self.removed or self.changed)
+
+
+def diff_datasets(old: Dataset, new: Dataset) -> DatasetDiff:
+    """What became of each case."""
+    before, after = ({case.id: case for case in each.cases} for each in (old, new))
+    changed = {}
+    for name in sorted(before.keys() & after.keys()):
+        one, other = before[name].model_dump(mode="json"), after[name].model_dump(mode="json")
+        if fields := sorted(key for key in one.keys() | other.keys() if one.get(key) != other.get(key)):
+            changed[name] = fields
+    return DatasetDiff(sorted(after.keys() - before.keys()), sorted(before.keys() - after.keys()), changed)
+
+
+def merge_datasets(base: Dataset, others: Iterable[Dataset], *, version: str | None = None) -> Dataset:
+    """All cases of all, in order. A case that stands in several must be the same in each, else `DatasetError` names it."""
+    merged = {case.id: case for case in base.cases}
+    problems = []
+    for other in others:
+        problems += [
+            f"case {case.id} differs between the datasets: rename one, or take one away"
+            for case in other.cases
+            if merged.setdefault(case.id, case) != case
+        ]
+    if problems:
+        raise DatasetError(problems)
+    return base.model_copy(update={"cases": list(merged.values()), "version": version or base.version})

@@ -1,0 +1,114 @@
+"""Comparisons and their three-valued verdict."""
+
+import numpy as np
+import pytest
+
+from assay_evals.comparison import Comparison, Rule, Stage, Verdict, compare, decide
+from assay_evals.statistics import Interval
+
+BASE = np.random.default_rng(7).beta(8, 2, 300)
+
+
+def verdict_of(shift: float, n: int = 300, noise: float = 0.05) -> Verdict:
+    values = BASE[:n]
+    after = values + shift + np.random.default_rng(8).normal(0, noise, n)
+    return compare({"mrr": values}, {"mrr": after}, resamples=2000).verdict()
+
+
+def test_a_drop_beyond_the_threshold_fails() -> None:
+    assert verdict_of(-0.1) is Verdict.FAIL
+
+
+def test_no_change_passes_when_there_are_cases_enough() -> None:
+    assert verdict_of(0.0) is Verdict.PASS
+
+
+def test_an_improvement_passes() -> None:
+    assert verdict_of(0.2) is Verdict.PASS
+
+
+def test_a_drop_that_is_sure_but_smaller_than_the_threshold_passes() -> None:
+    assert verdict_of(-0.02, noise=0.01) is Verdict.PASS
+
+
+def test_few_noisy_cases_decide_nothing_and_say_how_many_would() -> None:
+    values = BASE[:12]
+    after = values + np.random.default_rng(9).normal(-0.04, 0.3, 12)
+    found = compare({"mrr": values}, {"mrr": after})
+    assert found.verdict() is Verdict.INCONCLUSIVE
+    needed = found.metrics[0].cases_needed
+    assert needed is not None
+    assert needed > 12
+    assert found.verdict(inconclusive=Verdict.FAIL) is Verdict.FAIL
+    assert found.verdict(inconclusive=Verdict.PASS) is Verdict.PASS
+
+
+def test_lower_is_better_turns_the_direction() -> None:
+    worse = compare({"hallucination_rate": BASE}, {"hallucination_rate": BASE + 0.1})
+    assert worse.metrics[0].verdict is Verdict.FAIL
+    assert worse.metrics[0].is_regression
+    better = compare({"hallucination_rate": BASE}, {"hallucination_rate": BASE - 0.1})
+    assert better.metrics[0].verdict is Verdict.PASS
+    assert better.metrics[0].is_improvement
+
+
+def test_a_mean_below_its_floor_fails_however_it_was_before() -> None:
+    low = np.full(50, 0.6)
+    assert compare({"mrr": low}, {"mrr": low}, rules={"mrr": Rule(0.05, floor=0.7)}).verdict() is Verdict.FAIL
+
+
+def test_only_what_blocks_decides() -> None:
+    rules = {"mrr": Rule(0.05, stage=Stage.WARN)}
+    found = compare({"mrr": BASE}, {"mrr": BASE - 0.3}, rules=rules)
+    assert found.metrics[0].verdict is Verdict.FAIL
+    assert found.verdict() is Verdict.PASS
+
+
+def test_cases_that_only_one_run_has_fail() -> None:
+    assert Comparison([], 5, only_candidate=["x"]).verdict() is Verdict.FAIL
+    assert Comparison([], 5, only_baseline=["x"]).verdict() is Verdict.FAIL
+
+
+def test_a_slow_tail_fails() -> None:
+    before = np.random.default_rng(10).exponential(50, 300)
+    found = {m.metric: m for m in compare({"latency_ms": before}, {"latency_ms": before + 300}).metrics}
+    assert found["latency_p95_ms"].verdict is Verdict.FAIL
+    assert found["latency_p95_ms"].delta == pytest.approx(300)
+
+
+def test_a_metric_that_applies_to_no_pair_is_left_out() -> None:
+    nothing = np.full(5, np.nan)
+    found = compare({"mrr": BASE[:5], "null_accuracy": nothing}, {"mrr": BASE[:5], "null_accuracy": nothing})
+    assert [m.metric for m in found.metrics] == ["mrr"]
+
+
+def test_the_same_seed_gives_the_same_comparison() -> None:
+    after = BASE + np.random.default_rng(11).normal(0, 0.1, 300)
+    assert compare({"mrr": BASE}, {"mrr": after}, seed=4) == compare({"mrr": BASE}, {"mrr": after}, seed=4)
+
+
+@pytest.mark.parametrize("threshold", [float("nan"), float("inf"), -0.1])
+def test_a_threshold_that_is_no_number_is_refused(threshold: float) -> None:
+    with pytest.raises(ValueError, match="threshold"):
+        Rule(threshold)
+
+
+@pytest.mark.parametrize(
+    ("delta", "low", "high", "expected"),
+    [
+        (-0.05, -0.08, -0.01, Verdict.FAIL),
+        (-0.05, -0.11, 0.01, Verdict.INCONCLUSIVE),
+        (-0.03, -0.06, -0.001, Verdict.INCONCLUSIVE),
+        (-0.01, -0.049, 0.03, Verdict.PASS),
+        (0.0, -0.05, 0.05, Verdict.INCONCLUSIVE),
+    ],
+)
+def test_the_verdict_follows_the_interval(delta: float, low: float, high: float, expected: Verdict) -> None:
+    assert decide(delta, Interval(low, high, "percentile"), 0.9, Rule(0.05)) is expected
+
+
+def test_runs_that_cannot_be_paired_are_refused() -> None:
+    with pytest.raises(ValueError, match="different metrics: recall@5"):
+        compare({"mrr": BASE}, {"mrr": BASE, "recall@5": BASE})
+    with pytest.raises(ValueError, match="pair them by id"):
+        compare({"mrr": BASE}, {"mrr": BASE[:3]})

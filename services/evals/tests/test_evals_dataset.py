@@ -1,0 +1,117 @@
+"""Golden datasets: the forms that are read, what is refused and how, and what diff and merge say."""
+
+import json
+from importlib import resources
+
+import pytest
+
+from assay_evals.dataset import (
+    Dataset,
+    DatasetError,
+    dataset_stats,
+    diff_datasets,
+    document_id,
+    merge_datasets,
+    read_dataset,
+    write_dataset,
+)
+
+CASE: dict[str, object] = {"id": "c1", "query": "what is slow?", "expected_ids": ["a", "b"]}
+NULL: dict[str, object] = {"id": "n1", "query": "what is not there?", "query_type": "null"}
+
+
+def lines(*records: object) -> str:
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+def a_dataset(*records: dict[str, object]) -> Dataset:
+    return read_dataset(json.dumps({"version": "1.0.0", "cases": list(records)}))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps({"version": "2.1.0", "name": "golden", "cases": [CASE, NULL]}, indent=2),
+        lines({"record": "dataset", "version": "2.1.0", "name": "golden", "cases": 2}, CASE, NULL),
+        "\n" + lines({"version": "2.1.0", "name": "golden"}, CASE, NULL),
+    ],
+)
+def test_every_form_gives_the_same_dataset(text: str) -> None:
+    dataset = read_dataset(text)
+    assert (dataset.version, dataset.name) == ("2.1.0", "golden")
+    assert [case.id for case in dataset.cases] == ["c1", "n1"]
+    assert dataset.cases[0].relevance == {"a": 1, "b": 1}
+
+
+def test_cases_alone_are_a_dataset_without_a_version() -> None:
+    assert read_dataset(lines(CASE, NULL)).version == "0"
+    assert read_dataset(json.dumps([CASE])).cases[0].id == "c1"
+
+
+def test_what_is_written_reads_back_the_same() -> None:
+    dataset = a_dataset(CASE | {"later_field": 7, "graded_relevance": {"a": 3}}, NULL)
+    again = read_dataset("\n".join(write_dataset(dataset)))
+    assert again.fingerprint == dataset.fingerprint
+    assert again.cases[0].model_extra == {"later_field": 7}
+
+
+def test_judged_documents_may_name_their_source() -> None:
+    judged = [{"slug": "x", "grade": 3}, {"slug": "x", "source_id": "wiki", "grade": 1}]
+    case = a_dataset({"id": "c", "query": "q", "relevant": judged}).cases[0]
+    assert case.relevance == {"x": 3, document_id("x", "wiki"): 1}
+
+
+def test_the_demos_golden_dataset_is_one() -> None:
+    dataset = read_dataset((resources.files("assay_demo") / "golden.jsonl").read_text())
+    stats = dataset_stats(dataset)
+    assert stats.cases == 351
+    assert stats.duplicate_queries == 0
+    assert stats.by_query_type["null"] > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "no cases"),
+        ("{]", "line 1: not JSON"),
+        (lines(CASE, CASE), "line 2: the id c1 is already that of line 1"),
+        (lines({"id": "c", "query": "q"}), "no expected id"),
+        (lines({"id": "c", "query": "q", "query_type": "null", "expected_ids": ["a"]}), "a null case expects nothing"),
+        (lines(CASE | {"query_type": "other"}, NULL), "line 1: query_type"),
+        (lines(CASE | {"graded_relevance": {"a": 4}}, NULL), "graded_relevance.a"),
+        (lines(CASE | {"expected_ids": ["a", "a"]}, NULL), "twice"),
+        (lines(CASE | {"inclusion_probability": 0}, NULL), "inclusion_probability"),
+        (json.dumps({"version": "1", "cases": [CASE, {"id": "x"}]}), "case 2"),
+        (lines(CASE, [1]), "line 2"),
+        (lines({"id": "c", "query": "q", "relevant": "abc"}), "expected id"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_place(text: str, words: str) -> None:
+    with pytest.raises(DatasetError, match=words):
+        read_dataset(text)
+
+
+def test_problems_are_told_all_at_once_and_quote_no_query() -> None:
+    with pytest.raises(DatasetError) as caught:
+        read_dataset(lines({"id": "c", "query": "my secret"}, {"id": "", "query": "my secret", "expected_ids": ["a"]}))
+    assert len(caught.value.problems) == 2
+    assert "secret" not in str(caught.value)
+
+
+def test_the_fingerprint_covers_every_field_and_no_order() -> None:
+    one, two = a_dataset(CASE, NULL), a_dataset(NULL, CASE)
+    assert one.fingerprint == two.fingerprint
+    assert one.fingerprint != a_dataset(CASE | {"notes": "x"}, NULL).fingerprint
+
+
+def test_a_diff_names_what_came_went_and_changed() -> None:
+    diff = diff_datasets(a_dataset(CASE, NULL), a_dataset(CASE | {"expected_ids": ["a"]}, CASE | {"id": "c2"}))
+    assert (diff.added, diff.removed, diff.changed) == (["c2"], ["n1"], {"c1": ["expected_ids"]})
+    assert diff_datasets(a_dataset(CASE), a_dataset(CASE)).same
+
+
+def test_a_merge_keeps_one_of_equal_cases_and_refuses_different_ones() -> None:
+    merged = merge_datasets(a_dataset(CASE), [a_dataset(CASE, NULL)], version="1.1.0")
+    assert ([case.id for case in merged.cases], merged.version) == (["c1", "n1"], "1.1.0")
+    with pytest.raises(DatasetError, match="case c1 differs"):
+        merge_datasets(a_dataset(CASE), [a_dataset(CASE | {"query": "other"})])
