@@ -40,7 +40,7 @@ def test_every_record_has_the_same_fields_and_known_values() -> None:
     records = [json.loads(line) for line in lines[1:]]
     fields = {"id", "query", "query_type", "relevant", "complexity", "source", "notes"}
     assert [record["id"] for record in records if set(record) != fields] == []
-    assert {record["complexity"] for record in records} == {"simple", "medium", "hard"}
+    assert {record["complexity"] for record in records} == {"simple", "medium", "complex"}
     assert {record["source"] for record in records} == {"manual"}
     assert {judged["grade"] for record in records for judged in record["relevant"]} == {1, 2, 3}
 
