@@ -11,8 +11,9 @@ from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.export import AnswerRow, FeedbackRow, RetrievalRow
 from assay_schema.failures import Failure
 from assay_schema.published import Example, examples
+from assay_schema.scores import Score
 from assay_schema.validation import parse_scrubbed
-from assay_writer.rows import event_row, failure_row
+from assay_writer.rows import event_row, failure_row, score_row
 from tests.store_server import StoreServer
 
 pytestmark = pytest.mark.xdist_group("store")
@@ -61,3 +62,23 @@ def test_a_failure_comes_back_exactly(client: Client, example: Example) -> None:
     columns = ", ".join(Failure.model_fields)
     text = client.raw_query(f"SELECT {columns} FROM capture_failures", settings=FORMAT, fmt="JSONEachRow")
     assert Failure.model_validate_json(text) == Failure.model_validate_json(example.document_bytes)
+
+
+@pytest.mark.parametrize("example", examples("scores"), ids=lambda example: example.name)
+def test_a_score_comes_back_exactly(client: Client, example: Example) -> None:
+    client.command("TRUNCATE TABLE assay_base.scores")
+    insert_json_rows(client, "assay_base.scores", score_row(example.document_bytes)[1], 1)
+    columns = ", ".join(Score.model_fields)
+    text = client.raw_query(f"SELECT {columns} FROM scores", settings=FORMAT, fmt="JSONEachRow")
+    assert Score.model_validate_json(text) == Score.model_validate_json(example.document_bytes)
+
+
+def test_a_later_judgement_of_an_answer_replaces_the_earlier_one_and_spend_is_counted_once(client: Client) -> None:
+    client.command("TRUNCATE TABLE assay_base.scores")
+    by_name = {example.name: orjson.loads(example.document_bytes) for example in examples("scores")}
+    later = by_name["full"] | {"judged_at": "2026-01-02T03:04:10Z"}
+    for document in (by_name["skipped-budget"], later, by_name["skipped-budget"]):
+        insert_json_rows(client, "assay_base.scores", score_row(orjson.dumps(document))[1], 1)
+    assert client.query("SELECT status FROM scores").result_rows == [("scored",)]
+    spend = client.query("SELECT toString(day), judged, skipped_budget, cost_usd FROM judge_spend").result_rows
+    assert [tuple(row) for row in spend] == [("2026-01-02", 1, 0, 0.00087)]

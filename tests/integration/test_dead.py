@@ -128,7 +128,7 @@ async def always() -> bool:
 
 async def give_up(system: System, stream: Stream) -> None:
     """Run the real consumer, as the identity whose work it is, over work that fails for its own reasons, until all is given up."""
-    (group,) = stream.groups
+    group = stream.groups[0]
 
     async def failing(_: Sequence[Entry]) -> list[Outcome]:
         raise ZeroDivisionError

@@ -120,6 +120,8 @@ class StreamFacts:
     length: int
     expected: tuple[str, ...]
     groups: tuple[GroupFacts, ...]
+    #: Groups of services that need not run.
+    optional: tuple[str, ...] = ()
 
 
 def stream(facts: StreamFacts, settings: DeliverySettings) -> Finding:
@@ -137,6 +139,8 @@ def stream(facts: StreamFacts, settings: DeliverySettings) -> Finding:
     parts, statuses, hints = [_count(facts.length, "entry", "entries")], [Status.OK], []
     for name in facts.expected:
         group = next((group for group in facts.groups if group.name == name), None)
+        if group is None and name in facts.optional:
+            continue  # its service was never started here
         if group is None:
             parts.append(f"group {name} missing")
             if facts.length:

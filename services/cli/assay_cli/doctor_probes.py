@@ -72,7 +72,7 @@ async def _stream(client: "Redis", stream: Stream, shard: int, now_ms: int) -> S
     length = int(await client.xlen(key))
     states = await _groups(client, key) if stream.groups else []
     groups = [await _group(client, key, state, length, now_ms) for state in states]
-    return StreamFacts(stream.name, shard, length, stream.groups, tuple(groups))
+    return StreamFacts(stream.name, shard, length, stream.groups, tuple(groups), stream.optional)
 
 
 async def _group(client: "Redis", key: str, state: dict[str, Any], length: int, now_ms: int) -> GroupFacts:

@@ -61,6 +61,8 @@ EVENTS = StreamFacts("events", 0, 10, ("writer",), (READ,))
         (replace(EVENTS, groups=(replace(READ, lag=None),)), Status.OK, "unknown lag"),
         (replace(EVENTS, groups=(), length=0), Status.OK, "group writer missing"),
         (replace(EVENTS, groups=()), Status.WARN, "group writer missing"),
+        (replace(EVENTS, expected=("writer", "judge"), optional=("judge",)), Status.OK, "10 entries, writer: lag 0"),
+        (replace(EVENTS, expected=("writer", "judge")), Status.WARN, "group judge missing"),
         (replace(EVENTS, groups=(replace(READ, lag=5, consumers=0),)), Status.WARN, "lag 5"),
         (replace(EVENTS, groups=(replace(READ, lag=100_001),)), Status.WARN, "lag 100,001"),
         (replace(EVENTS, groups=(replace(READ, lag=100_001, consumers=0),)), Status.FAIL, "lag 100,001"),

@@ -1,4 +1,4 @@
-"""The writer service: reads `events` and `failures`, inserts them, acknowledges last, and keeps the watermark.
+"""The writer service: reads `events`, `failures` and `scores`, inserts them, acknowledges last, and keeps the watermark.
 
 Delivery: at least once into tables that show each event once. While the store is away, reading pauses and events wait in Redis.
 """
@@ -22,21 +22,27 @@ from assay_runtime.watermark import Watermark, trim_finished
 from assay_schema.events import ScrubbedEvent
 from assay_schema.failures import Failure
 from assay_schema.ids import row_ms
+from assay_schema.scores import Score
 from assay_schema.settings import Settings
-from assay_schema.streams import EVENTS, FAILURES, Stream
+from assay_schema.streams import EVENTS, FAILURES, SCORES, Stream
 from assay_writer.batch import Batch
-from assay_writer.rows import CAPTURE_FAILURES, Row, event_row, failure_row
+from assay_writer.rows import ANSWERS, CANDIDATES, FEEDBACK, Row, event_row, failure_row, score_row
 from assay_writer.sink import STAGE, Sink
 
 log = logging.getLogger(__name__)
 
 #: Rows of a batch whose way from capture to store is measured.
 MEASURED_ROWS = 100
+#: Tables whose rows come from producers.
+EVENT_TABLES = (CANDIDATES, ANSWERS, FEEDBACK)
 _TRACEPARENT = re.compile(rb'"traceparent":"([0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2})"')
 DOCUMENTS: dict[Stream, tuple[Any, Callable[[bytes], Row]]] = {
     EVENTS: (ScrubbedEvent, event_row),
     FAILURES: (Failure, failure_row),
+    SCORES: (Score, score_row),
 }
+#: Streams whose entries go once they are stored.
+TRIMMED = tuple(stream for stream in DOCUMENTS if stream is not EVENTS)
 
 
 class Writer:
@@ -46,10 +52,12 @@ class Writer:
         self._service, self._sink = service, sink
         #: Events stored by this process, by shard.
         self._stored: Counter[int] = Counter()
+        self._stored_bytes: Counter[int] = Counter()
         self._kept: dict[int, int] = {}
-        history = service.settings.delivery.history_entries
+        delivery = service.settings.delivery
         self._watermarks = [
-            Watermark(service.client, shard, STAGE, history) for shard in range(service.settings.redis.shards)
+            Watermark(service.client, shard, STAGE, delivery.history_entries, delivery.held_bytes)
+            for shard in range(service.settings.redis.shards)
         ]
 
     def process(self, shard: int, stream: Stream, to_row: Callable[[bytes], Row]) -> Process:
@@ -60,6 +68,7 @@ class Writer:
             outcomes, batches = await asyncio.to_thread(self._sink.write, entries, to_row)
             if stream is EVENTS:
                 self._stored[shard] += len(entries)
+                self._stored_bytes[shard] += sum(len(entry.data) for entry in entries)
             for batch in batches:
                 _measure(batch)
             return outcomes
@@ -73,9 +82,11 @@ class Writer:
     async def keep_watermarks(self) -> None:
         """Advance every shard's watermark, in Redis and then in the store; trim what is stored."""
         for watermark in self._watermarks:
-            reached = await watermark.advance(self._stored[watermark.shard])
-            metrics.WATERMARK_MS.labels(str(watermark.shard)).set(row_ms(reached))
-            await trim_finished(self._service.client, FAILURES, watermark.shard, STAGE)
+            shard = watermark.shard
+            reached = await watermark.advance(self._stored[shard], self._stored_bytes[shard])
+            metrics.WATERMARK_MS.labels(str(shard)).set(row_ms(reached))
+            for stream in TRIMMED:
+                await trim_finished(self._service.client, stream, shard, self._service.settings.delivery.held_bytes)
             if reached and reached != self._kept.get(watermark.shard):
                 try:
                     await asyncio.to_thread(self._sink.keep_watermark, watermark.shard, reached)
@@ -93,7 +104,7 @@ def traceparents(entries: Sequence[Entry]) -> Iterator[str]:
 
 
 def _measure(batch: Batch) -> None:
-    if batch.table == CAPTURE_FAILURES:
+    if batch.table not in EVENT_TABLES:
         return
     now = time.time()
     for identity in batch.identities[:: len(batch) // MEASURED_ROWS + 1]:

@@ -1,4 +1,4 @@
-"""From an entry of `events` or `failures` to a row of its table. Pure.
+"""From an entry of `events`, `failures` or `scores` to a row of its table. Pure.
 
 The columns are named one by one: what a newer scrubber adds stays out until this code and the tables know it. Values are not checked
 again; the scrubber did, and the tables' constraints refuse what breaks a limit. `event_time` and `ver` are made by the table.
@@ -19,6 +19,7 @@ CANDIDATES = "candidates"
 ANSWERS = "answers"
 FEEDBACK = "feedback"
 CAPTURE_FAILURES = "capture_failures"
+SCORES = "scores"
 
 
 class RowError(ValueError):
@@ -62,6 +63,27 @@ def failure_row(data: bytes) -> Row:
     except KeyError as missing:
         raise RowError(f"{missing.args[0]}: missing") from None
     return CAPTURE_FAILURES, orjson.dumps(row), str(row["failure_id"])
+
+
+def score_row(data: bytes) -> Row:
+    """The row of a Score's JSON. Raises `RowError`."""
+    score = _load(data)
+    try:
+        row = {name: score[name] for name in _SCORE_REQUIRED}
+    except KeyError as missing:
+        raise RowError(f"{missing.args[0]}: missing") from None
+    row |= {name: score.get(name, default) for name, default in _SCORE_DEFAULTS.items()}
+    return SCORES, orjson.dumps(row), f"{row['score_id']}:{row['judged_at']}"
+
+
+_SCORE_REQUIRED = (
+    "score_id", "event_id", "project", "service", "judged_at", "status", "base", "inclusion_probability", "fingerprint", "backend",
+    "model", "prompt_hash", "schema_hash",
+)  # fmt: skip
+_SCORE_DEFAULTS: Json = {
+    "schema_version": 1, "base_probability": 1.0, "metrics": {}, "checks": {}, "boosts": [], "effort": None, "claims": 0,
+    "contradicted": 0, "demoted": 0, "cost_usd": 0.0, "input_tokens": 0, "output_tokens": 0, "detail": "",
+}  # fmt: skip
 
 
 def _load(data: bytes) -> Json:

@@ -10,8 +10,9 @@ from assay_runtime.table_reference import views
 from assay_schema.export import AnswerRow, FeedbackRow, RetrievalRow
 from assay_schema.failures import Failure
 from assay_schema.published import Example, examples
+from assay_schema.scores import Score
 from assay_schema.validation import parse_scrubbed
-from assay_writer.rows import RowError, event_row, failure_row
+from assay_writer.rows import RowError, event_row, failure_row, score_row
 
 MODELS: dict[str, Any] = {"candidates": RetrievalRow, "answers": AnswerRow, "feedback": FeedbackRow}
 #: Made by the tables.
@@ -44,6 +45,20 @@ def test_a_failure_has_exactly_the_columns_of_its_table_and_the_values_it_came_w
     assert (table, row.keys()) == ("capture_failures", columns("capture_failures"))
     assert Failure.model_validate_json(data) == failure
     assert identity == str(failure.failure_id)
+
+
+@pytest.mark.parametrize("example", examples("scores"), ids=lambda example: example.name)
+def test_a_score_has_exactly_the_columns_of_its_table_and_the_values_it_came_with(example: Example) -> None:
+    table, data, identity = score_row(example.document_bytes)
+    row, score = orjson.loads(data), Score.model_validate_json(example.document_bytes)
+    assert (table, row.keys()) == ("scores", columns("scores"))
+    assert Score.model_validate_json(orjson.dumps(row | {"event_time": score.event_time})) == score
+    assert identity.startswith(f"{score.score_id}:")
+
+
+def test_a_score_without_its_identity_is_no_row() -> None:
+    with pytest.raises(RowError, match=r"score_id: missing"):
+        score_row(b'{"status":"scored"}')
 
 
 def event(**fields: Any) -> bytes:

@@ -30,11 +30,13 @@ SHARDING_KEYS = {
     "answers": "cityHash64(event_id)",
     "feedback": "cityHash64(event_id)",
     "capture_failures": "cityHash64(failure_id)",
+    "scores": "cityHash64(event_id)",
+    "calibrations": "cityHash64(calibration_id)",
     "watermarks": "cityHash64(shard)",
     "schema_migrations": "cityHash64(version)",
 }
 #: Views whose one row is about all rows: they read what is distributed, rather than being distributed themselves.
-OF_ALL_SHARDS = ("watermark",)
+OF_ALL_SHARDS = ("watermark", "judge_spend")
 #: A redelivery comes within the time that events wait in Redis; a token kept for a week spares it. The tables are right without.
 TOKENS_KEPT_S = 7 * 24 * 3600
 

@@ -173,10 +173,12 @@ return {{string.format('%.0f', kept), stored and stored[1] or ''}}
 """
 
 #: Walk a stream without sending its entries. KEYS: stream. ARGV: first and last id, most entries.
-#: Returns how many entries there are, and the id of the last of them ('' if there are none).
+#: Returns how many entries there are, their bytes, and the id of the last of them ('' if there are none).
 STRIDE = """
 local entries = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[2], 'COUNT', ARGV[3])
-return {#entries, #entries > 0 and entries[#entries][1] or ''}
+local bytes = 0
+for _, entry in ipairs(entries) do bytes = bytes + #entry[2][2] end
+return {#entries, bytes, #entries > 0 and entries[#entries][1] or ''}
 """
 
 #: Let the low watermark of a quiet shard follow the clock, or one quiet shard would hold back every export. `XSETID` keeps later entries

@@ -5,29 +5,38 @@ Watermark W: every capture entry with an `id` up to W is durably stored or recor
 
 import time
 from collections import deque
+from collections.abc import Iterable
 
 from assay_runtime.connection import Client
 from assay_runtime.scripts import QUIET, STRIDE, WATERMARK
+from assay_schema.ids import entry_parts
 from assay_schema.streams import CAPTURE, EVENTS, Stream, low_key, watermark_key
 
 #: Seconds between two looks at shards without traffic: how far their watermark may be behind the clock.
 QUIET_EVERY_S = 2.0
 #: Most entries between two marks made of what earlier runs left.
 STRIDE_ENTRIES = 500
+#: A history has at most about this many marks.
+MARKS_MOST = 10_000
+#: How large an entry of a stream other than `events` is taken to be, in bytes, and how many are looked at in one trim.
+SMALL_ENTRY_BYTES = 2_048
+OLDEST_ENTRIES = 1_000
+#: Bytes of `events` that a group which stands still may hold, unless the settings say otherwise.
+HELD_BYTES = 512 * 1024 * 1024
 
 
 class History:
-    """Decides up to where a stream may be trimmed so that about `entries` stored ones stay. Pure; holds at most a mark for each of them."""
+    """Decides up to where a stream may be trimmed so that about `entries` stored ones (or bytes) stay. Pure; its marks are bounded."""
 
     def __init__(self, entries: int) -> None:
         self._entries = entries
+        self._step = max(1, entries // MARKS_MOST)
         self._marks: deque[tuple[int, str]] = deque()
 
     def mark(self, stored: int, entry_id: str) -> str | None:
         """Note that `stored` entries in all are stored up to `entry_id`. Returns the id below which nothing need stay, if any."""
-        if self._marks and self._marks[-1][0] == stored:
-            self._marks.pop()  # nothing new was stored: an idle service must not collect marks
-        self._marks.append((stored, entry_id))
+        if not self._marks or stored >= self._marks[-1][0] + self._step:  # an idle service must not collect marks
+            self._marks.append((stored, entry_id))
         found = None
         while self._marks and self._marks[0][0] <= stored - self._entries:
             found = self._marks.popleft()[1]
@@ -37,57 +46,93 @@ class History:
 class Watermark:
     """Reads and keeps the watermark of one shard. It never goes back, whoever asks and however often."""
 
-    def __init__(self, client: Client, shard: int, group: str, history: int) -> None:
+    def __init__(self, client: Client, shard: int, group: str, history: int, held_bytes: int = HELD_BYTES) -> None:
         self.shard = shard
         self._client, self._group = client, group
         self._script, self._stride = client.register_script(WATERMARK), client.register_script(STRIDE)
         self._keys = [EVENTS.key(shard), low_key(shard), watermark_key(shard)]
         self._history = History(history)
+        #: What stays for groups that have not finished it, and beyond which it goes all the same.
+        self._held = History(held_bytes)
+        self._floor = self._held_floor = "0-0"
+        self._trimmed = "0-0"
         self._steps = max(1, min(STRIDE_ENTRIES, history // 10))
         #: Stored entries that earlier runs left in the stream; None until they are counted.
         self._left: int | None = None
+        self._left_bytes = 0
 
-    async def advance(self, stored: int) -> int:
-        """The watermark now. Trims events that are stored and no longer wanted for live tail; `stored` is this process's count."""
+    async def advance(self, stored: int, stored_bytes: int = 0) -> int:
+        """The watermark now. Trims events that are stored, no longer wanted for live tail, and finished by every group there is.
+
+        `stored` and `stored_bytes` are this process's counts.
+        """
         watermark, entry_id = await self._script(keys=self._keys, args=[self._group])
-        floor = None
         if self._left is None:
-            left, floor = await self._count_left(entry_id)
-            self._left = left - stored
-        if entry_id and (found := self._history.mark(self._left + stored, entry_id.decode())):
-            floor = found
-        if floor:
-            await self._client.xtrim(self._keys[0], minid=floor, approximate=True, limit=0)
+            left, left_bytes = await self._count_left(entry_id)
+            self._left, self._left_bytes = left - stored, left_bytes - stored_bytes
+        if entry_id:
+            self._mark(self._left + stored, self._left_bytes + stored_bytes, entry_id.decode())
+        if self._floor != self._trimmed:
+            await self._trim()
         return int(watermark)
 
-    async def _count_left(self, until: bytes) -> tuple[int, str | None]:
-        """Count and mark what is stored already, and say up to where that is too much. Without it every restart would begin a history
-        anew, and a service that is often restarted would never trim."""
-        total, last, floor = 0, b"-", None
+    def _mark(self, stored: int, stored_bytes: int, entry_id: str) -> None:
+        self._floor = self._history.mark(stored, entry_id) or self._floor
+        self._held_floor = self._held.mark(stored_bytes, entry_id) or self._held_floor
+
+    async def _trim(self) -> None:
+        others = await first_unfinished(self._client, self._keys[0])
+        others.pop(self._group, None)
+        held = _least([self._floor, *others.values()])
+        floor = max(held, min(self._floor, self._held_floor, key=entry_parts), key=entry_parts)
+        if floor != self._trimmed:
+            await self._client.xtrim(self._keys[0], minid=floor, approximate=True, limit=0)
+            self._trimmed = floor
+
+    async def _count_left(self, until: bytes) -> tuple[int, int]:
+        """Count and mark what is stored already. Without it every restart would begin a history anew, and a service that is often
+        restarted would never trim."""
+        total, total_bytes, last = 0, 0, b"-"
         while until:
-            found, last = await self._stride(keys=self._keys[:1], args=[last, until, self._steps])
+            found, found_bytes, last = await self._stride(keys=self._keys[:1], args=[last, until, self._steps])
             if not found:
                 break
-            total += int(found)
-            floor = self._history.mark(total, last.decode()) or floor
+            total, total_bytes = total + int(found), total_bytes + int(found_bytes)
+            self._mark(total, total_bytes, last.decode())
             last = b"(" + last
-        return total, floor
+        return total, total_bytes
 
 
-async def trim_finished(client: Client, stream: Stream, shard: int, group: str) -> None:
-    """Trim a stream that only one group reads up to what that group has finished.
+async def first_unfinished(client: Client, key: str) -> dict[str, str]:
+    """Each group of a stream, and the id below which it has finished everything. A group that was never made is not among them.
 
-    The delivered id is read before the pending ones: what is delivered in between is newer, so it cannot be cut.
+    The delivered ids are read before the pending ones: what is delivered in between is newer, so it is not below.
+    """
+    found = {}
+    for state in await client.xinfo_groups(key):
+        pending = await client.xpending_range(key, state["name"], "-", "+", 1)
+        found[state["name"].decode()] = (pending[0]["message_id"] if pending else state["last-delivered-id"]).decode()
+    return found
+
+
+def _least(entry_ids: Iterable[str]) -> str:
+    return min(entry_ids, key=entry_parts)
+
+
+async def trim_finished(client: Client, stream: Stream, shard: int, held_bytes: int = HELD_BYTES) -> None:
+    """Trim a stream of small entries up to what all its groups have finished; its first group always holds what it has not.
+
+    What the others hold beyond about `held_bytes` goes, the oldest first.
     """
     key = stream.key(shard)
-    delivered = {
-        state["name"].decode(): state["last-delivered-id"].decode() for state in await client.xinfo_groups(key)
-    }
-    pending = await client.xpending_range(key, group, "-", "+", 1)
-    if group in delivered:
-        await client.xtrim(
-            key, minid=pending[0]["message_id"].decode() if pending else delivered[group], approximate=True, limit=0
-        )
+    unfinished = await first_unfinished(client, key)
+    if stream.groups[0] not in unfinished:
+        return
+    own, floor = unfinished[stream.groups[0]], _least(unfinished.values())
+    if floor != own and (excess := await client.xlen(key) - held_bytes // SMALL_ENTRY_BYTES) > 0:
+        oldest = await client.xrange(key, count=min(excess, OLDEST_ENTRIES))
+        floor = _least([own, max(floor, oldest[-1][0].decode(), key=entry_parts)])
+    await client.xtrim(key, minid=floor, approximate=True, limit=0)
 
 
 class Quiet:

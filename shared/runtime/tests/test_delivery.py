@@ -371,7 +371,7 @@ async def test_entries_are_finished_while_the_memory_of_redis_is_full(
     async with running(redis_server, make(client, EVENTS, storing)):
         await until(lambda: _pending(client, 0))
         await watermark.advance(100)
-        await trim_finished(client, EVENTS, 0, "writer")
+        await trim_finished(client, EVENTS, 0)
     await client.config_set("maxmemory", 0)
 
 

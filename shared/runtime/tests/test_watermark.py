@@ -7,10 +7,10 @@ import pytest
 from assay_runtime.connection import Client, connect
 from assay_runtime.delivery import forward_finish, settle_finish
 from assay_runtime.entries import Outcome
-from assay_runtime.watermark import History, Quiet, Watermark, trim_finished
+from assay_runtime.watermark import SMALL_ENTRY_BYTES, History, Quiet, Watermark, trim_finished
 from assay_schema.ids import first_row_at, row_id
 from assay_schema.settings import RedisSettings
-from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD
+from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD, SCORES
 from tests.redis_server import RedisServer, oldest_redis_binary
 
 
@@ -157,7 +157,7 @@ async def test_failures_are_trimmed_only_below_the_oldest_that_is_not_finished(c
     ids = [(await client.xadd(FAILURES.key(), {FIELD: "1"})).decode() for _ in range(10)]
     await client.xreadgroup("writer", "one", {FAILURES.key(): ">"}, count=8)
     await client.xack(FAILURES.key(), "writer", *ids[:4], ids[6])
-    await trim_finished(client, FAILURES, 0, "writer")
+    await trim_finished(client, FAILURES, 0)
     assert [i.decode() for i, _ in await client.xrange(FAILURES.key())] == ids[4:]
 
 
@@ -176,3 +176,77 @@ def test_a_history_collects_no_marks_while_nothing_is_stored() -> None:
         history.mark(5, "a")
     assert len(history._marks) == 1
     assert history.mark(15, "b") == "a"
+
+
+async def fill(client: Client, count: int) -> list[str]:
+    """Events that the writer has stored."""
+    await scrub(client, await capture(client, count))
+    ids = await read(client, count)
+    await store(client, ids)
+    return ids
+
+
+async def test_a_group_that_was_never_made_holds_nothing_back(client: Client) -> None:
+    await client.config_set("stream-node-max-entries", 1)
+    await fill(client, 30)
+    await Watermark(client, 0, "writer", 5).advance(30)
+    assert await client.xlen(EVENTS.key()) <= 5 + 2
+
+
+async def test_a_group_that_exists_holds_back_what_it_has_not_finished(client: Client) -> None:
+    await client.config_set("stream-node-max-entries", 1)
+    await client.xgroup_create(EVENTS.key(), "judge", id="0")
+    watermark = Watermark(client, 0, "writer", 5)
+    ids = await fill(client, 30)
+    await watermark.advance(30)
+    assert await client.xlen(EVENTS.key()) == 30
+    await client.xreadgroup("judge", "one", {EVENTS.key(): ">"}, count=12)
+    await client.xack(EVENTS.key(), "judge", *ids[:9], ids[11])
+    await watermark.advance(30)
+    assert (await client.xrange(EVENTS.key(), count=1))[0][0].decode() == ids[9]
+    await client.xack(EVENTS.key(), "judge", *ids)
+    await client.xgroup_setid(EVENTS.key(), "judge", id="$")
+    await watermark.advance(30)
+    assert await client.xlen(EVENTS.key()) <= 5 + 2
+
+
+async def test_a_group_that_stands_still_holds_no_more_than_the_bound_and_never_what_is_not_stored(
+    client: Client,
+) -> None:
+    await client.config_set("stream-node-max-entries", 1)
+    await client.xgroup_create(EVENTS.key(), "judge", id="0")
+    watermark = Watermark(client, 0, "writer", 5, held_bytes=200)
+    for total in range(0, 40, 4):
+        await fill(client, 4)
+        await watermark.advance(total + 4, (total + 4) * 10)
+    assert 20 <= await client.xlen(EVENTS.key()) <= 20 + 8
+    await scrub(client, await capture(client, 50))
+    unstored = await read(client, 50)
+    await watermark.advance(40, 400)
+    left = [entry_id.decode() for entry_id, _ in await client.xrange(EVENTS.key())]
+    assert left[-50:] == unstored
+
+
+async def test_scores_stay_until_every_group_has_finished_them_or_the_bound_is_reached(client: Client) -> None:
+    await client.config_set("stream-node-max-entries", 1)
+    for group in SCORES.groups:
+        await client.xgroup_create(SCORES.key(), group, id="0", mkstream=True)
+    ids = [(await client.xadd(SCORES.key(), {FIELD: "1"})).decode() for _ in range(20)]
+    await client.xreadgroup("writer", "one", {SCORES.key(): ">"}, count=15)
+    await client.xack(SCORES.key(), "writer", *ids[:15])
+    await trim_finished(client, SCORES, 0)
+    assert await client.xlen(SCORES.key()) == 20
+    await trim_finished(client, SCORES, 0, held_bytes=SMALL_ENTRY_BYTES * 12)
+    assert 12 <= await client.xlen(SCORES.key()) <= 13
+    await trim_finished(client, SCORES, 0, held_bytes=0)
+    left = [entry_id.decode() for entry_id, _ in await client.xrange(SCORES.key())]
+    assert left[-5:] == ids[15:], "what the writer has not stored stays"
+
+
+async def test_a_restart_knows_how_many_bytes_are_held(client: Client) -> None:
+    await client.config_set("stream-node-max-entries", 1)
+    await client.xgroup_create(EVENTS.key(), "judge", id="0")
+    await fill(client, 100)
+    size = len(b'{"id":1,"n":1}')
+    await Watermark(client, 0, "writer", 10, held_bytes=30 * size).advance(0)
+    assert 10 <= await client.xlen(EVENTS.key()) < 60

@@ -66,16 +66,19 @@ def events_page() -> str:
     parts += ["\n## What the scrubber adds\n\n", *_given(added)]
     for each in FORMATS:
         if each.name not in ("capture", "events"):
-            reason = schemas[each.name].get("$defs", {}).get("Reason")
-            properties = {
-                **schemas[each.name]["properties"],
-                **({"reason": {**reason, "description": _REASONS}} if reason else {}),
-            }
-            parts += [f"\n## {each.title}\n\n{each.description}\n\n", *_given(properties)]
+            parts += [f"\n## {each.title}\n\n{each.description}\n\n", *_given(_with_enums(schemas[each.name]))]
     return "".join(parts)
 
 
-_REASONS = "Why. The set is closed."
+def _with_enums(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema's properties, with the values of those that are one of a closed set."""
+    defined = schema.get("$defs", {})
+    return {
+        name: {"enum": defined[_name_of(field)]["enum"], "description": field["description"]}
+        if "enum" in defined.get(_name_of(field), ())
+        else field
+        for name, field in schema["properties"].items()
+    }
 
 
 def _accepted(fields: dict[str, Any], required: list[str]) -> Iterator[str]:
@@ -119,7 +122,7 @@ def _const(schema: dict[str, Any], name: str) -> str:
 
 
 def _name_of(reference: dict[str, Any]) -> str:
-    return str(reference["$ref"]).removeprefix("#/$defs/")
+    return str(reference.get("$ref", "")).removeprefix("#/$defs/")
 
 
 def _named_in(schema: dict[str, Any]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from assay_schema.events import Event, ScrubbedEvent
 from assay_schema.export import AnswerRow, FeedbackRow, RetrievalRow
 from assay_schema.failures import Failure
 from assay_schema.limits import SCHEMA_VERSION
+from assay_schema.scores import Score
 
 #: Who writes and who reads a format, seen from Assay. It decides which changes break somebody; see `assay_schema.compatibility`.
 Role = Literal["accepted", "exchanged", "emitted"]
@@ -62,6 +63,7 @@ FORMATS = (
         "events", ScrubbedEvent, "exchanged", "Stream `events`", "One event without personal data, of a stored kind."
     ),
     Format("failures", Failure, "exchanged", "Stream `failures`", "One event that was not stored, or one incident."),
+    Format("scores", Score, "exchanged", "Stream `scores`", "What the judge thinks of one answer, and why."),
     Format(
         "export-retrieval",
         RetrievalRow,

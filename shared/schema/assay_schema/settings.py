@@ -143,6 +143,11 @@ class DeliverySettings(Section):
         5, ge=1, description="Deliveries after which an entry that fails by its own fault is given up."
     )
     history_entries: int = Field(10_000, ge=0, description="Stored entries kept in Redis for live tail (entries).")
+    held_bytes: int = Field(
+        512 * 1024 * 1024,
+        ge=1024,
+        description="Most bytes of a stream that an optional service which stands still (judge, drift, notifier) keeps from being trimmed.",
+    )
     dead_days: float = Field(7.0, gt=0, description="Days that given-up entries are kept.")
     lag_limit_entries: int = Field(
         100_000, ge=1, description="More unread entries than this and `/readyz` says not ready."

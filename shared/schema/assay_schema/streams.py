@@ -17,11 +17,20 @@ FIELD_LOW = "low"
 
 @dataclass(frozen=True)
 class Stream:
-    """One stream and the consumer groups that must have read an entry before it may be trimmed."""
+    """One stream and its consumer groups. An entry is trimmed once every group that exists has finished it.
+
+    The first group is always there. The others belong to services that need not run: a group that was never made holds nothing back,
+    and one that stands still does only up to `delivery.held_bytes`.
+    """
 
     name: str
     groups: tuple[str, ...]
     purpose: str
+
+    @property
+    def optional(self) -> tuple[str, ...]:
+        """The groups of services that need not run."""
+        return self.groups[1:]
 
     def key(self, shard: int = 0) -> str:
         """The Redis key of one shard, such as `assay:{0}:capture`."""
@@ -31,10 +40,11 @@ class Stream:
 CAPTURE = Stream(
     "capture", ("scrubber",), "Raw events from producers. Emptied as they are scrubbed; only the scrubber may read it."
 )
-EVENTS = Stream("events", ("writer",), "Scrubbed events. A short history stays for live tail.")
+EVENTS = Stream("events", ("writer", "judge", "drift"), "Scrubbed events. A short history stays for live tail.")
 FAILURES = Stream("failures", ("writer",), "What could not be stored, and why.")
 DEAD = Stream("dead", (), "Entries given up after too many deliveries, kept for a while to be requeued.")
-STREAMS = (CAPTURE, EVENTS, FAILURES, DEAD)
+SCORES = Stream("scores", ("writer", "drift"), "What the judge thinks of each answer.")
+STREAMS = (CAPTURE, EVENTS, FAILURES, DEAD, SCORES)
 
 
 def low_key(shard: int = 0) -> str:

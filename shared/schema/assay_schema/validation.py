@@ -15,12 +15,13 @@ import orjson
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
-from assay_schema import events, export, failures
+from assay_schema import events, export, failures, scores
 from assay_schema.events import STORED_KINDS, Event, Kind, ScrubbedEvent
 from assay_schema.export import AnswerRow, FeedbackRow, RetrievalRow
 from assay_schema.failures import UNKNOWN, Failure
 from assay_schema.ids import event_ms
 from assay_schema.limits import ENTRY_MAX_BYTES, EVENT_AHEAD_MAX_MS, SCHEMA_VERSION
+from assay_schema.scores import Score
 
 #: Most problems of one document that a detail lists.
 PROBLEMS_MAX = 5
@@ -45,6 +46,7 @@ _CONFIG = ConfigDict(hide_input_in_errors=True)
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event, config=_CONFIG)
 _SCRUBBED: TypeAdapter[ScrubbedEvent] = TypeAdapter(ScrubbedEvent, config=_CONFIG)
 _FAILURE = TypeAdapter(Failure)
+_SCORE = TypeAdapter(Score)
 _KINDS = tuple(Kind)
 _ROWS: dict[Kind, TypeAdapter[RetrievalRow | AnswerRow | FeedbackRow]] = {
     Kind.RETRIEVAL: TypeAdapter(RetrievalRow),
@@ -68,6 +70,11 @@ def parse_scrubbed(data: bytes) -> ScrubbedEvent:
 def parse_failure(data: bytes) -> Failure:
     """An entry of the `failures` stream. Raises `InvalidEvent`."""
     return _parse(_FAILURE, data, ())
+
+
+def parse_score(data: bytes) -> Score:
+    """An entry of the `scores` stream. Raises `InvalidEvent`."""
+    return _parse(_SCORE, data, ())
 
 
 def parse_row(kind: Kind, data: bytes) -> RetrievalRow | AnswerRow | FeedbackRow:
@@ -190,7 +197,7 @@ def _explain(problem: Any, *, branched: bool) -> str:
 _OUR_LIMITS = frozenset({"max_length", "min_length", "ge", "le", "expected", "max_bytes", "max_levels", "pattern"})
 _FIELDS = frozenset(
     name
-    for module in (events, export, failures)
+    for module in (events, export, failures, scores)
     for model in vars(module).values()
     if isinstance(model, type) and issubclass(model, BaseModel)
     for name in model.model_fields
