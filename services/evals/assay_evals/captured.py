@@ -1,0 +1,111 @@
+"""Captured retrievals as `assay export` writes them, or as somebody wrote by hand: NDJSON, one a line. Pure, a line at a time."""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+#: Value of `_kind` on a published baseline's first line.
+METADATA_KIND = "baseline_metadata"
+VERSION = 1
+
+
+class CapturedError(ValueError):
+    """A line that cannot be used. Says which and why; never quotes it."""
+
+
+@dataclass(frozen=True)
+class Captured:
+    """One captured retrieval: what replaying it needs. `record` is the line as it came, other fields included."""
+
+    line: int
+    id: int | str
+    tool_name: str
+    query: str
+    slugs: list[str]
+    source_ids: list[str]
+    latency_ms: float
+    record: dict[str, Any]
+
+    @property
+    def source(self) -> str | None:
+        """The source all slugs came from, when there is exactly one; rows do not say which slug came from which."""
+        return self.source_ids[0] if len(self.source_ids) == 1 else None
+
+
+def read_captured(lines: Iterable[str]) -> Iterator[Captured]:
+    """Captured rows, one at a time, in the order of the file. Blank lines and a baseline's first line are passed over.
+
+    Raises `CapturedError` at the first line that is not a row of version 1, and at the end when there was none.
+    """
+    rows = 0
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        record = parse_line(number, line)
+        if record.get("_kind") == METADATA_KIND:
+            continue
+        rows += 1
+        yield captured(number, record)
+    if not rows:
+        raise CapturedError("no rows: export some with `assay export --kind retrieval`, or write them by hand")
+
+
+def parse_line(number: int, line: str) -> dict[str, Any]:
+    """A line's JSON object. Raises `CapturedError`."""
+    try:
+        record = json.loads(line, parse_constant=_refuse_constant)
+    except ValueError:
+        raise CapturedError(f"line {number}: not JSON") from None
+    if not isinstance(record, dict):
+        raise CapturedError(f"line {number}: not a JSON object")
+    return record
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def captured(number: int, record: dict[str, Any]) -> Captured:
+    """One row from its record. Raises `CapturedError` that names the line and the field."""
+    version = record.get("schema_version")
+    if version is None:
+        raise CapturedError(
+            f"line {number}: schema_version is missing; rows of `assay export` have it, hand-made ones say 1"
+        )
+    if version is True or version != VERSION:
+        raise CapturedError(
+            f"line {number}: schema_version is not {VERSION}: this file is of a later Assay, upgrade to read it"
+        )
+    if "tool_name" not in record and "answer" in record:
+        raise CapturedError(f"line {number}: an answer, not a retrieval; export with --kind retrieval")
+    _expect(number, record, "tool_name", record.get("tool_name") in ("query", "search"), "query or search")
+    _expect(number, record, "query", isinstance(record.get("query"), str), "a string")
+    _expect(number, record, "retrieved_slugs", _names(record.get("retrieved_slugs")), "an array of strings")
+    sources = record.get("source_ids", [])
+    _expect(number, record, "source_ids", _names(sources), "an array of strings")
+    latency = record.get("latency_ms")
+    known = isinstance(latency, int | float) and not isinstance(latency, bool) and 0 <= latency < float("inf")
+    _expect(number, record, "latency_ms", known, "a number of milliseconds, 0 or more")
+    identity = record.get("id", number)
+    _expect(number, record, "id", isinstance(identity, int | str), "a number or a string")
+    assert isinstance(latency, int | float)
+    return Captured(
+        line=number,
+        id=identity,
+        tool_name=record["tool_name"],
+        query=record["query"],
+        slugs=list(dict.fromkeys(record["retrieved_slugs"])),
+        source_ids=sorted(set(sources)),
+        latency_ms=float(latency),
+        record=record,
+    )
+
+
+def _expect(number: int, record: dict[str, Any], field: str, fits: bool, what: str) -> None:
+    if not fits:
+        raise CapturedError(f"line {number}: {field} {'must be ' + what if field in record else 'is missing: ' + what}")
+
+
+def _names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)

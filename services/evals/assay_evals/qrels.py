@@ -1,0 +1,181 @@
+"""Known-right questions for the correctness gate: what must come back, and what first. Pure.
+
+Documents are compared as `source::slug` throughout; where an entry names no source, it is `default`, and so is a result without one.
+"""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from assay_evals.dataset import document_id
+from assay_evals.replay import Retrieved
+
+DEFAULT_SOURCE = "default"
+VERSION = 1
+#: Errors that the verdict quotes by query id.
+SHOWN_ERRORS = 5
+
+
+class QrelsError(ValueError):
+    """A file of known-right questions that cannot be used. Names the entry; never quotes its query."""
+
+
+@dataclass(frozen=True)
+class KnownQuery:
+    """One question. `relevant` are distinct `source::slug`."""
+
+    query_id: str
+    query: str
+    relevant: list[str]
+    expected_top1: str | None
+
+
+@dataclass(frozen=True)
+class Floors:
+    """The least a correctness gate accepts, each a share between 0 and 1."""
+
+    recall: float = 0.70
+    first_relevant: float = 0.60
+    expected_top1: float = 0.50
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+                raise QrelsError(f"floor {name} must be a number")
+            if not 0 <= value <= 1:
+                raise QrelsError(f"floor {name} must be between 0 and 1")
+
+
+def read_qrels(text: str) -> list[KnownQuery]:
+    """The questions of a file. Raises `QrelsError`."""
+    try:
+        whole = json.loads(text)
+    except ValueError:
+        raise QrelsError("not JSON") from None
+    if not isinstance(whole, dict):
+        raise QrelsError('not a JSON object: write {"schema_version": 1, "queries": [...]}')
+    if whole.get("schema_version") != VERSION or whole["schema_version"] is True:
+        raise QrelsError(f"schema_version must be {VERSION}")
+    queries = whole.get("queries")
+    if not isinstance(queries, list) or not queries:
+        raise QrelsError("queries must be an array with at least one entry")
+    found = [_entry(number, entry) for number, entry in enumerate(queries, start=1)]
+    if len({each.query_id for each in found}) < len(found):
+        raise QrelsError("two entries have the same query_id")
+    return found
+
+
+def _entry(number: int, entry: Any) -> KnownQuery:
+    if not isinstance(entry, dict):
+        raise QrelsError(f"entry {number}: not an object")
+    name = entry.get("query_id", f"entry-{number}")
+    query = entry.get("query")
+    if not isinstance(name, str) or not name:
+        raise QrelsError(f"entry {number}: query_id must be a string")
+    if not isinstance(query, str) or not query.strip():
+        raise QrelsError(f"entry {number}: query must be a string that is not blank")
+    if "relevant" in entry:
+        listed = entry["relevant"]
+        if not isinstance(listed, list) or not listed:
+            raise QrelsError(f"entry {number}: relevant must be a non-empty array of {{source_id, slug}}")
+        relevant = [_document(number, "relevant", each) for each in listed]
+    else:
+        slugs = entry.get("relevant_slugs")
+        if not isinstance(slugs, list) or not slugs or not all(isinstance(slug, str) and slug for slug in slugs):
+            raise QrelsError(f"entry {number}: relevant_slugs must be a non-empty array of strings, or give relevant")
+        relevant = [document_id(slug, DEFAULT_SOURCE) for slug in slugs]
+    top: str | None = None
+    if entry.get("expected_top1") is not None:
+        top = _document(number, "expected_top1", entry["expected_top1"])
+    elif (first := entry.get("first_relevant_slug")) is not None:
+        if not isinstance(first, str) or not first:
+            raise QrelsError(f"entry {number}: first_relevant_slug must be a string")
+        top = document_id(first, DEFAULT_SOURCE)
+    return KnownQuery(name, query, list(dict.fromkeys(relevant)), top)
+
+
+def _document(number: int, field_name: str, value: Any) -> str:
+    parts = (value.get("source_id"), value.get("slug")) if isinstance(value, dict) else (None, None)
+    if not all(isinstance(part, str) and part for part in parts):
+        raise QrelsError(f"entry {number}: {field_name} needs a source_id and a slug: a source is never guessed here")
+    return document_id(str(parts[1]), str(parts[0]))
+
+
+@dataclass
+class Correctness:
+    """Running totals over the known-right questions. Recall never exceeds 1: a document counts once."""
+
+    k: int = 10
+    queries_total: int = 0
+    queries_errored: int = 0
+    _recall: float = 0.0
+    _first: int = 0
+    _top1: int = 0
+    expected_top1_denominator: int = 0
+    #: (query_id, class of the error) of the first few.
+    errors: list[tuple[str, str]] = field(default_factory=list)
+
+    def add(self, known: KnownQuery, current: Retrieved) -> None:
+        """Count one answered question."""
+        self.queries_total += 1
+        documents = _with_default_source(current)[: self.k]
+        self._recall += len(set(documents) & set(known.relevant)) / len(known.relevant)
+        self._first += bool(documents) and documents[0] in known.relevant
+        if known.expected_top1 is not None:
+            self.expected_top1_denominator += 1
+            self._top1 += documents[:1] == [known.expected_top1]
+
+    def fail(self, known: KnownQuery, error: str) -> None:
+        """Count one question that the target could not answer."""
+        self.queries_total += 1
+        self.queries_errored += 1
+        if len(self.errors) < SHOWN_ERRORS:
+            self.errors.append((known.query_id, error))
+
+    @property
+    def queries_run(self) -> int:
+        """Questions that were answered."""
+        return self.queries_total - self.queries_errored
+
+    def as_json(self) -> dict[str, Any]:
+        """The correctness gate's `summary`."""
+        run = self.queries_run
+        return {
+            "k": self.k,
+            "queries_total": self.queries_total,
+            "queries_run": run,
+            "queries_errored": self.queries_errored,
+            "mean_recall_at_k": self._recall / run if run else 0.0,
+            "first_relevant_hit_rate": self._first / run if run else 0.0,
+            "expected_top1_hit_rate": self._top1 / self.expected_top1_denominator
+            if self.expected_top1_denominator
+            else 0.0,
+            "expected_top1_denominator": self.expected_top1_denominator,
+        }
+
+    def breaches(self, floors: Floors) -> list[dict[str, Any]]:
+        """What is below its floor. One errored question is a breach."""
+        summary = self.as_json()
+        found: list[dict[str, Any]] = []
+        if self.queries_errored:
+            tail = " | ".join(f"{name}: {error}" for name, error in self.errors)
+            found.append(
+                {"metric": "queries_errored", "observed": self.queries_errored, "threshold": 0, "error_tail": tail}
+            )
+        enforced = [("mean_recall_at_k", floors.recall), ("first_relevant_hit_rate", floors.first_relevant)]
+        if self.expected_top1_denominator:
+            enforced.append(("expected_top1_hit_rate", floors.expected_top1))
+        found += [
+            {"metric": name, "observed": summary[name], "threshold": floor}
+            for name, floor in enforced
+            if summary[name] < floor
+        ]
+        return found
+
+
+def _with_default_source(current: Retrieved) -> list[str]:
+    sources: Sequence[str | None] = current.sources or [None] * len(current.slugs)
+    named = (document_id(slug, source or DEFAULT_SOURCE) for slug, source in zip(current.slugs, sources, strict=True))
+    return list(dict.fromkeys(named))
