@@ -1,0 +1,260 @@
+"""Systems under test: an HTTP service, a Python function, or a command. Each answers one question at a time, many at once.
+
+What a target returns is read in any of these forms, whichever it speaks:
+
+- a list of ids: `["a", "b"]`;
+- a list of objects: `[{"slug": "a", "source_id": "wiki", "score": 1.5}]` (`id` does for `slug`);
+- an object with such a list under `results` (or `hits`, `data`), and perhaps `answer`, `citations` and `latency_ms`, the target's own
+  measure of its time; without one, the time until its answer is taken.
+
+An error's text may hold what was asked, so only its class and, for HTTP, its status are kept.
+"""
+
+import asyncio
+import contextlib
+import importlib
+import inspect
+import json
+import os
+import shlex
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import quote
+
+from assay_evals.replay import Retrieved
+
+#: Environment variable with the bearer token that is sent to an HTTP target.
+TOKEN_VARIABLE = "ASSAY_TARGET_TOKEN"  # noqa: S105
+WORKSPACE_HEADER = "X-Workspace-ID"
+_LISTS = ("results", "hits", "data")
+
+
+class TargetError(Exception):
+    """The target did not answer, or not in a form that is known. Its message never holds what was asked or answered.
+
+    `retryable`: whether the same question may fare better in a moment.
+    """
+
+    def __init__(self, message: str, *, retryable: bool = False) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+
+
+class TargetUsageError(ValueError):
+    """A target that cannot be reached as it was named; says how to name it."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a target is asked. Beyond `query` and `limit`, what a captured row or a case says of how it was asked."""
+
+    query: str
+    limit: int = 10
+    tool_name: str = "query"
+    detail: str | None = None
+    expand_enabled: bool | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Target(Protocol):
+    """A system under test."""
+
+    async def ask(self, question: Question) -> Retrieved:
+        """One answer. Raises `TargetError`."""
+
+    async def close(self) -> None:
+        """Let go of connections and processes."""
+
+
+class HttpTarget:
+    """A service over HTTP: `POST` of the question as JSON, or `GET` where the address holds `{query}`."""
+
+    def __init__(
+        self, url: str, *, workspace: str | None = None, timeout_s: float = 30.0, connections: int = 5
+    ) -> None:
+        import httpx
+
+        if not url.startswith(("http://", "https://")):
+            raise TargetUsageError(f"{url!r} is no address: write http://host:port/path")
+        headers = {WORKSPACE_HEADER: workspace} if workspace else {}
+        if token := os.environ.get(TOKEN_VARIABLE):
+            headers["Authorization"] = f"Bearer {token}"
+        self._url = url
+        self._errors: tuple[type[Exception], ...] = (httpx.HTTPError, httpx.InvalidURL)
+        self._client = httpx.AsyncClient(
+            headers=headers,
+            timeout=timeout_s,
+            limits=httpx.Limits(max_connections=connections, max_keepalive_connections=connections),
+        )
+
+    async def ask(self, question: Question) -> Retrieved:
+        """One request, one answer. 408, 429 and 5xx may be tried again, other statuses not."""
+        started = time.perf_counter()
+        try:
+            if "{query}" in self._url:
+                url = self._url.replace("{query}", quote(question.query, safe="")).replace(
+                    "{limit}", str(question.limit)
+                )
+                response = await self._client.get(url)
+            else:
+                response = await self._client.post(
+                    self._url.replace("{limit}", str(question.limit)), json=_plain(question)
+                )
+        except self._errors as error:
+            raise TargetError(type(error).__name__, retryable=True) from None
+        elapsed = (time.perf_counter() - started) * 1000
+        if response.status_code >= 400:
+            status = response.status_code
+            raise TargetError(f"HTTP {status}", retryable=status in (408, 429) or status >= 500)
+        try:
+            return read_answer(response.json(), elapsed)
+        except ValueError:
+            raise TargetError("HTTP body is not JSON") from None
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+
+class CallableTarget:
+    """A Python function, plain or `async`: called with the query, and with those of a question's other fields that it names."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._async = inspect.iscoroutinefunction(function)
+        parameters = inspect.signature(function).parameters
+        anything = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
+        named = {"limit", "tool_name", "detail", "expand_enabled", "params"}
+        self._named = sorted(named if anything else named & set(list(parameters)[1:]))
+
+    async def ask(self, question: Question) -> Retrieved:
+        """One call; a plain function runs in a thread."""
+        options = {name: getattr(question, name) for name in self._named}
+        started = time.perf_counter()
+        try:
+            if self._async:
+                found = await self._function(question.query, **options)
+            else:
+                found = await asyncio.to_thread(self._function, question.query, **options)
+        except TargetError:
+            raise
+        except Exception as error:
+            raise TargetError(type(error).__name__) from error
+        return read_answer(found, (time.perf_counter() - started) * 1000)
+
+    async def close(self) -> None:
+        """Nothing to let go of."""
+
+
+class CommandTarget:
+    """A command, started for each question: the question as one JSON object on its stdin, the answer as JSON on its stdout."""
+
+    def __init__(self, command: str) -> None:
+        self._arguments = shlex.split(command)
+        if not self._arguments:
+            raise TargetUsageError("the command is empty")
+
+    async def ask(self, question: Question) -> Retrieved:
+        """One process."""
+        started = time.perf_counter()
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *self._arguments,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+            )
+        except OSError as error:
+            raise TargetError(f"the command cannot be started: {type(error).__name__}") from None
+        try:
+            output, _ = await process.communicate(json.dumps(_plain(question)).encode())
+        finally:
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
+                await process.wait()
+        if process.returncode:
+            raise TargetError(f"the command ended with {process.returncode}")
+        try:
+            return read_answer(json.loads(output), (time.perf_counter() - started) * 1000)
+        except ValueError:
+            raise TargetError("the command's output is not JSON") from None
+
+    async def close(self) -> None:
+        """Nothing to let go of: each process ended with its answer."""
+
+
+def open_target(name: str, *, workspace: str | None = None, timeout_s: float = 30.0, connections: int = 5) -> Target:
+    """A target by its name: `http://...`, `module:function`, or `command: ...`. Raises `TargetUsageError`."""
+    if name.startswith(("http://", "https://")):
+        return HttpTarget(name, workspace=workspace, timeout_s=timeout_s, connections=connections)
+    if name.startswith("command:"):
+        return CommandTarget(name.removeprefix("command:"))
+    module, colon, function = name.partition(":")
+    if not colon or not all(part.isidentifier() for part in module.split(".")) or not function:
+        raise TargetUsageError(
+            f"{name!r} is no target: write http://host/path, module:function, or 'command: program --flag'"
+        )
+    return CallableTarget(_function(module, function))
+
+
+def _function(module: str, name: str) -> Callable[..., Any]:
+    import sys
+
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)  # a file beside the caller is a module, as it is for `python -m`
+    try:
+        found: Any = importlib.import_module(module)
+    except ImportError as error:
+        raise TargetUsageError(f"cannot import {module}: {error}") from None
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if not callable(found):
+        raise TargetUsageError(f"{module} has no function {name}")
+    return found  # type: ignore[no-any-return]
+
+
+def read_answer(value: Any, elapsed_ms: float) -> Retrieved:
+    """What a target returned, in whichever form. Raises `TargetError`."""
+    if isinstance(value, Retrieved):
+        return value
+    whole: Mapping[str, Any] = value if isinstance(value, Mapping) else {"results": value}
+    found = next((whole[name] for name in _LISTS if isinstance(whole.get(name), list | tuple)), None)
+    if found is None:
+        if not isinstance(whole.get("answer"), str):
+            raise TargetError("the answer has no list of results")
+        found = []
+    slugs, sources = [], []
+    for each in found:
+        slug, source = _hit(each)
+        slugs.append(slug)
+        sources.append(source)
+    latency = whole.get("latency_ms")
+    known = isinstance(latency, int | float) and not isinstance(latency, bool) and 0 <= latency < float("inf")
+    answer = whole.get("answer")
+    return Retrieved(
+        slugs=slugs,
+        latency_ms=float(latency) if known and latency is not None else elapsed_ms,
+        sources=sources,
+        answer=answer if isinstance(answer, str) else None,
+        citations=[_hit(each)[0] for each in whole.get("citations") or []],
+    )
+
+
+def _hit(value: Any) -> tuple[str, str | None]:
+    if isinstance(value, str):
+        return value, None
+    if isinstance(value, Mapping):
+        slug = value.get("slug", value.get("id", value.get("context_id")))
+        source = value.get("source_id")
+        if isinstance(slug, str) and slug:
+            return slug, source if isinstance(source, str) else None
+    raise TargetError("a result has no slug or id")
+
+
+def _plain(question: Question) -> dict[str, Any]:
+    return {key: value for key, value in asdict(question).items() if value is not None and value != {}}
