@@ -8,12 +8,13 @@ import pytest
 
 from assay_runtime.migrate import migrate
 from assay_runtime.store import Client, connect, insert_json_rows
+from assay_schema.alerts import OPEN_STATES, Alert
 from assay_schema.export import AnswerRow, FeedbackRow, RetrievalRow
 from assay_schema.failures import Failure
 from assay_schema.published import Example, examples
 from assay_schema.scores import Score
 from assay_schema.validation import parse_scrubbed
-from assay_writer.rows import event_row, failure_row, score_row
+from assay_writer.rows import alert_row, event_row, failure_row, score_row
 from tests.store_server import StoreServer
 
 pytestmark = pytest.mark.xdist_group("store")
@@ -82,3 +83,18 @@ def test_a_later_judgement_of_an_answer_replaces_the_earlier_one_and_spend_is_co
     assert client.query("SELECT status FROM scores").result_rows == [("scored",)]
     spend = client.query("SELECT toString(day), judged, skipped_budget, cost_usd FROM judge_spend").result_rows
     assert [tuple(row) for row in spend] == [("2026-01-02", 1, 0, 0.00087)]
+
+
+@pytest.mark.parametrize("example", examples("alerts"), ids=lambda example: example.name)
+def test_an_alert_comes_back_exactly_and_its_episode_is_open_unless_it_is_resolved(
+    client: Client, example: Example
+) -> None:
+    client.command("TRUNCATE TABLE assay_base.alerts")
+    for _ in range(2):  # a redelivered transition
+        insert_json_rows(client, "assay_base.alerts", alert_row(example.document_bytes)[1], 1)
+    columns = ", ".join(f"`{name}`" for name in Alert.model_fields)
+    stored = orjson.loads(client.raw_query(f"SELECT {columns} FROM alerts", settings=FORMAT, fmt="JSONEachRow"))
+    stored["interval"] = stored["interval"] or None
+    alert = Alert.model_validate_json(example.document_bytes)
+    assert Alert.model_validate_json(orjson.dumps(stored)) == alert
+    assert client.query("SELECT count() FROM open_episodes").result_rows == [(int(alert.state in OPEN_STATES),)]

@@ -12,7 +12,7 @@ from assay_schema.validation import parse_event, parse_failure, parse_scrubbed
 from assay_scrubber.engine import Scrubber
 from assay_scrubber.policy import Policy
 from assay_scrubber.process import Processor
-from assay_writer.rows import event_row, failure_row
+from assay_writer.rows import alert_row, event_row, failure_row
 
 ENTRY_ID = "1795300000000-7"
 STORED = [example for example in examples("capture") if parse_event(example.document_bytes).kind in STORED_KINDS]
@@ -70,3 +70,8 @@ def test_every_scrubbed_example_becomes_a_row(example: Example) -> None:
 @pytest.mark.parametrize("example", examples("failures"), ids=name_of)
 def test_every_failure_example_becomes_a_row(example: Example) -> None:
     assert orjson.loads(failure_row(example.document_bytes)[1])["schema_version"] == 1
+
+
+@pytest.mark.parametrize("example", examples("alerts"), ids=name_of)
+def test_every_alert_example_becomes_a_row(example: Example) -> None:
+    assert orjson.loads(alert_row(example.document_bytes)[1])["schema_version"] == 1

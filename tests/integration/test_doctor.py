@@ -19,7 +19,7 @@ from assay_runtime.migrate import migrate
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.ids import first_row_at
 from assay_schema.settings import CaptureSettings, RedisSettings, Settings
-from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES, FIELD, SCORES
+from assay_schema.streams import ALERTS, CAPTURE, DEAD, EVENTS, FAILURES, FIELD, SCORES
 from tests.cli_process import Cli
 from tests.redis_server import RedisServer
 from tests.sample_rows import failure, lines
@@ -68,7 +68,7 @@ def system(request: pytest.FixtureRequest, store: StoreServer, tmp_path: Path) -
         owner.command(f"TRUNCATE TABLE assay_base.{table}")
     owner.command("INSERT INTO assay_base.watermarks VALUES (0, 1, now64(3))")
     with server.client() as client:
-        for stream in (CAPTURE, EVENTS, FAILURES, SCORES):
+        for stream in (ALERTS, CAPTURE, EVENTS, FAILURES, SCORES):
             for group in stream.groups:
                 client.xgroup_create(stream.key(), group, id="0", mkstream=True)
                 client.xreadgroup(group, "consumer", {stream.key(): ">"})
@@ -85,7 +85,7 @@ def test_a_healthy_system_is_all_ok_in_json_and_for_people(system: System) -> No
     assert {set(finding) == {"check", "status", "summary", "hint"} for finding in found.values()} == {True}
     assert {
         "configuration", "redis", "redis version", "redis persistence", "redis memory", "clock of redis",
-        "stream capture", "stream events", "stream failures", "stream dead", "stream scores", "stream ids",
+        "stream capture", "stream events", "stream failures", "stream dead", "stream scores", "stream alerts", "stream ids",
         "store", "schema", "watermark", "failures in 24 h", "clock of the store", "spool", "disk", "secrets",
     } == set(found)  # fmt: skip
     done = system.cli.run("doctor", role="owner")

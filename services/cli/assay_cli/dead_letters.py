@@ -16,7 +16,7 @@ from assay_cli.errors import CommandError
 from assay_schema.events import Scrubbed
 from assay_schema.failures import Reason
 from assay_schema.ids import entry_parts
-from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD, SCORES, STREAMS, Stream
+from assay_schema.streams import ALERTS, CAPTURE, EVENTS, FAILURES, FIELD, SCORES, STREAMS, Stream
 from assay_schema.validation import InvalidEvent, identity_of, parse_failure
 
 #: The `policy` of events that were stored while scrubbing was off: their text is as raw as that of `capture`.
@@ -117,6 +117,8 @@ class DeadLetter:
             return CAPTURE, self.data
         if self.stream == FAILURES.name:
             return FAILURES, self.data
+        if self.stream == ALERTS.name:
+            raise NotRequeueableError("it is an alert, not an event; the episode's later transitions go their own way")
         if self.stream == SCORES.name:
             raise NotRequeueableError("it is a score, not an event; judge its answer anew: assay judge rejudge")
         if self.stream != EVENTS.name:

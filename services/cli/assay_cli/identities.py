@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES, SCORES, low_key, overflow_key, watermark_key
+from assay_schema.streams import ALERTS, CAPTURE, DEAD, EVENTS, FAILURES, SCORES, low_key, overflow_key, watermark_key
 
 #: Key patterns of shards 0 to 15, the most a stream can have. No `*`: an identity cannot make up keys of its own.
 _SHARDS = ("{[0-9]}", "{1[0-5]}")
@@ -40,6 +40,7 @@ _WATCH = ("xlen", "xpending", "xinfo|groups", "xinfo|consumers")
 _NOBODY = "user default off resetpass ~* &* +@all"
 
 _capture, _events, _failures, _dead, _scores = (stream.key() for stream in (CAPTURE, EVENTS, FAILURES, DEAD, SCORES))
+_alerts = ALERTS.key()
 _low, _watermark, _overflow = low_key(), watermark_key(), overflow_key()
 
 
@@ -61,7 +62,7 @@ class Identity:
     store_role: str | None = None
 
 
-_watch = Grant(_WATCH, (_capture, _events, _failures, _dead, _scores))
+_watch = Grant(_WATCH, (_capture, _events, _failures, _dead, _scores, _alerts))
 _owner = (Grant(("time", "info")), _watch, Grant(("get",), (_low, _watermark)))
 
 IDENTITIES = (
@@ -80,15 +81,15 @@ IDENTITIES = (
     ),
     Identity(
         "writer",
-        "Reads scrubbed events, failures and scores, writes them to the store.",
+        "Reads scrubbed events, failures, scores and alerts, writes them to the store.",
         (
             Grant(_SERVICE),
-            Grant(_READ_AS_GROUP, (_events, _failures, _scores)),
+            Grant(_READ_AS_GROUP, (_events, _failures, _scores, _alerts)),
             Grant(("xadd",), (_failures,)),
             Grant(("xadd", "xlen", "xtrim"), (_dead,)),
             Grant(("get",), (_low,)),
             Grant(("get", "set"), (_watermark,)),
-            Grant(_RUN_SCRIPTS, (_events, _failures, _dead, _scores, _low, _watermark)),
+            Grant(_RUN_SCRIPTS, (_events, _failures, _dead, _scores, _alerts, _low, _watermark)),
         ),
         store_role="writer",
     ),

@@ -9,7 +9,7 @@ import pytest
 from assay_cli.dead_letters import DeadLetter, Filter, Name, NotRequeueableError, name_of, tally
 from assay_cli.errors import CommandError
 from assay_schema.ids import new_event_id
-from assay_schema.streams import CAPTURE, EVENTS, FAILURES, SCORES, STREAMS, Stream
+from assay_schema.streams import ALERTS, CAPTURE, EVENTS, FAILURES, SCORES, STREAMS, Stream
 from assay_schema.validation import parse_event, parse_scrubbed
 
 SECRET = "reach me at jane.doe@example.com"
@@ -125,7 +125,7 @@ def test_a_scrubbed_letter_is_turned_back_into_an_event_under_its_own_event_id()
     assert str(parse_event(data).event_id) == EVENT["event_id"]
 
 
-@pytest.mark.parametrize("stream", [EVENTS, SCORES, "assay:{0}:elsewhere", "assay:{1}:capture", ""])
+@pytest.mark.parametrize("stream", [ALERTS, EVENTS, SCORES, "assay:{0}:elsewhere", "assay:{1}:capture", ""])
 def test_what_cannot_go_back_is_refused_without_its_content(stream: Stream | str) -> None:
     with pytest.raises(NotRequeueableError) as refused:
         letter(stream, f'{{"{SECRET}'.encode()).requeued()

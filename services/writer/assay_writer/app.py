@@ -19,14 +19,15 @@ from assay_runtime.entries import Bounds, Entry, Outcome, Process, SinkUnavailab
 from assay_runtime.service import Service, main
 from assay_runtime.tracing import link
 from assay_runtime.watermark import Watermark, trim_finished
+from assay_schema.alerts import Alert
 from assay_schema.events import ScrubbedEvent
 from assay_schema.failures import Failure
 from assay_schema.ids import row_ms
 from assay_schema.scores import Score
 from assay_schema.settings import Settings
-from assay_schema.streams import EVENTS, FAILURES, SCORES, Stream
+from assay_schema.streams import ALERTS, EVENTS, FAILURES, SCORES, Stream
 from assay_writer.batch import Batch
-from assay_writer.rows import ANSWERS, CANDIDATES, FEEDBACK, Row, event_row, failure_row, score_row
+from assay_writer.rows import ANSWERS, CANDIDATES, FEEDBACK, Row, alert_row, event_row, failure_row, score_row
 from assay_writer.sink import STAGE, Sink
 
 log = logging.getLogger(__name__)
@@ -40,6 +41,7 @@ DOCUMENTS: dict[Stream, tuple[Any, Callable[[bytes], Row]]] = {
     EVENTS: (ScrubbedEvent, event_row),
     FAILURES: (Failure, failure_row),
     SCORES: (Score, score_row),
+    ALERTS: (Alert, alert_row),
 }
 #: Streams whose entries go once they are stored.
 TRIMMED = tuple(stream for stream in DOCUMENTS if stream is not EVENTS)

@@ -1,4 +1,4 @@
-"""From an entry of `events`, `failures` or `scores` to a row of its table. Pure.
+"""From an entry of `events`, `failures`, `scores` or `alerts` to a row of its table. Pure.
 
 The columns are named one by one: what a newer scrubber adds stays out until this code and the tables know it. Values are not checked
 again; the scrubber did, and the tables' constraints refuse what breaks a limit. `event_time` and `ver` are made by the table.
@@ -20,6 +20,7 @@ ANSWERS = "answers"
 FEEDBACK = "feedback"
 CAPTURE_FAILURES = "capture_failures"
 SCORES = "scores"
+ALERTS = "alerts"
 
 
 class RowError(ValueError):
@@ -84,6 +85,29 @@ _SCORE_DEFAULTS: Json = {
     "schema_version": 1, "base_probability": 1.0, "metrics": {}, "checks": {}, "boosts": [], "effort": None, "claims": 0,
     "contradicted": 0, "demoted": 0, "cost_usd": 0.0, "input_tokens": 0, "output_tokens": 0, "detail": "",
 }  # fmt: skip
+
+
+def alert_row(data: bytes) -> Row:
+    """The row of an Alert's JSON. Raises `RowError`."""
+    alert = _load(data)
+    try:
+        row = {
+            "schema_version": alert.get("schema_version", 1),
+            **{name: alert[name] for name in _ALERT_REQUIRED},
+            **{name: alert.get(name) for name in _ALERT_OR_NULL},
+            **{name: alert.get(name, "") for name in _ALERT_OR_EMPTY},
+            "interval": alert.get("interval") or [],
+        }
+    except KeyError as missing:
+        raise RowError(f"{missing.args[0]}: missing") from None
+    return ALERTS, orjson.dumps(row), str(row["transition_id"])
+
+
+_ALERT_REQUIRED = (
+    "alert_id", "transition_id", "sequence", "kind", "state", "previous", "severity", "project", "since", "at", "summary",
+)  # fmt: skip
+_ALERT_OR_NULL = ("service", "metric", "series", "value", "baseline", "effect", "n", "evidence")
+_ALERT_OR_EMPTY = ("group", "query", "acknowledge")
 
 
 def _load(data: bytes) -> Json:

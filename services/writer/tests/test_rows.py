@@ -7,12 +7,13 @@ import orjson
 import pytest
 
 from assay_runtime.table_reference import views
+from assay_schema.alerts import Alert
 from assay_schema.export import AnswerRow, FeedbackRow, RetrievalRow
 from assay_schema.failures import Failure
 from assay_schema.published import Example, examples
 from assay_schema.scores import Score
 from assay_schema.validation import parse_scrubbed
-from assay_writer.rows import RowError, event_row, failure_row, score_row
+from assay_writer.rows import RowError, alert_row, event_row, failure_row, score_row
 
 MODELS: dict[str, Any] = {"candidates": RetrievalRow, "answers": AnswerRow, "feedback": FeedbackRow}
 #: Made by the tables.
@@ -59,6 +60,15 @@ def test_a_score_has_exactly_the_columns_of_its_table_and_the_values_it_came_wit
 def test_a_score_without_its_identity_is_no_row() -> None:
     with pytest.raises(RowError, match=r"score_id: missing"):
         score_row(b'{"status":"scored"}')
+
+
+@pytest.mark.parametrize("example", examples("alerts"), ids=lambda example: example.name)
+def test_an_alert_has_exactly_the_columns_of_its_table_and_the_values_it_came_with(example: Example) -> None:
+    table, data, identity = alert_row(example.document_bytes)
+    row, alert = orjson.loads(data), Alert.model_validate_json(example.document_bytes)
+    assert (table, row.keys()) == ("alerts", columns("alerts"))
+    assert Alert.model_validate_json(orjson.dumps({**row, "interval": row["interval"] or None})) == alert
+    assert identity == str(alert.transition_id)
 
 
 def event(**fields: Any) -> bytes:
@@ -119,6 +129,11 @@ def test_an_entry_that_is_no_row_names_the_field_and_never_a_value(data: bytes, 
     with pytest.raises(RowError) as raised:
         event_row(data)
     assert str(raised.value) == message
+
+
+def test_an_alert_that_is_no_row_names_the_field() -> None:
+    with pytest.raises(RowError, match=r"^alert_id: missing$"):
+        alert_row(b"{}")
 
 
 def test_a_failure_that_is_no_row_names_the_field() -> None:

@@ -32,6 +32,7 @@ SHARDING_KEYS = {
     "capture_failures": "cityHash64(failure_id)",
     "scores": "cityHash64(event_id)",
     "calibrations": "cityHash64(calibration_id)",
+    "alerts": "cityHash64(alert_id)",
     "watermarks": "cityHash64(shard)",
     "schema_migrations": "cityHash64(version)",
 }

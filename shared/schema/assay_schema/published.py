@@ -9,6 +9,7 @@ import orjson
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
+from assay_schema.alerts import Alert
 from assay_schema.events import Event, ScrubbedEvent
 from assay_schema.export import AnswerRow, FeedbackRow, RetrievalRow
 from assay_schema.failures import Failure
@@ -64,6 +65,7 @@ FORMATS = (
     ),
     Format("failures", Failure, "exchanged", "Stream `failures`", "One event that was not stored, or one incident."),
     Format("scores", Score, "exchanged", "Stream `scores`", "What the judge thinks of one answer, and why."),
+    Format("alerts", Alert, "exchanged", "Stream `alerts`", "One transition of an episode of alerting."),
     Format(
         "export-retrieval",
         RetrievalRow,

@@ -44,7 +44,8 @@ EVENTS = Stream("events", ("writer", "judge", "drift"), "Scrubbed events. A shor
 FAILURES = Stream("failures", ("writer",), "What could not be stored, and why.")
 DEAD = Stream("dead", (), "Entries given up after too many deliveries, kept for a while to be requeued.")
 SCORES = Stream("scores", ("writer", "drift"), "What the judge thinks of each answer.")
-STREAMS = (CAPTURE, EVENTS, FAILURES, DEAD, SCORES)
+ALERTS = Stream("alerts", ("writer", "notifier"), "Transitions of alert episodes, to be stored and sent to people.")
+STREAMS = (CAPTURE, EVENTS, FAILURES, DEAD, SCORES, ALERTS)
 
 
 def low_key(shard: int = 0) -> str:

@@ -15,7 +15,8 @@ import orjson
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
-from assay_schema import events, export, failures, scores
+from assay_schema import alerts, events, export, failures, scores
+from assay_schema.alerts import Alert
 from assay_schema.events import STORED_KINDS, Event, Kind, ScrubbedEvent
 from assay_schema.export import AnswerRow, FeedbackRow, RetrievalRow
 from assay_schema.failures import UNKNOWN, Failure
@@ -46,6 +47,7 @@ _CONFIG = ConfigDict(hide_input_in_errors=True)
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event, config=_CONFIG)
 _SCRUBBED: TypeAdapter[ScrubbedEvent] = TypeAdapter(ScrubbedEvent, config=_CONFIG)
 _FAILURE = TypeAdapter(Failure)
+_ALERT = TypeAdapter(Alert)
 _SCORE = TypeAdapter(Score)
 _KINDS = tuple(Kind)
 _ROWS: dict[Kind, TypeAdapter[RetrievalRow | AnswerRow | FeedbackRow]] = {
@@ -75,6 +77,11 @@ def parse_failure(data: bytes) -> Failure:
 def parse_score(data: bytes) -> Score:
     """An entry of the `scores` stream. Raises `InvalidEvent`."""
     return _parse(_SCORE, data, ())
+
+
+def parse_alert(data: bytes) -> Alert:
+    """An entry of the `alerts` stream. Raises `InvalidEvent`."""
+    return _parse(_ALERT, data, ())
 
 
 def parse_row(kind: Kind, data: bytes) -> RetrievalRow | AnswerRow | FeedbackRow:
@@ -197,7 +204,7 @@ def _explain(problem: Any, *, branched: bool) -> str:
 _OUR_LIMITS = frozenset({"max_length", "min_length", "ge", "le", "expected", "max_bytes", "max_levels", "pattern"})
 _FIELDS = frozenset(
     name
-    for module in (events, export, failures, scores)
+    for module in (alerts, events, export, failures, scores)
     for model in vars(module).values()
     if isinstance(model, type) and issubclass(model, BaseModel)
     for name in model.model_fields

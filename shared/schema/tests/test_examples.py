@@ -11,13 +11,22 @@ from jsonschema import Draft202012Validator
 from assay_schema.events import Kind
 from assay_schema.export import AnswerRow, FeedbackRow, RetrievalRow
 from assay_schema.published import FORMATS, Example, examples, published_schema
-from assay_schema.validation import InvalidEvent, parse_event, parse_failure, parse_row, parse_score, parse_scrubbed
+from assay_schema.validation import (
+    InvalidEvent,
+    parse_alert,
+    parse_event,
+    parse_failure,
+    parse_row,
+    parse_score,
+    parse_scrubbed,
+)
 
 PARSERS: dict[str, Callable[[bytes], Any]] = {
     "capture": parse_event,
     "events": parse_scrubbed,
     "failures": parse_failure,
     "scores": parse_score,
+    "alerts": parse_alert,
     "export-retrieval": partial(parse_row, Kind.RETRIEVAL),
     "export-answer": partial(parse_row, Kind.ANSWER),
     "export-feedback": partial(parse_row, Kind.FEEDBACK),

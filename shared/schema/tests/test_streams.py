@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay_schema.streams import (
+    ALERTS,
     CAPTURE,
     DEAD,
     EVENTS,
@@ -23,6 +24,7 @@ from assay_schema.streams import (
         (CAPTURE.key(), "assay:{0}:capture"),
         (EVENTS.key(1), "assay:{1}:events"),
         (FAILURES.key(15), "assay:{15}:failures"),
+        (ALERTS.key(0), "assay:{0}:alerts"),
         (DEAD.key(0), "assay:{0}:dead"),
         (low_key(2), "assay:{2}:low"),
         (watermark_key(2), "assay:{2}:watermark"),

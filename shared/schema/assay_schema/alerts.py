@@ -1,0 +1,110 @@
+"""Alerts: one document for each transition of an episode. Numbers and names, never captured text.
+
+An episode is one thing that went wrong, from the first sign to its resolution: it has one `alert_id`, and every transition has a
+`transition_id` made of it and of its place in the episode. Whoever publishes, stores or sends the same transition twice can tell.
+"""
+
+import uuid
+from enum import StrEnum
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import Field, StringConstraints
+
+from assay_schema.events import AnyUuid, Model, Name, Project, SchemaVersion, Service, UtcDatetime
+from assay_schema.limits import SAFE_INTEGER_MAX
+
+
+class AlertKind(StrEnum):
+    """What an alert can be about. The set is closed."""
+
+    SCORE_DRIFT = "score_drift"
+    RETRIEVAL_DRIFT = "retrieval_drift"
+    QUERY_DRIFT = "query_drift"
+    SILENCE = "silence"
+    JUDGE_ERRORS = "judge_errors"
+    JUDGE_DRIFT = "judge_drift"
+    FAILURES = "failures"
+    LAG = "lag"
+    WATERMARK_AGE = "watermark_age"
+    BUDGET = "budget"
+    JUDGE_STOPPED = "judge_stopped"
+
+
+class AlertState(StrEnum):
+    """Where an episode stands. It opens as `warn` or `critical`, and ends as `resolved`; `ok` is before the first transition."""
+
+    OK = "ok"
+    WARN = "warn"
+    CRITICAL = "critical"
+    RECOVERING = "recovering"
+    RESOLVED = "resolved"
+
+
+class Severity(StrEnum):
+    """How urgent a transition is: `critical` pages somebody, `warning` waits for working hours, `info` is for the record."""
+
+    INFO = "info"
+    WARNING = "warning"
+    CRITICAL = "critical"
+
+
+#: `project` of an alert about the whole system, such as a lag.
+ALL_PROJECTS = "all"
+#: States in which an episode is open.
+OPEN_STATES = (AlertState.WARN, AlertState.CRITICAL, AlertState.RECOVERING)
+
+Number = Annotated[float, Field(allow_inf_nan=False)]
+AlertMetric = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+
+
+class Alert(Model):
+    """Stream `alerts`, table `alerts`. One document for each transition of an episode."""
+
+    schema_version: SchemaVersion = Field(default=1, description="Version of this format: 1.")
+    alert_id: AnyUuid = Field(description="The episode: the same from its first transition to its last.")
+    transition_id: AnyUuid = Field(description="Idempotency key: made of `alert_id` and `sequence`.")
+    sequence: Annotated[int, Field(ge=1, le=SAFE_INTEGER_MAX)] = Field(
+        description="Place of the transition in its episode, from 1."
+    )
+    kind: AlertKind = Field(description="What the alert is about. The set is closed.")
+    state: AlertState = Field(description="The state after this transition.")
+    previous: AlertState = Field(description="The state before it; `ok` for the first.")
+    severity: Severity = Field(description="How urgent this transition is.")
+    project: Project = Field(description="The tenant; `all` for the whole system.")
+    service: Service | None = Field(default=None, description="The producer, when the alert is about one.")
+    metric: AlertMetric | None = Field(default=None, description="What was measured.")
+    series: Name | None = Field(
+        default=None, description="What the numbers come from: the judge's fingerprint or the embedding model."
+    )
+    since: UtcDatetime = Field(description="When the change is estimated to have begun, in UTC.")
+    at: UtcDatetime = Field(description="When the transition happened, by the time of the samples, in UTC.")
+    value: Number | None = Field(default=None, description="The metric since the change.")
+    baseline: Number | None = Field(default=None, description="The metric as it was before, or the limit.")
+    effect: Number | None = Field(
+        default=None, description="How much it changed: relative to the baseline, or a distance between 0 and 1."
+    )
+    interval: Annotated[list[Number], Field(min_length=2, max_length=2)] | None = Field(
+        default=None, description="95 % interval of `value`: low, high."
+    )
+    n: Annotated[int, Field(ge=0, le=SAFE_INTEGER_MAX)] | None = Field(
+        default=None, description="How many samples `value` is made of."
+    )
+    evidence: Number | None = Field(
+        default=None, description="Evidence as a fraction of what raises an alert; 1 or more has raised it."
+    )
+    group: Annotated[str, Field(max_length=255)] = Field(
+        default="", description="Transitions with the same group at the same time belong in one notice."
+    )
+    summary: Annotated[str, Field(min_length=1, max_length=500)] = Field(
+        description="What happened, in one sentence. Never captured text."
+    )
+    query: Annotated[str, Field(max_length=4_000)] = Field(default="", description="SQL that shows more.")
+    acknowledge: Annotated[str, Field(max_length=500)] = Field(
+        default="", description="The command that acknowledges it: `assay drift acknowledge ...`."
+    )
+
+
+def transition_id(alert_id: UUID, sequence: int) -> UUID:
+    """The identity of an episode's transition: the same however often it is published."""
+    return uuid.uuid5(alert_id, str(sequence))
