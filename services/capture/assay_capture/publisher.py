@@ -35,7 +35,7 @@ TICK_S = 0.05
 ADVICE = {
     "down": "check redis.url (ASSAY_REDIS_URL), for TLS redis.tls_ca_file, and that Redis is up and has memory",
     "refused": "check user and password in redis.url (ASSAY_REDIS_URL) or redis.password_file, "
-    "and that the user may XADD and XLEN on the capture streams",
+    "and that the user may XADD on the capture streams",
 }
 
 
@@ -248,15 +248,21 @@ class Publisher:
             return
         self._attempts = 0
         self._retry_at = 0.0
-        if outcome.depth is not None and outcome.depth > self._settings.high_water_entries:
+        if over := self._over(outcome):
             self._problems.log_once(
                 "redis:high_water",
-                f"over capture.high_water_entries unscrubbed entries in Redis; {self._fallback()}; check that the scrubber runs",
+                f"over {over} of unscrubbed entries in Redis; {self._fallback()}; check that the scrubber runs",
             )
             self.redis = "high_water"
             self._retry_at = now + MEASURE_EVERY_S
         else:
             self.redis = "up"
+
+    def _over(self, outcome: Outcome) -> str:
+        """The setting of the high water that Redis is over, or ''."""
+        if (outcome.depth or 0) > self._settings.high_water_entries:
+            return "capture.high_water_entries"
+        return "capture.high_water_bytes" if (outcome.size or 0) > self._settings.high_water_bytes else ""
 
     def _fallback(self) -> str:
         return "events wait in memory" if self._spool is None else "events go to the spool"

@@ -23,6 +23,7 @@ PRODUCER = (
     "-@all",
     "+xadd",
     "+xlen",
+    "+memory|usage",
 )
 
 
@@ -156,6 +157,21 @@ def test_above_the_high_water_mark_events_wait_in_the_spool_until_redis_has_room
     assert capture.stats().redis == "up"
 
 
+def test_the_high_water_mark_counts_memory_too(
+    make_capture: Any, redis_server: RedisServer, retrieve: Any, eventually: Any
+) -> None:
+    with redis_server.client() as client:
+        for _ in range(3):
+            client.xadd(CAPTURE.key(0), {"data": b"x" * 1_000_000})
+        capture: Capture = make_capture(redis_server.url, high_water_bytes=2_000_000)
+        retrieve(capture)
+        eventually(lambda: capture.stats().redis == "high_water", capture.stats)
+        retrieve(capture)
+        eventually(lambda: capture.stats().spooled == 1, capture.stats)
+        client.xtrim(CAPTURE.key(0), maxlen=0)
+        eventually(lambda: capture.stats().replayed == 1, capture.stats)
+
+
 @pytest.mark.parametrize("reason", ["spool_full", "spool_error"])
 def test_when_spool_and_queue_are_full_the_newest_are_dropped_and_all_others_arrive_in_order(
     reason: str,
@@ -204,7 +220,7 @@ def test_only_the_entries_that_redis_refused_are_sent_again(
         assert [event["event_id"] for event in arrived(redis_server, shard)] == expected
 
 
-def test_a_user_that_may_only_xadd_and_xlen_is_enough_and_cannot_read(
+def test_a_user_that_may_only_add_and_measure_is_enough_and_cannot_read(
     make_capture: Any, redis_server: RedisServer, retrieve: Any, arrived: Any
 ) -> None:
     with redis_server.client() as client:

@@ -3,11 +3,11 @@
 An identity holds only what its work needs: a stolen producer's password reads nothing, a stolen scrubber's password shows nothing stored.
 
 In Redis each grant pairs commands with keys. Redis 7 keeps the pairs apart as selectors, and checks scripts' inner commands against them
-too; read and write key permissions would not do, because `EVALSHA` needs both on every key it names. Redis 6.2 has one list of commands and
-one of keys for each user, so there a grant's commands reach the keys of the user's other grants: the scrubber's password then also reads
-scrubbed events, the writer's also reads dead letters, and the operator's also reads and deletes what it may append to. Two limits of Redis
-itself, in every version: `XADD` cannot be had without its trimming options, and a consumer group's reader may also read the stream without
-the group.
+too; read and write key permissions would not do, because `EVALSHA` needs both on every key it names. Redis 6.2 has one list of commands
+and one of keys for each user, so there a grant's commands reach the keys of the user's other grants: the scrubber's password then also
+reads scrubbed events and sets the watermark, the writer's also reads dead letters, and the operator's also reads and deletes what it may
+append to. Two limits of Redis itself, in every version: `XADD` cannot be had without its trimming options, and a consumer group's reader
+may also read the stream without the group.
 """
 
 import hashlib
@@ -66,16 +66,17 @@ _watch = Grant(_WATCH, (_capture, _events, _failures, _dead, _scores, _alerts))
 _owner = (Grant(("time", "info")), _watch, Grant(("get",), (_low, _watermark)))
 
 IDENTITIES = (
-    Identity("producer", "Hands events in; reads nothing.", (Grant(("xadd", "xlen"), (_capture,)),)),
+    Identity("producer", "Hands events in; reads nothing.", (Grant(("xadd", "xlen", "memory|usage"), (_capture,)),)),
     Identity(
         "scrubber",
         "Reads what producers handed in, passes scrubbed events and failures on.",
         (
             Grant(_SERVICE),
             Grant((*_READ_AS_GROUP, "xsetid"), (_capture,)),
-            Grant(("xadd", "xlen"), (_events, _failures)),
+            Grant(("xadd", "xlen", "xinfo|groups", "memory|usage"), (_events, _failures)),
             Grant(("xadd", "xlen", "xtrim"), (_dead,)),
             Grant(("get", "set"), (_low, _overflow)),
+            Grant(("get",), (_watermark,)),
             Grant(_RUN_SCRIPTS, (_capture, _events, _failures, _dead, _low, _overflow)),
         ),
     ),

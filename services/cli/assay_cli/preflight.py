@@ -19,7 +19,7 @@ from assay_cli.secrets import make_private
 from assay_runtime.connection import OLDEST_REDIS
 
 #: Less free space than this and nothing starts, in bytes: an append-only file that cannot be written stops Redis.
-DISK_REFUSE_BYTES = 200 * 1024 * 1024
+DISK_REFUSE_BYTES = 600 * 1024 * 1024
 #: Less than this is worth a word.
 DISK_WARN_BYTES = 1024 * 1024 * 1024
 

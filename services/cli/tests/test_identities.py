@@ -319,7 +319,7 @@ def test_a_scrubber_cannot_read_events_except_on_6_2(server: Server, root: redis
     if server.version < (7, 0):  # no selectors: a user's commands reach all of the user's keys
         assert not denied(scrubber, "XRANGE", EVENTS.key(), "-", "+")
         return
-    for key in (EVENTS.key(), FAILURES.key(), DEAD.key(), watermark_key()):
+    for key in (EVENTS.key(), FAILURES.key(), DEAD.key()):
         assert refusals(scrubber, reads(key)) == []
         spy = ("EVAL", "return redis.call('XREVRANGE', KEYS[1], '+', '-')", "2", EVENTS.key(), CAPTURE.key())
         assert denied(scrubber, *spy)
@@ -337,8 +337,16 @@ def test_a_scrubber_can_only_add_to_the_streams_after_it_except_on_6_2(server: S
 
 def test_a_scrubber_touches_no_key_it_was_not_given_in_any_version(server: Server, root: redis.Redis) -> None:
     scrubber = server.as_("scrubber")
-    for key in (watermark_key(), "mine", "assay:{x}:events", "assay:{0}:events:more"):
+    for key in ("mine", "assay:{x}:events", "assay:{0}:events:more"):
         assert refusals(scrubber, reads(key) + changes(key)) == []
+
+
+def test_a_scrubber_sees_how_far_the_writer_is_and_sets_that_on_6_2_only(server: Server, root: redis.Redis) -> None:
+    scrubber, key = server.as_("scrubber"), watermark_key()
+    assert not denied(scrubber, "GET", key)
+    assert denied(scrubber, "SET", key, "1") == (server.version >= (7, 0))
+    if server.version >= (7, 0):
+        assert {command[0] for command in refusals(scrubber, reads(key) + changes(key))} == {"GET"}
 
 
 def test_a_writer_reads_events_and_failures_and_settles_them(server: Server, root: redis.Redis) -> None:

@@ -9,6 +9,7 @@ from assay_runtime import metrics
 from assay_runtime.dead import Expiry
 from assay_runtime.delivery import forward_finish
 from assay_runtime.entries import Bounds, Entry, Outcome
+from assay_runtime.headroom import Headroom
 from assay_runtime.service import Service, main
 from assay_runtime.tracing import link
 from assay_runtime.watermark import Quiet
@@ -42,6 +43,8 @@ def build(settings: Settings) -> Service:
         service.consume(CAPTURE, shard, process=scrub, finish=finish, bounds=bounds, document=Event)
         service.publishes(EVENTS, shard, ScrubbedEvent)
         service.publishes(FAILURES, shard, Failure)
+    waiting_for = [(stream, stream.groups[0]) for stream in (EVENTS, FAILURES)]
+    service.every_tick(Headroom(service.client, service.consumers, waiting_for, settings.delivery).run)
     service.every_tick(Quiet(service.client, settings.redis.shards).run)
     service.every_tick(Expiry(service.client, settings).run)
     return service

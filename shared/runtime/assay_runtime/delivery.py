@@ -114,6 +114,8 @@ class Consumer:
         self._finishing = asyncio.Lock()
         self._recovered = asyncio.Event()
         self._stopping = False
+        #: Why no batch is begun for now; empty while they are (see `headroom`).
+        self.held_back = ""
         self._ended = asyncio.Event()
         #: Newest entry that was pending before this run; what is newer was read by this run.
         self._left_until: bytes | None = None
@@ -156,6 +158,12 @@ class Consumer:
         self._recovered.set()  # an offer that still waits returns, and its entries stay pending
         self._ended.set()
         await asyncio.gather(*self._tasks, return_exceptions=True)  # not cancelled: redis-py may swallow a cancellation
+
+    async def hold_back(self, why: str) -> None:
+        """Begin no batch until told so with ''. Reading pauses once a full batch waits; a stop still finishes what is held."""
+        async with self._changed:
+            self.held_back = why
+            self._changed.notify_all()
 
     @property
     def sink_up(self) -> bool:
@@ -212,7 +220,9 @@ class Consumer:
     async def _gather(self) -> list[Entry]:
         """The next batch, as soon as one of its bounds is reached. Empty at the end."""
         async with self._changed:
-            await self._changed.wait_for(lambda: self._stopping or self._waiting or self._alone)
+            await self._changed.wait_for(
+                lambda: self._stopping or (not self.held_back and (self._waiting or self._alone))
+            )
             if self._alone:
                 batch, self._alone = [self._alone], None
                 return batch

@@ -24,6 +24,10 @@ PII_FINDINGS = Counter("assay_pii_findings", "Findings removed by the scrubber, 
 #: State of the streams, read once a second.
 LAG = Gauge("assay_lag_entries", "Entries the group has not read yet", ["stream", "shard"])
 PENDING = Gauge("assay_pending_entries", "Entries read and not yet acknowledged", ["stream", "shard"])
+#: Memory of what the writer has still to finish, as the scrubber sees it (see `delivery.high_water_bytes`).
+BACKLOG_BYTES = Gauge(
+    "assay_backlog_bytes", "Bytes of Redis's memory that unfinished entries take", ["stream", "shard"]
+)
 SINK_UP = Gauge("assay_sink_up", "1 while the sink takes batches, 0 while it is away", ["stream"])
 WATERMARK_MS = Gauge("assay_watermark_ms", "Unix milliseconds of the closed watermark", ["shard"])
 #: From the producer's clock to the stored row.

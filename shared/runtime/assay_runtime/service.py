@@ -222,6 +222,7 @@ class Service:
         if time.monotonic() - self._redis_answered > REDIS_SILENCE_S:
             problems.append("redis does not answer")
         problems += [f"the sink of {consumer.key} is away" for consumer in self.consumers if not consumer.sink_up]
+        problems += [consumer.held_back for consumer in self.consumers if consumer.held_back]
         limit = self.settings.delivery.lag_limit_entries
         problems += [f"{key} lags by {lag} entries" for key, lag in self.lag.items() if lag > limit]
         return problems

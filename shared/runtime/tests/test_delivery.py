@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 import pytest
 from redis.exceptions import OutOfMemoryError
 
-from assay_runtime.connection import Client, connect
+from assay_runtime.connection import Client
 from assay_runtime.delivery import Consumer, forward_finish, settle_finish
 from assay_runtime.entries import Bounds, Entry, Outcome, SinkUnavailableError
 from assay_runtime.fast import leave_groups_alone, make_broker, subscribe
@@ -17,7 +17,7 @@ from assay_schema.ids import row_id
 from assay_schema.settings import DeliverySettings, RedisSettings
 from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES, FIELD, Stream, low_key
 from assay_schema.validation import parse_failure
-from tests.redis_server import RedisServer, oldest_redis_binary
+from tests.redis_server import RedisServer, each_redis_binary  # noqa: F401
 
 FAST = DeliverySettings(visibility_timeout_s=0.4, max_deliveries=3)
 
@@ -32,20 +32,6 @@ async def until(condition: Callable[[], object], seconds: float = 15) -> None:
             if result:
                 return
             await asyncio.sleep(0.02)
-
-
-@pytest.fixture(params=[None, oldest_redis_binary()], ids=["installed", "oldest"])
-def redis_binary(request: pytest.FixtureRequest) -> str | None:
-    """Everything here holds on the oldest supported Redis too."""
-    binary: str | None = request.param
-    return binary
-
-
-@pytest.fixture
-async def client(redis_server: RedisServer) -> AsyncIterator[Client]:
-    client = connect(RedisSettings.model_validate({"url": redis_server.url}))
-    yield client
-    await client.aclose()
 
 
 async def ready() -> bool:

@@ -1,33 +1,20 @@
 """The closed watermark against a real Redis: never above what is stored, never back."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 
-from assay_runtime.connection import Client, connect
+from assay_runtime.connection import Client
 from assay_runtime.delivery import forward_finish, settle_finish
 from assay_runtime.entries import Outcome
 from assay_runtime.watermark import SMALL_ENTRY_BYTES, History, Quiet, Watermark, trim_finished
 from assay_schema.ids import first_row_at, row_id
-from assay_schema.settings import RedisSettings
 from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD, SCORES
-from tests.redis_server import RedisServer, oldest_redis_binary
+from tests.redis_server import RedisServer, each_redis_binary  # noqa: F401
 
 
-@pytest.fixture(params=[None, oldest_redis_binary()], ids=["installed", "oldest"])
-def redis_binary(request: pytest.FixtureRequest) -> str | None:
-    """Everything here holds on the oldest supported Redis too."""
-    binary: str | None = request.param
-    return binary
-
-
-@pytest.fixture
-async def client(redis_server: RedisServer) -> AsyncIterator[Client]:
-    client = connect(RedisSettings.model_validate({"url": redis_server.url}))
+@pytest.fixture(autouse=True)
+async def groups(client: Client) -> None:
     await client.xgroup_create(CAPTURE.key(), "scrubber", id="0", mkstream=True)
     await client.xgroup_create(EVENTS.key(), "writer", id="0", mkstream=True)
-    yield client
-    await client.aclose()
 
 
 async def capture(client: Client, count: int) -> list[str]:

@@ -126,6 +126,11 @@ class CaptureSettings(Section):
     high_water_entries: int = Field(
         1_000_000, ge=1, description="Above this many unscrubbed entries in Redis, events wait in the spool."
     )
+    high_water_bytes: int = Field(
+        384 * 1024 * 1024,
+        ge=1024,
+        description="The same for the memory that unscrubbed entries take there, in bytes, for each shard.",
+    )
 
 
 class DeliverySettings(Section):
@@ -147,6 +152,16 @@ class DeliverySettings(Section):
         512 * 1024 * 1024,
         ge=1024,
         description="Most bytes of a stream that an optional service which stands still (judge, drift, notifier) keeps from being trimmed.",
+    )
+    high_water_entries: int = Field(
+        1_000_000,
+        ge=1,
+        description="Above this many entries that the writer has still to store, the scrubber waits; for each shard.",
+    )
+    high_water_bytes: int = Field(
+        384 * 1024 * 1024,
+        ge=1024,
+        description="The same for the memory that they take in Redis, in bytes.",
     )
     dead_days: float = Field(7.0, gt=0, description="Days that given-up entries are kept.")
     lag_limit_entries: int = Field(

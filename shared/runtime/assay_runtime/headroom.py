@@ -1,0 +1,81 @@
+"""Back-pressure: a service that fills a stream waits while the next one is too far behind, so that Redis's memory stays bounded.
+
+The scrubber stops passing on; raw entries then wait in `capture`, and above that stream's own high water the SDK waits in its spool.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assay_runtime import metrics
+from assay_runtime.connection import Client
+from assay_runtime.delivery import Consumer
+from assay_schema.settings import DeliverySettings
+from assay_schema.streams import Stream, low_key, watermark_key
+
+log = logging.getLogger(__name__)
+
+#: Below this part of a mark the waiting ends.
+ENOUGH = 0.9
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """What a group has still to finish: entries, and about how many bytes of Redis's memory they take."""
+
+    entries: int
+    bytes: int
+
+    def over(self, settings: DeliverySettings, part: float = 1.0) -> str:
+        """The setting that this is over, or ''."""
+        if self.entries > settings.high_water_entries * part:
+            return "delivery.high_water_entries"
+        return "delivery.high_water_bytes" if self.bytes > settings.high_water_bytes * part else ""
+
+
+async def backlog(client: Client, stream: Stream, shard: int, group: str) -> Backlog:
+    """Of one shard. Reads no entry. What is kept after a group has finished it does not count."""
+    key = stream.key(shard)
+    length = int(await client.xlen(key))
+    if not length:
+        return Backlog(0, 0)
+    entries = length
+    state = {each["name"].decode(): each for each in await client.xinfo_groups(key)}.get(group)
+    if state is not None:
+        lag = state.get("lag")
+        if lag is None and await _all_stored(client, shard):
+            lag = 0  # Redis 6.2 counts no lag, nor do later ones after a deletion
+        entries = min(length, length if lag is None else int(lag) + int(state["pending"]))
+    size = int(await client.memory_usage(key) or 0)
+    return Backlog(entries, size * entries // length)
+
+
+async def _all_stored(client: Client, shard: int) -> bool:
+    watermark, low = await client.get(watermark_key(shard)), await client.get(low_key(shard))
+    return int(watermark or 0) >= int(low or 0)
+
+
+class Headroom:
+    """A chore: holds consumers back while what they fill is over its high water. `streams` with the group that empties each."""
+
+    def __init__(
+        self,
+        client: Client,
+        consumers: Sequence[Consumer],
+        streams: Sequence[tuple[Stream, str]],
+        settings: DeliverySettings,
+    ) -> None:
+        self._client, self._consumers, self._streams, self._settings = client, consumers, streams, settings
+
+    async def run(self) -> None:
+        """Look once."""
+        for consumer in self._consumers:
+            over = ""
+            for stream, group in self._streams:
+                found = await backlog(self._client, stream, consumer.shard, group)
+                metrics.BACKLOG_BYTES.labels(stream.name, str(consumer.shard)).set(found.bytes)
+                if mark := found.over(self._settings, ENOUGH if consumer.held_back else 1.0):
+                    over = over or f"{stream.key(consumer.shard)} is over {mark}: check that the {group} runs"
+            if bool(over) != bool(consumer.held_back):
+                log.warning("holding back" if over else "no longer holding back", extra={"cause": over})
+            await consumer.hold_back(over)

@@ -1,0 +1,120 @@
+"""Back-pressure between services, against a real Redis of each version."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from assay_runtime.connection import Client
+from assay_runtime.delivery import Consumer, forward_finish
+from assay_runtime.entries import Bounds, Entry, Outcome
+from assay_runtime.headroom import Headroom, backlog
+from assay_runtime.watermark import Watermark
+from assay_schema.settings import DeliverySettings
+from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD
+from tests.redis_server import each_redis_binary  # noqa: F401
+
+KB = b"x" * 1_000
+FILLED = [(EVENTS, "writer"), (FAILURES, "writer")]
+
+
+@pytest.fixture
+async def scrubber(client: Client) -> Consumer:
+    """A scrubber that passes on what it reads; not started."""
+    await client.xgroup_create(EVENTS.key(), "writer", id="0", mkstream=True)
+
+    async def passing_on(entries: Sequence[Entry]) -> list[Outcome]:
+        return [Outcome(entry.id, event=b'{"n":1}') for entry in entries]
+
+    async def ready() -> bool:
+        return True
+
+    consumer = Consumer(
+        client,
+        CAPTURE,
+        group="scrubber",
+        name="one",
+        process=passing_on,
+        finish=forward_finish(client, "scrubber", 0, 1),
+        bounds=Bounds(entries=10, bytes=1_000_000, age_s=0),
+        settings=DeliverySettings(),
+        sink_ready=ready,
+    )
+    await consumer.prepare()
+    return consumer
+
+
+async def pass_on(client: Client, count: int) -> None:
+    """Events as the scrubber leaves them, for the writer."""
+    entries = [(await client.xadd(CAPTURE.key(), {FIELD: KB})).decode() for _ in range(count)]
+    await client.xreadgroup("scrubber", "one", {CAPTURE.key(): ">"}, count=count)
+    finish = forward_finish(client, "scrubber", 0, 1)
+    await finish([Outcome(entry, event=b'{"x":"' + KB + b'"}') for entry in entries])
+
+
+async def store(client: Client, count: int) -> None:
+    """The writer reads, stores and acknowledges; its watermark follows."""
+    [(_, entries)] = await client.xreadgroup("writer", "one", {EVENTS.key(): ">"}, count=count)
+    await client.xack(EVENTS.key(), "writer", *[entry_id for entry_id, _ in entries])
+    await Watermark(client, 0, "writer", 1_000_000).advance(0)
+
+
+async def test_a_backlog_is_what_is_unread_or_unfinished_and_the_memory_it_takes(
+    client: Client, scrubber: Consumer
+) -> None:
+    await pass_on(client, 100)
+    await client.xreadgroup("writer", "one", {EVENTS.key(): ">"}, count=40)
+    found = await backlog(client, EVENTS, 0, "writer")
+    assert found.entries == 100
+    assert 100_000 <= found.bytes <= 300_000
+
+
+async def test_a_history_that_is_stored_is_no_backlog(client: Client, scrubber: Consumer) -> None:
+    await pass_on(client, 100)
+    await store(client, 100)
+    assert await client.xlen(EVENTS.key()) == 100
+    assert (await backlog(client, EVENTS, 0, "writer")).entries == 0
+    assert (await backlog(client, FAILURES, 0, "writer")).entries == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        (DeliverySettings(high_water_entries=50), "delivery.high_water_entries"),
+        (DeliverySettings(high_water_bytes=1024 * 1024), "delivery.high_water_bytes"),
+    ],
+    ids=["entries", "bytes"],
+)
+async def test_the_scrubber_waits_above_the_mark_and_goes_on_when_the_writer_has_caught_up(
+    client: Client, scrubber: Consumer, settings: DeliverySettings, named: str
+) -> None:
+    headroom = Headroom(client, [scrubber], FILLED, settings)
+    await pass_on(client, 1_200)
+    await headroom.run()
+    assert named in scrubber.held_back
+    scrubber.start()
+    held = [Entry((await client.xadd(CAPTURE.key(), {FIELD: KB})).decode(), KB) for _ in range(20)]
+    await client.xreadgroup("scrubber", "one", {CAPTURE.key(): ">"}, count=20)
+    assert await scrubber.offer(held[:10])
+    more = asyncio.ensure_future(scrubber.offer(held[10:]))
+    await headroom.run()
+    assert not more.done(), "it takes no more than one batch"
+    assert await client.xlen(CAPTURE.key()) == 20
+    await store(client, 1_200)
+    await headroom.run()
+    assert not scrubber.held_back
+    async with asyncio.timeout(10):
+        assert await more
+        await scrubber.stop()  # it finishes what it holds
+    assert await client.xlen(CAPTURE.key()) == 0
+
+
+async def test_a_stop_finishes_what_is_held_although_the_mark_is_reached(client: Client, scrubber: Consumer) -> None:
+    await scrubber.hold_back("over the mark")
+    scrubber.start()
+    entry = Entry((await client.xadd(CAPTURE.key(), {FIELD: KB})).decode(), KB)
+    await client.xreadgroup("scrubber", "one", {CAPTURE.key(): ">"}, count=1)
+    assert await scrubber.offer([entry])
+    async with asyncio.timeout(10):
+        await scrubber.stop()
+    assert await client.xlen(CAPTURE.key()) == 0
