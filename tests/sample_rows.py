@@ -35,6 +35,8 @@ def _envelope(number: int, days_old: float, project: str) -> Json:
         "traceparent": None,
         "pii_families": {"email": 2},
         "policy": "p1",
+        "pii_attempted": ["contact"],
+        "pii_blocked": ["contact"],
     }
 
 

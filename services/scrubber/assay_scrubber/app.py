@@ -19,21 +19,25 @@ from assay_schema.limits import ENTRY_MAX_BYTES
 from assay_schema.settings import Settings
 from assay_schema.streams import CAPTURE, EVENTS, FAILURES
 
-from .engine import Scrubber
-from .policy import Policy
 from .process import STAGE, Processor
+from .reload import PolicyFile
 
 
 def build(settings: Settings) -> Service:
     """The service, ready to run."""
     service = Service(STAGE, settings, settings.scrubber.port)
-    policy = Policy(scrub_slugs=settings.scrubber.scrub_slugs)
-    processor = Processor(Scrubber(policy) if settings.capture.scrub_pii else None)
+    processor = Processor(None)
+    if settings.capture.scrub_pii:
+        policy = PolicyFile(settings.scrubber, processor.use)
+        service.every_tick(policy.look)
+        service.notes(policy.problems)
 
     async def scrub(entries: Sequence[Entry]) -> list[Outcome]:
         outcomes = processor.process(iter(entries))
         for family, count in processor.findings.items():
             metrics.PII_FINDINGS.labels(family).inc(count)
+        for category, count in processor.refusals.items():
+            metrics.PII_REFUSED.labels(category).inc(count)
         link(processor.traceparents)
         return outcomes
 

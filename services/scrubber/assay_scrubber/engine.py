@@ -7,13 +7,14 @@ changes nothing: after a replacement the result is searched again, until nothing
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from .custom import search_windows
 from .family import MIN_RUN_DIGITS, Always, Digits, Family, Literals, Rule, View
-from .policy import Policy
+from .policy import Action, Policy
 from .projection import project, unfold
-from .registry import FAMILIES
+from .replacement import markers, renderers
 from .taxonomy import Category
 from .walk import ScrubbedJson, scrub_json
 
@@ -63,6 +64,37 @@ def merge(spans: list[_Span]) -> list[_Span]:
     return merged
 
 
+def _replace(text: str, spans: list[_Span], replacements: list[str]) -> str:
+    parts, position = [], 0
+    for (start, end, _), replacement in zip(spans, replacements, strict=True):
+        parts.append(text[position:start])
+        parts.append(replacement)
+        position = end
+    parts.append(text[position:])
+    return "".join(parts)
+
+
+def _absorb(spans: list[_Span], replacements: list[str], again: list[_Span]) -> list[_Span]:
+    """`again` was found in the replaced text: add it to `spans`, in offsets of the original."""
+    starts, shift = [], 0  # of each replacement, in the replaced text
+    for (start, end, _), replacement in zip(spans, replacements, strict=True):
+        starts.append(start + shift)
+        shift += len(replacement) - (end - start)
+
+    def origin(position: int, *, is_end: bool) -> int:
+        index = bisect_right(starts, position - is_end) - 1
+        if index < 0:
+            return position
+        start, end, _ = spans[index]
+        beyond = position - starts[index] - len(replacements[index])
+        if beyond > 0 or (beyond == 0 and not is_end):
+            return end + beyond
+        return end if is_end else start
+
+    found = [(origin(a, is_end=False), origin(b, is_end=True), rank) for a, b, rank in again]
+    return merge([*spans, *found])
+
+
 def _covers(span: _Span, start: int, shape: bytes) -> bool:
     """True when `span` holds all digits of the run: nothing is left for another rule to find."""
     return span[0] <= start and span[1] >= start + len(shape.rstrip(b"-"))
@@ -72,8 +104,13 @@ class Scrubber:
     """Applies one policy, and families of its own beside the registry's. Safe to share between threads."""
 
     def __init__(self, policy: Policy | None = None, custom: Iterable[Family] = ()) -> None:
-        self.policy = policy if policy is not None else Policy()
-        families = [*(family for family in FAMILIES.values() if family.name in self.policy.families), *custom]
+        policy = policy if policy is not None else Policy()
+        self.policy = replace(policy, custom=(*policy.custom, *custom)) if custom else policy
+        self.fingerprint = self.policy.fingerprint
+        families = self.policy.members()
+        self._render = renderers(self.policy, families)
+        self._marker = markers(self.policy)
+        self._allowed = frozenset(f.rank for f in families if self.policy.action(f.name) is Action.ALLOW)
         self._always = tuple(family for family in families if isinstance(family.gate, Always))
         self._by_rank = {family.rank: family for family in families}
         literal = [(family, family.gate.needles) for family in families if isinstance(family.gate, Literals)]
@@ -90,59 +127,68 @@ class Scrubber:
         )
 
     def scrub(self, text: str, *, hint: bytes = b"") -> Scrubbed:
-        """The text without what the policy's families find in it.
+        """The text without what the policy's families find in it, but for what the policy allows.
 
         `hint` is read as if it stood before the text (lower case): the key that a JSON value stands under.
         Raises ScrubError when the result does not settle.
         """
-        spans = self._detect(text, hint)
-        if not spans:
+        found = self._detect(text, hint)
+        if not found:
             return Scrubbed(text, [])
+        spans = self._removed(text, found)
+        allowed = self._let_through(found, spans) if self._allowed else []
+        if not spans:
+            return Scrubbed(text, self._findings(allowed))
         for _ in range(_MOST_PASSES):
-            result = self._replace(text, spans)
+            replacements = self._replacements(text, spans)
+            result = _replace(text, spans, replacements)
             again = self._detect(result, hint)
+            if again:
+                again = self._removed(result, again)
             if not again:
-                by_rank = self._by_rank
-                return Scrubbed(
-                    result,
-                    [Finding((f := by_rank[rank]).name, f.category, start, end) for start, end, rank in spans],
-                )
-            spans = self._absorb(spans, again)
+                return Scrubbed(result, self._findings(sorted(spans + allowed) if allowed else spans))
+            spans = _absorb(spans, replacements, again)
+            allowed = self._let_through(allowed, spans) if allowed else []
         raise ScrubError("scrubbing did not settle; the text must not be stored")
 
     def scrub_json(self, value: Any) -> ScrubbedJson:
         """Every value of a JSON document scrubbed, and findings by family; see `walk.scrub_json`."""
         return scrub_json(self, value)
 
-    def _replace(self, text: str, spans: list[_Span]) -> str:
-        parts, position, replacement = [], 0, self.policy.replacement
-        for start, end, _ in spans:
-            parts.append(text[position:start])
-            parts.append(replacement)
-            position = end
-        parts.append(text[position:])
-        return "".join(parts)
+    def _replacements(self, text: str, spans: list[_Span]) -> list[str]:
+        render = self._render
+        if render is None:
+            return [self.policy.replacement] * len(spans)
+        return [render[rank](text[start:end]) for start, end, rank in spans]
 
-    def _absorb(self, spans: list[_Span], again: list[_Span]) -> list[_Span]:
-        """`again` was found in the replaced text: add it to `spans`, in offsets of the original."""
-        size = len(self.policy.replacement)
-        starts, shift = [], 0  # of each replacement, in the replaced text
-        for start, end, _ in spans:
-            starts.append(start + shift)
-            shift += size - (end - start)
+    def _findings(self, spans: list[_Span]) -> list[Finding]:
+        by_rank = self._by_rank
+        return [Finding((f := by_rank[rank]).name, f.category, start, end) for start, end, rank in spans]
 
-        def origin(position: int, *, is_end: bool) -> int:
-            index = bisect_right(starts, position - is_end) - 1
-            if index < 0:
-                return position
-            start, end, _ = spans[index]
-            beyond = position - starts[index] - size
-            if beyond > 0 or (beyond == 0 and not is_end):
-                return end + beyond
-            return end if is_end else start
+    def _removed(self, text: str, spans: list[_Span]) -> list[_Span]:
+        """What of `spans` has to go: not what is allowed, nor what is a replacement already. In order, without overlap."""
+        if self._allowed:
+            spans = [span for span in spans if span[2] not in self._allowed]
+        if spans and "[" in text:
+            marked = [match.span() for match in self._marker.finditer(text)]
+            if marked:
+                starts = [start for start, _ in marked]
+                spans = [
+                    span
+                    for span in spans
+                    if (place := bisect_right(starts, span[0]) - 1) < 0 or marked[place][1] < span[1]
+                ]
+        return merge(spans) if len(spans) > 1 else spans
 
-        found = [(origin(a, is_end=False), origin(b, is_end=True), rank) for a, b, rank in again]
-        return merge([*spans, *found])
+    def _let_through(self, found: list[_Span], removed: list[_Span]) -> list[_Span]:
+        """The allowed spans that touch nothing that is removed: where both claim a stretch, it goes."""
+        allowed = merge([span for span in found if span[2] in self._allowed])
+        starts = [start for start, _, _ in removed]
+        return [
+            span
+            for span in allowed
+            if (place := bisect_right(starts, span[1] - 1) - 1) < 0 or removed[place][1] <= span[0]
+        ]
 
     def _detect(self, text: str, hint: bytes) -> list[_Span]:
         raw = project(text)
@@ -151,7 +197,7 @@ class Scrubber:
         if unfolded is not None:
             for start, end, rank in self._search(unfolded.seen, hint):
                 spans.append((*unfolded.origin(start, end), rank))
-        return merge(spans) if len(spans) > 1 else spans
+        return spans
 
     def _search(self, raw: bytes, hint: bytes) -> list[_Span]:
         low = raw.lower()

@@ -1,92 +1,121 @@
-"""What to look for and what to put in its place."""
+"""What to look for and what to do with it: the rules that one project's texts are scrubbed by."""
 
 import hashlib
+import hmac
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from .family import Family
 from .registry import FAMILIES
 from .taxonomy import Category
 
 # Part of the fingerprint: raise it when detection changes, so that rows scrubbed by other rules can be told apart.
 RULES_VERSION = 1
 DEFAULT_REPLACEMENT = "[REDACTED]"
+#: Never stored as they are, whatever a policy says.
+FLOOR = frozenset({Category.CREDENTIAL, Category.PAYMENT_CARD, Category.GOVERNMENT_ID})
+#: Shorter keys could be guessed from a few hashes.
+HASH_KEY_MIN_BYTES = 16
+POLICY_KEYS = ("actions", "families", "scrub_slugs")
 
 
 class PolicyError(ValueError):
-    """A policy names something that does not exist. The message lists what does."""
+    """A policy names something that does not exist, or asks for what cannot be. The message says what can."""
 
 
 class Action(StrEnum):
     """What happens to a finding."""
 
     REDACT = "redact"
+    """`[REDACTED]` in its place."""
+    LABEL = "label"
+    """Its family in its place: `[EMAIL]`."""
+    HASH = "hash"
+    """Its family and a keyed hash, the same for the same value: `[EMAIL:...]`."""
+    REFUSE = "refuse"
+    """The event is not stored; its failure row says which categories were found."""
+    ALLOW = "allow"
+    """It stays, and is counted among what was attempted. Never for the categories of `FLOOR`."""
 
 
-def _known(kind: str, name: object, valid: Iterable[str]) -> str:
+def known(kind: str, name: object, valid: Iterable[str]) -> str:
+    """`name` when it is valid; PolicyError that lists what is, otherwise."""
     names = sorted(valid)
     if not isinstance(name, str) or name not in names:
         raise PolicyError(f"unknown {kind} {name!r}; valid: {', '.join(names)}")
     return name
 
 
-def _default_actions() -> Mapping[Category, Action]:
-    return dict.fromkeys(Category, Action.REDACT)
-
-
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A checked policy; build it from configuration with `from_mapping`.
+    """A checked policy; build it from configuration with `from_mapping`, or from a file with `policy_file`.
 
-    `families`: names to look for. `actions`: what happens to each category. `scrub_slugs`: also slugs, source
-    ids and context ids, which by default count as the producer's own identifiers.
+    `families`: names to look for; a configuration cannot leave any out, it can only allow what they find. `actions`: by family; `redact`
+    where it says nothing. `custom`: families of the policy's own. `hash_key`: what `hash` needs. `scrub_slugs`: also slugs, source ids
+    and context ids, which by default count as the producer's own identifiers. Raises PolicyError.
     """
 
     families: frozenset[str] = frozenset(FAMILIES)
-    actions: Mapping[Category, Action] = field(default_factory=_default_actions, hash=False)
+    actions: Mapping[str, Action] = field(default_factory=dict, hash=False)
+    custom: tuple[Family, ...] = ()
+    hash_key: bytes | None = field(default=None, repr=False)
     replacement: str = DEFAULT_REPLACEMENT
     scrub_slugs: bool = False
 
     def __post_init__(self) -> None:
         for name in self.families:
-            _known("family", name, FAMILIES)
+            known("family", name, FAMILIES)
+        for family in self.custom:
+            if family.name in FAMILIES:
+                raise PolicyError(f"pattern {family.name}: this is the name of a built-in family; take another")
+        members = {family.name: family for family in (*FAMILIES.values(), *self.custom)}
+        if len(members) != len(FAMILIES) + len(self.custom):
+            raise PolicyError("two patterns have the same name")
+        for name, action in self.actions.items():
+            category = members[known("family", name, members)].category
+            if action is Action.ALLOW and category in FLOOR:
+                raise PolicyError(f"{name} is of category {category}, which can never be allowed ({_floor()})")
+            if action is Action.HASH and self.hash_key is None:
+                raise PolicyError(
+                    f"{name} is to be hashed, and there is no key: set scrubber.hash_key_file (ASSAY_SCRUBBER_HASH_KEY_FILE)"
+                )
+        if self.hash_key is not None and len(self.hash_key) < HASH_KEY_MIN_BYTES:
+            raise PolicyError(f"scrubber.hash_key is shorter than {HASH_KEY_MIN_BYTES} bytes")
 
     @classmethod
-    def from_mapping(cls, values: Mapping[str, Any]) -> "Policy":
-        """Keys `families` (list), `actions` (category to action), `scrub_slugs` (true or false); all optional.
+    def from_mapping(cls, values: Mapping[str, Any], *, hash_key: bytes | None = None) -> "Policy":
+        """Keys `actions` (category to action), `families` (family to action), `scrub_slugs` (true or false); all optional.
 
         Raises PolicyError on an unknown key, family, category or action, naming the valid ones.
         """
         for key in values:
-            _known("policy setting", key, ("families", "actions", "scrub_slugs"))
-        families = values.get("families", list(FAMILIES))
-        if isinstance(families, str) or not isinstance(families, Iterable):
-            raise PolicyError(f"families must be a list; valid names: {', '.join(sorted(FAMILIES))}")
-        slugs = values.get("scrub_slugs", False)
-        if not isinstance(slugs, bool):
-            raise PolicyError("scrub_slugs must be true or false")
-        actions = dict(_default_actions())
-        given = values.get("actions", {})
-        if not isinstance(given, Mapping):
-            raise PolicyError(f"actions must map a category to an action; valid categories: {', '.join(Category)}")
-        for category, action in given.items():
-            actions[Category(_known("category", category, Category))] = Action(_known("action", action, Action))
+            known("policy setting", key, POLICY_KEYS)
         return cls(
-            families=frozenset(_known("family", name, FAMILIES) for name in families),
-            actions=actions,
-            scrub_slugs=slugs,
+            actions=actions_of([values], FAMILIES.values()), hash_key=hash_key, scrub_slugs=slugs_of([values], False)
         )
+
+    def members(self) -> list[Family]:
+        """What is looked for, in order of rank."""
+        return [*(family for family in FAMILIES.values() if family.name in self.families), *self.custom]
+
+    def action(self, family: str) -> Action:
+        """What happens to what `family` finds."""
+        return self.actions.get(family, Action.REDACT)
 
     @property
     def fingerprint(self) -> str:
-        """16 hex digits that differ whenever two policies could scrub a text differently."""
+        """16 hex digits, different whenever two policies could scrub a text differently. Of the key it tells only whether it is another."""
+        hashing = self.hash_key is not None and Action.HASH in self.actions.values()
         canonical = json.dumps(
             {
                 "rules": RULES_VERSION,
                 "families": sorted(self.families),
-                "actions": {str(category): str(self.actions[category]) for category in sorted(self.actions)},
+                "actions": {n: str(a) for n, a in sorted(self.actions.items()) if a is not Action.REDACT},
+                "custom": [[f.name, str(f.category), f.rules[0].pattern.pattern.decode("latin1")] for f in self.custom],
+                "key": hmac.digest(self.hash_key or b"", b"fingerprint", "sha256").hex()[:16] if hashing else "",
                 "replacement": self.replacement,
                 "scrub_slugs": self.scrub_slugs,
             },
@@ -94,3 +123,44 @@ class Policy:
             separators=(",", ":"),
         )
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+def actions_of(levels: Iterable[Mapping[str, Any]], families: Iterable[Family]) -> dict[str, Action]:
+    """The action of each family, `redact` left out. A later level goes before an earlier one; in one level, a family before its category.
+
+    Each level is a mapping with `actions` and `families`. Raises PolicyError.
+    """
+    members = {family.name: family for family in families}
+    effective = dict.fromkeys(members, Action.REDACT)
+    for level in levels:
+        by_category = _actions("actions", level, "category", Category)
+        by_family = _actions("families", level, "family", members)
+        for category, action in by_category.items():
+            if action is Action.ALLOW and category in FLOOR:
+                raise PolicyError(f"category {category} can never be allowed ({_floor()})")
+        for name, family in members.items():
+            if name in by_family:
+                effective[name] = by_family[name]
+            elif family.category in by_category:
+                effective[name] = by_category[family.category]
+    return {name: action for name, action in effective.items() if action is not Action.REDACT}
+
+
+def slugs_of(levels: Iterable[Mapping[str, Any]], default: bool) -> bool:
+    """`scrub_slugs` of the last level that says it. Raises PolicyError."""
+    for level in levels:
+        default = level.get("scrub_slugs", default)
+        if not isinstance(default, bool):
+            raise PolicyError("scrub_slugs must be true or false")
+    return default
+
+
+def _actions(key: str, level: Mapping[str, Any], kind: str, valid: Iterable[str]) -> dict[str, Action]:
+    given = level.get(key, {})
+    if not isinstance(given, Mapping):
+        raise PolicyError(f"{key} must map a {kind} to an action; valid: {', '.join(sorted(valid))}")
+    return {known(kind, name, valid): Action(known("action", action, Action)) for name, action in given.items()}
+
+
+def _floor() -> str:
+    return f"nor {', '.join(sorted(FLOOR))}: redact, label, hash or refuse them"

@@ -4,9 +4,10 @@ Fails closed: an entry that cannot be validated and scrubbed becomes a failure t
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -18,32 +19,64 @@ from assay_schema.validation import InvalidEvent, event_time_ok, parse_event, pa
 
 from .engine import Scrubber
 from .paths import scrub_paths
+from .policy import Action, Policy
+from .registry import FAMILIES
 
 STAGE = "scrubber"
 #: The `policy` of events stored while `capture.scrub_pii` is false.
 UNSCRUBBED = "off"
 
 
-class Processor:
-    """Validates and scrubs entries with one scrubber; None passes text through as it is (`capture.scrub_pii = false`)."""
+#: `error_class` of an event that its project's policy refuses.
+REFUSED = "pii_refused"
 
-    def __init__(self, scrubber: Scrubber | None) -> None:
-        self._scrubber = scrubber
-        self._policy = scrubber.policy.fingerprint if scrubber else UNSCRUBBED
+
+class RefusedError(Exception):
+    """The policy refuses to store an event with these families in it."""
+
+    def __init__(self, policy: Policy, found: Mapping[str, int]) -> None:
+        self.attempted = categories(policy, found)
+        self.blocked = categories(policy, (name for name in found if policy.action(name) is Action.REFUSE))
+        super().__init__(f"the policy of this project refuses {', '.join(self.blocked)}")
+
+
+def categories(policy: Policy, families: Iterable[str]) -> list[str]:
+    """The categories that `families` belong to, each once, in order of their names."""
+    of = {family.name: str(family.category) for family in policy.custom}
+    return sorted({of.get(name) or str(FAMILIES[name].category) for name in families})
+
+
+class Processor:
+    """Validates and scrubs entries, each with its project's scrubber; None passes text through as it is (`capture.scrub_pii = false`)."""
+
+    def __init__(self, scrubber: Scrubber | None, projects: Mapping[str, Scrubber] | None = None) -> None:
+        self.use(scrubber, projects)
         #: Findings of the last batch, by family.
         self.findings: Counter[str] = Counter()
+        #: Events of the last batch that were refused, by category.
+        self.refusals: Counter[str] = Counter()
         #: Trace contexts of the last batch's events.
         self.traceparents: list[str] = []
 
+    def use(self, scrubber: Scrubber | None, projects: Mapping[str, Scrubber] | None = None) -> None:
+        """From the next batch on, scrub with `projects`' scrubbers, and with `scrubber` for every other project."""
+        self._scrubber, self._projects = scrubber, projects or {}
+
     def process(self, entries: Iterator[Entry]) -> list[Outcome]:
         """One outcome for every entry, in order. Never raises because of an entry."""
-        self.findings = Counter()
+        self.findings, self.refusals = Counter(), Counter()
         self.traceparents = []
         return [self._outcome(entry) for entry in entries]
 
     def _outcome(self, entry: Entry) -> Outcome:
         try:
             return Outcome(entry.id, event=self._scrubbed(entry))
+        except RefusedError as error:
+            outcome = refuse(entry, Reason.CHECK_VIOLATION, REFUSED, str(error))
+            self.refusals.update(error.blocked)
+            sets = {"pii_attempted": error.attempted, "pii_blocked": error.blocked}
+            assert outcome.failure is not None
+            return replace(outcome, failure=outcome.failure.model_copy(update=sets))
         except InvalidEvent as error:
             return refuse(entry, Reason.CHECK_VIOLATION, error.rule, error.detail)
         except Exception as error:  # noqa: BLE001  # fail closed, whatever went wrong
@@ -57,20 +90,46 @@ class Processor:
         if not event_time_ok(event.event_id, arrived_ms):
             raise InvalidEvent("event_id_ahead", "event_id: its time is more than a day ahead of the log")
         payload: dict[str, Any] = event.payload.model_dump()
-        counts: dict[str, int] = {}
-        if self._scrubber:
-            payload, counts = scrub_paths(self._scrubber, event.kind, payload)
-        data = encode(event, payload, arrived_ms, counts, self._policy)
-        if counts:
+        pii, policy = NOTHING, UNSCRUBBED
+        scrubber = self._projects.get(event.project, self._scrubber)
+        if scrubber:
+            policy = scrubber.fingerprint
+            payload, found = scrub_paths(scrubber, event.kind, payload)
+            if found:
+                pii = _pii(scrubber.policy, found)
+        data = encode(event, payload, arrived_ms, pii, policy)
+        if pii.families:
             # A replacement may be longer than what it replaced, and reach a limit.
             parse_scrubbed(b'{"id":0,' + data[1:])
-        self.findings.update(counts)
+            self.findings.update(pii.families)
         if event.traceparent:
             self.traceparents.append(event.traceparent)
         return data
 
 
-def encode(event: Event, payload: dict[str, Any], arrived_ms: int, counts: dict[str, int], policy: str) -> bytes:
+class Pii(NamedTuple):
+    """What was found in one event. `families`: findings that were removed, by family; the rest as in `ScrubbedEvent`."""
+
+    families: dict[str, int]
+    attempted: list[str]
+    blocked: list[str]
+
+
+NOTHING = Pii({}, [], [])
+
+
+def _pii(policy: Policy, found: dict[str, int]) -> Pii:
+    """Raises RefusedError."""
+    if not policy.actions:
+        every = categories(policy, found)
+        return Pii(found, every, every)
+    if any(policy.action(name) is Action.REFUSE for name in found):
+        raise RefusedError(policy, found)
+    removed = {name: count for name, count in found.items() if policy.action(name) is not Action.ALLOW}
+    return Pii(removed, categories(policy, found), categories(policy, removed))
+
+
+def encode(event: Event, payload: dict[str, Any], arrived_ms: int, pii: Pii, policy: str) -> bytes:
     """JSON of a scrubbed event, all but its `id`, which the log gives it."""
     return orjson.dumps(
         {
@@ -83,7 +142,9 @@ def encode(event: Event, payload: dict[str, Any], arrived_ms: int, counts: dict[
             "traceparent": event.traceparent,
             "payload": payload,
             "created_at": datetime.fromtimestamp(arrived_ms / 1000, UTC),
-            "pii_families": counts,
+            "pii_families": pii.families,
+            "pii_attempted": pii.attempted,
+            "pii_blocked": pii.blocked,
             "policy": policy,
         },
         option=orjson.OPT_UTC_Z,

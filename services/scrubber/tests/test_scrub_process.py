@@ -116,3 +116,54 @@ def test_the_same_broken_event_gets_the_same_failure_at_every_delivery() -> None
     assert first is not None
     assert second is not None
     assert (first.failure_id, first.project, first.service) == (second.failure_id, "shop", "search")
+
+
+def with_projects(**projects: dict[str, Any]) -> Processor:
+    processor = Processor(Scrubber(Policy()))
+    made = {name: Scrubber(Policy.from_mapping(values)) for name, values in projects.items()}
+    processor.use(Scrubber(Policy()), made)
+    return processor
+
+
+def test_each_event_is_scrubbed_by_its_projects_policy_and_names_it() -> None:
+    processor = with_projects(clinic={"actions": {"contact": "label"}})
+    documents = [event(query="bob@example.com") | {"project": name} for name in ("shop", "clinic")]
+    stored = [orjson.loads(process(document, processor).event or b"") for document in documents]
+    assert [document["payload"]["query"] for document in stored] == ["[REDACTED]", "[EMAIL]"]
+    assert stored[0]["policy"] == Policy().fingerprint != stored[1]["policy"]
+
+
+def test_a_refused_event_is_a_failure_that_says_which_categories_were_found_and_which_refused_it() -> None:
+    processor = with_projects(shop={"actions": {"payment_card": "refuse"}})
+    outcome = process(event(query="bob@example.com 4111 1111 1111 1111", params={"n": 4111111111111111}), processor)
+    assert outcome.event is None
+    failure = outcome.failure
+    assert failure is not None
+    assert (failure.reason, failure.error_class) == (Reason.CHECK_VIOLATION, "pii_refused")
+    assert (failure.pii_attempted, failure.pii_blocked) == (["contact", "payment_card"], ["payment_card"])
+    assert failure.detail == "the policy of this project refuses payment_card"
+    assert "bob" not in failure.model_dump_json()
+    assert "4111" not in failure.model_dump_json()
+    assert (dict(processor.refusals), dict(processor.findings)) == ({"payment_card": 1}, {})
+
+
+def test_a_stored_event_says_what_was_found_and_what_was_kept_out() -> None:
+    processor = with_projects(shop={"families": {"email": "allow"}})
+    outcome = process(event(query="bob@example.com 4111 1111 1111 1111"), processor)
+    document = orjson.loads(outcome.event or b"")
+    assert document["payload"]["query"] == "bob@example.com [REDACTED]"
+    assert document["pii_families"] == {"payment_card": 1}
+    assert (document["pii_attempted"], document["pii_blocked"]) == (["contact", "payment_card"], ["payment_card"])
+
+
+def test_an_event_without_findings_has_empty_sets() -> None:
+    document = orjson.loads(process(event()).event or b"")
+    assert (document["pii_families"], document["pii_attempted"], document["pii_blocked"]) == ({}, [], [])
+
+
+def test_a_policy_changed_between_batches_counts_for_the_next_one() -> None:
+    processor = Processor(Scrubber(Policy()))
+    first = process(event(query="bob@example.com"), processor)
+    processor.use(Scrubber(Policy.from_mapping({"actions": {"contact": "refuse"}})))
+    second = process(event(query="bob@example.com"), processor)
+    assert (first.event is not None, second.event is None) == (True, True)

@@ -60,6 +60,8 @@ def failure_row(data: bytes) -> Row:
             "detail": failure.get("detail", ""),
             "deliveries": failure.get("deliveries", 1),
             "created_at": failure["created_at"],
+            "pii_attempted": failure.get("pii_attempted", []),
+            "pii_blocked": failure.get("pii_blocked", []),
         }
     except KeyError as missing:
         raise RowError(f"{missing.args[0]}: missing") from None
@@ -133,6 +135,8 @@ def _envelope(event: Json) -> Json:
         "traceparent": event.get("traceparent"),
         "pii_families": event.get("pii_families", {}),
         "policy": event["policy"],
+        "pii_attempted": event.get("pii_attempted", []),
+        "pii_blocked": event.get("pii_blocked", []),
     }
 
 

@@ -42,8 +42,10 @@ OF_ALL_SHARDS = ("watermark", "judge_spend")
 TOKENS_KEPT_S = 7 * 24 * 3600
 
 _ON_CLUSTER = "ON CLUSTER '{cluster}'"
-_HEAD = re.compile(r"^(CREATE (?:DATABASE|TABLE|VIEW|MATERIALIZED VIEW) IF NOT EXISTS \S+|ALTER TABLE \S+)")
-_CREATED = re.compile(r"^CREATE (TABLE|VIEW) IF NOT EXISTS `(\w+)`\.(\w+)")
+_HEAD = re.compile(
+    r"^(CREATE (?:DATABASE|TABLE|VIEW|MATERIALIZED VIEW) IF NOT EXISTS \S+|CREATE OR REPLACE VIEW \S+|ALTER TABLE \S+)"
+)
+_CREATED = re.compile(r"^CREATE (?:OR REPLACE )?(TABLE|VIEW) (?:IF NOT EXISTS )?`(\w+)`\.(\w+)")
 _COLUMNS = re.compile(r"^\(\n.*?^\)$", re.MULTILINE | re.DOTALL)
 _ENGINE = re.compile(r"^ENGINE = ReplacingMergeTree(?:\((\w+)\))?$", re.MULTILINE)
 _WINDOW = re.compile(r"\bnon_replicated_deduplication_window = (\d+)")
@@ -97,7 +99,8 @@ def statements(settings: RetentionSettings | None = None, redis_shards: int = 1)
     """All of it in order: each shard's own, what stands in front, retention, and the records that services look for."""
     found: list[str] = []
     of_all: list[str] = []
-    fronts = [f"CREATE DATABASE IF NOT EXISTS `{database}` {_ON_CLUSTER}" for database in (BASE, VIEWS)]
+    databases = [f"CREATE DATABASE IF NOT EXISTS `{database}` {_ON_CLUSTER}" for database in (BASE, VIEWS)]
+    fronts: dict[str, str] = {}  # by what it makes: a view that is defined again has one front, of its last columns
     for migration in migrations():
         for statement in migration.statements(LOCAL_BASE, LOCAL_VIEWS):
             created = _CREATED.match(statement)
@@ -108,7 +111,7 @@ def statements(settings: RetentionSettings | None = None, redis_shards: int = 1)
                 continue
             found.append(local(statement))
             if front := distributed(statement):
-                fronts.append(front)
+                fronts[front.partition("\n")[0]] = front
     ttl = retention.expression(settings or RetentionSettings())
     kept = [f"ALTER TABLE `{LOCAL_BASE}`.{table} {_ON_CLUSTER} MODIFY TTL {ttl}" for table in retention.TABLES]
     shards = ", ".join(f"({shard}, 0)" for shard in range(redis_shards))
@@ -118,7 +121,7 @@ def statements(settings: RetentionSettings | None = None, redis_shards: int = 1)
         f"VALUES ({migration.version}, '{migration.name}', '{migration.checksum}')"
         for migration in migrations()
     ]
-    return [*found, *fronts, *of_all, *kept, *records]
+    return [*found, *databases, *fronts.values(), *of_all, *kept, *records]
 
 
 def document() -> str:

@@ -23,19 +23,20 @@ class _Server(uvicorn.Server):
         yield
 
 
-def application(dead: Problems, unready: Problems) -> Starlette:
-    """`dead` says why a restart is needed, `unready` why no traffic should count on this process."""
+def application(dead: Problems, unready: Problems, notes: Problems = list) -> Starlette:
+    """`dead` says why a restart is needed, `unready` why no traffic should count on this process, `notes` what to mend all the same."""
 
-    def answer(problems: list[str]) -> Response:
+    def answer(problems: list[str], noted: list[str]) -> Response:
+        shown = {"notes": noted} if noted else {}
         return JSONResponse(
-            {"status": "unavailable" if problems else "ok", "problems": problems}, 503 if problems else 200
+            {"status": "unavailable" if problems else "ok", "problems": problems, **shown}, 503 if problems else 200
         )
 
     async def healthz(_: Request) -> Response:
-        return answer(dead())
+        return answer(dead(), [])
 
     async def readyz(_: Request) -> Response:
-        return answer(dead() + unready())
+        return answer(dead() + unready(), notes())
 
     async def metrics(_: Request) -> Response:
         return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)

@@ -21,6 +21,14 @@ BATCH_SECONDS = Histogram("assay_batch_seconds", "Seconds a batch took, acknowle
 RETRIES = Counter("assay_sink_retries", "Batches tried again because the sink was unavailable", ["stream", "reason"])
 #: Personal data removed.
 PII_FINDINGS = Counter("assay_pii_findings", "Findings removed by the scrubber, by family", ["family"])
+#: Events that a project's policy refused to store; one is counted for each category that refused it.
+PII_REFUSED = Counter("assay_pii_refused_events", "Events refused by a project's policy, by category", ["category"])
+#: The policy. source: `file`, or `default` where there is no file. outcome: `loaded`, `refused` (the file could not be used; scrubbing
+#: goes on by the earlier policy).
+POLICY_CURRENT = Gauge(
+    "assay_policy_current", "1 while the policy in use is the one on disk, 0 while that cannot be used", ["source"]
+)
+POLICY_LOADS = Counter("assay_policy_loads", "Changed policy files read, by outcome", ["outcome"])
 #: State of the streams, read once a second.
 LAG = Gauge("assay_lag_entries", "Entries the group has not read yet", ["stream", "shard"])
 PENDING = Gauge("assay_pending_entries", "Entries read and not yet acknowledged", ["stream", "shard"])

@@ -22,7 +22,7 @@ from assay_runtime.connection import appends_to_disk, connect, refuse_unfit
 from assay_runtime.delivery import Consumer, Finish
 from assay_runtime.entries import Bounds, Process
 from assay_runtime.fast import leave_groups_alone, make_broker, publish_document, subscribe
-from assay_runtime.health import application, health_server, listen
+from assay_runtime.health import Problems, application, health_server, listen
 from assay_runtime.logs import configure_logs
 from assay_runtime.tracing import export_spans
 from assay_schema.settings import Settings, SettingsError
@@ -59,7 +59,8 @@ class Service:
         self._failed = False
         self._closed = asyncio.Event()
         self._port = port
-        self._health = health_server(application(self._dead, self._unready))
+        self._notes: list[Problems] = []
+        self._health = health_server(application(self._dead, self._unready, self._noted))
         self._tasks: list[asyncio.Task[Any]] = []
 
     def consume(
@@ -97,6 +98,10 @@ class Service:
     def every_tick(self, chore: Callable[[], Awaitable[None]]) -> None:
         """Run a chore a few times a second; an unreachable Redis only skips it."""
         self._chores.append(chore)
+
+    def notes(self, notes: Problems) -> None:
+        """Show on `/readyz` what somebody should mend though the service does its work."""
+        self._notes.append(notes)
 
     def at_exit(self, close: Callable[[], None]) -> None:
         """Close something after the last batch."""
@@ -214,6 +219,9 @@ class Service:
         if not all(subscriber.running for subscriber in self.broker.subscribers):
             problems.append("a subscriber stopped reading")
         return problems
+
+    def _noted(self) -> list[str]:
+        return [note for notes in self._notes for note in notes()]
 
     def _unready(self) -> list[str]:
         if not self._started:

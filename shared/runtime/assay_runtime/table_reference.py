@@ -13,7 +13,9 @@ from assay_runtime.queries import Parameter, named_queries
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "tables.md"
 
-_VIEW = re.compile(r"^CREATE VIEW IF NOT EXISTS `assay`\.(\w+)\n\((.*?)\n\)\n.*?\nCOMMENT '(.*?)'$", re.DOTALL)
+_VIEW = re.compile(
+    r"^CREATE (?:VIEW IF NOT EXISTS|OR REPLACE VIEW) `assay`\.(\w+)\n\((.*?)\n\)\n.*?\nCOMMENT '(.*?)'$", re.DOTALL
+)
 _COLUMN = re.compile(r"^    (\w+) (.+?) COMMENT '(.*)',?$")
 _TABLE = re.compile(r"^CREATE TABLE IF NOT EXISTS `assay_base`\.(\w+)\n\((.*?)\n\)\n(.*)$", re.DOTALL)
 _CONSTRAINT = re.compile(r"^    CONSTRAINT (\w+) CHECK (.+?),?$", re.MULTILINE)
@@ -59,15 +61,15 @@ class View:
 
 
 def views() -> list[View]:
-    """The views in the order of their migrations."""
-    found = []
+    """The views in the order of their migrations, each as its last one defines it."""
+    found = {}
     for statement in _statements():
         if match := _VIEW.match(statement):
             columns = (_COLUMN.match(line) for line in match[2].splitlines())
-            found.append(
-                View(match[1], match[3], tuple((column[1], column[2], column[3]) for column in columns if column))
+            found[match[1]] = View(
+                match[1], match[3], tuple((column[1], column[2], column[3]) for column in columns if column)
             )
-    return found
+    return list(found.values())
 
 
 def document() -> str:

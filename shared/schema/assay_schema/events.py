@@ -182,6 +182,7 @@ AnyUuid = Annotated[UUID, _UUID]
 UtcDatetime = Annotated[AwareDatetime, _RFC3339, AfterValidator(_utc)]
 FreeJson = Annotated[dict[str, Any], Field(max_length=ITEMS_MAX), AfterValidator(_portable)]
 PiiFamilies = dict[str, Annotated[int, Field(ge=0)]]
+PiiCategories = DistinctNames
 Detail = Literal["low", "medium", "high"]
 #: Exactly the integer 1: `Literal` alone would also read `true`.
 SchemaVersion = Annotated[
@@ -390,6 +391,13 @@ class Scrubbed(Model):
         default_factory=dict, description="How many findings of each family were removed."
     )
     policy: Name = Field(description="Fingerprint of the scrubbing policy that was applied.")
+    pii_attempted: PiiCategories = Field(
+        default_factory=list,
+        description="Categories of personal data that were found, whatever the policy did with them.",
+    )
+    pii_blocked: PiiCategories = Field(
+        default_factory=list, description="Of these, the categories that were kept out: redacted, labelled or hashed."
+    )
 
 
 class ScrubbedRetrieval(Scrubbed, RetrievalEvent):

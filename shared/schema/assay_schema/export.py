@@ -18,6 +18,7 @@ from assay_schema.events import (
     Milliseconds,
     Model,
     Name,
+    PiiCategories,
     PiiFamilies,
     Project,
     Query,
@@ -42,6 +43,13 @@ CreatedAt = Annotated[UtcDatetime, Field(description="When the event was receive
 OccurredAt = Annotated[UtcDatetime, Field(description="When it happened, by the producer's clock, in UTC.")]
 RowTraceparent = Annotated[Traceparent | None, Field(description="W3C trace context of the caller.")]
 RowPii = Annotated[PiiFamilies, Field(description="How many findings of each family were removed.")]
+RowAttempted = Annotated[
+    PiiCategories,
+    Field(description="Categories of personal data that were found, whatever the policy did with them."),
+]
+RowBlocked = Annotated[
+    PiiCategories, Field(description="Of these, the categories that were kept out: redacted, labelled or hashed.")
+]
 RowPolicy = Annotated[Name, Field(description="Fingerprint of the scrubbing policy that was applied.")]
 
 
@@ -75,6 +83,8 @@ class RetrievalRow(Model):
     params: FreeJson = Field(description="Other parameters of the search, as JSON.")
     pii_families: RowPii
     policy: RowPolicy
+    pii_attempted: RowAttempted = Field(default_factory=list)
+    pii_blocked: RowBlocked = Field(default_factory=list)
 
 
 class AnswerRow(Model):
@@ -101,6 +111,8 @@ class AnswerRow(Model):
     traceparent: RowTraceparent
     pii_families: RowPii
     policy: RowPolicy
+    pii_attempted: RowAttempted = Field(default_factory=list)
+    pii_blocked: RowBlocked = Field(default_factory=list)
 
 
 class FeedbackRow(Model):
@@ -120,3 +132,5 @@ class FeedbackRow(Model):
     traceparent: RowTraceparent
     pii_families: RowPii
     policy: RowPolicy
+    pii_attempted: RowAttempted = Field(default_factory=list)
+    pii_blocked: RowBlocked = Field(default_factory=list)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from assay_schema.events import AnyUuid, Model, Project, SchemaVersion, Service, UtcDatetime
+from assay_schema.events import AnyUuid, Model, PiiCategories, Project, SchemaVersion, Service, UtcDatetime
 
 
 class Reason(StrEnum):
@@ -48,3 +48,9 @@ class Failure(Model):
     )
     deliveries: Annotated[int, Field(ge=0)] = Field(default=1, description="How often the entry had been delivered.")
     created_at: UtcDatetime = Field(description="When it failed, in UTC.")
+    pii_attempted: PiiCategories = Field(
+        default_factory=list, description="Categories of personal data found in an event that its policy refused."
+    )
+    pii_blocked: PiiCategories = Field(
+        default_factory=list, description="Of these, the categories because of which the policy refused it."
+    )

@@ -177,6 +177,19 @@ class ScrubberSettings(Section):
         False,
         description="Scrub slugs, source ids and context ids too; unless true they pass as they are, as the producer's own identifiers.",
     )
+    policy_file: Path | None = Field(
+        None,
+        examples=["/etc/assay/policy.toml"],
+        description="What to do with which findings, by project: a TOML file, read again when it changes. Unset: redact all.",
+    )
+    hash_key: SecretStr | None = Field(
+        None,
+        examples=["at-least-sixteen-bytes"],
+        description="Key of the action `hash`, 16 bytes or more. The same key gives the same hashes; without it they say nothing.",
+    )
+    hash_key_file: Path | None = Field(
+        None, examples=["/etc/assay/hash-key"], description="File that holds the key, instead of the one above."
+    )
     port: int = Field(9101, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
 
 

@@ -1,0 +1,108 @@
+"""The policy file: what every project's policy is, and where single projects differ. Pure: the caller reads the file.
+
+TOML. Everything is optional; see docs/policy.md:
+
+    [actions]              # by category
+    contact = "label"
+    [families]             # by family; goes before its category
+    ip_address = "allow"
+    [patterns.staff_number]
+    category = "online_identifier"
+    pattern = '\\bEMP-[0-9]{5}\\b'
+    [projects.clinic.actions]   # what a project says goes before what is said for all
+    contact = "refuse"
+"""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from .custom import PatternError, custom_family
+from .family import Family
+from .policy import POLICY_KEYS, Policy, PolicyError, actions_of, known, slugs_of
+from .registry import FAMILIES
+from .taxonomy import Category
+
+_LEVEL_KEYS = (*POLICY_KEYS, "patterns")
+_PATTERN_KEYS = ("category", "pattern", "description")
+_LONGEST_PROJECT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySet:
+    """The policy of every project."""
+
+    default: Policy = field(default_factory=Policy)
+    projects: Mapping[str, Policy] = field(default_factory=dict)
+
+    def of(self, project: str) -> Policy:
+        """The policy of one project."""
+        return self.projects.get(project, self.default)
+
+
+def parse_policies(text: str, *, hash_key: bytes | None = None, scrub_slugs: bool = False) -> PolicySet:
+    """The policies that a file's text describes. `scrub_slugs`: what counts where the file does not say.
+
+    Raises PolicyError, which says where in the file and what would be valid, and quotes names but no other values.
+    """
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise PolicyError(f"not valid TOML: {_without_content(str(error))}") from None
+    projects = document.pop("projects", {})
+    if not isinstance(projects, Mapping):
+        raise PolicyError("projects must be a table of projects, such as [projects.clinic.actions]")
+    default = _policy([("", document)], hash_key, scrub_slugs)
+    found = {}
+    for name, level in projects.items():
+        where = f"projects.{name[:_LONGEST_PROJECT]}"
+        if not isinstance(level, Mapping):
+            raise PolicyError(f"{where} must be a table, such as [{where}.actions]")
+        found[name] = _policy([("", document), (f"{where}: ", level)], hash_key, scrub_slugs)
+    return PolicySet(default, MappingProxyType(found))
+
+
+def _policy(levels: list[tuple[str, Mapping[str, Any]]], hash_key: bytes | None, scrub_slugs: bool) -> Policy:
+    where, last = levels[-1]
+    try:
+        for key in last:
+            known("policy setting", key, _LEVEL_KEYS if where else (*_LEVEL_KEYS, "projects"))
+        tables = [level for _, level in levels]
+        custom = _patterns(tables)
+        return Policy(
+            actions=actions_of(tables, (*FAMILIES.values(), *custom)),
+            custom=custom,
+            hash_key=hash_key,
+            scrub_slugs=slugs_of(tables, scrub_slugs),
+        )
+    except (PolicyError, PatternError) as error:
+        raise PolicyError(f"{where}{error}") from None
+
+
+def _patterns(levels: Iterable[Mapping[str, Any]]) -> tuple[Family, ...]:
+    """Families of the policy's own; a project may define one of all projects anew."""
+    rows: dict[str, Mapping[str, Any]] = {}
+    for level in levels:
+        given = level.get("patterns", {})
+        if not isinstance(given, Mapping) or not all(isinstance(row, Mapping) for row in given.values()):
+            raise PolicyError("patterns must be tables, such as [patterns.staff_number]")
+        rows.update(given)
+    return tuple(_pattern(name, row, number) for number, (name, row) in enumerate(rows.items()))
+
+
+def _pattern(name: str, row: Mapping[str, Any], number: int) -> Family:
+    for key in row:
+        known("setting of a pattern", key, _PATTERN_KEYS)
+    pattern, description = row.get("pattern"), row.get("description", "")
+    if not isinstance(pattern, str) or not isinstance(description, str):
+        raise PolicyError(f"patterns.{name}: pattern must be text; so must description, if there is one")
+    category = Category(known("category", row.get("category"), Category))
+    return custom_family(name, category, pattern, number=number, description=description)
+
+
+def _without_content(message: str) -> str:
+    """The parser's message up to what it quotes, with the place in the file."""
+    place = message.rfind("(at ")
+    return message[place:].strip("()") if place >= 0 else "see its syntax"

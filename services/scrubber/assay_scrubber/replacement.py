@@ -1,0 +1,62 @@
+"""What stands in the place of a finding, and how to tell it from a finding."""
+
+import hmac
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+
+from .family import Family
+from .policy import Action, Policy
+from .registry import FAMILIES
+from .taxonomy import Category
+
+HASH_LETTERS = 24
+"""Letters a to p, four bits each: 96 bits of HMAC-SHA-256. Without digits, no family takes a hash for a number."""
+
+_LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
+# Written with and without separators, these mean the same.
+_COMPACT = frozenset({Category.PAYMENT_CARD, Category.GOVERNMENT_ID, Category.FINANCIAL})
+
+Render = Callable[[str], str]
+
+
+def label(family: str) -> str:
+    """What names a family in a text: `[EMAIL]`."""
+    return f"[{family.upper()}]"
+
+
+def hashed(key: bytes, family: Family, text: str) -> str:
+    """`[EMAIL:...]`: equal for equal values of one family under one key; says nothing of the value without the key.
+
+    Full-width and other compatibility forms count as their plain ones, unseen characters not at all, and case only in credentials. Of
+    cards, numbers of persons and accounts, and telephone numbers only letters and digits count. Escapes (`%40`) count as they are written.
+    """
+    value = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
+    if family.category is not Category.CREDENTIAL:
+        value = value.casefold()
+    if family.category in _COMPACT or family.name == "phone":
+        value = "".join(str(unicodedata.decimal(c, c)) for c in value if c.isalnum())
+    digest = hmac.digest(key, f"{family.name}\0{value}".encode("utf-8", "surrogatepass"), "sha256")
+    return f"{label(family.name)[:-1]}:{digest.hex()[:HASH_LETTERS].translate(_LETTERS)}]"
+
+
+def renderers(policy: Policy, families: Iterable[Family]) -> dict[int, Render] | None:
+    """By rank, what makes a finding's replacement; None when all of them are `policy.replacement`."""
+    rows = {family.rank: _renderer(policy, family) for family in families}
+    return {rank: row or (lambda _: policy.replacement) for rank, row in rows.items()} if any(rows.values()) else None
+
+
+def _renderer(policy: Policy, family: Family) -> Render | None:
+    action, key = policy.action(family.name), policy.hash_key
+    if action is Action.LABEL:
+        shown = label(family.name)
+        return lambda _: shown
+    if action is Action.HASH and key is not None:
+        return lambda text: hashed(key, family, text)
+    return None
+
+
+def markers(policy: Policy) -> re.Pattern[str]:
+    """Every replacement that this policy, or another without patterns of its own, can have made."""
+    names = "|".join(re.escape(name.upper()) for name in sorted({*FAMILIES, *(f.name for f in policy.custom)}))
+    return re.compile(rf"{re.escape(policy.replacement)}|\[(?:REDACTED|(?:{names})(?::[a-p]{{{HASH_LETTERS}}})?)\]")
