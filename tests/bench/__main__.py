@@ -33,7 +33,9 @@ def show(suite: str, rows: list[dict[str, Any]]) -> None:
             str(row["n"]),
         ]
         table.add_row(row["name"], *figures)
-    Console().print(table)
+    console = Console()
+    # A table that goes into a file is not folded to the width of no terminal.
+    (console if console.is_terminal else Console(width=160)).print(table)
 
 
 def main(wanted: list[str]) -> int:

@@ -1,0 +1,16 @@
+"""Texts made to be slow: repetitions that keep every gate open. The later ones were found by `make fuzz`."""
+
+UNITS = (
+    "a.a.", "@", "eyJ", "aaaaaaaa.", "1-", "5105 ", "4111 1111 1111 1112 ", "call 5551234567, ", "+44 20 7946 0958 ",
+    "1234567 a ", "1.1.1.", "%40", "\\", "://", "bearer ", "\u200b", "я", "４１１１ ", ".", "1.1.1.1 ", ":::", "a:", "AA99",
+    "DE89 3704 ", "0x1", "-----BEGIN", "api_key=", "key: 'a", "born on 1/1/", "account 1234 ", "passport A1 ", "00:1b:",
+)  # fmt: skip
+OPEN_ALL_GATES = (
+    "@ :// eyJ bearer phone ssn 1234567 + 00 key secret token password -----BEGIN passport born dob account routing iban "
+    "AA99 9.9 a:b ::1 0x bc1 "
+)
+
+
+def text(unit: str, size: int) -> str:
+    """About `size` characters: openers of gates, then the unit over and over."""
+    return OPEN_ALL_GATES + (unit * (size // len(unit) + 1))[:size]
