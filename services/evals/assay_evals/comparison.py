@@ -133,12 +133,13 @@ class MetricComparison:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All metrics of two runs. `only_*` are ids that one run alone has: they are in no metric, and fail a gate."""
+    """All metrics of two runs. Cases that one run alone has, or that ended in an error, are in no metric, and fail a gate."""
 
     metrics: list[MetricComparison]
     paired: int
     only_baseline: list[str] = field(default_factory=list)
     only_candidate: list[str] = field(default_factory=list)
+    errored: list[str] = field(default_factory=list)
     seed: int = 0
     resamples: int = RESAMPLES
 
@@ -147,9 +148,11 @@ class Comparison:
 
         `inconclusive` says what undecided metrics count as.
         """
-        if self.only_baseline or self.only_candidate:
+        if self.only_baseline or self.only_candidate or self.errored:
             return Verdict.FAIL
         blocking = [m.verdict for m in self.metrics if m.rule.stage is Stage.BLOCK]
+        if not self.metrics:
+            return Verdict.FAIL  # nothing was compared: silence is not health
         found = [inconclusive if verdict is Verdict.INCONCLUSIVE else verdict for verdict in blocking]
         return next((verdict for verdict in (Verdict.FAIL, Verdict.INCONCLUSIVE) if verdict in found), Verdict.PASS)
 

@@ -194,7 +194,7 @@ def open_target(name: str, *, workspace: str | None = None, timeout_s: float = 3
     if name.startswith("command:"):
         return CommandTarget(name.removeprefix("command:"))
     module, colon, function = name.partition(":")
-    if not colon or not all(part.isidentifier() for part in module.split(".")) or not function:
+    if not colon or not all(part.isidentifier() for part in [*module.split("."), *function.split(".")]):
         raise TargetUsageError(
             f"{name!r} is no target: write http://host/path, module:function, or 'command: program --flag'"
         )

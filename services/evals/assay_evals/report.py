@@ -1,0 +1,257 @@
+"""A comparison for people and machines: Markdown for a pull request, JUnit XML for CI, JSON, and one HTML page with pictures. Pure."""
+
+from dataclasses import asdict
+from html import escape
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from assay_evals.comparison import MetricComparison, Stage, Verdict
+from assay_evals.paired import PairedRuns
+from assay_evals.runs import VERSION, CaseResult, Run
+
+#: Metrics whose breakdown and worst cases are shown, the first one that was measured.
+_SHOWN_FIRST = ("ndcg@10", "recall@10", "mrr", "faithfulness")
+_MARKS = {Verdict.PASS: "✅", Verdict.FAIL: "❌", Verdict.INCONCLUSIVE: "❔"}
+
+
+def shown_metric(paired: PairedRuns) -> str | None:
+    """The metric that breakdowns are of."""
+    names = [each.metric for each in paired.comparison.metrics]
+    return next((name for name in _SHOWN_FIRST if name in names), names[0] if names else None)
+
+
+def number(value: float | None, metric: str = "") -> str:
+    """A figure as people read it: milliseconds whole, shares to three places."""
+    if value is None:
+        return "–"
+    return f"{value:,.0f} ms" if metric.endswith("_ms") else f"{value:.3f}"
+
+
+def change(each: MetricComparison) -> str:
+    """The change with its interval."""
+    if each.metric.endswith("_ms"):
+        return f"{each.delta:+,.0f} ms [{each.interval.low:+,.0f}, {each.interval.high:+,.0f}]"
+    return f"{each.delta:+.3f} [{each.interval.low:+.3f}, {each.interval.high:+.3f}]"
+
+
+def meaning(each: MetricComparison) -> str:
+    """What a metric's verdict means, in words."""
+    if each.verdict is Verdict.FAIL:
+        floor = each.rule.floor
+        below = floor is not None and (each.candidate > floor if each.rule.lower_is_better else each.candidate < floor)
+        return (
+            f"on the wrong side of its floor of {number(floor, each.metric)}"
+            if below
+            else "worse, and told from chance"
+        )
+    if each.verdict is Verdict.INCONCLUSIVE:
+        needed = f"; about {each.cases_needed:,} cases would tell" if each.cases_needed else ""
+        return f"too few cases to tell{needed}"
+    return "better" if each.is_improvement else "not worse by more than its threshold"
+
+
+def as_json(paired: PairedRuns, verdict: Verdict) -> dict[str, Any]:
+    """The comparison as a document."""
+    comparison = paired.comparison
+    return {
+        "schema_version": VERSION,
+        "verdict": verdict.value,
+        "baseline": {"run_id": paired.baseline.run_id, "label": paired.baseline.config.label},
+        "candidate": {"run_id": paired.candidate.run_id, "label": paired.candidate.config.label},
+        "paired": comparison.paired,
+        "only_baseline": comparison.only_baseline,
+        "only_candidate": comparison.only_candidate,
+        "errored": comparison.errored,
+        "seed": comparison.seed,
+        "resamples": comparison.resamples,
+        "metrics": [
+            asdict(each)
+            | {
+                "delta_percent": each.delta_percent,
+                "is_regression": each.is_regression,
+                "is_improvement": each.is_improvement,
+                "is_statistically_significant": each.significant,
+            }
+            for each in comparison.metrics
+        ],
+    }
+
+
+def problems(paired: PairedRuns) -> list[str]:
+    """What makes a comparison fail besides its metrics, in words."""
+    comparison = paired.comparison
+    found = [
+        f"{len(names)} case(s) {what}: {', '.join(names[:5])}{' …' if len(names) > 5 else ''}"
+        for names, what in (
+            (comparison.errored, "ended in an error"),
+            (comparison.only_baseline, "are only in the baseline"),
+            (comparison.only_candidate, "are only in the candidate"),
+        )
+        if names
+    ]
+    return found if comparison.metrics else [*found, "no metric could be compared"]
+
+
+def markdown(paired: PairedRuns, verdict: Verdict) -> str:
+    """A report for a pull request. Holds ids of cases and documents, no questions and no answers."""
+    comparison = paired.comparison
+    lines = [
+        f"## {_MARKS[verdict]} Retrieval evaluation: {verdict.value}",
+        "",
+        f"{_between(paired)}.",
+        "",
+        *(f"- **{problem}**" for problem in problems(paired)),
+        "",
+        "| | metric | baseline | candidate | change [95 %] | p (Holm) | stage | |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    lines += [
+        f"| {_MARKS[m.verdict]} | {m.metric} | {number(m.baseline, m.metric)} | {number(m.candidate, m.metric)} | {change(m)} "
+        f"| {'–' if m.p_holm is None else f'{m.p_holm:.3f}'} | {m.rule.stage.value} | {meaning(m)} |"
+        for m in comparison.metrics
+    ]
+    metric = shown_metric(paired)
+    if metric and (worst := paired.worst(metric, 5)):
+        lines += ["", f"Worst by {metric}: " + ", ".join(f"`{b.case_id}` {delta:+.2f}" for b, _, delta in worst)]
+    lines += ["", f"Seed {comparison.seed}, {comparison.resamples:,} resamples."]
+    return "\n".join(lines) + "\n"
+
+
+def junit(paired: PairedRuns, *, inconclusive: Verdict = Verdict.INCONCLUSIVE) -> str:
+    """JUnit XML: a test for each metric. Undecided ones are skipped unless they count as failed; what does not block never fails."""
+    suite = ET.Element("testsuite", name="assay gate")
+    failures = skipped = 0
+    for problem in problems(paired):
+        failures += 1
+        case = ET.SubElement(suite, "testcase", classname="assay.gate", name="cases")
+        ET.SubElement(case, "failure", message=problem)
+    for each in paired.comparison.metrics:
+        case = ET.SubElement(suite, "testcase", classname="assay.gate", name=each.metric)
+        verdict = inconclusive if each.verdict is Verdict.INCONCLUSIVE else each.verdict
+        message = f"{change(each)}: {meaning(each)}"
+        if verdict is Verdict.FAIL and each.rule.stage is Stage.BLOCK:
+            failures += 1
+            ET.SubElement(case, "failure", message=message)
+        elif verdict is not Verdict.PASS:
+            skipped += 1
+            ET.SubElement(case, "skipped", message=f"{each.rule.stage.value}: {message}")
+        else:
+            ET.SubElement(case, "system-out").text = message
+    for name, count in (("tests", len(suite)), ("failures", failures), ("skipped", skipped), ("errors", 0)):
+        suite.set(name, str(count))
+    ET.indent(suite)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suite, encoding="unicode") + "\n"
+
+
+_STYLE = """
+:root{color-scheme:light dark;--ink:#1c2330;--dim:#667085;--line:#d9dee7;--good:#1a7f4b;--bad:#b42318;--unsure:#9a6700;--bg:#fff}
+@media(prefers-color-scheme:dark){:root{--ink:#e6e9ef;--dim:#98a2b3;--line:#344054;--good:#4ade80;--bad:#f97066;--unsure:#fdb022;--bg:#111827}}
+body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--bg);max-width:68rem;margin:2rem auto;padding:0 1rem}
+h1 b{text-transform:uppercase}.pass{color:var(--good)}.fail{color:var(--bad)}.inconclusive{color:var(--unsure)}
+table{border-collapse:collapse;width:100%;margin:1rem 0}
+th,td{text-align:left;padding:.35rem .6rem;border-bottom:1px solid var(--line);vertical-align:top}
+td.n{font-variant-numeric:tabular-nums;white-space:nowrap}
+small,.dim{color:var(--dim)}svg{width:100%;height:auto}svg text{fill:var(--ink);font-size:12px}
+.cols{display:grid;grid-template-columns:1fr 1fr;gap:1rem}ol{margin:.2rem 0;padding-left:1.4rem}li.hit{color:var(--good);font-weight:600}
+"""
+
+
+def html(paired: PairedRuns, verdict: Verdict, *, relevance: dict[str, set[str]] | None = None) -> str:
+    """One page without scripts or addresses: the verdict, changes with their intervals, types of query, worst cases side by side.
+
+    `relevance`, by case id, marks the documents that should have come back.
+    """
+    comparison, metric = paired.comparison, shown_metric(paired)
+    rows = "".join(
+        f"<tr><td class='{m.verdict}'>{m.verdict}</td><td>{escape(m.metric)}</td><td class=n>{number(m.baseline, m.metric)}</td>"
+        f"<td class=n>{number(m.candidate, m.metric)}</td><td class=n>{change(m)}</td>"
+        f"<td class=n>{'–' if m.p_holm is None else f'{m.p_holm:.3f}'}</td><td>{m.rule.stage}</td><td>{meaning(m)}</td></tr>"
+        for m in comparison.metrics
+    )
+    found = "".join(f"<p class=fail>{escape(problem)}</p>" for problem in problems(paired))
+    kinds = _types(paired, metric) if metric else ""
+    worst = _worst(paired, metric, relevance or {}) if metric else ""
+    return (
+        "<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content='width=device-width'>"
+        f"<title>Evaluation: {verdict}</title><style>{_STYLE}</style></head><body>"
+        f"<h1>Retrieval evaluation: <b class={verdict}>{verdict}</b></h1>"
+        f"<p>{escape(_between(paired))}.</p>{found}"
+        f"<h2>Changes and their 95 % intervals</h2>{forest(comparison.metrics)}"
+        "<table><tr><th>verdict<th>metric<th>baseline<th>candidate<th>change [95 %]<th>p (Holm)<th>stage<th></tr>"
+        f"{rows}</table>{kinds}{worst}"
+        f"<p class=dim>Seed {comparison.seed}, {comparison.resamples:,} resamples; intervals by bootstrap, p by sign flips.</p>"
+        "</body></html>\n"
+    )
+
+
+def forest(metrics: list[MetricComparison]) -> str:
+    """An SVG with a line for each share's change: its interval, its mean, no change and its threshold. To the right is better."""
+    shares = [each for each in metrics if not each.metric.endswith("_ms")]
+    if not shares:
+        return ""
+    reach = (
+        max(0.02, *(abs(bound) for m in shares for bound in (m.interval.low, m.interval.high, m.rule.threshold))) * 1.1
+    )
+    left, width, step = 190, 700, 26
+
+    def x(value: float) -> float:
+        return left + (value / reach + 1) / 2 * width
+
+    height = step * len(shares) + 40
+    parts = [f"<line x1={x(0):.1f} x2={x(0):.1f} y1=10 y2={height - 24} stroke='var(--dim)'/>"]
+    for place, each in enumerate(shares):
+        sign = -1 if each.rule.lower_is_better else 1
+        low, high = sorted((sign * each.interval.low, sign * each.interval.high))
+        y = 24 + place * step
+        colour = {Verdict.PASS: "--good", Verdict.FAIL: "--bad", Verdict.INCONCLUSIVE: "--unsure"}[each.verdict]
+        parts.append(
+            f"<g><title>{escape(each.metric)}: {change(each)}</title>"
+            f"<text x={left - 10} y={y + 4} text-anchor=end>{escape(each.metric)}</text>"
+            f"<line x1={x(-each.rule.threshold):.1f} x2={x(-each.rule.threshold):.1f} y1={y - 8} y2={y + 8} "
+            "stroke='var(--dim)' stroke-dasharray=2 />"
+            f"<line x1={x(low):.1f} x2={x(high):.1f} y1={y} y2={y} stroke='var({colour})' stroke-width=3 />"
+            f"<circle cx={x(sign * each.delta):.1f} cy={y} r=5 fill='var({colour})'/></g>"
+        )
+    parts.append(
+        f"<text x={left} y={height - 6}>worse by {reach:.2f}</text>"
+        f"<text x={left + width} y={height - 6} text-anchor=end>better by {reach:.2f}</text>"
+    )
+    label = "Change of each metric with its interval; dashed: the worsening that fails"
+    return f"<svg viewBox='0 0 {left + width + 10} {height}' role=img aria-label='{label}'>{''.join(parts)}</svg>"
+
+
+def _types(paired: PairedRuns, metric: str) -> str:
+    rows = "".join(
+        f"<tr><td>{escape(kind)}</td><td class=n>{count}</td><td class=n>{one:.3f}</td><td class=n>{other:.3f}</td>"
+        f"<td class='n {'pass' if other >= one else 'fail'}'>{other - one:+.3f}</td></tr>"
+        for kind, (count, one, other) in sorted(paired.by_query_type(metric).items())
+    )
+    head = "<tr><th>type of query<th>cases<th>baseline<th>candidate<th>change</tr>"
+    return f"<h2>{escape(metric)} by type of query</h2><table>{head}{rows}</table>" if rows else ""
+
+
+def _worst(paired: PairedRuns, metric: str, relevance: dict[str, set[str]]) -> str:
+    shown = "".join(
+        f"<h3>{escape(before.case_id)} <small>{metric} {delta:+.3f}</small></h3><div class=cols>"
+        f"{_ranking('baseline', before, relevance)}{_ranking('candidate', after, relevance)}</div>"
+        for before, after, delta in paired.worst(metric, 10)
+    )
+    return f"<h2>Worst cases by {escape(metric)}</h2>{shown}" if shown else ""
+
+
+def _ranking(title: str, result: CaseResult, relevance: dict[str, set[str]]) -> str:
+    right = relevance.get(result.case_id, set())
+    items = "".join(
+        f"<li{' class=hit' if document in right else ''}>{escape(document)}</li>" for document in result.retrieved[:10]
+    )
+    return f"<div><b>{title}</b><ol>{items}</ol></div>"
+
+
+def _between(paired: PairedRuns) -> str:
+    config = paired.candidate.config
+    cases = f"{paired.comparison.paired} cases of {config.dataset} {config.dataset_version}"
+    return f"{_name(paired.candidate)} beside {_name(paired.baseline)}, {cases}"
+
+
+def _name(run: Run) -> str:
+    return run.config.label or run.run_id

@@ -1,0 +1,314 @@
+"""An evaluation run: every case of a dataset asked once, scored, and written down as it goes.
+
+A run is a folder: `run.json` says what was asked of whom and how, `results.ndjson` holds a line for each case that is done. A run that was
+killed goes on where it stopped: a half-written last line is cut off, cases that ended in an error are asked again, and each case is in
+the result once. Texts that the target returned are not written: they have not been scrubbed.
+"""
+
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from assay_evals.comparison import LATENCY, QUANTILES
+from assay_evals.dataset import Case, Dataset
+from assay_evals.metrics import DEFAULT_CUTOFFS, Gain, judge, retrieval_metrics
+from assay_evals.replay import Retrieved
+from assay_evals.statistics import Floats, interval, resampled_means
+
+VERSION = 1
+RUN_FILE, RESULTS_FILE = "run.json", "results.ndjson"
+
+
+class RunError(ValueError):
+    """A run that cannot be read or continued; says which file, and what to do."""
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """What a run measured. Two runs can be compared whatever differs here; a run can only go on if nothing does."""
+
+    dataset: str
+    dataset_version: str
+    dataset_fingerprint: str
+    target: str
+    k: int = 10
+    cutoffs: tuple[int, ...] = DEFAULT_CUTOFFS
+    gain: Gain = "linear"
+    seed: int = 0
+    code_version: str | None = None
+    judge: str | None = None
+    label: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, dataset: Dataset, target: str, **options: Any) -> "RunConfig":
+        """The configuration of a run over a dataset."""
+        return cls(dataset.name, dataset.version, dataset.fingerprint, target, **options)
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    """One case. `metrics` are None where a metric does not apply; an errored case has none at all."""
+
+    case_id: str
+    query_type: str
+    retrieved: list[str]
+    latency_ms: float | None
+    metrics: dict[str, float | None]
+    error: str | None = None
+    tries: int = 1
+    cluster: str | None = None
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class MetricSummary:
+    """Mean over the cases a metric applies to, with its 95 % interval."""
+
+    mean: float
+    n: int
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that has ended, or as far as it got."""
+
+    run_id: str
+    config: RunConfig
+    started_at: str
+    completed_at: str | None
+    results: list[CaseResult]
+
+    @property
+    def errored(self) -> list[CaseResult]:
+        """Cases without an answer."""
+        return [result for result in self.results if result.error is not None]
+
+    @property
+    def names(self) -> list[str]:
+        """Metrics in the order they were measured."""
+        return list(dict.fromkeys(name for result in self.results for name in result.metrics))
+
+    def column(self, name: str, results: Sequence[CaseResult] | None = None) -> Floats:
+        """One metric, or `latency_ms`, a value a case; `nan` where there is none."""
+        chosen = self.results if results is None else results
+        if name == LATENCY:
+            return np.array([math.nan if r.latency_ms is None else r.latency_ms for r in chosen])
+        return np.array([math.nan if (value := r.metrics.get(name)) is None else value for r in chosen])
+
+    def summary(self) -> dict[str, MetricSummary]:
+        """Every metric's mean and interval; means weigh mined cases by the inverse of their probability."""
+        if not self.results or not self.names:
+            return {}
+        table = np.column_stack([self.column(name) for name in self.names])
+        clusters = [r.cluster or r.case_id for r in self.results] if any(r.cluster for r in self.results) else None
+        means = resampled_means(table, seed=self.config.seed, clusters=clusters)
+        weights = np.array([result.weight for result in self.results])
+        found = {}
+        for place, name in enumerate(self.names):
+            values = table[:, place]
+            known = ~np.isnan(values)
+            if not known.any():
+                continue
+            bounds = interval(values, means[:, place], bca=None if clusters is None else False)
+            mean = float(np.average(values[known], weights=weights[known]))
+            found[name] = MetricSummary(mean, int(known.sum()), bounds.low, bounds.high)
+        return found
+
+    def latency(self) -> dict[str, float]:
+        """Median and 95th percentile in milliseconds, of the cases that were answered."""
+        values = self.column(LATENCY)
+        known = values[~np.isnan(values)]
+        return {name: float(np.quantile(known, share)) for name, share in QUANTILES.items()} if len(known) else {}
+
+    def by_query_type(self) -> dict[str, dict[str, float]]:
+        """Means of each metric by type of query, with `cases`."""
+        found: dict[str, dict[str, float]] = {}
+        for kind in dict.fromkeys(result.query_type for result in self.results):
+            chosen = [result for result in self.results if result.query_type == kind]
+            found[kind] = {"cases": float(len(chosen))}
+            for name in self.names:
+                values = self.column(name, chosen)
+                if not np.isnan(values).all():
+                    found[kind][name] = float(np.nanmean(values))
+        return found
+
+    def as_json(self) -> dict[str, Any]:
+        """The report: what was run and what came of it, cases included."""
+        return {
+            "schema_version": VERSION,
+            "run_id": self.run_id,
+            "started_at": self.started_at,
+            "completed_at": self.completed_at,
+            "config": asdict(self.config),
+            "cases": len(self.results),
+            "errored": len(self.errored),
+            "metrics": {name: asdict(summary) for name, summary in self.summary().items()},
+            "latency": self.latency(),
+            "by_query_type": self.by_query_type(),
+            "results": [asdict(result) for result in self.results],
+        }
+
+
+def score(cases: Sequence[Case], answers: Sequence[Retrieved], config: RunConfig) -> list[dict[str, float | None]]:
+    """The retrieval metrics of each answered case, and whether an answer cites and names what it must."""
+    judged = judge(
+        [case.relevance for case in cases],
+        [answer.documents(_by_source(case)) for case, answer in zip(cases, answers, strict=True)],
+        depth=max(config.cutoffs),
+    )
+    table = retrieval_metrics(judged, config.cutoffs, config.gain)
+    rows: list[dict[str, float | None]] = [
+        {name: None if math.isnan(values[place]) else float(values[place]) for name, values in table.items()}
+        for place in range(len(cases))
+    ]
+    for row, case, answer in zip(rows, cases, answers, strict=True):
+        row.update(_required(case, answer))
+    return rows
+
+
+def _by_source(case: Case) -> bool:
+    """Whether a case names its documents with their source."""
+    return any("::" in document for document in case.relevance)
+
+
+def _required(case: Case, answer: Retrieved) -> dict[str, float | None]:
+    found: dict[str, float | None] = {}
+    if case.required_citations:
+        cited = set(answer.citations)
+        found["required_citations"] = sum(each in cited for each in case.required_citations) / len(
+            case.required_citations
+        )
+    if case.required_entities:
+        text = (answer.answer or "").casefold()
+        named = sum(each.casefold() in text for each in case.required_entities)
+        found["required_entities"] = named / len(case.required_entities)
+    return found
+
+
+def case_result(case: Case, answer: Retrieved, metrics: dict[str, float | None], tries: int) -> CaseResult:
+    """An answered case."""
+    return CaseResult(
+        case_id=case.id,
+        query_type=case.query_type,
+        retrieved=answer.documents(_by_source(case)),
+        latency_ms=answer.latency_ms,
+        metrics=metrics,
+        tries=tries,
+        cluster=case.cluster,
+        weight=1 / case.inclusion_probability,
+    )
+
+
+def case_error(case: Case, error: str, tries: int) -> CaseResult:
+    """A case without an answer."""
+    return CaseResult(
+        case.id, case.query_type, [], None, {}, error, tries, case.cluster, 1 / case.inclusion_probability
+    )
+
+
+class RunFolder:
+    """A run's folder, open for writing. Each result is on disk before the next case is asked for."""
+
+    def __init__(self, folder: Path, config: RunConfig, *, resume: bool = False) -> None:
+        self.folder, self.config = folder, config
+        self.done: dict[str, CaseResult] = {}
+        run_file, results_file = folder / RUN_FILE, folder / RESULTS_FILE
+        if run_file.exists():
+            if not resume:
+                raise RunError(f"{folder} holds a run already: continue it with --resume, or name another folder")
+            before = read_run(folder)
+            if differing := _differing(before.config, config):
+                raise RunError(f"{folder} is a run of another {', '.join(differing)}: name another folder")
+            self.started_at = before.started_at
+            self.done = {result.case_id: result for result in before.results if result.error is None}
+            _rewrite(results_file, self.done.values())
+        else:
+            folder.mkdir(parents=True, exist_ok=True)
+            self.started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
+            self._write_run(None)
+        self._file = results_file.open("ab")
+
+    def add(self, result: CaseResult) -> None:
+        """Write a result down."""
+        self._file.write(orjson.dumps(asdict(result)) + b"\n")
+        self._file.flush()
+        self.done[result.case_id] = result
+
+    def finish(self, order: Iterable[str]) -> Run:
+        """Say that the run has ended, with its results in the dataset's order."""
+        self._file.close()
+        results = [self.done[case_id] for case_id in order if case_id in self.done]
+        _rewrite(self.folder / RESULTS_FILE, results)
+        self._write_run(datetime.now(UTC).isoformat(timespec="milliseconds"))
+        return read_run(self.folder)
+
+    def close(self) -> None:
+        """Leave the run as it is, to go on later."""
+        self._file.close()
+
+    def _write_run(self, completed_at: str | None) -> None:
+        document = {
+            "schema_version": VERSION,
+            "run_id": self.folder.name,
+            "started_at": self.started_at,
+            "completed_at": completed_at,
+            "config": asdict(self.config),
+        }
+        _replace(self.folder / RUN_FILE, orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def read_run(folder: Path) -> Run:
+    """A run from its folder, ended or not. A half-written last line is passed over. Raises `RunError`."""
+    try:
+        document = json.loads((folder / RUN_FILE).read_text())
+    except FileNotFoundError:
+        raise RunError(f"{folder} holds no run: it has no {RUN_FILE}") from None
+    except ValueError:
+        raise RunError(f"{folder / RUN_FILE} is not JSON") from None
+    if document.get("schema_version") != VERSION:
+        raise RunError(f"{folder / RUN_FILE} is of a later Assay: upgrade to read it")
+    config = RunConfig(**(document["config"] | {"cutoffs": tuple(document["config"]["cutoffs"])}))
+    results: dict[str, CaseResult] = {}
+    path = folder / RESULTS_FILE
+    lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+    for number, line in enumerate(lines, start=1):
+        if not line.endswith(b"\n"):
+            break  # the process was killed while it wrote this
+        try:
+            result = CaseResult(**orjson.loads(line))
+        except (ValueError, TypeError):
+            raise RunError(
+                f"{path}: line {number} is not a result: delete it, and continue the run with --resume"
+            ) from None
+        results[result.case_id] = result
+    return Run(document["run_id"], config, document["started_at"], document["completed_at"], list(results.values()))
+
+
+def _differing(one: RunConfig, other: RunConfig) -> list[str]:
+    before, after = asdict(one), asdict(other)
+    return [name for name in before if orjson.dumps(before[name]) != orjson.dumps(after[name])]
+
+
+def _rewrite(path: Path, results: Iterable[CaseResult]) -> None:
+    _replace(path, b"".join(orjson.dumps(asdict(result)) + b"\n" for result in results))
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    part = path.with_name(path.name + ".part")
+    with part.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)

@@ -1,0 +1,87 @@
+"""Gates: thresholds hold at their edge, errors breach, and nothing passes for want of rows."""
+
+import json
+from typing import Any
+
+import pytest
+
+from assay_evals.baseline import Baseline, Thresholds
+from assay_evals.captured import captured
+from assay_evals.gates import NOT_RUN, correctness_gate, gate_that_broke, gate_verdict, regression_gate
+from assay_evals.qrels import Correctness, Floors
+from assay_evals.replay import Retrieved, RowResult, compare_row
+
+
+def a_row(number: int, latency: float = 10.0) -> Any:
+    record = {"schema_version": 1, "id": number, "tool_name": "query", "query": f"q{number}"}
+    return captured(number, record | {"retrieved_slugs": ["a", "b"], "source_ids": [], "latency_ms": latency})
+
+
+def baseline(rows: int = 10, latency: float = 10.0) -> Baseline:
+    return Baseline("main", "t", Thresholds(), latency, "hash", [a_row(n, latency) for n in range(rows)])
+
+
+def replayed(source: Baseline, *, worse: int = 0, ms: float = 10.0) -> list[RowResult]:
+    answers = [Retrieved(["z"] if n < worse else ["a", "b"], ms) for n in range(len(source.rows))]
+    return [compare_row(row, answer) for row, answer in zip(source.rows, answers, strict=True)]
+
+
+def breaches(
+    results: list[RowResult], thresholds: Thresholds = Thresholds(), source: Baseline | None = None
+) -> list[str]:  # noqa: B008
+    gate = regression_gate(source or baseline(), results, thresholds, path="main.ndjson")
+    return [breach["metric"] for breach in gate["breaches"]]
+
+
+def test_a_replay_that_did_not_move_passes() -> None:
+    assert breaches(replayed(baseline())) == []
+
+
+def test_what_moved_breaches_both_of_its_thresholds() -> None:
+    assert breaches(replayed(baseline(), worse=3)) == ["mean_jaccard", "top1_stability_rate"]
+
+
+def test_equality_passes() -> None:
+    assert breaches(replayed(baseline(), worse=2), Thresholds(jaccard=0.8, top1=0.8)) == []
+
+
+@pytest.mark.parametrize(("ms", "expected"), [(20.0, []), (20.1, ["latency_multiplier"])])
+def test_a_slower_target_breaches_above_its_multiple(ms: float, expected: list[str]) -> None:
+    assert breaches(replayed(baseline(), ms=ms)) == expected
+
+
+def test_a_baseline_without_latency_says_that_it_skips_that_check() -> None:
+    source = baseline(latency=0.0)
+    gate = regression_gate(source, replayed(source, ms=1e6), Thresholds(), path="x")
+    assert (gate["latency_skipped"], gate["breaches"]) == (True, [])
+
+
+def test_one_errored_row_is_a_breach_with_its_reason() -> None:
+    source = baseline()
+    results = [*replayed(source)[:-1], RowResult(source.rows[-1], error="HTTP 503")]
+    gate = regression_gate(source, results, Thresholds(), path="x")
+    assert gate["breaches"] == [{"metric": "rows_errored", "observed": 1, "threshold": 0, "error_tail": "9: HTTP 503"}]
+
+
+def test_a_replay_of_nothing_is_a_breach() -> None:
+    assert breaches([RowResult(row, skip_reason="empty query") for row in baseline().rows]) == ["rows_replayed"]
+
+
+def test_the_summary_says_how_sure_its_means_are() -> None:
+    summary = regression_gate(baseline(), replayed(baseline(), worse=3), Thresholds(), path="x")["summary"]
+    low, high = summary["mean_jaccard_interval"]
+    assert low < summary["mean_jaccard"] < high
+    assert summary["latency_p_value"] == 1.0
+
+
+def test_both_gates_must_pass() -> None:
+    good, bad = Correctness(), Correctness()
+    good.queries_total = 0
+    passing = regression_gate(baseline(), replayed(baseline()), Thresholds(), path="x")
+    failing = correctness_gate(bad, Floors(), path="y")
+    assert gate_verdict(passing, NOT_RUN)["verdict"] == "pass"
+    assert gate_verdict(passing, failing)["verdict"] == "fail"
+    broke = gate_that_broke("baseline_path", "x", "baseline", "baseline_unreadable", "line 1: not JSON")
+    document = json.loads(json.dumps(gate_verdict(broke, NOT_RUN)))
+    assert (document["schema_version"], document["verdict"]) == (1, "fail")
+    assert set(document) == {"schema_version", "verdict", "regression_gate", "correctness_gate"}

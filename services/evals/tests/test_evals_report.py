@@ -1,0 +1,148 @@
+"""Comparing two runs and reporting on it, in every form."""
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree as ET  # reads what the project itself wrote
+
+import pytest
+
+from assay_evals.comparison import Rule, Stage, Verdict
+from assay_evals.dataset import Case
+from assay_evals.paired import PairedRuns, compare_runs
+from assay_evals.replay import Retrieved
+from assay_evals.report import as_json, html, junit, markdown
+from assay_evals.runs import CaseResult, Run, RunConfig, case_error, case_result, score
+
+CASES = [
+    Case(id=f"c{n}", query="a <b>secret</b> question", expected_ids=["x"], query_type="status" if n % 2 else "actor")
+    for n in range(40)
+]
+GOOD, BAD = Retrieved(["x", "<y>"], 10.0), Retrieved(["<y>"], 12.0)
+
+
+def a_run(label: str, answers: list[Retrieved], cases: list[Case] = CASES) -> Run:
+    config = RunConfig("golden", "1.0.0", "f", "module:function", label=label)
+    rows = score(cases, answers, config)
+    results = [case_result(case, answer, row, 1) for case, answer, row in zip(cases, answers, rows, strict=True)]
+    return Run(label, config, "2026-11-22T00:00:00+00:00", "2026-11-22T00:01:00+00:00", results)
+
+
+def paired(worse: int = 20, **options: object) -> PairedRuns:
+    before = a_run("main", [GOOD] * 40)
+    return compare_runs(before, a_run("change", [BAD] * worse + [GOOD] * (40 - worse)), **options)  # type: ignore[arg-type]
+
+
+def with_results(run: Run, results: list[CaseResult]) -> Run:
+    return Run(run.run_id, run.config, run.started_at, run.completed_at, results)
+
+
+def test_a_regression_is_found_and_the_same_run_passes() -> None:
+    assert paired(20).comparison.verdict() is Verdict.FAIL
+    assert paired(0).comparison.verdict() is Verdict.PASS
+
+
+def test_cases_are_paired_by_id_in_whatever_order() -> None:
+    before = a_run("main", [GOOD] * 20 + [BAD] * 20)
+    after = with_results(before, list(reversed(before.results)))
+    assert {each.delta for each in compare_runs(before, after).comparison.metrics} == {0.0}
+
+
+def test_cases_that_one_run_lacks_or_that_errored_fail_and_are_named() -> None:
+    before = a_run("main", [GOOD] * 40)
+    fewer = compare_runs(before, with_results(before, before.results[:-1]))
+    assert (fewer.comparison.only_baseline, fewer.comparison.verdict()) == (["c39"], Verdict.FAIL)
+    broken = compare_runs(before, with_results(before, [case_error(CASES[0], "HTTP 503", 3), *before.results[1:]]))
+    assert (broken.comparison.errored, broken.comparison.verdict()) == (["c0"], Verdict.FAIL)
+    assert "1 case(s) ended in an error: c0" in markdown(broken, Verdict.FAIL)
+
+
+def test_nothing_compared_is_no_pass() -> None:
+    before = a_run("main", [GOOD] * 40)
+    after = with_results(before, [])
+    assert compare_runs(before, after).comparison.verdict() is Verdict.FAIL
+
+
+def test_the_worst_cases_come_worst_first() -> None:
+    worst = paired(3).worst("mrr", 2)
+    assert [before.case_id for before, _, _ in worst] == ["c0", "c1"]
+    assert worst[0][2] == -1.0
+
+
+def test_a_breakdown_has_both_means_by_type_of_query() -> None:
+    assert paired(20).by_query_type("mrr") == {"actor": (20, 1.0, 0.5), "status": (20, 1.0, 0.5)}
+
+
+def test_markdown_names_metrics_and_cases_and_quotes_no_question() -> None:
+    text = markdown(paired(20), Verdict.FAIL)
+    assert "❌ Retrieval evaluation: fail" in text
+    assert "| ❌ | mrr | 1.000 | 0.500 | -0.500 [" in text
+    assert "`c0` -1.00" in text
+    assert "secret" not in text
+
+
+def test_json_has_every_metric_with_its_interval_and_significance() -> None:
+    document = json.loads(json.dumps(as_json(paired(20), Verdict.FAIL)))
+    mrr = next(each for each in document["metrics"] if each["metric"] == "mrr")
+    assert (document["schema_version"], document["verdict"]) == (1, "fail")
+    assert mrr["is_regression"] is True
+    assert mrr["interval"]["low"] < mrr["delta"] < mrr["interval"]["high"]
+    assert mrr["rule"]["stage"] == "block"
+
+
+def suite(text: str) -> ET.Element:
+    return ET.fromstring(text)  # noqa: S314
+
+
+def test_junit_has_a_test_a_metric() -> None:
+    found = suite(junit(paired(20)))
+    assert found.get("tests") == str(len(found))
+    failed = {case.get("name") for case in found if case.find("failure") is not None}
+    assert {"mrr", "recall@10"} <= failed
+    assert found.get("failures") == str(len(failed))
+
+
+def test_junit_fails_nothing_that_does_not_block() -> None:
+    rules = {each.metric: Rule(0.05, stage=Stage.WARN) for each in paired().comparison.metrics}
+    assert suite(junit(paired(20, rules=rules))).get("failures") == "0"
+
+
+@pytest.mark.parametrize(("undecided", "failures"), [(Verdict.FAIL, True), (Verdict.PASS, False)])
+def test_what_undecided_metrics_count_as_is_the_callers_choice(undecided: Verdict, failures: bool) -> None:
+    few = compare_runs(
+        a_run("main", [GOOD, BAD] * 3, CASES[:6]), a_run("change", [BAD, GOOD] * 2 + [GOOD, BAD], CASES[:6])
+    )
+    assert few.comparison.verdict() is Verdict.INCONCLUSIVE
+    assert (suite(junit(few, inconclusive=undecided)).get("failures") != "0") is failures
+
+
+class Balance(HTMLParser):
+    """Counts what is opened and closed, and keeps the text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: dict[str, int] = {}
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:  # noqa: ARG002
+        self.open[tag] = self.open.get(tag, 0) + 1
+
+    def handle_endtag(self, tag: str) -> None:
+        self.open[tag] = self.open.get(tag, 0) - 1
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def test_the_page_is_whole_escaped_and_asks_nobody(tmp_path: Path) -> None:
+    page = html(paired(20), Verdict.FAIL, relevance={"c0": {"x"}})
+    parser = Balance()
+    parser.feed(page)
+    assert {tag: parser.open.get(tag) for tag in ("div", "table", "svg", "ol", "h2", "g")} == dict.fromkeys(
+        ("div", "table", "svg", "ol", "h2", "g"), 0
+    )
+    assert "<y>" in parser.text, "an id that looks like markup is text"
+    assert "<li class=hit>x</li>" in page
+    for outside in ("http", "<script", "src="):
+        assert outside not in page
+    assert "secret" not in page

@@ -1,0 +1,125 @@
+"""Runs on disk: what is written, and going on after a kill."""
+
+from pathlib import Path
+
+import pytest
+
+from assay_evals.dataset import Case, Dataset
+from assay_evals.replay import Retrieved
+from assay_evals.runs import (
+    RESULTS_FILE,
+    Run,
+    RunConfig,
+    RunError,
+    RunFolder,
+    case_error,
+    case_result,
+    read_run,
+    score,
+)
+
+CASES = [
+    Case(id="a", query="qa", expected_ids=["x"], query_type="status"),
+    Case(id="b", query="qb", expected_ids=["y", "z"], inclusion_probability=0.5),
+    Case(id="n", query="qn", query_type="null"),
+]
+DATASET = Dataset(cases=CASES, version="1.0.0", name="golden")
+CONFIG = RunConfig.of(DATASET, "module:function", seed=3)
+ANSWERS = [Retrieved(["x"], 10.0), Retrieved(["q", "y"], 30.0), Retrieved([], 20.0)]
+
+
+def results() -> list[dict[str, float | None]]:
+    return score(CASES, ANSWERS, CONFIG)
+
+
+def a_run(folder: Path, cases: list[Case] = CASES, *, resume: bool = False) -> RunFolder:
+    run = RunFolder(folder, CONFIG, resume=resume)
+    for case, answer, metrics in zip(CASES, ANSWERS, results(), strict=True):
+        if case in cases and case.id not in run.done:
+            run.add(case_result(case, answer, metrics, tries=1))
+    return run
+
+
+def finished(folder: Path) -> Run:
+    return a_run(folder).finish(case.id for case in CASES)
+
+
+def test_a_run_reads_back_with_its_means_and_types(tmp_path: Path) -> None:
+    run = finished(tmp_path / "r1")
+    assert [result.case_id for result in run.results] == ["a", "b", "n"]
+    summary = run.summary()
+    assert summary["mrr"].n == 2
+    assert summary["mrr"].mean == pytest.approx((1 * 1 + 2 * 0.5) / 3), "a case mined at 0.5 stands for two"
+    assert summary["null_accuracy"].mean == 1.0
+    assert run.latency()["latency_p50_ms"] == 20.0
+    assert run.by_query_type()["status"] == {"cases": 1.0} | {
+        name: value for name, value in run.results[0].metrics.items() if value is not None
+    }
+    assert run.as_json()["errored"] == 0
+    assert run.completed_at is not None
+
+
+def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    folder = tmp_path / "r1"
+    a_run(folder, CASES[:2]).close()
+    with (folder / RESULTS_FILE).open("ab") as file:
+        file.write(b'{"case_id":"n","query_ty')
+    assert read_run(folder).completed_at is None
+    resumed = a_run(folder, resume=True)
+    run = resumed.finish(case.id for case in CASES)
+    assert [result.case_id for result in run.results] == ["a", "b", "n"]
+
+
+def test_a_case_that_errored_is_asked_again(tmp_path: Path) -> None:
+    folder = tmp_path / "r1"
+    first = a_run(folder, CASES[:1])
+    first.add(case_error(CASES[1], "HTTP 503", tries=3))
+    first.close()
+    assert [result.error for result in read_run(folder).errored] == ["HTTP 503"]
+    again = RunFolder(folder, CONFIG, resume=True)
+    assert set(again.done) == {"a"}
+    again.close()
+
+
+def test_a_run_is_not_written_over_unless_it_is_continued(tmp_path: Path) -> None:
+    finished(tmp_path / "r1")
+    with pytest.raises(RunError, match="--resume"):
+        RunFolder(tmp_path / "r1", CONFIG)
+
+
+def test_a_run_of_something_else_cannot_be_continued(tmp_path: Path) -> None:
+    finished(tmp_path / "r1")
+    other = RunConfig.of(DATASET, "module:other", seed=4)
+    with pytest.raises(RunError, match="another target, seed"):
+        RunFolder(tmp_path / "r1", other, resume=True)
+
+
+def test_an_empty_folder_holds_no_run(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="no run"):
+        read_run(tmp_path)
+
+
+def test_a_line_that_is_no_result_is_named(tmp_path: Path) -> None:
+    finished(tmp_path / "r1")
+    with (tmp_path / "r1" / RESULTS_FILE).open("ab") as file:
+        file.write(b"{}\n")
+    with pytest.raises(RunError, match="line 4"):
+        read_run(tmp_path / "r1")
+
+
+def test_what_an_answer_must_cite_and_name_is_scored() -> None:
+    case = Case(
+        id="c", query="q", expected_ids=["x"], required_citations=["x", "y"], required_entities=["Alice", "Bob"]
+    )
+    answer = Retrieved(["x"], 1.0, answer="alice wrote it", citations=["x"])
+    (row,) = score([case], [answer], CONFIG)
+    assert (row["required_citations"], row["required_entities"]) == (0.5, 0.5)
+
+
+def test_no_text_that_a_target_returned_is_written(tmp_path: Path) -> None:
+    case = Case(id="c", query="q", expected_ids=["x"])
+    answer = Retrieved(["x"], 1.0, answer="call me at 555 0100")
+    run = RunFolder(tmp_path / "r", CONFIG)
+    run.add(case_result(case, answer, score([case], [answer], CONFIG)[0], 1))
+    run.close()
+    assert b"555" not in b"".join(path.read_bytes() for path in (tmp_path / "r").iterdir())

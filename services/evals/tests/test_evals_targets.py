@@ -1,0 +1,265 @@
+"""Targets over a real socket, a real process and real calls: what is sent, what is read, and what an error says."""
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from assay_evals.replay import Retrieved
+from assay_evals.runner import Asked, Asking, ask_all
+from assay_evals.targets import (
+    CallableTarget,
+    CommandTarget,
+    HttpTarget,
+    Question,
+    Target,
+    TargetError,
+    TargetUsageError,
+    open_target,
+    read_answer,
+)
+
+SECRET = "where does alice live"
+
+
+@contextlib.asynccontextmanager
+async def server(answer: Callable[[web.Request], Any]) -> AsyncIterator[str]:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        found = answer(request)
+        return await found if asyncio.iscoroutine(found) else found  # type: ignore[no-any-return]
+
+    app = web.Application()
+    app.router.add_route("*", "/{tail:.*}", handle)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    assert runner.addresses
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+async def ask_http(url: str, **options: Any) -> Retrieved:
+    target = HttpTarget(url, **options)
+    try:
+        return await target.ask(Question(SECRET, limit=3, detail="low"))
+    finally:
+        await target.close()
+
+
+async def test_a_service_is_asked_by_post_with_token_and_workspace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_TARGET_TOKEN", "t0ken")
+    seen: dict[str, Any] = {}
+
+    async def answer(request: web.Request) -> web.Response:
+        seen.update(path=request.path, headers=request.headers, body=await request.json())
+        return web.json_response({"results": [{"slug": "a", "source_id": "wiki", "score": 2.0}, {"id": "b"}]})
+
+    async with server(answer) as url:
+        found = await ask_http(f"{url}/v1/search", workspace="w1")
+    assert (found.slugs, list(found.sources)) == (["a", "b"], ["wiki", None])
+    assert found.latency_ms > 0
+    assert seen["path"] == "/v1/search"
+    assert (seen["headers"]["Authorization"], seen["headers"]["X-Workspace-ID"]) == ("Bearer t0ken", "w1")
+    assert seen["body"] == {"query": SECRET, "limit": 3, "tool_name": "query", "detail": "low"}
+
+
+async def test_an_address_with_places_is_asked_by_get() -> None:
+    seen: list[str] = []
+
+    def answer(request: web.Request) -> web.Response:
+        seen.append(request.method + " " + request.path_qs)
+        return web.json_response(["a"])
+
+    async with server(answer) as url:
+        await ask_http(url + "/find?q={query}&n={limit}")
+    assert seen == ["GET /find?q=where%20does%20alice%20live&n=3"]
+
+
+@pytest.mark.parametrize(
+    ("status", "retryable"),
+    [(400, False), (401, False), (404, False), (408, True), (429, True), (500, True), (503, True)],
+)
+async def test_an_error_says_its_status_and_nothing_else(status: int, retryable: bool) -> None:
+    async with server(lambda _: web.Response(status=status, text=SECRET)) as url:
+        with pytest.raises(TargetError) as caught:
+            await ask_http(url)
+    assert (str(caught.value), caught.value.retryable) == (f"HTTP {status}", retryable)
+
+
+async def test_a_service_that_is_away_may_be_tried_again() -> None:
+    with pytest.raises(TargetError) as caught:
+        await ask_http("http://127.0.0.1:9")
+    assert caught.value.retryable
+
+
+async def test_a_body_that_is_not_json_is_an_error() -> None:
+    async with server(lambda _: web.Response(text="<html>")) as url:
+        with pytest.raises(TargetError, match="not JSON"):
+            await ask_http(url)
+
+
+def plain(query: str) -> list[str]:
+    return [query, "b"]
+
+
+async def detailed(query: str, limit: int, detail: str | None) -> dict[str, Any]:
+    return {"results": [f"{query}-{limit}-{detail}"], "answer": "yes", "citations": ["a"], "latency_ms": 7}
+
+
+async def test_a_function_gets_the_fields_that_it_names() -> None:
+    assert (await CallableTarget(plain).ask(Question("a"))).slugs == ["a", "b"]
+    found = await CallableTarget(detailed).ask(Question("a", limit=4, detail="low"))
+    assert (found.slugs, found.answer, found.citations, found.latency_ms) == (["a-4-low"], "yes", ["a"], 7.0)
+
+
+async def test_an_error_of_a_function_says_its_class() -> None:
+    def broken(query: str) -> None:
+        raise LookupError(query)
+
+    with pytest.raises(TargetError) as caught:
+        await CallableTarget(broken).ask(Question(SECRET))
+    assert str(caught.value) == "LookupError"
+
+
+async def test_a_function_is_found_beside_the_caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "my_search_under_test.py").write_text("def find(query):\n    return [query.upper()]\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    assert (await open_target("my_search_under_test:find").ask(Question("a"))).slugs == ["A"]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("nonsense", "is no target"),
+        ("ftp://x", "is no target"),
+        ("no_such_module_here:f", "cannot import"),
+        ("json:nothing", "no function nothing"),
+        ("command:", "empty"),
+    ],
+)
+def test_a_target_that_cannot_be_says_how_to_name_one(name: str, words: str) -> None:
+    with pytest.raises(TargetUsageError, match=words):
+        open_target(name)
+
+
+async def test_a_command_reads_the_question_and_writes_the_answer() -> None:
+    program = "import json, sys; q = json.load(sys.stdin); print(json.dumps([q['query'], str(q['limit'])]))"
+    found = await CommandTarget(f'{sys.executable} -c "{program}"').ask(Question("a", limit=2))
+    assert found.slugs == ["a", "2"]
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (f"{sys.executable} -c 'import sys; sys.exit(3)'", "ended with 3"),
+        (f"{sys.executable} -c 'print(1, 2)'", "not JSON"),
+        ("/no/such/program", "cannot be started"),
+    ],
+)
+async def test_a_command_that_fails_is_an_error(command: str, words: str) -> None:
+    with pytest.raises(TargetError, match=words):
+        await CommandTarget(command).ask(Question("a"))
+
+
+@pytest.mark.parametrize("value", [3, {"rows": []}, [3], [{"score": 1}], {"results": [None]}, None])
+def test_an_answer_of_an_unknown_form_is_an_error(value: Any) -> None:
+    with pytest.raises(TargetError):
+        read_answer(value, 1.0)
+
+
+@pytest.mark.parametrize("latency", [-1, True, "1", float("inf")])
+def test_a_latency_that_is_no_number_is_measured_instead(latency: Any) -> None:
+    assert read_answer({"results": [], "latency_ms": latency}, 5.0).latency_ms == 5.0
+
+
+class Script:
+    """A target that does what it is told for each question, and counts."""
+
+    def __init__(self, act: Callable[[str], Any]) -> None:
+        self.act, self.asked, self.most, self.now = act, 0, 0, 0
+
+    async def ask(self, question: Question) -> Retrieved:
+        self.asked += 1
+        self.now += 1
+        self.most = max(self.most, self.now)
+        try:
+            await asyncio.sleep(0)
+            found = self.act(question.query)
+            return await found if asyncio.iscoroutine(found) else found  # type: ignore[no-any-return]
+        finally:
+            self.now -= 1
+
+    async def close(self) -> None:
+        return
+
+
+async def everything(target: Target, items: Any, how: Asking) -> list[Asked[str]]:
+    return [asked async for asked in ask_all(target, items, Question, how)]
+
+
+async def test_every_item_comes_back_once_and_no_more_than_allowed_are_asked_at_a_time() -> None:
+    target = Script(lambda query: Retrieved([query], 1.0))
+    done = await everything(target, (str(number) for number in range(100)), Asking(concurrency=3))
+    assert sorted(int(asked.item) for asked in done) == list(range(100))
+    assert target.most == 3
+
+
+async def test_items_are_taken_only_as_places_become_free() -> None:
+    taken = []
+
+    def endless() -> Any:
+        for number in range(10**9):
+            taken.append(number)
+            yield str(number)
+
+    asking = ask_all(Script(lambda query: Retrieved([query], 1.0)), endless(), Question, Asking(concurrency=4))
+    async for _ in asking:
+        if len(taken) > 50:
+            break
+    await asking.aclose()  # type: ignore[attr-defined]
+    assert len(taken) < 60
+
+
+async def test_what_may_fare_better_is_tried_again_and_counted() -> None:
+    tries: dict[str, int] = {}
+
+    def act(query: str) -> Retrieved:
+        tries[query] = tries.get(query, 0) + 1
+        if tries[query] < 3:
+            raise TargetError("HTTP 503", retryable=True)
+        return Retrieved([query], 1.0)
+
+    (asked,) = await everything(Script(act), ["a"], Asking(retries=2))
+    assert (asked.tries, asked.error) == (3, None)
+
+
+@pytest.mark.parametrize(("retryable", "tries"), [(True, 2), (False, 1)])
+async def test_an_error_that_stays_ends_in_the_result(retryable: bool, tries: int) -> None:
+    def act(_: str) -> Retrieved:
+        raise TargetError("HTTP 500", retryable=retryable)
+
+    (asked,) = await everything(Script(act), ["a"], Asking(retries=1))
+    assert (asked.answer, asked.error, asked.tries) == (None, "HTTP 500", tries)
+
+
+async def test_a_question_that_hangs_ends_at_its_deadline() -> None:
+    def act(query: str) -> Any:
+        return asyncio.Event().wait() if query == "hangs" else Retrieved([query], 1.0)
+
+    done = {asked.item: asked.error for asked in await everything(Script(act), ["hangs", "b"], Asking(deadline_s=0.1))}
+    assert done == {"hangs": "no answer within 0.1 s", "b": None}
+
+
+@pytest.mark.parametrize("bad", [{"concurrency": 0}, {"retries": -1}, {"deadline_s": float("nan")}, {"deadline_s": 0}])
+def test_ways_of_asking_that_make_no_sense_are_refused(bad: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="concurrency"):
+        Asking(**bad)
