@@ -26,10 +26,8 @@ def replayed(source: Baseline, *, worse: int = 0, ms: float = 10.0) -> list[RowR
     return [compare_row(row, answer) for row, answer in zip(source.rows, answers, strict=True)]
 
 
-def breaches(
-    results: list[RowResult], thresholds: Thresholds = Thresholds(), source: Baseline | None = None
-) -> list[str]:  # noqa: B008
-    gate = regression_gate(source or baseline(), results, thresholds, path="main.ndjson")
+def breaches(results: list[RowResult], thresholds: Thresholds | None = None) -> list[str]:
+    gate = regression_gate(baseline(), results, thresholds or Thresholds(), path="main.ndjson")
     return [breach["metric"] for breach in gate["breaches"]]
 
 
