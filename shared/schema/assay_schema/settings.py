@@ -202,6 +202,72 @@ class WriterSettings(Section):
     port: int = Field(9102, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
 
 
+class DriftSettings(Section):
+    """The drift service. Windows and thresholds of its alerts; time is that of the samples."""
+
+    tolerance: float = Field(
+        0.03, ge=0, lt=1, allow_inf_nan=False, description="Relative drop from the baseline that is nobody's business."
+    )
+    critical_ratio: float = Field(
+        0.9, gt=0, lt=1, description="Share of the baseline below which a drop with evidence is critical."
+    )
+    recover_ratio: float = Field(
+        0.95, gt=0, le=1, description="Share of the baseline that a day's mean must reach again to count as clean."
+    )
+    clean_evaluations: int = Field(
+        24, ge=1, description="Clean evaluations in a row, one an hour, until an episode is recovering."
+    )
+    cooldown_hours: float = Field(24.0, ge=0, description="Hours after a resolution before the same series may alert.")
+    run_length_days: float = Field(
+        365.0,
+        gt=0,
+        description="Wanted mean time between false alarms, over all series of all metrics together, in days.",
+    )
+    critical_samples: int = Field(20, ge=2, description="Samples since the change that a critical drop needs.")
+    learning_samples: int = Field(300, ge=20, description="Samples a series needs for its first baseline.")
+    learning_days: float = Field(7.0, ge=0, description="Days a series needs for its first baseline.")
+    baseline_days: int = Field(
+        30, ge=1, le=60, description="Days of a full baseline; then it is fixed until acknowledged."
+    )
+    rule: Literal["off", "warn", "critical"] = Field(
+        "warn",
+        description="What the plain rule raises: the mean of a day fell more than 10 % below the rolling or the fixed baseline.",
+    )
+    rule_drop: float = Field(0.1, gt=0, lt=1, description="Drop of the plain rule, as a share of the baseline.")
+    rule_hours: int = Field(24, ge=1, le=48, description="Window of the plain rule, in hours.")
+    rule_samples: int = Field(100, ge=1, description="Samples the plain rule needs in its window.")
+    ks_effect: float = Field(
+        0.1, ge=0, le=1, description="Kolmogorov-Smirnov distance that a change of retrieval scores must have to count."
+    )
+    query_reference_days: int = Field(14, ge=7, le=60, description="Days of queries that later ones are compared with.")
+    query_samples: int = Field(100, ge=10, description="Queries that a day needs to be compared.")
+    query_deviations: float = Field(
+        5.0, gt=0, description="Standard deviations of the shuffled days by which queries must differ."
+    )
+    silence_hours: int = Field(6, ge=1, le=24, description="Window in which judged answers are missed, in hours.")
+    silence_ratio: float = Field(0.5, gt=0, lt=1, description="Share of what was expected below which it is silence.")
+    judge_error_ratio: float = Field(0.05, gt=0, lt=1, description="Share of judge errors in a day that is too much.")
+    lag_entries: int = Field(100_000, ge=1, description="Unread entries of a stream that are too many.")
+    watermark_minutes: float = Field(15.0, gt=0, description="Age of the watermark that is too much, in minutes.")
+    kappa_min: float = Field(
+        0.6,
+        ge=-1,
+        le=1,
+        description="Agreement of the judge with people (Cohen's kappa) without which no metric pages.",
+    )
+    tnr_min: float = Field(
+        0.7, ge=0, le=1, description="Share of bad answers the judge must find for a metric to page."
+    )
+    page_uncalibrated: bool = Field(False, description="Let metrics of a judge without calibration page as well.")
+    day_minutes: float = Field(
+        1440.0,
+        gt=0,
+        description="Length of a day, in minutes, and of everything that is counted in days or hours; less only to simulate.",
+    )
+    batch_entries: int = Field(500, ge=1, le=2_000, description="Most entries counted in one step.")
+    port: int = Field(9104, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
+
+
 class RetentionSettings(Section):
     """How long tables keep rows. `prune` removes earlier."""
 
@@ -237,6 +303,7 @@ class Settings(Section):
     delivery: DeliverySettings = DeliverySettings()
     scrubber: ScrubberSettings = ScrubberSettings()
     writer: WriterSettings = WriterSettings()
+    drift: DriftSettings = DriftSettings()
     retention: RetentionSettings = RetentionSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
 

@@ -41,7 +41,7 @@ CAPTURE = Stream(
     "capture", ("scrubber",), "Raw events from producers. Emptied as they are scrubbed; only the scrubber may read it."
 )
 EVENTS = Stream("events", ("writer", "judge", "drift"), "Scrubbed events. A short history stays for live tail.")
-FAILURES = Stream("failures", ("writer",), "What could not be stored, and why.")
+FAILURES = Stream("failures", ("writer", "drift"), "What could not be stored, and why.")
 DEAD = Stream("dead", (), "Entries given up after too many deliveries, kept for a while to be requeued.")
 SCORES = Stream("scores", ("writer", "drift"), "What the judge thinks of each answer.")
 ALERTS = Stream("alerts", ("writer", "notifier"), "Transitions of alert episodes, to be stored and sent to people.")
@@ -61,6 +61,26 @@ def watermark_key(shard: int = 0) -> str:
 def overflow_key(shard: int = 0) -> str:
     """Key of the last `id` given to an entry whose sequence number did not fit."""
     return f"{PREFIX}:{{{shard}}}:overflow"
+
+
+def drift_key(shard: int = 0) -> str:
+    """Key of what the drift service knows: a hash with one field for each series, and `version`, which every change raises."""
+    return f"{PREFIX}:{{{shard}}}:drift"
+
+
+def drift_seen_key(shard: int = 0) -> str:
+    """Key of the samples that the drift service has counted lately, a sorted set by their time."""
+    return f"{PREFIX}:{{{shard}}}:drift-seen"
+
+
+def acknowledged_key(shard: int = 0) -> str:
+    """Key of the episodes that people acknowledged and the drift service has not closed yet: a hash, from `alert_id` to when."""
+    return f"{PREFIX}:{{{shard}}}:acknowledged"
+
+
+def calibration_key(shard: int = 0) -> str:
+    """Key of the judges' calibration: a hash from `fingerprint/metric` to JSON with `kappa` and `tnr`, agreement with people's labels."""
+    return f"{PREFIX}:{{{shard}}}:calibration"
 
 
 def shard_of(project: str, shards: int) -> int:
