@@ -39,6 +39,12 @@ def test_without_anything_every_setting_is_its_default() -> None:
     assert settings_from({}) == Settings()
 
 
+#: Settings between 0 and 1.
+SHARES = (
+    "tolerance", "critical_ratio", "recover_ratio", "rule_drop", "ks_effect", "silence_ratio", "judge_error_ratio", "kappa_min", "tnr_min",
+)  # fmt: skip
+
+
 @pytest.mark.parametrize("variable", sorted(variables()))
 def test_every_variable_sets_its_own_setting_and_no_other(variable: str) -> None:
     section, name = variables()[variable]
@@ -46,6 +52,7 @@ def test_every_variable_sets_its_own_setting_and_no_other(variable: str) -> None
     texts = {bool: str(not default).lower(), int: "16", float: "1.5", SecretStr: "redis://x", str: "other"}
     choices = {"log_level": "ERROR", "log_format": "text", "durability": "fsync"}
     choices |= dict.fromkeys(("queue_bytes", "spool_bytes", "batch_bytes", "held_bytes", "high_water_bytes"), "2048")
+    choices |= {"rule": "critical", "learning_samples": "32"} | dict.fromkeys(SHARES, "0.25")
     settings = settings_from({variable: choices[name] if name in choices else texts.get(type(default), "value")})
     assert getattr(getattr(settings, section), name) != default
     changed = {
