@@ -17,6 +17,7 @@ from assay_cli.export import export
 from assay_cli.migrate import migrate
 from assay_cli.prune import prune
 from assay_cli.query import query
+from assay_cli.scrub import pii, scrub
 from assay_cli.tail import tail
 from assay_cli.up import up
 
@@ -62,4 +63,6 @@ app.command()(doctor)
 app.command()(prune)
 app.command()(query)
 app.command()(tail)
+app.command()(scrub)
 app.add_typer(dead, name="dead")
+app.add_typer(pii, name="pii")

@@ -4,7 +4,7 @@ Fails closed: an entry that cannot be validated and scrubbed becomes a failure t
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -19,8 +19,7 @@ from assay_schema.validation import InvalidEvent, event_time_ok, parse_event, pa
 
 from .engine import Scrubber
 from .paths import scrub_paths
-from .policy import Action, Policy
-from .registry import FAMILIES
+from .policy import Action, Policy, categories
 
 STAGE = "scrubber"
 #: The `policy` of events stored while `capture.scrub_pii` is false.
@@ -38,12 +37,6 @@ class RefusedError(Exception):
         self.attempted = categories(policy, found)
         self.blocked = categories(policy, (name for name in found if policy.action(name) is Action.REFUSE))
         super().__init__(f"the policy of this project refuses {', '.join(self.blocked)}")
-
-
-def categories(policy: Policy, families: Iterable[str]) -> list[str]:
-    """The categories that `families` belong to, each once, in order of their names."""
-    of = {family.name: str(family.category) for family in policy.custom}
-    return sorted({of.get(name) or str(FAMILIES[name].category) for name in families})
 
 
 class Processor:

@@ -2,11 +2,12 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from .engine import Scrubber
+    from .engine import Finding, Scrubber
 
 MAX_DEPTH = 200
 """Levels of nesting. orjson writes at most 254, and a payload stands inside its event."""
@@ -35,22 +36,49 @@ def hint_of(key: str) -> bytes:
     return (_CAMEL.sub(" ", key[-48:]).lower() + " ").encode("ascii", "replace")
 
 
+def text_of(leaf: Any) -> str | None:
+    """A scalar as text, None for one in which nothing can be found. TypeError for what is not JSON."""
+    if isinstance(leaf, str):
+        return leaf
+    if leaf is None or isinstance(leaf, bool):
+        return None
+    if isinstance(leaf, int | float):
+        return str(int(leaf)) if _SMALLEST <= leaf < _LARGEST and leaf == int(leaf) else None
+    raise TypeError(f"not a JSON value: {type(leaf).__name__}")
+
+
 def scrub_leaf(scrubber: "Scrubber", leaf: Any, hint: bytes, counts: Counter[str]) -> Any:
     """A scalar, scrubbed. TypeError for what is not JSON."""
-    if isinstance(leaf, str):
-        text, findings = scrubber.scrub(leaf, hint=hint)
-    elif leaf is None or isinstance(leaf, bool):
+    text = leaf if isinstance(leaf, str) else text_of(leaf)
+    if text is None:
         return leaf
-    elif isinstance(leaf, int | float):
-        if not _SMALLEST <= leaf < _LARGEST or leaf != int(leaf):
-            return leaf
-        text, findings = scrubber.scrub(str(int(leaf)), hint=hint)
-    else:
-        raise TypeError(f"not a JSON value: {type(leaf).__name__}")
+    scrubbed, findings = scrubber.scrub(text, hint=hint)
     if not findings:
         return leaf
     counts.update(finding.family for finding in findings)
-    return leaf if text == (leaf if isinstance(leaf, str) else str(int(leaf))) else text  # allowed, all of it
+    return leaf if scrubbed == text else scrubbed  # the same when all of it is allowed
+
+
+def findings_in(scrubber: "Scrubber", value: Any) -> Iterator[tuple[int, "Finding"]]:
+    """Findings of a JSON document: the place of their value among all its scalars, in document order from 0, and the finding in it."""
+    pending: list[tuple[bytes, Any, int]] = [(b"", value, 0)]
+    place = 0
+    while pending:
+        hint, item, depth = pending.pop()
+        if isinstance(item, dict | list | tuple):
+            if depth > MAX_DEPTH:
+                raise NestingError(f"nested more than {MAX_DEPTH} levels deep")
+            if isinstance(item, dict):
+                children = [(hint_of(key), child, depth + 1) for key, child in item.items()]
+            else:
+                children = [(hint, child, depth + 1) for child in item]
+            pending += reversed(children)
+            continue
+        text = text_of(item)
+        if text is not None:
+            for finding in scrubber.scrub(text, hint=hint).findings:
+                yield place, finding
+        place += 1
 
 
 def scrub_json(scrubber: "Scrubber", value: Any) -> ScrubbedJson:

@@ -1,0 +1,179 @@
+"""`assay scrub`: stdin to stdout without personal data. `assay pii`: what is looked for, and whether a policy file is right."""
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, BinaryIO
+
+import typer
+
+from assay_cli.errors import FINDING, CommandError
+from assay_cli.terminal import ends_quietly
+
+if TYPE_CHECKING:
+    from assay_scrubber.engine import Scrubber
+    from assay_scrubber.policy_file import PolicySet
+
+#: Complaints shown one by one; the rest is counted.
+_COMPLAINTS_SHOWN = 100
+
+
+class Input(StrEnum):
+    """What stdin is."""
+
+    AUTO = "auto"
+    TEXT = "text"
+    NDJSON = "ndjson"
+
+
+def scrub(
+    policy: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Policy file; default: scrubber.policy_file, if it is set.")
+    ] = None,
+    project: Annotated[str, typer.Option(help="Scrub as this project's policy says.")] = "default",
+    form: Annotated[
+        Input, typer.Option("--format", help="What stdin is; auto: NDJSON if its first line is a JSON object or list.")
+    ] = Input.AUTO,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Instead of the text, one JSON object for each finding: where, never what."),
+    ] = False,
+    ner: Annotated[
+        bool, typer.Option("--ner", help="Also remove names of people and places, slowly; needs assay-scrubber[ner].")
+    ] = False,
+) -> None:
+    """Remove personal data and secrets from stdin. Lines that cannot be scrubbed are left out, and counted: exit code 1."""
+    from assay_cli import scrub_stream
+
+    with ends_quietly():
+        scrubber = _scrubber(policy, project, ner)
+        complaints = _Complaints()
+        source, ndjson = _source(sys.stdin.buffer, form)
+        lines = scrub_stream.numbered(source, complaints)
+        if explain:
+            explained = (scrub_stream.explain_ndjson if ndjson else scrub_stream.explain_text)(
+                scrubber, lines, complaints
+            )
+            for row in explained:
+                sys.stdout.buffer.write(json.dumps(row).encode() + b"\n")
+        else:
+            for data in (scrub_stream.scrub_ndjson if ndjson else scrub_stream.scrub_text)(scrubber, lines, complaints):
+                sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        if complaints.count:
+            complaints.sum_up()
+            raise typer.Exit(FINDING)
+
+
+class _Complaints:
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, line: int, problem: str) -> None:
+        self.count += 1
+        if self.count <= _COMPLAINTS_SHOWN:
+            typer.echo(f"assay: line {line}: {problem}", err=True)
+
+    def sum_up(self) -> None:
+        if self.count > _COMPLAINTS_SHOWN:
+            typer.echo(f"assay: and {self.count - _COMPLAINTS_SHOWN} more", err=True)
+
+
+def _source(stdin: BinaryIO, form: Input) -> tuple[Iterator[bytes], bool]:
+    """The lines of stdin, long ones in pieces, and whether they are NDJSON. Raises CommandError for what is no text."""
+    from assay_cli.scrub_stream import LINE_MAX_BYTES, looks_like_ndjson
+
+    lines = iter(lambda: stdin.readline(LINE_MAX_BYTES), b"")
+    head: list[bytes] = []
+    for line in lines:
+        head.append(line)
+        if b"\0" in line:
+            raise CommandError("stdin holds NUL bytes: it is not UTF-8 text; convert it first, such as with iconv")
+        if line.strip() or len(head) >= 1_000:
+            break
+    ndjson = form is Input.NDJSON or (form is Input.AUTO and bool(head) and looks_like_ndjson(head[-1]))
+    return chain(head, lines), ndjson
+
+
+def _scrubber(file: Path | None, project: str, ner: bool) -> "Scrubber":
+    from assay_scrubber.engine import Scrubber
+
+    policy = policies(file).of(project)
+    if not ner:
+        return Scrubber(policy)
+    from assay_scrubber.names import NamesError, NamesScrubber
+
+    try:
+        return NamesScrubber(policy)
+    except NamesError as error:
+        raise CommandError(str(error)) from None
+
+
+def policies(file: Path | None) -> "PolicySet":
+    """The policies of `file`, or of the settings' own. Raises CommandError."""
+    from assay_runtime.config import load_settings
+    from assay_scrubber.policy import PolicyError
+    from assay_scrubber.reload import read_policies
+
+    settings = load_settings().scrubber
+    if file is not None:
+        settings = settings.model_copy(update={"policy_file": file})
+    try:
+        return read_policies(settings)
+    except PolicyError as error:
+        raise CommandError(f"{settings.policy_file or 'scrubber'}: {error}") from None
+
+
+pii = typer.Typer(no_args_is_help=True, help="What is looked for, and whether a policy file is right.")
+policy_commands = typer.Typer(no_args_is_help=True, help="Policy files.")
+pii.add_typer(policy_commands, name="policy")
+
+
+@pii.command("families")
+def families(
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    file: Annotated[Path | None, typer.Option("--policy", metavar="FILE", help="With this policy's actions.")] = None,
+    project: Annotated[str, typer.Option(help="As for this project.")] = "default",
+) -> None:
+    """List the families of personal data: name, category, what happens to it, what it is."""
+    policy = policies(file).of(project)
+    rows = [
+        {
+            "family": family.name,
+            "category": str(family.category),
+            "action": str(policy.action(family.name)),
+            "description": family.description,
+        }
+        for family in policy.members()
+    ]
+    with ends_quietly():
+        if as_json:
+            _each(rows, lambda row: json.dumps(row, ensure_ascii=False))
+            return
+        widths = {key: max(len(key), *(len(row[key]) for row in rows)) for key in ("family", "category", "action")}
+        heads = {key: key for key in rows[0]}
+        _each([heads, *rows], lambda row: "  ".join(row[key].ljust(widths.get(key, 0)) for key in row).rstrip())
+
+
+def _each(rows: list[dict[str, str]], line: Callable[[dict[str, str]], str]) -> None:
+    for row in rows:
+        typer.echo(line(row))
+
+
+@policy_commands.command("check")
+def check(file: Annotated[Path, typer.Argument(metavar="FILE", help="The policy file.")]) -> None:
+    """Read a policy file as the scrubber would: exit code 0 and what it says, or 1 and what is wrong."""
+    try:
+        found = policies(file)
+    except CommandError as error:
+        typer.echo(f"assay: {error}", err=True)
+        raise typer.Exit(FINDING) from None
+    with contextlib.suppress(BrokenPipeError):
+        for name, policy in (("every other project", found.default), *sorted(found.projects.items())):
+            said = ", ".join(f"{family} {action}" for family, action in sorted(policy.actions.items()))
+            slugs = "; slugs too" if policy.scrub_slugs else ""
+            typer.echo(f"{policy.fingerprint}  {name}: {said or 'all redact'}{slugs}")

