@@ -16,11 +16,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import redis
+
 from assay_schema.events import Kind
 from assay_schema.streams import CAPTURE, EVENTS, FIELD
 from assay_store.options import StoreOptions
 from tests.chaos.proxy import store_error
-from tests.chaos.rig import RESTART_PAUSE_S, VISIBILITY_S, Rig
+from tests.chaos.rig import BATCH_ROWS, HIGH_WATER_ENTRIES, HISTORY_ENTRIES, RESTART_PAUSE_S, VISIBILITY_S, Rig
+
+#: Most entries of `events` while the writer stands still: its history, the mark, and what the scrubber passes on between two looks.
+EVENTS_MOST = HISTORY_ENTRIES + HIGH_WATER_ENTRIES + 10 * BATCH_ROWS
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,8 @@ class Load:
     #: Of the events, how many go through the SDK.
     sdk_share: float = 0.2
     skew_s: float = 0.0
+    #: Events near the limits of the contract, up to a mebibyte each, instead of ordinary ones.
+    large: bool = False
     high_water: int = 1_000_000
 
 
@@ -48,6 +55,8 @@ class Stage:
     #: The SDK's producers. What one that is killed leaves in its spool is sent by the next that looks.
     sdk: list["subprocess.Popen[bytes]"] = field(default_factory=list)
     poison: set[str] = field(default_factory=set)
+    #: What the fault itself saw go wrong.
+    wrong: list[str] = field(default_factory=list)
 
     def pause(self, shortest: float, longest: float) -> None:
         """Let time pass, in seconds."""
@@ -123,6 +132,21 @@ def store_down(seconds: float) -> Fault:
         stage.rig.until_store_ready()
 
     return fault
+
+
+def store_down_for_longer_than_redis_has_room(stage: Stage) -> None:
+    """The store is away until the streams are full to their marks: the scrubber waits, then the SDK spools."""
+    stage.pause(0.5, 1)
+    stage.rig.processes["store"].hold()
+    over, longest = time.monotonic() + 10, 0
+    with stage.rig.redis() as client:
+        while time.monotonic() < over:
+            longest = max(longest, int(client.xlen(EVENTS.key())))
+            time.sleep(0.1)
+    if longest > EVENTS_MOST:
+        stage.wrong.append(f"{longest} entries in events although the writer stood still")
+    stage.rig.processes["store"].start()
+    stage.rig.until_store_ready()
 
 
 def store_down_and_writer_killed(stage: Stage) -> None:
@@ -265,6 +289,27 @@ def redis_disk_full(stage: Stage) -> None:
         rig.start_redis(home)
     finally:
         unmount(small)
+
+
+def redis_full(stage: Stage) -> None:
+    """Redis has no memory left and refuses what would take more; then it has."""
+    stage.pause(0.5, 1)
+    with stage.rig.redis() as client:
+        for _ in range(2):
+            client.config_set("maxmemory", client.info("memory")["used_memory"])
+            stage.rig.until(lambda: _refused(client), "Redis refuses an entry")
+            stage.pause(2, 3)
+            client.config_set("maxmemory", 0)
+            stage.pause(0.5, 1)
+
+
+def _refused(client: "redis.Redis") -> bool:
+    try:
+        client.xadd("assay:{0}:ballast", {"x": b"x" * 1_000})
+    except redis.OutOfMemoryError:
+        client.delete("assay:{0}:ballast")
+        return True
+    return False
 
 
 def redis_frozen(stage: Stage) -> None:
@@ -462,11 +507,18 @@ SCENARIOS = (
     Scenario("two of each, one killed", one_of_two_killed, **TWO),
     Scenario("redis frozen", redis_frozen),
     Scenario("redis read-only", redis_demoted),
+    Scenario("redis full", redis_full, Load(sdk=3, sdk_share=0.4)),
     Scenario("redis disk full", redis_disk_full, Load(seconds=10), needs_root=True),
     Scenario("consumer groups lost", groups_lost),
     Scenario("redis clock set back", clock_set_back),
     Scenario("producers' clocks wrong", nothing, Load(seconds=5, skew_s=-3 * 86_400)),
     Scenario("store down", store_down(8.0), Load(seconds=10), incident="db_down"),
+    Scenario(
+        "store down, redis filled to its marks",
+        store_down_for_longer_than_redis_has_room,
+        Load(weight=1.5, seconds=9, sdk=3, sdk_share=0.4, high_water=5_000),
+        incident="db_down",
+    ),
     Scenario("store down, writer killed", store_down_and_writer_killed, incident="db_down"),
     Scenario("store dies before answering", store_dies_before_answering, incident="db_down"),
     Scenario("store's answers lost", store_answers_lost),
@@ -480,6 +532,9 @@ SCENARIOS = (
     Scenario("SDK's answers lost", sdk_answers_lost, Load(sdk=3, sdk_share=0.4)),
     Scenario("producers killed while spooling", producer_killed_while_spooling, Load(sdk=3, sdk_share=0.4)),
     Scenario("high water", killed("scrubber-1", times=3), Load(sdk=3, sdk_share=0.4, high_water=500)),
+    Scenario(
+        "large entries", killed("scrubber-1", "writer-1"), Load(weight=0.006, seconds=6, sdk_share=0.3, large=True)
+    ),
     Scenario("poison", poisoned, Load(seconds=6)),
     Scenario("rolling restart", rolling_restart, Load(seconds=12), **TWO),
 )

@@ -21,6 +21,7 @@ import orjson
 from assay_capture import Capture
 from assay_capture.link import Link
 from assay_schema.ids import event_ms, new_event_id
+from assay_schema.limits import ITEMS_MAX, QUERY_MAX_CHARS, TEXT_MAX_BYTES
 from assay_schema.settings import CaptureSettings, RedisSettings, Settings
 
 #: Most events between two looks at the clock and two lines in the ledger.
@@ -47,6 +48,7 @@ class Order:
     skew_s: float = 0.0
     timeout_s: float = 3.0
     high_water: int = 1_000_000
+    large: bool = False
 
     def text(self) -> str:
         """As the command line wants it."""
@@ -68,8 +70,25 @@ def noted(path: Path) -> list[str]:
     return path.read_text().split("\n")[:-1] if path.exists() else []
 
 
-def payloads(rng: random.Random, target: str) -> dict[str, Any]:
-    """A kind and its payload: nine retrievals, one answer or verdict."""
+def payloads(rng: random.Random, target: str, *, large: bool = False) -> dict[str, Any]:
+    """A kind and its payload: nine retrievals, one answer or verdict; or a large one."""
+    return _large(rng, target) if large else _ordinary(rng, target)
+
+
+def _large(rng: random.Random, target: str) -> dict[str, Any]:
+    """A query as long as may be, or an answer whose texts reach their limits and whose entry almost reaches its own."""
+    words = TEXT * (TEXT_MAX_BYTES // len(TEXT))
+    if rng.random() < 0.6:
+        hits = list(range(ITEMS_MAX))
+        query = (TEXT * (QUERY_MAX_CHARS // len(TEXT) + 1))[:QUERY_MAX_CHARS]
+        retrieval = {"tool_name": "query", "query": query, "retrieved_slugs": ["a"], "retrieved_chunk_ids": hits}
+        return {"kind": "retrieval", "payload": retrieval | {"latency_ms": 1.0}}
+    contexts = [{"id": f"handbook/page-{n}", "text": words} for n in range(rng.randint(1, 2))]
+    answer = {"query": TEXT, "answer": words, "contexts": contexts, "citations": [], "model": "m", "latency_ms": 8.5}
+    return {"kind": "answer", "payload": answer | {"retrieval_event_id": target}}
+
+
+def _ordinary(rng: random.Random, target: str) -> dict[str, Any]:
     choice = rng.random()
     words = TEXT * rng.randint(1, 4)
     if choice < 0.9:
@@ -109,8 +128,9 @@ def builder(order: Order) -> Callable[[], tuple[str, bytes]]:
     """Makes events fast: bodies are built beforehand, each event gets an id and a time of its own."""
     rng = random.Random(order.seed)
     bodies = []
-    for _ in range(500):
-        event = {"schema_version": 1, "project": "chaos", "service": order.service, **payloads(rng, new_event_id())}
+    for _ in range(20 if order.large else 500):
+        payload = payloads(rng, new_event_id(), large=order.large)
+        event = {"schema_version": 1, "project": "chaos", "service": order.service, **payload}
         bodies.append(orjson.dumps(event)[1:])
     endless = itertools.cycle(bodies)
 
@@ -151,7 +171,7 @@ def sdk(order: Order, attempted: Notes, sent: Notes) -> None:
     capture = Capture(Settings(redis=_redis(order), capture=capture_settings), service=order.service)
     rng, pace, dropped = random.Random(order.seed), Pace(order.rate), 0
     for size in chunks(order):
-        names = [_captured(capture, payloads(rng, new_event_id())) for _ in range(size)]
+        names = [_captured(capture, payloads(rng, new_event_id(), large=order.large)) for _ in range(size)]
         attempted.add(names)
         while not capture.flush(1.0):
             pass

@@ -37,6 +37,7 @@ REDIS_TIMEOUT_S = 3.0
 STORE_TIMEOUT_S = 6.0
 BATCH_ROWS = 2_000
 HISTORY_ENTRIES = 1_000
+HIGH_WATER_ENTRIES = 12_000
 VIEWS = ("candidates", "answers", "feedback")
 
 
@@ -231,6 +232,7 @@ class Rig:
             f'[redis]\nurl = "redis://127.0.0.1:{redis_port}/0"\ncommand_timeout_s = {REDIS_TIMEOUT_S}\nconnect_timeout_s = 1\n'
             f'[store]\nurl = "http://127.0.0.1:{store_port}"\nuser = "{user}"\npassword = "{PASSWORD}"\ntimeout_s = {STORE_TIMEOUT_S}\n'
             f"[delivery]\nvisibility_timeout_s = {VISIBILITY_S}\nhistory_entries = {HISTORY_ENTRIES}\n"
+            f"high_water_entries = {HIGH_WATER_ENTRIES}\n"
             f"[writer]\nbatch_rows = {BATCH_ROWS}\nbatch_age_ms = 200\n{extra}"
         )
         path.chmod(0o600)

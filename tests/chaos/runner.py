@@ -81,6 +81,7 @@ class Producers:
             spool=str(self._rig.directory / "spool"),
             skew_s=self._load.skew_s if how == "raw" else 0.0,
             high_water=self._load.high_water,
+            large=self._load.large,
         )
         command = [sys.executable, "-m", "tests.chaos.load", order.text()]
         with (self._rig.directory / "log/producers.log").open("ab") as log:
@@ -148,7 +149,7 @@ class Run:
             producers.stop()
         wrong += self._drained()
         try:
-            report = self._reconcile(scenario, producers, stage, wrong)
+            report = self._reconcile(scenario, producers, stage, wrong + stage.wrong)
         except ClickHouseError as error:  # tables that cannot be read are as bad as rows that are gone
             sent, attempted, _ = producers.books()
             wrong.append(f"the store cannot be read: {describe(error)[0]}")
