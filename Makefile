@@ -64,7 +64,7 @@ docs: setup  ## Regenerate schemas, AsyncAPI documents, the table reference and 
 	@$(BIN)/python -m assay_runtime.table_reference --write
 	@$(BIN)/python -m assay_runtime.cluster_ddl --write
 
-bench: setup $(if $(filter-out capture insert store rollup pipeline,$(or $(SUITE),all)),peers)  ## Measure, side by side in one run (SUITE=capture|scrub|insert|store|rollup|pipeline)
+bench: setup $(if $(filter-out capture insert store rollup durability pipeline,$(or $(SUITE),all)),peers)  ## Measure, side by side in one run (SUITE=capture|scrub|insert|store|rollup|durability|pipeline)
 	@$(BIN)/python -m tests.bench $(SUITE)
 
 chaos: setup  ## Break everything under load and count what arrives, up to 15 minutes (CHAOS="--only NAME --events N --seed N")
