@@ -72,9 +72,9 @@ def cost(url: str, spool: Path, durability: str, events: int) -> tuple[float, fl
     times = []
     due = float(time.perf_counter_ns())
     for number in range(events // 5):
-        started = time.perf_counter_ns()
+        called = time.perf_counter_ns()
         capture_one(capture, number)
-        times.append((time.perf_counter_ns() - started) / 1000)
+        times.append((time.perf_counter_ns() - called) / 1000)
         due += 500_000
         time.sleep(max(0, due - time.perf_counter_ns()) / 1e9)
     capture.flush(5)
