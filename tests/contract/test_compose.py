@@ -27,6 +27,10 @@ OURS = {name: service for name, service in SERVICES.items() if "build" in servic
 LASTING = {name: service for name, service in SERVICES.items() if service["restart"] == "always"}
 #: Services whose deployment follows their code.
 NOT_DEPLOYED_YET = {"assay_judge", "assay_drift"}
+#: What reads streams.
+CONSUMERS = ("scrubber", "writer", "notifier")
+#: What speaks to somebody outside: the notifier to receivers of alerts.
+REACH_OUT = {"notifier"}
 #: What may differ from the embedded default: where things are, and who one is.
 ADDRESSES = {
     "redis.url", "redis.password_file", "redis.tls_ca_file", "store.url", "store.user", "store.password_file",
@@ -163,7 +167,7 @@ def test_addresses_name_services_and_the_ports_they_are_configured_to_listen_on(
     assert published == {"redis": str(redis_port), "clickhouse": str(store_port)}
 
 
-@pytest.mark.parametrize("name", ["scrubber", "writer"])
+@pytest.mark.parametrize("name", CONSUMERS)
 def test_health_checks_ask_the_port_that_the_service_listens_on(name: str) -> None:
     port = getattr(settings_of(SERVICES[name]), name).port
     assert f"http://127.0.0.1:{port}/healthz" in " ".join(SERVICES[name]["healthcheck"]["test"])
@@ -258,9 +262,12 @@ def test_ports_are_published_on_loopback_only(document: dict[str, Any]) -> None:
             assert re.fullmatch(r"127\.0\.0\.1:\d+:\d+", port), f"{name}: {port}"
 
 
-def test_services_of_ours_reach_nothing_outside() -> None:
+def test_services_of_ours_reach_nothing_outside_but_those_whose_work_is_to() -> None:
     assert PLAIN["networks"]["core"] == {"internal": True}
-    assert {network for service in OURS.values() for network in service["networks"]} == {"core"}
+    assert {name for name, service in OURS.items() if service["networks"] != ["core"]} == REACH_OUT
+    for name in REACH_OUT:
+        assert OURS[name]["networks"] == ["core", "edge"]
+        assert "ports" not in OURS[name]
     for name, service in SERVICES.items():
         assert set(service["networks"]) <= set(PLAIN["networks"]), name
 
@@ -271,11 +278,12 @@ def test_services_start_after_what_they_need_and_stop_before_it() -> None:
         "redis": {"condition": "service_healthy"},
         "migrate": {"condition": "service_completed_successfully"},
     }
-    assert SERVICES["scrubber"]["depends_on"] == {"redis": {"condition": "service_healthy"}}
+    for name in set(CONSUMERS) - {"writer"}:
+        assert SERVICES[name]["depends_on"] == {"redis": {"condition": "service_healthy"}}
 
 
 def test_consumers_can_be_multiplied() -> None:
-    for name in ("scrubber", "writer"):
+    for name in CONSUMERS:
         assert not {"container_name", "ports", "hostname"} & set(SERVICES[name])
         assert settings_of(SERVICES[name]).delivery.consumer is None, "two replicas of one name would share entries"
 
@@ -291,6 +299,5 @@ def test_monitoring_is_a_profile_of_its_own() -> None:
         "redis",
         "clickhouse",
         "migrate",
-        "scrubber",
-        "writer",
+        *CONSUMERS,
     }

@@ -11,8 +11,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
+from pydantic import ValidationError
 
 from assay_cli.errors import CommandError
+from assay_schema.alerts import Alert
 from assay_schema.events import Scrubbed
 from assay_schema.failures import Reason
 from assay_schema.ids import entry_parts
@@ -83,6 +85,12 @@ class DeadLetter:
             except InvalidEvent:
                 return False
             return True
+        if self.stream == ALERTS.name:
+            try:
+                Alert.model_validate_json(self.data)
+            except ValidationError:
+                return False
+            return True
         return False
 
     def metadata(self, kept: timedelta) -> dict[str, Any]:
@@ -118,7 +126,7 @@ class DeadLetter:
         if self.stream == FAILURES.name:
             return FAILURES, self.data
         if self.stream == ALERTS.name:
-            raise NotRequeueableError("it is an alert, not an event; the episode's later transitions go their own way")
+            return ALERTS, self.data
         if self.stream == SCORES.name:
             raise NotRequeueableError("it is a score, not an event; judge its answer anew: assay judge rejudge")
         if self.stream != EVENTS.name:

@@ -13,11 +13,26 @@ may also read the stream without the group.
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from assay_schema.streams import ALERTS, CAPTURE, DEAD, EVENTS, FAILURES, SCORES, low_key, overflow_key, watermark_key
+from pydantic import BaseModel, SecretStr
+
+from assay_schema.settings import Settings
+from assay_schema.streams import (
+    ALERTS,
+    CAPTURE,
+    DEAD,
+    EVENTS,
+    FAILURES,
+    SCORES,
+    episodes_key,
+    low_key,
+    notices_key,
+    overflow_key,
+    watermark_key,
+)
 
 #: Key patterns of shards 0 to 15, the most a stream can have. No `*`: an identity cannot make up keys of its own.
 _SHARDS = ("{[0-9]}", "{1[0-5]}")
@@ -42,6 +57,7 @@ _NOBODY = "user default off resetpass ~* &* +@all"
 _capture, _events, _failures, _dead, _scores = (stream.key() for stream in (CAPTURE, EVENTS, FAILURES, DEAD, SCORES))
 _alerts = ALERTS.key()
 _low, _watermark, _overflow = low_key(), watermark_key(), overflow_key()
+_notices, _episodes = notices_key(), episodes_key()
 
 
 @dataclass(frozen=True)
@@ -95,6 +111,19 @@ IDENTITIES = (
         store_role="writer",
     ),
     Identity(
+        "notifier",
+        "Reads alerts, tells people and machines of them; sees no event and no row.",
+        (
+            Grant(_SERVICE),
+            Grant(_READ_AS_GROUP, (_alerts,)),
+            Grant(("xadd",), (_failures,)),
+            Grant(("xadd", "xlen", "xtrim"), (_dead,)),
+            Grant(("zadd", "zmscore", "zremrangebyscore"), (_notices,)),
+            Grant(("hget", "hset", "hmget", "hgetall", "hdel"), (_episodes,)),
+            Grant(_RUN_SCRIPTS, (_alerts, _dead, _failures, _episodes)),
+        ),
+    ),
+    Identity(
         "sre",
         "A person who looks: live tail of scrubbed events, queries.",
         (Grant(("xread", "xrange", "xrevrange", "xlen", "xinfo|stream"), (_events,)),),
@@ -106,8 +135,8 @@ IDENTITIES = (
         "A person who sends dead letters on their way again, or drops them; reads no other stream.",
         (
             Grant(("xlen", "xrange", "xrevrange", "xdel"), (_dead,)),
-            Grant(("xadd",), (_capture, _failures)),
-            Grant(("eval",), (_dead, _capture, _failures)),
+            Grant(("xadd",), (_capture, _failures, _alerts)),
+            Grant(("eval",), (_dead, _capture, _failures, _alerts)),
         ),
     ),
     Identity("owner", "Creates tables, prunes, examines the system; sees no entry of a stream.", _owner, "owner"),
@@ -123,17 +152,20 @@ SETTINGS_IDENTITIES = tuple(identity for identity in IDENTITIES if identity.name
 
 @dataclass(frozen=True)
 class Ports:
-    """The four ports of the embedded default, all on loopback."""
+    """The ports of the embedded default, all on loopback."""
 
     redis: int
     store: int
     scrubber: int
     writer: int
+    judge: int
+    drift: int
+    notifier: int
 
     @classmethod
     def from_base(cls, base: int) -> "Ports":
         """Consecutive ports from `base`."""
-        return cls(base, base + 1, base + 2, base + 3)
+        return cls(*range(base, base + len(fields(cls))))
 
 
 def password_hash(password: str) -> str:
@@ -181,8 +213,15 @@ def settings_text(
     spool: Path,
     base: Mapping[str, Any] | None = None,
 ) -> str:
-    """One identity's settings file. `base` holds a person's own settings; addresses and credentials replace what it says of them."""
-    sections: dict[str, dict[str, Any]] = {name: dict(values) for name, values in (base or {}).items()}
+    """One identity's settings file. `base` holds a person's own settings; addresses and credentials replace what it says of them.
+
+    A secret of a section, such as the address of a chat, is only in the file of the service that the section is for.
+    """
+    theirs = {place for place in secret_settings() if place[0] != identity.name}
+    sections: dict[str, dict[str, Any]] = {
+        section: {name: value for name, value in values.items() if (section, name) not in theirs}
+        for section, values in (base or {}).items()
+    }
     for section, kept in (("redis", ("shards", "connect_timeout_s", "command_timeout_s")), ("store", ("timeout_s",))):
         sections[section] = {name: value for name, value in sections.get(section, {}).items() if name in kept}
     if redis_password is not None:
@@ -194,11 +233,24 @@ def settings_text(
             "password": store_password,
         }
     sections["capture"] = {"spool_dir": str(spool)} | sections.get("capture", {})
-    sections["scrubber"] = sections.get("scrubber", {}) | {"port": ports.scrubber}
-    sections["writer"] = sections.get("writer", {}) | {"port": ports.writer}
+    for service in (field.name for field in fields(Ports) if field.name in Settings.model_fields):
+        if service in ("redis", "store"):
+            continue
+        sections[service] = sections.get(service, {}) | {"port": getattr(ports, service)}
     sections["telemetry"] = {"log_format": "text"} | sections.get("telemetry", {}) | {"host": "127.0.0.1"}
     head = f"# {identity.name}: {identity.purpose}\n# Written by `assay up` at every start; put settings of your own in assay.toml.\n"
     return head + "".join(_toml_section(name, values) for name, values in sections.items() if values)
+
+
+def secret_settings() -> set[tuple[str, str]]:
+    """Section and name of every setting that is a secret."""
+    found = set()
+    for section, field in Settings.model_fields.items():
+        model = field.annotation
+        assert isinstance(model, type)
+        assert issubclass(model, BaseModel)
+        found |= {(section, name) for name, inner in model.model_fields.items() if inner.annotation is SecretStr}
+    return found
 
 
 def _toml_section(name: str, values: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from assay_cli.alerts import alerts
 from assay_cli.dead import dead
 from assay_cli.doctor import doctor
 from assay_cli.errors import OPERATIONAL, explain
@@ -64,5 +65,6 @@ app.command()(prune)
 app.command()(query)
 app.command()(tail)
 app.command()(scrub)
+app.add_typer(alerts, name="alerts")
 app.add_typer(dead, name="dead")
 app.add_typer(pii, name="pii")

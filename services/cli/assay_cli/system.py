@@ -1,6 +1,7 @@
 """The embedded system as data: which processes, in which order, with whose identity, ready when.
 
-Each process comes after those it writes to, so stopping in reverse drains: producer, scrubber, writer, store, Redis.
+Each process comes after those it writes to, so stopping in reverse drains: producer, scrubber, judge, drift, writer, notifier,
+store, Redis.
 """
 
 import os
@@ -13,7 +14,7 @@ from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from assay_cli.identities import Ports
+from assay_cli.identities import Ports, secret_settings
 from assay_cli.observe import LOADING, StoreQueries, StoreUnavailableError, http_status, redis_missing
 from assay_cli.preflight import RedisBinary
 from assay_cli.secrets import Passwords, write_private
@@ -26,12 +27,20 @@ _KEPT = {"redis": {"shards", "connect_timeout_s", "command_timeout_s"}, "store":
 _OWN = {
     ("scrubber", "port"),
     ("writer", "port"),
+    ("judge", "port"),
+    ("drift", "port"),
+    ("notifier", "port"),
     ("telemetry", "host"),
     ("delivery", "consumer"),
     ("capture", "service"),
 }
 #: The same after a restart, so that a service takes over its own unfinished entries at once.
 _CONSUMER = "assay-up"
+#: What judges, watches and tells of the quality of answers: none of it is needed to capture and store.
+QUALITY = ("notifier",)
+_CORE = ("redis", "store", "scrubber", "writer")
+#: Seconds for a clean stop.
+_STOP_DEADLINES_S = {"scrubber": 15.0, "writer": 30.0, "notifier": 45.0}
 
 
 @dataclass(frozen=True)
@@ -43,6 +52,17 @@ class System:
     redis: RedisBinary
     passwords: Passwords
     shards: int = 1
+    #: Whether the services of `QUALITY` run.
+    quality: bool = True
+
+    @property
+    def ports_used(self) -> dict[str, int]:
+        """The ports by the processes that are started."""
+        return {name: port for name, port in vars(self.ports).items() if name in _CORE or self.runs(name)}
+
+    def runs(self, service: str) -> bool:
+        """Whether a service of `QUALITY` is started."""
+        return self.quality and service in QUALITY
 
     def redis_client(self, name: str) -> Redis:
         """A client as one of the identities. Close it with `aclose`."""
@@ -64,6 +84,7 @@ class System:
         """The processes in stages; within a stage, in starting order."""
         queries = self.store_queries("owner")
         plain = child_environment(environment)
+        bare = without_secrets(plain)
 
         async def redis_ready() -> str | None:
             return await redis_missing(admin)
@@ -81,7 +102,7 @@ class System:
         redis = Spec(
             "redis",
             (self.redis.path, str(self.data / "run/redis.conf")),
-            plain,
+            bare,
             redis_ready,
             alive=redis_alive,
             stop_deadline_s=30,
@@ -94,7 +115,7 @@ class System:
                 *("--port", str(self.ports.store)),
                 *("--users", str(self.data / "secrets/store-users.json")),
             ),
-            plain,
+            bare,
             store_ready,
             start_deadline_s=120,
             stop_deadline_s=30,
@@ -106,16 +127,17 @@ class System:
             once=True,
             start_deadline_s=120,
         )
-        writer = self._service("writer", self.ports.writer, plain, stop_deadline_s=30)
-        scrubber = self._service("scrubber", self.ports.scrubber, plain, stop_deadline_s=15)
-        return [[redis, store], [migrate], [writer, scrubber]]
+        names = [name for name in ("notifier", "writer", "drift", "judge", "scrubber") if name in self.ports_used]
+        return [[redis, store], [migrate], [self._service(name, plain) for name in names]]
 
     def demo(self, environment: Mapping[str, str]) -> Spec:
         """The demo producer; its last line on stdout is its report."""
         env = self._as(child_environment(environment), "producer") | {SWITCH_VARIABLE: "1"}
         return Spec("demo", (sys.executable, "-m", "assay_demo"), env, once=True, stdout_is_log=False)
 
-    def _service(self, name: str, port: int, plain: Mapping[str, str], stop_deadline_s: float) -> Spec:
+    def _service(self, name: str, plain: Mapping[str, str]) -> Spec:
+        port: int = getattr(self.ports, name)
+
         async def ready() -> str | None:
             status = await http_status(port, "/readyz")
             return None if status == 200 else f"/readyz answers {status}" if status else "no answer on its health port"
@@ -125,11 +147,20 @@ class System:
 
         return Spec(
             name, (sys.executable, "-m", f"assay_{name}"), self._as(plain, name) | {"ASSAY_DELIVERY_CONSUMER": _CONSUMER}, ready,
-            alive=alive, start_deadline_s=60, stop_deadline_s=stop_deadline_s,
+            alive=alive, start_deadline_s=60, stop_deadline_s=_STOP_DEADLINES_S[name],
         )  # fmt: skip
 
     def _as(self, plain: Mapping[str, str], name: str) -> dict[str, str]:
-        return {**plain, FILE_VARIABLE: str(self.data / f"secrets/{name}.toml")}
+        """The environment of an identity: its settings file, and no other's secrets."""
+        return without_secrets(plain, of_others_than=name) | {FILE_VARIABLE: str(self.data / f"secrets/{name}.toml")}
+
+
+def without_secrets(environment: Mapping[str, str], *, of_others_than: str = "") -> dict[str, str]:
+    """An environment without secret settings, but for those of one service."""
+    theirs = {name: place for name, place in variables().items() if place in secret_settings()}
+    return {
+        name: value for name, value in environment.items() if name not in theirs or theirs[name][0] == of_others_than
+    }
 
 
 def child_environment(environment: Mapping[str, str]) -> dict[str, str]:

@@ -50,6 +50,7 @@ class Options:
     demo: bool
     once: bool
     keep_logs: bool
+    quality: bool = True
 
 
 def up(
@@ -57,7 +58,10 @@ def up(
     port_base: Annotated[
         int,
         typer.Option(
-            envvar="PORT_BASE", min=1, max=65_000, help="First of four ports: Redis, store, scrubber, writer (health)."
+            envvar="PORT_BASE",
+            min=1,
+            max=65_000,
+            help="First of seven ports: Redis, store, then health of scrubber, writer, judge, drift, notifier.",
         ),
     ] = 9100,
     demo: Annotated[bool, typer.Option("--demo", help="Drive the demo producer, then print a summary.")] = False,
@@ -65,11 +69,14 @@ def up(
         bool, typer.Option("--once", help="With --demo: exit after the summary; 1 unless every event is accounted for.")
     ] = False,
     keep_logs: Annotated[bool, typer.Option("--keep-logs", help="Append to the logs of earlier runs.")] = False,
+    no_quality: Annotated[
+        bool, typer.Option("--no-quality", help="Capture and store only: start no judge, drift or notifier.")
+    ] = False,
 ) -> None:
-    """Start Redis, the store, the writer and the scrubber; stop them all, drained, on Ctrl-C."""
+    """Start Redis, the store and all services; stop them all, drained, on Ctrl-C."""
     if once and not demo:
         raise CommandError("--once needs --demo: without it there is no summary to exit after")
-    raise typer.Exit(asyncio.run(_up(Options(data.absolute(), port_base, demo, once, keep_logs))))
+    raise typer.Exit(asyncio.run(_up(Options(data.absolute(), port_base, demo, once, keep_logs, not no_quality))))
 
 
 async def _up(options: Options) -> int:
@@ -88,7 +95,7 @@ async def _up(options: Options) -> int:
         for ended in run.clean_up():
             logs.announce(f"ended {ended}, left over from an `assay up` that was killed")
         system = _prepare(options)
-        check_ports(vars(system.ports))
+        check_ports(system.ports_used)
         return await _supervise(options, system, run.record, console, logs)
     finally:
         logs.close()
@@ -110,7 +117,9 @@ def _prepare(options: Options) -> "System":
         make_private(options.data / name)
     redis = find_redis(options.data / "redis")
     passwords = load_or_create(options.data / "secrets")
-    system = System(options.data, Ports.from_base(options.port_base), redis, passwords, settings.redis.shards)
+    system = System(
+        options.data, Ports.from_base(options.port_base), redis, passwords, settings.redis.shards, options.quality
+    )
     write_derived(
         options.data / "secrets",
         passwords,
@@ -145,9 +154,8 @@ async def _supervise(options: Options, system: "System", record: Any, console: "
                 f"data in {system.data}; Redis {'.'.join(map(str, system.redis.version))} at {system.redis.path}"
             )
             await _unless(stop, supervisor.start())
-            logs.announce(
-                f"up: Redis, store, scrubber and writer on ports {system.ports.redis} to {system.ports.writer}"
-            )
+            ports = system.ports_used
+            logs.announce(f"up: {', '.join(ports)} on ports {min(ports.values())} to {max(ports.values())}")
             if options.demo:
                 code = await _unless(stop, _demo(system, supervisor, admin, console, logs, once=options.once))
                 if options.once:

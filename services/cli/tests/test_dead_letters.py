@@ -11,6 +11,7 @@ from assay_cli.errors import CommandError
 from assay_schema.ids import new_event_id
 from assay_schema.streams import ALERTS, CAPTURE, EVENTS, FAILURES, SCORES, STREAMS, Stream
 from assay_schema.validation import parse_event, parse_scrubbed
+from tests.alert_samples import episode
 
 SECRET = "reach me at jane.doe@example.com"
 EVENT = {
@@ -117,6 +118,11 @@ def test_a_failure_goes_back_to_the_failures() -> None:
     assert letter(FAILURES, raw).requeued() == (FAILURES, raw)
 
 
+def test_an_alert_goes_back_to_the_alerts_so_that_who_missed_it_is_told() -> None:
+    raw = episode()[0].model_dump_json().encode()
+    assert letter(ALERTS, raw).requeued() == (ALERTS, raw)
+
+
 def test_a_scrubbed_letter_is_turned_back_into_an_event_under_its_own_event_id() -> None:
     parse_scrubbed(json.dumps(SCRUBBED).encode())
     target, data = letter(EVENTS, SCRUBBED).requeued()
@@ -125,7 +131,7 @@ def test_a_scrubbed_letter_is_turned_back_into_an_event_under_its_own_event_id()
     assert str(parse_event(data).event_id) == EVENT["event_id"]
 
 
-@pytest.mark.parametrize("stream", [ALERTS, EVENTS, SCORES, "assay:{0}:elsewhere", "assay:{1}:capture", ""])
+@pytest.mark.parametrize("stream", [EVENTS, SCORES, "assay:{0}:elsewhere", "assay:{1}:capture", ""])
 def test_what_cannot_go_back_is_refused_without_its_content(stream: Stream | str) -> None:
     with pytest.raises(NotRequeueableError) as refused:
         letter(stream, f'{{"{SECRET}'.encode()).requeued()

@@ -28,12 +28,26 @@ from assay_cli.identities import (
     password_hash,
     settings_text,
 )
+from assay_cli.system import without_secrets
+from assay_notifier.records import Records
 from assay_runtime import dead, scripts
-from assay_runtime.delivery import forward_finish
+from assay_runtime.delivery import bury_finish, forward_finish
 from assay_runtime.entries import Outcome
 from assay_schema.failures import Failure, Reason
 from assay_schema.settings import RedisSettings, settings_from
-from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES, STREAMS, low_key, overflow_key, watermark_key
+from assay_schema.streams import (
+    ALERTS,
+    CAPTURE,
+    DEAD,
+    EVENTS,
+    FAILURES,
+    SCORES,
+    STREAMS,
+    low_key,
+    overflow_key,
+    watermark_key,
+)
+from tests.alert_samples import episode
 
 TEMPLATE = Path(__file__).parents[3] / "deploy/redis/users.acl.template"
 PORTS = Ports.from_base(9100)
@@ -381,6 +395,34 @@ def test_a_writer_reads_dead_letters_on_6_2_only(server: Server, root: redis.Red
     assert bool(let_through) == (server.version < (7, 0))
 
 
+async def test_a_notifier_reads_alerts_keeps_its_records_and_buries(server: Server, root: redis.Redis) -> None:
+    key, alert = ALERTS.key(), episode()[0]
+    await_id = root.xadd(key, {"data": alert.model_dump_json()})
+    server.as_("notifier").execute_command("XREADGROUP", "GROUP", "notifier", "one", "STREAMS", key, ">")
+    async with redis.asyncio.Redis(port=server.port, username="notifier", password="notifier-password") as client:
+        records = Records(client, 0)
+        assert (await records.note(alert)).severity == "warning"
+        pair = (str(alert.transition_id), "log")
+        await records.take([pair])
+        assert await records.taken([pair]) == {pair}
+        assert len(await records.latest()) == 1
+        await records.forget()
+        failure = Failure(
+            failure_id=uuid4(), stage="notifier", reason=Reason.OTHER, error_class="X", created_at=datetime.now(UTC)
+        )
+        (first, _) = root.xrange(key)
+        outcomes = [Outcome(first[0].decode()), Outcome(await_id.decode(), failure=failure)]
+        assert await bury_finish(client, ALERTS, "notifier", 0)(outcomes) == 2
+    assert root.xlen(DEAD.key()) == 2
+    assert root.xlen(key) == 2, "the writer has not read them yet"
+
+
+def test_a_notifier_reads_no_event_and_no_capture_in_any_version(server: Server, root: redis.Redis) -> None:
+    notifier = server.as_("notifier")
+    for key in (CAPTURE.key(), EVENTS.key(), SCORES.key(), low_key(), watermark_key(), overflow_key(), "mine"):
+        assert refusals(notifier, reads(key) + changes(key)) == []
+
+
 def test_an_sre_reads_events(server: Server, root: redis.Redis) -> None:
     sre, key = server.as_("sre"), EVENTS.key()
     assert sre.execute_command("XREAD", "STREAMS", key, "0")
@@ -397,16 +439,16 @@ def test_an_sre_reads_nothing_but_events_and_changes_nothing(server: Server, roo
 
 
 async def test_an_operator_reads_requeues_and_drops_dead_letters(server: Server, root: redis.Redis) -> None:
-    root.xadd(DEAD.key(), {"data": b"{}"})
-    root.xadd(DEAD.key(), {"data": b"{}"})
+    for _ in range(3):
+        root.xadd(DEAD.key(), {"data": b"{}"})
     async with redis.asyncio.Redis(port=server.port, username="operator", password="operator-password") as operator:
         [found] = [page async for page in dead.letters(operator, 0)]
-        first, second, third = (letter_id.decode() for letter_id, _ in found)
+        first, second, third, fourth = (letter_id.decode() for letter_id, _ in found)
         assert await dead.letter(operator, 0, first)
-        moves = [dead.Move(first, CAPTURE, b"{}"), dead.Move(second, FAILURES, b"{}")]
-        assert await dead.requeue(operator, 0, moves) == [True, True]
-        assert await dead.drop(operator, 0, [third]) == 1
-    assert [root.xlen(stream.key()) for stream in (CAPTURE, FAILURES, DEAD)] == [2, 2, 0]
+        moves = [dead.Move(first, CAPTURE, b"{}"), dead.Move(second, FAILURES, b"{}"), dead.Move(third, ALERTS, b"{}")]
+        assert await dead.requeue(operator, 0, moves) == [True, True, True]
+        assert await dead.drop(operator, 0, [fourth]) == 1
+    assert [root.xlen(stream.key()) for stream in (CAPTURE, FAILURES, ALERTS, DEAD)] == [2, 2, 2, 0]
 
 
 def test_an_operator_may_only_add_to_the_streams_letters_go_back_to_and_see_none_but_dead_except_on_6_2(
@@ -418,7 +460,7 @@ def test_an_operator_may_only_add_to_the_streams_letters_go_back_to_and_see_none
     if server.version < (7, 0):  # no selectors: a user's commands reach all of the user's keys
         assert not denied(operator, "XRANGE", CAPTURE.key(), "-", "+")
         return
-    for key in (CAPTURE.key(), FAILURES.key()):
+    for key in (CAPTURE.key(), FAILURES.key(), ALERTS.key()):
         assert refusals(operator, reads(key)) == []
         assert {command[0] for command in refusals(operator, changes(key))} == {"XADD", "EVAL"}
         spy = ("EVAL", "return redis.call('XREVRANGE', KEYS[1], '+', '-')", "2", key, DEAD.key())
@@ -510,3 +552,20 @@ def test_a_persons_own_settings_are_carried_over_but_not_their_addresses() -> No
     assert settings.retention.projects == {"a.b": 7}
     assert settings.capture.scrub_pii is False
     assert settings.capture.service == 'quoted " and \N{SNOWMAN} \\'
+
+
+def test_a_secret_is_in_the_file_of_the_service_that_needs_it_and_in_no_other() -> None:
+    base = {"notifier": {"webhook_secret": "planted", "apprise_urls": "slack://planted", "group_wait_s": 9}}
+    for identity in SETTINGS_IDENTITIES:
+        text = settings_text(
+            identity, ports=PORTS, redis_password="r", store_password="s", spool=Path("/data/spool"), base=base
+        )
+        assert ("planted" in text) == (identity.name == "notifier")
+        assert settings_from({}, text).notifier.group_wait_s == 9
+
+
+def test_a_secret_in_the_environment_reaches_only_the_service_that_needs_it() -> None:
+    environment = {"ASSAY_NOTIFIER_WEBHOOK_SECRET": "planted", "ASSAY_NOTIFIER_GROUP_WAIT_S": "9", "PATH": "/bin"}
+    assert without_secrets(environment, of_others_than="notifier") == environment
+    assert set(without_secrets(environment, of_others_than="writer")) == {"ASSAY_NOTIFIER_GROUP_WAIT_S", "PATH"}
+    assert set(without_secrets(environment)) == {"ASSAY_NOTIFIER_GROUP_WAIT_S", "PATH"}

@@ -116,7 +116,8 @@ def test_a_disk_that_is_filling_up_is_worth_a_warning(tmp_path: Path, monkeypatc
 
 
 def test_ports_follow_from_their_base() -> None:
-    assert vars(Ports.from_base(9200)) == {"redis": 9200, "store": 9201, "scrubber": 9202, "writer": 9203}
+    names = ("redis", "store", "scrubber", "writer", "judge", "drift", "notifier")
+    assert vars(Ports.from_base(9200)) == {name: 9200 + place for place, name in enumerate(names)}
 
 
 def test_the_environment_cannot_lead_a_process_past_its_own_identity() -> None:

@@ -12,7 +12,7 @@ from assay_runtime import metrics
 from assay_runtime.connection import Client
 from assay_runtime.scripts import REQUEUE
 from assay_schema.settings import Settings
-from assay_schema.streams import CAPTURE, DEAD, FAILURES, Stream
+from assay_schema.streams import ALERTS, CAPTURE, DEAD, FAILURES, Stream
 
 log = logging.getLogger(__name__)
 
@@ -55,10 +55,10 @@ async def letter(client: Client, shard: int, letter_id: str) -> Letter | None:
 async def requeue(client: Client, shard: int, moves: Sequence[Move]) -> list[bool]:
     """Send letters on their way again, atomically; says of each whether it was still there. Each enters its stream exactly once, as a new
     entry with a new place in the log: what exports have passed by stays passed by."""
-    keys = [DEAD.key(shard), CAPTURE.key(shard), FAILURES.key(shard)]
+    keys = [DEAD.key(shard), CAPTURE.key(shard), FAILURES.key(shard), ALERTS.key(shard)]
     arguments: list[str | bytes] = []
     for move in moves:
-        arguments += (move.letter_id, {CAPTURE: "c", FAILURES: "f"}[move.target], move.data)
+        arguments += (move.letter_id, {CAPTURE: "c", FAILURES: "f", ALERTS: "a"}[move.target], move.data)
     # EVAL, not a loaded script: whoever requeues has no right to load one.
     return [bool(moved) for moved in await client.eval(REQUEUE, len(keys), *keys, *arguments)]
 

@@ -78,6 +78,25 @@ def settle_finish(client: Client, stream: Stream, group: str, shard: int) -> Fin
     return finish
 
 
+def bury_finish(client: Client, stream: Stream, group: str, shard: int) -> Finish:
+    """Finish entries of a stream of one's own making: acknowledge; what failed becomes a dead letter, with its failure, atomically."""
+    settle, bury = client.register_script(SETTLE), client.register_script(BURY)
+    keys = [stream.key(shard), DEAD.key(shard), FAILURES.key(shard)]
+
+    async def finish(outcomes: Sequence[Outcome]) -> int:
+        done = 0
+        for outcome in outcomes:
+            if outcome.failure is None:
+                done += int(await settle(keys=[keys[0], keys[2]], args=[group, outcome.entry_id, ""]))
+                continue
+            failure = outcome.failure
+            why = [failure.reason.value, failure.error_class, failure.deliveries, failure.model_dump_json()]
+            done += int(await bury(keys=keys, args=[group, outcome.entry_id, group, *why]))
+        return done
+
+    return finish
+
+
 class Consumer:
     """One member of one group on one shard of one stream."""
 

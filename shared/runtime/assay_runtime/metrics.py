@@ -44,3 +44,15 @@ CAPTURE_TO_STORED = Histogram(
     "Seconds from an event's occurred_at to its durable row",
     buckets=(0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 300, 3_600),
 )
+#: Notices handed to receivers. outcome: `sent`, `failed` (tried again later), `given_up` (a dead letter). channel: its kind, and a few
+#: hexadecimal digits that tell two of a kind apart.
+NOTICES = Counter("assay_notices", "Notices of alerts, by channel and outcome", ["channel", "outcome"])
+CHANNEL_UP = Gauge("assay_notice_channel_up", "1 while a channel takes notices, 0 after it failed", ["channel"])
+OPEN_ALERTS = Gauge("assay_open_alerts", "Alert episodes that are not over, by severity", ["severity"])
+#: From the transition to the receiver that took it.
+ALERT_TO_NOTICE = Histogram(
+    "assay_alert_to_notice_seconds",
+    "Seconds from a transition of an alert to a receiver that took its notice",
+    ["channel"],
+    buckets=(0.5, 1, 5, 10, 30, 60, 300, 1_800, 3_600, 86_400),
+)

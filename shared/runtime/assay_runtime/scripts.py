@@ -99,7 +99,8 @@ if #stored > 0 then done = done + redis.call('XACK', KEYS[1], ARGV[1], unpack(st
 return done
 """
 
-#: Give an entry up: move it from a stream to `dead` and record the failure, unless somebody else finished it.
+#: Give an entry up: move it from a stream to `dead` and record the failure, unless somebody else finished it. Where other groups read
+#: the stream too, it is copied: they may not have read it yet.
 #: KEYS: stream, dead, failures. ARGV: group, entry id, stage, reason, error class, deliveries, JSON of the failure. Returns 1 or 0.
 BURY = f"""
 redis.replicate_commands()
@@ -112,17 +113,17 @@ for _, value in ipairs({{'stream', KEYS[1], 'entry_id', ARGV[2], 'stage', ARGV[3
 end
 redis.call('XADD', KEYS[2], '*', unpack(fields))
 redis.call('XADD', KEYS[3], '*', '{FIELD}', ARGV[7])
-redis.call('XDEL', KEYS[1], ARGV[2])
+if #redis.call('XINFO', 'GROUPS', KEYS[1]) == 1 then redis.call('XDEL', KEYS[1], ARGV[2]) end
 return 1
 """
 
 #: Send dead letters on their way again: each leaves `dead` in the same step in which it enters its stream, and only if it is still there,
 #: so two people who requeue at the same time send it once. The copy is made first: a Redis that has no memory for it leaves the letter.
-#: KEYS: dead, capture, failures. ARGV: three for each letter: its id in `dead`; 'c' or 'f', the stream it goes to; its data.
+#: KEYS: dead, capture, failures, alerts. ARGV: three for each letter: its id in `dead`; 'c', 'f' or 'a', the stream it goes to; its data.
 #: Returns 1 or 0 for each letter, in order: whether it was moved.
 REQUEUE = f"""
 redis.replicate_commands()
-local streams, moved = {{c = KEYS[2], f = KEYS[3]}}, {{}}
+local streams, moved = {{c = KEYS[2], f = KEYS[3], a = KEYS[4]}}, {{}}
 for i = 1, #ARGV, 3 do
   local there = redis.call('XRANGE', KEYS[1], ARGV[i], ARGV[i])[1]
   if there then

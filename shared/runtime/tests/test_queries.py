@@ -2,15 +2,22 @@
 
 from collections.abc import Iterator
 from typing import Any
+from uuid import uuid4
 
+import orjson
 import pytest
 
 from assay_runtime import table_reference
 from assay_runtime.migrate import migrate
 from assay_runtime.queries import named_queries
 from assay_runtime.store import Client, connect, insert_json_rows
+from assay_writer.rows import alert_row
+from tests.alert_samples import episode
 from tests.sample_rows import answer, candidate, failure, feedback, lines
 from tests.store_server import StoreServer, refresh_rollups
+
+#: One episode from beginning to end, and one that is open.
+ALERTS = [*episode(), *episode(uuid4())[:2]]
 
 pytestmark = pytest.mark.xdist_group("store")
 
@@ -25,6 +32,7 @@ def sre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         "answers": [answer(), answer(citations=[])],
         "feedback": [feedback(), feedback(verdict="negative")],
         "capture_failures": [failure(), failure(reason="db_down", stage="writer", entry_id=None), failure(days_old=2)],
+        "alerts": [orjson.loads(alert_row(alert.model_dump_json().encode())[1]) for alert in ALERTS],
     }
     with StoreServer(tmp_path_factory.mktemp("store")) as server:
         migrate(server.settings())
@@ -95,6 +103,13 @@ def test_the_rollups_queries_say_the_same_as_those_of_the_events(sre: Client) ->
     assert (sum(row["scored"] for row in scores), sum(row["without_result"] for row in scores)) == (2, 1)
     assert {row["mean_top_score"] for row in scores if row["scored"]} == {0.9}
     assert sum(row["removed"]["email"] for row in rows(sre, "pii-trend")) == 16
+
+
+def test_an_episode_is_open_until_it_is_resolved(sre: Client) -> None:
+    assert len(rows(sre, "alerts")) == len(ALERTS)
+    [open_one] = rows(sre, "open-alerts")
+    assert (str(open_one["alert_id"]), open_one["state"]) == (str(ALERTS[-1].alert_id), "critical")
+    assert rows(sre, "open-alerts", project="other") == []
 
 
 def test_the_table_reference_is_current() -> None:

@@ -268,6 +268,58 @@ class DriftSettings(Section):
     port: int = Field(9104, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
 
 
+class NotifierSettings(Section):
+    """The notifier service: whom it tells of alerts. Addresses are separated by blanks; in a file, one a line."""
+
+    alertmanager_urls: SecretStr = Field(
+        SecretStr(""),
+        description="Prometheus Alertmanager, such as `http://alertmanager:9093`; every member of a cluster. Empty: none.",
+    )
+    alertmanager_urls_file: Path | None = Field(
+        None, examples=["/etc/assay/alertmanager-urls"], description="File that holds them instead."
+    )
+    alertmanager_token_file: Path | None = Field(
+        None, examples=["/etc/assay/alertmanager-token"], description="File with a bearer token for Alertmanager."
+    )
+    webhook_urls: SecretStr = Field(
+        SecretStr(""), description="Receivers of signed webhooks (HMAC-SHA256). Empty: none."
+    )
+    webhook_urls_file: Path | None = Field(
+        None, examples=["/etc/assay/webhook-urls"], description="File that holds them instead."
+    )
+    webhook_secret: SecretStr = Field(
+        SecretStr(""), description="What webhooks are signed with: 24 bytes or more, or `whsec_` and base64."
+    )
+    webhook_secret_file: Path | None = Field(
+        None, examples=["/etc/assay/webhook-secret"], description="File that holds it instead."
+    )
+    apprise_urls: SecretStr = Field(
+        SecretStr(""), description="Apprise addresses: Slack, PagerDuty, Teams, e-mail and others. Empty: none."
+    )
+    apprise_urls_file: Path | None = Field(
+        None, examples=["/etc/assay/apprise-urls"], description="File that holds them instead."
+    )
+    tls_ca_file: Path | None = Field(
+        None,
+        examples=["/etc/assay/ca.pem"],
+        description="CA bundle for the certificates of Alertmanager and webhooks; unset: the system's.",
+    )
+    timeout_s: float = Field(5.0, gt=0, le=60, description="Seconds to wait for a receiver's answer.")
+    group_wait_s: float = Field(
+        5.0, ge=0, le=600, description="Seconds to wait for more alerts, to tell people of them in one notice."
+    )
+    resend_s: float = Field(
+        60.0, gt=0, description="Seconds between two posts that keep an open alert alive in Alertmanager."
+    )
+    expire_s: float = Field(
+        900.0, gt=0, description="Seconds after which Alertmanager takes an alert for over when nobody keeps it alive."
+    )
+    give_up_h: float = Field(
+        24.0, gt=0, description="Hours after which a notice that a receiver does not take becomes a dead letter."
+    )
+    port: int = Field(9105, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
+
+
 class RetentionSettings(Section):
     """How long tables keep rows. `prune` removes earlier."""
 
@@ -304,6 +356,7 @@ class Settings(Section):
     scrubber: ScrubberSettings = ScrubberSettings()
     writer: WriterSettings = WriterSettings()
     drift: DriftSettings = DriftSettings()
+    notifier: NotifierSettings = NotifierSettings()
     retention: RetentionSettings = RetentionSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
 

@@ -83,6 +83,16 @@ def calibration_key(shard: int = 0) -> str:
     return f"{PREFIX}:{{{shard}}}:calibration"
 
 
+def notices_key(shard: int = 0) -> str:
+    """Key of the notices that receivers took: a sorted set of `<transition_id>/<channel>` by the time of delivery (Unix seconds)."""
+    return f"{PREFIX}:{{{shard}}}:notices"
+
+
+def episodes_key(shard: int = 0) -> str:
+    """Key of the notifier's episodes: a hash of `alert_id` to its latest alert, and of `alert_id/sequence` to the severity set then."""
+    return f"{PREFIX}:{{{shard}}}:episodes"
+
+
 def shard_of(project: str, shards: int) -> int:
     """The shard of a project: stable across processes, versions and languages (CRC-32 of its UTF-8, modulo the shards)."""
     return crc32(project.encode()) % shards

@@ -1,0 +1,90 @@
+"""`assay alerts`: what is open, and whether everybody who should hear of it does."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
+from assay_cli.errors import FINDING
+
+if TYPE_CHECKING:
+    from assay_notifier.channel import Channel
+    from assay_notifier.notice import Notice
+
+alerts = typer.Typer(
+    no_args_is_help=True, help="Alerts on the quality of answers: list them, or test how they are told."
+)
+
+
+@alerts.command("list")
+def list_alerts(
+    everything: Annotated[bool, typer.Option("--all", help="Every transition, those of ended episodes too.")] = False,
+    project: Annotated[str, typer.Option(help="Of one project only.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Show the episodes that are open, the worst first. Exit code 1 if there are any, 0 if none."""
+    from assay_runtime.queries import named_queries
+
+    named = named_queries()["alerts" if everything else "open-alerts"]
+    with open_store(settings_for("sre", data).store) as client:
+        answer = client.query(named.sql, parameters=named.defaults | {"project": project})
+    rows = [dict(zip(answer.column_names, row, strict=True)) for row in answer.result_rows]
+    for row in rows:
+        typer.echo(json.dumps(row, default=str) if as_json else _line(row))
+    if everything:
+        return
+    if not rows:
+        typer.echo("no open alerts", err=as_json)
+    raise typer.Exit(FINDING if rows else 0)
+
+
+def _line(row: dict[str, Any]) -> str:
+    what = f"{row['kind']}{' of ' + row['metric'] if row['metric'] else ''}"
+    where = f"{row['project']}{'/' + row['service'] if row['service'] else ''}"
+    moment = row["at"].strftime("%Y-%m-%d %H:%M:%SZ")
+    acknowledge = f"\n    acknowledge: {row['acknowledge']}" if row.get("acknowledge") else ""
+    return f"{moment}  {str(row['state']).upper():10} {where:20} {what}: {row['summary']}{acknowledge}"
+
+
+@alerts.command("test")
+def send_test(data: DataDirectory = DEFAULT_DATA) -> None:
+    """Send a test notice through every configured channel, and its end. Exit code 1 if one did not take it."""
+    from assay_notifier.configured import channels
+    from assay_notifier.sample import sample_notices
+
+    settings = settings_for("notifier", data)
+    found = channels(settings.notifier)
+    failed = asyncio.run(_send(found, sample_notices()))
+    for channel in found:
+        why = failed.get(channel.name)
+        typer.echo(f"{channel.name}: {'took the test notice' if why is None else why}")
+    if len(found) == 1:
+        typer.echo(_nobody(data), err=True)
+    raise typer.Exit(FINDING if failed else 0)
+
+
+async def _send(channels: "list[Channel]", notices: "list[Notice]") -> dict[str, str]:
+    """What each channel that failed says."""
+    from assay_notifier.channel import NotDeliveredError
+
+    async def one(channel: "Channel") -> str | None:
+        try:
+            for notice in notices:
+                await channel.send([notice])
+        except NotDeliveredError as error:
+            return error.why
+        return None
+
+    answers = await asyncio.gather(*map(one, channels))
+    return {channel.name: why for channel, why in zip(channels, answers, strict=True) if why is not None}
+
+
+def _nobody(data: Path) -> str:
+    return (
+        "only the log is told: set alertmanager_urls, webhook_urls or apprise_urls under [notifier] in assay.toml, "
+        f"then start the notifier again (`assay up` writes them to {data / 'secrets/notifier.toml'})"
+    )

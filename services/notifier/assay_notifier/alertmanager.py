@@ -1,0 +1,74 @@
+"""Prometheus Alertmanager, API v2: it silences, groups, inhibits and routes. The channel to prefer for people on call.
+
+An alert in Alertmanager lives as long as somebody says so: each post carries an end in the future, and `keep_alive` says it again while
+the episode is open. A resolved episode is posted with its end. Alertmanager knows an alert by its labels, so a post that comes twice
+changes nothing.
+"""
+
+import base64
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from assay_notifier.channel import Channel, NotDeliveredError
+from assay_notifier.http import Post
+from assay_notifier.notice import Notice, annotations, is_over, labels
+from assay_schema.alerts import Alert, Severity
+
+PATH = "/api/v2/alerts"
+
+
+def posted(notice: Notice, expires: datetime) -> list[dict[str, Any]]:
+    """What to post for a transition. Pure.
+
+    `severity` is a label, since routes go by it; when it changed, the alert with the former one ends in the same post.
+    """
+    alert = notice.alert
+    ended = max(alert.at, alert.since)
+    found = [_document(alert, notice.severity, ended if is_over(alert) else expires)]
+    if notice.former:
+        found.append(_document(alert, notice.former, ended))
+    return found
+
+
+def _document(alert: Alert, severity: Severity, end: datetime) -> dict[str, Any]:
+    return {
+        "labels": labels(alert, severity),
+        "annotations": annotations(alert),
+        "startsAt": alert.since.isoformat(),
+        "endsAt": end.isoformat(),
+    }
+
+
+class Alertmanager(Channel):
+    """One Alertmanager, or all members of a cluster: each is told, and one that took it is enough, as they tell each other."""
+
+    name = "alertmanager"
+
+    def __init__(self, members: Sequence[Post], expire_s: float) -> None:
+        self._members, self._expire = members, timedelta(seconds=expire_s)
+
+    async def send(self, notices: Sequence[Notice]) -> None:
+        expires = datetime.now(UTC) + self._expire
+        content = json.dumps([document for notice in notices for document in posted(notice, expires)]).encode()
+        refusals: list[NotDeliveredError] = []
+        for member in self._members:
+            try:
+                await member(content)
+            except NotDeliveredError as error:
+                refusals.append(error)
+        if len(refusals) == len(self._members):
+            raise refusals[0]
+
+
+def member_address(url: str) -> tuple[str, dict[str, str]]:
+    """The address of the API below a base address, and the header for its user and password, which do not stay in it. Pure."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    headers = {}
+    if parts.username:
+        pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
+        headers["authorization"] = f"Basic {base64.b64encode(pair).decode()}"
+    return urlunsplit((parts.scheme, host, parts.path.rstrip("/") + PATH, parts.query, "")), headers

@@ -1,0 +1,110 @@
+"""The notifier service: reads `alerts` and tells each transition of an episode to every configured channel.
+
+Delivery: one notice for each transition and channel, recorded before the entry is acknowledged; see `dispatch` for the one gap.
+Redis: reads `alerts` as a group; keeps `notices` and `episodes`; writes `dead` and `failures`. It never speaks to the store.
+"""
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from dataclasses import replace
+
+from assay_notifier.alertmanager import Alertmanager
+from assay_notifier.channel import NotDeliveredError
+from assay_notifier.configured import channels
+from assay_notifier.dispatch import STAGE, Dispatcher
+from assay_notifier.notice import SEVERITY, Notice, is_over
+from assay_notifier.records import Records
+from assay_runtime import metrics
+from assay_runtime.dead import Expiry
+from assay_runtime.delivery import bury_finish
+from assay_runtime.entries import Bounds
+from assay_runtime.service import Service, main
+from assay_schema.alerts import Alert
+from assay_schema.limits import ENTRY_MAX_BYTES
+from assay_schema.settings import Settings
+from assay_schema.streams import ALERTS
+
+log = logging.getLogger(__name__)
+
+#: Most transitions in one step.
+BATCH_ENTRIES = 100
+#: Seconds between two looks at the open episodes, and between two clearings of what is too old.
+LOOK_EVERY_S, FORGET_EVERY_S = 5.0, 3_600.0
+
+
+class Keeper:
+    """The chores: open episodes as a metric, kept alive in Alertmanager; old records dropped."""
+
+    def __init__(self, records: list[Records], alertmanager: Alertmanager | None, resend_s: float) -> None:
+        self._records, self._alertmanager, self._resend_s = records, alertmanager, resend_s
+        self._look = self._resend = self._forget = 0.0
+        self._posting: asyncio.Task[None] | None = None
+
+    async def run(self) -> None:
+        """Do what is due."""
+        now = time.monotonic()
+        if now >= self._look:
+            self._look = now + LOOK_EVERY_S
+            found = await self._open()
+            counts = Counter(notice.severity for notice in found)
+            for severity in SEVERITY.values():
+                metrics.OPEN_ALERTS.labels(severity.value).set(counts[severity])
+        if self._alertmanager and now >= self._resend and (self._posting is None or self._posting.done()):
+            self._resend = now + self._resend_s
+            if found := await self._open():  # beside the other chores: Alertmanager may take its time
+                self._posting = asyncio.create_task(self._keep_alive(self._alertmanager, found))
+        if now >= self._forget:
+            self._forget = now + FORGET_EVERY_S
+            for records in self._records:
+                await records.forget()
+
+    async def _open(self) -> list[Notice]:
+        return [notice for records in self._records for notice in await records.latest() if not is_over(notice.alert)]
+
+    async def _keep_alive(self, alertmanager: Alertmanager, found: list[Notice]) -> None:
+        try:
+            await alertmanager.send([replace(notice, former=None) for notice in found])
+        except NotDeliveredError as error:
+            log.warning("open alerts are not kept alive in Alertmanager: %s", error.why)
+
+    def close(self) -> None:
+        """Leave what is under way: the next run posts again."""
+        if self._posting:
+            self._posting.cancel()
+
+
+def build(settings: Settings) -> Service:
+    """The service, ready to run. Raises `SettingsError`."""
+    found = channels(settings.notifier)
+    service = Service(STAGE, settings, settings.notifier.port)
+    dispatcher = Dispatcher(
+        found,
+        give_up_s=settings.notifier.give_up_h * 3_600,
+        forget_behind_s=4 * settings.delivery.visibility_timeout_s,
+    )
+    records = []
+    bounds = Bounds(BATCH_ENTRIES, 16 * ENTRY_MAX_BYTES, settings.notifier.group_wait_s)
+    for shard in range(settings.redis.shards):
+        records.append(Records(service.client, shard))
+        service.consume(
+            ALERTS,
+            shard,
+            process=dispatcher.process(shard, records[-1]),
+            finish=bury_finish(service.client, ALERTS, STAGE, shard),
+            bounds=bounds,
+            document=Alert,
+            sink_ready=dispatcher.well,
+        )
+    alertmanager = next((channel for channel in found if isinstance(channel, Alertmanager)), None)
+    keeper = Keeper(records, alertmanager, settings.notifier.resend_s)
+    service.every_tick(keeper.run)
+    service.every_tick(Expiry(service.client, settings).run)
+    service.at_exit(keeper.close)
+    return service
+
+
+def run() -> None:
+    """Entry point of `python -m assay_notifier`."""
+    main(STAGE, build)

@@ -1,0 +1,99 @@
+"""The channels that settings ask for. A mistake is named with its setting, before anything is sent."""
+
+import hashlib
+import re
+import ssl
+from functools import cache
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pydantic import SecretStr
+
+from assay_notifier.alertmanager import Alertmanager, member_address
+from assay_notifier.channel import Channel
+from assay_notifier.http import Post
+from assay_notifier.log_line import LogLine
+from assay_notifier.people import People, address_of
+from assay_notifier.signing import key_of
+from assay_notifier.webhook import Webhook
+from assay_runtime.config import secret
+from assay_schema.settings import NotifierSettings, SettingsError
+
+
+def channels(settings: NotifierSettings) -> list[Channel]:
+    """Every configured channel; the log is always one. Raises `SettingsError`."""
+    found: list[Channel] = [LogLine()]
+    trust = cache(
+        lambda: _trust(settings.tls_ca_file)
+    )  # reading the system's certificates takes memory: not for nothing
+    if urls := _addresses(settings.alertmanager_urls, settings.alertmanager_urls_file, "alertmanager_urls"):
+        members = [_member(settings, url, number, trust()) for number, url in enumerate(urls, 1)]
+        found.append(Alertmanager(members, settings.expire_s))
+    if urls := _addresses(settings.webhook_urls, settings.webhook_urls_file, "webhook_urls"):
+        key = _key(settings)
+        for number, url in enumerate(urls, 1):
+            _check_http(url, number, "webhook_urls")
+            post = Post(url, settings.timeout_s, trust(), "notifier.webhook_urls")
+            found.append(Webhook(_named("webhook", url), post, key))
+    for number, url in enumerate(_addresses(settings.apprise_urls, settings.apprise_urls_file, "apprise_urls"), 1):
+        address = address_of(url)
+        if address is None:
+            raise SettingsError(
+                f"notifier.apprise_urls: address {number} ({url.partition('://')[0][:20]}://...) is none that Apprise knows"
+            )
+        found.append(People(_named(url.partition("://")[0].lower(), url), address, "notifier.apprise_urls"))
+    return found
+
+
+def _member(settings: NotifierSettings, url: str, number: int, trust: ssl.SSLContext) -> Post:
+    _check_http(url, number, "alertmanager_urls")
+    address, headers = member_address(url)
+    if settings.alertmanager_token_file:
+        token = secret(SecretStr(""), settings.alertmanager_token_file, "ASSAY_NOTIFIER_ALERTMANAGER_TOKEN_FILE")
+        headers = {"authorization": f"Bearer {token}"}
+    sees = "notifier.alertmanager_urls and notifier.alertmanager_token_file"
+    return Post(address, settings.timeout_s, trust, sees, headers)
+
+
+def _addresses(value: SecretStr, file: Path | None, name: str) -> list[str]:
+    """Addresses separated by blanks or lines. In a file, lines that begin with `#` are remarks."""
+    text = secret(value, file, f"ASSAY_NOTIFIER_{name}_FILE".upper())
+    kept = (line for line in text.splitlines() if not line.lstrip().startswith("#"))
+    return [url for line in kept for url in re.split(r"\s+", line.strip()) if url]
+
+
+def _key(settings: NotifierSettings) -> bytes:
+    text = secret(settings.webhook_secret, settings.webhook_secret_file, "ASSAY_NOTIFIER_WEBHOOK_SECRET_FILE")
+    if not text:
+        raise SettingsError(
+            "notifier.webhook_secret (or ASSAY_NOTIFIER_WEBHOOK_SECRET, or notifier.webhook_secret_file) is missing: webhooks are signed; "
+            "make one with: openssl rand -base64 32"
+        )
+    try:
+        return key_of(text)
+    except ValueError as error:
+        raise SettingsError(f"notifier.webhook_secret {error}") from None
+
+
+def _check_http(url: str, number: int, name: str) -> None:
+    try:
+        parts = urlsplit(url)
+        known = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        known = False
+    if not known:
+        raise SettingsError(f"notifier.{name}: address {number} must look like https://host:9093 or http://host:9093")
+
+
+def _trust(file: Path | None) -> ssl.SSLContext:
+    if file is None:
+        return ssl.create_default_context()
+    try:
+        return ssl.create_default_context(cafile=str(file))
+    except OSError as error:
+        raise SettingsError(f"notifier.tls_ca_file: cannot read {file}: {type(error).__name__}") from None
+
+
+def _named(kind: str, url: str) -> str:
+    """A channel's name: stable, and telling nothing of the address."""
+    return f"{kind}-{hashlib.sha256(url.encode()).hexdigest()[:8]}"

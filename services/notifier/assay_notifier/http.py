@@ -1,0 +1,86 @@
+"""One HTTP request to a receiver: bounded in time, no redirects, and errors that say what mends them without quoting an address."""
+
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from urllib.parse import urlsplit
+
+import httpx
+
+from assay_notifier.channel import NotDeliveredError
+
+#: Longest pause that a receiver may ask for, in seconds.
+LONGEST_RETRY_AFTER_S = 3_600.0
+#: Statuses that pass by themselves: time-out, too early, too many requests, and all of 5xx.
+_PASSING = {408, 425, 429}
+#: Loopback is reached directly, whatever the environment says of proxies.
+_DIRECT = {"all://127.0.0.1": None, "all://localhost": None, "all://[::1]": None}
+
+
+@dataclass(frozen=True)
+class Post:
+    """How to reach one receiver. The address may hold a secret: it is never logged."""
+
+    url: str
+    timeout_s: float
+    trust: ssl.SSLContext
+    #: The settings that a refusal sends people to.
+    settings: str
+    #: Sent with every request, such as credentials.
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    async def __call__(self, content: bytes, headers: Mapping[str, str] | None = None) -> None:
+        """Send JSON. Raises `NotDeliveredError`."""
+        try:
+            async with httpx.AsyncClient(
+                timeout=self.timeout_s, verify=self.trust, mounts=_DIRECT, follow_redirects=False
+            ) as client:
+                answer = await client.post(
+                    self.url,
+                    content=content,
+                    headers={"content-type": "application/json", **self.headers, **(headers or {})},
+                )
+        except httpx.HTTPError as error:
+            raise NotDeliveredError(self._unreachable(error), passing=True) from None
+        if not answer.is_success:
+            raise self._refused(answer)
+
+    def _unreachable(self, error: httpx.HTTPError) -> str:
+        parts = urlsplit(self.url)
+        where = f"{parts.hostname}:{parts.port}" if parts.port else f"{parts.hostname}"
+        if isinstance(error, httpx.TimeoutException):
+            return f"{where} does not answer within {self.timeout_s:g} s (notifier.timeout_s)"
+        if "certificate" in str(error).lower():
+            return f"the certificate of {where} is not trusted; see notifier.tls_ca_file"
+        return f"{where} cannot be reached ({type(error).__name__}); is it up? see {self.settings}"
+
+    def _refused(self, answer: httpx.Response) -> NotDeliveredError:
+        status = answer.status_code
+        passing = status in _PASSING or status >= 500
+        mends = {
+            401: f"it wants other credentials; see {self.settings}",
+            403: f"it does not allow this; see {self.settings}",
+            404: f"nothing is at that path; see {self.settings}",
+            429: "it is asked too often",
+        }
+        what = mends.get(
+            status, "it has trouble of its own" if passing else f"it refuses the notice; see {self.settings}"
+        )
+        return NotDeliveredError(
+            f"HTTP {status}: {what}", passing=passing, retry_after_s=retry_after(answer.headers.get("retry-after"))
+        )
+
+
+def retry_after(text: str | None, now: datetime | None = None) -> float:
+    """Seconds that a `Retry-After` header asks for, within bounds; 0 without one that can be read. Pure but for the clock's default."""
+    if not text:
+        return 0.0
+    if text.strip().isdecimal():
+        return min(LONGEST_RETRY_AFTER_S, float(text))
+    try:
+        until = parsedate_to_datetime(text)
+    except ValueError:
+        return 0.0
+    return min(LONGEST_RETRY_AFTER_S, max(0.0, (until - (now or datetime.now(UTC))).total_seconds()))

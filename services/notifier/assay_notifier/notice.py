@@ -1,0 +1,157 @@
+"""What a notice says, to people and to Alertmanager. Pure: alerts in, text and labels out.
+
+An alert holds nothing that was captured, so neither does a notice. Every notice says what, since when, how much, where, which query shows
+it and how to acknowledge it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from assay_schema.alerts import ALL_PROJECTS, Alert, AlertState, Severity
+
+#: The severity of an episode follows from the worst it is known to be at the moment; other states leave it as it is.
+SEVERITY = {AlertState.WARN: Severity.WARNING, AlertState.CRITICAL: Severity.CRITICAL}
+#: The states in which something is over.
+OVER = frozenset({AlertState.OK, AlertState.RESOLVED})
+_MEANING = {
+    AlertState.OK: "It is well.",
+    AlertState.WARN: "It may be getting worse.",
+    AlertState.CRITICAL: "It is worse, and needs somebody.",
+    AlertState.RECOVERING: "It is coming back, and not over yet.",
+    AlertState.RESOLVED: "It is over.",
+}
+#: The worst first.
+_RANK = (AlertState.CRITICAL, AlertState.WARN, AlertState.RECOVERING, AlertState.RESOLVED, AlertState.OK)
+
+
+@dataclass(frozen=True)
+class Notice:
+    """One transition to tell of, and the severity of its episode: with it, and before it if it changed that."""
+
+    alert: Alert
+    severity: Severity
+    former: Severity | None = None
+
+
+def noticed(alert: Alert, known: Mapping[int, Severity]) -> Notice:
+    """The notice of a transition. `known` has the severities of the episode by the sequence of the transition that set them."""
+    before = [known[place] for place in sorted(known) if place < alert.sequence]
+    if (own := SEVERITY.get(alert.state)) is None:
+        return Notice(alert, before[-1] if before else SEVERITY.get(alert.previous, Severity.WARNING))
+    return Notice(alert, own, before[-1] if before and before[-1] != own else None)
+
+
+def is_over(alert: Alert) -> bool:
+    """Whether this transition ends its episode."""
+    return alert.state in OVER
+
+
+def title(alert: Alert) -> str:
+    """One line: state, what, where."""
+    return f"[{alert.state.upper()}] {_what(alert)} in {_where(alert)}"
+
+
+def body(alert: Alert) -> str:
+    """The rest, one fact a line."""
+    lines = [
+        alert.summary,
+        f"State: {alert.state}, before: {alert.previous}. {_MEANING[alert.state]}",
+        f"Since: {_moment(alert.since)}. This notice is of {_moment(alert.at)}.",
+    ]
+    if measured := _measured(alert):
+        lines.append(f"How much: {measured}.")
+    lines.append(f"Where: {_where(alert)}{f', series {alert.series}' if alert.series else ''}.")
+    if alert.query:
+        lines.append(f'Look: assay query "{alert.query}"')
+    if alert.acknowledge:
+        lines.append(f"Acknowledge: {alert.acknowledge}")
+    lines.append(f"Episode {alert.alert_id}, transition {alert.sequence}.")
+    return "\n".join(lines)
+
+
+def grouped(alerts: Sequence[Alert]) -> tuple[str, str]:
+    """Title and body of one notice about several transitions, the worst first."""
+    if len(alerts) == 1:
+        return title(alerts[0]), body(alerts[0])
+    ranked = sorted(alerts, key=lambda alert: _RANK.index(alert.state))
+    counts = {state: sum(alert.state == state for alert in alerts) for state in _RANK}
+    states = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
+    projects = ", ".join(sorted({alert.project for alert in alerts}))
+    head = f"[{ranked[0].state.upper()}] {len(alerts)} alerts in project {projects}: {states}"
+    return head, "\n\n".join(f"{title(alert)}\n{body(alert)}" for alert in ranked)
+
+
+def line(alert: Alert) -> str:
+    """Everything in one line, for a log."""
+    measured = _measured(alert)
+    parts = [f"{title(alert)}: {alert.summary}", f"({measured})" if measured else ""]
+    parts.append(f"acknowledge: {alert.acknowledge}" if alert.acknowledge and not is_over(alert) else "")
+    return " ".join(part for part in parts if part)
+
+
+def labels(alert: Alert, severity: Severity) -> dict[str, str]:
+    """What identifies the alert in Alertmanager: the same through an episode, but for `severity`, which routes go by."""
+    named = {
+        "alertname": "Assay" + "".join(part.capitalize() for part in alert.kind.split("_")),
+        "severity": severity.value,
+        "project": alert.project,
+        "service": alert.service,
+        "metric": alert.metric,
+        "series": alert.series,
+        "alert_id": str(alert.alert_id),
+    }
+    return {name: value for name, value in named.items() if value}
+
+
+def annotations(alert: Alert) -> dict[str, str]:
+    """What Alertmanager's templates show; it may change during an episode."""
+    facts = {
+        "summary": title(alert),
+        "description": body(alert),
+        "state": alert.state.value,
+        "transition": str(alert.sequence),
+        "transition_id": str(alert.transition_id),
+        "value": _number(alert.value),
+        "baseline": _number(alert.baseline),
+        "effect": _number(alert.effect),
+        "interval": f"{_number(alert.interval[0])} to {_number(alert.interval[1])}" if alert.interval else "",
+        "n": "" if alert.n is None else str(alert.n),
+        "query": alert.query,
+        "acknowledge": alert.acknowledge,
+    }
+    return {name: text for name, text in facts.items() if text}
+
+
+def _what(alert: Alert) -> str:
+    kind = alert.kind.replace("_", " ")
+    return f"{kind} of {alert.metric}" if alert.metric else kind
+
+
+def _where(alert: Alert) -> str:
+    where = "the whole system" if alert.project == ALL_PROJECTS else f"project {alert.project}"
+    return where + (f", service {alert.service}" if alert.service else "")
+
+
+def _measured(alert: Alert) -> str:
+    parts = []
+    if alert.value is not None:
+        parts.append(f"now {_number(alert.value)}")
+    if alert.baseline is not None:
+        parts.append(f"baseline {_number(alert.baseline)}")
+    if alert.effect is not None:
+        parts.append(f"effect {_number(alert.effect)}")
+    if alert.interval is not None:
+        parts.append(f"95 % interval {_number(alert.interval[0])} to {_number(alert.interval[1])}")
+    if alert.n is not None:
+        parts.append(f"n {alert.n:,}")
+    return ", ".join(parts)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
+
+
+def _moment(moment: datetime) -> str:
+    moment = moment.astimezone(UTC)
+    return f"{moment:%Y-%m-%d %H:%M:%S}Z"

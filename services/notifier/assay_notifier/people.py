@@ -1,0 +1,63 @@
+"""Slack, PagerDuty, Teams, e-mail and a hundred others, by their Apprise addresses. Transitions that come together are one notice."""
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from assay_notifier.channel import Channel, NotDeliveredError
+from assay_notifier.notice import Notice, grouped, is_over
+from assay_schema.alerts import Alert, AlertState
+
+if TYPE_CHECKING:
+    import apprise
+
+#: Most transitions in one notice: chats cut long messages.
+MOST_IN_ONE = 10
+
+
+class People(Channel):
+    """One Apprise address. Delivery: at least once; these receivers know no ids, so after a crash one may show a notice twice."""
+
+    def __init__(self, name: str, address: "apprise.Apprise", settings: str) -> None:
+        self.name, self._address, self._settings = name, address, settings
+
+    def groups(self, notices: Sequence[Notice]) -> list[list[Notice]]:
+        together: dict[str, list[Notice]] = {}
+        for notice in notices:
+            together.setdefault(notice.alert.group or notice.alert.project, []).append(notice)
+        return [
+            found[start : start + MOST_IN_ONE]
+            for found in together.values()
+            for start in range(0, len(found), MOST_IN_ONE)
+        ]
+
+    async def send(self, notices: Sequence[Notice]) -> None:
+        alerts = [notice.alert for notice in notices]
+        title, body = grouped(alerts)
+        taken: Any = await self._address.async_notify(body=body, title=title, notify_type=_type(alerts))
+        if not taken:
+            raise NotDeliveredError(
+                f"the service refused the notice or cannot be reached; see its address in {self._settings}",
+                passing=True,
+            )
+
+
+def _type(alerts: Sequence[Alert]) -> Any:
+    import apprise
+
+    states = {alert.state for alert in alerts}
+    if AlertState.CRITICAL in states:
+        return apprise.NotifyType.FAILURE
+    if AlertState.WARN in states:
+        return apprise.NotifyType.WARNING
+    return apprise.NotifyType.SUCCESS if all(map(is_over, alerts)) else apprise.NotifyType.INFO
+
+
+def address_of(url: str) -> "apprise.Apprise | None":
+    """An Apprise address, or None when Apprise does not know it. The library is loaded here, not before somebody needs it."""
+    import apprise
+
+    logging.getLogger("apprise").setLevel(logging.CRITICAL)  # it names addresses in what it says
+    # Truncating would cut the query and the way to acknowledge; a long notice becomes several messages.
+    found = apprise.Apprise(asset=apprise.AppriseAsset(secure_logging=True, app_id="Assay", app_desc="Assay alerts"))
+    return found if found.add(url) else None

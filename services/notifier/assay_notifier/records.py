@@ -1,0 +1,88 @@
+"""What the notifier remembers of one shard, in Redis: which notices were taken, and the latest alert of each episode."""
+
+import time
+from collections.abc import Iterable, Sequence
+
+from assay_notifier.notice import SEVERITY, Notice, is_over, noticed
+from assay_runtime.connection import Client
+from assay_schema.alerts import Alert, Severity
+from assay_schema.streams import episodes_key, notices_key
+
+#: A transition and a channel's name.
+Pair = tuple[str, str]
+#: Days that a taken notice is remembered: longer than an entry can wait in its stream, or as a dead letter.
+REMEMBER_DAYS = 30
+#: Days that an episode is remembered after its end, so that a transition which comes late does not open it again.
+KEEP_OVER_DAYS = 7
+#: Transitions looked at to find the severity before one.
+LOOKED_BACK = 50
+_DAY_S = 86_400
+
+#: Keep the alert unless a later transition of its episode is kept, and the severity it sets, if any. KEYS: episodes.
+#: ARGV: alert id, sequence, JSON, severity or ''. Returns 1 or 0.
+NOTE = """
+redis.replicate_commands()
+local kept = redis.call('HGET', KEYS[1], ARGV[1])
+if ARGV[4] ~= '' then redis.call('HSET', KEYS[1], ARGV[1] .. '/' .. ARGV[2], ARGV[4]) end
+if kept and cjson.decode(kept).sequence >= tonumber(ARGV[2]) then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+return 1
+"""
+
+
+class Records:
+    """The records of one shard. Every method may raise `RedisError`."""
+
+    def __init__(self, client: Client, shard: int) -> None:
+        self._client = client
+        self._notices, self._episodes = notices_key(shard), episodes_key(shard)
+        self._note = client.register_script(NOTE)
+
+    async def taken(self, pairs: Sequence[Pair]) -> set[Pair]:
+        """Those of these notices that their channel took."""
+        if not pairs:
+            return set()
+        scores = await self._client.zmscore(self._notices, [_member(pair) for pair in pairs])
+        return {pair for pair, score in zip(pairs, scores, strict=True) if score is not None}
+
+    async def take(self, pairs: Iterable[Pair]) -> None:
+        """Remember that these were taken."""
+        now = time.time()
+        await self._client.zadd(self._notices, {_member(pair): now for pair in pairs})
+
+    async def note(self, alert: Alert) -> Notice:
+        """Keep an alert as the latest of its episode, if it is. Returns its notice."""
+        severity = SEVERITY.get(alert.state, "")
+        arguments = [str(alert.alert_id), alert.sequence, alert.model_dump_json(), str(severity)]
+        await self._note(keys=[self._episodes], args=arguments)
+        return await self._notice(alert)
+
+    async def latest(self) -> list[Notice]:
+        """The latest transition of every episode that is remembered."""
+        found = await self._client.hgetall(self._episodes)
+        return [await self._notice(Alert.model_validate_json(text)) for key, text in found.items() if b"/" not in key]
+
+    async def _notice(self, alert: Alert) -> Notice:
+        places = range(max(1, alert.sequence - LOOKED_BACK), alert.sequence)
+        kept = (
+            await self._client.hmget(self._episodes, [f"{alert.alert_id}/{place}" for place in places])
+            if places
+            else []
+        )
+        return noticed(
+            alert, {place: Severity(text.decode()) for place, text in zip(places, kept, strict=True) if text}
+        )
+
+    async def forget(self) -> None:
+        """Drop what is too old to matter."""
+        now = time.time()
+        await self._client.zremrangebyscore(self._notices, "-inf", now - REMEMBER_DAYS * _DAY_S)
+        for notice in await self.latest():
+            alert = notice.alert
+            if is_over(alert) and alert.at.timestamp() < now - KEEP_OVER_DAYS * _DAY_S:
+                places = [f"{alert.alert_id}/{place}" for place in range(1, alert.sequence + 1)]
+                await self._client.hdel(self._episodes, str(alert.alert_id), *places)
+
+
+def _member(pair: Pair) -> str:
+    return "/".join(pair)

@@ -1,0 +1,22 @@
+"""A signed webhook for machines: one POST for each transition, with the alert's own JSON document as its body."""
+
+import time
+from collections.abc import Sequence
+
+from assay_notifier import signing
+from assay_notifier.channel import Channel
+from assay_notifier.http import Post
+from assay_notifier.notice import Notice
+
+
+class Webhook(Channel):
+    """Headers `webhook-id` (the `transition_id`, the same at every try), `webhook-timestamp` and `webhook-signature`."""
+
+    def __init__(self, name: str, post: Post, key: bytes) -> None:
+        self.name, self._post, self._key = name, post, key
+
+    async def send(self, notices: Sequence[Notice]) -> None:
+        for notice in notices:
+            content, notice_id = notice.alert.model_dump_json().encode(), str(notice.alert.transition_id)
+            signed = signing.headers(self._key, notice_id, int(time.time()), content)
+            await self._post(content, {**signed, "idempotency-key": notice_id})

@@ -1,0 +1,57 @@
+"""Signatures of webhooks, from both ends."""
+
+import base64
+
+import pytest
+
+from assay_notifier.signing import ID, SIGNATURE, TIMESTAMP, headers, key_of, verified
+
+KEY = b"k" * 32
+BODY = b'{"a": 1}'
+
+
+def test_the_signature_is_the_specifications() -> None:
+    # The specification's own example.
+    key = key_of("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+    signed = headers(key, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, b'{"test": 2432232314}')
+    assert signed == {
+        ID: "msg_p5jXN8AQM9LWM0D4loKWxJek",
+        TIMESTAMP: "1614265330",
+        SIGNATURE: "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "fine"),
+    [
+        ({}, True),
+        ({"content": b'{"a": 2}'}, False),
+        ({"message_id": "other"}, False),
+        ({"timestamp": "1001"}, False),
+        ({"timestamp": "soon"}, False),
+        ({"key": b"x" * 32}, False),
+        ({"now": 1299.0}, True),
+        ({"now": 1301.0}, False),
+        ({"now": 699.0}, False),
+        ({"signature": "v2,abc"}, False),
+    ],
+)
+def test_a_receiver_takes_what_is_ours_unchanged_and_recent(change: dict[str, object], fine: bool) -> None:
+    signed = headers(KEY, "one", 1000, BODY)
+    given: dict[str, object] = {
+        "key": KEY, "message_id": signed[ID], "timestamp": signed[TIMESTAMP], "signature": signed[SIGNATURE],
+        "content": BODY, "now": 1000.0,
+    }  # fmt: skip
+    assert verified(**(given | change)) is fine  # type: ignore[arg-type]
+
+
+def test_a_receiver_finds_ours_among_signatures_of_several_keys() -> None:
+    signed = headers(KEY, "one", 1000, BODY)
+    assert verified(KEY, "one", "1000", f"v1,old {signed[SIGNATURE]}", BODY, now=1000)
+
+
+@pytest.mark.parametrize("secret", ["short", "whsec_notbase64!", "whsec_" + base64.b64encode(b"short").decode()])
+def test_a_weak_or_broken_secret_is_refused_without_being_shown(secret: str) -> None:
+    with pytest.raises(ValueError, match=r"24 bytes|base64") as error:
+        key_of(secret)
+    assert secret not in str(error.value)

@@ -1,0 +1,307 @@
+"""The notifier's process against a real Redis, real receivers over sockets and a real Alertmanager: one notice for each transition,
+whatever dies in between."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay_notifier import signing
+from assay_schema.alerts import Alert
+from assay_schema.streams import ALERTS, DEAD, FAILURES, FIELD, notices_key
+from tests.alert_samples import STATES, episode, transition
+from tests.receivers import AlertmanagerServer, Receiver, Request, alertmanager_binary
+from tests.redis_server import RedisServer, free_port
+
+pytestmark = [pytest.mark.timeout(120)]
+
+SECRET = "whsec_" + "c2VjcmV0IG9mIHRoZSB0ZXN0cywgMzIgYnl0ZXMgbG9uZw=="
+
+
+def until(condition: Callable[[], Any], what: str, seconds: float = 40) -> Any:
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
+    return found
+
+
+class Notifier:
+    """`python -m assay_notifier`, which tests kill and start again."""
+
+    def __init__(self, directory: Path, redis: RedisServer, **settings: str) -> None:
+        self.port = free_port()
+        self._log = directory / "notifier.log"
+        self._environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")} | {
+            "ASSAY_REDIS_URL": redis.url,
+            "ASSAY_DELIVERY_CONSUMER": "one",
+            "ASSAY_DELIVERY_VISIBILITY_TIMEOUT_S": "0.4",
+            "ASSAY_NOTIFIER_PORT": str(self.port),
+            "ASSAY_NOTIFIER_GROUP_WAIT_S": "0",
+            "ASSAY_NOTIFIER_TIMEOUT_S": "2",
+            **settings,
+        }
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> "Notifier":
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "assay_notifier"], env=self._environment, stdout=log, stderr=log
+            )
+        return self
+
+    def kill(self) -> None:
+        assert self._process
+        self._process.kill()
+        self._process.wait(20)
+
+    def stop(self) -> int:
+        assert self._process
+        self._process.send_signal(signal.SIGTERM)
+        return self._process.wait(40)
+
+    def log(self) -> str:
+        return self._log.read_text()
+
+    def metrics(self) -> str:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=5) as answer:  # loopback
+            text: str = answer.read().decode()
+        return text
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    running = Receiver()
+    yield running
+    running.close()
+
+
+@contextlib.contextmanager
+def notifying(directory: Path, redis: RedisServer, **settings: str) -> Iterator[Notifier]:
+    running = Notifier(directory, redis, **settings).start()
+    try:
+        yield running
+    finally:
+        running.kill()
+
+
+def publish(redis: RedisServer, *alerts: Alert) -> None:
+    with redis.client() as client:
+        for alert in alerts:
+            client.xadd(ALERTS.key(), {FIELD: alert.model_dump_json()})
+
+
+def settled(redis: RedisServer) -> bool:
+    """Whether everything published has been read and acknowledged."""
+    with redis.client() as client:
+        for group in client.xinfo_groups(ALERTS.key()):
+            if group["name"] == b"notifier":
+                newest = client.xinfo_stream(ALERTS.key())["last-generated-id"]
+                return bool(group["pending"] == 0 and group["last-delivered-id"] == newest)
+    return False
+
+
+def webhook(receiver: Receiver) -> dict[str, str]:
+    return {"ASSAY_NOTIFIER_WEBHOOK_URLS": f"{receiver.url}/hook", "ASSAY_NOTIFIER_WEBHOOK_SECRET": SECRET}
+
+
+def ids(requests: list[Request]) -> list[str]:
+    return [request.headers["webhook-id"] for request in requests]
+
+
+#: What Alertmanager tells its receiver in an episode: status and severity of the alerts in each notification. That an episode is
+#: recovering changes no alert's status, so it is no news to Alertmanager.
+FROM_ALERTMANAGER = {
+    "warn": {("firing", "warning")},
+    "critical": {("firing", "critical"), ("resolved", "warning")},
+    "resolved": {("resolved", "critical")},
+}
+
+
+def from_alertmanager(receiver: Receiver, alert_id: uuid.UUID) -> list[set[tuple[str, str]]]:
+    bodies = [request.json() for request in receiver.at("/alertmanager")]
+    return [
+        {(alert["status"], alert["labels"]["severity"]) for alert in body["alerts"]}
+        for body in bodies
+        if body["groupLabels"]["alert_id"] == str(alert_id)
+    ]
+
+
+@pytest.fixture
+def alertmanager(tmp_path: Path, receiver: Receiver) -> Iterator[AlertmanagerServer]:
+    binary = alertmanager_binary()
+    if binary is None:
+        pytest.skip("no Alertmanager is installed (Debian: prometheus-alertmanager)")
+    running = AlertmanagerServer(tmp_path, binary, f"{receiver.url}/alertmanager").start()
+    yield running
+    running.stop()
+
+
+def test_whatever_dies_at_every_step_of_an_episode_each_transition_is_told_once(
+    tmp_path: Path, redis_server: RedisServer, receiver: Receiver, alertmanager: AlertmanagerServer
+) -> None:
+    told: list[str] = []
+    settings = {"ASSAY_NOTIFIER_ALERTMANAGER_URLS": alertmanager.url, "ASSAY_NOTIFIER_RESEND_S": "0.5"}
+    with notifying(tmp_path, redis_server, **webhook(receiver), **settings) as notifier:
+        for victim in ("notifier", "publisher", "redis"):
+            alert_id = uuid.uuid4()
+            published: list[Alert] = []
+            expected: list[set[tuple[str, str]]] = []
+            for alert in episode(alert_id):
+                published.append(alert)
+                told.append(str(alert.transition_id))
+                expected += [FROM_ALERTMANAGER[alert.state]] if alert.state in FROM_ALERTMANAGER else []
+                if victim == "notifier":
+                    notifier.kill()
+                    publish(redis_server, alert)
+                    notifier.start()
+                elif victim == "publisher":  # killed before it noted what it published, it begins again
+                    publish(redis_server, *published)
+                else:
+                    redis_server.kill()
+                    redis_server.start()
+                    publish(redis_server, alert)
+                until(lambda: ids(receiver.at("/hook")) == told, f"{victim}, {alert.state}")
+                if victim == "redis":
+                    redis_server.kill()
+                    redis_server.start()
+                until(
+                    lambda alert_id=alert_id, expected=expected: from_alertmanager(receiver, alert_id) == expected,  # type: ignore[misc]
+                    f"{victim}, {alert.state}, from Alertmanager",
+                )
+                until(lambda: settled(redis_server), "everything is acknowledged")
+        assert ids(receiver.at("/hook")) == told
+        assert notifier.stop() == 0
+        assert "Traceback" not in notifier.log()
+
+
+def test_an_open_alert_stays_alive_in_alertmanager_even_if_that_forgets_it(
+    tmp_path: Path, redis_server: RedisServer, alertmanager: AlertmanagerServer
+) -> None:
+    settings = {"ASSAY_NOTIFIER_RESEND_S": "0.3", "ASSAY_NOTIFIER_EXPIRE_S": "2"}
+    with notifying(tmp_path, redis_server, ASSAY_NOTIFIER_ALERTMANAGER_URLS=alertmanager.url, **settings):
+        warn, *_, resolved = episode(uuid.uuid4())
+        publish(redis_server, warn)
+        (first,) = until(alertmanager.alerts, "Alertmanager has the alert")
+        assert first["labels"]["alertname"] == "AssayScoreDrift"
+        assert first["annotations"]["acknowledge"] == warn.acknowledge
+        until(lambda: alertmanager.alerts()[0]["endsAt"] > first["endsAt"], "its end is put off")
+        alertmanager.stop()
+        alertmanager.start()  # it keeps no alerts on disk
+        until(alertmanager.alerts, "Alertmanager has the alert again")
+        publish(redis_server, resolved)
+        until(lambda: not alertmanager.alerts(), "the alert is over")
+
+
+def test_a_receiver_that_took_a_notice_and_could_not_say_so_can_tell_the_second_by_its_id(
+    tmp_path: Path, redis_server: RedisServer, receiver: Receiver
+) -> None:
+    taken, go_on = threading.Event(), threading.Event()
+
+    def hesitate(_: Request) -> int:
+        taken.set()
+        go_on.wait(30)
+        return 200
+
+    receiver.answer = hesitate
+    alert = transition(1, STATES[0])
+    with notifying(tmp_path, redis_server, **webhook(receiver), ASSAY_NOTIFIER_TIMEOUT_S="30") as notifier:
+        publish(redis_server, alert)
+        assert taken.wait(30), "the receiver has the request"
+        notifier.kill()
+        go_on.set()
+        notifier.start()
+        until(lambda: len(receiver.requests) == 2 and settled(redis_server), "told again, and acknowledged")
+    first, second = receiver.requests
+    assert first.headers["webhook-id"] == second.headers["webhook-id"] == str(alert.transition_id)
+    assert second.headers["idempotency-key"] == str(alert.transition_id)
+    assert first.body == second.body
+    for request in (first, second):
+        assert Alert.model_validate_json(request.body) == alert
+        named = [request.headers[name] for name in (signing.ID, signing.TIMESTAMP, signing.SIGNATURE)]
+        assert signing.verified(signing.key_of(SECRET), *named, request.body, now=time.time())
+
+
+def test_a_receiver_that_is_down_delays_no_other_and_is_told_everything_in_order_when_it_is_back(
+    tmp_path: Path, redis_server: RedisServer, receiver: Receiver
+) -> None:
+    broken = Receiver()
+    statuses = iter([503, 401, 500])
+    broken.answer = lambda _: next(statuses, 200)
+    settings = webhook(receiver) | {"ASSAY_NOTIFIER_WEBHOOK_URLS": f"{receiver.url}/hook {broken.url}/token-in-path"}
+    try:
+        with notifying(tmp_path, redis_server, **settings) as notifier:
+            alerts = episode(uuid.uuid4())
+            publish(redis_server, *alerts)
+            wanted = [str(alert.transition_id) for alert in alerts]
+            until(lambda: ids(receiver.at("/hook")) == wanted, "the other is told at once")
+            until(lambda: len(broken.requests) == len(wanted) + 3, "everything is told")
+            assert ids(broken.requests)[3:] == wanted
+            until(lambda: settled(redis_server), "acknowledged")
+            assert ids(receiver.at("/hook")) == wanted, "and the other is told nothing twice"
+            assert "HTTP 401: it wants other credentials; see notifier.webhook_urls" in notifier.log()
+            assert "takes notices again" in notifier.log()
+            assert "token-in-path" not in notifier.log()
+            assert 'assay_notice_channel_up{channel="log"} 1.0' in notifier.metrics()
+    finally:
+        broken.close()
+
+
+def test_a_notice_that_nobody_takes_becomes_a_dead_letter_and_others_have_it(
+    tmp_path: Path, redis_server: RedisServer, receiver: Receiver
+) -> None:
+    nowhere = f"http://127.0.0.1:{free_port()}"
+    settings = webhook(receiver) | {"ASSAY_NOTIFIER_ALERTMANAGER_URLS": nowhere, "ASSAY_NOTIFIER_GIVE_UP_H": "0.0001"}
+    with redis_server.client() as client:
+        client.xgroup_create(ALERTS.key(), "writer", "0", mkstream=True)
+        with notifying(tmp_path, redis_server, **settings) as notifier:
+            alert = transition(1, STATES[0])
+            publish(redis_server, alert)
+            ((_, letter),) = until(lambda: client.xrange(DEAD.key()), "it is a dead letter")
+            until(lambda: settled(redis_server), "and acknowledged")
+        assert Alert.model_validate_json(letter[FIELD.encode()]) == alert
+        assert (letter[b"stage"], letter[b"error_class"]) == (b"notifier", b"NotDelivered")
+        assert client.xlen(FAILURES.key()) == 1
+        assert client.xlen(ALERTS.key()) == 1, "the writer has not read it yet"
+        assert ids(receiver.at("/hook")) == [str(alert.transition_id)]
+        assert "alertmanager does not take notices: 127.0.0.1" in notifier.log()
+        assert "see notifier.alertmanager_urls" in notifier.log()
+
+
+def test_two_notifiers_tell_everything_once(tmp_path: Path, redis_server: RedisServer, receiver: Receiver) -> None:
+    two = tmp_path / "two"
+    two.mkdir()
+    with (
+        notifying(tmp_path, redis_server, **webhook(receiver)),
+        notifying(two, redis_server, **webhook(receiver), ASSAY_DELIVERY_CONSUMER="two"),
+    ):
+        episodes = [episode(uuid.uuid4()) for _ in range(10)]
+        for alerts in zip(*episodes, strict=True):
+            publish(redis_server, *alerts)
+        wanted = sorted(str(alert.transition_id) for alerts in episodes for alert in alerts)
+        until(lambda: len(receiver.requests) >= len(wanted) and settled(redis_server), "everything is told")
+        assert sorted(ids(receiver.requests)) == wanted
+
+
+def test_what_is_no_alert_is_recorded_and_holds_nothing_up(
+    tmp_path: Path, redis_server: RedisServer, receiver: Receiver
+) -> None:
+    with notifying(tmp_path, redis_server, **webhook(receiver)), redis_server.client() as client:
+        client.xadd(ALERTS.key(), {FIELD: b'{"summary": "planted"}'})
+        client.xadd(ALERTS.key(), {FIELD: b"planted"})
+        publish(redis_server, transition(1, STATES[0]))
+        until(lambda: receiver.requests and settled(redis_server), "the alert behind it is told")
+        assert client.xlen(FAILURES.key()) == 2
+        for _, fields in client.xrange(FAILURES.key()):
+            assert b"planted" not in fields[FIELD.encode()]
+        assert client.zcard(notices_key()) == 2
