@@ -65,6 +65,10 @@ class RedisServer:
                         raise RuntimeError((self._directory / "redis.log").read_text()[-2000:]) from None
                     time.sleep(0.02)
 
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     def client(self) -> "redis.Redis":
         return redis.Redis(port=self.port, socket_timeout=10)
 

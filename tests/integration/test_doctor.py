@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 from collections.abc import Iterator
@@ -131,7 +132,7 @@ def test_a_watermark_that_stands_still_while_entries_wait_is_a_warning(system: S
     system.redis.xadd(CAPTURE.key(), {FIELD: "x"})
     found = system.doctor()["watermark"]
     assert found["status"] == "warn"
-    assert found["summary"] == f"{place}, moved 10 min ago, while 1 entry waits"
+    assert re.fullmatch(rf"{place}, moved 1\d min ago, while 1 entry waits", found["summary"])
 
 
 def test_failures_of_the_last_day_are_a_warning_by_reason(system: System) -> None:

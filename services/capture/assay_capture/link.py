@@ -1,7 +1,7 @@
-"""The connection to Redis: one pipelined round trip for a batch, and what became of each entry.
+"""The connections to Redis: one pipelined round trip for a batch, and what became of each entry.
 
-Uses XADD, XLEN and MEMORY USAGE, and to connect AUTH (and SELECT for a database other than 0), nothing else: a producer needs no other
-rights.
+Uses XADD, XLEN and MEMORY USAGE, and to connect AUTH (and SELECT for a database other than 0); WAIT where `redis.replicas` asks for it,
+and CLUSTER SLOTS where there is a cluster. Nothing else: a producer needs no other rights.
 """
 
 from contextlib import suppress
@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from assay_capture.entry_queue import Entry
+from assay_capture.masters import Masters
 from assay_schema.settings import RedisSettings, SettingsError
 from assay_schema.streams import CAPTURE, FIELD
+from assay_schema.topology import address_of
 
 
 @dataclass(frozen=True)
@@ -41,15 +43,34 @@ class Link:
         self._memory = [b"*3\r\n" + _words(b"MEMORY", b"USAGE", key) for key in keys]
         #: Until Redis refuses: a user of an earlier version has no right to it, and its log need not fill with that.
         self._may_weigh = True
-        self._connection: Any = None  # redis-py's connections are not typed
+        patience_ms = b"%d" % max(1, int(settings.command_timeout_s * 500))
+        self._wait = b"*3\r\n" + _words(b"WAIT", b"%d" % settings.replicas, patience_ms) if settings.replicas else b""
+        #: By place: the shard in a cluster, whose masters are servers of their own; else all shards are in place 0.
+        self._connections: dict[int, Any] = {}  # redis-py's connections are not typed
         self._connection_class, self._arguments = _connection_arguments(settings)
+        self._masters = Masters(settings, self._connection_class, self._arguments)
 
     def send(self, entries: list[Entry], measure: tuple[int, ...] = ()) -> Outcome:
-        """Add entries to their streams in order, then measure shards, all in one round trip.
+        """Add entries to their streams in order, then measure shards, all in one round trip (of a cluster, one for each shard).
 
         After a lost connection or a time-out nobody knows whether the unanswered entries arrived. They are reported as failed and so
-        sent again; the second copy has the same `event_id` and becomes no second row.
+        sent again; the second copy has the same `event_id` and becomes no second row. Those that too few replicas have, too.
         """
+        if self._settings.mode != "cluster":
+            return self._send(0, entries, measure)
+        outcomes = []
+        for shard in sorted({shard for shard, _ in entries} | set(measure)):
+            own = [entry for entry in entries if entry[0] == shard]
+            outcomes.append(self._send(shard, own, (shard,) if shard in measure else ()))
+        failed = {id(entry) for outcome in outcomes for entry in outcome.failed}
+        # The worst that was found is the whole batch's problem; an entry that arrived is not sent again.
+        worst = next((outcome for outcome in outcomes if outcome.problem), Outcome())
+        depths = [outcome.depth for outcome in outcomes if outcome.depth is not None]
+        sizes = [outcome.size for outcome in outcomes if outcome.size is not None]
+        in_order = [entry for entry in entries if id(entry) in failed]
+        return Outcome(in_order, worst.problem, worst.detail, max(depths, default=None), max(sizes, default=None))
+
+    def _send(self, place: int, entries: list[Entry], measure: tuple[int, ...]) -> Outcome:
         answered = 0
         failed: list[Entry] = []
         problem: str | None = None
@@ -58,16 +79,21 @@ class Link:
         size: int | None = None
         from redis.exceptions import RedisError, ResponseError
 
+        moved = _not_the_master()
         try:
-            connection = self._connected()
+            connection = self._connected(place)
             commands = [b"%b$%d\r\n%b\r\n" % (self._xadd[shard], len(data), data) for shard, data in entries]
             commands += [self._xlen[shard] for shard in measure]
             weighed = measure if self._may_weigh else ()
             commands += [self._memory[shard] for shard in weighed]
+            if entries and self._wait:
+                commands.append(self._wait)
             connection.send_packed_command([b"".join(commands)])
             for entry in entries:
                 try:
                     connection.read_response(disable_decoding=True)
+                except moved:
+                    raise  # the next connection goes to whoever is the master then
                 except ResponseError as error:
                     failed.append(entry)
                     problem, detail = _classified(error)
@@ -81,27 +107,35 @@ class Link:
                     size = max(size or 0, int(connection.read_response() or 0))
                 except ResponseError:
                     self._may_weigh = False
+            if entries and self._wait and int(connection.read_response()) < self._settings.replicas:
+                return Outcome(entries, "down", "too few replicas; see redis.replicas", depth, size)
         except (RedisError, OSError, ValueError, PasswordFileError) as error:
-            self.close()
+            self._close(place)
             failed += entries[answered:]
             problem, detail = _classified(error)
         return Outcome(failed, problem, detail, depth, size)
 
     def close(self) -> None:
-        """Drop the connection, if any. In a forked child this closes the child's copy only."""
-        connection, self._connection = self._connection, None
+        """Drop the connections, if any. In a forked child this closes the child's copies only."""
+        for place in list(self._connections):
+            self._close(place)
+
+    def _close(self, place: int) -> None:
+        connection = self._connections.pop(place, None)
         if connection is not None:
             connection.disconnect()
 
-    def _connected(self) -> Any:
-        if self._connection is None:
+    def _connected(self, place: int) -> Any:
+        if place not in self._connections:
             arguments = dict(self._arguments)
             if self._settings.password_file is not None:
                 arguments["password"] = _password(self._settings.password_file)
+            if self._settings.mode != "standalone":
+                arguments["host"], arguments["port"] = self._masters.of(place, arguments.get("password"))
             connection = self._connection_class(**arguments)
             connection.connect()
-            self._connection = connection
-        return self._connection
+            self._connections[place] = connection
+        return self._connections[place]
 
 
 def _connection_arguments(settings: RedisSettings) -> tuple[Any, dict[str, Any]]:
@@ -111,7 +145,7 @@ def _connection_arguments(settings: RedisSettings) -> tuple[Any, dict[str, Any]]
 
     parse_url: Any = redis_connection.parse_url  # not typed
     try:
-        arguments: dict[str, Any] = dict(parse_url(settings.url.get_secret_value()))
+        arguments: dict[str, Any] = dict(parse_url(address_of(settings)))
     except ValueError:
         raise SettingsError(
             "redis.url (or ASSAY_REDIS_URL): must be redis://[user:password@]host:port/db, rediss://... for TLS, or unix://path"
@@ -142,6 +176,12 @@ def _password(file: Path) -> str:
         return file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
         raise PasswordFileError from None
+
+
+def _not_the_master() -> tuple[type[Exception], ...]:
+    from redis.exceptions import AskError, ClusterDownError, ReadOnlyError, TryAgainError
+
+    return AskError, ClusterDownError, ReadOnlyError, TryAgainError
 
 
 def _path(path: Any) -> str | None:

@@ -94,7 +94,7 @@ _STORE_HINT = "start the store (assay up starts an embedded one), or correct sto
 
 
 async def _redis(settings: Settings, patient: Examination) -> list[StreamFacts]:
-    from assay_runtime.connection import connect
+    from assay_runtime.connection import connect, servers
 
     streams: list[StreamFacts] = []
 
@@ -103,8 +103,15 @@ async def _redis(settings: Settings, patient: Examination) -> list[StreamFacts]:
         return [Finding("redis", Status.OK, "answers")]
 
     async def server() -> list[Finding]:
-        facts = await probes.redis_facts(client)
-        return [checks.redis_version(facts), checks.redis_persistence(facts), checks.redis_memory(facts)]
+        found = []
+        for shard, one in enumerate(masters := servers(client)):
+            facts = await probes.redis_facts(one)
+            of_one = [checks.redis_version(facts), checks.redis_persistence(facts), checks.redis_memory(facts)]
+            if settings.redis.mode != "standalone":
+                of_one.append(checks.redis_replicas(facts, settings.redis.replicas))
+            of = f" of shard {shard}" if len(masters) > 1 else ""
+            found += [dataclasses.replace(finding, check=f"{finding.check}{of}") for finding in of_one]
+        return found
 
     async def clock() -> list[Finding]:
         return [checks.clock("redis", await probes.redis_ahead_s(client))]

@@ -44,6 +44,7 @@ class RedisFacts:
     memory: int
     memory_limit: int
     eviction: str
+    replicas: int = 0
 
 
 MEMORY_WARN, MEMORY_FAIL = 0.75, 0.95
@@ -93,6 +94,20 @@ def redis_memory(facts: RedisFacts) -> Finding:
     status = Status.FAIL if share >= MEMORY_FAIL else Status.WARN if share >= MEMORY_WARN else Status.OK
     hint = "" if status is Status.OK else "raise maxmemory in redis.conf, or see why entries wait (streams below)"
     return Finding(check, status, summary, hint)
+
+
+def redis_replicas(facts: RedisFacts, awaited: int) -> Finding:
+    """What takes over when a master dies. `awaited` is `redis.replicas`: with fewer, producers spool."""
+    check, summary = "redis replicas", f"{facts.replicas} connected"
+    if facts.replicas < awaited:
+        return Finding(
+            check, Status.FAIL, f"{summary}, redis.replicas is {awaited}: producers spool", "bring replicas back"
+        )
+    if not facts.replicas:
+        return Finding(
+            check, Status.WARN, "none: nothing takes over if this master dies", "add a replica, or wait for it"
+        )
+    return Finding(check, Status.OK, summary)
 
 
 @dataclass(frozen=True)

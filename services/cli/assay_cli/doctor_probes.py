@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 
 async def redis_facts(client: "Redis") -> RedisFacts:
-    """Version, persistence and memory."""
-    server, persistence, memory = [await client.info(section) for section in ("server", "persistence", "memory")]
+    """Version, persistence, memory and replicas."""
+    sections = ("server", "persistence", "memory", "replication")
+    server, persistence, memory, replication = [await client.info(section) for section in sections]
     return RedisFacts(
         version=str(server["redis_version"]),
         append_only=bool(persistence["aof_enabled"]),
@@ -26,6 +27,7 @@ async def redis_facts(client: "Redis") -> RedisFacts:
         memory=int(memory["used_memory"]),
         memory_limit=int(memory["maxmemory"]),
         eviction=str(memory["maxmemory_policy"]),
+        replicas=int(replication["connected_slaves"]),
     )
 
 

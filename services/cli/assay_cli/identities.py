@@ -37,7 +37,8 @@ from assay_schema.streams import (
 #: Key patterns of shards 0 to 15, the most a stream can have. No `*`: an identity cannot make up keys of its own.
 _SHARDS = ("{[0-9]}", "{1[0-5]}")
 #: What a client says when it connects.
-_CONNECT = ("auth", "hello", "ping", "client|id", "client|getname", "client|setname")
+#: `CLUSTER SLOTS` says which server of a Redis Cluster has a shard.
+_CONNECT = ("auth", "hello", "ping", "client|id", "client|getname", "client|setname", "cluster|slots")
 #: Known to the server since 7.2. Redis 7.0 refuses to load a line that names it, 6.2 takes any name.
 _CONNECT_BUT_7_0 = ("client|setinfo",)
 _READ_AS_GROUP = (
@@ -82,13 +83,17 @@ _watch = Grant(_WATCH, (_capture, _events, _failures, _dead, _scores, _alerts))
 _owner = (Grant(("time", "info")), _watch, Grant(("get",), (_low, _watermark)))
 
 IDENTITIES = (
-    Identity("producer", "Hands events in; reads nothing.", (Grant(("xadd", "xlen", "memory|usage"), (_capture,)),)),
+    Identity(
+        "producer",
+        "Hands events in; reads nothing.",
+        (Grant(("wait",)), Grant(("xadd", "xlen", "memory|usage"), (_capture,))),
+    ),
     Identity(
         "scrubber",
         "Reads what producers handed in, passes scrubbed events and failures on.",
         (
             Grant(_SERVICE),
-            Grant((*_READ_AS_GROUP, "xsetid"), (_capture,)),
+            Grant((*_READ_AS_GROUP, "xsetid", "xgroup|setid"), (_capture,)),
             Grant(("xadd", "xlen", "xinfo|groups", "memory|usage"), (_events, _failures)),
             Grant(("xadd", "xlen", "xtrim"), (_dead,)),
             Grant(("get", "set"), (_low, _overflow)),

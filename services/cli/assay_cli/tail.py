@@ -173,13 +173,29 @@ async def _entries(
         if waiting[key]:
             heapq.heappush(heap, (_place(waiting[key][0][0]), key))
     caught_up()
-    while follow:
-        _notice_departed_reader()
-        streams: dict[Any, Any] = dict(last)
-        for name, entries in await _patiently(lambda: client.xread(streams, count=_PAGE, block=_BLOCK_MS)) or []:  # noqa: B023
-            for entry_id, fields in entries:
-                last[name.decode()] = entry_id.decode()
-                yield fields.get(FIELD.encode(), b"")
+    if not follow:
+        return
+
+    # One question for each shard, since the shards of a Redis Cluster are on several servers.
+    async def news(key: str) -> list[Entry]:
+        answer = await _patiently(lambda: client.xread({key: last[key]}, count=_PAGE, block=_BLOCK_MS))
+        return answer[0][1] if answer else []
+
+    asked = {asyncio.ensure_future(news(key)): key for key in keys}
+    try:
+        while True:
+            _notice_departed_reader()
+            done, _ = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
+            for question in done:
+                key = asked.pop(question)
+                for entry_id, fields in question.result():
+                    last[key] = entry_id.decode()
+                    yield fields.get(FIELD.encode(), b"")
+                asked[asyncio.ensure_future(news(key))] = key
+    finally:
+        for question in asked:
+            question.cancel()
+        await asyncio.gather(*asked, return_exceptions=True)
 
 
 def _place(entry_id: bytes) -> tuple[int, int]:

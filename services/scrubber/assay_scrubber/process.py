@@ -1,4 +1,5 @@
-"""From a raw entry to a scrubbed event or a failure. Pure: bytes in, bytes out; no clock, no network.
+"""From a raw entry to a scrubbed event or a failure. Pure: bytes in, bytes out; no network, and no clock but
+to doubt an entry's id that is far ahead of it.
 
 Fails closed: an entry that cannot be validated and scrubbed becomes a failure that names the rule, never the content.
 """
@@ -11,10 +12,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from assay_runtime.entries import Entry, Outcome, failure_of
+from assay_runtime.entries import Entry, Outcome, arrived_ms, failure_of
 from assay_schema.events import STORED_KINDS, Event
 from assay_schema.failures import Reason
-from assay_schema.ids import entry_parts
 from assay_schema.validation import InvalidEvent, event_time_ok, parse_event, parse_scrubbed
 
 from .engine import Scrubber
@@ -79,8 +79,8 @@ class Processor:
         event = parse_event(entry.data)
         if event.kind not in STORED_KINDS:
             raise InvalidEvent("kind_not_stored", f"kind {event.kind} is known, but this version has no table for it")
-        arrived_ms = entry_parts(entry.id)[0]
-        if not event_time_ok(event.event_id, arrived_ms):
+        arrived = arrived_ms(entry.id)
+        if not event_time_ok(event.event_id, arrived):
             raise InvalidEvent("event_id_ahead", "event_id: its time is more than a day ahead of the log")
         payload: dict[str, Any] = event.payload.model_dump()
         pii, policy = NOTHING, UNSCRUBBED
@@ -90,7 +90,7 @@ class Processor:
             payload, found = scrub_paths(scrubber, event.kind, payload)
             if found:
                 pii = _pii(scrubber.policy, found)
-        data = encode(event, payload, arrived_ms, pii, policy)
+        data = encode(event, payload, arrived, pii, policy)
         if pii.families:
             # A replacement may be longer than what it replaced, and reach a limit.
             parse_scrubbed(b'{"id":0,' + data[1:])
@@ -122,7 +122,7 @@ def _pii(policy: Policy, found: dict[str, int]) -> Pii:
     return Pii(removed, categories(policy, found), categories(policy, removed))
 
 
-def encode(event: Event, payload: dict[str, Any], arrived_ms: int, pii: Pii, policy: str) -> bytes:
+def encode(event: Event, payload: dict[str, Any], arrived: int, pii: Pii, policy: str) -> bytes:
     """JSON of a scrubbed event, all but its `id`, which the log gives it."""
     return orjson.dumps(
         {
@@ -134,7 +134,7 @@ def encode(event: Event, payload: dict[str, Any], arrived_ms: int, pii: Pii, pol
             "occurred_at": event.occurred_at,
             "traceparent": event.traceparent,
             "payload": payload,
-            "created_at": datetime.fromtimestamp(arrived_ms / 1000, UTC),
+            "created_at": datetime.fromtimestamp(arrived / 1000, UTC),
             "pii_families": pii.families,
             "pii_attempted": pii.attempted,
             "pii_blocked": pii.blocked,

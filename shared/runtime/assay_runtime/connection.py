@@ -1,5 +1,6 @@
 """Connections to Redis: one place for address, credentials, TLS, time-outs and reconnecting."""
 
+from functools import partial
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
@@ -9,7 +10,9 @@ from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff
 
 from assay_runtime.config import secret
-from assay_schema.settings import RedisSettings, SettingsError
+from assay_runtime.masters import Cluster, ClusterClient, Sentinels, master_pool
+from assay_schema.settings import RedisSettings
+from assay_schema.topology import address_of, slot_of
 
 #: A client. redis-py annotates every answer with the union of all protocols and modes; `connect` makes clients that answer bytes.
 Client = Any
@@ -25,16 +28,8 @@ OLDEST_REDIS = (6, 2)
 
 
 def address(settings: RedisSettings) -> str:
-    """The whole address: credentials and TLS files included. It holds a secret; never log it."""
-    parts = urlsplit(settings.url.get_secret_value())
-    try:
-        known = parts.scheme in ("redis", "rediss", "unix") and (parts.port is None or parts.port > 0)
-    except ValueError:
-        known = False
-    if not known:
-        raise SettingsError(
-            "redis.url (or ASSAY_REDIS_URL) must look like redis://user:password@host:6379/0, rediss:// for TLS"
-        )
+    """The whole address, of the first host: credentials and TLS files included. It holds a secret; never log it."""
+    parts = urlsplit(address_of(settings))
     if settings.password_file:
         password = secret(settings.url, settings.password_file, "ASSAY_REDIS_PASSWORD_FILE")
         host = parts.netloc.rpartition("@")[2]
@@ -62,18 +57,35 @@ def options(settings: RedisSettings, *, attempts: int) -> dict[str, Any]:
 
 
 def connect(settings: RedisSettings, *, attempts: int = 2) -> Client:
-    """A client that answers bytes. It gives up after `attempts` retries, so that commands for people fail within seconds."""
-    return Redis.from_url(address(settings), **options(settings, attempts=attempts))
+    """A client that answers bytes. It gives up after `attempts` retries, so that commands for people fail within seconds.
+
+    Of a cluster, one that sends each command to the master of its keys' shard: so all keys of a command must be of one shard.
+    """
+    given = options(settings, attempts=attempts)
+    if settings.mode == "standalone":
+        return Redis.from_url(address(settings), **given)
+    url = address(settings)
+    if settings.mode == "sentinel":
+        return Redis.from_pool(master_pool(url, given, Sentinels(settings, url).master))
+    cluster = Cluster(settings, url)
+    pools = [master_pool(url, given, partial(cluster.master, slot_of(shard))) for shard in range(settings.shards)]
+    return ClusterClient([Redis.from_pool(pool) for pool in pools])
+
+
+def servers(client: Client) -> list[Client]:
+    """A client of each server: one, or of a cluster the master of each shard."""
+    return client.shards if isinstance(client, ClusterClient) else [client]
 
 
 async def refuse_unfit(client: Client) -> None:
     """Raise `RuntimeError` when Redis is too old. Without append-only files it works, but a crash of Redis loses events."""
-    server = await client.info("server")
-    version = tuple(int(part) for part in server["redis_version"].split(".")[:2])
-    if version < OLDEST_REDIS:
-        raise RuntimeError(f"Redis {server['redis_version']} is too old: Assay needs 6.2 or newer")
+    for one in servers(client):
+        server = await one.info("server")
+        version = tuple(int(part) for part in server["redis_version"].split(".")[:2])
+        if version < OLDEST_REDIS:
+            raise RuntimeError(f"Redis {server['redis_version']} is too old: Assay needs 6.2 or newer")
 
 
 async def appends_to_disk(client: Client) -> bool:
     """Whether Redis writes an append-only file, without which a crash of Redis loses events."""
-    return bool((await client.info("persistence"))["aof_enabled"])
+    return all([(await one.info("persistence"))["aof_enabled"] for one in servers(client)])

@@ -470,7 +470,7 @@ class Consumer:
 
     async def _read(self, ids: list[str]) -> list[Entry]:
         """Entries that were claimed. One deleted by hand is acknowledged: there is nothing left to work on."""
-        pipeline = self._client.pipeline(transaction=False)
+        pipeline = self._client.pipeline(transaction=False, shard_hint=self.key)
         for entry_id in ids:
             pipeline.xrange(self.key, entry_id, entry_id)
         entries = []

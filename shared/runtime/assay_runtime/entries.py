@@ -1,5 +1,6 @@
 """What a service's pure core takes and gives: entries in, outcomes out."""
 
+import time
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -8,7 +9,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from assay_schema.failures import Failure, Reason
-from assay_schema.ids import entry_parts
+from assay_schema.ids import AHEAD_MAX_MS, entry_parts
 from assay_schema.validation import identity_of
 
 
@@ -52,6 +53,12 @@ class Bounds:
     age_s: float
 
 
+def arrived_ms(entry_id: str) -> int:
+    """When an entry arrived, in Unix milliseconds: what its id says, or now if a producer chose that id ahead of the clock."""
+    ms, now = entry_parts(entry_id)[0], time.time_ns() // 1_000_000
+    return now if ms > now + AHEAD_MAX_MS else ms
+
+
 def failure_of(entry: Entry, stage: str, reason: Reason, error_class: str, detail: str) -> Failure:
     """Why an entry is not stored: the same failure, with the same id, at every delivery. `detail` must hold nothing captured."""
     event_id, project, service = identity_of(entry.data)
@@ -65,5 +72,5 @@ def failure_of(entry: Entry, stage: str, reason: Reason, error_class: str, detai
         reason=reason,
         error_class=error_class,
         detail=detail,
-        created_at=datetime.fromtimestamp(entry_parts(entry.id)[0] / 1000, UTC),
+        created_at=datetime.fromtimestamp(arrived_ms(entry.id) / 1000, UTC),
     )

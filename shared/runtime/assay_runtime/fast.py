@@ -10,13 +10,17 @@ from typing import Any
 from faststream import AckPolicy
 from faststream.exceptions import StopConsume
 from faststream.redis import RedisBroker, StreamSub
+from faststream.redis.configs import ConnectionState
 from faststream.redis.message import FAKE_CONSUMER, RedisBatchStreamMessage
+from redis.exceptions import ResponseError
 
-from assay_runtime.connection import address, options
+from assay_runtime.connection import Client, connect
 from assay_runtime.delivery import Consumer
 from assay_runtime.entries import Entry
 from assay_schema.settings import RedisSettings
 from assay_schema.streams import FIELD, Stream
+
+log = logging.getLogger(__name__)
 
 #: Bytes that one read aims at, and the most entries it asks for. The first asks for few, since an entry may have 1 MiB.
 READ_BYTES = 8 * 1024 * 1024
@@ -26,13 +30,35 @@ READ_FIRST = 16
 POLL_MS = 1_000
 
 
+class OwnClient(ConnectionState[Any]):
+    """Gives a broker Assay's own client, so that there is one way to find a master, in a cluster too."""
+
+    def __init__(self, settings: RedisSettings) -> None:
+        super().__init__()
+        self._settings = settings
+
+    async def connect(self) -> Client:
+        """Connects at the first command; retries a passing error for ever."""
+        self._client, self._connected = connect(self._settings, attempts=-1), True
+        return self._client
+
+
+class Broker(RedisBroker):
+    """FastStream's broker over Assay's own client."""
+
+    def __init__(self, settings: RedisSettings, **rest: Any) -> None:
+        self._settings = settings
+        super().__init__(**rest)
+
+    def _make_connection_state(self, *_: Any) -> ConnectionState[Any]:
+        return OwnClient(self._settings)
+
+
 def make_broker(settings: RedisSettings) -> RedisBroker:
     """A broker that reconnects for ever and logs nothing per message."""
     logger = logging.getLogger("assay.faststream")
     logger.setLevel(logging.WARNING)
-    return RedisBroker(
-        address(settings), logger=logger, apply_types=False, graceful_timeout=10, **options(settings, attempts=-1)
-    )
+    return Broker(settings, logger=logger, apply_types=False, graceful_timeout=10)
 
 
 async def leave_groups_alone(broker: RedisBroker) -> None:
@@ -89,7 +115,15 @@ def subscribe(broker: RedisBroker, consumer: Consumer, document: Any) -> None:
     read = subscriber._xreadgroup  # noqa: SLF001  # FastStream asks for the same number of entries for ever
 
     async def read_within_bounds(*, count: int, **rest: Any) -> Any:  # noqa: ARG001
-        return await read(count=size, **rest)
+        try:
+            return await read(count=size, **rest)
+        except ResponseError as error:
+            # The stream was deleted or moved to another server while this waited for it. FastStream would end the application.
+            if not str(error).startswith(("NOGROUP", "UNBLOCKED")):
+                raise
+            log.warning("the stream or its group is gone; making it again", extra={"stream": consumer.key})
+            await consumer.prepare()
+            return ()
 
     subscriber._xreadgroup = read_within_bounds  # noqa: SLF001
 

@@ -3,7 +3,7 @@
 `redis.replicate_commands()` makes Redis 6.2 write effects instead of scripts to its log; later versions always do.
 """
 
-from assay_schema.ids import EPOCH_MS, PLACES
+from assay_schema.ids import AHEAD_MAX_MS, EPOCH_MS, PLACES
 from assay_schema.streams import FIELD, FIELD_LOW
 
 #: Where an entry stands in the numbering of rows. Needs the locals `shard` and `shards`.
@@ -18,13 +18,28 @@ local function below(entry_id)
   local place = math.min((sequence * shards + shard) * 2, {PLACES - 1})
   return (ms - {EPOCH_MS}) * {PLACES} + place - 1
 end
+
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+
+-- No clock is wrong by so much: a producer chose this entry's id, or that of one before it.
+local function ahead(entry_id)
+  return parts(entry_id) > now + {AHEAD_MAX_MS}
+end
+
+-- The greatest id that the counter has given; 0 if none.
+local function counted(key)
+  local count = redis.call('GET', key)
+  return count and count * 2 * shards + 2 * shard + 1 or 0
+end
 """
 
 #: Finish entries of `capture`: acknowledge, delete, and pass each on to `events` or `failures`, all or nothing.
 #: An entry that somebody else finished meanwhile is passed over, so a consumer that was thought dead cannot publish twice.
 #: KEYS: capture, events, failures, overflow counter, low watermark. ARGV: group, shard, shards, then three for each entry: entry id;
 #: 'e' for an event, 'o' for an event whose `id` is still to be given, 'f' for a failure; JSON. (Lua copies a text whenever it is
-#: changed, so the usual case passes it through as it came.)
+#: changed, so the usual case passes it through as it came.) An event that came under an id far ahead of the clock, or whose `id` would be
+#: at or below a watermark that was already said, as after a failover to a server with a slow clock, gets one from the counter instead.
 #: Returns how many entries it finished.
 FORWARD = f"""
 redis.replicate_commands()
@@ -32,25 +47,34 @@ local capture, events, failures, overflow, low_key = KEYS[1], KEYS[2], KEYS[3], 
 local group, shard, shards = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
 {_PLACES}
+-- What was said before: no entry may get an `id` up to it any more.
+local said = tonumber(redis.call('GET', low_key) or '0')
+
 local function low_watermark()
-  local first = redis.call('XRANGE', capture, '-', '+', 'COUNT', 1)[1]
-  if first then return below(first[1]) end
-  local info = redis.call('XINFO', 'STREAM', capture)
-  for i = 1, #info, 2 do
-    if info[i] == 'last-generated-id' then return below(info[i + 1]) + 1 end
+  local first, entry_id, step = redis.call('XRANGE', capture, '-', '+', 'COUNT', 1)[1], nil, 0
+  if first then
+    entry_id = first[1]
+  else
+    local info = redis.call('XINFO', 'STREAM', capture)
+    for i = 1, #info, 2 do
+      if info[i] == 'last-generated-id' then entry_id, step = info[i + 1], 1 end
+    end
   end
+  if ahead(entry_id) then return math.max(said, counted(overflow)) end
+  return math.max(said, below(entry_id) + step)
 end
 
+local low = low_watermark()
+
 local function overflow_id(entry_id)
-  local ms = parts(entry_id)
-  local step = 2 * shards
-  local floor = math.ceil(((ms - {EPOCH_MS}) * {PLACES} + {PLACES - 1}) / step)
+  local ms, step = parts(entry_id), 2 * shards
+  if ahead(entry_id) then ms = now end
+  local floor = math.ceil(math.max((ms - {EPOCH_MS}) * {PLACES} + {PLACES - 1}, low) / step)
   local count = math.max(tonumber(redis.call('GET', overflow) or '0') + 1, floor)
   redis.call('SET', overflow, string.format('%.0f', count))
   return string.format('%.0f', count * step + 2 * shard + 1)
 end
 
-local low = string.format('%.0f', low_watermark())
 local mine, ids = {{}}, {{}}
 for i = 4, #ARGV, 3 do
   mine[#mine + 1], ids[#ids + 1] = i, ARGV[i]
@@ -67,14 +91,22 @@ if redis.call('XACK', capture, group, unpack(ids)) < #ids then
   end
 end
 if #ids > 0 then redis.call('XDEL', capture, unpack(ids)) end
-local after = string.format('%.0f', low_watermark())
+local jsons = {{}}
 for n, i in ipairs(mine) do
   local what, json = ARGV[i + 1], ARGV[i + 2]
-  if what == 'f' then
-    redis.call('XADD', failures, '*', '{FIELD}', json)
+  if what == 'e' and (ahead(ARGV[i]) or below(ARGV[i]) < said) then
+    what, json = 'o', '{{' .. string.sub(json, string.find(json, ',', 1, true) + 1)
+  end
+  if what == 'o' then json = '{{"id":' .. overflow_id(ARGV[i]) .. ',' .. string.sub(json, 2) end
+  jsons[n] = json
+end
+local after = string.format('%.0f', low_watermark())
+low = string.format('%.0f', low)
+for n, i in ipairs(mine) do
+  if ARGV[i + 1] == 'f' then
+    redis.call('XADD', failures, '*', '{FIELD}', jsons[n])
   else
-    if what == 'o' then json = '{{"id":' .. overflow_id(ARGV[i]) .. ',' .. string.sub(json, 2) end
-    redis.call('XADD', events, '*', '{FIELD}', json, '{FIELD_LOW}', n == #mine and after or low)
+    redis.call('XADD', events, '*', '{FIELD}', jsons[n], '{FIELD_LOW}', n == #mine and after or low)
   end
 end
 redis.call('SET', low_key, after)
@@ -183,7 +215,9 @@ return {#entries, bytes, #entries > 0 and entries[#entries][1] or ''}
 """
 
 #: Let the low watermark of a quiet shard follow the clock, or one quiet shard would hold back every export. `XSETID` keeps later entries
-#: above it, even if the clock is set back. KEYS: capture, low watermark. ARGV: shard, shards. Returns 1 if the shard was quiet.
+#: above it, even if the clock is set back. Where a producer chose an id far ahead of the clock, the empty stream and its group go back to
+#: the clock: later entries are numbered as if that entry had not been.
+#: KEYS: capture, low watermark, overflow counter. ARGV: shard, shards, group. Returns 1 if the shard was quiet.
 QUIET = f"""
 redis.replicate_commands()
 local shard, shards = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -193,13 +227,23 @@ local info, last = redis.call('XINFO', 'STREAM', KEYS[1]), '0-0'
 for i = 1, #info, 2 do
   if info[i] == 'last-generated-id' then last = info[i + 1] end
 end
-local time = redis.call('TIME')
-local now = string.format('%.0f', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000))
-if tonumber(now) > parts(last) then
-  local moved = redis.pcall('XSETID', KEYS[1], now .. '-0') -- not while memory is full
-  if moved.err then return 0 end
-  last = now .. '-0'
+local said = tonumber(redis.call('GET', KEYS[2]) or '0')
+local target, back = now, false
+if ahead(last) then
+  back = true
+  target = math.max(now, math.floor(math.max(said, counted(KEYS[3])) / {PLACES}) + {EPOCH_MS} + 1)
 end
-redis.pcall('SET', KEYS[2], string.format('%.0f', below(last) + 1))
+local target_id = string.format('%.0f', target) .. '-0'
+if back then
+  -- The group first: entries below what it was given would never be read.
+  local moved = redis.pcall('XGROUP', 'SETID', KEYS[1], ARGV[3], target_id)
+  if type(moved) == 'table' and moved.err then return 0 end
+end
+if back or target > parts(last) then
+  local moved = redis.pcall('XSETID', KEYS[1], target_id) -- not while memory is full
+  if moved.err then return 0 end
+  last = target_id
+end
+redis.pcall('SET', KEYS[2], string.format('%.0f', math.max(said, below(last) + 1)))
 return 1
 """

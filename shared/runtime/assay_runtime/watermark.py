@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from assay_runtime.connection import Client
 from assay_runtime.scripts import QUIET, STRIDE, WATERMARK
 from assay_schema.ids import entry_parts
-from assay_schema.streams import CAPTURE, EVENTS, Stream, low_key, watermark_key
+from assay_schema.streams import CAPTURE, EVENTS, Stream, low_key, overflow_key, watermark_key
 
 #: Seconds between two looks at shards without traffic: how far their watermark may be behind the clock.
 QUIET_EVERY_S = 2.0
@@ -149,4 +149,5 @@ class Quiet:
             return
         self._next = time.monotonic() + QUIET_EVERY_S
         for shard in range(self._shards):
-            await self._script(keys=[CAPTURE.key(shard), low_key(shard)], args=[shard, self._shards])
+            keys = [CAPTURE.key(shard), low_key(shard), overflow_key(shard)]
+            await self._script(keys=keys, args=[shard, self._shards, CAPTURE.groups[0]])

@@ -411,6 +411,28 @@ async def test_consumption_goes_on_after_redis_was_killed_and_restarted(
     assert found == [b"%d}" % n for n in range(100)]
 
 
+@pytest.mark.parametrize("lost", ["stream", "group"])
+async def test_reading_goes_on_after_a_stream_or_its_group_was_deleted(
+    redis_server: RedisServer, client: Client, lost: str
+) -> None:
+    seen: list[bytes] = []
+
+    async def noting(entries: Sequence[Entry]) -> list[Outcome]:
+        seen.extend(entry.data for entry in entries)
+        return [Outcome(entry.id) for entry in entries]
+
+    async with running(redis_server, make(client, EVENTS, noting)):
+        await fill(client, EVENTS, 3)
+        await until(lambda: len(seen) == 3)
+        if lost == "stream":
+            await client.delete(EVENTS.key())
+        else:
+            await client.xgroup_destroy(EVENTS.key(), "writer")
+        await fill(client, EVENTS, 3, start=3)
+        await until(lambda: b"5" in seen)
+    assert set(seen) == {b"%d" % n for n in range(6)}
+
+
 async def test_what_is_held_at_a_stop_is_finished_before_it_ends(redis_server: RedisServer, client: Client) -> None:
     await fill(client, EVENTS, 30)
     consumer = make(client, EVENTS, storing, age_s=60)  # its batch would wait a minute

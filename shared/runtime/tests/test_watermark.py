@@ -1,13 +1,15 @@
 """The closed watermark against a real Redis: never above what is stored, never back."""
 
+import orjson
 import pytest
+from redis.exceptions import ResponseError
 
 from assay_runtime.connection import Client
 from assay_runtime.delivery import forward_finish, settle_finish
 from assay_runtime.entries import Outcome
 from assay_runtime.watermark import SMALL_ENTRY_BYTES, History, Quiet, Watermark, trim_finished
 from assay_schema.ids import first_row_at, row_id
-from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD, SCORES
+from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD, SCORES, low_key
 from tests.redis_server import RedisServer, each_redis_binary  # noqa: F401
 
 
@@ -237,3 +239,65 @@ async def test_a_restart_knows_how_many_bytes_are_held(client: Client) -> None:
     size = len(b'{"id":1,"n":1}')
     await Watermark(client, 0, "writer", 10, held_bytes=30 * size).advance(0)
     assert 10 <= await client.xlen(EVENTS.key()) < 60
+
+
+async def numbered(client: Client) -> list[int]:
+    return [int(orjson.loads(fields[FIELD.encode()])["id"]) for _, fields in await client.xrange(EVENTS.key())]
+
+
+async def in_hand(client: Client) -> list[str]:
+    answer = await client.xreadgroup("scrubber", "one", {CAPTURE.key(): ">"})
+    return [entry.decode() for entry, _ in answer[0][1]] if answer else []
+
+
+@pytest.mark.parametrize(
+    "chosen", ["9999999999999-0", "18446744073709551614-0"], ids=["in the year 2286", "as far as ids go"]
+)
+async def test_an_id_that_a_producer_chose_far_ahead_makes_neither_its_row_nor_later_ones_jump(
+    client: Client, chosen: str
+) -> None:
+    watermark = Watermark(client, 0, "writer", 100)
+    before = await capture(client, 2)
+    await client.xadd(CAPTURE.key(), {FIELD: "1"}, id=chosen)
+    assert (await client.xadd(CAPTURE.key(), {FIELD: "1"})).decode() > chosen, "redis goes on from there"
+    await client.xreadgroup("scrubber", "one", {CAPTURE.key(): ">"})
+    entries = [entry.decode() for entry, _ in await client.xrange(CAPTURE.key())]
+    await scrub(client, entries[:3])
+    await scrub(client, entries[3:])
+    ms = int((await client.time())[0]) * 1_000
+    ids = await numbered(client)
+    assert ids[:2] == [row_id(entry) for entry in before]
+    assert ids == sorted(set(ids))
+    assert ids[-1] < first_row_at(ms + 60_000)
+    await store(client, await read(client, 4))
+    assert ids[0] <= await watermark.advance(4) <= first_row_at(ms + 60_000)
+
+    await Quiet(client, 1).run()  # the stream is empty: it goes back to the clock
+    later = [(await client.xadd(CAPTURE.key(), {FIELD: "1"})).decode() for _ in range(2)]
+    assert await watermark.advance(4) >= ids[-1]
+    assert await in_hand(client) == later
+    await scrub(client, later)
+    assert (await numbered(client))[-2:] == [row_id(entry) for entry in later]
+    assert (await numbered(client))[-2] > ids[-1]
+    await store(client, await read(client, 2))
+    assert await watermark.advance(6) == row_id(later[-1])
+
+
+async def test_after_the_highest_id_of_all_producers_are_taken_again_once_the_stream_is_empty(client: Client) -> None:
+    await client.xadd(CAPTURE.key(), {FIELD: "1"}, id="18446744073709551615-18446744073709551615")
+    with pytest.raises(ResponseError):
+        await client.xadd(CAPTURE.key(), {FIELD: "1"})
+    await scrub(client, await in_hand(client))
+    await Quiet(client, 1).run()
+    later = (await client.xadd(CAPTURE.key(), {FIELD: "1"})).decode()
+    assert await in_hand(client) == [later]
+
+
+async def test_no_row_is_numbered_at_or_below_a_watermark_that_was_said_even_if_the_log_went_back(
+    client: Client,
+) -> None:
+    said = first_row_at(int((await client.time())[0]) * 1_000 + 5_000)
+    await client.set(low_key(), said)  # by a server that died, whose clock was ahead of this one's
+    await scrub(client, await capture(client, 3))
+    ids = await numbered(client)
+    assert said < ids[0] < ids[1] < ids[2]

@@ -5,7 +5,8 @@
 `id` is the row's number in exports. It packs the capture entry's place in the log into 53 bits, so that every JSON parser reads it
 exactly: 40 bits of milliseconds since 2024-01-01 (enough until 2058), then 12 bits shared by the entry's sequence number within that
 millisecond and its shard, then a zero. With N shards an entry whose sequence reaches 4096 / N does not fit (a burst beyond four million
-entries a second, or a Redis clock that was set back); the script that forwards it gives it an odd `id` from a counter of the shard's own.
+entries a second, or a Redis clock that was set back); the script that forwards it gives it an odd `id` from a counter of the shard's own,
+as it does with an entry that came under an id far ahead of the clock.
 """
 
 import os
@@ -17,6 +18,8 @@ EPOCH_MS = 1_704_067_200_000
 #: Bits of an `id` below its milliseconds.
 PLACE_BITS = 13
 PLACES = 1 << PLACE_BITS
+#: An entry id further ahead of the clock than this was chosen by a producer, in milliseconds; it dates and numbers nothing.
+AHEAD_MAX_MS = 3_600_000
 
 
 def new_event_id() -> str:

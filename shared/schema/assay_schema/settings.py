@@ -50,6 +50,24 @@ class RedisSettings(Section):
         SecretStr("redis://127.0.0.1:6379/0"),
         description="Address, with user and password if any. `rediss://` for TLS.",
     )
+    mode: Literal["standalone", "cluster", "sentinel"] = Field(
+        "standalone",
+        description="What is at the address: one Redis; nodes of a Redis Cluster; or Sentinels, which know the master. "
+        "The last two may be several, separated by commas: `redis://user:password@host-1:6379,host-2:6379`.",
+    )
+    sentinel_master: str = Field("assay", description="What the Sentinels call the master.")
+    sentinel_user: str | None = Field(
+        None, examples=["assay"], description="User of the Sentinels; the address's user is that of the master."
+    )
+    sentinel_password_file: Path | None = Field(
+        None, examples=["/etc/assay/password"], description="File that holds the Sentinels' password, if they ask one."
+    )
+    replicas: int = Field(
+        0,
+        ge=0,
+        le=9,
+        description="Replicas that must have an event before the SDK counts it as handed over; 0 waits for none.",
+    )
     password_file: Path | None = Field(
         None,
         examples=["/etc/assay/password"],

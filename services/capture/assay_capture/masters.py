@@ -1,0 +1,56 @@
+"""Finding the master of a shard, in a Redis Cluster or behind Sentinels.
+
+Asked anew for every connection, so a failover needs no other step.
+"""
+
+from collections import deque
+from typing import Any
+
+from assay_schema.settings import RedisSettings
+from assay_schema.topology import Address, hosts, master_named, master_of_slot, nodes_in, slot_of
+
+
+class Masters:
+    """Asks the nodes that `redis.url` names, and those they name. Blocks up to `redis.connect_timeout_s` for each; not thread-safe."""
+
+    def __init__(self, settings: RedisSettings, connection_class: Any, arguments: dict[str, Any]) -> None:
+        self._settings = settings
+        self._connection_class = connection_class
+        self._arguments = arguments | {"socket_timeout": settings.connect_timeout_s}
+        self._nodes: deque[Address] = deque(hosts(settings))
+
+    def of(self, shard: int, password: str | None) -> Address:
+        """The master of a shard. Raises redis-py's `ConnectionError` if no node knows it, and what a node that refuses answers."""
+        from redis.exceptions import ConnectionError as RedisConnectionError
+        from redis.exceptions import TimeoutError as RedisTimeoutError
+
+        problem = "no node knows the master"
+        for node in list(self._nodes):
+            try:
+                found = self._asked(node, shard, password)
+            except (RedisConnectionError, RedisTimeoutError) as error:
+                problem, found = f"no node answers: {error}", None
+            if found:
+                return found
+            self._nodes.rotate(-1)
+        raise RedisConnectionError(problem)
+
+    def _asked(self, node: Address, shard: int, password: str | None) -> Address | None:
+        credentials = {"password": password} if self._settings.mode == "cluster" else self._sentinel_credentials()
+        connection = self._connection_class(**{**self._arguments, **credentials, "host": node[0], "port": node[1]})
+        try:
+            connection.connect()
+            if self._settings.mode == "sentinel":
+                connection.send_command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._settings.sentinel_master)
+                return master_named(connection.read_response())
+            connection.send_command("CLUSTER", "SLOTS")
+            slots = connection.read_response()
+        finally:
+            connection.disconnect()
+        self._nodes.extend(other for other in nodes_in(slots, node[0]) if other not in self._nodes)
+        return master_of_slot(slots, slot_of(shard), node[0])
+
+    def _sentinel_credentials(self) -> dict[str, Any]:
+        file = self._settings.sentinel_password_file
+        password = file.read_text(encoding="utf-8").strip() if file else None
+        return {"username": self._settings.sentinel_user, "password": password, "db": 0}

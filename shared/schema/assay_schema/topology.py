@@ -1,0 +1,83 @@
+"""Where a shard's Redis is: the hosts an address names, and what a cluster or a Sentinel answers when it is asked. Pure.
+
+Services and the SDK ask alike, each with its own kind of connection, whenever they connect: so they find a master after a failover, and
+after a slot has moved to another one.
+"""
+
+from binascii import crc_hqx
+from typing import Any
+from urllib.parse import urlsplit
+
+from assay_schema.settings import RedisSettings, SettingsError
+
+#: Slots of a Redis Cluster.
+SLOTS = 16_384
+#: A host and a port.
+Address = tuple[str, int]
+
+_PORTS = {"standalone": 6379, "cluster": 6379, "sentinel": 26_379}
+
+
+def slot_of(shard: int) -> int:
+    """The slot of all keys of a shard: CRC-16 (XMODEM) of what stands in braces, modulo the slots (Redis Cluster specification)."""
+    return crc_hqx(str(shard).encode(), 0) % SLOTS
+
+
+def hosts(settings: RedisSettings) -> list[Address]:
+    """Every host that `redis.url` names, in order. Raises `SettingsError`."""
+    parts = urlsplit(settings.url.get_secret_value())
+    if parts.scheme == "unix" and settings.mode == "standalone":
+        return []
+    places = parts.netloc.rpartition("@")[2].split(",")
+    found = [_host(place or "localhost" * (len(places) == 1), _PORTS[settings.mode]) for place in places]
+    if parts.scheme not in ("redis", "rediss") or None in found or (len(found) > 1 and settings.mode == "standalone"):
+        raise SettingsError(
+            "redis.url (or ASSAY_REDIS_URL) must look like redis://user:password@host:6379/0, rediss:// for TLS; "
+            "with redis.mode cluster or sentinel it may name several: redis://user:password@host-1:6379,host-2:6379"
+        )
+    return [address for address in found if address]
+
+
+def _host(place: str, default_port: int) -> Address | None:
+    try:
+        parts = urlsplit(f"//{place}")
+        port = parts.port
+    except ValueError:
+        return None
+    return (parts.hostname, port or default_port) if parts.hostname and port != 0 else None
+
+
+def address_of(settings: RedisSettings) -> str:
+    """`redis.url` with its first host alone, as client libraries read it. It may hold a secret; never log it."""
+    named = hosts(settings)
+    text = settings.url.get_secret_value()
+    netloc = urlsplit(text).netloc
+    if not named or "," not in netloc:
+        return text
+    user, at, _ = netloc.rpartition("@")
+    host, port = named[0]
+    return text.replace(netloc, f"{user}{at}{f'[{host}]' if ':' in host else host}:{port}", 1)
+
+
+def master_of_slot(slots: Any, slot: int, asked: str) -> Address | None:
+    """The master of a slot in an answer to `CLUSTER SLOTS`; None if nobody has it. A node that does not know its own name is the one
+    that was asked."""
+    for first, last, master, *_ in slots:
+        if first <= slot <= last:
+            return _text(master[0]) or asked, int(master[1])
+    return None
+
+
+def nodes_in(slots: Any, asked: str) -> list[Address]:
+    """All nodes in an answer to `CLUSTER SLOTS`, masters and replicas, each once."""
+    return list(dict.fromkeys((_text(node[0]) or asked, int(node[1])) for _, _, *nodes in slots for node in nodes))
+
+
+def master_named(answer: Any) -> Address | None:
+    """The address in an answer to `SENTINEL GET-MASTER-ADDR-BY-NAME`; None if this Sentinel does not know the name."""
+    return (_text(answer[0]), int(answer[1])) if answer else None
+
+
+def _text(value: Any) -> str:
+    text = value.decode() if isinstance(value, bytes) else value or ""
+    return "" if text == "?" else str(text)

@@ -1,0 +1,219 @@
+"""Redis as more than one server on loopback: a cluster with replicas, and a master that Sentinels watch."""
+
+import random
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import redis
+
+from assay_schema.topology import SLOTS, master_of_slot, slot_of
+from tests.redis_server import RedisServer, free_port, redis_binary
+
+#: After this long without an answer a server is taken for dead, in milliseconds.
+DEAD_AFTER_MS = 1_500
+#: A replica that connects to an idle master need not wait for others before it copies.
+_EAGER = ("--repl-diskless-sync-delay", "0")
+
+
+def until(condition: Callable[[], Any], what: str, seconds: float = 30) -> Any:
+    """Wait until a condition holds and return what it gave; servers that are still away count as no."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            if found := condition():
+                return found
+        except redis.RedisError:
+            pass
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"not within {seconds:.0f} s: {what}")
+        time.sleep(0.05)
+
+
+def bus_port() -> int:
+    """A port that is free together with the one that a cluster's node uses beside it, ten thousand higher."""
+    while True:
+        port = random.randrange(20_000, 32_000)  # below the ports that the system gives to clients
+        try:
+            for one in (port, port + 10_000):
+                socket.create_server(("127.0.0.1", one)).close()
+        except OSError:
+            continue
+        return port
+
+
+class Cluster:
+    """So many masters with a replica each, or none. Node `n` is a master at first, node `masters + n` its replica."""
+
+    def __init__(self, directory: Path, masters: int = 3, replicas: int = 1, options: tuple[str, ...] = ()) -> None:
+        self.nodes: list[RedisServer] = []
+        self._masters, self._replicas = masters, replicas
+        for number in range(masters * (1 + replicas)):
+            home = directory / f"node-{number}"
+            home.mkdir(parents=True)
+            node = RedisServer(
+                home,
+                *("--cluster-enabled", "yes", "--cluster-node-timeout", str(DEAD_AFTER_MS)),
+                *("--cluster-require-full-coverage", "no", "--cluster-replica-validity-factor", "0"),
+                *(*_EAGER, *options),
+            )
+            node.port = bus_port()
+            self.nodes.append(node)
+        self.url = "redis://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes[: max(2, masters)])
+
+    def start(self) -> "Cluster":
+        """Start all, let them meet, and wait until every slot has a master and every master its replica."""
+        for node in self.nodes:
+            node.start()
+        first = self.nodes[0]
+        for number, node in enumerate(self.nodes):
+            with node.client() as client:
+                client.execute_command("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
+                if number < self._masters:
+                    share = range(SLOTS * number // self._masters, SLOTS * (number + 1) // self._masters)
+                    client.execute_command("CLUSTER", "ADDSLOTS", *share)
+                if node is not first:
+                    client.execute_command("CLUSTER", "MEET", "127.0.0.1", first.port)
+        for node in self.nodes:
+            until(lambda node=node: len(_known(node)) == len(self.nodes), "the nodes know one another")
+        for number, node in enumerate(self.nodes[self._masters :]):
+            master = self.node_id(self.nodes[number % self._masters])
+            with node.client() as client:
+                until(
+                    lambda client=client, master=master: client.execute_command("CLUSTER", "REPLICATE", master),
+                    "replica",
+                )
+        until(self.whole, "the cluster is whole")
+        return self
+
+    def whole(self) -> bool:
+        """Whether every node that runs sees every slot served, and every master that runs has a replica in step, if there are any."""
+        for node in self.running():
+            with node.client() as client:
+                if b"cluster_state:ok" not in client.execute_command("CLUSTER", "INFO", NEVER_DECODE=True):
+                    return False
+                state = client.info("replication")
+                if state["role"] == "slave" and state["master_link_status"] != "up":
+                    return False
+        return True
+
+    def running(self) -> list[RedisServer]:
+        """The nodes that are up."""
+        return [node for node in self.nodes if node.running]
+
+    def node_id(self, node: RedisServer) -> str:
+        """What the cluster calls a node."""
+        with node.client() as client:
+            return str(client.execute_command("CLUSTER", "MYID").decode())
+
+    def master_of(self, shard: int) -> RedisServer:
+        """The node that has a shard now, as the running nodes see it."""
+        for node in self.running():
+            connection = redis.Connection(port=node.port, socket_timeout=5, protocol=2)
+            try:
+                connection.send_command("CLUSTER", "SLOTS")
+                place = master_of_slot(connection.read_response(), slot_of(shard), "127.0.0.1")
+            finally:
+                connection.disconnect()
+            for other in self.running():
+                if place and other.port == place[1]:
+                    return other
+        raise redis.ConnectionError(f"nobody has shard {shard}")
+
+    def client(self, shard: int) -> "redis.Redis":
+        """A client of the master of a shard at this moment."""
+        return self.master_of(shard).client()
+
+    def begin_move(self, shard: int, target: RedisServer) -> None:
+        """Mark a shard's slot as on its way to another master: as long as that lasts, nothing works that needs two of its keys."""
+        source, slot = self.master_of(shard), slot_of(shard)
+        with source.client() as leaving, target.client() as taking:
+            taking.execute_command("CLUSTER", "SETSLOT", slot, "IMPORTING", self.node_id(source))
+            leaving.execute_command("CLUSTER", "SETSLOT", slot, "MIGRATING", self.node_id(target))
+
+    def finish_move(self, shard: int, source: RedisServer, target: RedisServer) -> None:
+        """Move the keys of a shard's slot, and then the slot, as `redis-cli --cluster reshard` does."""
+        slot = slot_of(shard)
+        with source.client() as leaving:
+            while keys := leaving.execute_command("CLUSTER", "GETKEYSINSLOT", slot, 1):
+                leaving.execute_command("MIGRATE", "127.0.0.1", target.port, keys[0], 0, 5_000)
+        for node in (target, source, *self.running()):
+            with node.client() as client:
+                if client.info("replication")["role"] == "master":
+                    client.execute_command("CLUSTER", "SETSLOT", slot, "NODE", self.node_id(target))
+
+    def stop(self) -> None:
+        """End all."""
+        for node in self.nodes:
+            node.stop()
+
+
+def _known(node: RedisServer) -> list[str]:
+    with node.client() as client:
+        text = client.execute_command("CLUSTER", "NODES", NEVER_DECODE=True).decode()
+    return [line for line in text.splitlines() if "handshake" not in line]
+
+
+class Watched:
+    """A master and a replica, and three Sentinels that call the master `assay`."""
+
+    def __init__(self, directory: Path, options: tuple[str, ...] = ()) -> None:
+        self.servers: list[RedisServer] = []
+        for number in range(2):
+            home = directory / f"server-{number}"
+            home.mkdir(parents=True)
+            following = ("--replicaof", f"127.0.0.1 {self.servers[0].port}") if number else ()
+            self.servers.append(RedisServer(home, *_EAGER, *following, *options))
+        self._directory = directory
+        self._ports = [free_port() for _ in range(3)]
+        self._sentinels: list[subprocess.Popen[bytes]] = []
+        self.url = "redis://" + ",".join(f"127.0.0.1:{port}" for port in self._ports)
+
+    def start(self) -> "Watched":
+        """Start all, and wait until the replica is in step and the Sentinels know it and one another."""
+        for server in self.servers:
+            server.start()
+        with self.servers[0].client() as client:
+            until(lambda: client.info("replication")["connected_slaves"] == 1, "the replica has connected")
+        with self.servers[1].client() as client:
+            until(lambda: client.info("replication")["master_link_status"] == "up", "the replica is in step")
+        for port in self._ports:
+            home = self._directory / f"sentinel-{port}"
+            home.mkdir()
+            (home / "sentinel.conf").write_text(
+                f'port {port}\nbind 127.0.0.1\ndir "{home}"\n'
+                f"sentinel monitor assay 127.0.0.1 {self.servers[0].port} 2\n"
+                f"sentinel down-after-milliseconds assay {DEAD_AFTER_MS}\nsentinel failover-timeout assay 5000\n"
+            )
+            with (home / "log").open("wb") as log:
+                command = [redis_binary(), str(home / "sentinel.conf"), "--sentinel"]
+                self._sentinels.append(subprocess.Popen(command, stdout=log, stderr=log))
+        for port in self._ports:
+            with redis.Redis(port=port, socket_timeout=5) as sentinel:
+                until(lambda sentinel=sentinel: _complete(sentinel), "the Sentinels know one another")
+        return self
+
+    def master(self) -> RedisServer:
+        """The server that a majority of Sentinels names."""
+        named = []
+        for port in self._ports:
+            with redis.Redis(port=port, socket_timeout=5) as sentinel:
+                named.append(sentinel.execute_command("SENTINEL GET-MASTER-ADDR-BY-NAME", "assay")[1])
+        port = max(named, key=named.count)
+        return next(server for server in self.servers if server.port == int(port))
+
+    def stop(self) -> None:
+        """End all."""
+        for sentinel in self._sentinels:
+            sentinel.kill()
+            sentinel.wait(10)
+        for server in self.servers:
+            server.stop()
+
+
+def _complete(sentinel: Any) -> bool:
+    (state,) = sentinel.sentinel_masters().values()
+    return bool(state["num-other-sentinels"] == 2 and state["num-slaves"] == 1)
