@@ -63,6 +63,7 @@ docs: setup  ## Regenerate schemas, AsyncAPI documents, the table reference and 
 	@$(BIN)/python -m assay_runtime.asyncapi docs/asyncapi scrubber writer notifier
 	@$(BIN)/python -m assay_runtime.table_reference --write
 	@$(BIN)/python -m assay_runtime.cluster_ddl --write
+	@$(BIN)/python -m assay_scrubber.family_reference --write
 
 bench: setup $(if $(filter-out capture insert store rollup durability pipeline,$(or $(SUITE),all)),peers)  ## Measure, side by side in one run (SUITE=capture|scrub|insert|store|rollup|durability|pipeline)
 	@$(BIN)/python -m tests.bench $(SUITE)

@@ -7,6 +7,7 @@ from assay_runtime.asyncapi import main
 from assay_runtime.connection import OLDEST_REDIS
 from assay_runtime.migrate import ENGINE_MIN
 from assay_schema import settings
+from assay_scrubber import family_reference
 from tests.bench.__main__ import SUITES
 
 ROOT = Path(__file__).parents[2]
@@ -23,6 +24,10 @@ TEXTS = {
 
 def test_the_asyncapi_documents_are_what_the_services_generate() -> None:
     assert main([str(ROOT / "docs/asyncapi"), "scrubber", "writer", "--check"]) == 0, "run: make docs"
+
+
+def test_the_reference_of_families_is_made_from_the_registry() -> None:
+    assert family_reference.main(["--check"]) == 0, "run: make docs"
 
 
 def test_the_oldest_clickhouse_is_the_same_wherever_it_is_told() -> None:

@@ -1,0 +1,24 @@
+"""docs/families.md, and what every family says of itself."""
+
+import pytest
+
+from assay_scrubber import family_reference
+from assay_scrubber.engine import Scrubber
+from assay_scrubber.family import Family
+from assay_scrubber.registry import FAMILIES
+
+
+def test_the_reference_names_every_family_with_its_description() -> None:
+    text = family_reference.document()
+    for family in FAMILIES.values():
+        assert f"| `{family.name}` | {family.description} |" in text
+
+
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda family: family.name)
+def test_a_familys_examples_are_true(family: Family, scrubber: Scrubber) -> None:
+    assert family.description
+    assert family.finds
+    for text in family.finds:
+        assert family.name in {finding.family for finding in scrubber.scrub(text).findings}, text
+    for text in family.not_finds:
+        assert family.name not in {finding.family for finding in scrubber.scrub(text).findings}, text
