@@ -92,6 +92,44 @@ def feedback(number: int = 0, *, days_old: float = 0, project: str = "default", 
     }
 
 
+#: The judge of `score`.
+FINGERPRINT = "0123456789abcdef"
+
+
+def score(*, faithfulness: float | None = None, status: str = "scored", days_old: float = 0, **fields: Any) -> Json:
+    """What the judge thinks of an answer; 0.0025 dollars where it was asked."""
+    ms = int(time.time() * 1000 - days_old * 86_400_000)
+    return {
+        "schema_version": 1,
+        "score_id": str(uuid4()),
+        "event_id": event_id_at(ms),
+        "project": "default",
+        "service": "search",
+        "judged_at": iso(ms),
+        "status": status,
+        "base": True,
+        "inclusion_probability": 1.0,
+        "base_probability": 1.0,
+        "metrics": {} if faithfulness is None else {"faithfulness": faithfulness},
+        "checks": {"not_empty": True},
+        "boosts": [],
+        "fingerprint": FINGERPRINT,
+        "backend": "lexical",
+        "model": "lexical-1",
+        "prompt_hash": "00000000",
+        "schema_hash": "00000000",
+        "effort": None,
+        "claims": 2,
+        "contradicted": 0,
+        "demoted": 0,
+        "cost_usd": 0.0025 if status == "scored" else 0.0,
+        "input_tokens": 100,
+        "output_tokens": 10,
+        "detail": "",
+        **fields,
+    }
+
+
 def failure(number: int = 0, *, days_old: float = 0, project: str = "default", **fields: Any) -> Json:
     """A lost event."""
     return {

@@ -45,7 +45,7 @@ TEXT = (
 
 @pytest.fixture(scope="module")
 def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
-    with running(tmp_path_factory.mktemp("system")) as system:
+    with running(tmp_path_factory.mktemp("system"), "--no-quality") as system:
         yield system
 
 

@@ -20,14 +20,17 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.xdist_grou
 ASSAY = (sys.executable, "-m", "assay_cli")
 #: Longest wait for anything here, in seconds: the machine may be busy.
 PATIENCE_S = 120
-SERVICES = ("redis", "store", "writer", "scrubber")
+#: What is started where quality is not watched, and where it is, in the order of starting.
+CORE = ("redis", "store", "writer", "scrubber")
+ALL = ("redis", "store", "notifier", "writer", "scrubber")
+PORTS = 7
 
 
 def free_base() -> int:
-    """A free port with three free ones after it, below those that the kernel gives to outgoing connections."""
+    """A free port with enough free ones after it, below those that the kernel gives to outgoing connections."""
     while True:
-        base = random.randrange(10_000, 32_000, 4)
-        if all(port_is_free(base + offset) for offset in range(4)):
+        base = random.randrange(10_000, 32_000, 8)
+        if all(port_is_free(base + offset) for offset in range(PORTS)):
             return base
 
 
@@ -49,9 +52,17 @@ def environment() -> dict[str, str]:
 
 
 class Up:
-    """One running `assay up`."""
+    """One running `assay up`, without what watches quality unless it is asked for: each process takes a second of CPU to start."""
 
-    def __init__(self, directory: Path, *arguments: str, base: int | None = None, prefix: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *arguments: str,
+        base: int | None = None,
+        prefix: tuple[str, ...] = (),
+        quality: bool = False,
+    ) -> None:
+        arguments = arguments if quality else (*arguments, "--no-quality")
         self.data = directory / "data"
         self.base = base or free_base()
         self._output = directory / f"output-{time.monotonic_ns()}"
@@ -80,7 +91,7 @@ class Up:
         return psutil.Process(self.process.pid).children(recursive=True)
 
     def child(self, name: str) -> psutil.Process:
-        marks = {"redis": "redis-server"} | {name: f"assay_{name}" for name in SERVICES[1:]}
+        marks = {"redis": "redis-server"} | {name: f"assay_{name}" for name in ALL[1:]}
         (found,) = [process for process in self.descendants() if marks[name] in " ".join(process.cmdline())]
         return found
 
@@ -90,7 +101,7 @@ class Up:
     def leaves_nothing(self, processes: list[psutil.Process]) -> None:
         """Wait until these processes are gone and the ports closed."""
         until(lambda: not any(map(alive, processes)), f"still alive: {[p for p in processes if alive(p)]}")
-        until(lambda: all(port_is_free(self.base + offset) for offset in range(4)), "a port is still open")
+        until(lambda: all(port_is_free(self.base + offset) for offset in range(PORTS)), "a port is still open")
 
     def end(self) -> None:
         if self.process.poll() is None:
@@ -140,13 +151,13 @@ def test_a_demo_run_accounts_for_every_event_and_a_second_one_keeps_the_data(tmp
         assert "capture 0, events 0, failures 0" in up.output
         assert re.search(r"watermark\s+[1-9]\d+ \(", up.output)
         assert re.search(r"capture to stored\s+p50 [\d,]+ ms, p99 [\d,]+ ms", up.output)
-        assert all(port_is_free(up.base + offset) for offset in range(4))
+        assert all(port_is_free(up.base + offset) for offset in range(PORTS))
         if run == 2:
             assert "applied 0001" not in up.output
 
 
 def test_the_commands_it_prints_work_and_it_stops_in_order_on_a_signal(tmp_path: Path) -> None:
-    with running(tmp_path) as up:
+    with running(tmp_path, quality=True) as up:
         up.says("Where to look next")
         curl = re.search(r"^ +(curl -s -K .*)$", up.output, flags=re.MULTILINE)
         assert curl
@@ -157,12 +168,12 @@ def test_the_commands_it_prints_work_and_it_stops_in_order_on_a_signal(tmp_path:
         answer = subprocess.run(["sh", "-c", health[1]], capture_output=True, text=True, timeout=60)
         assert answer.stdout.count('"status":"ok"') == 2
         processes = up.descendants()
-        assert len(processes) >= len(SERVICES)
+        assert len(processes) >= len(ALL)
         up.process.send_signal(signal.SIGINT)
         assert up.wait() == 0
         up.leaves_nothing(processes)
         order = re.findall(r"assay \| (\w+) stopped", up.output)
-        assert order == ["scrubber", "writer", "store", "redis"]
+        assert order == [name for name in reversed(ALL) if name not in CORE[:2]] + ["store", "redis"]
         assert "Traceback" not in up.output
 
 
@@ -183,9 +194,9 @@ def test_one_data_directory_and_one_port_have_one_holder(tmp_path: Path) -> None
 
 
 def test_a_service_that_dies_comes_back(tmp_path: Path) -> None:
-    with running(tmp_path) as up:
+    with running(tmp_path, quality=True) as up:
         up.says("Where to look next")
-        for name in SERVICES:
+        for name in ALL:
             up.child(name).kill()
             up.says(f"{name} died (killed by SIGKILL); restarting it")
             up.says(f"{name} is back")

@@ -37,7 +37,7 @@ SHARDING_KEYS = {
     "schema_migrations": "cityHash64(version)",
 }
 #: Views whose one row is about all rows: they read what is distributed, rather than being distributed themselves.
-OF_ALL_SHARDS = ("watermark", "judge_spend")
+OF_ALL_SHARDS = ("watermark", "judge_spend", "quality_by_day", "judging_by_day")
 #: A redelivery comes within the time that events wait in Redis; a token kept for a week spares it. The tables are right without.
 TOKENS_KEPT_S = 7 * 24 * 3600
 

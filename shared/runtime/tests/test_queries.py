@@ -1,5 +1,6 @@
 """The named queries and the table reference, against a freshly migrated engine with a few rows."""
 
+import math
 from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
@@ -13,9 +14,26 @@ from assay_runtime.queries import named_queries
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_writer.rows import alert_row
 from tests.alert_samples import episode
-from tests.sample_rows import answer, candidate, failure, feedback, lines
+from tests.sample_rows import FINGERPRINT, answer, candidate, failure, feedback, lines, score
 from tests.store_server import StoreServer, refresh_rollups
 
+#: Faithfulness, and how probable each answer was to be in the base stream; the last is boosted, and counts in no rate.
+SCORES = [
+    score(faithfulness=0.9),
+    score(faithfulness=0.7),
+    score(faithfulness=0.5, base_probability=0.5),
+    score(status="skipped_budget"),
+    score(status="not_sampled", base=False, checks={"not_empty": False}),
+    score(faithfulness=0.0, base=False, boosts=["low_score"], inclusion_probability=0.5),
+    score(faithfulness=0.25, project="other", fingerprint="ffffffffffffffff"),
+]
+#: The judge calls 8 of 40 answers good that people call bad.
+CALIBRATION = {
+    "calibration_id": str(uuid4()), "calibrated_at": "2026-01-01T00:00:00Z", "project": "default", "metric": "faithfulness",
+    "fingerprint": FINGERPRINT, "threshold": 0.7, "labels": 40, "true_positives": 20, "false_negatives": 0,
+    "false_positives": 8, "true_negatives": 12, "kappa": 0.6, "tpr": 1.0, "tnr": 0.6,
+    "rectifier": -0.2, "rectifier_variance": 0.16, "pages": True,
+}  # fmt: skip
 #: One episode from beginning to end, and one that is open.
 ALERTS = [*episode(), *episode(uuid4())[:2]]
 
@@ -32,6 +50,8 @@ def sre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         "answers": [answer(), answer(citations=[])],
         "feedback": [feedback(), feedback(verdict="negative")],
         "capture_failures": [failure(), failure(reason="db_down", stage="writer", entry_id=None), failure(days_old=2)],
+        "scores": SCORES,
+        "calibrations": [CALIBRATION],
         "alerts": [orjson.loads(alert_row(alert.model_dump_json().encode())[1]) for alert in ALERTS],
     }
     with StoreServer(tmp_path_factory.mktemp("store")) as server:
@@ -110,6 +130,32 @@ def test_an_episode_is_open_until_it_is_resolved(sre: Client) -> None:
     [open_one] = rows(sre, "open-alerts")
     assert (str(open_one["alert_id"]), open_one["state"]) == (str(ALERTS[-1].alert_id), "critical")
     assert rows(sre, "open-alerts", project="other") == []
+
+
+def test_quality_counts_the_base_stream_by_its_weights_and_corrects_the_judge_where_people_labelled(
+    sre: Client,
+) -> None:
+    [day] = rows(sre, "quality", project="default")
+    assert (day["metric"], day["n"]) == ("faithfulness", 3)
+    assert day["mean"] == pytest.approx((0.9 + 0.7 + 2 * 0.5) / 4)
+    assert day["low"] < day["mean"] < day["high"]
+    # Half of the weight is good by the judge; people say a fifth less.
+    assert day["ppi_rate"] == pytest.approx(0.5 - 0.2)
+    spread = math.sqrt((1 * 0.25 + 1 * 0.25 + 4 * 0.25) / 16 + 0.16 / 40)
+    assert day["ppi_high"] == pytest.approx(0.3 + 1.96 * spread, abs=1e-4)
+    assert day["ppi_low"] == pytest.approx(max(0, 0.3 - 1.96 * spread), abs=1e-4)
+    [other] = rows(sre, "quality", project="other")
+    assert (other["n"], other["mean"], other["ppi_rate"], other["labels"]) == (1, 0.25, None, None)
+
+
+def test_coverage_says_what_is_missing_and_checks_count_every_answer(sre: Client) -> None:
+    [day] = rows(sre, "judging", project="default")
+    assert (day["answers"], day["sampled"], day["scored"], day["skipped_budget"]) == (6, 5, 4, 1)
+    assert (day["coverage"], day["checks_failed"], day["cost_usd"]) == (0.8, 1, 0.01)
+    [check] = rows(sre, "checks", project="default")
+    assert (check["check"], check["passed_answers"], check["failed_answers"]) == ("not_empty", 5, 1)
+    [spend] = rows(sre, "spend", project="default")
+    assert (spend["judged"], spend["skipped_budget"], spend["usd_per_answer"]) == (4, 1, 0.0025)
 
 
 def test_the_table_reference_is_current() -> None:
