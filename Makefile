@@ -1,6 +1,6 @@
 # Every target works on a fresh machine that has Python >= 3.11, make and a package registry.
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint fmt lock peers docs bench chaos clean
+.PHONY: help setup run test lint fmt lock peers docs bench fuzz chaos clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -67,6 +67,9 @@ docs: setup  ## Regenerate schemas, AsyncAPI documents, the table reference and 
 
 bench: setup $(if $(filter-out capture insert store rollup durability pipeline,$(or $(SUITE),all)),peers)  ## Measure, side by side in one run (SUITE=capture|scrub|insert|store|rollup|durability|pipeline)
 	@$(BIN)/python -m tests.bench $(SUITE)
+
+fuzz: setup  ## Search for texts that scrubbing is slow on, one minute (SECONDS=n, SEED=n to repeat a search)
+	@$(BIN)/python -m tests.bench.fuzz_scrub $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
 
 chaos: setup  ## Break everything under load and count what arrives, up to 15 minutes (CHAOS="--only NAME --events N --seed N")
 	@$(BIN)/python -m tests.chaos $(CHAOS)

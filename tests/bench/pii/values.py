@@ -25,6 +25,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 from faker import Faker
+from stdnum import verhoeff
 from stdnum.us import rtn
 
 Maker = Callable[[random.Random], str]
@@ -382,13 +383,21 @@ def _nino(rng: random.Random) -> str:
 
 
 def _aadhaar(rng: random.Random) -> str:
-    while True:
-        number = str(fake(rng, "en_IN").aadhaar_id())
-        if number[0] not in "01":  # never issued
-            return rng.choice([number, f"{number[:4]} {number[4:8]} {number[8:]}"])
+    """Twelve digits, the first not 0 or 1, the last one by Verhoeff's scheme (UIDAI)."""
+    body = rng.choice("23456789") + digits(rng, 10)
+    number = body + verhoeff.calc_check_digit(body)
+    return rng.choice([number, f"{number[:4]} {number[4:8]} {number[8:]}"])
 
 
-_OWN: dict[str, Maker] = {"gb_nhs": _nhs, "gb_nino": _nino, "in_aadhaar": _aadhaar}
+def _rrn(rng: random.Random) -> str:
+    """Birthday, century and sex, place, and a check digit by weights 2 to 9 and 2 to 5 modulo 11."""
+    day = date(1950, 1, 1) + timedelta(days=rng.randrange(18_000))
+    body = f"{day:%y%m%d}{rng.choice('12')}{digits(rng, 5)}"
+    check = (11 - sum(int(d) * w for d, w in zip(body, (2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5), strict=True)) % 11) % 10
+    return f"{body[:6]}-{body[6:]}{check}"
+
+
+_OWN: dict[str, Maker] = {"gb_nhs": _nhs, "gb_nino": _nino, "in_aadhaar": _aadhaar, "kr_rrn": _rrn}
 
 
 def _base58check(payload: bytes) -> str:
