@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from .projection import LETTER
 from .taxonomy import Category
 
 Run = tuple[int, int, int, bytes]  # start, end, digits, shape: '9' for a digit, '-' for a separator
@@ -12,13 +13,29 @@ Run = tuple[int, int, int, bytes]  # start, end, digits, shape: '9' for a digit,
 class View:
     """One projected text under inspection. All offsets are offsets into `raw`, `low` is `raw` in lower case."""
 
-    __slots__ = ("_runs", "hint", "low", "raw")
+    __slots__ = ("_runs", "_shape", "_spent", "hint", "low", "raw")
 
     def __init__(self, raw: bytes, low: bytes, hint: bytes) -> None:
         self.raw = raw
         self.low = low
         self.hint = hint
         self._runs: list[Run] | None = None
+        self._shape: bytes | None = None
+        self._spent = 0
+
+    def shape(self) -> bytes:
+        """`raw` with every letter as 'A' and every digit as '9'; all else as it is."""
+        if self._shape is None:
+            self._shape = self.raw.translate(_SHAPE_CLASSES)
+        return self._shape
+
+    def afford(self) -> bool:
+        """True for the first few costly checks in a text; after that a candidate counts as found unchecked.
+
+        It keeps a text that is full of candidates cheap, and errs on the safe side.
+        """
+        self._spent += 1
+        return self._spent <= MOST_COSTLY_CHECKS
 
     def before(self, position: int, reach: int = 48) -> bytes:
         """Up to `reach` bytes before `position` in lower case; at the start of a JSON value its key comes first."""
@@ -43,6 +60,10 @@ class View:
 
 
 MIN_RUN_DIGITS = 7
+MOST_COSTLY_CHECKS = 8
+_SHAPE_CLASSES = bytes(
+    0x39 if 0x30 <= b <= 0x39 else 0x41 if bytes([b]).isalpha() or b == LETTER else b for b in range(256)
+)
 _NUMBER_CLASSES = bytes(
     0x39 if 0x30 <= b <= 0x39 else 0x2D if b in b" \t.-()/_" else 0x3F for b in range(256)
 )  # digits '9', separators '-', the rest '?'
@@ -60,26 +81,57 @@ class Rule:
     repeat. It runs on the bytes of a view, in lower case when `lower`. `accept` returns the span to remove, or None.
 
     The rest keeps a rule from running where it cannot match, and matters to speed only, `fallback` excepted:
+    `needle`: must be found in the text in lower case, or in its hint (families with `Literals`).
     `words`: must be found in the text (in lower case) or in its hint.
-    `fewest`, `most`: digits in the run. `shape`: what the run's shape must contain.
+    `fewest`, `most`: digits in the run. `shape`: what the run's shape, or the text's, must contain.
     `fallback`: only for runs in which no other rule has found anything.
+    `anchored`: matches only at the start of a long word. `dotted`: only for a long word beside a dot.
     """
 
     pattern: re.Pattern[bytes]
     accept: Accept
     lower: bool = False
+    needle: bytes = b""
     words: re.Pattern[bytes] | None = None
     fewest: int = 0
     most: int = 1 << 62
     shape: bytes = b""
     fallback: bool = False
+    anchored: bool = False
+    dotted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Literals:
-    """Opens when the text in lower case contains one of `needles`."""
+    """Opens when the text in lower case contains one of `needles`.
+
+    `mark` must be there too, if it is given: a byte that prose has little of. Families with `prose` are looked for even
+    in texts that hold nothing but letters and the signs of prose.
+    """
 
     needles: tuple[bytes, ...]
+    mark: bytes = b""
+    prose: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Opens when the text holds `mark`, one byte that is neither a letter nor a space, at least `fewest` times."""
+
+    mark: bytes
+    fewest: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shapes:
+    """Opens on a text of at least `fewest` digits; a rule then runs on `view.shape()`, if that contains the rule's `shape`."""
+
+    fewest: int
+
+
+@dataclass(frozen=True, slots=True)
+class LongWords:
+    """Opens on a stretch of at least sixteen letters, digits, `_` and `-`; the rules then see only that stretch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,17 +147,36 @@ class Always:
 
 
 @dataclass(frozen=True, slots=True)
+class Announced:
+    """Opens for each rule whose `needle` is a whole word of a text with digits, or of its hint (lower case, letters only).
+
+    The rule then runs on the hint and the text in lower case; offsets count from the start of the hint.
+    """
+
+
+Gate = Literals | Announced | Marks | Digits | Shapes | LongWords | Always
+
+
+@dataclass(frozen=True, slots=True)
 class Family:
     """`rank` decides who names a stretch that several families claim: the smallest.
 
+    `more`: further gates with rules of their own. `keyed` judges the whole value under the key that `view.hint` holds.
     `description`, `finds` and `not_finds` are for readers: one line, and placeholders of what is and is not found.
     """
 
     name: str
     category: Category
     rank: int
-    gate: Literals | Digits | Always
+    gate: Gate
     rules: tuple[Rule, ...]
     description: str = ""
     finds: tuple[str, ...] = ()
     not_finds: tuple[str, ...] = ()
+    keyed: Callable[[View], tuple[int, int] | None] | None = None
+    more: tuple[tuple[Gate, tuple[Rule, ...]], ...] = ()
+
+    @property
+    def parts(self) -> tuple[tuple[Gate, tuple[Rule, ...]], ...]:
+        """Each gate, and the rules behind it."""
+        return ((self.gate, self.rules), *self.more)

@@ -74,7 +74,7 @@ def project(text: str) -> bytes:
 
 # Ways in which one character is written as several. A backslash run is one escape: JSON inside JSON doubles it.
 _ESCAPE = re.compile(
-    rb"%[0-9A-Fa-f]{2}"
+    rb"%(?:25)*[0-9A-Fa-f]{2}"
     rb"|(?<!\\)\\++(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[nrtbf\"'/])"
     rb"|&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|commat|period|colon|plus|nbsp|amp|quot|apos|lt|gt);"
 )
@@ -91,7 +91,8 @@ def _decode(match: re.Match[bytes]) -> bytes:
     named = _NAMED.get(body)
     if named is None:
         base = 10 if body[:1] == b"#" and body[1:2] not in b"xX" else 16
-        point = int(body.lstrip(b"#xXu"), base)
+        # Percent escapes of percent signs: only the last two digits say what is meant.
+        point = int(body[-2:] if written[:1] == b"%" else body.lstrip(b"#xXu"), base)
         # A percent escape above 0x7F is a piece of a UTF-8 sequence, so part of some letter.
         named = bytes([LETTER if written[:1] == b"%" and point > 0x7F else _TABLE[min(point, 0x10FFFF)]])
     return named + bytes([UNSEEN]) * (len(written) - 1)

@@ -2,10 +2,33 @@
 
 from types import MappingProxyType
 
-from .families import bearer_token, connection_url, email, jwt, payment_card, phone, us_ssn
+from .families import (
+    api_key,
+    bank_account,
+    bearer_token,
+    connection_url,
+    crypto_wallet,
+    date_of_birth,
+    driver_licence,
+    email,
+    iban,
+    ip_address,
+    jwt,
+    mac_address,
+    national_id,
+    passport,
+    payment_card,
+    phone,
+    private_key,
+    secret,
+    us_ssn,
+)
 from .family import Family
 
-_MODULES = (connection_url, jwt, bearer_token, email, payment_card, us_ssn, phone)
+_MODULES = (
+    private_key, connection_url, jwt, api_key, bearer_token, secret, email, iban, passport, driver_licence, payment_card,
+    crypto_wallet, bank_account, us_ssn, mac_address, ip_address, phone, national_id, date_of_birth,
+)  # fmt: skip
 
 FAMILIES: MappingProxyType[str, Family] = MappingProxyType(
     {family.name: family for family in sorted((module.FAMILY for module in _MODULES), key=lambda f: f.rank)}

@@ -6,6 +6,7 @@ are full of what looks like it: order numbers, timestamps, versions, UUIDs, hash
 """
 
 import base64
+import hashlib
 import json
 import random
 from dataclasses import dataclass
@@ -157,6 +158,127 @@ def connection_url(rng: random.Random) -> str:
     )
 
 
+_ALNUM = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+
+def _of(rng: random.Random, alphabet: str, count: int) -> str:
+    return "".join(rng.choice(alphabet) for _ in range(count))
+
+
+def _digits(rng: random.Random, count: int) -> str:
+    return _of(rng, "0123456789", count)
+
+
+def private_key(rng: random.Random) -> str:
+    kind = rng.choice(["RSA ", "EC ", "", "OPENSSH ", "ENCRYPTED "])
+    lines = [base64.b64encode(rng.randbytes(48)).decode() for _ in range(rng.randrange(2, 6))]
+    newline = rng.choice(["\n", "\n", "\\n"])
+    return newline.join([f"-----BEGIN {kind}PRIVATE KEY-----", *lines, f"-----END {kind}PRIVATE KEY-----"])
+
+
+def api_key(rng: random.Random) -> str:
+    upper = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+    return rng.choice(
+        [
+            "AKIA" + _of(rng, upper, 16),
+            "ghp_" + _of(rng, _ALNUM, 36),
+            "glpat-" + _of(rng, _ALNUM, 20),
+            f"xoxb-{_digits(rng, 12)}-{_digits(rng, 12)}-{_of(rng, _ALNUM, 24)}",
+            "sk_" + "live_" + _of(rng, _ALNUM, 24),
+            "sk-proj-" + _of(rng, _ALNUM, 48),
+            "AIza" + _of(rng, _ALNUM, 35),
+            "npm_" + _of(rng, _ALNUM, 36),
+            f"SG.{_of(rng, _ALNUM, 22)}.{_of(rng, _ALNUM, 43)}",
+        ]
+    )
+
+
+def secret(rng: random.Random) -> str:
+    return rng.choice(["s3cr3t-" + _of(rng, _ALNUM, 8), _of(rng, _ALNUM, 12) + "7!", rng.randbytes(9).hex() + "0x"])
+
+
+def iban(rng: random.Random) -> str:
+    country, body = rng.choice(
+        [
+            ("DE", _digits(rng, 18)),
+            ("GB", _of(rng, "ABCDEFGH", 4) + _digits(rng, 14)),
+            ("FR", _digits(rng, 20) + _of(rng, "ABC", 1) + _digits(rng, 2)),
+            ("NL", "TEST" + _digits(rng, 10)),
+            ("NO", _digits(rng, 11)),
+        ]
+    )
+    turned = "".join(str(int(c, 36)) for c in body + country + "00")
+    number = f"{country}{98 - int(turned) % 97:02}{body}"
+    return number if rng.random() < 0.5 else " ".join(number[i : i + 4] for i in range(0, len(number), 4))
+
+
+def ip_address(rng: random.Random) -> str:
+    if rng.random() < 0.6:
+        return f"{rng.randrange(11, 120)}.{rng.randrange(256)}.{rng.randrange(256)}.{rng.randrange(1, 255)}"
+    groups = [f"{rng.randrange(0x1000, 0xFFFF):x}" for _ in range(rng.randrange(2, 5))]
+    return "2001:db8:" + ":".join(groups[:2]) + ("::" + ":".join(groups[2:]) if len(groups) > 2 else "::7")
+
+
+def mac_address(rng: random.Random) -> str:
+    pairs = [f"{rng.randrange(256):02x}" for _ in range(4)]
+    return rng.choice([":", "-"]).join(["02", "a" + pairs[0][1], *pairs])
+
+
+def crypto_wallet(rng: random.Random) -> str:
+    if rng.random() < 0.5:
+        return "0x" + rng.randbytes(20).hex()
+    payload = b"\x00" + rng.randbytes(20)
+    number = int.from_bytes(payload + hashlib.sha256(hashlib.sha256(payload).digest()).digest()[:4], "big")
+    digits = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+    written = ""
+    while number:
+        number, digit = divmod(number, 58)
+        written = digits[digit] + written
+    zeros = len(payload) - len(payload.lstrip(b"\x00"))
+    return "1" * zeros + written
+
+
+def national_id(rng: random.Random) -> str:
+    """Brazil's, formatted; Spain's; Great Britain's; Switzerland's."""
+    number = [rng.randrange(10) for _ in range(9)]
+    for _ in range(2):
+        total = sum((len(number) + 1 - place) * digit for place, digit in enumerate(number))
+        number.append((11 - total % 11) % 11 % 10)
+    cpf = "".join(map(str, number))
+    dni = rng.randrange(10_000_000, 99_999_999)
+    ahv = "756" + _digits(rng, 9)
+    check = -sum(int(digit) * (1 + 2 * (place % 2)) for place, digit in enumerate(ahv)) % 10
+    return rng.choice(
+        [
+            f"{cpf[:3]}.{cpf[3:6]}.{cpf[6:9]}-{cpf[9:]}",
+            f"{dni}{'TRWAGMYFPDXBNJZSQVHLCKE'[dni % 23]}",
+            f"AB{_digits(rng, 6)}C",
+            f"756.{ahv[3:7]}.{ahv[7:11]}.{ahv[11]}{check}",
+        ]
+    )
+
+
+def passport(rng: random.Random) -> str:
+    return rng.choice(["X" + _digits(rng, 7), _digits(rng, 9), "AB" + _digits(rng, 7)])
+
+
+def driver_licence(rng: random.Random) -> str:
+    return rng.choice(
+        ["D" + _digits(rng, 7), _digits(rng, 8), f"S{_digits(rng, 3)}-{_digits(rng, 4)}-{_digits(rng, 4)}"]
+    )
+
+
+def bank_account(rng: random.Random) -> str:
+    return _digits(rng, rng.randrange(8, 13))
+
+
+def date_of_birth(rng: random.Random) -> str:
+    day, month, year = rng.randrange(1, 29), rng.randrange(1, 13), rng.randrange(1930, 2010)
+    return rng.choice(
+        [f"{year}-{month:02}-{day:02}", f"{day:02}/{month:02}/{year}", f"{day} March {year}", f"June {day}, {year}"]
+    )
+
+
 MAKERS = {
     "email": (email, ("write to {}", "{}", "from {} on Monday", "author <{}>", "contact={}", "mailto:{}?subject=hi", "({})")),
     "phone": (phone, ("call {}", "{}", "my number is {} until five", "tel:{}", "fax {}", "reach us at {}, please")),
@@ -168,6 +290,18 @@ MAKERS = {
     "jwt": (jwt, ("token: {}", "cookie session={}; path=/", "{}", "jwt {} expired")),
     "bearer_token": (bearer_token, ("Authorization: Bearer {}", "authorization: bearer {}", "curl -H 'Authorization: Bearer {}'")),
     "connection_url": (connection_url, ("connect to {}", "DATABASE_URL={}", "url: <{}>", "using {} failed")),
+    "private_key": (private_key, ("key: {}", "{}", "PEM={} .")),
+    "api_key": (api_key, ("key {}", "{}", "TOKEN={}", "use '{}' here", "url?k={}")),
+    "secret": (secret, ("password={}", "my password is {}", "password: '{}'", "db_password: {}")),
+    "iban": (iban, ("iban {}", "{}", "pay to {}, thanks", "account={}")),
+    "ip_address": (ip_address, ("from {}", "{}", "client {} connected", "ip={}")),
+    "mac_address": (mac_address, ("mac {}", "{}", "device {} joined")),
+    "crypto_wallet": (crypto_wallet, ("wallet {}", "{}", "send to {}, please")),
+    "national_id": (national_id, ("id {}", "{}", "number {} on file")),
+    "passport": (passport, ("passport {}", "passport no. {}", "passport number: {}")),
+    "driver_licence": (driver_licence, ("driver's license {}", "driving licence number {}")),
+    "bank_account": (bank_account, ("bank account {}", "account number: {}")),
+    "date_of_birth": (date_of_birth, ("born on {}", "DOB: {}", "date of birth {}", "birthday {}")),
 }  # fmt: skip
 _ANNOUNCED = ("phone {}", "tel. {}", "mobile: {}", "telephone number is {}", "fax {}")
 
@@ -199,7 +333,7 @@ def _look_alike(rng: random.Random) -> str:
             "git clone git@git.example.com:team/project",
             f"package@{rng.randrange(20)}.{rng.randrange(20)}.0-beta.rc",
             "bearer certificates and the bearer of this note",
-            f"host 192.168.{rng.randrange(256)}.{rng.randrange(256)}:8080",
+            f"host 127.0.{rng.randrange(256)}.{rng.randrange(256)}:8080",
             f"rows[{rng.randrange(100)}:{rng.randrange(100, 10**6)}] += x @ w",
             f"tool call {rng.randrange(10**9, 10**10)} took 12 ms",
             f"progress 45% of {rng.randrange(10**7)} rows",

@@ -24,6 +24,16 @@ FOUND = [
     ("ann@example.com:report.txt", ["ann@example.com"], "[REDACTED]:report.txt"),
     ("https://ann@example.com/x", ["ann@example.com"], "https://[REDACTED]/x"),
     ("ann@example.com2024", ["ann@example.com"], "[REDACTED]2024"),
+    ("ann at example dot com", ["ann at example dot com"], "[REDACTED]"),
+    ("ann.b [at] example [dot] com!", ["ann.b [at] example [dot] com"], "[REDACTED]!"),
+    ("to bob (at) example.org now", ["bob (at) example.org"], "to [REDACTED] now"),
+    ("ann(dot)b(at)example(dot)co(dot)uk", ["ann(dot)b(at)example(dot)co(dot)uk"], "[REDACTED]"),
+    (
+        "x c2VuZCBtYWlsIHRvIGFubkBleGFtcGxlLmNvbSBub3c= y",
+        ["c2VuZCBtYWlsIHRvIGFubkBleGFtcGxlLmNvbSBub3c="],
+        "x [REDACTED] y",
+    ),
+    ("ann%2540example.com", ["ann%2540example.com"], "[REDACTED]"),
     ("a" * 100 + "@example.com", ["a" * 100 + "@example.com"], "[REDACTED]"),
 ]
 KEPT = [
@@ -36,7 +46,8 @@ KEPT = [
     "y = x @ w.T",
     "https://docs.example.com/@ann/page",
     "a" * 10_000 + "!",
-    "ann at example dot com",
+    "meet at noon, on the dot of ten",
+    "look at it dot by dot",
 ]
 
 

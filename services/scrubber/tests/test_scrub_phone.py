@@ -60,7 +60,7 @@ KEPT = [
     "clause 252.227-7014",
     "released in 2026, v0.21.0",
     "see PR #123456 and issue #789012",
-    "phone at 192.168.10.100",
+    "phone at 127.168.10.100",
     "rows 100 200 3000 4000",
 ]
 

@@ -20,6 +20,18 @@ CATEGORY_OF = {
     "jwt": "credential",
     "bearer_token": "credential",
     "connection_url": "credential",
+    "private_key": "credential",
+    "api_key": "credential",
+    "secret": "credential",
+    "iban": "payment_card",
+    "bank_account": "payment_card",
+    "passport": "government_id",
+    "driver_licence": "government_id",
+    "national_id": "government_id",
+    "crypto_wallet": "online_identifier",
+    "mac_address": "online_identifier",
+    "ip_address": "online_identifier",
+    "date_of_birth": "demographic_protected",
 }
 
 

@@ -17,6 +17,18 @@ THRESHOLDS = {
     "jwt": (0.999, 0.999),
     "bearer_token": (0.999, 0.999),
     "connection_url": (0.999, 0.999),
+    "private_key": (0.999, 0.999),
+    "api_key": (0.999, 0.999),
+    "secret": (0.99, 0.99),
+    "iban": (0.999, 0.999),
+    "ip_address": (0.999, 0.999),
+    "mac_address": (0.999, 0.999),
+    "crypto_wallet": (0.999, 0.999),
+    "national_id": (0.999, 0.999),
+    "passport": (0.999, 0.999),
+    "driver_licence": (0.999, 0.999),
+    "bank_account": (0.999, 0.999),
+    "date_of_birth": (0.999, 0.999),
 }
 
 
@@ -42,7 +54,7 @@ def test_every_family_has_thresholds() -> None:
 
 @pytest.mark.parametrize("family", sorted(THRESHOLDS))
 def test_recall_and_precision_reach_their_thresholds(family: str, counts: dict[str, Counter[str]]) -> None:
-    assert counts["planted"][family] > 400
+    assert counts["planted"][family] > 300
     recall = counts["caught"][family] / counts["planted"][family]
     precision = counts["right"][family] / counts["found"][family]
     least_recall, least_precision = THRESHOLDS[family]

@@ -28,7 +28,7 @@ FAMILY = Family(
     name="bearer_token",
     category=Category.CREDENTIAL,
     rank=40,
-    gate=Literals((b"bearer",)),
+    gate=Literals((b"bearer",), prose=True),
     rules=(Rule(_BEARER, _token, lower=True),),
     description="The token after the word `bearer`, in any case; the word stays.",
     finds=("Authorization: Bearer abc123DEF456ghi789", "bearer_token=abc123DEF456ghi789"),

@@ -65,7 +65,7 @@ FAMILY = Family(
     name="connection_url",
     category=Category.CREDENTIAL,
     rank=10,
-    gate=Literals((b"://",)),
+    gate=Literals((b"://",), mark=b":"),
     rules=(Rule(_URL, _url),),
     description="URLs that carry credentials, in the authority or as a password parameter.",
     finds=("postgres://user:secret@host/db", "redis://:secret@host", "jdbc:mysql://host/db?user=a&password=b"),

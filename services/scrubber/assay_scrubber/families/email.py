@@ -34,13 +34,43 @@ def _address(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return start, match.end()
 
 
+# "ann [at] example [dot] com", "ann (at) example.com", "ann at example dot com": the brackets, or the word `dot`, give it away.
+_SPELLED_DOT = rb"(?: ?[\[({<] ?(?:dot|\.) ?[\])}>] ?| dot )"
+# Only where no word of a sentence could stand: `at the dot by the door` is none.
+_TOP = (
+    rb"(?:com|org|net|edu|gov|mil|info|biz|io|ai|dev|app|co|uk|us|ca|de|fr|es|nl|be|ch|eu|ru|jp|cn|au|nz|br|mx|pl|se|dk|fi|pt|ie|cz"
+    rb"|example|test)"
+)
+_LABEL = rb"[a-z0-9\x80][a-z0-9\x80\-]{0,62}+"
+_BRACKETED = re.compile(
+    rb"[\[({<] ?(?:at|@) ?[\])}>] ?%b(?:(?:%b|\.)%b){0,4}(?:%b%b|\.[a-z]{2,24})(?![a-z0-9])"
+    % (_LABEL, _SPELLED_DOT, _LABEL, _SPELLED_DOT, _TOP)
+)
+_SPELLED = re.compile(rb" (?:at|@) %b(?: dot %b){0,4} dot %b(?![a-z0-9])" % (_LABEL, _LABEL, _TOP))
+_WRITTEN_LOCAL = re.compile(
+    rb"[a-z0-9\x80_%+\-'.]{1,64}(?:(?: ?[\[({<] ?(?:dot|\.) ?[\])}>] ?| dot )[a-z0-9\x80_%+\-']{1,64}){0,3} ?$"
+)
+
+
+def _written(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    at = match.start()
+    local = _WRITTEN_LOCAL.search(view.low, max(0, at - _LONGEST_WRITTEN), at)
+    return (local.start(), match.end()) if local else None
+
+
+_LONGEST_WRITTEN = 96
+
 FAMILY = Family(
     name="email",
     category=Category.CONTACT,
     rank=50,
-    gate=Literals((b"@",)),
+    gate=Literals((b"@",), prose=True),
     rules=(Rule(_HOST, _address),),
     description="Email addresses, also with international letters and hosts.",
     finds=("alice@example.com", "josé@exämple.com", "alice%40example.com"),
     not_finds=("user@localhost", "git@git.example.com:team/project", "package@1.2.3-beta.rc"),
+    more=(
+        (Literals((b"at]", b"at)", b"at}"), prose=True), (Rule(_BRACKETED, _written, lower=True),)),
+        (Literals((b" dot ",), prose=True), (Rule(_SPELLED, _written, lower=True),)),
+    ),
 )

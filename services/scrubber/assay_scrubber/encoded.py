@@ -1,0 +1,31 @@
+"""Base64 that holds text. Only what decodes to readable text is looked into, so hashes and ids cost next to nothing."""
+
+import binascii
+import re
+
+_ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"
+_BASE64 = re.compile(rb"[A-Za-z0-9+/_\-]++={0,2}")
+_STANDARD = bytes.maketrans(b"-_", b"+/")
+_READABLE = bytes(range(0x20, 0x7F)) + b"\t\r\n"
+_HEAD = 16  # digits that are decoded first: twelve bytes, of which random ones are hardly ever all readable
+
+
+def base64_at(raw: bytes, before: int, start: int) -> tuple[int, int, str] | None:
+    """The base64 that `start` stands in, not reaching back over `before`: (start, end, text).
+
+    The text is empty when it is not readable text. None when there is no base64.
+    """
+    left = raw[before:start]
+    first = start - (len(left) - len(left.rstrip(_ALPHABET)))
+    match = _BASE64.match(raw, first)
+    if match is None:
+        return None
+    written = match.group().rstrip(b"=").translate(_STANDARD)
+    if binascii.a2b_base64(written[:_HEAD]).translate(None, _READABLE):
+        return first, match.end(), ""
+    usable = len(written) - (len(written) % 4 == 1)
+    decoded = binascii.a2b_base64(written[:usable] + b"=" * (-usable % 4))
+    try:
+        return first, match.end(), decoded.decode("utf-8")
+    except UnicodeDecodeError:
+        return first, match.end(), ""

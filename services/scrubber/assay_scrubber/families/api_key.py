@@ -1,0 +1,181 @@
+"""Keys and tokens whose vendor marks them by a prefix. Broad on purpose: a prefix, an alphabet and a least length.
+
+Every repeat is bounded, and a failing one reads at most the least length: the work is linear.
+"""
+
+import re
+from itertools import groupby
+
+from assay_scrubber.family import Family, LongWords, Rule, View
+from assay_scrubber.taxonomy import Category
+
+_W = "[A-Za-z0-9]"
+_U = r"[A-Za-z0-9_\-]"
+_X = "[0-9a-fA-F]"
+
+#: Pattern of each kind; the first character is written out, because the kinds are grouped by it.
+VENDORS = (
+    # cloud
+    ("AWS access key", "AKIA[A-Z0-9]{16}"),
+    ("AWS access key", "ASIA[A-Z0-9]{16}"),
+    ("AWS access key", "ABIA[A-Z0-9]{16}"),
+    ("AWS access key", "ACCA[A-Z0-9]{16}"),
+    ("Amazon Bedrock key", "ABSK[A-Za-z0-9+/]{60,200}+"),
+    ("Google API key", f"AIza{_U}{{35}}"),
+    ("Google OAuth secret", f"GOCSPX-{_U}{{20,40}}"),
+    ("Alibaba access key", f"LTAI{_W}{{12,28}}"),
+    ("Tencent secret id", f"AKID{_W}{{32}}"),
+    ("DigitalOcean token", f"do[opr]_v1_{_X}{{40,64}}"),
+    ("Databricks token", f"dapi{_X}{{32}}(?:-[0-9])?"),
+    ("Heroku key", f"HRKU-{_U}{{20,64}}"),
+    ("Fly token", f"fo1_{_U}{{20,60}}"),
+    ("Fly token", r"fm[12]r?_[A-Za-z0-9+/=_,\-]{40,200}+"),
+    ("PlanetScale token", f"pscale_(?:tkn|pw|oauth)_{_U}{{30,64}}"),
+    ("Supabase key", f"sbp_{_X}{{40}}"),
+    ("Supabase key", f"sb_secret_{_U}{{20,60}}"),
+    ("Netlify token", f"nfp_{_W}{{30,60}}"),
+    ("Pulumi token", f"pul-{_X}{{40}}"),
+    ("Vercel token", f"vc[pikar]_{_U}{{24,80}}"),
+    ("Render key", f"rnd_{_W}{{24,40}}"),
+    # code hosting and packages
+    ("GitHub token", f"gh[pousr]_{_W}{{30,255}}"),
+    ("GitHub token", f"github_pat_{_W}{{20}}{_U}{{2,235}}"),
+    ("GitLab token", f"gl(?:pat|dt|rt|rtr|ptt|cbt|soat|ffct|imt|agent|oas|ft)-{_U}{{20,220}}"),
+    ("npm token", f"npm_{_W}{{36}}"),
+    ("PyPI token", f"pypi-AgE{_U}{{40,250}}"),
+    ("RubyGems key", f"rubygems_{_X}{{48}}"),
+    ("Docker token", f"dckr_[po]at_{_U}{{24,60}}"),
+    ("crates.io token", f"cio{_W}{{32}}"),
+    ("Artifactory key", f"AKCp{_W}{{40,80}}"),
+    ("NuGet key", "oy2[a-z0-9]{43}"),
+    ("CircleCI token", f"CCIPAT_{_U}{{30,80}}"),
+    ("Buildkite token", f"bk[ua]a_{_W}{{40}}"),
+    ("Atlassian token", r"ATATT3[A-Za-z0-9_\-=]{60,250}+"),
+    ("Bitbucket token", r"ATBB[A-Za-z0-9_=.\-]{24,60}+"),
+    ("Sentry token", r"sntry[su]_[A-Za-z0-9+/=_\-]{40,250}+"),
+    ("Postman key", f"PMAK-{_X}{{24}}-{_X}{{34}}"),
+    # messages
+    ("Slack token", r"xox[abeoprsd]-[A-Za-z0-9\-]{10,250}+"),
+    ("Slack token", r"xapp-[0-9]-[A-Za-z0-9\-]{10,250}+"),
+    ("SendGrid key", rf"SG\.{_U}{{16,32}}\.{_U}{{16,64}}"),
+    ("Twilio key", f"SK{_X}{{32}}"),
+    ("Mailgun key", f"key-{_X}{{32}}"),
+    ("Brevo key", f"xkeysib-{_X}{{64}}-{_W}{{16}}"),
+    ("Facebook token", f"EAA[A-Z]{_W}{{60,250}}+"),
+    ("Telegram bot token", f"AA[A-Za-z]{_U}{{32}}"),
+    # money
+    ("Stripe key", f"[rs]k_(?:live|test|prod)_{_W}{{10,250}}"),
+    ("Stripe webhook secret", f"whsec_{_W}{{24,80}}"),
+    ("Square token", f"sq0[a-z]{{3}}-{_U}{{22,50}}"),
+    ("Square token", "EAAA[A-Za-z0-9_\\-]{60}"),
+    ("Shopify token", f"shp(?:at|ca|pa|ss)_{_X}{{32}}"),
+    ("Adyen key", f"AQE[a-z0-9]{_U}{{40,250}}"),
+    ("PayPal token", f"access_token\\$production\\${_W}{{16}}\\${_X}{{32}}"),
+    # models
+    ("sk key", f"sk-{_U}{{20,250}}+"),
+    ("Hugging Face token", f"hf_{_W}{{30,60}}"),
+    ("Hugging Face token", f"api_org_{_W}{{30,60}}"),
+    ("Replicate token", f"r8_{_W}{{32,60}}"),
+    ("Groq key", f"gsk_{_W}{{40,80}}"),
+    ("xAI key", f"xai-{_W}{{60,100}}"),
+    ("Perplexity key", f"pplx-{_W}{{32,80}}"),
+    ("LangSmith key", f"lsv2_(?:pt|sk)_{_X}{{32}}_{_X}{{10}}"),
+    ("Langfuse key", f"sk-lf-{_X}{{8}}(?:-{_X}{{4}}){{3}}-{_X}{{12}}"),
+    ("Tavily key", f"tvly-(?:dev-|prod-)?{_W}{{24,60}}"),
+    ("Pinecone key", f"pcsk_{_U}{{40,100}}"),
+    ("NVIDIA key", f"nvapi-{_U}{{40,100}}"),
+    # work
+    ("Linear key", f"lin_(?:api|oauth)_{_W}{{32,64}}"),
+    ("Notion token", f"secret_{_W}{{43}}"),
+    ("Notion token", f"ntn_{_W}{{40,60}}"),
+    ("Figma token", f"figd_{_U}{{36,60}}"),
+    ("Grafana token", r"glc_[A-Za-z0-9+/]{32,250}+={0,2}"),
+    ("Grafana token", f"glsa_{_W}{{32}}_{_X}{{8}}"),
+    ("New Relic key", "NRAK-[A-Z0-9]{27}"),
+    ("New Relic key", "NRI[IQR]-[A-Za-z0-9_\\-]{32}"),
+    ("Contentful token", f"CFPAT-{_U}{{40,60}}"),
+    ("Typeform token", "tfp_[A-Za-z0-9_\\-.=]{40,80}"),
+    ("Prefect key", f"pn[ub]_{_W}{{36}}"),
+    ("Duffel token", f"duffel_(?:test|live)_{_U}{{40,60}}"),
+    ("Shippo token", f"shippo_(?:live|test)_{_X}{{40}}"),
+    ("EasyPost key", f"EZ[AT]K{_W}{{54}}"),
+    ("HubSpot token", f"pat-(?:na|eu)1-{_X}{{8}}-{_X}{{4}}-{_X}{{4}}-{_X}{{4}}-{_X}{{12}}"),
+    ("Intercom or Okta token", f"SSWS{_U}{{40,60}}"),
+    ("age key", "AGE-SECRET-KEY-1[A-Z0-9]{58}"),
+    ("1Password token", r"ops_eyJ[A-Za-z0-9_\-]{60,250}+"),
+)
+_DOTTED = (
+    ("SendGrid key", rf"SG\.{_U}{{16,32}}\.{_U}{{16,64}}"),
+    ("Google OAuth token", rf"ya29\.{_U}{{20,250}}"),
+    ("Vault token", rf"hv[sbr]\.{_U}{{20,120}}"),
+    ("Terraform token", rf"{_W}{{14}}\.atlasv1\.{_U}{{40,120}}"),
+    ("Airtable token", rf"pat{_W}{{14}}\.{_X}{{64}}"),
+    ("Discord token", rf"[MNO]{_U}{{23,27}}\.{_U}{{6}}\.{_U}{{27,45}}"),
+    ("Doppler token", rf"dp\.(?:pt|st|ct|sa|scim|audit)\.(?:{_U}{{2,35}}\.)?{_W}{{40,44}}"),
+    ("Dynatrace token", r"dt0[a-zA-Z][0-9]{2}\.[A-Z0-9]{24}\.[A-Z0-9]{64}"),
+    ("Mapbox token", rf"sk\.eyJ{_U}{{20,120}}\.{_U}{{20,40}}"),
+)
+_LEFT = r"(?<![A-Za-z0-9])"
+
+
+def _grouped(kinds: tuple[tuple[str, str], ...]) -> re.Pattern[bytes]:
+    """One alternative per first character: most positions are passed by a look at one character."""
+    patterns = sorted(pattern for _, pattern in kinds)
+    literal = [pattern for pattern in patterns if pattern[0].isalnum()]
+    parts = [f"(?:{'|'.join(p for p in patterns if p not in literal)})"] if len(literal) < len(patterns) else []
+    for first, group in groupby(literal, key=lambda p: p[0]):
+        parts.append(f"{first}(?:{'|'.join(p[1:] for p in group)})")
+    return re.compile(f"{_LEFT}(?:{'|'.join(parts)})".encode())
+
+
+_TELEGRAM = 35
+_SK_BODY = re.compile(rb"[A-Za-z0-9]{16}")
+_HEX_GROUPS = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-")
+
+
+def _key(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    token = match.group()
+    if token.startswith(b"sk-"):
+        # `sk-` is also the start of style classes and of names of algorithms: those are words, a key is not
+        if not any(c in b"0123456789" for c in token):
+            return None
+        if not _SK_BODY.search(token, 3) and not _HEX_GROUPS.search(token):
+            return None
+    elif token.translate(None, b"0123456789") == token and (b"_" in token[10:] or b"-" in token[10:]):
+        return None  # a long name in code
+    if (
+        token.startswith(b"AA")
+        and len(token) == _TELEGRAM
+        and not match.string[match.start() - 9 : match.start()].rstrip(b":").isdigit()
+    ):
+        return None  # a Telegram token stands behind its bot's number
+    return match.span()
+
+
+def _azure(_: View, match: re.Match[bytes]) -> tuple[int, int]:
+    return match.start() - 52, match.end()
+
+
+def _mailchimp(_: View, match: re.Match[bytes]) -> tuple[int, int]:
+    return match.span()
+
+
+def _dotted(_: View, match: re.Match[bytes]) -> tuple[int, int]:
+    return match.span()
+
+
+FAMILY = Family(
+    name="api_key",
+    category=Category.CREDENTIAL,
+    rank=30,
+    gate=LongWords(),
+    rules=(
+        Rule(_grouped(VENDORS), _key),
+        Rule(_grouped(_DOTTED), _dotted, dotted=True),
+        Rule(re.compile(rb"(?<![0-9A-Za-z])[0-9a-f]{32}-us[0-9]{1,2}(?![0-9A-Za-z])"), _mailchimp, anchored=True),
+        Rule(re.compile(rb"JQQJ9(?<=[A-Za-z0-9]{52}JQQJ9)[A-Za-z0-9]{27}"), _azure),
+    ),
+    description="Keys and tokens whose vendor marks them by a prefix: cloud, code hosting, messages, payments, models, work.",
+    finds=("AKIAIOSFODNN7EXAMPLE", "glpat-EXAMPLE0EXAMPLE0EXAM", "hvs.EXAMPLE0EXAMPLE0EXAMPLE0"),
+    not_finds=("sk-toggleable__control", "keys that no prefix marks (see `secret`)", "publishable keys: pk_live_"),
+)

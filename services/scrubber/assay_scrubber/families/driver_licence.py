@@ -1,0 +1,38 @@
+"""Driving licence numbers after the words that announce them. Every state has its own format; none has a public checksum."""
+
+import re
+
+from assay_scrubber.announced import rules_after
+from assay_scrubber.family import Announced, Family, View
+from assay_scrubber.taxonomy import Category
+
+_WORDS = "licence licences license licenses driverlicense driverslicense driverlicence fuehrerschein f\x80hrerschein rijbewijs"
+_NUMBER = rb"((?=[a-z0-9 \-]{0,6}[0-9])[a-z0-9]{1,18}(?:[ \-][a-z]{0,2}[0-9][a-z0-9]{0,9}){0,4})(?![a-z0-9])"
+_DRIVING = re.compile(rb"driv(?:er|ers|er's|ing)[^a-z0-9]{1,6}$")
+_FEWEST_DIGITS, _SHORTEST = 4, 5
+
+
+def _number(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    if match.group().startswith(b"licen") and not _DRIVING.search(
+        match.string, max(0, match.start() - 16), match.start()
+    ):
+        return None  # of software, or for a trade
+    written = match.group(1)
+    digits = sum(c in b"0123456789" for c in written)
+    return match.span(1) if digits >= _FEWEST_DIGITS and len(written) >= _SHORTEST else None
+
+
+FAMILY = Family(
+    name="driver_licence",
+    category=Category.GOVERNMENT_ID,
+    rank=58,
+    gate=Announced(),
+    rules=tuple(rules_after(_WORDS, _NUMBER, _number)),
+    description="Driving licence numbers after the words or under the key that announce them.",
+    finds=(
+        "driver's license D1234567",
+        "driving licence number MORGA657054SM9IJ",
+        '"drivers_license": "D123-4567-8901"',
+    ),
+    not_finds=("D1234567", "driver version 535.104", "licensed in 2024"),
+)

@@ -1,0 +1,102 @@
+"""IP addresses that may tell who somebody is: all but loopback, masks, multicast and the unspecified address."""
+
+import re
+import socket
+
+from assay_scrubber.family import Family, Marks, Rule, Shapes, View
+from assay_scrubber.taxonomy import Category
+
+# The first dot is found by the search for a literal; the digits before it are checked by the acceptance.
+_V4 = re.compile(rb"\.(?<=9\.)9{1,3}\.9{1,3}\.9{1,3}(?![A9\x80]|\.9)")
+_OCTETS = re.compile(
+    rb"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?:\.(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])){3}"
+)
+_DIGITS = b"0123456789"
+_NO_LEFT = re.compile(rb"[A-Za-z0-9\x80._]")
+_VERSION = re.compile(
+    rb"(?:version|versions|ver|vers|release|rev|revision|build|firmware|driver|section|sec|chapter|clause|figure|fig|table|oid|v|"
+    rb"paragraph|item|step|appendix|annex|since|upgrade(?:d)? to|python|chrome|safari|firefox|edg|opr|mozilla|webkit|package|pkg|lib)"
+    rb"(?:\x22|'|s)?[ \t]?[:=./#]{0,2}[ \t]?(?:v|to |from |is |no\.? ?)?$"
+)
+_ANNOUNCED = re.compile(
+    rb"(?:ip|ipv4|addr|address|host|server|client|dns|from|ping|peer|remote|gateway|inet|resolver|nameserver)[^a-z0-9]{0,4}$"
+)
+# Names of packages and comparisons: `lib-1.2.3.4`, `tool==1.2.3.4`, `pkg@1.2.3.4`.
+_PACKAGE = re.compile(rb"(?:[a-z]-|==|~=|>=|<=|!=|>|<|\^|~|[a-z]@|[a-z]_v?|#)$")
+
+
+def _v4(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    dot = match.start()
+    left = view.raw[max(0, dot - 4) : dot]
+    start = dot - (len(left) - len(left.rstrip(_DIGITS)))
+    end = match.end()
+    if _NO_LEFT.match(view.raw[start - 1 : start]) and start:
+        return None
+    address = view.raw[start:end]
+    if not _OCTETS.fullmatch(address):
+        return None
+    first, second, third, fourth = (int(octet) for octet in address.split(b"."))
+    if first in (0, 127, 255) or first >= 224:
+        return None
+    before = view.before(start, 24)
+    if max(first, second, third, fourth) < 10 and not _ANNOUNCED.search(before):
+        return None  # 1.8.1.5 is a version, or a section
+    if before and (_VERSION.search(before) or _PACKAGE.search(before)):
+        return None
+    return start, end
+
+
+_V6_ALPHABET = b"0123456789abcdefABCDEF:."
+_V6 = re.compile(
+    rb":(?=[0-9A-Fa-f]{0,4}:)(?<![0-9A-Za-z]{5}:)([0-9A-Fa-f:.]{1,45}+)(?![0-9A-Fa-f:])(%[0-9A-Za-z]{1,15})?"
+)
+_WORD = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
+_TELLING = re.compile(rb"(?=[0-9a-f]*[0-9])[0-9a-f]{3,4}(?![0-9a-f])")
+_FEWEST_GROUPS = 4
+
+
+def _v6(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    colon = match.start()
+    left = view.raw[max(0, colon - 5) : colon]
+    group = left[len(left.rstrip(_V6_ALPHABET)) :].replace(b".", b":").rpartition(b":")[2]
+    start, end = colon - len(group), match.end(1)
+    if start and view.raw[start - 1] in _WORD:
+        return None
+    written = view.raw[start:end].rstrip(b".")
+    if written.endswith(b":") and not written.endswith(b"::"):
+        written = written[:-1]
+    end = start + len(written)
+    try:
+        packed = socket.inet_pton(socket.AF_INET6, written.decode("ascii"))
+    except (OSError, ValueError):
+        return None
+    if packed[:15] == bytes(15) or packed[0] == 0xFF:
+        return None  # unspecified, loopback, multicast
+    groups = [g for g in written.split(b":") if g]
+    low = view.low[start:end]
+    if len(groups) < _FEWEST_GROUPS and b"." not in written and not _TELLING.search(low):
+        return None  # a[1::3], abc::def
+    if view.raw[start - 1 : start] == b"[" and start > 1 and view.raw[start - 2] in _WORD + b")]":
+        return None  # a slice
+    return start, match.end() if match.group(2) and end == match.end(1) else end
+
+
+FAMILY = Family(
+    name="ip_address",
+    category=Category.ONLINE_IDENTIFIER,
+    rank=75,
+    gate=Shapes(4),
+    rules=(Rule(_V4, _v4, shape=b".9"),),
+    description="IPv4 and IPv6 addresses, also compressed, mapped and with a zone; ports and prefix lengths stay.",
+    finds=("203.0.113.7", "192.168.1.20:8080", "2001:db8::8a2e:370:7334", "::ffff:203.0.113.7", "fe80::1%eth0"),
+    not_finds=(
+        "127.0.0.1",
+        "255.255.255.0",
+        "version 1.2.3.4",
+        "tool-1.8.1.5",
+        "std::vector",
+        "a[1::3]",
+        "12:34:56",
+    ),
+    more=((Marks(b":", 2), (Rule(_V6, _v6),)),),
+)

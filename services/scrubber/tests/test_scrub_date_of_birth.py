@@ -1,0 +1,33 @@
+"""Dates of birth: what is found, what the text becomes, what is left alone."""
+
+from collections.abc import Callable
+
+import pytest
+
+FOUND = [
+    # text, found, output
+    ("born on 12 March 1985", ["12 March 1985"], "born on [REDACTED]"),
+    ("DOB: 1985-03-12", ["1985-03-12"], "DOB: [REDACTED]"),
+    ("Date of birth 12/03/1985.", ["12/03/1985"], "Date of birth [REDACTED]."),
+    ("birthday is March 12th, 1985", ["March 12th, 1985"], "birthday is [REDACTED]"),
+    ('{"birth_date": "12.03.85"}', ["12.03.85"], '{"birth_date": "[REDACTED]"}'),
+    ("Geburtsdatum: 12.03.1985", ["12.03.1985"], "Geburtsdatum: [REDACTED]"),
+    ("fecha de nacimiento: 12 de marzo de 1985", ["12 de marzo de 1985"], "fecha de nacimiento: [REDACTED]"),
+]
+KEPT = [
+    "1985-03-12",
+    "founded on 12 March 1985",
+    "born in 1985",
+    "stillborn 12/03/1985",
+    "born to run 2024",
+]
+
+
+@pytest.mark.parametrize(("text", "found", "output"), FOUND)
+def test_date_of_birth_is_removed(check: Callable[..., None], text: str, found: list[str], output: str) -> None:
+    check("date_of_birth", text, found, output)
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_what_only_looks_like_date_of_birth_stays(check: Callable[..., None], text: str) -> None:
+    check("date_of_birth", text, [], text)

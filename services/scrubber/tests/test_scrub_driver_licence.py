@@ -1,0 +1,30 @@
+"""Driving licence numbers: what is found, what the text becomes, what is left alone."""
+
+from collections.abc import Callable
+
+import pytest
+
+FOUND = [
+    # text, found, output
+    ("driver's license D1234567", ["D1234567"], "driver's license [REDACTED]"),
+    ("Driving licence number MORGA657054SM9IJ!", ["MORGA657054SM9IJ"], "Driving licence number [REDACTED]!"),
+    ('{"driver_license": "D123-4567-8901"}', ["D123-4567-8901"], '{"driver_license": "[REDACTED]"}'),
+    ("driver license no: 123456789", ["123456789"], "driver license no: [REDACTED]"),
+]
+KEPT = [
+    "D1234567",
+    "driver version 535.104",
+    "licensed in 2024",
+    "license 20240101 of this software",
+    "drivers license required",
+]
+
+
+@pytest.mark.parametrize(("text", "found", "output"), FOUND)
+def test_driver_licence_is_removed(check: Callable[..., None], text: str, found: list[str], output: str) -> None:
+    check("driver_licence", text, found, output)
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_what_only_looks_like_driver_licence_stays(check: Callable[..., None], text: str) -> None:
+    check("driver_licence", text, [], text)

@@ -1,0 +1,59 @@
+"""Passwords and keys after the word that names them: what is found, what the text becomes, what is left alone."""
+
+from collections.abc import Callable
+
+import pytest
+
+FOUND = [
+    # text, found, output
+    ("password=hunter2", ["hunter2"], "password=[REDACTED]"),
+    ("db_password: 's3cr3t pass'", ["s3cr3t pass"], "db_password: '[REDACTED]'"),
+    ("my password is Tr0ub4dor&3", ["Tr0ub4dor&3"], "my password is [REDACTED]"),
+    ("mysql --password hunter2x -u root", ["hunter2x"], "mysql --password [REDACTED] -u root"),
+    ("Server=db;Pwd=abc123;Database=x", ["abc123"], "Server=db;Pwd=[REDACTED];Database=x"),
+    ("<password>hunter2</password>", ["hunter2"], "<password>[REDACTED]</password>"),
+    ('{"client_secret": "GHd8f7HGd87fhGFD8f7"}', ["GHd8f7HGd87fhGFD8f7"], '{"client_secret": "[REDACTED]"}'),
+    ('api_key: "9f8e7d6c5b4a39281706"', ["9f8e7d6c5b4a39281706"], 'api_key: "[REDACTED]"'),
+    (
+        "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        ["wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"],
+        "aws_secret_access_key = [REDACTED]",
+    ),
+    ("?access_token=a1B2c3D4e5F6g7&x=1", ["a1B2c3D4e5F6g7"], "?access_token=[REDACTED]&x=1"),
+    (
+        "Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==",
+        ["QWxhZGRpbjpvcGVuIHNlc2FtZQ=="],
+        "Authorization: Basic [REDACTED]",
+    ),
+    ('{\\"password\\":\\"hunter2\\"}', ["hunter2"], '{\\"password\\":\\"[REDACTED]\\"}'),
+]
+KEPT = [
+    "password = get_password()",
+    "password: str = None",
+    "def login(password, user):",
+    "token: str",
+    "max_tokens=4096",
+    "the password is required",
+    "password=${PASSWORD}",
+    "password=os.environ['DB_PASSWORD']",
+    "self.password = password",
+    "token = token_urlsafe(16)",
+    "key = 'abc123'",
+    "sort_key: created_at",
+    "bypass=true1",
+    "primary_key=id2",
+    "passed: 12 of 14",
+    "basic authentication2",
+    "secret santa: 24 people",
+    "password: ********",
+]
+
+
+@pytest.mark.parametrize(("text", "found", "output"), FOUND)
+def test_secret_is_removed(check: Callable[..., None], text: str, found: list[str], output: str) -> None:
+    check("secret", text, found, output)
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_what_only_looks_like_secret_stays(check: Callable[..., None], text: str) -> None:
+    check("secret", text, [], text)
