@@ -29,9 +29,9 @@ MODES = ("memory", "spool", "fsync")
 QUERY = "which function parses a date that a person typed, and what does it raise when there is none? " * 4
 SLUGS = [f"handbook/page-{number}" for number in range(10)]
 CHUNKS = list(range(10))
-EVENTS = 5_000
+EVENTS = 4_000
 ROUNDS = 3
-KILLS = 8
+KILLS = 5
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def loss(durability: str, directory: Path, *, redis_up: bool, events: int) -> Lo
     notes = directory / "notes"
     order = json.dumps([url, str(directory / "spool"), durability, str(notes)])
     try:
-        producer = subprocess.Popen([sys.executable, "-m", "tests.bench.durability", order])
+        producer = subprocess.Popen([sys.executable, "-m", "tests.bench.durability", order], stderr=subprocess.DEVNULL)
         try:
             deadline = time.monotonic() + 30
             ever_safe = redis_up or durability != "memory"

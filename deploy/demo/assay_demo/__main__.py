@@ -16,7 +16,6 @@ from typing import Any
 
 from assay_capture import Capture, SettingsError
 from assay_capture.configuration import read_settings
-from assay_capture.identity import new_event_id
 from assay_capture.spool import default_spool_dir
 from assay_demo.corpus import load_corpus
 from assay_demo.driver import Pace, Plan, Tally, drive
@@ -24,6 +23,7 @@ from assay_demo.golden import read_cases
 from assay_demo.leftover import events_since, leftover
 from assay_demo.search import Search
 from assay_demo.service import SearchService
+from assay_schema.ids import new_event_id
 
 SERVICE = "stdlib-search"
 _PROGRESS_EVERY_S = 2.0

@@ -8,8 +8,8 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Self, TypedDict, TypeVar, Unpack, cast
 
-from assay_capture.identity import new_event_id
 from assay_schema.events import Detail
+from assay_schema.ids import new_event_id
 
 F = TypeVar("F", bound=Callable[..., Any])
 #: `describe(result, *args, **kwargs)`: the fields of `Capture.retrieval` apart from `latency_ms`.

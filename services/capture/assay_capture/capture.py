@@ -16,7 +16,6 @@ from uuid import UUID
 from assay_capture.blocks import Described, RetrievalBlock, RetrievalFields, captured_function, refuse_unknown
 from assay_capture.configuration import project_name, read_settings, service_name
 from assay_capture.entry_queue import EntryQueue
-from assay_capture.identity import new_event_id
 from assay_capture.link import Link, Outcome
 from assay_capture.publisher import Publisher
 from assay_capture.snapshot import NotCapturedError, encoded, shard_from
@@ -24,6 +23,7 @@ from assay_capture.spool import Spool, default_spool_dir
 from assay_capture.stats import CaptureStats, Problems
 from assay_capture.trace import current_traceparent
 from assay_schema.events import Detail
+from assay_schema.ids import new_event_id
 from assay_schema.limits import SCHEMA_VERSION
 from assay_schema.settings import Settings, capture_on
 from assay_schema.streams import shard_of

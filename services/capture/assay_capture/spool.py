@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from assay_capture.entry_queue import Entry
-from assay_capture.identity import new_event_id
 from assay_capture.stats import Problems
+from assay_schema.ids import new_event_id
 
 #: A segment is closed when it is this large, in bytes, or an eighth of the whole spool.
 SEGMENT_BYTES = 4 * 1024 * 1024

@@ -123,17 +123,15 @@ def requeue(
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """Send dead letters on their way again, under their own `event_id`; mend first what they died of. Exit code 1 if any was left."""
-    names, wanted = _choice("requeue", ids, everything, _filter(reason, stage, since))
+    chosen = _Choice("requeue", ids, everything, _filter(reason, stage, since))
 
     async def work(client: "Client", settings: Settings) -> bool:
         sent = _Requeued(dry_run)
         try:
-            missing = await sent.all_of(client, settings, names, wanted)
+            await sent.all_of(client, settings, chosen)
         finally:  # also when Redis goes away in the middle: what was sent is sent
             typer.echo(sent.summary())
-        for name in missing:
-            typer.echo(f"not there: {name}", err=True)
-        return bool(missing or sent.left)
+        return chosen.tell_missing() or bool(sent.left)
 
     with ends_quietly():
         if _run(data, work):
@@ -148,19 +146,17 @@ class _Requeued:
         self._dry_run = dry_run
         self._sent = Counter[str]()
 
-    async def all_of(self, client: "Client", settings: Settings, names: list[Name], wanted: Filter) -> list[Name]:
-        """Returns the names that nothing has."""
+    async def all_of(self, client: "Client", settings: Settings, chosen: "_Choice") -> None:
+        """All that was chosen."""
         from assay_runtime.dead import PAGE
 
         waiting: list[DeadLetter] = []
-        missing: list[Name] = []
-        async for letter in _chosen(client, settings, names, wanted, missing):
+        async for letter in chosen.letters(client, settings):
             if waiting and (len(waiting) == PAGE or letter.shard != waiting[0].shard):
                 await self._send(client, settings, waiting)
                 waiting = []
             waiting.append(letter)
         await self._send(client, settings, waiting)
-        return missing
 
     async def _send(self, client: "Client", settings: Settings, letters: list[DeadLetter]) -> None:
         from assay_runtime.dead import Move
@@ -206,18 +202,17 @@ def drop(
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """Delete dead letters for ever; their rows in `capture_failures` stay. Exit code 1 if a named one is not there."""
-    names, wanted = _choice("drop", ids, everything, _filter(reason, stage, since))
+    chosen = _Choice("drop", ids, everything, _filter(reason, stage, since))
 
-    async def choose(client: "Client", settings: Settings) -> tuple[list[Name], list[Name], str]:
-        missing: list[Name] = []
+    async def choose(client: "Client", settings: Settings) -> tuple[list[Name], str]:
         doomed, counts = [], Counter[tuple[str, str]]()
-        async for letter in _chosen(client, settings, names, wanted, missing):
+        async for letter in chosen.letters(client, settings):
             doomed.append(Name(letter.shard, letter.id))
             counts[letter.stage, letter.reason] += 1
-        return doomed, missing, tally(counts)
+        return doomed, tally(counts)
 
     with ends_quietly():
-        doomed, missing, counts = _run(data, choose)
+        doomed, counts = _run(data, choose)
         summary = f"{_letters(len(doomed))}{f': {counts}' if counts else ''}"
         if dry_run:
             typer.echo(f"would drop {summary}")
@@ -230,9 +225,7 @@ def drop(
             return
         else:
             typer.echo(f"dropped {_letters(_drop(data, doomed))}")
-        for name in missing:
-            typer.echo(f"not there: {name}", err=True)
-        if missing:
+        if chosen.tell_missing():
             raise typer.Exit(FINDING)
 
 
@@ -253,14 +246,37 @@ def _filter(reason: str | None, stage: str | None, since: str | None) -> Filter:
     return Filter(reason, stage, None if since is None else max(0, moment_ms(since, now_ms, "--since")))
 
 
-def _choice(command: str, ids: list[str] | None, everything: bool, wanted: Filter) -> tuple[list[Name], Filter]:
-    """Which letters a command is to change; to say nothing must not mean all. No names: all that the filter wants."""
-    names = list(dict.fromkeys(map(name_of, ids or [])))
-    if names and everything:
-        raise CommandError(f"{command}: give ids or --all, not both")
-    if not (names or everything or wanted):
-        raise CommandError(f"{command}: which ones? give ids, a filter (--reason, --stage, --since) or --all")
-    return names, wanted
+class _Choice:
+    """Which letters a command is to change; to say nothing must not mean all. No ids: all that the filter wants."""
+
+    def __init__(self, command: str, ids: list[str] | None, everything: bool, wanted: Filter) -> None:
+        self._names = list(dict.fromkeys(map(name_of, ids or [])))
+        self._wanted = wanted
+        self._missing: list[Name] = []
+        if self._names and everything:
+            raise CommandError(f"{command}: give ids or --all, not both")
+        if not (self._names or everything or wanted):
+            raise CommandError(f"{command}: which ones? give ids, a filter (--reason, --stage, --since) or --all")
+
+    async def letters(self, client: "Client", settings: Settings) -> AsyncIterator[DeadLetter]:
+        """The named ones that pass the filter, or all that pass it when none is named."""
+        if not self._names:
+            async for letter in _matching(client, settings, self._wanted):
+                yield letter
+        for name in self._names:
+            found = False
+            async for letter in _named(client, settings, name):
+                found = True
+                if self._wanted.wants(letter):
+                    yield letter
+            if not found:
+                self._missing.append(name)
+
+    def tell_missing(self) -> bool:
+        """Say which of the named are not there; whether there are such."""
+        for name in self._missing:
+            typer.echo(f"not there: {name}", err=True)
+        return bool(self._missing)
 
 
 def _run(data: Path, work: Callable[["Client", Settings], Awaitable[Result]]) -> Result:
@@ -297,23 +313,6 @@ async def _named(client: "Client", settings: Settings, name: Name) -> AsyncItera
     for shard in range(settings.redis.shards):
         if name.shard in (None, shard) and (found := await letter(client, shard, name.id)):
             yield DeadLetter.of(shard, *found)
-
-
-async def _chosen(
-    client: "Client", settings: Settings, names: list[Name], wanted: Filter, missing: list[Name]
-) -> AsyncIterator[DeadLetter]:
-    """The named ones that pass, or all that pass when none is named. Adds the names that nothing has to `missing`."""
-    if not names:
-        async for letter in _matching(client, settings, wanted):
-            yield letter
-    for name in names:
-        found = False
-        async for letter in _named(client, settings, name):
-            found = True
-            if wanted.wants(letter):
-                yield letter
-        if not found:
-            missing.append(name)
 
 
 def _kept(settings: Settings) -> timedelta:

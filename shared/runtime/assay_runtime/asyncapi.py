@@ -1,4 +1,7 @@
-"""AsyncAPI 3 documents, generated from the services as they run: `python -m assay_runtime.asyncapi DIRECTORY SERVICE... [--check]`."""
+"""AsyncAPI 3 documents, generated from the services as they run.
+
+`python -m assay_runtime.asyncapi DIRECTORY SERVICE... [--write | --check]`.
+"""
 
 import importlib
 import json
@@ -7,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from assay_runtime.generated import keep
 from assay_schema.settings import Settings
 
 #: Addresses and consumer names differ on every machine and say nothing about the contract.
@@ -37,19 +41,11 @@ def _portable(value: Any) -> Any:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the documents, or with `--check` name those that are not current. Exit code 1 if one is not."""
-    check = "--check" in arguments
-    directory, *services = [argument for argument in arguments if argument != "--check"]
-    stale = 0
-    for service in services:
-        path, text = Path(directory) / f"{service}.json", document(service)
-        if not check:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-        elif not path.exists() or path.read_text() != text:
-            print(f"{path} is not current; run: make docs", file=sys.stderr)
-            stale = 1
-    return stale
+    """The command."""
+    directory, *services = [argument for argument in arguments if not argument.startswith("--")]
+    options = [argument for argument in arguments if argument.startswith("--")]
+    command = f"python -m assay_runtime.asyncapi {directory} {' '.join(services)}"
+    return keep({Path(directory) / f"{service}.json": document(service) for service in services}, options, command)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from assay_runtime import retention
+from assay_runtime.generated import keep
 from assay_runtime.migrate import migrations
 from assay_schema.settings import RetentionSettings, StoreSettings
 
@@ -131,20 +132,7 @@ def document() -> str:
 
 def main(arguments: list[str]) -> int:
     """The command."""
-    text = document()
-    if arguments == ["--write"]:
-        DOCUMENT.parent.mkdir(parents=True, exist_ok=True)
-        DOCUMENT.write_text(text, encoding="utf-8")
-    elif arguments == ["--check"]:
-        if not DOCUMENT.is_file() or DOCUMENT.read_text(encoding="utf-8") != text:
-            sys.stderr.write(f"{DOCUMENT.name} is not current: run python -m assay_runtime.cluster_ddl --write\n")
-            return 1
-    elif arguments:
-        sys.stderr.write("usage: python -m assay_runtime.cluster_ddl [--write | --check]\n")
-        return 2
-    else:
-        sys.stdout.write(text)
-    return 0
+    return keep({DOCUMENT: document()}, arguments, "python -m assay_runtime.cluster_ddl")
 
 
 if __name__ == "__main__":

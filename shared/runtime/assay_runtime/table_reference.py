@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from assay_runtime.generated import keep
 from assay_runtime.migrate import migrations
 from assay_runtime.queries import Parameter, named_queries
 
@@ -111,19 +112,7 @@ def _statements() -> list[str]:
 
 def main(arguments: list[str]) -> int:
     """The command."""
-    text = document()
-    if arguments == ["--write"]:
-        DOCUMENT.write_text(text, encoding="utf-8")
-    elif arguments == ["--check"]:
-        if not DOCUMENT.is_file() or DOCUMENT.read_text(encoding="utf-8") != text:
-            sys.stderr.write("docs/tables.md is not current: run python -m assay_runtime.table_reference --write\n")
-            return 1
-    elif arguments:
-        sys.stderr.write("usage: python -m assay_runtime.table_reference [--write | --check]\n")
-        return 2
-    else:
-        sys.stdout.write(text)
-    return 0
+    return keep({DOCUMENT: document()}, arguments, "python -m assay_runtime.table_reference")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ as it does with an entry that came under an id far ahead of the clock.
 """
 
 import os
+import random
 import time
 from uuid import UUID
 
@@ -21,13 +22,27 @@ PLACES = 1 << PLACE_BITS
 #: An entry id further ahead of the clock than this was chosen by a producer, in milliseconds; it dates and numbers nothing.
 AHEAD_MAX_MS = 3_600_000
 
+# No secret is made here, so a seeded generator will do, and it saves a system call. It is this module's own: a program that seeds
+# Python's shared one to repeat its results must not repeat its identities.
+_random = random.Random()  # noqa: S311
+_random_bits = _random.getrandbits
+os.register_at_fork(after_in_child=_random.seed)
+
+_VERSION_AND_VARIANT = 0x7 << 76 | 0x2 << 62
+#: 4096 steps of this many nanoseconds cover a millisecond.
+_STEP_NS = 245
+
 
 def new_event_id() -> str:
-    """A fresh UUIDv7 in canonical text form, from the wall clock and 74 random bits."""
-    value = (time.time_ns() // 1_000_000 & 0xFFFF_FFFF_FFFF) << 80 | int.from_bytes(os.urandom(10), "big")
-    value = value & ~(0xF << 76) & ~(0x3 << 62) | 0x7 << 76 | 0x2 << 62
-    text = f"{value:032x}"
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+    """A fresh UUIDv7: Unix milliseconds, the rest of the clock in 12 bits (RFC 9562, section 6.2, method 3), 62 random bits.
+
+    Every call of a producer waits for this, so it takes a microsecond. The rest of the clock keeps a process's events in order, and clones
+    of a virtual machine, which share the generator's state, apart.
+    """
+    milliseconds, nanoseconds = divmod(time.time_ns(), 1_000_000)
+    bits = (milliseconds << 16 | nanoseconds // _STEP_NS) << 64 | _VERSION_AND_VARIANT | _random_bits(62)
+    digits = bits.to_bytes(16, "big").hex()
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def event_ms(event_id: UUID) -> int:
