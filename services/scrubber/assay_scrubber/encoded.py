@@ -21,7 +21,8 @@ def base64_at(raw: bytes, before: int, start: int) -> tuple[int, int, str] | Non
     if match is None:
         return None
     written = match.group().rstrip(b"=").translate(_STANDARD)
-    if binascii.a2b_base64(written[:_HEAD]).translate(None, _READABLE):
+    head = written[: min(_HEAD, len(written) // 4 * 4)]  # whole groups of four: the rest would need its padding
+    if binascii.a2b_base64(head).translate(None, _READABLE):
         return first, match.end(), ""
     usable = len(written) - (len(written) % 4 == 1)
     decoded = binascii.a2b_base64(written[:usable] + b"=" * (-usable % 4))

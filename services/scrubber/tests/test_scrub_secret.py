@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
+from assay_scrubber.engine import Scrubber
+
 FOUND = [
     # text, found, output
     ("password=hunter2", ["hunter2"], "password=[REDACTED]"),
@@ -57,3 +59,9 @@ def test_secret_is_removed(check: Callable[..., None], text: str, found: list[st
 @pytest.mark.parametrize("text", KEPT)
 def test_what_only_looks_like_secret_stays(check: Callable[..., None], text: str) -> None:
     check("secret", text, [], text)
+
+
+@pytest.mark.parametrize("length", range(1, 24))
+def test_a_word_of_any_length_after_basic_is_no_reason_to_fail(scrubber: Scrubber, length: int) -> None:
+    text = "Basic " + "abcdefghijklmnopqrstuvw"[:length]
+    assert scrubber.scrub(text).text == text
