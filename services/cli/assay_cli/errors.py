@@ -28,6 +28,9 @@ def explain(error: BaseException) -> str | None:
     store = sys.modules.get("clickhouse_connect.driver.exceptions")
     if store is not None and isinstance(error, store.Error):
         return f"store: {_store_problem(error)} (is it running? see store.url, or start everything with: assay up)"
+    evals = sys.modules.get("assay_evals.errors")
+    if evals is not None and isinstance(error, evals.EvalsError):
+        return str(error)
     runtime = sys.modules.get("assay_runtime.store")
     if runtime is not None and isinstance(error, runtime.StoreError):
         return str(error)

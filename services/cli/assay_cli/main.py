@@ -11,13 +11,17 @@ import typer
 from typer.core import TyperGroup
 
 from assay_cli.alerts import alerts
+from assay_cli.dataset import dataset
 from assay_cli.dead import dead
 from assay_cli.doctor import doctor
 from assay_cli.errors import OPERATIONAL, explain
+from assay_cli.evaluate import evaluate
 from assay_cli.export import export
+from assay_cli.gate import bench, gate
 from assay_cli.migrate import migrate
 from assay_cli.prune import prune
 from assay_cli.query import query
+from assay_cli.replay import replay
 from assay_cli.scrub import pii, scrub
 from assay_cli.tail import tail
 from assay_cli.up import up
@@ -57,14 +61,14 @@ def assay(
     """Capture what retrieval systems do, scrub it, store it, and ask about it."""
 
 
-app.command()(up)
-app.command()(migrate)
-app.command()(export)
-app.command()(doctor)
-app.command()(prune)
-app.command()(query)
-app.command()(tail)
-app.command()(scrub)
-app.add_typer(alerts, name="alerts")
-app.add_typer(dead, name="dead")
-app.add_typer(pii, name="pii")
+for command in (up, migrate, export, doctor, prune, query, tail, scrub, replay, gate):
+    app.command()(command)
+for group, name in (
+    (alerts, "alerts"),
+    (bench, "bench"),
+    (dataset, "dataset"),
+    (dead, "dead"),
+    (evaluate, "eval"),
+    (pii, "pii"),
+):
+    app.add_typer(group, name=name)

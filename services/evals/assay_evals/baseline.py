@@ -15,9 +15,10 @@ from typing import Any
 
 from assay_evals.captured import METADATA_KIND, VERSION, Captured, CapturedError, captured, parse_line
 from assay_evals.dataset import normalise
+from assay_evals.errors import EvalsError
 
 
-class BaselineError(ValueError):
+class BaselineError(EvalsError):
     """A baseline that cannot be published or trusted. Says why; never quotes a query."""
 
 

@@ -5,12 +5,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from assay_evals.errors import EvalsError
+
 #: Value of `_kind` on a published baseline's first line.
 METADATA_KIND = "baseline_metadata"
 VERSION = 1
 
 
-class CapturedError(ValueError):
+class CapturedError(EvalsError):
     """A line that cannot be used. Says which and why; never quotes it."""
 
 

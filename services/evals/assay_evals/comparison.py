@@ -236,10 +236,16 @@ def _means(
                 effect_size=effect_size(column),
                 verdict=verdict,
                 rule=rule,
-                cases_needed=cases_needed(column, rule.threshold) if verdict is Verdict.INCONCLUSIVE else None,
+                cases_needed=_more_cases(column, rule) if verdict is Verdict.INCONCLUSIVE else None,
             )
         )
     return found
+
+
+def _more_cases(deltas: Floats, rule: Rule) -> int | None:
+    """How many cases would tell; None where more would not: the change lies too close to the threshold."""
+    needed = cases_needed(deltas, rule.threshold)
+    return needed if needed is not None and needed > np.count_nonzero(~np.isnan(deltas)) else None
 
 
 def _quantiles(before: Floats, after: Floats, rules: Mapping[str, Rule], seed: int) -> list[MetricComparison]:

@@ -20,12 +20,14 @@ from typing import Annotated, Any, Literal
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from assay_evals.errors import EvalsError
+
 QueryType = Literal["temporal", "actor", "technical", "status", "multi-hop", "null"]
 Grade = Annotated[int, Field(ge=0, le=3)]
 Identifier = Annotated[str, Field(min_length=1, max_length=512)]
 
 
-class DatasetError(ValueError):
+class DatasetError(EvalsError):
     """A dataset that cannot be read. Each problem names its line or case; none quotes a query or an answer."""
 
     def __init__(self, problems: Sequence[str]) -> None:

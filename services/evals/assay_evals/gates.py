@@ -78,12 +78,6 @@ def correctness_gate(total: Correctness, floors: Floors, *, path: str) -> dict[s
     }
 
 
-def gate_that_broke(path_key: str, path: str, metric: str, reason: str, message: str) -> dict[str, Any]:
-    """A gate whose file or target could not be used: that is a breach, never a pass."""
-    breach = {"metric": metric, "reason": reason, "error_tail": message}
-    return {"ran": False, path_key: path, "breaches": [breach]}
-
-
 def gate_verdict(regression: dict[str, Any], correctness: dict[str, Any]) -> dict[str, Any]:
     """The whole document: `pass` only if each gate that was asked for passes."""
     failed = any(gate.get("breaches") for gate in (regression, correctness))

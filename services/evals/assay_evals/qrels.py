@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from assay_evals.dataset import document_id
+from assay_evals.errors import EvalsError
 from assay_evals.replay import Retrieved
 
 DEFAULT_SOURCE = "default"
@@ -18,7 +19,7 @@ VERSION = 1
 SHOWN_ERRORS = 5
 
 
-class QrelsError(ValueError):
+class QrelsError(EvalsError):
     """A file of known-right questions that cannot be used. Names the entry; never quotes its query."""
 
 

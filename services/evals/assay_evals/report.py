@@ -45,8 +45,11 @@ def meaning(each: MetricComparison) -> str:
             else "worse, and told from chance"
         )
     if each.verdict is Verdict.INCONCLUSIVE:
-        needed = f"; about {each.cases_needed:,} cases would tell" if each.cases_needed else ""
-        return f"too few cases to tell{needed}"
+        if each.cases_needed:
+            return f"too few cases to tell: about {each.cases_needed:,} would"
+        return (
+            "worse, though not surely by its threshold" if each.is_regression else "too close to its threshold to tell"
+        )
     return "better" if each.is_improvement else "not worse by more than its threshold"
 
 

@@ -1,9 +1,10 @@
 """Ask a target many questions: some at once, each with a deadline and a few tries, in memory that does not grow with their number."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import suppress
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Generic, TypeVar
 
 import stamina
@@ -12,6 +13,8 @@ from assay_evals.replay import Retrieved
 from assay_evals.targets import Question, Target, TargetError
 
 Item = TypeVar("Item")
+#: Items held for each that is asked at a time.
+HELD_PER_PLACE = 4
 
 
 @dataclass(frozen=True)
@@ -41,37 +44,33 @@ class Asked(Generic[Item]):
 
 async def ask_all(
     target: Target, items: Iterable[Item], question: Callable[[Item], Question | None], how: Asking
-) -> AsyncIterator[Asked[Item]]:
-    """Ask about every item, and yield each once, in the order they are done.
+) -> AsyncGenerator[Asked[Item]]:
+    """Ask about every item, and yield each once, in the order of the items.
 
-    Items are taken from the iterable as places become free: no more than `concurrency` are held at a time. An item for which `question`
-    gives None is not asked; it comes back without an answer and without an error. Closing the iterator cancels what is in flight.
+    Items are taken from the iterable as places become free: `concurrency` are asked at a time, and a few times as many are held, so that
+    a slow one does not keep those behind it waiting. An item for which `question` gives None is not asked; it comes back without an answer
+    and without an error. Closing the iterator cancels what is in flight.
     """
     waiting = iter(items)
-    running: set[asyncio.Task[Asked[Item]]] = set()
+    places = asyncio.Semaphore(how.concurrency)
+    held: deque[asyncio.Task[Asked[Item]]] = deque()
+
+    async def one(item: Item) -> Asked[Item]:
+        async with places:
+            return await _ask(target, item, question(item), how)
+
     try:
         while True:
-            for item in _take(waiting, how.concurrency - len(running)):
-                running.add(asyncio.create_task(_ask(target, item, question(item), how)))
-            if not running:
+            for item in islice(waiting, how.concurrency * HELD_PER_PLACE - len(held)):
+                held.append(asyncio.create_task(one(item)))
+            if not held:
                 return
-            done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                yield task.result()
+            yield await held[0]
+            held.popleft()
     finally:
-        for task in running:
+        for task in held:
             task.cancel()
-        for task in running:
-            with suppress(asyncio.CancelledError, Exception):
-                await task
-
-
-def _take(waiting: Iterator[Item], count: int) -> Iterator[Item]:
-    for _ in range(count):
-        try:
-            yield next(waiting)
-        except StopIteration:
-            return
+        await asyncio.gather(*held, return_exceptions=True)
 
 
 async def _ask(target: Target, item: Item, question: Question | None, how: Asking) -> Asked[Item]:

@@ -19,6 +19,7 @@ import orjson
 
 from assay_evals.comparison import LATENCY, QUANTILES
 from assay_evals.dataset import Case, Dataset
+from assay_evals.errors import EvalsError
 from assay_evals.metrics import DEFAULT_CUTOFFS, Gain, judge, retrieval_metrics
 from assay_evals.replay import Retrieved
 from assay_evals.statistics import Floats, interval, resampled_means
@@ -27,7 +28,7 @@ VERSION = 1
 RUN_FILE, RESULTS_FILE = "run.json", "results.ndjson"
 
 
-class RunError(ValueError):
+class RunError(EvalsError):
     """A run that cannot be read or continued; says which file, and what to do."""
 
 

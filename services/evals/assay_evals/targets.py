@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote
 
+from assay_evals.errors import EvalsError
 from assay_evals.replay import Retrieved
 
 #: Environment variable with the bearer token that is sent to an HTTP target.
@@ -43,7 +44,7 @@ class TargetError(Exception):
         self.retryable = retryable
 
 
-class TargetUsageError(ValueError):
+class TargetUsageError(EvalsError):
     """A target that cannot be reached as it was named; says how to name it."""
 
 

@@ -209,7 +209,7 @@ async def everything(target: Target, items: Any, how: Asking) -> list[Asked[str]
 async def test_every_item_comes_back_once_and_no_more_than_allowed_are_asked_at_a_time() -> None:
     target = Script(lambda query: Retrieved([query], 1.0))
     done = await everything(target, (str(number) for number in range(100)), Asking(concurrency=3))
-    assert sorted(int(asked.item) for asked in done) == list(range(100))
+    assert [int(asked.item) for asked in done] == list(range(100)), "in the order of the items"
     assert target.most == 3
 
 
@@ -225,8 +225,8 @@ async def test_items_are_taken_only_as_places_become_free() -> None:
     async for _ in asking:
         if len(taken) > 50:
             break
-    await asking.aclose()  # type: ignore[attr-defined]
-    assert len(taken) < 60
+    await asking.aclose()
+    assert len(taken) < 80
 
 
 async def test_what_may_fare_better_is_tried_again_and_counted() -> None:

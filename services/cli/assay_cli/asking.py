@@ -1,0 +1,98 @@
+"""What every command that asks a system under test has in common: its options, and driving it with progress."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import aclosing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from assay_cli.errors import CommandError
+
+if TYPE_CHECKING:
+    from assay_evals.runner import Asked
+    from assay_evals.targets import Question
+
+Item = TypeVar("Item")
+
+TargetName = Annotated[
+    str,
+    typer.Option(
+        "--target",
+        help="What is asked: http://host/path, module:function, or 'command: program --flag'.",
+        show_default=False,
+    ),
+]
+Workspace = Annotated[str | None, typer.Option(help="Sent to an HTTP target as X-Workspace-ID.")]
+Concurrency = Annotated[int, typer.Option(help="Questions asked at a time.")]
+Deadline = Annotated[float, typer.Option("--deadline", help="Seconds that one question may take, with all its tries.")]
+Retries = Annotated[int, typer.Option(help="Tries beyond the first where the target may fare better.")]
+
+
+@dataclass(frozen=True)
+class System:
+    """A system under test and how it is asked, as named on the command line."""
+
+    target: str
+    workspace: str | None = None
+    concurrency: int = 5
+    deadline_s: float = 30.0
+    retries: int = 2
+
+    def ask(
+        self,
+        items: Iterable[Item],
+        question: "Callable[[Item], Question | None]",
+        take: "Callable[[Asked[Item]], None]",
+    ) -> None:
+        """Ask about every item and hand on each answer, in the order of the items. Raises `CommandError` for a target that cannot be."""
+        from assay_evals.runner import Asking, ask_all
+        from assay_evals.targets import TargetUsageError, open_target
+
+        try:
+            how = Asking(self.concurrency, self.deadline_s, self.retries)
+            target = open_target(
+                self.target, workspace=self.workspace, timeout_s=self.deadline_s, connections=self.concurrency
+            )
+        except TargetUsageError as error:
+            raise CommandError(f"--target: {error}") from None
+        except ValueError as error:
+            raise CommandError(str(error)) from None
+
+        async def work() -> None:
+            try:
+                async with aclosing(ask_all(target, items, question, how)) as answers:
+                    async for asked in answers:
+                        take(asked)
+            finally:
+                await target.close()
+
+        asyncio.run(work())
+
+
+def lines_of(path: Path, option: str) -> Iterable[str]:
+    """The lines of a text file, one at a time. Raises `CommandError` naming the option."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            yield from file
+    except FileNotFoundError:
+        raise CommandError(f"{option}: no file {path}") from None
+    except IsADirectoryError:
+        raise CommandError(f"{option}: {path} is a folder") from None
+    except UnicodeDecodeError:
+        raise CommandError(f"{option}: {path} is not UTF-8 text") from None
+
+
+def a_number(text: str | None, option: str) -> float | None:
+    """A finite number, or `CommandError`: one that is none must never switch a check off."""
+    if text is None:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if value != value or value in (float("inf"), float("-inf")):
+        raise CommandError(f"{option}: {text!r} is not a number")
+    return value

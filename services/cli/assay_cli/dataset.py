@@ -1,0 +1,109 @@
+"""`assay dataset`: golden datasets. Check them, count them, compare and join them."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from assay_cli.asking import lines_of
+from assay_cli.errors import FINDING, CommandError
+
+if TYPE_CHECKING:
+    from assay_evals.dataset import Dataset
+
+dataset = typer.Typer(
+    no_args_is_help=True, help="Golden datasets: questions with what a good system retrieves and says."
+)
+
+File = Annotated[Path, typer.Argument(help="A dataset: JSON, or NDJSON with or without a header line.")]
+AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
+
+
+@dataset.command()
+def validate(file: File, as_json: AsJson = False) -> None:
+    """Check a dataset. Exits 1 and names every problem with its line if there are any."""
+    from assay_evals.dataset import DatasetError, read_dataset
+
+    try:
+        found = read_dataset("".join(lines_of(file, "FILE")))
+    except DatasetError as error:
+        if as_json:
+            typer.echo(json.dumps({"schema_version": 1, "valid": False, "problems": error.problems}, indent=2))
+        else:
+            for problem in error.problems:
+                typer.echo(problem, err=True)
+            typer.echo(f"{file}: {len(error.problems)} problem(s)", err=True)
+        raise typer.Exit(FINDING) from None
+    if as_json:
+        shape = {"name": found.name, "version": found.version, "cases": len(found.cases)}
+        typer.echo(json.dumps({"schema_version": 1, "valid": True} | shape | {"fingerprint": found.fingerprint}))
+    else:
+        typer.echo(f"{file}: {len(found.cases):,} cases, version {found.version}, fingerprint {found.fingerprint[:16]}")
+
+
+@dataset.command()
+def stats(file: File, as_json: AsJson = False) -> None:
+    """Count a dataset's cases by type of query, source and complexity."""
+    from assay_evals.dataset import dataset_stats
+
+    found = asdict(dataset_stats(load(file)))
+    if as_json:
+        typer.echo(json.dumps({"schema_version": 1} | found, indent=2))
+        return
+    for name, value in found.items():
+        title = name.replace("_", " ")
+        if isinstance(value, dict):
+            typer.echo(f"{title + ':':22}" + ", ".join(f"{key} {count}" for key, count in value.items()))
+        else:
+            typer.echo(f"{title + ':':22}{value:.2f}" if isinstance(value, float) else f"{title + ':':22}{value:,}")
+
+
+@dataset.command()
+def diff(old: File, new: File, as_json: AsJson = False) -> None:
+    """Say which cases came, went or changed. Exits 1 if any did."""
+    from assay_evals.dataset import diff_datasets
+
+    found = diff_datasets(load(old), load(new))
+    if as_json:
+        typer.echo(json.dumps({"schema_version": 1} | asdict(found), indent=2))
+    else:
+        for mark, names in (("+", found.added), ("-", found.removed)):
+            for name in names:
+                typer.echo(f"{mark} {name}")
+        for name, fields in found.changed.items():
+            typer.echo(f"~ {name}: {', '.join(fields)}")
+        typer.echo(f"{len(found.added)} added, {len(found.removed)} removed, {len(found.changed)} changed", err=True)
+    if not found.same:
+        raise typer.Exit(FINDING)
+
+
+@dataset.command()
+def merge(
+    files: Annotated[
+        list[Path], typer.Argument(help="Datasets; a case that stands in several must be the same in each.")
+    ],
+    version: Annotated[str | None, typer.Option(help="The result's version; default: the first one's.")] = None,
+) -> None:
+    """Join datasets, and print the result as NDJSON."""
+    from assay_evals.dataset import merge_datasets, write_dataset
+
+    if len(files) < 2:
+        raise CommandError("name two datasets or more")
+    first, *others = [load(file) for file in files]
+    for line in write_dataset(merge_datasets(first, others, version=version)):
+        typer.echo(line)
+
+
+def load(file: Path, option: str = "FILE") -> "Dataset":
+    """A dataset from a file. Raises `DatasetError`, which becomes one clear message."""
+    from assay_evals.dataset import DatasetError, read_dataset
+
+    try:
+        return read_dataset("".join(lines_of(file, option)))
+    except DatasetError as error:
+        more = (
+            f" (and {len(error.problems) - 1} more: assay dataset validate {file})" if len(error.problems) > 1 else ""
+        )
+        raise CommandError(f"{file}: {error.problems[0]}{more}") from None

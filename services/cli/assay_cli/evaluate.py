@@ -1,0 +1,276 @@
+"""`assay eval`: ask a system every question of a golden dataset, and compare such runs."""
+
+import json
+import subprocess
+from dataclasses import replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from assay_cli.asking import Concurrency, Deadline, Retries, System, TargetName, Workspace, a_number
+from assay_cli.dataset import load
+from assay_cli.errors import FINDING, CommandError
+from assay_cli.progress import Mode, Progress
+from assay_cli.terminal import ends_quietly
+
+if TYPE_CHECKING:
+    from assay_evals.comparison import Rule, Verdict
+    from assay_evals.paired import PairedRuns
+    from assay_evals.runner import Asked
+    from assay_evals.runs import Run
+
+evaluate = typer.Typer(no_args_is_help=True, help="Evaluation runs over golden datasets: run, list, show, compare.")
+
+#: Exit code of a comparison that cannot tell.
+INCONCLUSIVE = 3
+DEFAULT_RUNS = Path("runs")
+RunsFolder = Annotated[Path, typer.Option("--runs", help="Folder that holds the runs.")]
+
+
+class Undecided(StrEnum):
+    """What metrics that cannot tell count as."""
+
+    INCONCLUSIVE = "inconclusive"
+    PASS = "pass"  # noqa: S105
+    FAIL = "fail"
+
+
+@evaluate.command()
+def run(
+    dataset: Annotated[Path, typer.Option(help="The golden dataset.")],
+    target: TargetName,
+    name: Annotated[str | None, typer.Option(help="The run's name; default: the time.")] = None,
+    runs: RunsFolder = DEFAULT_RUNS,
+    k: Annotated[int, typer.Option("-k", help="How many results are asked for.")] = 10,
+    cutoffs: Annotated[str, typer.Option(help="Ranks at which metrics are cut off.")] = "5,10",
+    gain: Annotated[
+        str, typer.Option(metavar="linear|burges", help="Gain of nDCG: the grade, or 2^grade - 1.")
+    ] = "linear",
+    label: Annotated[str | None, typer.Option(help="What reports call this run; default: its name.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Only the first N cases.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the resamples behind the intervals.")] = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The report as JSON on stdout.")] = False,
+    workspace: Workspace = None,
+    concurrency: Concurrency = 5,
+    deadline: Deadline = 30.0,
+    retries: Retries = 2,
+    progress: Annotated[Mode, typer.Option(help="Progress on stderr: for people, as JSON, or none.")] = Mode.AUTO,
+) -> None:
+    """Ask a system every question of a dataset and write the run down as it goes. Exits 1 if a case ended in an error."""
+    from assay_evals.dataset import Case
+    from assay_evals.runs import RunConfig, RunFolder, case_error, case_result, score
+    from assay_evals.targets import Question
+
+    golden = load(dataset, "--dataset")
+    if limit is not None:
+        if limit < 1:
+            raise CommandError(f"--limit: {limit} is below 1")
+        golden = golden.model_copy(update={"cases": golden.cases[:limit]})
+    if gain not in ("linear", "burges"):
+        raise CommandError(f"--gain: {gain!r} is not one of linear, burges")
+    config = RunConfig.of(
+        golden,
+        target,
+        k=k,
+        cutoffs=_cutoffs(cutoffs, k),
+        gain=gain,
+        seed=seed,
+        code_version=_code_version(),
+        label=label,
+    )
+    name = name or datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    folder = RunFolder(runs / name, config, resume=resume)
+    system = System(target, workspace, concurrency, deadline, retries)
+
+    def take(asked: "Asked[Case]") -> None:
+        if asked.answer is None:
+            folder.add(case_error(asked.item, asked.error or "no answer", asked.tries))
+        else:
+            metrics = score([asked.item], [asked.answer], config)[0]
+            folder.add(case_result(asked.item, asked.answer, metrics, asked.tries))
+        seen.rows += 1
+
+    try:
+        with ends_quietly(), Progress(progress) as seen:
+            seen.total, seen.rows = len(golden.cases), len(folder.done)
+            left = [case for case in golden.cases if case.id not in folder.done]
+            system.ask(left, lambda case: Question(case.query, limit=k), take)
+    finally:
+        folder.close()
+    done = folder.finish(case.id for case in golden.cases)
+    typer.echo(json.dumps(done.as_json(), ensure_ascii=False, indent=2) if as_json else summary_of(done))
+    if done.errored:
+        raise typer.Exit(FINDING)
+
+
+@evaluate.command("list")
+def list_runs(
+    runs: RunsFolder = DEFAULT_RUNS,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """List runs, the newest last."""
+    found = [each for folder in sorted(runs.iterdir()) if (each := _read(folder))] if runs.is_dir() else []
+    for each in sorted(found, key=lambda one: one.started_at):
+        state = "ended" if each.completed_at else "stopped: go on with --resume"
+        if as_json:
+            shape = {"run_id": each.run_id, "started_at": each.started_at, "completed_at": each.completed_at}
+            typer.echo(json.dumps(shape | {"cases": len(each.results), "errored": len(each.errored)}))
+        else:
+            cases = f"{len(each.results):,} cases, {len(each.errored)} errored"
+            typer.echo(
+                f"{each.run_id:28} {each.started_at[:19]}  {each.config.dataset} {each.config.dataset_version}  {cases}, {state}"
+            )
+    if not found:
+        typer.echo(f"no runs in {runs}; start one with: assay eval run", err=True)
+
+
+@evaluate.command()
+def show(
+    name: Annotated[str, typer.Argument(metavar="RUN", help="A run's name, or its folder.")],
+    runs: RunsFolder = DEFAULT_RUNS,
+    as_json: Annotated[bool, typer.Option("--json", help="The whole report, cases included.")] = False,
+) -> None:
+    """Show a run: its metrics with intervals, latency, and types of query."""
+    found = _find(name, runs)
+    typer.echo(json.dumps(found.as_json(), ensure_ascii=False, indent=2) if as_json else summary_of(found))
+
+
+@evaluate.command()
+def compare(
+    baseline: Annotated[str, typer.Argument(help="A run's name, or its folder.")],
+    candidate: Annotated[str, typer.Argument(help="Another, over the same cases.")],
+    runs: RunsFolder = DEFAULT_RUNS,
+    threshold: Annotated[
+        list[str] | None,
+        typer.Option(metavar="METRIC=NUMBER", help="The worsening that fails a metric, such as recall@10=0.03."),
+    ] = None,
+    floor: Annotated[
+        list[str] | None, typer.Option(metavar="METRIC=NUMBER", help="What the candidate's mean must reach.")
+    ] = None,
+    stage: Annotated[
+        list[str] | None, typer.Option(metavar="METRIC=STAGE", help="informational, warn or block, such as mrr=warn.")
+    ] = None,
+    inconclusive: Annotated[
+        Undecided, typer.Option(help="What metrics that cannot tell count as.")
+    ] = Undecided.INCONCLUSIVE,
+    seed: Annotated[int, typer.Option(help="Of the resamples.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="The comparison as JSON on stdout.")] = False,
+    markdown: Annotated[Path | None, typer.Option(help="Write a report for a pull request here.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML here.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page with pictures here.")] = None,
+    dataset: Annotated[
+        Path | None, typer.Option(help="The dataset, so that the page marks what should come back.")
+    ] = None,
+) -> None:
+    """Compare two runs, case by case. Exits 0 pass, 1 fail, 2 if they cannot be compared, 3 if there are too few cases to tell."""
+    from assay_evals import report
+    from assay_evals.comparison import Verdict
+    from assay_evals.paired import compare_runs
+
+    rules = _rules(threshold, floor, stage)
+    paired = compare_runs(_find(baseline, runs), _find(candidate, runs), rules=rules, seed=seed)
+    counts_as = Verdict(inconclusive.value)
+    verdict = paired.comparison.verdict(inconclusive=counts_as)
+    if markdown:
+        markdown.write_text(report.markdown(paired, verdict), encoding="utf-8")
+    if junit:
+        junit.write_text(report.junit(paired, inconclusive=counts_as), encoding="utf-8")
+    if html:
+        cases = load(dataset, "--dataset").cases if dataset else []
+        right = {case.id: {name for name, grade in case.relevance.items() if grade > 0} for case in cases}
+        html.write_text(report.html(paired, verdict, relevance=right), encoding="utf-8")
+    if as_json:
+        typer.echo(json.dumps(report.as_json(paired, verdict), ensure_ascii=False, indent=2))
+    else:
+        typer.echo(_compared(paired, verdict))
+    code = {Verdict.PASS: 0, Verdict.FAIL: FINDING, Verdict.INCONCLUSIVE: INCONCLUSIVE}[verdict]
+    if code:
+        raise typer.Exit(code)
+
+
+def summary_of(found: "Run") -> str:
+    """A run in a screenful."""
+    config = found.config
+    lines = [
+        f"{found.run_id}: {len(found.results):,} cases of {config.dataset} {config.dataset_version}, {len(found.errored)} errored",
+        *(
+            f"  {name:20} {each.mean:.3f}  [{each.low:.3f}, {each.high:.3f}]  n={each.n}"
+            for name, each in found.summary().items()
+        ),
+        *(f"  {name:20} {value:,.1f}" for name, value in found.latency().items()),
+    ]
+    lines += [f"  errored: {result.case_id}: {result.error}" for result in found.errored[:3]]
+    return "\n".join(lines)
+
+
+def _compared(paired: "PairedRuns", verdict: "Verdict") -> str:
+    from assay_evals.report import change, meaning, number, problems
+
+    lines = [
+        f"{each.verdict.value:13} {each.metric:16} {number(each.baseline, each.metric):>9} {number(each.candidate, each.metric):>9}"
+        f"  {change(each):32} {each.rule.stage.value:14} {meaning(each)}"
+        for each in paired.comparison.metrics
+    ]
+    return "\n".join([*problems(paired), *lines, f"verdict: {verdict.value}"])
+
+
+def _rules(thresholds: list[str] | None, floors: list[str] | None, stages: list[str] | None) -> "dict[str, Rule]":
+    from assay_evals.comparison import DEFAULT_RULES, OTHER_RULE, Stage
+
+    found = dict(DEFAULT_RULES)
+    changes: list[tuple[str, dict[str, Any]]] = []
+    for metric, text in _pairs("--threshold", thresholds):
+        value = a_number(text, "--threshold")
+        if value is None or value < 0:
+            raise CommandError(f"--threshold: {metric}: below 0")
+        changes.append((metric, {"threshold": value}))
+    changes += [(metric, {"floor": a_number(text, "--floor")}) for metric, text in _pairs("--floor", floors)]
+    for metric, text in _pairs("--stage", stages):
+        if text not in list(Stage):
+            raise CommandError(f"--stage: {text!r} is not one of {', '.join(Stage)}")
+        changes.append((metric, {"stage": Stage(text)}))
+    for metric, change in changes:
+        found[metric] = replace(found.get(metric, OTHER_RULE), **change)
+    return found
+
+
+def _pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:
+    pairs = [(each.rpartition("=")[0], each.rpartition("=")[2]) for each in given or []]
+    if any(not metric for metric, _ in pairs):
+        raise CommandError(f"{option}: write METRIC=VALUE, such as {option} mrr=0.05")
+    return pairs
+
+
+def _cutoffs(text: str, k: int) -> tuple[int, ...]:
+    try:
+        found = tuple(sorted({int(each) for each in text.split(",")}))
+    except ValueError:
+        raise CommandError(f"--cutoffs: {text!r} is not a list of ranks such as 5,10") from None
+    if not 1 <= found[0] <= found[-1] <= k:
+        raise CommandError(f"--cutoffs: {text!r} must lie between 1 and the {k} results that -k asks for")
+    return found
+
+
+def _find(name: str, runs: Path) -> "Run":
+    from assay_evals.runs import read_run
+
+    return read_run(Path(name) if (Path(name) / "run.json").exists() else runs / name)
+
+
+def _read(folder: Path) -> "Run | None":
+    from assay_evals.runs import RUN_FILE, read_run
+
+    return read_run(folder) if (folder / RUN_FILE).exists() else None
+
+
+def _code_version() -> str | None:
+    """The commit that is checked out where the command runs; None outside a checkout."""
+    try:
+        found = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return found.stdout.strip() or None

@@ -1,0 +1,211 @@
+"""`assay gate`: may this change be merged? And `assay bench publish`, which freezes what the regression gate compares with."""
+
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from assay_cli.asking import Concurrency, Deadline, Retries, System, TargetName, Workspace, a_number, lines_of
+from assay_cli.errors import FINDING, CommandError
+from assay_cli.progress import Mode, Progress
+from assay_cli.replay import question_of, result_of
+from assay_cli.terminal import ends_quietly
+
+if TYPE_CHECKING:
+    from assay_evals.baseline import Baseline, Thresholds
+    from assay_evals.qrels import Floors, KnownQuery
+    from assay_evals.replay import RowResult
+    from assay_evals.runner import Asked
+
+Threshold = Annotated[str | None, typer.Option(metavar="NUMBER", show_default=False)]
+
+bench = typer.Typer(no_args_is_help=True, help="Baselines for `assay gate`: publish captured rows under a hash.")
+
+
+@bench.callback()
+def _bench() -> None:
+    """Keep `publish` a command of its own."""
+
+
+@bench.command()
+def publish(
+    source: Annotated[
+        Path, typer.Option("--from", help="Captured rows: what `assay export --kind retrieval` printed.")
+    ],
+    to: Annotated[Path, typer.Option(help="The baseline to write, such as main.baseline.ndjson.")],
+    label: Annotated[str | None, typer.Option(help="Its name; default: the file's.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over a baseline that is there.")] = False,
+    deduplicate: Annotated[
+        bool, typer.Option("--deduplicate", help="Keep the first row of a question that was captured several times.")
+    ] = False,
+    threshold_jaccard: Threshold = None,
+    threshold_top1: Threshold = None,
+    threshold_latency_multiplier: Threshold = None,
+    as_json: Annotated[bool, typer.Option("--json", help="What was published, as JSON on stdout.")] = False,
+) -> None:
+    """Freeze captured rows as a baseline. A hash covers all that a gate reads, so that nothing can be changed in it unseen."""
+    from assay_evals import baseline
+    from assay_evals.captured import read_captured
+
+    if to.exists() and not force:
+        raise CommandError(f"--to: {to} is there already; write over it with --force")
+    limits = _thresholds(baseline.Thresholds(), threshold_jaccard, threshold_top1, threshold_latency_multiplier)
+    rows = read_captured(lines_of(source, "--from"))
+    lines = list(
+        baseline.publish(
+            baseline.deduplicate(rows) if deduplicate else rows,
+            label=label or to.name.removesuffix(".ndjson").removesuffix(".baseline"),
+            published_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            thresholds=limits,
+        )
+    )
+    part = to.with_name(to.name + ".part")
+    part.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    part.replace(to)
+    metadata = json.loads(lines[0])
+    if as_json:
+        shown = ("label", "source_hash", "content_hash", "row_count", "baseline_mean_latency_ms", "thresholds")
+        typer.echo(
+            json.dumps({"schema_version": 1, "output_path": os.fspath(to)} | {key: metadata[key] for key in shown})
+        )
+    else:
+        typer.echo(f"published {metadata['row_count']:,} row(s) as {metadata['label']} to {to}")
+
+
+def gate(
+    target: TargetName,
+    baseline: Annotated[
+        Path | None, typer.Option(help="A published baseline: is what comes back still the same?")
+    ] = None,
+    qrels: Annotated[Path | None, typer.Option(help="Known-right questions: does what is right come back?")] = None,
+    k: Annotated[int, typer.Option("-k", help="How many results of a known-right question count.")] = 10,
+    threshold_jaccard: Threshold = None,
+    threshold_top1: Threshold = None,
+    threshold_latency_multiplier: Threshold = None,
+    threshold_recall: Threshold = None,
+    threshold_first_relevant: Threshold = None,
+    threshold_expected_top1: Threshold = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The verdict as JSON on stdout.")] = False,
+    workspace: Workspace = None,
+    concurrency: Concurrency = 5,
+    deadline: Deadline = 30.0,
+    retries: Retries = 2,
+    progress: Annotated[Mode, typer.Option(help="Progress on stderr: for people, as JSON, or none.")] = Mode.AUTO,
+) -> None:
+    """Hold a system against a baseline, known-right questions, or both. Exits 0 if all pass, 1 on a breach, 2 if it cannot tell."""
+    from assay_evals.gates import NOT_RUN, correctness_gate, gate_verdict, regression_gate
+    from assay_evals.qrels import Correctness, Floors
+
+    if baseline is None and qrels is None:
+        raise CommandError("name --baseline, --qrels, or both")
+    if k < 1:
+        raise CommandError(f"-k: {k} is below 1")
+    published = _baseline(baseline) if baseline else None
+    given = (threshold_jaccard, threshold_top1, threshold_latency_multiplier)
+    limits = _thresholds(published.thresholds, *given) if published else None
+    floors = _floors(Floors(), threshold_recall, threshold_first_relevant, threshold_expected_top1)
+    known = _qrels(qrels) if qrels else []
+    system = System(target, workspace, concurrency, deadline, retries)
+    results: list[RowResult] = []
+    total = Correctness(k=k)
+    with ends_quietly(), Progress(progress) as seen:
+        seen.total = (len(published.rows) if published else 0) + len(known)
+        if published:
+
+            def take(asked: "Asked[Any]") -> None:
+                results.append(result_of(asked))
+                seen.rows += 1
+
+            system.ask(published.rows, question_of, take)
+
+        def count(asked: "Asked[KnownQuery]") -> None:
+            if asked.answer is not None:
+                total.add(asked.item, asked.answer)
+            else:
+                total.fail(asked.item, asked.error or "no answer")
+            seen.rows += 1
+
+        if known:
+            system.ask(known, lambda each: _asked_as(each, k), count)
+    regression = NOT_RUN
+    if published and limits:
+        regression = regression_gate(published, results, limits, path=os.fspath(baseline or ""))
+    correctness = correctness_gate(total, floors, path=os.fspath(qrels or "")) if known else NOT_RUN
+    verdict = gate_verdict(regression, correctness)
+    typer.echo(json.dumps(verdict, ensure_ascii=False, indent=2) if as_json else _in_words(verdict))
+    if verdict["verdict"] != "pass":
+        raise typer.Exit(FINDING)
+
+
+def _asked_as(known: "KnownQuery", k: int) -> Any:
+    from assay_evals.targets import Question
+
+    return Question(known.query, limit=k)
+
+
+def _baseline(path: Path) -> "Baseline":
+    from assay_evals.baseline import BaselineError, read_baseline
+
+    try:
+        return read_baseline(lines_of(path, "--baseline"))
+    except BaselineError as error:
+        raise CommandError(f"--baseline: {path}: {error}") from None
+
+
+def _qrels(path: Path) -> "list[KnownQuery]":
+    from assay_evals.qrels import QrelsError, read_qrels
+
+    try:
+        return read_qrels("".join(lines_of(path, "--qrels")))
+    except QrelsError as error:
+        raise CommandError(f"--qrels: {path}: {error}") from None
+
+
+def _thresholds(default: "Thresholds", jaccard: str | None, top1: str | None, multiplier: str | None) -> "Thresholds":
+    from dataclasses import replace
+
+    given = {
+        "jaccard": a_number(jaccard, "--threshold-jaccard"),
+        "top1": a_number(top1, "--threshold-top1"),
+        "latency_multiplier": a_number(multiplier, "--threshold-latency-multiplier"),
+    }
+    return replace(default, **{name: value for name, value in given.items() if value is not None})
+
+
+def _floors(default: "Floors", recall: str | None, first: str | None, top1: str | None) -> "Floors":
+    from dataclasses import replace
+
+    given = {
+        "recall": a_number(recall, "--threshold-recall"),
+        "first_relevant": a_number(first, "--threshold-first-relevant"),
+        "expected_top1": a_number(top1, "--threshold-expected-top1"),
+    }
+    return replace(default, **{name: value for name, value in given.items() if value is not None})
+
+
+def _in_words(verdict: dict[str, Any]) -> str:
+    lines = []
+    for name, part in (("regression", verdict["regression_gate"]), ("correctness", verdict["correctness_gate"])):
+        if not part["ran"]:
+            continue
+        summary = part["summary"]
+        figures = ", ".join(f"{key} {_figure(summary[key])}" for key in _SHOWN if key in summary)
+        lines.append(f"{name}: {'FAIL' if part['breaches'] else 'pass'}   {figures}")
+        lines += [
+            f"  {each['metric']}: {_figure(each.get('observed'))} beside a threshold of {_figure(each.get('threshold'))}"
+            + (f"   {each['error_tail']}" if each.get("error_tail") else "")
+            for each in part["breaches"]
+        ]
+    return "\n".join([*lines, f"verdict: {verdict['verdict']}"])
+
+
+_SHOWN = (
+    "mean_jaccard", "top1_stability_rate", "latency_multiplier", "mean_recall_at_k", "first_relevant_hit_rate", "expected_top1_hit_rate",
+)  # fmt: skip
+
+
+def _figure(value: Any) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(value)

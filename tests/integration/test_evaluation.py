@@ -1,0 +1,259 @@
+"""Evaluate before you ship, as an engineer would: the demo's search, its golden dataset, a baseline, and changes of every kind."""
+
+import json
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from assay_cli.main import app
+
+GOLDEN = str(resources.files("assay_demo") / "golden.jsonl")
+SEARCH, NEUTRAL, DEGRADED, SLOW = (f"assay_demo.target:{name}" for name in ("search", "neutral", "degraded", "slow"))
+QUESTIONS = (
+    "measure how long a block of code takes",
+    "parse JSON",
+    "join paths",
+    "run a subprocess",
+    "compress a file with gzip",
+)
+
+Assay = Callable[..., Result]
+
+
+@pytest.fixture
+def assay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Assay:
+    """The command, in a folder of its own; `code` is the exit code that is expected."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str, code: int = 0) -> Result:
+        found = CliRunner().invoke(app, list(arguments))
+        assert found.exit_code == code, found.output
+        return found
+
+    return run
+
+
+def capture(folder: Path, questions: tuple[str, ...] = QUESTIONS) -> Path:
+    """Rows as `assay export` writes them, of what the demo's search returns today."""
+    from assay_demo.target import search
+
+    path = folder / "captured.ndjson"
+    with path.open("w") as file:
+        for number, question in enumerate(questions, start=1):
+            found = search(question)
+            row = {
+                "schema_version": 1,
+                "id": number,
+                "tool_name": "query",
+                "query": question,
+                "retrieved_slugs": [each["slug"] for each in found["results"]],
+                "source_ids": sorted({each["source_id"] for each in found["results"]}),
+                "latency_ms": 100,
+                "detail": None,
+                "expand_enabled": True,
+            }
+            file.write(json.dumps(row) + "\n")
+    return path
+
+
+@pytest.fixture
+def baseline(assay: Assay, tmp_path: Path) -> str:
+    assay("bench", "publish", "--from", str(capture(tmp_path)), "--to", "main.baseline.ndjson")
+    return "main.baseline.ndjson"
+
+
+@pytest.mark.xdist_group("evaluation")
+def test_a_regression_is_stopped_an_improvement_and_a_neutral_change_are_let_through(
+    assay: Assay, tmp_path: Path
+) -> None:
+    for name, target in (("main", SEARCH), ("neutral", NEUTRAL), ("worse", DEGRADED)):
+        assay("eval", "run", "--dataset", GOLDEN, "--target", target, "--name", name, "--progress", "none")
+    assert "verdict: pass" in assay("eval", "compare", "main", "neutral").output
+    reports = ("--markdown", "r.md", "--junit", "r.xml", "--html", "r.html", "--dataset", GOLDEN)
+    assert "verdict: fail" in assay("eval", "compare", "main", "worse", *reports, code=1).output
+    better = json.loads(assay("eval", "compare", "worse", "main", "--json").stdout)
+    assert better["verdict"] == "pass"
+    assert {each["metric"] for each in better["metrics"] if each["is_improvement"]} >= {"mrr", "recall@10", "ndcg@10"}
+    assert [json.loads(line)["run_id"] for line in assay("eval", "list", "--json").stdout.splitlines()] == [
+        "main",
+        "neutral",
+        "worse",
+    ]
+    shown = json.loads(assay("eval", "show", "main", "--json").stdout)
+    assert (shown["cases"], shown["errored"], len(shown["results"])) == (351, 0, 351)
+    assert "❌" in (tmp_path / "r.md").read_text()
+    assert (tmp_path / "r.html").read_text().endswith("</html>\n")
+
+
+@pytest.mark.xdist_group("evaluation")
+def test_a_run_goes_on_where_it_stopped(assay: Assay, tmp_path: Path) -> None:
+    assay("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--name", "r", "--limit", "20")
+    results = tmp_path / "runs/r/results.ndjson"
+    lines = results.read_bytes().splitlines(keepends=True)
+    results.write_bytes(b"".join(lines[:12]) + lines[12][:30])
+    assay("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--name", "r", "--limit", "20", "--resume")
+    ids = [json.loads(line)["case_id"] for line in results.read_text().splitlines()]
+    assert len(ids) == len(set(ids)) == 20
+
+
+@pytest.mark.xdist_group("evaluation")
+def test_a_replay_says_how_far_a_change_moved(assay: Assay, tmp_path: Path) -> None:
+    rows = str(capture(tmp_path))
+    same = json.loads(assay("replay", "--against", rows, "--target", SEARCH, "--json").stdout)
+    assert same["schema_version"] == 1
+    assert (same["summary"]["mean_jaccard"], same["summary"]["top1_stability_rate"]) == (1.0, 1.0)
+    moved = json.loads(assay("replay", "--against", rows, "--target", DEGRADED, "--json", "--verbose").stdout)
+    assert moved["summary"]["mean_jaccard"] < 0.85
+    assert len(moved["results"]) == 5
+    assert "regression(s)" in assay("replay", "--against", rows, "--target", DEGRADED).output
+    assert "of 2 captured" in assay("replay", "--against", rows, "--target", SEARCH, "--limit", "2").output
+
+
+@pytest.mark.xdist_group("evaluation")
+def test_a_replay_goes_on_after_the_rows_it_wrote(assay: Assay, tmp_path: Path) -> None:
+    rows, kept = str(capture(tmp_path)), tmp_path / "out.ndjson"
+    options = ("--against", rows, "--target", SEARCH, "--output", str(kept), "--json")
+    whole = json.loads(assay("replay", *options).stdout)
+    lines = kept.read_bytes().splitlines(keepends=True)
+    kept.write_bytes(b"".join(lines[:2]) + lines[2][:20])
+    again = json.loads(assay("replay", *options, "--resume").stdout)
+    assert again["summary"]["rows_replayed"] == whole["summary"]["rows_replayed"] == 5
+    assert [json.loads(line)["line"] for line in kept.read_text().splitlines()] == [1, 2, 3, 4, 5]
+    assert "there already" in assay("replay", *options, code=2).output
+
+
+@pytest.mark.xdist_group("evaluation")
+def test_the_regression_gate_tells_a_neutral_a_worse_and_a_slow_change_apart(assay: Assay, baseline: str) -> None:
+    passed = json.loads(assay("gate", "--baseline", baseline, "--target", NEUTRAL, "--json").stdout)
+    assert (passed["verdict"], passed["correctness_gate"]) == ("pass", {"ran": False})
+    failed = json.loads(assay("gate", "--baseline", baseline, "--target", DEGRADED, "--json", code=1).stdout)
+    metrics = [each["metric"] for each in failed["regression_gate"]["breaches"]]
+    assert metrics == ["mean_jaccard", "top1_stability_rate"]
+    slow = assay("gate", "--baseline", baseline, "--target", SLOW, code=1)
+    assert "latency_multiplier: 2.5" in slow.output
+
+
+@pytest.mark.xdist_group("evaluation")
+def test_the_correctness_gate_holds_known_right_questions(assay: Assay, tmp_path: Path) -> None:
+    from assay_demo.target import search
+
+    first = search(QUESTIONS[1])["results"][0]
+    right = {"source_id": first["source_id"], "slug": first["slug"]}
+    entry = {"query_id": "q1", "query": QUESTIONS[1], "relevant": [right], "expected_top1": right}
+    wrong = entry | {"relevant": [right | {"source_id": "elsewhere"}]}
+    for name, entries in (("right", [entry]), ("wrong", [wrong])):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"schema_version": 1, "queries": entries}))
+    assay("gate", "--qrels", "right.json", "--target", SEARCH, "--threshold-recall", "1")
+    failed = json.loads(assay("gate", "--qrels", "wrong.json", "--target", SEARCH, "--json", code=1).stdout)
+    metrics = [each["metric"] for each in failed["correctness_gate"]["breaches"]]
+    assert metrics == ["mean_recall_at_k", "first_relevant_hit_rate"]
+
+
+@pytest.mark.xdist_group("evaluation")
+def test_a_target_that_errors_never_passes(assay: Assay, baseline: str, tmp_path: Path) -> None:
+    (tmp_path / "broken_target.py").write_text(
+        "from assay_demo.target import search\n"
+        "def find(query, limit=10):\n"
+        "    if 'JSON' in query:\n        raise LookupError(query)\n"
+        "    return search(query, limit)\n"
+    )
+    gate = json.loads(assay("gate", "--baseline", baseline, "--target", "broken_target:find", "--json", code=1).stdout)
+    (breach,) = gate["regression_gate"]["breaches"]
+    assert (breach["metric"], breach["observed"]) == ("rows_errored", 1)
+    assert "parse JSON" not in json.dumps(breach), "what was asked is in no error"
+
+
+@pytest.mark.xdist_group("evaluation")
+def test_a_changed_baseline_is_refused(assay: Assay, baseline: str, tmp_path: Path) -> None:
+    path = tmp_path / baseline
+    lines = path.read_text().splitlines()
+    row = json.loads(lines[1])
+    row["retrieved_slugs"][0] += "x"
+    path.write_text("\n".join([lines[0], json.dumps(row), *lines[2:]]))
+    assert "changed after it was published" in assay("gate", "--baseline", baseline, "--target", SEARCH, code=2).output
+
+
+BASELINE = ("--baseline", "main.baseline.ndjson")
+
+
+@pytest.mark.xdist_group("evaluation")
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("gate", "--target", SEARCH), "name --baseline, --qrels, or both"),
+        (("gate", "--target", SEARCH, "--baseline", "none.ndjson"), "no file none.ndjson"),
+        (("gate", "--target", SEARCH, "--qrels", "none.json"), "no file none.json"),
+        (
+            ("gate", "--target", SEARCH, *BASELINE, "--threshold-jaccard", "nan"),
+            "--threshold-jaccard: 'nan' is not a number",
+        ),
+        (("gate", "--target", SEARCH, *BASELINE, "--threshold-top1", "high"), "is not a number"),
+        (("gate", "--target", SEARCH, *BASELINE, "--threshold-latency-multiplier", "0"), "above 0"),
+        (("gate", "--target", SEARCH, *BASELINE, "--threshold-recall", "inf"), "is not a number"),
+        (("gate", "--target", SEARCH, *BASELINE, "--threshold-recall", "1.5"), "between 0 and 1"),
+        (("gate", "--target", SEARCH, *BASELINE, "-k", "0"), "-k: 0 is below 1"),
+        (("gate", "--target", SEARCH, *BASELINE, "-k", "x"), "'-k'"),
+        (("gate", "--target", "nonsense", *BASELINE), "--target: 'nonsense' is no target"),
+        (("gate", "--target", SEARCH, *BASELINE, "--concurrency", "0"), "concurrency is 1 or more"),
+        (("bench", "publish", "--from", "none.ndjson", "--to", "x"), "no file none.ndjson"),
+        (
+            ("bench", "publish", "--from", "captured.ndjson", "--to", "main.baseline.ndjson"),
+            "write over it with --force",
+        ),
+        (("bench", "publish", "--from", "captured.ndjson", "--to", "x", "--threshold-jaccard", "2"), "between 0 and 1"),
+        (("bench", "publish", "--from", "captured.ndjson"), "--to"),
+        (("bench", "publish", "--from", "twice.ndjson", "--to", "x"), "--deduplicate"),
+        (("bench", "publish", "--from", "empty.ndjson", "--to", "x"), "no rows"),
+        (("replay", "--target", SEARCH, "--against", "none.ndjson"), "no file none.ndjson"),
+        (("replay", "--target", SEARCH, "--against", "bad.ndjson"), "line 1: not JSON"),
+        (("replay", "--target", SEARCH, "--against", "captured.ndjson", "--limit", "0"), "--limit: 0 is below 1"),
+        (("replay", "--target", SEARCH, "--against", "captured.ndjson", "--resume"), "--resume needs --output"),
+        (("replay", "--target", SEARCH, "--against", "captured.ndjson", "--verbose"), "give --json too"),
+        (("replay", "--against", "captured.ndjson"), "--target"),
+        (("eval", "run", "--dataset", "bad.ndjson", "--target", SEARCH), "line 1: not JSON"),
+        (("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--cutoffs", "5,50"), "--cutoffs"),
+        (("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--gain", "log"), "--gain"),
+        (("eval", "show", "none"), "holds no run"),
+        (("eval", "compare", "none", "other"), "holds no run"),
+        (("eval", "compare", "a", "b", "--threshold", "mrr=nan"), "is not a number"),
+        (("eval", "compare", "a", "b", "--threshold", "0.1"), "METRIC=VALUE"),
+        (("eval", "compare", "a", "b", "--stage", "mrr=maybe"), "is not one of informational, warn, block"),
+        (("dataset", "stats", "bad.ndjson"), "line 1: not JSON"),
+        (("dataset", "merge", GOLDEN), "two datasets or more"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_line_with_exit_2(
+    assay: Assay, baseline: str, tmp_path: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    (tmp_path / "bad.ndjson").write_text("{]\n")
+    (tmp_path / "empty.ndjson").write_text("\n")
+    rows = (tmp_path / "captured.ndjson").read_text()
+    (tmp_path / "twice.ndjson").write_text(rows + rows)
+    assert words in assay(*arguments, code=2).output
+
+
+@pytest.mark.xdist_group("evaluation")
+def test_datasets_are_checked_compared_and_joined(assay: Assay, tmp_path: Path) -> None:
+    case: dict[str, Any] = {"id": "a", "query": "q", "expected_ids": ["x"]}
+    for name, cases in (
+        ("one", [case]),
+        ("two", [case | {"notes": "n"}]),
+        ("three", [case | {"id": "b"}]),
+        ("bad", [{"id": "a"}]),
+    ):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"version": "1", "cases": cases}))
+    assert json.loads(assay("dataset", "validate", "one.json", "--json").stdout)["valid"] is True
+    assert "query" in assay("dataset", "validate", "bad.json", code=1).output
+    assert json.loads(assay("dataset", "stats", GOLDEN, "--json").stdout)["cases"] == 351
+    assert "~ a: notes" in assay("dataset", "diff", "one.json", "two.json", code=1).output
+    assay("dataset", "diff", "one.json", "one.json")
+    (tmp_path / "merged.ndjson").write_text(
+        assay("dataset", "merge", "one.json", "three.json", "--version", "2").stdout
+    )
+    assert json.loads(assay("dataset", "stats", "merged.ndjson", "--json").stdout)["cases"] == 2
+    assert "differs" in assay("dataset", "merge", "one.json", "two.json", code=2).output
