@@ -196,9 +196,9 @@ def _shown(scrubber: "Scrubber", finding: "Finding") -> dict[str, Any]:
 def _refused(scrubber: "Scrubber", counts: dict[str, int]) -> list[str]:
     if not scrubber.policy.actions:
         return []
-    from assay_scrubber.policy import Action, categories
+    from assay_scrubber.policy import Action
 
-    return categories(scrubber.policy, (name for name in counts if scrubber.policy.action(name) is Action.REFUSE))
+    return scrubber.categories(name for name in counts if scrubber.policy.action(name) is Action.REFUSE)
 
 
 def _reason(error: Exception) -> str:

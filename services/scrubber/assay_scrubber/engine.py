@@ -54,7 +54,8 @@ def merge(spans: list[Span]) -> list[Span]:
 
 
 def _replace(text: str, spans: list[Span], replacements: list[str]) -> str:
-    parts, position = [], 0
+    parts: list[str] = []
+    position = 0
     for (start, end, _), replacement in zip(spans, replacements):  # noqa: B905  # as many; the innermost loop
         parts += text[position:start], replacement
         position = end
@@ -91,6 +92,7 @@ class Scrubber:
         self.policy = replace(policy, custom=(*policy.custom, *custom)) if custom else policy
         self.fingerprint = self.policy.fingerprint
         families = self.policy.members()
+        self._category_of = {family.name: str(family.category) for family in families}
         self._render = renderers(self.policy, families)
         self._marker = markers(self.policy)
         self._allowed = frozenset(f.rank for f in families if self.policy.action(f.name) is Action.ALLOW)
@@ -122,6 +124,10 @@ class Scrubber:
             spans = _absorb(spans, replacements, again)
             allowed = self._let_through(allowed, spans) if allowed else []
         raise ScrubError("scrubbing did not settle; the text must not be stored")
+
+    def categories(self, families: Iterable[str]) -> list[str]:
+        """The categories that `families` belong to, each once, in order of their names."""
+        return sorted({self._category_of[name] for name in families})
 
     def scrub_json(self, value: Any) -> ScrubbedJson:
         """Every value of a JSON document scrubbed, and findings by family; see `walk.scrub_json`."""

@@ -146,12 +146,6 @@ def actions_of(levels: Iterable[Mapping[str, Any]], families: Iterable[Family]) 
     return {name: action for name, action in effective.items() if action is not Action.REDACT}
 
 
-def categories(policy: Policy, families: Iterable[str]) -> list[str]:
-    """The categories that `families` belong to, each once, in order of their names."""
-    of = {family.name: str(family.category) for family in policy.custom}
-    return sorted({of.get(name) or str(FAMILIES[name].category) for name in families})
-
-
 def slugs_of(levels: Iterable[Mapping[str, Any]], default: bool) -> bool:
     """`scrub_slugs` of the last level that says it. Raises PolicyError."""
     for level in levels:

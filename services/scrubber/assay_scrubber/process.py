@@ -5,7 +5,7 @@ Fails closed: an entry that cannot be validated and scrubbed becomes a failure t
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from assay_schema.validation import InvalidEvent, event_time_ok, parse_event, pa
 
 from .engine import Scrubber
 from .paths import scrub_paths
-from .policy import Action, Policy, categories
+from .policy import Action
 
 STAGE = "scrubber"
 #: The `policy` of events stored while `capture.scrub_pii` is false.
@@ -33,9 +33,9 @@ REFUSED = "pii_refused"
 class RefusedError(Exception):
     """The policy refuses to store an event with these families in it."""
 
-    def __init__(self, policy: Policy, found: Mapping[str, int]) -> None:
-        self.attempted = categories(policy, found)
-        self.blocked = categories(policy, (name for name in found if policy.action(name) is Action.REFUSE))
+    def __init__(self, scrubber: Scrubber, found: Iterable[str]) -> None:
+        self.attempted = scrubber.categories(found)
+        self.blocked = scrubber.categories(n for n in found if scrubber.policy.action(n) is Action.REFUSE)
         super().__init__(f"the policy of this project refuses {', '.join(self.blocked)}")
 
 
@@ -89,7 +89,7 @@ class Processor:
             policy = scrubber.fingerprint
             payload, found = scrub_paths(scrubber, event.kind, payload)
             if found:
-                pii = _pii(scrubber.policy, found)
+                pii = _pii(scrubber, found)
         data = encode(event, payload, arrived, pii, policy)
         if pii.families:
             # A replacement may be longer than what it replaced, and reach a limit.
@@ -111,15 +111,16 @@ class Pii(NamedTuple):
 NOTHING = Pii({}, [], [])
 
 
-def _pii(policy: Policy, found: dict[str, int]) -> Pii:
+def _pii(scrubber: Scrubber, found: dict[str, int]) -> Pii:
     """Raises RefusedError."""
-    if not policy.actions:
-        every = categories(policy, found)
-        return Pii(found, every, every)
-    if any(policy.action(name) is Action.REFUSE for name in found):
-        raise RefusedError(policy, found)
-    removed = {name: count for name, count in found.items() if policy.action(name) is not Action.ALLOW}
-    return Pii(removed, categories(policy, found), categories(policy, removed))
+    attempted = scrubber.categories(found)
+    if not scrubber.policy.actions:
+        return Pii(found, attempted, attempted)
+    action = scrubber.policy.action
+    if any(action(name) is Action.REFUSE for name in found):
+        raise RefusedError(scrubber, found)
+    removed = {name: count for name, count in found.items() if action(name) is not Action.ALLOW}
+    return Pii(removed, attempted, scrubber.categories(removed))
 
 
 def encode(event: Event, payload: dict[str, Any], arrived: int, pii: Pii, policy: str) -> bytes:
