@@ -104,6 +104,15 @@ class Cluster:
         """The nodes that are up."""
         return [node for node in self.nodes if node.running]
 
+    def masters(self) -> list[RedisServer]:
+        """The running nodes that are masters."""
+        found = []
+        for node in self.running():
+            with node.client() as client:
+                if client.info("replication")["role"] == "master":
+                    found.append(node)
+        return found
+
     def node_id(self, node: RedisServer) -> str:
         """What the cluster calls a node."""
         with node.client() as client:
@@ -140,10 +149,9 @@ class Cluster:
         with source.client() as leaving:
             while keys := leaving.execute_command("CLUSTER", "GETKEYSINSLOT", slot, 1):
                 leaving.execute_command("MIGRATE", "127.0.0.1", target.port, keys[0], 0, 5_000)
-        for node in (target, source, *self.running()):
+        for node in (target, source, *self.masters()):
             with node.client() as client:
-                if client.info("replication")["role"] == "master":
-                    client.execute_command("CLUSTER", "SETSLOT", slot, "NODE", self.node_id(target))
+                client.execute_command("CLUSTER", "SETSLOT", slot, "NODE", self.node_id(target))
 
     def stop(self) -> None:
         """End all."""
@@ -204,6 +212,15 @@ class Watched:
                 named.append(sentinel.execute_command("SENTINEL GET-MASTER-ADDR-BY-NAME", "assay")[1])
         port = max(named, key=named.count)
         return next(server for server in self.servers if server.port == int(port))
+
+    def in_step(self) -> bool:
+        """Whether the master has its replica, and Sentinels may fail over to it."""
+        with self.master().client() as client:
+            if client.info("replication")["connected_slaves"] != 1:
+                return False
+        with redis.Redis(port=self._ports[0], socket_timeout=5) as sentinel:
+            (replica,) = sentinel.sentinel_slaves("assay")
+            return bool(replica["flags"] == "slave" and replica["master-link-status"] == "ok")
 
     def stop(self) -> None:
         """End all."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from tests.chaos import faults, whole
+from tests.chaos import faults, replicated, whole
 from tests.chaos.runner import Report, Run, chosen, run
 
 EVENTS = 1_050_000
@@ -39,11 +39,12 @@ def main() -> int:
     asked = parser.parse_args()
     logging.getLogger("clickhouse_connect").setLevel(logging.CRITICAL)  # a store that is away is no news here
     if asked.list:
-        for scenario in faults.SCENARIOS:
-            print(f"{scenario.name:34} {(scenario.fault.__doc__ or '').splitlines()[0]}")
+        for scenario in (*faults.SCENARIOS, *(one for group in replicated.SCENARIOS.values() for one in group)):
+            print(f"{scenario.name:36} {(scenario.fault.__doc__ or '').splitlines()[0]}")
         return 0
     try:
-        named = [name for name in asked.only if name != whole.NAME]
+        apart = {whole.NAME, *(scenario.name for group in replicated.SCENARIOS.values() for scenario in group)}
+        named = [name for name in asked.only if name not in apart]
         wanted = named or ([faults.PROOFS[asked.sabotage]] if asked.sabotage else [])
         scenarios = [] if asked.only and not named else chosen(wanted)
     except KeyError as unknown:
@@ -65,7 +66,12 @@ def main() -> int:
 def _suite(console: Console, directory: Path, scenarios: list[faults.Scenario], asked: argparse.Namespace) -> bool:
     directory.mkdir()
     with_whole = not asked.sabotage and (not asked.only or whole.NAME in asked.only)
-    weight = sum(scenario.load.weight for scenario in scenarios) + with_whole
+    several = {
+        kind: [one for one in group if not asked.sabotage and (not asked.only or one.name in asked.only)]
+        for kind, group in replicated.SCENARIOS.items()
+    }
+    everything = [*scenarios, *(one for group in several.values() for one in group)]
+    weight = sum(scenario.load.weight for scenario in everything) + with_whole
     for scenario in set(faults.SCENARIOS) - set(scenarios):
         if not scenario.runnable:
             console.print(f"[yellow]not run: {scenario.name} (needs the right to mount a small file system)[/]")
@@ -78,6 +84,16 @@ def _suite(console: Console, directory: Path, scenarios: list[faults.Scenario], 
         patience_s=PROOF_PATIENCE_S if asked.sabotage else 90.0,
         told=lambda report: _tell(console, report),
     )
+    for kind, group in several.items():
+        if group:
+            home = directory / kind.__name__
+            home.mkdir()
+            events = round(asked.events / weight)
+            more, faulty = run(
+                home, group, seed=asked.seed, events=events, told=lambda report: _tell(console, report), kind=kind
+            )
+            played.reports += more.reports
+            wrong += faulty
     if with_whole:
         home = directory / "whole"
         home.mkdir()

@@ -11,7 +11,7 @@ import random
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,8 @@ class Order:
     timeout_s: float = 3.0
     high_water: int = 1_000_000
     large: bool = False
+    #: Settings of Redis beside its address.
+    topology: dict[str, str | int] = field(default_factory=dict)
 
     def text(self) -> str:
         """As the command line wants it."""
@@ -144,13 +146,14 @@ def builder(order: Order) -> Callable[[], tuple[str, bytes]]:
 
 def raw(order: Order, attempted: Notes, sent: Notes) -> None:
     """Send each chunk until Redis has acknowledged all of it. A time-out makes second entries, as with any producer."""
-    link = Link(_redis(order))
+    settings = _redis(order)
+    link = Link(settings)
     build, pace = builder(order), Pace(order.rate)
     for size in chunks(order):
         events = [build() for _ in range(size)]
         names = [identity for identity, _ in events]
         attempted.add(names)
-        entries = [(0, data) for _, data in events]
+        entries = [(number % settings.shards, data) for number, (_, data) in enumerate(events)]
         while entries:
             entries = link.send(entries).failed
             if entries:
@@ -189,7 +192,7 @@ def _captured(capture: Capture, event: dict[str, Any]) -> str:
 
 
 def _redis(order: Order) -> RedisSettings:
-    values = {"url": order.redis, "connect_timeout_s": 1, "command_timeout_s": order.timeout_s}
+    values = {"url": order.redis, "connect_timeout_s": 1, "command_timeout_s": order.timeout_s, **order.topology}
     return RedisSettings.model_validate(values)
 
 

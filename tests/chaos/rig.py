@@ -14,6 +14,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import psutil
@@ -113,6 +114,9 @@ class Managed:
 class Rig:
     """Everything of one run, in a directory of its own. `sabotage` names a mechanism to switch off (see `sabotage.py`)."""
 
+    #: Settings of Redis beside its address.
+    topology: Mapping[str, str | int] = MappingProxyType({"shards": 1})
+
     def __init__(self, directory: Path, sabotage: str | None = None) -> None:
         self.directory = directory
         self.sabotage = sabotage
@@ -195,8 +199,17 @@ class Rig:
         """Wait for the store's `/readyz`."""
         self.until(lambda: answers(self.store_port, "/readyz"), "the store is ready", 90)
 
-    def redis(self) -> "redis.Redis":
-        """A client straight to Redis, past the network that faults are put into."""
+    def redis_url(self, network: Proxy | None = None) -> str:
+        """The address of Redis, straight or through a network."""
+        return f"redis://127.0.0.1:{network.port if network else self.redis_port}/0"
+
+    @property
+    def shards(self) -> range:
+        """Numbers of the shards."""
+        return range(int(self.topology["shards"]))
+
+    def redis(self, shard: int = 0) -> "redis.Redis":  # noqa: ARG002  # here all shards are on one server
+        """A client straight to the Redis of a shard, past the network that faults are put into."""
         return redis.Redis(port=self.redis_port, socket_timeout=5, socket_connect_timeout=2)
 
     def redis_answers(self) -> bool:
@@ -225,11 +238,12 @@ class Rig:
 
     def settings_file(self, user: str, *, direct: bool = False, extra: str = "") -> Path:
         """Settings of one identity; `direct` leaves the faulty networks out."""
-        redis_port = self.redis_port if direct else self.to_redis.port
+        redis_url = self.redis_url(None if direct else self.to_redis)
+        topology = "".join(f"{name} = {json.dumps(value)}\n" for name, value in self.topology.items())
         store_port = self.store_port if direct else self.to_store.port
         path = self.directory / f"{user}{'-direct' if direct else ''}.toml"
         path.write_text(
-            f'[redis]\nurl = "redis://127.0.0.1:{redis_port}/0"\ncommand_timeout_s = {REDIS_TIMEOUT_S}\nconnect_timeout_s = 1\n'
+            f'[redis]\nurl = "{redis_url}"\n{topology}command_timeout_s = {REDIS_TIMEOUT_S}\nconnect_timeout_s = 1\n'
             f'[store]\nurl = "http://127.0.0.1:{store_port}"\nuser = "{user}"\npassword = "{PASSWORD}"\ntimeout_s = {STORE_TIMEOUT_S}\n'
             f"[delivery]\nvisibility_timeout_s = {VISIBILITY_S}\nhistory_entries = {HISTORY_ENTRIES}\n"
             f"high_water_entries = {HIGH_WATER_ENTRIES}\n"
@@ -274,13 +288,15 @@ class Rig:
     def unfinished(self) -> dict[str, int]:
         """What is still on its way: entries unread or pending, by stream. Empty when drained. Raises `RedisError`."""
         left = {}
-        with self.redis() as client:
-            if raw := client.xlen(CAPTURE.key()):
-                left["capture"] = int(raw)
-            for stream in (EVENTS, FAILURES):
-                waiting = self._waiting(client, stream.key(), stream.groups[0])
-                if waiting:
-                    left[stream.name] = waiting
+        for shard in self.shards:
+            of = f" of shard {shard}" if shard else ""
+            with self.redis(shard) as client:
+                if raw := client.xlen(CAPTURE.key(shard)):
+                    left[f"capture{of}"] = int(raw)
+                for stream in (EVENTS, FAILURES):
+                    waiting = self._waiting(client, stream.key(shard), stream.groups[0])
+                    if waiting:
+                        left[f"{stream.name}{of}"] = waiting
         return left
 
     @staticmethod
@@ -300,17 +316,24 @@ class Rig:
 
     def dead_letters(self) -> int:
         """Entries given up."""
-        with self.redis() as client:
-            return int(client.xlen(DEAD.key()))
+        found = 0
+        for shard in self.shards:
+            with self.redis(shard) as client:
+                found += int(client.xlen(DEAD.key(shard)))
+        return found
 
     def captured_up_to(self) -> int:
         """The `id` of the newest entry that producers have added; 0 if there is none."""
-        with self.redis() as client:
+        return max(map(self._captured_up_to, self.shards))
+
+    def _captured_up_to(self, shard: int) -> int:
+        with self.redis(shard) as client:
             try:
-                newest = client.xinfo_stream(CAPTURE.key())["last-generated-id"].decode()
+                newest = client.xinfo_stream(CAPTURE.key(shard))["last-generated-id"].decode()
             except redis.ResponseError:
                 return 0
-        return row_id(newest) or first_row_at(entry_parts(newest)[0]) + PLACES - 1
+        named = row_id(newest, shard, len(self.shards))
+        return named or first_row_at(entry_parts(newest)[0]) + PLACES - 1
 
     def watermark(self) -> int:
         """Up to which `id` an export would go now; -1 while the store does not say."""
@@ -345,9 +368,9 @@ def answers(port: int, path: str) -> bool:
 
 
 @contextlib.contextmanager
-def running(directory: Path, sabotage: str | None = None) -> Iterator[Rig]:
+def running(directory: Path, sabotage: str | None = None, kind: type[Rig] = Rig) -> Iterator[Rig]:
     """A rig that is up, and gone afterwards."""
-    rig = Rig(directory, sabotage)
+    rig = kind(directory, sabotage)
     try:
         yield rig.start()
     finally:

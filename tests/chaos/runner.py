@@ -69,10 +69,9 @@ class Producers:
         number = next(self._numbers)
         ledger = str(self._rig.directory / f"ledger/{self.service}-{number}")
         self.ledgers.append(ledger)
-        port = self._rig.to_capture.port if how == "sdk" else self._rig.redis_port
         order = Order(
             how=how,
-            redis=f"redis://127.0.0.1:{port}/0",
+            redis=self._rig.redis_url(self._rig.to_capture if how == "sdk" else None),
             ledger=ledger,
             events=events,
             rate=rate,
@@ -82,6 +81,7 @@ class Producers:
             skew_s=self._load.skew_s if how == "raw" else 0.0,
             high_water=self._load.high_water,
             large=self._load.large,
+            topology=dict(self._rig.topology),
         )
         command = [sys.executable, "-m", "tests.chaos.load", order.text()]
         with (self._rig.directory / "log/producers.log").open("ab") as log:
@@ -215,14 +215,20 @@ class Run:
         ]
         if dead := self.rig.dead_letters():
             wrong.append(f"{dead} entries were given up")
-        with self.rig.redis() as client:
-            if (left := int(client.xlen(faults.EVENTS.key()))) > EVENTS_LEFT:
-                wrong.append(f"{left} stored entries are left in events")
+        for shard in self.rig.shards:
+            with self.rig.redis(shard) as client:
+                if (left := int(client.xlen(faults.EVENTS.key(shard)))) > EVENTS_LEFT:
+                    wrong.append(f"{left} stored entries are left in {faults.EVENTS.key(shard)}")
         return wrong
 
     def finish(self) -> list[str]:
         """After the last scenario: the export's windows, the rollups, and the tables once everything is merged."""
         self.exporter.stop()
+        newest = (
+            self.rig.captured_up_to() if len(self.rig.shards) > 1 else 0
+        )  # the watermark is the least of all shards'
+        with contextlib.suppress(TimeoutError):
+            self.rig.until(lambda: self.rig.watermark() >= newest, "every shard's watermark is there", self.patience_s)
         self.exporter.finish(self.rig.watermark())
         wrong: list[str] = []
         try:
@@ -295,6 +301,7 @@ def run(
     sabotage: str | None = None,
     patience_s: float = PATIENCE_S,
     told: Callable[[Report], None] = lambda _: None,
+    kind: type[Rig] = Rig,
 ) -> tuple[Run, list[str]]:
     """Play scenarios; `events` is for each. Returns the run and what is wrong with its whole."""
     mounted = any(scenario.needs_root for scenario in scenarios)
@@ -302,7 +309,7 @@ def run(
         (directory / "store").mkdir()
         faults.mount(directory / "store")
     try:
-        with running(directory, sabotage) as rig:
+        with running(directory, sabotage, kind) as rig:
             played = Run(rig, seed, events, patience_s)
             try:
                 for scenario in scenarios:
