@@ -194,7 +194,7 @@ class Watched:
             (home / "sentinel.conf").write_text(
                 f'port {port}\nbind 127.0.0.1\ndir "{home}"\n'
                 f"sentinel monitor assay 127.0.0.1 {self.servers[0].port} 2\n"
-                f"sentinel down-after-milliseconds assay {DEAD_AFTER_MS}\nsentinel failover-timeout assay 5000\n"
+                f"sentinel down-after-milliseconds assay {DEAD_AFTER_MS}\nsentinel failover-timeout assay 2500\n"
             )
             with (home / "log").open("wb") as log:
                 command = [redis_binary(), str(home / "sentinel.conf"), "--sentinel"]
