@@ -5,6 +5,8 @@ Then the proof that it can fail: the same with one mechanism switched off, which
 
 import argparse
 import logging
+import math
+import statistics
 import sys
 import tempfile
 import time
@@ -14,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.chaos import faults, replicated, whole
+from tests.chaos.rig import VISIBILITY_S
 from tests.chaos.runner import Report, Run, chosen, run
 
 EVENTS = 1_050_000
@@ -161,7 +164,12 @@ def _summarise(console: Console, played: Run, wrong: list[str]) -> None:
     console.print(f"most memory held (MiB): {peaks}")
     if played.reports:
         worst = max(played.reports, key=lambda report: report.recovery)
-        console.print(f"worst recovery: {worst.recovery:.1f} s ({worst.scenario})")
+        times = sorted(report.recovery for report in played.reports)
+        p99 = times[math.ceil(len(times) * 0.99) - 1]
+        console.print(
+            f"recovery: median {statistics.median(times):.1f} s, p99 {p99:.1f} s, worst {worst.recovery:.1f} s ({worst.scenario}); "
+            f"visibility time-out + 5 s is {VISIBILITY_S + 5:.1f} s"
+        )
     for fault in [*wrong, *(f"{report.scenario}: {fault}" for report in played.reports for fault in report.faults)]:
         console.print(f"[red]{fault}[/]")
 

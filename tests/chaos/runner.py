@@ -130,7 +130,9 @@ class Run:
         self.poison: set[str] = set()
         self.failures_before: set[tuple[str, str]] = set()
         self.incidents_before: set[str] = set()
-        self.exporter = Exporter(rig.directory / "export", rig.settings_file("exporter", direct=True)).start()
+        self.exporter = Exporter(
+            rig.directory / "export", rig.settings_file("exporter", direct=True), often=rig.sabotage is not None
+        ).start()
 
     def play(self, scenario: Scenario) -> Report:
         """Load, fault, recovery, and the ledger."""
