@@ -13,7 +13,7 @@ Run = tuple[int, int, int, bytes]  # start, end, digits, shape: '9' for a digit,
 class View:
     """One projected text under inspection. All offsets are offsets into `raw`, `low` is `raw` in lower case."""
 
-    __slots__ = ("_runs", "_shape", "_spent", "hint", "low", "raw")
+    __slots__ = ("_runs", "_shape", "_spent", "hint", "judged", "low", "raw")
 
     def __init__(self, raw: bytes, low: bytes, hint: bytes) -> None:
         self.raw = raw
@@ -22,6 +22,8 @@ class View:
         self._runs: list[Run] | None = None
         self._shape: bytes | None = None
         self._spent = 0
+        #: What costly checks said of a candidate, for as long as the text is looked at: numbers often stand in it twice.
+        self.judged: dict[tuple[str, bytes], bool] = {}
 
     def shape(self) -> bytes:
         """`raw` with every letter as 'A' and every digit as '9'; all else as it is."""
@@ -29,12 +31,12 @@ class View:
             self._shape = self.raw.translate(_SHAPE_CLASSES)
         return self._shape
 
-    def afford(self) -> bool:
-        """True for the first few costly checks in a text; after that a candidate counts as found unchecked.
+    def afford(self, cost: int = 1) -> bool:
+        """True while the costly checks of a text stay within their bound; after that a candidate counts as found unchecked.
 
-        It keeps a text that is full of candidates cheap, and errs on the safe side.
+        It keeps a text that is full of candidates cheap, and errs on the safe side. One unit is about 5 microseconds.
         """
-        self._spent += 1
+        self._spent += cost
         return self._spent <= MOST_COSTLY_CHECKS
 
     def before(self, position: int, reach: int = 48) -> bytes:
@@ -60,7 +62,7 @@ class View:
 
 
 MIN_RUN_DIGITS = 7
-MOST_COSTLY_CHECKS = 8
+MOST_COSTLY_CHECKS = 5000
 _SHAPE_CLASSES = bytes(
     0x39 if 0x30 <= b <= 0x39 else 0x41 if bytes([b]).isalpha() or b == LETTER else b for b in range(256)
 )

@@ -47,7 +47,7 @@ def test_an_unusable_pattern_is_refused_with_the_reason(name: str, pattern: str,
 @pytest.mark.parametrize("pattern", ["(a+)+b", "a.*b|a", "(a|a)*c|a"])
 def test_no_pattern_is_slow(pattern: str) -> None:
     scrubber = Scrubber(custom=(custom_family("slow", Category.CONTACT, pattern),))
-    assert scrubber.scrub("a" * 100_000).text.count("a") in (0, 100_000)
+    assert scrubber.scrub("a" * 20_000).text.count("a") in (0, 20_000)
 
 
 def test_matches_at_the_edge_of_a_window_are_found_whole() -> None:

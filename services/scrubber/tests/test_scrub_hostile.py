@@ -16,9 +16,16 @@ UNITS = [
     "+1 ", "+", "+1555", "+44 20 7946 0958 ", "00 44 ", "0044 20", "phone 5551234567 ", "phone and ", "tel 1-", "fax.1.2.",
     "ssn 123456789 ", "123456789 ", "social 123 45 6789 ", "1234567 a ", "2024-01-01T00:00:00 ", "- ", " ",
     "%41", "%40", "%", "\\", "\\\\u", "\\n", "\\u0040", "&", "&#64;", "&#", "\u200b", "a\u200b", "1\u200b",
+    "password=", "password: a", "key=", "token: a", "secret", "basic ", "api_key=a1", "password is ", "0x" + "aB3" * 13 + "a ",
+    "bc1q" + "q" * 38 + " ", "1" * 30 + " ", "A1" * 17 + " ", "GB82", "GB82 WEST 1234 5698 7654 3 ", "1.2.3.4 ", "1:", "::", "a:b:",
+    "aa:bb:cc:dd:ee:ff ", "a-b-", "001a.2b3c.", "-----BEGIN PRIVATE KEY-----", "private key -", "born ", "born on ", "passport no ",
+    "account number ", "12345678Z", "AB123456C ", "A9999999A ", "RSSMRA85T10A562S ", "cpf 1234567890 ", "national id 1 ", "sk-", "ghp_",
+    "aGVsbG8gd29ybGQg", "w" * 16 + " ", "w.", "[at]", "(at)a.", " a at a dot a", "a dot ", "P<<", "AA99", "%25", "routing 021000021 ",
     "я", "中", "４", "\U0001f600", "\U000e0041", "\ud800",
 ]  # fmt: skip
-OPEN_ALL_GATES = "@ :// eyJ bearer phone ssn 1234567 + 00 "
+OPEN_ALL_GATES = (
+    "@ :// eyJ bearer phone ssn 1234567 + 00 private key pass: token born passport licence account dob cpf "
+)
 MEBIBYTE = 1 << 20
 
 

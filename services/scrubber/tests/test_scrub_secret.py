@@ -30,6 +30,8 @@ FOUND = [
     ('{\\"password\\":\\"hunter2\\"}', ["hunter2"], '{\\"password\\":\\"[REDACTED]\\"}'),
 ]
 KEPT = [
+    "BASIC 000000000:",
+    "basic abcdefghi",
     "password = get_password()",
     "password: str = None",
     "def login(password, user):",

@@ -19,6 +19,7 @@ _BECH32 = re.compile(
 _BECH32_VALUE = {digit: value for value, digit in enumerate(b"qpzry9x8gf2tvdw0s3jn54khce6mua7l")}
 _GENERATOR = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
 _BECH32_CONSTANTS = (1, 0x2BC830A3)  # BIP 173, BIP 350
+_EIP55_COST, _BECH32_COST = 600, 3
 _ETHEREUM = re.compile(rb"0x([0-9a-fA-F]{40})(?![0-9A-Za-z_])")
 
 
@@ -64,15 +65,15 @@ def _base58(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return match.span() if payload and payload[0] in _VERSIONS and len(payload) in (21, 22) else None
 
 
-def _bech32(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    return match.span() if bech32(match.group().lower()) else None
+def _bech32(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    return match.span() if not view.afford(_BECH32_COST) or bech32(match.group().lower()) else None
 
 
 def _ethereum(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     digits = match.group(1)
     if digits.strip(b"0") == b"" or len(set(digits.lower())) < 6:  # masks and the burn address
         return None
-    if digits in (digits.lower(), digits.upper()) or not view.afford():
+    if digits in (digits.lower(), digits.upper()) or not view.afford(_EIP55_COST):
         return match.span()
     return match.span() if eip55(digits) else None
 

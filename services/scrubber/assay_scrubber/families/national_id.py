@@ -103,6 +103,13 @@ def valid(name: str, number: bytes) -> bool:
     return number.isascii() and bool(_module(name).is_valid(number.decode("ascii")))
 
 
+def _passes(view: View, name: str, number: bytes) -> bool:
+    known = view.judged.get((name, number))
+    if known is None:
+        known = view.judged[name, number] = not view.afford() or valid(name, number)
+    return known
+
+
 def _announced(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     modules = _announcing(view.before(match.start()))
     if modules is None:
@@ -119,7 +126,7 @@ def _announced(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     for stop in ends:
         number = view.raw[start:stop]
         for name in modules:
-            if valid(name, number):
+            if _passes(view, name, number):
                 return start, stop
     return None
 
@@ -132,7 +139,7 @@ def _checked(*names: str, upper: bool = False) -> Any:
         number = view.raw[start:end]
         if upper and number != number.upper():
             return None
-        return (start, end) if any(valid(name, number) for name in names) else None
+        return (start, end) if any(_passes(view, name, number) for name in names) else None
 
     return accept
 
