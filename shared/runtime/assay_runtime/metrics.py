@@ -38,6 +38,19 @@ BACKLOG_BYTES = Gauge(
 )
 SINK_UP = Gauge("assay_sink_up", "1 while the sink takes batches, 0 while it is away", ["stream"])
 WATERMARK_MS = Gauge("assay_watermark_ms", "Unix milliseconds of the closed watermark", ["shard"])
+#: The judge. `status` as in `scores`; `result` is `ok` or the class of what went wrong.
+JUDGED = Counter("assay_judged_answers", "Answers the judge finished, by state", ["project", "status"])
+CHECKS_FAILED = Counter("assay_checks_failed", "Answers that failed a check of layer 1", ["project", "check"])
+JUDGE_CALLS = Counter("assay_judge_calls", "Calls of the judge's API", ["result"])
+JUDGE_CALL_SECONDS = Histogram(
+    "assay_judge_call_seconds",
+    "Seconds until a verdict came",
+    buckets=(0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 120),
+)
+JUDGE_COST = Counter("assay_judge_cost_usd", "US dollars spent on judging", ["project"])
+JUDGE_SPENT = Gauge("assay_judge_spent_today_usd", "US dollars spent and set aside today (UTC)", ["project"])
+JUDGE_BUDGET = Gauge("assay_judge_budget_usd", "US dollars a project may spend in a day")
+JUDGE_STOPPED = Gauge("assay_judge_stopped", "1 while the API refuses the judge's key, else 0")
 #: From the producer's clock to the stored row.
 CAPTURE_TO_STORED = Histogram(
     "assay_capture_to_stored_seconds",

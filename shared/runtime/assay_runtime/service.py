@@ -54,6 +54,7 @@ class Service:
         self.lag: dict[str, int] = {}
         self._chores: list[Callable[[], Awaitable[None]]] = []
         self._closers: list[Callable[[], None]] = []
+        self._stoppers: list[Callable[[], None]] = []
         self._redis_answered = 0.0
         self._started = False
         self._failed = False
@@ -102,6 +103,10 @@ class Service:
     def notes(self, notes: Problems) -> None:
         """Show on `/readyz` what somebody should mend though the service does its work."""
         self._notes.append(notes)
+
+    def at_stop(self, stop: Callable[[], None]) -> None:
+        """Do something when a stop begins, before the last batch is finished: such as ending long waits in it."""
+        self._stoppers.append(stop)
 
     def at_exit(self, close: Callable[[], None]) -> None:
         """Close something after the last batch."""
@@ -159,6 +164,8 @@ class Service:
 
     async def _drain(self) -> None:
         self._started = False
+        for stop in self._stoppers:
+            stop()
         await asyncio.gather(*(consumer.stop() for consumer in self.consumers))
 
     async def _close(self) -> None:

@@ -338,6 +338,83 @@ class NotifierSettings(Section):
     port: int = Field(9105, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
 
 
+class JudgeSettings(Section):
+    """The judge service. Without a key it judges with the lexical baseline, offline and for nothing."""
+
+    backend: Literal["auto", "anthropic", "anthropic-batch", "lexical"] = Field(
+        "auto",
+        description="Who judges: Anthropic's API, its message batches (half the price, within a day), or the lexical baseline. "
+        "`auto`: the API when a key is set, else the baseline.",
+    )
+    api_key: SecretStr = Field(SecretStr(""), description="Key of Anthropic's API.")
+    api_key_file: Path | None = Field(
+        None, examples=["/etc/assay/anthropic-key"], description="File that holds the key, instead of the one above."
+    )
+    base_url: str | None = Field(
+        None,
+        examples=["http://127.0.0.1:8080"],
+        description="Address of the API or of a gateway; unset is Anthropic's own.",
+    )
+    model: str = Field("claude-haiku-5-5", description="The judge's model. It must be in the price table.")
+    effort: Literal["low", "medium", "high"] = Field("low", description="The effort the model is asked for.")
+    rules_file: Path | None = Field(
+        None,
+        examples=["/etc/assay/judge.yaml"],
+        description="YAML with checks, boosts and prices of your own; unset takes those that come with Assay.",
+    )
+    base_rate: float = Field(
+        0.05, gt=0, le=1, allow_inf_nan=False, description="Share of answers in the unbiased base stream."
+    )
+    base_floor_per_day: int = Field(
+        50, ge=0, description="Base samples a quiet project gets in a day all the same, as far as it has answers."
+    )
+    salt: str = Field("assay", description="What the sample is drawn with; another salt draws another sample.")
+    budget_usd_per_day: float = Field(
+        1.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="Most that judging may cost in a day (UTC), in US dollars, for each project.",
+    )
+    requests_per_minute: int = Field(
+        1_000, ge=1, description="Most requests to the API in a minute, over all replicas and projects."
+    )
+    tokens_per_minute: int = Field(
+        400_000, ge=1_000, description="Most tokens in a minute, read and written, over all replicas and projects."
+    )
+    concurrency: int = Field(8, ge=1, le=256, description="Answers judged at the same time by one process.")
+    deadline_s: float = Field(
+        90.0, gt=0, le=600, allow_inf_nan=False, description="Seconds for one answer, tries and pauses included."
+    )
+    request_timeout_s: float = Field(
+        45.0, gt=0, le=600, allow_inf_nan=False, description="Seconds to wait for one reply of the API."
+    )
+    max_input_bytes: int = Field(
+        200_000,
+        ge=1_000,
+        description="Largest question, answer and passages together, in bytes; a larger one is a judge error.",
+    )
+    max_output_tokens: int = Field(4_096, ge=256, le=32_000, description="Longest verdict, in tokens.")
+    batch_wait_s: float = Field(
+        3_600.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="`anthropic-batch`: longest an answer waits for its batch to be sent, in seconds.",
+    )
+    batch_requests: int = Field(
+        1_000, ge=1, le=100_000, description="`anthropic-batch`: answers that make a batch at once."
+    )
+    record_days: float = Field(
+        8.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="Days for which it is known which answers were judged; what comes again later is judged anew.",
+    )
+    anchors_every_days: float = Field(
+        7.0, ge=0, allow_inf_nan=False, description="Days between two rounds over the fixed anchor cases; 0 for none."
+    )
+    port: int = Field(9104, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
+
+
 class RetentionSettings(Section):
     """How long tables keep rows. `prune` removes earlier."""
 
@@ -375,6 +452,8 @@ class Settings(Section):
     writer: WriterSettings = WriterSettings()
     drift: DriftSettings = DriftSettings()
     notifier: NotifierSettings = NotifierSettings()
+
+    judge: JudgeSettings = JudgeSettings()
     retention: RetentionSettings = RetentionSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
 

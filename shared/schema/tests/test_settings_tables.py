@@ -53,6 +53,8 @@ def test_every_variable_sets_its_own_setting_and_no_other(variable: str) -> None
     choices = {"log_level": "ERROR", "log_format": "text", "durability": "fsync", "mode": "cluster", "replicas": "2"}
     choices |= dict.fromkeys(("queue_bytes", "spool_bytes", "batch_bytes", "held_bytes", "high_water_bytes"), "2048")
     choices |= {"rule": "critical", "learning_samples": "32"} | dict.fromkeys(SHARES, "0.25")
+    choices |= {"backend": "lexical", "effort": "high", "base_rate": "0.5"}
+    choices |= dict.fromkeys(("max_input_bytes", "max_output_tokens", "tokens_per_minute"), "2048")
     settings = settings_from({variable: choices[name] if name in choices else texts.get(type(default), "value")})
     assert getattr(getattr(settings, section), name) != default
     changed = {
@@ -117,7 +119,7 @@ def test_every_wrong_setting_is_named_at_once() -> None:
 
 
 def test_the_sdk_overlooks_variables_of_newer_services_but_not_wrong_values() -> None:
-    assert settings_from({"ASSAY_JUDGE_MODEL": "x"}, strict=False) == Settings()
+    assert settings_from({"ASSAY_JUDGEMENT_MODEL": "x"}, strict=False) == Settings()
     assert "writer.port" in refusal({"ASSAY_WRITER_PORT": "x"}, strict=False)
 
 

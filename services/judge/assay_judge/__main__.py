@@ -1,0 +1,5 @@
+"""`python -m assay_judge`."""
+
+from assay_judge.app import run
+
+run()

@@ -1,0 +1,166 @@
+"""Anthropic's API as the judge uses it: one try of one call, and what its failure means. The SDK is imported when it is first needed.
+
+The SDK's own retries are off: it would sleep for as long as a `retry-after` says. `create()`, never `parse()`: that one throws the usage
+away when a reply is cut short or refused.
+"""
+
+import contextlib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from assay_judge.pricing import Usage
+from assay_judge.prompt import SYSTEM, Case, message_of
+from assay_judge.verdict import SCHEMA, ReplyError, Verdict, parse
+from assay_schema.settings import JudgeSettings
+
+#: HTTP codes that no other call would do better with: the key, the bill, the rights.
+STOPPING = {401: "the key is refused", 402: "the account is out of money", 403: "the key may not do this"}
+
+
+class Reply(NamedTuple):
+    """A verdict, and what it took."""
+
+    verdict: Verdict
+    usage: Usage
+    limit: int | None
+    pause_s: float
+
+
+class CallError(Exception):
+    """A try that brought no verdict. `kind` is safe to record. `usage` is None when it is not known whether the try was billed."""
+
+    def __init__(self, kind: str, usage: Usage | None = Usage(), *, pause_s: float = 0.0) -> None:  # noqa: B008  # frozen
+        super().__init__(kind)
+        self.kind, self.usage, self.pause_s = kind, usage, pause_s
+
+
+class TryAgainError(CallError):
+    """The API was busy, failed or was not reached: the same call may do later."""
+
+
+class BadReplyError(CallError):
+    """The API replied, with something that is no verdict. One more try is worth its price."""
+
+
+class RejectedError(CallError):
+    """The API will never take this call: it is the answer's own fault (too long, say)."""
+
+
+class StoppedError(CallError):
+    """The API takes no call of ours at all. `status` is the HTTP code."""
+
+    def __init__(self, kind: str, status: int) -> None:
+        super().__init__(kind)
+        self.status = status
+
+
+def parameters(case: Case, settings: JudgeSettings) -> dict[str, Any]:
+    """The request's body, for a single call and for one of a batch."""
+    return {
+        "model": settings.model,
+        "max_tokens": settings.max_output_tokens,
+        "system": [{"type": "text", "text": SYSTEM, "cache_control": {"type": "ephemeral"}}],
+        "messages": [{"role": "user", "content": message_of(case)}],
+        "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}, "effort": settings.effort},
+    }
+
+
+def connect(settings: JudgeSettings, key: str) -> Any:
+    """The SDK's client. It emits no spans of its own: a monitor must not sample its own calls."""
+    from anthropic import AsyncAnthropic
+
+    options: dict[str, Any] = {"base_url": settings.base_url} if settings.base_url else {}
+    return AsyncAnthropic(
+        api_key=key, max_retries=0, timeout=settings.request_timeout_s, open_telemetry=False, **options
+    )
+
+
+class Api:
+    """Single calls."""
+
+    def __init__(self, settings: JudgeSettings, key: str) -> None:
+        self._settings = settings
+        self._client = connect(settings, key)
+
+    async def call(self, case: Case, timeout_s: float) -> Reply:
+        """One try. Raises a `CallError`, whose class says what to do."""
+        import anthropic
+
+        try:
+            raw = await self._client.messages.with_raw_response.create(
+                **parameters(case, self._settings), timeout=timeout_s
+            )
+        except anthropic.APITimeoutError:
+            raise TryAgainError("APITimeoutError", None) from None
+        except anthropic.APIStatusError as error:
+            raise failure_of(error.status_code, type(error).__name__, error.response.headers) from None
+        except anthropic.APIConnectionError as error:
+            refused = "ConnectError" in repr(error.__cause__)
+            raise TryAgainError("APIConnectionError", Usage() if refused else None) from None
+        try:
+            message = await raw.parse()
+            usage = usage_of(message.usage)
+        except Exception:  # noqa: BLE001  # whatever the SDK makes of a body that is not the API's
+            raise BadReplyError("ReplyUnreadable", None) from None
+        verdict = verdict_of(message, case, usage)
+        return Reply(verdict, usage, *limits(raw.headers))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+
+def verdict_of(message: Any, case: Case, usage: Usage) -> Verdict:
+    """The verdict in a message. Raises `BadReplyError` with its usage."""
+    match message.stop_reason:
+        case "max_tokens" | "model_context_window_exceeded":
+            raise BadReplyError("ReplyTruncated", usage)
+        case "refusal":
+            raise BadReplyError("ReplyRefused", usage)
+    text = "".join(block.text for block in message.content if block.type == "text")
+    try:
+        return parse(text, case.passages)
+    except ReplyError as error:
+        raise BadReplyError(error.kind, usage) from None
+
+
+def failure_of(status: int, name: str, headers: Mapping[str, str]) -> CallError:
+    """What an HTTP error means. Pure."""
+    if status in STOPPING:
+        return StoppedError(f"{name}: {STOPPING[status]}", status)
+    if status in {408, 409, 429} or status >= 500:
+        return TryAgainError(name, pause_s=max(retry_after(headers), limits(headers)[1]))
+    return RejectedError(name)
+
+
+def usage_of(usage: Any) -> Usage:
+    """The API's counts."""
+    return Usage(
+        input=usage.input_tokens or 0,
+        output=usage.output_tokens or 0,
+        cache_read=usage.cache_read_input_tokens or 0,
+        cache_write=usage.cache_creation_input_tokens or 0,
+    )
+
+
+def retry_after(headers: Mapping[str, str]) -> float:
+    """Seconds that a reply asks to wait, 0 if it does not say."""
+    for name, unit in (("retry-after-ms", 1_000), ("retry-after", 1)):
+        with contextlib.suppress(KeyError, ValueError):
+            return max(0.0, float(headers[name]) / unit)
+    return 0.0
+
+
+def limits(headers: Mapping[str, str], now: datetime | None = None) -> tuple[int | None, float]:
+    """The limit of requests a minute, if the headers tell it, and the seconds until a limit that is used up opens again."""
+    limit, pause = None, 0.0
+    for what in ("requests", "input-tokens", "output-tokens"):
+        prefix = f"anthropic-ratelimit-{what}-"
+        with contextlib.suppress(KeyError, ValueError):
+            if what == "requests":
+                limit = max(1, int(headers[prefix + "limit"]))
+            if int(headers[prefix + "remaining"]) <= 0:
+                reset = datetime.fromisoformat(headers[prefix + "reset"])
+                pause = max(pause, (reset - (now or datetime.now(UTC))).total_seconds())
+    return limit, pause

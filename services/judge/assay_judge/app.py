@@ -1,0 +1,227 @@
+"""The judge service: reads `events`, judges a sample of the answers, publishes every answer's score to `scores`.
+
+Delivery: an entry is acknowledged in the step that publishes its score, and a score is published once. A judge that dies leaves its entries
+to the next one; an answer whose verdict had arrived is not paid for again.
+
+What it needs. Redis, for each shard N: to read `events` as group `judge` (as every reader of a stream does), to append to `scores`,
+`alerts`, `failures` and `dead` (XTRIM on `dead`), to run scripts on these and on keys of its own, `assay:{N}:judge:*` (GET, SET, DEL,
+INCRBY, DECRBY, PEXPIRE, HGET, HSET, HMGET, HGETALL, HDEL, HINCRBY, HLEN, HSCAN, ZADD, ZCARD, ZREM, ZSCORE, ZRANGE, ZRANGEBYSCORE); TIME,
+INFO, SCRIPT LOAD. Store: nothing; the writer stores scores. `assay judge calibrate` and `rejudge` read the views as `sre`.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+
+from redis.exceptions import RedisError
+
+from assay_judge import lexical
+from assay_judge.api import Api
+from assay_judge.breaker import Breaker
+from assay_judge.fingerprint import Judge
+from assay_judge.judging import Judging, NotJudgedError, before_judging, score_of, verdict_fields
+from assay_judge.ledger import RENEW_S, Ledger, publish_finish
+from assay_judge.notice import Notices
+from assay_judge.pricing import NANO, dollars, tariff_of
+from assay_judge.prompt import PROMPT_HASH, SCHEMA_HASH, case_of
+from assay_judge.rules import Rules, load_rules
+from assay_judge.sampling import Draw, base_rate, draw, uniform
+from assay_runtime import metrics
+from assay_runtime.config import secret
+from assay_runtime.entries import Bounds, Entry, Outcome, Process
+from assay_runtime.service import Service, main
+from assay_schema.alerts import Alert
+from assay_schema.events import ScrubbedAnswer, ScrubbedEvent
+from assay_schema.ids import event_ms
+from assay_schema.limits import ENTRY_MAX_BYTES
+from assay_schema.scores import Score, ScoreStatus
+from assay_schema.settings import JudgeSettings, Settings, SettingsError
+from assay_schema.streams import ALERTS, EVENTS, SCORES
+from assay_schema.validation import InvalidEvent, parse_scrubbed
+
+log = logging.getLogger(__name__)
+
+STAGE = "judge"
+#: Every answer has this in its JSON; few other events have.
+_ANSWER = b'"kind":"answer"'
+#: Projects that have a label of their own in metrics; more are counted together.
+PROJECTS_MOST = 100
+
+
+def key_of(settings: JudgeSettings) -> str:
+    """The API's key, or an empty text. Raises `SettingsError` when its file cannot be read."""
+    return secret(settings.api_key, settings.api_key_file, "ASSAY_JUDGE_API_KEY_FILE").strip()
+
+
+def judge_of(settings: JudgeSettings) -> Judge:
+    """Who judges, by the settings. Raises `SettingsError` for a model without its key."""
+    backend, key = settings.backend, key_of(settings)
+    if backend == "auto":
+        backend = "anthropic" if key else "lexical"
+    if backend == "lexical":
+        return lexical.judge()
+    if not key:
+        raise SettingsError(
+            f"judge.backend is {backend}, and there is no key: set judge.api_key_file (ASSAY_JUDGE_API_KEY_FILE), "
+            'or judge.backend = "lexical"'
+        )
+    return Judge(backend, settings.model, PROMPT_HASH, SCHEMA_HASH, settings.effort)
+
+
+class JudgeService:
+    """What the service does with its judge."""
+
+    def __init__(self, service: Service, rules: Rules, judge: Judge, ledger: Ledger, judging: Judging | None) -> None:
+        self._service, self._rules, self._judge, self._ledger, self._judging = service, rules, judge, ledger, judging
+        self._settings = service.settings.judge
+        self._projects: set[str] = set()
+
+    def process(self) -> Process:
+        """The work on a shard of `events`."""
+
+        async def work(entries: Sequence[Entry]) -> list[Outcome]:
+            answers = {entry.id: answer for entry in entries if (answer := answer_of(entry)) is not None}
+            draws = await self._draws(list(answers.values()))
+            outcomes = [Outcome(entry.id) for entry in entries if entry.id not in answers]
+            alive = asyncio.create_task(self._keep_alive())
+            try:
+                scores = await asyncio.gather(
+                    *(self._score(answer, *drawn) for answer, drawn in zip(answers.values(), draws, strict=True)),
+                    return_exceptions=True,
+                )
+            finally:
+                alive.cancel()
+            for entry_id, score in zip(answers, scores, strict=True):
+                if isinstance(score, NotJudgedError):
+                    continue
+                if isinstance(score, BaseException):
+                    raise score
+                outcomes.append(Outcome(entry_id, event=score))
+            return outcomes
+
+        return work
+
+    async def _keep_alive(self) -> None:
+        while self._judging is not None:
+            await asyncio.sleep(RENEW_S)
+            with contextlib.suppress(RedisError):
+                await self._judging.keep_alive()
+
+    async def _draws(self, answers: Sequence[ScrubbedAnswer]) -> list[tuple[Draw, dict[str, bool]]]:
+        """Layer 1 and the draw of each answer."""
+        days: dict[str, Counter[date]] = defaultdict(Counter)
+        for answer in answers:
+            days[answer.project][_day(answer)] += 1
+        rates: dict[tuple[str, date], float] = {}
+        for project, added in days.items():
+            counts = await self._ledger.traffic(project, dict(added))
+            for day in added:
+                rates[project, day] = base_rate(
+                    counts, day, self._settings.base_rate, self._settings.base_floor_per_day
+                )
+        found = []
+        for answer in answers:
+            checks = self._rules.check(answer.payload)
+            for name, passed in checks.items():
+                if not passed:
+                    metrics.CHECKS_FAILED.labels(self._label(answer.project), name).inc()
+            boosts = self._rules.boosts_for(answer.project, answer.payload, checks)
+            u = uniform(str(answer.event_id), self._settings.salt)
+            found.append((draw(u, rates[answer.project, _day(answer)], boosts), checks))
+        return found
+
+    async def _score(self, answer: ScrubbedAnswer, drawn: Draw, checks: dict[str, bool]) -> bytes | None:
+        score: bytes | None
+        if not drawn.sampled:
+            status = ScoreStatus.NOT_SAMPLED
+            score = score_of(self._judge, answer, drawn, checks, status).model_dump_json().encode()
+        elif self._judging is not None:
+            score = await self._judging.score(answer, drawn, checks)
+        else:
+            score = await asyncio.to_thread(
+                lexical_score, self._judge, answer, drawn, checks, self._settings.max_input_bytes
+            )
+        if score is not None:
+            status = Score.model_validate_json(score).status if drawn.sampled else ScoreStatus.NOT_SAMPLED
+            metrics.JUDGED.labels(self._label(answer.project), status.value).inc()
+        return score
+
+    def _label(self, project: str) -> str:
+        if len(self._projects) < PROJECTS_MOST:
+            self._projects.add(project)
+        return project if project in self._projects else "other"
+
+    async def tell_spend(self) -> None:
+        """The day's spend of the projects seen here, for the metrics."""
+        today = datetime.now(UTC).date()
+        for project in self._projects:
+            metrics.JUDGE_SPENT.labels(project).set(dollars(await self._ledger.spent(project, today)))
+
+
+def answer_of(entry: Entry) -> ScrubbedAnswer | None:
+    """The answer in an entry. What is none, or broken (the writer records that), is not the judge's."""
+    if _ANSWER not in entry.data:
+        return None
+    try:
+        event = parse_scrubbed(entry.data)
+    except InvalidEvent:
+        return None
+    return event if isinstance(event, ScrubbedAnswer) else None
+
+
+def lexical_score(
+    judge: Judge, answer: ScrubbedAnswer, drawn: Draw, checks: dict[str, bool], max_input_bytes: int
+) -> bytes:
+    """The JSON of a score by the lexical baseline."""
+    case = case_of(str(answer.event_id), answer.payload)
+    state = before_judging(answer, case, max_input_bytes) or verdict_fields(lexical.judged(case), case)
+    status = state.pop("status")
+    assert isinstance(status, ScoreStatus)
+    return score_of(judge, answer, drawn, checks, status, **state).model_dump_json().encode()
+
+
+def _day(answer: ScrubbedAnswer) -> date:
+    return datetime.fromtimestamp(event_ms(answer.event_id) / 1000, UTC).date()
+
+
+def build(settings: Settings) -> Service:
+    """The service, ready to run. Raises `SettingsError`."""
+    rules = load_rules(settings.judge.rules_file)
+    judge = judge_of(settings.judge)
+    tariff = None if judge.backend == "lexical" else tariff_of(rules, judge.model, batch=judge.backend != "anthropic")
+    service = Service(STAGE, settings, settings.judge.port)
+    cap = int(settings.judge.budget_usd_per_day * NANO)
+    ledger = Ledger(service.client, settings.redis.shards, cap_nano=cap, record_days=settings.judge.record_days)
+    judging = None
+    if tariff is not None:
+        api = Api(settings.judge, key_of(settings.judge))
+        judging = Judging(settings.judge, judge, tariff, ledger, api, Breaker(asyncio_clock))
+        notices = Notices(service.client, settings.redis.shards, judge.fingerprint, settings.judge.budget_usd_per_day)
+        judging.on_stop, judging.on_budget = notices.stopped, notices.budget
+        service.at_stop(judging.draining.set)
+        breaker = judging.breaker
+        service.notes(lambda: [f"judging stopped: {breaker.stopped}"] if breaker.stopped else [])
+    metrics.JUDGE_BUDGET.set(settings.judge.budget_usd_per_day)
+    worker = JudgeService(service, rules, judge, ledger, judging)
+    bounds = Bounds(entries=4 * settings.judge.concurrency, bytes=16 * ENTRY_MAX_BYTES, age_s=0.2)
+    for shard in range(settings.redis.shards):
+        finish = publish_finish(service.client, ledger, STAGE, shard)
+        service.consume(EVENTS, shard, process=worker.process(), finish=finish, bounds=bounds, document=ScrubbedEvent)
+        service.publishes(SCORES, shard, Score)
+        service.publishes(ALERTS, shard, Alert)
+    service.every_tick(worker.tell_spend)
+    log.info("judging", extra={"backend": judge.backend, "fingerprint": judge.fingerprint})
+    return service
+
+
+def asyncio_clock() -> float:
+    """The running loop's clock."""
+    return asyncio.get_running_loop().time()
+
+
+def run() -> None:
+    """Entry point of `python -m assay_judge`."""
+    main(STAGE, build)

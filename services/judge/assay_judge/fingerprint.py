@@ -1,0 +1,25 @@
+"""Who judged: what must be the same for two scores to be comparable. Pure."""
+
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Literal
+
+Backend = Literal["anthropic", "anthropic-batch", "lexical"]
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A judge. A change of any part makes a new fingerprint, which starts a new series."""
+
+    backend: Backend
+    model: str
+    prompt_hash: str
+    schema_hash: str
+    effort: str | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """Short hex. The API and its batches are the same judge, at another price."""
+        kind = "lexical" if self.backend == "lexical" else "anthropic"
+        parts = (kind, self.model, self.prompt_hash, self.schema_hash, self.effort or "")
+        return sha256("\n".join(parts).encode()).hexdigest()[:16]

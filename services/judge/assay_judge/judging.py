@@ -1,0 +1,317 @@
+"""Judging one answer from draw to score: money first, tries within a deadline, exactly one state at the end."""
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Protocol
+
+from assay_judge.api import BadReplyError, CallError, RejectedError, Reply, StoppedError, TryAgainError
+from assay_judge.breaker import Breaker
+from assay_judge.fingerprint import Judge
+from assay_judge.ledger import Call, Ledger
+from assay_judge.pricing import Tariff, Usage, bound_tokens, dollars
+from assay_judge.prompt import Case, case_of, message_of
+from assay_judge.sampling import Draw
+from assay_judge.verdict import Verdict, believed, measured
+from assay_runtime import metrics
+from assay_schema.events import ScrubbedAnswer
+from assay_schema.ids import event_ms
+from assay_schema.scores import Score, ScoreStatus, score_id
+from assay_schema.settings import JudgeSettings
+
+log = logging.getLogger(__name__)
+
+#: Replies that are no verdict which one answer may get.
+BAD_REPLIES = 2
+
+
+class NotJudgedError(Exception):
+    """The service stops before the answer was judged: its entry stays pending, and nothing was spent on it."""
+
+
+class Caller(Protocol):
+    """Makes one try of a call; `assay_judge.api.Api`, or a stand-in."""
+
+    async def call(self, case: Case, timeout_s: float) -> Reply: ...
+
+
+@dataclass
+class _Bill:
+    """What one answer has cost so far. `unknown`: set aside for tries of which nobody knows whether they were billed."""
+
+    tariff: Tariff
+    usage: Usage = field(default_factory=Usage)
+    known: int = 0
+    unknown: int = 0
+
+    def add(self, usage: Usage | None, bound: int) -> None:
+        if usage is None:
+            self.unknown += bound
+        else:
+            self.usage += usage
+            self.known += self.tariff.cost(usage)
+
+    @property
+    def nano(self) -> int:
+        return self.known + self.unknown
+
+
+def score_of(
+    judge: Judge, event: ScrubbedAnswer, draw: Draw, checks: dict[str, bool], status: ScoreStatus, **more: object
+) -> Score:
+    """A score document; `more` are fields that its status has."""
+    fingerprint = judge.fingerprint
+    return Score.model_validate(
+        {
+            "score_id": score_id(event.event_id, fingerprint),
+            "event_id": event.event_id,
+            "project": event.project,
+            "service": event.service,
+            "event_time": datetime.fromtimestamp(event_ms(event.event_id) / 1000, UTC),
+            "judged_at": datetime.now(UTC),
+            "status": status,
+            "base": draw.base,
+            "inclusion_probability": draw.inclusion_probability,
+            "base_probability": draw.base_probability,
+            "checks": checks,
+            "boosts": list(draw.boosts),
+            "fingerprint": fingerprint,
+            "backend": judge.backend,
+            "model": judge.model,
+            "prompt_hash": judge.prompt_hash,
+            "schema_hash": judge.schema_hash,
+            "effort": judge.effort,
+            **more,
+        }
+    )
+
+
+def verdict_fields(verdict: Verdict, case: Case) -> dict[str, object]:
+    """Status and numbers of a verdict, as far as it is believed."""
+    if not verdict.claims:
+        return {"status": ScoreStatus.ABSTAINED, "detail": "the answer makes no claim"}
+    verdict, demoted = believed(verdict, case.passages)
+    contradicted = sum(claim.verdict == "contradicted" for claim in verdict.claims)
+    return {
+        "status": ScoreStatus.SCORED,
+        "metrics": measured(verdict),
+        "claims": len(verdict.claims),
+        "contradicted": contradicted,
+        "demoted": demoted,
+    }
+
+
+def before_judging(event: ScrubbedAnswer, case: Case, max_input_bytes: int) -> dict[str, object] | None:
+    """The state of an answer that no judge needs to see, or None."""
+    if not event.payload.answer.strip():
+        return {"status": ScoreStatus.ABSTAINED, "detail": "the answer is empty"}
+    if not any(text.strip() for text in case.passages.values()):
+        return {"status": ScoreStatus.NO_CONTEXT, "detail": "the answer came without passages"}
+    if case.size > max_input_bytes:
+        return {"status": ScoreStatus.JUDGE_ERROR, "detail": "InputTooLarge: above judge.max_input_bytes"}
+    return None
+
+
+class Judging:
+    """Judges answers with a model, on a budget."""
+
+    def __init__(
+        self, settings: JudgeSettings, judge: Judge, tariff: Tariff, ledger: Ledger, caller: Caller, breaker: Breaker
+    ) -> None:
+        self.judge, self.ledger, self.breaker = judge, ledger, breaker
+        self._settings, self._tariff, self._caller = settings, tariff, caller
+        self._slots = asyncio.Semaphore(settings.concurrency)
+        self._at_work: set[Call] = set()
+        #: Set when the service stops: what has not begun does not begin.
+        self.draining = asyncio.Event()
+        #: Told when judging stops for want of a good key, and when it goes on: (why, or '' for going on).
+        self.on_stop: Callable[[str], Awaitable[None]] = _nothing
+        #: Told when a project's budget is used up, and when there is money again: (project, whether it is used up).
+        self.on_budget: Callable[[str, bool], Awaitable[None]] = _nothing_either
+
+    async def score(self, event: ScrubbedAnswer, draw: Draw, checks: dict[str, bool]) -> bytes | None:
+        """The JSON of an answer's score; None when it was published before. Raises `NotJudgedError`, `RedisError`."""
+        async with self._slots:
+            if self.draining.is_set():
+                raise NotJudgedError
+            case = case_of(str(event.event_id), event.payload)
+            if (state := before_judging(event, case, self._settings.max_input_bytes)) is not None:
+                return self._document(event, draw, checks, state, _Bill(self._tariff))
+            return await self._on_a_budget(event, draw, checks, case)
+
+    async def _on_a_budget(
+        self, event: ScrubbedAnswer, draw: Draw, checks: dict[str, bool], case: Case
+    ) -> bytes | None:
+        call = self.ledger.call(event.project, str(event.event_id), self.judge.fingerprint)
+        bill = _Bill(self._tariff)
+        self._at_work.add(call)
+        try:
+            state = await self._tries(event.project, call, case, bill)
+            if isinstance(state, bytes):
+                return state or None
+            document = self._document(event, draw, checks, state, bill)
+            if state["status"] is not ScoreStatus.SKIPPED_BUDGET or bill.nano:
+                if not await self.ledger.settle(call, bill.nano, document):
+                    return await self._of_another(event)
+                metrics.JUDGE_COST.labels(event.project).inc(dollars(bill.nano))
+            return document
+        finally:
+            self._at_work.discard(call)
+
+    async def _of_another(self, event: ScrubbedAnswer) -> bytes:
+        """The score by the judge that took the answer over. While it is at work the entry is its to finish."""
+        if (score := await self.ledger.known(event.project, str(event.event_id), self.judge.fingerprint)) is None:
+            raise NotJudgedError
+        return score
+
+    async def _tries(self, project: str, call: Call, case: Case, bill: _Bill) -> dict[str, object] | bytes:
+        """Try until there is a state. Bytes: the score is known already."""
+        size = len(message_of(case).encode())
+        bound, tokens = self._tariff.bound(size, self._settings.max_output_tokens), bound_tokens(size)
+        reserved, attempt, bad, deadline, pause = False, 1, 0, 0.0, 0.5
+        error: CallError
+        while True:
+            since = time.monotonic()
+            await self._until_a_call_may_go(
+                call, reserved=reserved, unbilled=not bill.nano, name=f"{call.owner}/{attempt}", tokens=tokens
+            )
+            now = time.monotonic()
+            deadline = (
+                deadline + now - since if deadline else now + self._settings.deadline_s
+            )  # waiting is nobody's fault
+            if not reserved:
+                if (found := await self._reserve(project, call, attempt, bound, bill)) is not None:
+                    self.breaker.abandoned()
+                    return found
+                reserved = True
+            started = time.monotonic()
+            left = max(0.1, deadline - started)
+            try:
+                reply = await self._caller.call(case, min(left, self._settings.request_timeout_s))
+            except CallError as raised:
+                error = raised
+            else:
+                metrics.JUDGE_CALLS.labels("ok").inc()
+                metrics.JUDGE_CALL_SECONDS.observe(time.monotonic() - started)
+                await self._went_well(call, attempt, reply)
+                bill.add(reply.usage, bound)
+                return verdict_fields(reply.verdict, case)
+            metrics.JUDGE_CALLS.labels(error.kind.partition(":")[0]).inc()
+            await self._went_wrong(call, attempt, error)
+            if isinstance(error, StoppedError):
+                continue
+            bill_more = error.usage is None or error.usage != Usage()
+            if bill_more:
+                bill.add(error.usage, bound)
+                reserved, attempt = False, attempt + 1
+            bad += isinstance(error, BadReplyError)
+            over = time.monotonic() + pause >= deadline
+            if isinstance(error, RejectedError) or bad >= BAD_REPLIES or over:
+                late = " (no time left: judge.deadline_s)" if over and isinstance(error, TryAgainError) else ""
+                return {"status": ScoreStatus.JUDGE_ERROR, "detail": f"{error.kind}{late}"}
+            if isinstance(error, TryAgainError):
+                await self._sleep(pause * random.uniform(0.5, 1))  # noqa: S311  # jitter, not a secret
+                pause = min(2 * pause, 8.0)
+
+    async def _reserve(
+        self, project: str, call: Call, attempt: int, bound: int, bill: _Bill
+    ) -> dict[str, object] | bytes | None:
+        """Set money aside. None when that is done; else the state the answer ends in, or its score if it is judged already."""
+        while True:
+            answered = await self.ledger.reserve(call, attempt, bound)
+            match answered.what:
+                case "ok":
+                    await self.on_budget(project, False)
+                    return None
+                case "done":
+                    return answered.score
+                case "busy":
+                    await self._sleep(min(1.0, answered.wait_s + 0.01))
+                case "interrupted":
+                    bill.unknown += answered.nano
+                    return {
+                        "status": ScoreStatus.JUDGE_ERROR,
+                        "detail": "Interrupted: the judge died during the call, which may have been billed; assay judge rejudge asks again",
+                    }
+                case "budget":
+                    await self.on_budget(project, True)
+                    return {
+                        "status": ScoreStatus.SKIPPED_BUDGET,
+                        "detail": "judge.budget_usd_per_day is used up for this project",
+                    }
+
+    async def _until_a_call_may_go(self, call: Call, *, reserved: bool, unbilled: bool, name: str, tokens: int) -> None:
+        """Wait for the breaker, then for the limits of the minute. A stop of the service ends the waiting."""
+        passed = False
+        while True:
+            if self.draining.is_set():
+                if passed:
+                    self.breaker.abandoned()
+                if reserved and unbilled:
+                    await self.ledger.release(call)
+                raise NotJudgedError  # what was billed stays spent, and the next judge finds the answer interrupted
+            waits = 0.0 if passed else self.breaker.wait_s()
+            if not waits:
+                passed = True
+                settings = self._settings
+                waits = await self.ledger.take(name, tokens, settings.requests_per_minute, settings.tokens_per_minute)
+                if not waits:
+                    return
+            await self._sleep(min(waits, 1.0))
+
+    async def _went_well(self, call: Call, attempt: int, reply: Reply) -> None:
+        if self.breaker.succeeded():
+            metrics.JUDGE_STOPPED.set(0)
+            await self.on_stop("")
+        used = reply.usage.input + reply.usage.cache_write + reply.usage.output
+        await self.ledger.learn(f"{call.owner}/{attempt}", tokens=used, pause_s=reply.pause_s, limit=reply.limit)
+
+    async def _went_wrong(self, call: Call, attempt: int, error: CallError) -> None:
+        log.warning("a call brought no verdict", extra={"error_class": error.kind.partition(":")[0]})
+        match error:
+            case StoppedError():
+                if self.breaker.stop(error.kind):
+                    log.critical("judging stopped: %s; see judge.api_key", error.kind)
+                metrics.JUDGE_STOPPED.set(1)
+                await self.on_stop(error.kind)
+            case TryAgainError():
+                self.breaker.failed()
+            case _:
+                self.breaker.succeeded()
+        if error.pause_s:
+            await self.ledger.learn(f"{call.owner}/{attempt}", pause_s=error.pause_s)
+
+    async def _sleep(self, seconds: float) -> None:
+        try:
+            await asyncio.wait_for(self.draining.wait(), seconds)
+        except TimeoutError:
+            return
+
+    async def keep_alive(self) -> None:
+        """Show that calls at work are."""
+        await self.ledger.renew(list(self._at_work))
+
+    def _document(
+        self, event: ScrubbedAnswer, draw: Draw, checks: dict[str, bool], state: dict[str, object], bill: _Bill
+    ) -> bytes:
+        usage = {
+            "cost_usd": dollars(bill.nano),
+            "input_tokens": bill.usage.read,
+            "output_tokens": bill.usage.output,
+        }
+        more = {name: value for name, value in state.items() if name != "status"}
+        status = state["status"]
+        assert isinstance(status, ScoreStatus)
+        return score_of(self.judge, event, draw, checks, status, **usage, **more).model_dump_json().encode()
+
+
+async def _nothing(_: str) -> None:
+    pass
+
+
+async def _nothing_either(_: str, __: bool) -> None:
+    pass

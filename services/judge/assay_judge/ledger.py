@@ -1,0 +1,166 @@
+"""Money, limits and what is known of each answer, in Redis: shared by all judges, right whatever dies in between.
+
+Before a call its upper bound is set aside; after it the real cost takes that place. Both are one atomic step, so the day's spend, with
+everything that is set aside, is never above the cap. What a dead judge had set aside stays spent: its call may have been billed.
+"""
+
+import uuid
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+from typing import Literal, NamedTuple
+
+import orjson
+
+from assay_judge.sampling import REMEMBERED_DAYS
+from assay_judge.scripts import LEARN, PUBLISH, RELEASE, RENEW, RESERVE, SETTLE, TAKE
+from assay_runtime.connection import Client
+from assay_runtime.delivery import Finish
+from assay_runtime.entries import Outcome
+from assay_schema.scores import ScoreStatus
+from assay_schema.streams import EVENTS, PREFIX, SCORES, shard_of
+
+DAY_MS = 86_400_000
+#: How long a judge that shows no life is taken to be at work, and how often it shows that it lives.
+LEASE_S, RENEW_S = 30.0, 8.0
+#: Longest pause that a reply's header may ask for: an hour's would look like a hang.
+PAUSE_MOST_S = 60.0
+
+
+class Answered(NamedTuple):
+    """What came of asking for money. `score`: of an answer that is judged already; `nano`: what an interrupted call had set aside."""
+
+    what: Literal["ok", "budget", "done", "busy", "interrupted"]
+    score: bytes = b""
+    nano: int = 0
+    wait_s: float = 0.0
+
+
+class Ledger:
+    """The books of one judge process."""
+
+    def __init__(self, client: Client, shards: int, *, cap_nano: int, record_days: float) -> None:
+        self._client, self._shards, self._cap = client, shards, cap_nano
+        self._keep_ms = int(record_days * DAY_MS)
+        scripts = (RESERVE, RENEW, SETTLE, RELEASE, TAKE, LEARN)
+        self._reserve, self._renew, self._settle, self._release, self._take, self._learn = (
+            client.register_script(script) for script in scripts
+        )
+
+    def _key(self, project: str, *parts: str) -> str:
+        return ":".join((f"{PREFIX}:{{{shard_of(project, self._shards)}}}:judge", *parts))
+
+    def record_key(self, project: str, event_id: str, fingerprint: str) -> str:
+        """The key of an answer's call record."""
+        return self._key(project, "call", event_id, fingerprint)
+
+    def spend_key(self, project: str, day: date) -> str:
+        """The key of a project's spend on a day."""
+        return self._key(project, "spend", project, day.isoformat())
+
+    async def reserve(self, call: "Call", attempt: int, nano: int) -> Answered:
+        """Set money aside for a try of a call. Raises `RedisError`."""
+        arguments = [call.owner, attempt, nano, self._cap, int(LEASE_S * 1000), self._keep_ms, 10 * DAY_MS]
+        what, *rest = await self._reserve(keys=[call.record, call.spend], args=arguments)
+        match what:
+            case b"done":
+                return Answered("done", score=rest[0])
+            case b"busy":
+                return Answered("busy", wait_s=rest[0] / 1000)
+            case b"interrupted":
+                return Answered("interrupted", nano=int(rest[0]))
+        return Answered("ok" if what == b"ok" else "budget")
+
+    def call(self, project: str, event_id: str, fingerprint: str) -> "Call":
+        """A call to be made now, by this process."""
+        today = datetime.now(UTC).date()
+        return Call(self.record_key(project, event_id, fingerprint), self.spend_key(project, today), uuid.uuid4().hex)
+
+    async def renew(self, calls: Sequence["Call"]) -> None:
+        """Show that calls are still at work."""
+        for call in calls:
+            await self._renew(keys=[call.record], args=[call.owner, int(LEASE_S * 1000)])
+
+    async def settle(self, call: "Call", nano: int, score: bytes) -> bool:
+        """Put the cost in the place of what was set aside, and keep the score. False if another judge took the answer over."""
+        return bool(await self._settle(keys=[call.record, call.spend], args=[call.owner, nano, score, self._keep_ms]))
+
+    async def release(self, call: "Call") -> None:
+        """Give back what was set aside."""
+        await self._release(keys=[call.record, call.spend], args=[call.owner])
+
+    async def known(self, project: str, event_id: str, fingerprint: str) -> bytes | None:
+        """The score of an answer that is judged already."""
+        score: bytes | None = await self._client.hget(self.record_key(project, event_id, fingerprint), "score")
+        return score
+
+    async def forget(self, project: str, event_id: str, fingerprint: str) -> None:
+        """Let an answer be judged anew."""
+        await self._client.delete(self.record_key(project, event_id, fingerprint))
+
+    async def spent(self, project: str, day: date) -> int:
+        """Nano-dollars spent and set aside."""
+        return int(await self._client.get(self.spend_key(project, day)) or 0)
+
+    @property
+    def _window(self) -> list[str]:
+        return [f"{PREFIX}:{{0}}:judge:window", f"{PREFIX}:{{0}}:judge:window:tokens"]
+
+    async def take(self, call_id: str, tokens: int, requests_per_minute: int, tokens_per_minute: int) -> float:
+        """0 when a call may begin now, else seconds after which to ask again."""
+        waits = await self._take(keys=self._window, args=[call_id, tokens, requests_per_minute, tokens_per_minute])
+        return int(waits) / 1000
+
+    async def learn(
+        self, call_id: str, *, tokens: int | None = None, pause_s: float = 0.0, limit: int | None = None
+    ) -> None:
+        """Tell all judges what a reply said: tokens used, a pause it asked for, the limit of requests."""
+        pause_ms = int(min(pause_s, PAUSE_MOST_S) * 1000)
+        arguments = [call_id, "" if tokens is None else tokens, pause_ms, "" if limit is None else limit]
+        await self._learn(keys=self._window[1:], args=arguments)
+
+    async def traffic(self, project: str, added: dict[date, int]) -> dict[date, int]:
+        """Count answers of a project by day; returns how many each of the last days had before."""
+        key = self._key(project, "traffic", project)
+        counts = {date.fromisoformat(day.decode()): int(n) for day, n in (await self._client.hgetall(key)).items()}
+        if added:
+            pipeline = self._client.pipeline(transaction=False)
+            for day, n in added.items():
+                pipeline.hincrby(key, day.isoformat(), n)
+            oldest = max({*counts, *added}) - timedelta(days=2 * REMEMBERED_DAYS)
+            if gone := [day.isoformat() for day in counts if day < oldest]:
+                pipeline.hdel(key, *gone)
+            await pipeline.execute()
+        return counts
+
+
+class Call(NamedTuple):
+    """One answer's call: its record, the spend it counts to, and who makes it."""
+
+    record: str
+    spend: str
+    owner: str
+
+
+#: States whose answers were sampled: each is published once.
+_RECORDED = frozenset(status.value for status in ScoreStatus if status is not ScoreStatus.NOT_SAMPLED)
+
+
+def publish_finish(client: Client, ledger: Ledger, group: str, shard: int) -> Finish:
+    """Finish entries of `events`: acknowledge them and publish their scores, atomically and each score once."""
+    script = client.register_script(PUBLISH)
+
+    async def finish(outcomes: Sequence[Outcome]) -> int:
+        done = 0
+        for start in range(0, len(outcomes), 100):
+            keys = [EVENTS.key(shard), SCORES.key(shard)]
+            arguments: list[str | bytes | int] = [group, ledger._keep_ms]  # noqa: SLF001
+            for outcome in outcomes[start : start + 100]:
+                place = 0
+                if outcome.event is not None and (score := orjson.loads(outcome.event))["status"] in _RECORDED:
+                    keys.append(ledger.record_key(score["project"], score["event_id"], score["fingerprint"]))
+                    place = len(keys)
+                arguments += [outcome.entry_id, outcome.event or b"", place]
+            done += int(await script(keys=keys, args=arguments))
+        return done
+
+    return finish

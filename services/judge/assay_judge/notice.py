@@ -1,0 +1,85 @@
+"""The judge's own alerts: it was stopped, or a budget is used up. One notice when that begins and one when it ends."""
+
+import uuid
+from datetime import UTC, date, datetime
+
+from assay_judge.scripts import ALERT
+from assay_runtime.connection import Client
+from assay_schema.alerts import ALL_PROJECTS, Alert, AlertKind, AlertState, Severity, transition_id
+from assay_schema.streams import ALERTS, PREFIX, shard_of
+
+#: How long an open episode is remembered.
+KNOWN_MS = 30 * 86_400_000
+_BUDGET_SQL = "SELECT * FROM judge_spend WHERE project = '{project}' ORDER BY day DESC LIMIT 14"
+
+
+class Notices:
+    """Publishes alerts. An episode's key in Redis, with the time it began, is what makes it one, over all replicas and restarts."""
+
+    def __init__(self, client: Client, shards: int, fingerprint: str, budget_usd: float) -> None:
+        self._script = client.register_script(ALERT)
+        self._client, self._shards, self._fingerprint, self._budget = client, shards, fingerprint, budget_usd
+        #: What this process has told or found settled, and on which day.
+        self._seen: dict[tuple[AlertKind, str, bool], date] = {}
+
+    async def stopped(self, why: str) -> None:
+        """Judging stopped, because the API refuses us; with an empty reason it goes on."""
+        if why:
+            await self._open(AlertKind.JUDGE_STOPPED, ALL_PROJECTS, f"Judging stopped: {why}. Answers wait in Redis.")
+        else:
+            await self._close(AlertKind.JUDGE_STOPPED, ALL_PROJECTS, "Judging goes on.", before=None)
+
+    async def budget(self, project: str, used_up: bool) -> None:
+        """A project's budget of today is used up; or there is money, which ends the episode of an earlier day."""
+        today, asked = datetime.now(UTC).date(), (AlertKind.BUDGET, project, used_up)
+        if self._seen.get(asked) == today:
+            return
+        if used_up:
+            summary = f"The judge's budget of {self._budget:g} USD a day is used up; further answers are recorded as skipped_budget."
+            await self._open(AlertKind.BUDGET, project, summary)
+        else:
+            await self._close(AlertKind.BUDGET, project, "There is a budget for judging again.", before=today)
+        self._seen[asked] = today
+
+    def _keys(self, kind: AlertKind, project: str) -> list[str]:
+        shard = shard_of(project, self._shards)
+        return [f"{PREFIX}:{{{shard}}}:judge:episode:{kind.value}:{project}", ALERTS.key(shard)]
+
+    async def _open(self, kind: AlertKind, project: str, summary: str) -> None:
+        at = datetime.now(UTC)
+        alert = self._alert(kind, project, since=at, at=at, sequence=1, summary=summary)
+        arguments = ["open", alert.model_dump_json(), at.isoformat(), KNOWN_MS]
+        await self._script(keys=self._keys(kind, project), args=arguments)
+
+    async def _close(self, kind: AlertKind, project: str, summary: str, *, before: date | None) -> None:
+        keys = self._keys(kind, project)
+        begun = await self._client.get(keys[0])
+        since = datetime.fromisoformat(begun.decode()) if begun else None
+        if since is None or (before is not None and since.date() >= before):
+            return
+        alert = self._alert(kind, project, since=since, at=datetime.now(UTC), sequence=2, summary=summary)
+        await self._script(keys=keys, args=["close", alert.model_dump_json(), since.isoformat(), KNOWN_MS])
+
+    def _alert(
+        self, kind: AlertKind, project: str, *, since: datetime, at: datetime, sequence: int, summary: str
+    ) -> Alert:
+        alert_id = uuid.uuid5(uuid.NAMESPACE_OID, f"judge/{kind.value}/{project}/{since.isoformat()}")
+        budget, opening = kind is AlertKind.BUDGET, sequence == 1
+        opened, severity = (AlertState.WARN, Severity.WARNING) if budget else (AlertState.CRITICAL, Severity.CRITICAL)
+        return Alert(
+            alert_id=alert_id,
+            transition_id=transition_id(alert_id, sequence),
+            sequence=sequence,
+            kind=kind,
+            state=opened if opening else AlertState.RESOLVED,
+            previous=AlertState.OK if opening else opened,
+            severity=severity if opening else Severity.INFO,
+            project=project,
+            series=self._fingerprint,
+            since=since,
+            at=at,
+            value=self._budget if budget else None,
+            baseline=self._budget if budget else None,
+            summary=summary,
+            query=_BUDGET_SQL.format(project=project) if budget else "",
+        )

@@ -1,0 +1,155 @@
+"""The judge's atomic steps in Redis, as named Lua scripts. The keys of each share a hash tag, so they run on Redis Cluster too.
+
+A *call record* says of one answer and judge how far its judging is: `reserved` (a call may be under way), `done` (its score is known).
+"""
+
+from assay_schema.streams import FIELD
+
+_NOW = """local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+"""
+
+#: Set money aside for one try, unless that would go over the cap. Asking again for the same try changes nothing.
+#: KEYS: call record, spend. ARGV: owner, try (from 1), nano-dollars, cap, milliseconds: of the lease, to keep record and spend.
+#: Returns {'ok'}, {'budget'}, {'done', score or ''}, {'busy', ms} (another is at it) or {'interrupted', nano-dollars}: the judge that had
+#: reserved died, and whether its call was billed is not known. What it had set aside stays spent, and the answer is not called for again.
+RESERVE = f"""
+redis.replicate_commands()
+{_NOW}
+local owner, try, amount, cap = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local state, held_by, tries, lease, held = unpack(redis.call('HMGET', KEYS[1], 'state', 'owner', 'try', 'lease', 'amount'))
+if state == 'done' then return {{'done', redis.call('HGET', KEYS[1], 'score')}} end
+if redis.call('HGET', KEYS[1], 'published') then return {{'done', ''}} end
+if state == 'reserved' and held_by ~= owner then
+  if tonumber(lease) > now then return {{'busy', tonumber(lease) - now}} end
+  redis.call('HSET', KEYS[1], 'owner', owner, 'try', 1000, 'lease', string.format('%.0f', now + tonumber(ARGV[5])))
+  return {{'interrupted', held}}
+end
+if state == 'reserved' and tonumber(tries) >= try then return {{tonumber(tries) >= 1000 and 'interrupted' or 'ok', held}} end
+local spent = tonumber(redis.call('GET', KEYS[2]) or '0')
+if spent + amount > cap then return {{'budget'}} end
+redis.call('INCRBY', KEYS[2], string.format('%.0f', amount))
+redis.call('PEXPIRE', KEYS[2], ARGV[7])
+redis.call('HSET', KEYS[1], 'state', 'reserved', 'owner', owner, 'try', ARGV[2],
+  'lease', string.format('%.0f', now + tonumber(ARGV[5])), 'amount', string.format('%.0f', tonumber(held or '0') + amount),
+  'spend', KEYS[2])
+redis.call('PEXPIRE', KEYS[1], ARGV[6])
+return {{'ok'}}
+"""
+
+#: Show that the judge which reserved lives. KEYS: call records. ARGV: owner, lease ms.
+RENEW = f"""
+redis.replicate_commands()
+{_NOW}
+for _, key in ipairs(KEYS) do
+  if redis.call('HGET', key, 'owner') == ARGV[1] then
+    redis.call('HSET', key, 'lease', string.format('%.0f', now + tonumber(ARGV[2])))
+  end
+end
+"""
+
+#: Put the real cost in the place of what was set aside, and keep the score: all or nothing, once.
+#: KEYS: call record, spend (of the day it was reserved in). ARGV: owner, nano-dollars spent, score, milliseconds to keep the record.
+#: Returns 1, or 0 when the record is another's by now: the money is put right, the score is not kept.
+SETTLE = """
+redis.replicate_commands()
+local state, owner, held = unpack(redis.call('HMGET', KEYS[1], 'state', 'owner', 'amount'))
+if owner ~= ARGV[1] then return 0 end
+if state == 'done' then return 1 end
+redis.call('INCRBY', KEYS[2], string.format('%.0f', tonumber(ARGV[2]) - tonumber(held or '0')))
+redis.call('HSET', KEYS[1], 'state', 'done', 'amount', ARGV[2], 'score', ARGV[3])
+redis.call('PEXPIRE', KEYS[1], ARGV[4])
+return 1
+"""
+
+#: Give back what was set aside for calls that were surely not billed. KEYS: call record, spend. ARGV: owner. Returns 1 or 0.
+RELEASE = """
+redis.replicate_commands()
+local state, owner, held = unpack(redis.call('HMGET', KEYS[1], 'state', 'owner', 'amount'))
+if owner ~= ARGV[1] or state ~= 'reserved' then return 0 end
+redis.call('DECRBY', KEYS[2], string.format('%.0f', tonumber(held or '0')))
+redis.call('DEL', KEYS[1])
+return 1
+"""
+
+#: Finish entries of `events`: acknowledge, and publish each score that was not published before.
+#: KEYS: events, scores, then for each score with a record its call record. ARGV: group, milliseconds to keep a record, then three for each
+#: entry: entry id, score or '', the place of its record in KEYS or 0. Returns how many entries it acknowledged.
+PUBLISH = f"""
+redis.replicate_commands()
+local done = 0
+for i = 3, #ARGV, 3 do
+  local record = tonumber(ARGV[i + 2])
+  if redis.call('XACK', KEYS[1], ARGV[1], ARGV[i]) == 1 then
+    done = done + 1
+    local published = record > 0 and redis.call('HGET', KEYS[record], 'published')
+    if ARGV[i + 1] ~= '' and not published then
+      redis.call('XADD', KEYS[2], '*', '{FIELD}', ARGV[i + 1])
+      if record > 0 then
+        redis.call('HSET', KEYS[record], 'published', '1')
+        redis.call('PEXPIRE', KEYS[record], ARGV[2])
+      end
+    end
+  end
+end
+return done
+"""
+
+#: May one more call begin? At most so many calls, and so many tokens, in any minute. KEYS: calls by time, their tokens.
+#: ARGV: call id, tokens, most calls, most tokens. Returns 0, or the milliseconds after which to ask again.
+TAKE = f"""
+redis.replicate_commands()
+{_NOW}
+local paused = tonumber(redis.call('HGET', KEYS[2], 'paused_until') or '0')
+if paused > now then return paused - now end
+local old = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now - 60000)
+local total = tonumber(redis.call('HGET', KEYS[2], 'total') or '0')
+for _, id in ipairs(old) do
+  total = total - tonumber(redis.call('HGET', KEYS[2], id) or '0')
+  redis.call('HDEL', KEYS[2], id)
+  redis.call('ZREM', KEYS[1], id)
+end
+redis.call('HSET', KEYS[2], 'total', string.format('%.0f', total))
+if redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
+local most = math.min(tonumber(ARGV[3]), tonumber(redis.call('HGET', KEYS[2], 'limit_requests') or ARGV[3]))
+local calls, tokens = redis.call('ZCARD', KEYS[1]), tonumber(ARGV[2])
+if calls > 0 and (calls >= most or total + tokens > tonumber(ARGV[4])) then
+  local oldest = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
+  return math.max(20, math.min(1000, tonumber(oldest[2]) + 60001 - now))
+end
+redis.call('ZADD', KEYS[1], now, ARGV[1])
+redis.call('HSET', KEYS[2], ARGV[1], ARGV[2], 'total', string.format('%.0f', total + tokens))
+redis.call('PEXPIRE', KEYS[1], 120000)
+redis.call('PEXPIRE', KEYS[2], 120000)
+return 0
+"""
+
+#: What a call told about limits. KEYS: tokens of calls. ARGV: call id, tokens it used or '', milliseconds to pause, limit or ''.
+LEARN = f"""
+redis.replicate_commands()
+{_NOW}
+local before = redis.call('HGET', KEYS[1], ARGV[1])
+if before and ARGV[2] ~= '' then
+  redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+  redis.call('HINCRBY', KEYS[1], 'total', string.format('%.0f', tonumber(ARGV[2]) - tonumber(before)))
+end
+if tonumber(ARGV[3]) > 0 then redis.call('HSET', KEYS[1], 'paused_until', string.format('%.0f', now + tonumber(ARGV[3]))) end
+if ARGV[4] ~= '' then redis.call('HSET', KEYS[1], 'limit_requests', ARGV[4]) end
+redis.call('PEXPIRE', KEYS[1], 120000)
+"""
+
+#: Publish an alert's transition, once. KEYS: episode, alerts. ARGV: 'open' or 'close', JSON of the alert, when the episode began,
+#: milliseconds to remember it. Returns 1, or 0 when the episode is open, or closed, already.
+ALERT = f"""
+redis.replicate_commands()
+local begun = redis.call('GET', KEYS[1])
+if ARGV[1] == 'open' then
+  if begun then return 0 end
+  redis.call('SET', KEYS[1], ARGV[3], 'PX', ARGV[4])
+else
+  if begun ~= ARGV[3] then return 0 end
+  redis.call('DEL', KEYS[1])
+end
+redis.call('XADD', KEYS[2], '*', '{FIELD}', ARGV[2])
+return 1
+"""

@@ -1,0 +1,146 @@
+"""The books in Redis: the cap holds to the cent, every try is paid once, limits are shared."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+
+from assay_judge.ledger import Ledger
+from assay_runtime.connection import Client, connect
+from assay_schema.ids import new_event_id
+from assay_schema.settings import RedisSettings
+from tests.redis_server import RedisServer
+from tests.redis_server import each_redis_binary as each_redis_binary
+
+TODAY = datetime.now(UTC).date
+
+
+@pytest.fixture
+async def client(redis_server: RedisServer) -> AsyncIterator[Client]:
+    client = connect(RedisSettings.model_validate({"url": redis_server.url}))
+    yield client
+    await client.aclose()
+
+
+def ledger(client: Client, cap: int = 1_000) -> Ledger:
+    return Ledger(client, 1, cap_nano=cap, record_days=1)
+
+
+async def test_what_is_set_aside_and_spent_never_exceeds_the_cap_however_many_ask_at_once(client: Client) -> None:
+    books = [ledger(client) for _ in range(4)]
+    asked = [books[n % 4].reserve(books[n % 4].call("acme", new_event_id(), "f" * 16), 1, 30) for n in range(200)]
+    given = await asyncio.gather(*asked)
+    assert [answered.what for answered in given].count("ok") == 33
+    assert await books[0].spent("acme", TODAY()) == 990
+
+
+async def test_projects_have_budgets_of_their_own(client: Client) -> None:
+    books = ledger(client, 100)
+    assert (await books.reserve(books.call("a", new_event_id(), "f" * 16), 1, 100)).what == "ok"
+    assert (await books.reserve(books.call("a", new_event_id(), "f" * 16), 1, 1)).what == "budget"
+    assert (await books.reserve(books.call("b", new_event_id(), "f" * 16), 1, 100)).what == "ok"
+
+
+async def test_the_real_cost_takes_the_place_of_what_was_set_aside_once(client: Client) -> None:
+    books = ledger(client)
+    call = books.call("acme", new_event_id(), "f" * 16)
+    await books.reserve(call, 1, 900)
+    for _ in range(3):  # an answer of Redis that was lost makes the client say it again
+        assert await books.settle(call, 40, b'{"n":1}')
+    assert await books.spent("acme", TODAY()) == 40
+    again = books.call("acme", call.record.split(":")[-2], "f" * 16)
+    assert await books.reserve(again, 1, 900) == ("done", b'{"n":1}', 0, 0.0)
+    assert await books.spent("acme", TODAY()) == 40
+
+
+async def test_asking_again_for_the_same_try_sets_nothing_aside_and_a_further_try_does(client: Client) -> None:
+    books = ledger(client)
+    call = books.call("acme", new_event_id(), "f" * 16)
+    for _ in range(3):
+        assert (await books.reserve(call, 1, 300)).what == "ok"
+    assert (await books.reserve(call, 2, 300)).what == "ok"
+    assert await books.spent("acme", TODAY()) == 600
+    assert (await books.reserve(call, 3, 500)).what == "budget"
+    await books.settle(call, 350, b"{}")
+    assert await books.spent("acme", TODAY()) == 350
+
+
+async def test_what_was_surely_not_billed_is_given_back_once(client: Client) -> None:
+    books = ledger(client)
+    call = books.call("acme", new_event_id(), "f" * 16)
+    await books.reserve(call, 1, 300)
+    for _ in range(2):
+        await books.release(call)
+    assert await books.spent("acme", TODAY()) == 0
+    assert (await books.reserve(call, 1, 300)).what == "ok"
+
+
+async def test_an_answer_another_judge_is_at_is_left_to_it_until_it_shows_no_life(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assay_judge.ledger.LEASE_S", 0.3)
+    books, event_id = ledger(client), new_event_id()
+    first, second = books.call("acme", event_id, "f" * 16), books.call("acme", event_id, "f" * 16)
+    await books.reserve(first, 1, 300)
+    assert (await books.reserve(second, 1, 300)).what == "busy"
+    deadline = asyncio.get_running_loop().time() + 10
+    while (answered := await books.reserve(second, 1, 300)).what == "busy":
+        assert asyncio.get_running_loop().time() < deadline
+    assert (answered.what, answered.nano) == ("interrupted", 300)
+    assert not await books.settle(first, 40, b"late"), "whoever was thought dead comes too late"
+    assert await books.settle(second, 300, b"{}")
+    assert await books.spent("acme", TODAY()) == 300, "its call may have been billed"
+
+
+async def test_a_judge_that_shows_life_keeps_its_answer(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("assay_judge.ledger.LEASE_S", 0.5)
+    books, event_id = ledger(client), new_event_id()
+    first = books.call("acme", event_id, "f" * 16)
+    await books.reserve(first, 1, 300)
+    until = asyncio.get_running_loop().time() + 1.5
+    while asyncio.get_running_loop().time() < until:
+        await books.renew([first])
+        assert (await books.reserve(books.call("acme", event_id, "f" * 16), 1, 300)).what == "busy"
+
+
+async def test_no_minute_has_more_calls_or_tokens_than_the_limits(client: Client) -> None:
+    books = ledger(client)
+    given = [await books.take(f"call-{n}", 10, 5, 1_000) for n in range(10)]
+    assert [not waits for waits in given] == [True] * 5 + [False] * 5
+    assert all(0 < waits <= 1 for waits in given[5:])
+    assert await books.take("call-0", 10, 5, 1_000) == 0, "asked again"
+
+
+async def test_tokens_count_as_they_were_used_once_that_is_known(client: Client) -> None:
+    books = ledger(client)
+    assert await books.take("a", 900, 100, 1_000) == 0
+    assert await books.take("b", 900, 100, 1_000) > 0
+    await books.learn("a", tokens=50)
+    assert await books.take("b", 900, 100, 1_000) == 0
+
+
+async def test_a_call_above_the_limit_of_tokens_goes_alone(client: Client) -> None:
+    books = ledger(client)
+    assert await books.take("a", 5_000, 100, 1_000) == 0
+    assert await books.take("b", 1, 100, 1_000) > 0
+
+
+async def test_a_pause_that_one_judge_was_asked_for_holds_for_all_but_not_for_an_hour(client: Client) -> None:
+    await ledger(client).learn("a", pause_s=3_600)
+    waits = await ledger(client).take("b", 1, 100, 1_000)
+    assert 50 < waits <= 60
+
+
+async def test_a_limit_that_the_api_tells_counts_too(client: Client) -> None:
+    books = ledger(client)
+    await books.take("a", 1, 100, 1_000)
+    await books.learn("a", limit=1)
+    assert await books.take("b", 1, 100, 1_000) > 0
+
+
+async def test_traffic_is_counted_by_day_and_old_days_go(client: Client) -> None:
+    books, day = ledger(client), date(2026, 3, 9)
+    assert await books.traffic("acme", {day - timedelta(days=30): 5, day - timedelta(days=1): 7}) == {}
+    await books.traffic("acme", {day: 2})
+    assert await books.traffic("acme", {day: 3}) == {day - timedelta(days=1): 7, day: 2}

@@ -1,0 +1,77 @@
+"""The lexical baseline: what it sees, and that it is labelled as what it is."""
+
+import pytest
+
+from assay_judge import lexical
+from assay_judge.judging import verdict_fields
+from assay_judge.prompt import Case, case_of
+from assay_judge.verdict import measured
+from assay_schema.events import Answer
+from assay_schema.scores import Metric, ScoreStatus
+
+EVENT = "019b7f2e-5c00-7a3b-8c4d-1e2f3a4b5c6d"
+BOOTS = "The Alpine boot is waterproof up to 20 cm. It weighs 900 g. The sole is not glued but stitched."
+
+
+def case(text: str, *passages: str, query: str = "Is the Alpine boot waterproof?") -> Case:
+    contexts = [{"id": f"d{n}", "text": passage} for n, passage in enumerate(passages)]
+    raw = {"query": query, "answer": text, "contexts": contexts, "model": "m", "latency_ms": 1.0}
+    return case_of(EVENT, Answer.model_validate(raw))
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        ("The Alpine boot is waterproof up to 20 cm.", "supported"),
+        ("Alpine boots are waterproof up to 20 cm.", "supported"),
+        ("The Alpine boot is waterproof up to 30 cm.", "contradicted"),
+        ("The Alpine boot is not waterproof up to 20 cm.", "contradicted"),
+        ("The sole is glued, stitched.", "contradicted"),
+        ("The laces are made of recycled nylon.", "not_found"),
+    ],
+)
+def test_a_claim_is_held_against_the_words_numbers_and_negations_of_passages(claim: str, verdict: str) -> None:
+    (found,) = lexical.judged(case(claim, BOOTS)).claims
+    assert found.verdict == verdict
+
+
+def test_each_sentence_is_a_claim_but_for_questions_and_admissions() -> None:
+    text = "The Alpine boot is waterproof. Anything else? I don't know more about the price. It weighs 900 g."
+    assert [claim.text for claim in lexical.judged(case(text, BOOTS)).claims] == [
+        "The Alpine boot is waterproof.",
+        "It weighs 900 g.",
+    ]
+
+
+def test_citations_are_judged_passage_by_passage() -> None:
+    made = case("The Alpine boot is waterproof [1][2].", BOOTS, "Sandals are for summer.")
+    found = measured(lexical.judged(made))
+    assert (found[Metric.CITATION_PRECISION], found[Metric.CITATION_RECALL]) == (0.5, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "relevancy"),
+    [("The Alpine boot is waterproof.", "yes"), ("This boot weighs 900 g.", "partial"), ("Tea is green.", "no")],
+)
+def test_relevancy_is_how_much_of_the_question_comes_back(text: str, relevancy: str) -> None:
+    assert lexical.judged(case(text, BOOTS)).relevancy == relevancy
+
+
+def test_an_answer_without_claims_has_no_number() -> None:
+    made = case("I don't know.", BOOTS)
+    state = verdict_fields(lexical.judged(made), made)
+    assert state == {"status": ScoreStatus.ABSTAINED, "detail": "the answer makes no claim"}
+
+
+def test_it_judges_the_same_every_time_and_says_that_it_is_lexical() -> None:
+    made = case("The Alpine boot is waterproof up to 20 cm. It floats.", BOOTS)
+    assert lexical.judged(made) == lexical.judged(made)
+    assert (lexical.judge().backend, lexical.judge().model) == ("lexical", "lexical-1")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", ".", "\n\n", "[1]", "é" * 10_000, "a " * 50_000, "word " * 20_000, "A claim it is. " * 300, "\x00. \ud7ff."],
+)
+def test_no_text_breaks_it(text: str) -> None:
+    lexical.judged(case(text, text, query=text[:50_000]))

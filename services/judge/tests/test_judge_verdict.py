@@ -1,0 +1,115 @@
+"""Verdicts: what is believed of a judge's reply, and what is measured by it."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay_judge.verdict import SCHEMA, ReplyError, Verdict, believed, measured, parse
+from assay_schema.scores import Metric
+
+PASSAGES = {"p1": "The Alpine boot is waterproof up to 20 cm.", "p2": "It weighs **900 g** — a pair."}
+
+
+def claim(
+    number: int = 1, verdict: str = "supported", quote: str = "waterproof up to 20 cm", **more: Any
+) -> dict[str, Any]:
+    base = {"id": f"c{number}", "text": "a claim", "citations": [], "evidence_quote": quote, "verdict": verdict}
+    return base | {"cited_ok": []} | more
+
+
+def reply(*claims: dict[str, Any], relevancy: str = "yes", **more: Any) -> str:
+    return json.dumps({"claims": list(claims), "relevancy": relevancy} | more)
+
+
+def test_the_schema_requires_every_field_and_lets_no_other_in() -> None:
+    for part in (SCHEMA, SCHEMA["properties"]["claims"]["items"]):
+        assert set(part["required"]) == set(part["properties"])
+        assert part["additionalProperties"] is False
+
+
+def test_evidence_is_found_whatever_its_case_quotes_markdown_and_spaces() -> None:
+    found, demoted = believed(parse(reply(claim(quote="weighs 900 g -  A PAIR.")), PASSAGES), PASSAGES)
+    assert (found.claims[0].verdict, demoted) == ("supported", 0)
+
+
+@pytest.mark.parametrize("quote", ["", "a", "boot", "is waterproof up to 30 cm", "verdict supported", "…"])
+def test_support_without_evidence_is_taken_for_not_found(quote: str) -> None:
+    found, demoted = believed(parse(reply(claim(quote=quote)), PASSAGES), PASSAGES)
+    assert (found.claims[0].verdict, demoted) == ("not_found", 1)
+
+
+def test_other_verdicts_need_no_evidence() -> None:
+    verdict = parse(reply(claim(verdict="contradicted", quote="nowhere"), claim(2, "not_found", "")), PASSAGES)
+    assert believed(verdict, PASSAGES) == (verdict, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("", "ReplyNotJson"),
+        ("Sure! {", "ReplyNotJson"),
+        ("[" * 100_000, "ReplyNotJson"),
+        ("[]", "ReplyMisfit"),
+        ('{"claims": []}', "ReplyMisfit"),
+        (reply(claim(), relevancy="very"), "ReplyMisfit"),
+        (reply(claim(verdict="SUPPORTED")), "ReplyMisfit"),
+        (reply(claim(), claim()), "ReplyMisfit"),
+        (reply(claim(citations=["p1"], cited_ok=[])), "ReplyMisfit"),
+        (reply(claim(citations=["p9"], cited_ok=[True])), "ReplyMisfit"),
+        (reply(claim(citations=["p1"], cited_ok=[1])), "ReplyMisfit"),
+        (reply(claim(), verdict="supported"), "ReplyMisfit"),
+        (reply(*(claim(n) for n in range(10_001))), "ReplyMisfit"),
+        (reply(claim(quote="x" * 300_000)), "ReplyMisfit"),
+    ],
+)
+def test_a_reply_that_is_no_verdict_is_refused_without_its_text(text: str, kind: str) -> None:
+    with pytest.raises(ReplyError) as refused:
+        parse(text, PASSAGES)
+    assert refused.value.kind == kind
+    assert "waterproof" not in str(refused.value)
+
+
+@given(st.text() | st.binary().map(lambda raw: raw.decode("latin-1")))
+def test_no_text_breaks_the_parser(text: str) -> None:
+    with pytest.raises(ReplyError):
+        parse(text, PASSAGES)
+
+
+def test_an_answer_is_as_faithful_as_its_claims_are_supported() -> None:
+    verdict = parse(reply(claim(1), claim(2), claim(3, "contradicted"), claim(4, "not_found", "")), PASSAGES)
+    found = measured(verdict)
+    assert found[Metric.FAITHFULNESS] == 0.5
+    assert found[Metric.HALLUCINATION_RATE] == 0.5
+
+
+def cited(*claims: tuple[str, list[bool]]) -> Verdict:
+    made = [
+        claim(n, verdict, citations=["p1", "p2"][: len(ok)], cited_ok=ok) for n, (verdict, ok) in enumerate(claims, 1)
+    ]
+    return parse(reply(*made), PASSAGES)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "precision", "recall"),
+    [
+        (cited(("supported", [True])), 1.0, 1.0),
+        (cited(("supported", [True, False])), 0.5, 1.0),  # a citation too many
+        (cited(("supported", [True, True])), 1.0, 1.0),  # both are needed, or either does
+        (cited(("supported", [])), 0.0, 0.0),  # no citation
+        (cited(("supported", [False])), 0.0, 0.0),  # supported, but by another passage
+        (cited(("supported", [True]), ("supported", [])), 1.0, 0.5),
+        (cited(("supported", [True]), ("not_found", [True])), 0.5, 0.5),  # credit in supported claims only
+        (cited(("not_found", [])), 0.0, 0.0),
+    ],
+)
+def test_citations_are_measured_as_alce_does(verdict: Verdict, precision: float, recall: float) -> None:
+    found = measured(verdict)
+    assert (found[Metric.CITATION_PRECISION], found[Metric.CITATION_RECALL]) == (precision, recall)
+
+
+@pytest.mark.parametrize(("said", "value"), [("yes", 1.0), ("partial", 0.5), ("no", 0.0)])
+def test_relevancy_has_three_values(said: str, value: float) -> None:
+    assert measured(parse(reply(claim(), relevancy=said), PASSAGES))[Metric.ANSWER_RELEVANCY] == value
