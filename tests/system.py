@@ -113,7 +113,7 @@ def free_port_base() -> int:
     """A port with a few free ones behind it."""
     while True:
         base = free_port()
-        if base < 65_000 and all(_free(base + offset) for offset in range(7)):
+        if base < 65_000 and all(_free(base + offset) for offset in range(8)):
             return base
 
 

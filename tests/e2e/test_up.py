@@ -23,7 +23,7 @@ PATIENCE_S = 120
 #: What is started where quality is not watched, and where it is, in the order of starting.
 CORE = ("redis", "store", "writer", "scrubber")
 ALL = ("redis", "store", "notifier", "writer", "scrubber")
-PORTS = 7
+PORTS = 8
 
 
 def free_base() -> int:

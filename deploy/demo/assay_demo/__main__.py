@@ -1,6 +1,7 @@
 """`python -m assay_demo`: start the search service, ask it everything, capture it all.
 
-Progress goes to stderr. The last line of stdout is one JSON object: captured, planted, questions, seconds, stats.
+Progress goes to stderr. The last line of stdout is one JSON object: captured, planted, questions, seconds, stats,
+degraded_ms (Unix milliseconds from which the retriever was degraded, or null).
 Exit codes: 0 all events are in Redis or in the spool, 1 some are lost, 2 capture is off or the arguments are wrong.
 """
 
@@ -21,12 +22,15 @@ from assay_demo.corpus import load_corpus
 from assay_demo.driver import Pace, Plan, Tally, drive
 from assay_demo.golden import read_cases
 from assay_demo.leftover import events_since, leftover
+from assay_demo.regression import Regressed
 from assay_demo.search import Search
 from assay_demo.service import SearchService
 from assay_schema.ids import new_event_id
 
 SERVICE = "stdlib-search"
 _PROGRESS_EVERY_S = 2.0
+#: Events per second of the regression: slow enough for quality to have a before and an after, half a minute each.
+REGRESSION_RATE = 22.0
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -44,9 +48,11 @@ def main(arguments: list[str] | None = None) -> int:
             "if assay.toml says capture.enabled = false, that decides."
         )
         return 2
-    plan = Plan(rounds=options.rounds, rate=options.rate, limit=options.limit, seed=options.seed, pii=options.pii)
+    rate = options.rate or (REGRESSION_RATE if options.scenario else 0.0)
+    plan = Plan(rounds=options.rounds, rate=rate, limit=options.limit, seed=options.seed, pii=options.pii)
     started, first_id = time.monotonic(), new_event_id()
     tally = Tally()
+    degraded_ms: int | None = None
     interrupted = False
     try:
         progress.say("reading the documentation of the standard library")
@@ -54,8 +60,13 @@ def main(arguments: list[str] | None = None) -> int:
         progress.say(f"indexed {len(search.corpus)} documents", documents=len(search.corpus))
         service = SearchService(search, capture, seed=plan.seed)
         pace = Pace(plan.rate)
+        half = plan.questions(read_cases()) // 2 if options.scenario else None
         for tally in drive(service, read_cases(), plan, pace):
             progress.tick(tally, pace.elapsed)
+            if tally.questions == half:
+                service.retriever = Regressed(search)
+                degraded_ms = time.time_ns() // 1_000_000
+                progress.say(f"from question {half + 1} on, the retriever is degraded", questions=half)
     except KeyboardInterrupt:
         interrupted = True
     finally:
@@ -67,6 +78,7 @@ def main(arguments: list[str] | None = None) -> int:
         "questions": tally.questions,
         "seconds": round(time.monotonic() - started, 3),
         "stats": stats,
+        "degraded_ms": degraded_ms,
     }
     lost = sum(stats["dropped"].values()) + stats["queue_entries"]
     if lost:
@@ -123,6 +135,11 @@ def _parser() -> argparse.ArgumentParser:
         action=argparse.BooleanOptionalAction,
         default=True,
         help="ask questions with planted personal data too",
+    )
+    parser.add_argument(
+        "--scenario",
+        choices=["regression"],
+        help=f"regression: degrade the retriever half-way; paced at {REGRESSION_RATE:g} events/s unless --rate says otherwise",
     )
     parser.add_argument("--json", action="store_true", help="progress on stderr as JSON lines")
     return parser

@@ -34,6 +34,11 @@ class Plan:
     seed: int = 0
     pii: bool = True
 
+    def questions(self, cases: Sequence[Case]) -> int:
+        """How many questions will be asked."""
+        golden = len(cases[: self.limit]) * self.rounds
+        return golden + (len(plant(cases, seed=self.seed)[: self.limit]) if self.pii else 0)
+
 
 @dataclass(slots=True)
 class Tally:

@@ -97,6 +97,10 @@ class Search:
                 taken[document.source_id] += 1
         return Result(tuple(hits), resolved, expansion_applied=bool(added))
 
+    def passage(self, document: Document) -> str:
+        """The text that is handed on for a hit."""
+        return document.text
+
     def _scores(self, asked: list[str]) -> NDArray[np.float32]:
         known = [term for term in asked if term in self._idf]
         if not known:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Literal
 
 from assay_capture import Capture
 from assay_demo.corpus import Document
-from assay_demo.search import Detail, Hit, Search
+from assay_demo.regression import Retriever
+from assay_demo.search import Detail, Hit
 from assay_demo.text import sentences
 
 Tool = Literal["query", "search"]
@@ -44,10 +46,10 @@ class Answer:
     citations: list[dict[str, str]]
 
 
-def extract_answer(hits: Sequence[Hit]) -> Answer:
+def extract_answer(hits: Sequence[Hit], passage: Callable[[Document], str] = attrgetter("text")) -> Answer:
     """Quote the first sentence of the best documents. Every claim is a citation of the context it was taken from."""
     contexts = [
-        {"id": hit.document.id, "source_id": hit.document.source_id, "text": hit.document.text, "score": hit.score}
+        {"id": hit.document.id, "source_id": hit.document.source_id, "text": passage(hit.document), "score": hit.score}
         for hit in hits[:CONTEXTS]
     ]
     if not contexts:
@@ -63,8 +65,8 @@ class SearchService:
     Delivery is the SDK's: capturing never raises and never waits, so a question costs the same with Assay down.
     """
 
-    def __init__(self, search: Search, capture: Capture, *, seed: int = 0) -> None:
-        self._search = search
+    def __init__(self, search: Retriever, capture: Capture, *, seed: int = 0) -> None:
+        self.retriever = search
         self._capture = capture
         self._rng = random.Random(seed)  # noqa: S311  (which tool a caller uses, not a secret)
 
@@ -73,7 +75,7 @@ class SearchService:
         tool: Tool = self._rng.choices(("query", "search"), weights=(7, 3))[0]
         detail: Detail | None = self._rng.choice((None, None, "low", "medium", "high"))
         started = time.perf_counter()
-        result = self._search.search(question, HITS, detail, expand=tool == "query")
+        result = self.retriever.search(question, HITS, detail, expand=tool == "query")
         found = time.perf_counter()
         slugs = tuple(hit.document.id for hit in result.hits)
         retrieval_id = self._capture.retrieval(
@@ -92,7 +94,7 @@ class SearchService:
             retrieved_scores=[hit.score for hit in result.hits],
             params={"k": HITS, "ranker": "bm25"},
         )
-        answer = extract_answer(result.hits)
+        answer = extract_answer(result.hits, self.retriever.passage)
         answer_id = self._capture.answer(
             query=question,
             answer=answer.text,

@@ -16,6 +16,7 @@ from assay_demo.driver import Pace, Plan, Tally, drive, judge
 from assay_demo.golden import Case, read_cases
 from assay_demo.leftover import Leftover, leftover
 from assay_demo.pii import plant, planted_values
+from assay_demo.regression import Regressed
 from assay_demo.search import Search
 from assay_demo.service import CONTEXTS, NO_ANSWER, QUOTED, Reply, SearchService, extract_answer
 from assay_schema.streams import CAPTURE, FIELD
@@ -108,6 +109,33 @@ def test_a_run_asks_every_golden_question_once_and_then_the_planted_ones(search:
     assert len(tally.planted) == 7
 
 
+def test_a_plan_knows_how_many_questions_it_asks(search: Search) -> None:
+    for plan in (Plan(), Plan(limit=7), Plan(rounds=2, limit=7, pii=False)):
+        assert _run(search, plan)[1].questions == plan.questions(CASES)
+
+
+def test_a_degraded_retriever_answers_on_and_its_passages_no_longer_hold_most_claims(search: Search) -> None:
+    def held(service: SearchService) -> tuple[int, int]:
+        recorder = cast("Recorder", service._capture)
+        for case in CASES[:60]:
+            service.ask(case.query)
+        answers = [answer for answer in recorder.of("answer") if answer["citations"]]
+        texts = [{each["id"]: " ".join(each["text"].split()) for each in answer["contexts"]} for answer in answers]
+        claims = [
+            citation["claim"] in text[citation["context_id"]]
+            for answer, text in zip(answers, texts, strict=True)
+            for citation in answer["citations"]
+        ]
+        return sum(claims), len(claims)
+
+    well, degraded = _service(search, Recorder()), _service(search, Recorder())
+    degraded.retriever = Regressed(search)
+    assert len(set(held(well))) == 1, "every claim is held"
+    kept, claims = held(degraded)
+    assert claims > 100
+    assert 0.1 < kept / claims < 0.5
+
+
 def test_thumbs_are_given_for_about_a_third_and_point_to_answers(search: Search) -> None:
     recorder, tally = _run(search, Plan())
     assert 0.2 < tally.captured["feedback"] / tally.questions < 0.4
@@ -181,7 +209,7 @@ def entries(redis_server: RedisServer, whole_run: subprocess.CompletedProcess[st
 def test_the_command_reports_what_it_captured_on_its_last_line(whole_run: subprocess.CompletedProcess[str]) -> None:
     assert whole_run.returncode == 0, whole_run.stderr
     report = json.loads(whole_run.stdout.splitlines()[-1])
-    assert set(report) == {"captured", "planted", "questions", "seconds", "stats"}
+    assert set(report) == {"captured", "planted", "questions", "seconds", "stats", "degraded_ms"}
     assert report["questions"] == len(CASES) + sum(report["planted"].values())
     assert report["captured"]["retrieval"] == report["captured"]["answer"] == report["questions"]
     assert report["stats"]["captured"] == report["stats"]["published"] == sum(report["captured"].values())

@@ -166,6 +166,8 @@ class Ports:
     judge: int
     drift: int
     notifier: int
+    #: A real Alertmanager, where a scenario starts one.
+    alertmanager: int
 
     @classmethod
     def from_base(cls, base: int) -> "Ports":

@@ -105,6 +105,57 @@ async def run_details(store: StoreQueries, service: str, since_ms: int) -> Run:
     return Run(stored, failed, {row["name"]: int(row["n"]) for row in families}, p50, p99)
 
 
+@dataclass(frozen=True)
+class Quality:
+    """What the judge thought of one run's answers."""
+
+    #: Answers by how judging ended.
+    statuses: Mapping[str, int] = field(default_factory=dict)
+    mean_faithfulness: float | None = None
+    #: Who judged.
+    backend: str = ""
+
+    @property
+    def seen(self) -> int:
+        """Answers the judge has decided about."""
+        return sum(self.statuses.values())
+
+
+async def quality(store: StoreQueries, service: str, since_ms: int) -> Quality:
+    """The scores of one producer's answers since it began."""
+    rows = await store.rows(
+        "SELECT status, count() AS n, sum(metrics['faithfulness']) AS total, countIf(mapContains(metrics, 'faithfulness')) AS scored, "  # noqa: S608
+        f"any(backend) AS who FROM assay.scores WHERE {_ours(service, since_ms)} GROUP BY status ORDER BY status"
+    )
+    scored = sum(int(row["scored"]) for row in rows)
+    return Quality(
+        {row["status"]: int(row["n"]) for row in rows},
+        sum(float(row["total"]) for row in rows) / scored if scored else None,
+        next((row["who"] for row in rows), ""),
+    )
+
+
+async def alerts_since(store: StoreQueries, since_ms: int) -> list[dict[str, Any]]:
+    """Transitions of alerts that were stored since a moment, in order."""
+    return await store.rows(
+        "SELECT toString(alert_id) AS alert_id, kind, state, summary, toUnixTimestamp64Milli(stored_at) AS stored_ms "  # noqa: S608
+        f"FROM assay.alerts WHERE stored_at >= {_moment(since_ms)} ORDER BY stored_at, sequence"
+    )
+
+
+async def alertmanager_has(port: int) -> set[str] | None:
+    """The episodes that an Alertmanager on loopback shows as active; None when it does not answer."""
+    return await asyncio.to_thread(_alertmanager_has, f"http://127.0.0.1:{port}/api/v2/alerts?active=true")
+
+
+def _alertmanager_has(url: str) -> set[str] | None:
+    try:
+        with _DIRECT.open(url, timeout=5) as answer:
+            return {alert["labels"].get("alert_id", "") for alert in json.loads(answer.read())}
+    except (OSError, ValueError):
+        return None
+
+
 async def total_stored(store: StoreQueries) -> int:
     """Stored events of every kind."""
     counts = " UNION ALL ".join(f"SELECT count() AS n FROM assay.{table}" for table in TABLES.values())  # noqa: S608

@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from assay_cli.identities import Ports
-from assay_cli.observe import Lag, Run
+from assay_cli.observe import Lag, Quality, Run
 from assay_schema.ids import row_ms
 
 DEFAULT_PORT_BASE = 9100
@@ -28,6 +28,8 @@ class Report:
     questions: int
     seconds: float
     stats: Mapping[str, Any] = field(default_factory=dict)
+    #: Unix milliseconds from which the retriever was degraded, if it was.
+    degraded_ms: int | None = None
 
     @property
     def total(self) -> int:
@@ -51,7 +53,12 @@ class Report:
         try:
             found = json.loads(line)
             return cls(
-                found["captured"], found["planted"], found["questions"], found["seconds"], found.get("stats") or {}
+                found["captured"],
+                found["planted"],
+                found["questions"],
+                found["seconds"],
+                found.get("stats") or {},
+                found.get("degraded_ms"),
             )
         except (ValueError, KeyError, TypeError):
             return None
@@ -72,6 +79,33 @@ def summary(report: Report, run: Run, lag: Lag, watermark: int, memory: Mapping[
         Text(),
         _facts(report, run, lag, watermark, memory),
     )
+
+
+def quality_summary(
+    answers: int,
+    found: Quality,
+    alerts: Sequence[Mapping[str, Any]],
+    *,
+    degraded_ms: int | None = None,
+    arrived: set[str] | None = None,
+) -> RenderableType:
+    """What the judge thought of the answers, and which alerts came of it. `arrived`: the episodes in Alertmanager, where one runs."""
+    table = Table(title="Quality of the answers", title_justify="left", show_header=False)
+    judged = found.seen - found.statuses.get("not_sampled", 0)
+    rest = ", ".join(f"{count:,} {status}" for status, count in found.statuses.items() if status != "not_sampled")
+    table.add_row("judged", f"{judged:,} of {answers:,} answers{f': {rest}' if rest else ''}")
+    if found.mean_faithfulness is not None:
+        label = " (lexical baseline: words, not meaning)" if found.backend == "lexical" else f" ({found.backend})"
+        table.add_row("mean faithfulness", f"{found.mean_faithfulness:.3f}{label}")
+    if degraded_ms is not None:
+        table.add_row("retriever degraded", f"at {datetime.fromtimestamp(degraded_ms / 1000, UTC):%H:%M:%S}Z")
+    for alert in alerts:
+        after = "" if degraded_ms is None else f", {(int(alert['stored_ms']) - degraded_ms) / 1000:.0f} s after"
+        place = "; in Alertmanager" if arrived and alert["alert_id"] in arrived else ""
+        table.add_row(f"alert {alert['state']}", f"{alert['summary']}{after}{place}")
+    if not alerts:
+        table.add_row("alerts", "none", style="" if degraded_ms is None else "bold red")
+    return Group(Text(), table)
 
 
 def where_to_look(
@@ -95,6 +129,8 @@ def where_to_look(
         ("health", f"curl -s {scrubber}/readyz {writer}/readyz"),
         ("metrics", f"curl -s {scrubber}/metrics {writer}/metrics"),
         ("capture your own", f"ASSAY_CAPTURE=1 ASSAY_CONFIG={producer} {shlex.quote(python)} your_service.py"),
+        ("quality", f"{program} query{option} quality"),
+        ("alerts", f"{program} alerts list{option}"),
         ("logs", f"{data / 'logs'}/"),
     ]
     text = Text.assemble(("Where to look next\n", "bold"))

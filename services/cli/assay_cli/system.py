@@ -4,6 +4,7 @@ Each process comes after those it writes to, so stopping in reverse drains: prod
 store, Redis.
 """
 
+import json
 import os
 import sys
 from collections.abc import Mapping
@@ -54,11 +55,17 @@ class System:
     shards: int = 1
     #: Whether the services of `QUALITY` run.
     quality: bool = True
+    #: An Alertmanager to start beside them.
+    alertmanager: str | None = None
 
     @property
     def ports_used(self) -> dict[str, int]:
         """The ports by the processes that are started."""
-        return {name: port for name, port in vars(self.ports).items() if name in _CORE or self.runs(name)}
+        return {
+            name: port
+            for name, port in vars(self.ports).items()
+            if name in _CORE or self.runs(name) or (name == "alertmanager" and self.alertmanager)
+        }
 
     def runs(self, service: str) -> bool:
         """Whether a service of `QUALITY` is started."""
@@ -128,12 +135,33 @@ class System:
             start_deadline_s=120,
         )
         names = [name for name in ("notifier", "writer", "drift", "judge", "scrubber") if name in self.ports_used]
-        return [[redis, store], [migrate], [self._service(name, plain) for name in names]]
+        receivers = [self._alertmanager(self.alertmanager, bare)] if self.alertmanager else []
+        return [[redis, store, *receivers], [migrate], [self._service(name, plain) for name in names]]
 
-    def demo(self, environment: Mapping[str, str]) -> Spec:
+    def _alertmanager(self, binary: str, bare: Mapping[str, str]) -> Spec:
+        port, run = self.ports.alertmanager, self.data / "run"
+        # Nobody is to be told but whoever looks at its page. JSON is YAML.
+        route = {"receiver": "page", "group_wait": "1s"}
+        write_private(run / "alertmanager.yml", json.dumps({"route": route, "receivers": [{"name": "page"}]}) + "\n")
+
+        async def ready() -> str | None:
+            status = await http_status(port, "/-/ready")
+            return None if status == 200 else f"/-/ready answers {status}"
+
+        command = (
+            binary,
+            f"--config.file={run / 'alertmanager.yml'}",
+            f"--storage.path={run / 'alertmanager'}",
+            f"--web.listen-address=127.0.0.1:{port}",
+            "--cluster.listen-address=",
+            "--log.level=warn",
+        )
+        return Spec("alertmanager", command, bare, ready)
+
+    def demo(self, environment: Mapping[str, str], *arguments: str) -> Spec:
         """The demo producer; its last line on stdout is its report."""
         env = self._as(child_environment(environment), "producer") | {SWITCH_VARIABLE: "1"}
-        return Spec("demo", (sys.executable, "-m", "assay_demo"), env, once=True, stdout_is_log=False)
+        return Spec("demo", (sys.executable, "-m", "assay_demo", *arguments), env, once=True, stdout_is_log=False)
 
     def _service(self, name: str, plain: Mapping[str, str]) -> Spec:
         port: int = getattr(self.ports, name)

@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 import tomllib
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from assay_cli.errors import FINDING, OK, OPERATIONAL, CommandError
+from assay_cli.scenario import Scenario
 from assay_schema.settings import FILE_VARIABLE
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ DEMO_SERVICE = "stdlib-search"
 #: Without any progress for this long, what is still missing is reported as missing, in seconds.
 STALL_S = 60.0
 _WATERMARK_WAIT_S = 5.0
+#: How long to wait, after the last event is stored, for the judge to have seen every answer, and for the alert of a scenario, in seconds.
+_JUDGE_WAIT_S = 30.0
+_ALERT_WAIT_S = 45.0
 _STATUS_EVERY_S = 10.0
 _LIVE_EVERY_S = 1.0
 
@@ -51,6 +55,7 @@ class Options:
     once: bool
     keep_logs: bool
     quality: bool = True
+    scenario: Scenario | None = None
 
 
 def up(
@@ -61,7 +66,7 @@ def up(
             envvar="PORT_BASE",
             min=1,
             max=65_000,
-            help="First of seven ports: Redis, store, then health of scrubber, writer, judge, drift, notifier.",
+            help="First of eight ports: Redis, store, health of scrubber, writer, judge, drift, notifier; a scenario's Alertmanager.",
         ),
     ] = 9100,
     demo: Annotated[bool, typer.Option("--demo", help="Drive the demo producer, then print a summary.")] = False,
@@ -69,6 +74,10 @@ def up(
         bool, typer.Option("--once", help="With --demo: exit after the summary; 1 unless every event is accounted for.")
     ] = False,
     keep_logs: Annotated[bool, typer.Option("--keep-logs", help="Append to the logs of earlier runs.")] = False,
+    scenario: Annotated[
+        Scenario | None,
+        typer.Option(help="With --demo. regression: degrade the retriever half-way, and see the alert arrive."),
+    ] = None,
     no_quality: Annotated[
         bool, typer.Option("--no-quality", help="Capture and store only: start no judge, drift or notifier.")
     ] = False,
@@ -76,7 +85,10 @@ def up(
     """Start Redis, the store and all services; stop them all, drained, on Ctrl-C."""
     if once and not demo:
         raise CommandError("--once needs --demo: without it there is no summary to exit after")
-    raise typer.Exit(asyncio.run(_up(Options(data.absolute(), port_base, demo, once, keep_logs, not no_quality))))
+    if scenario and (no_quality or not demo):
+        raise CommandError("--scenario needs --demo, and what --no-quality leaves out")
+    options = Options(data.absolute(), port_base, demo, once, keep_logs, not no_quality, scenario)
+    raise typer.Exit(asyncio.run(_up(options)))
 
 
 async def _up(options: Options) -> int:
@@ -106,6 +118,7 @@ def _prepare(options: Options) -> "System":
     """Directories, secrets and settings files."""
     from assay_cli.identities import Ports
     from assay_cli.preflight import find_redis
+    from assay_cli.scenario import alertmanager, over, settings_of
     from assay_cli.secrets import load_or_create, make_private, write_derived
     from assay_cli.system import System, write_redis_conf
     from assay_runtime.config import load_settings
@@ -117,16 +130,15 @@ def _prepare(options: Options) -> "System":
         make_private(options.data / name)
     redis = find_redis(options.data / "redis")
     passwords = load_or_create(options.data / "secrets")
-    system = System(
-        options.data, Ports.from_base(options.port_base), redis, passwords, settings.redis.shards, options.quality
-    )
+    ports, receiver = Ports.from_base(options.port_base), alertmanager() if options.scenario else None
+    system = System(options.data, ports, redis, passwords, settings.redis.shards, options.quality, receiver)
     write_derived(
         options.data / "secrets",
         passwords,
         ports=system.ports,
         redis_version=redis.version,
         spool=options.data / "spool",
-        base=_own_settings(),
+        base=over(_own_settings(), settings_of(options.scenario, ports.alertmanager if receiver else None)),
     )
     write_redis_conf(system)
     return system
@@ -157,7 +169,7 @@ async def _supervise(options: Options, system: "System", record: Any, console: "
             ports = system.ports_used
             logs.announce(f"up: {', '.join(ports)} on ports {min(ports.values())} to {max(ports.values())}")
             if options.demo:
-                code = await _unless(stop, _demo(system, supervisor, admin, console, logs, once=options.once))
+                code = await _unless(stop, _demo(options, system, supervisor, admin, console, logs))
                 if options.once:
                     return code
             else:
@@ -174,13 +186,19 @@ async def _supervise(options: Options, system: "System", record: Any, console: "
 
 
 async def _demo(
-    system: "System", supervisor: "Supervisor", admin: "Redis", console: "Terminal", logs: "ProcessLogs", *, once: bool
+    options: Options,
+    system: "System",
+    supervisor: "Supervisor",
+    admin: "Redis",
+    console: "Terminal",
+    logs: "ProcessLogs",
 ) -> int:
     from assay_cli.observe import lag, memory, run_details, stored_watermark
     from assay_cli.summary import Report, reconciled, summary, where_to_look
 
     since_ms = time.time_ns() // 1_000_000
-    child = await supervisor.run(system.demo(os.environ))
+    arguments = ("--scenario", options.scenario.value) if options.scenario else ()
+    child = await supervisor.run(system.demo(os.environ, *arguments))
     report = Report.parse(child.answer)
     if report is None:
         raise CommandError(
@@ -202,9 +220,63 @@ async def _demo(
             memory(processes, apart=os.getpid()),
         )
     )
-    again = _again(system) if once else None
+    complete = reconciled(report, run)
+    if system.runs("judge"):
+        answers = run.stored.get("answer", 0)
+        complete &= await _quality(system, report, since_ms, answers, console, logs)
+    again = _again(system) if options.once else None
     console.show(where_to_look(_shown(system.data), system.ports, _program(), _python(), stopped=again))
-    return OK if reconciled(report, run) else FINDING
+    return OK if complete else FINDING
+
+
+async def _quality(
+    system: "System", report: "Report", since_ms: int, answers: int, console: "Terminal", logs: "ProcessLogs"
+) -> bool:
+    """Show what was judged, and the alerts. False when the retriever was degraded and no alert came."""
+    from assay_cli.observe import alertmanager_has, alerts_since, quality
+    from assay_cli.summary import quality_summary
+
+    store = system.store_queries("sre")
+
+    async def judged() -> bool:
+        return (await quality(store, DEMO_SERVICE, since_ms)).seen >= answers
+
+    if not await _wait(judged, _JUDGE_WAIT_S):
+        logs.announce(
+            f"not every answer is judged after {_JUDGE_WAIT_S:.0f} s; see {_shown(system.data)}/logs/judge.log"
+        )
+
+    async def alerted() -> bool:
+        found = await alerts_since(store, report.degraded_ms or since_ms)
+        open_ones = {alert["alert_id"] for alert in found if alert["state"] == "critical"}
+        if not open_ones or not system.alertmanager:
+            return bool(open_ones)
+        return open_ones <= (await alertmanager_has(system.ports.alertmanager) or set())
+
+    if report.degraded_ms is not None:
+        await _wait(alerted, _ALERT_WAIT_S)
+    alerts = await alerts_since(store, since_ms)
+    arrived = await alertmanager_has(system.ports.alertmanager) if system.alertmanager else None
+    console.show(
+        quality_summary(
+            answers,
+            await quality(store, DEMO_SERVICE, since_ms),
+            alerts,
+            degraded_ms=report.degraded_ms,
+            arrived=arrived,
+        )
+    )
+    return report.degraded_ms is None or bool(alerts)
+
+
+async def _wait(condition: Callable[[], Awaitable[bool]], seconds: float) -> bool:
+    """Wait for something for a while; whether it came."""
+    deadline = time.monotonic() + seconds
+    while not await condition():  # another process's doing: nothing here tells of it
+        if time.monotonic() > deadline:
+            return False
+        await asyncio.sleep(0.5)
+    return True
 
 
 async def _until_accounted(system: "System", report: "Report", since_ms: int, logs: "ProcessLogs") -> None:

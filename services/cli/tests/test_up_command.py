@@ -29,12 +29,20 @@ def test_the_version_is_told(tmp_path: Path) -> None:
     ("arguments", "environment", "told"),
     [
         (("up", "--once"), {}, "--once needs --demo"),
+        (("up", "--scenario", "regression"), {}, "--scenario needs --demo"),
         (("up",), {"ASSAY_REDIS_URI": "x"}, "did you mean ASSAY_REDIS_URL?"),
         (("up",), {"ASSAY_CONFIG": "missing.toml"}, "no settings file at missing.toml"),
         (("up", "--data", "/proc/nothing"), {}, "choose another with --data"),
         (("migrate",), {"ASSAY_STORE_URL": "http://127.0.0.1:9"}, "is it running? see store.url"),
     ],
-    ids=["once without demo", "unknown setting", "no settings file", "data directory", "store away"],
+    ids=[
+        "once without demo",
+        "scenario without demo",
+        "unknown setting",
+        "no settings file",
+        "data directory",
+        "store away",
+    ],
 )
 def test_what_a_person_can_mend_is_one_line_without_a_traceback(
     tmp_path: Path, arguments: tuple[str, ...], environment: dict[str, str], told: str

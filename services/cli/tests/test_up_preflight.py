@@ -116,7 +116,7 @@ def test_a_disk_that_is_filling_up_is_worth_a_warning(tmp_path: Path, monkeypatc
 
 
 def test_ports_follow_from_their_base() -> None:
-    names = ("redis", "store", "scrubber", "writer", "judge", "drift", "notifier")
+    names = ("redis", "store", "scrubber", "writer", "judge", "drift", "notifier", "alertmanager")
     assert vars(Ports.from_base(9200)) == {name: 9200 + place for place, name in enumerate(names)}
 
 

@@ -18,7 +18,7 @@ async def test_the_status_line_says_what_is_away_and_never_fails(tmp_path: Path)
     passwords = Passwords(
         {identity.name: "x" for identity in REDIS_IDENTITIES}, {identity.name: "x" for identity in STORE_IDENTITIES}
     )
-    ports = Ports(*[closed] * 7)
+    ports = Ports(*[closed] * 8)
     system = System(tmp_path, ports, RedisBinary("redis-server", (7, 0)), passwords)
     spec = Spec("writer", ("true",), os.environ)
     supervisor = Supervisor([[spec]], on_line=print, announce=print, on_change=print)

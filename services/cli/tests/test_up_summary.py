@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -10,8 +11,8 @@ import pytest
 from rich.console import Console, RenderableType
 
 from assay_cli.identities import Ports
-from assay_cli.observe import Lag, Run
-from assay_cli.summary import Report, moment, reconciled, start_again, summary, where_to_look
+from assay_cli.observe import Lag, Quality, Run
+from assay_cli.summary import Report, moment, quality_summary, reconciled, start_again, summary, where_to_look
 
 REPORT = Report({"retrieval": 1200, "answer": 1200, "feedback": 90}, {"email": 30, "jwt": 2}, 600, 3.0)
 RUN = Run(
@@ -84,7 +85,7 @@ def test_what_is_no_report_is_none(line: str) -> None:
 def test_the_commands_to_copy_are_valid_for_a_shell_and_name_the_data_directory(data: Path) -> None:
     lines = shown(where_to_look(data, Ports.from_base(9100))).splitlines()
     commands = [line.strip() for line in lines if line.startswith("    ") and not line.strip().endswith("/logs/")]
-    assert len(commands) == 7
+    assert len(commands) == 9
     for command in commands:
         subprocess.run(["sh", "-n", "-c", command], check=True)
         if command.startswith("assay") and data != Path("data"):
@@ -122,3 +123,25 @@ def test_a_service_of_ones_own_is_run_by_the_interpreter_that_has_the_sdk() -> N
 def test_a_watermark_is_told_as_a_time() -> None:
     assert moment(0) == "nothing yet"
     assert moment(1) == "2024-01-01 00:00:00Z"
+
+
+def test_quality_tells_what_was_judged_by_whom_and_which_alerts_came() -> None:
+    found = Quality({"scored": 80, "abstained": 4, "not_sampled": 16}, 0.6123, "lexical")
+    alert = {"alert_id": "a", "state": "critical", "summary": "Faithfulness fell.", "stored_ms": "1700000009000"}
+    text = shown(quality_summary(100, found, [alert], degraded_ms=1_700_000_000_000, arrived={"a"}))
+    for expected in (
+        "84 of 100 answers: 80 scored, 4 abstained",
+        "0.612 (lexical baseline: words, not meaning)",
+        "at 22:13:20Z",
+        "alert critical",
+        "Faithfulness fell., 9 s after; in Alertmanager",
+    ):
+        assert expected in text
+    assert "in Alertmanager" not in shown(quality_summary(100, found, [alert], arrived=set()))
+
+
+def test_quality_does_without_scores_and_alerts() -> None:
+    text = shown(quality_summary(0, Quality(), []))
+    assert "0 of 0 answers" in text
+    assert "mean faithfulness" not in text
+    assert re.search(r"alerts\s+│ none", text)
