@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 #: Every suite is a module here with `measure() -> list of rows` (see `result`).
-SUITES = ("capture", "scrub", "insert", "store", "rollup", "durability", "pipeline")
+SUITES = ("capture", "scrub", "insert", "store", "rollup", "durability", "scale", "pipeline")
 
 
 def figure(value: float) -> str:

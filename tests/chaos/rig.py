@@ -39,6 +39,8 @@ STORE_TIMEOUT_S = 6.0
 BATCH_ROWS = 2_000
 HISTORY_ENTRIES = 1_000
 HIGH_WATER_ENTRIES = 12_000
+#: Most processes of one service.
+MOST_OF_EACH = 4
 VIEWS = ("candidates", "answers", "feedback")
 
 
@@ -61,6 +63,11 @@ class Managed:
     @property
     def running(self) -> bool:
         return self._process is not None and self._process.poll() is None
+
+    @property
+    def pid(self) -> int | None:
+        """Its number, if it was started."""
+        return self._process.pid if self._process else None
 
     def start(self) -> None:
         """Start it, and from now on keep it running."""
@@ -255,7 +262,7 @@ class Rig:
     def scale(self, scrubbers: int, writers: int) -> None:
         """Run so many of each service. A further one starts; one too many drains."""
         for service, wanted in (("scrubber", scrubbers), ("writer", writers)):
-            for number in (1, 2):
+            for number in range(1, MOST_OF_EACH + 1):
                 name = f"{service}-{number}"
                 if number <= wanted and not (name in self.processes and self.processes[name].wanted):
                     self._start_service(service, name)
