@@ -60,7 +60,7 @@ fmt: setup  ## Format and mend what ruff can
 
 docs: setup  ## Regenerate schemas, AsyncAPI documents, the table reference and the cluster's schema
 	@$(BIN)/python -m assay_schema.generate
-	@$(BIN)/python -m assay_runtime.asyncapi docs/asyncapi scrubber writer judge notifier --write
+	@$(BIN)/python -m assay_runtime.asyncapi docs/asyncapi scrubber writer judge drift notifier --write
 	@$(BIN)/python -m assay_runtime.table_reference --write
 	@$(BIN)/python -m assay_runtime.cluster_ddl --write
 	@$(BIN)/python -m assay_scrubber.family_reference --write

@@ -1,0 +1,180 @@
+"""The drift service: reads `scores`, `events` and `failures`, publishes transitions of alert episodes to `alerts`.
+
+Delivery: an entry's sample is counted, what follows from it published, and the entry acknowledged in one atomic script (`state.COMMIT`).
+Exactly one transition is published whatever is redelivered and however many replicas run. Time is that of the samples; the wall clock
+only goes on from there while none come.
+
+Rights in Redis, for each shard N. As a group's reader (`drift`): `events`, `scores`, `failures`. HGETALL on `drift`; HKEYS on
+`acknowledged`; HGETALL on `calibration`; ZMSCORE on `drift-seen`; GET on `watermark`; XINFO GROUPS and XLEN on `capture` and `events`;
+XADD on `alerts` and `failures`; XADD, XLEN and XTRIM on `dead`. In scripts (EVAL, EVALSHA) on all of these keys: HGET, HSET, HDEL,
+HINCRBY, ZADD, ZREMRANGEBYRANK, XPENDING, XACK, XADD, and what giving an entry up needs. No store.
+"""
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import orjson
+
+from assay_drift.embedding import embedder
+from assay_drift.monitor import Asked, Facts, Monitor
+from assay_drift.state import GROUP, Sample, ShardState, Work
+from assay_runtime.delivery import Finish
+from assay_runtime.entries import Bounds, Entry, Outcome, failure_of
+from assay_runtime.service import Service, main
+from assay_schema.alerts import Alert
+from assay_schema.events import ScrubbedEvent
+from assay_schema.failures import Failure, Reason
+from assay_schema.ids import row_ms
+from assay_schema.limits import ENTRY_MAX_BYTES
+from assay_schema.scores import Score
+from assay_schema.settings import Settings
+from assay_schema.streams import ALERTS, CAPTURE, EVENTS, FAILURES, SCORES, Stream, watermark_key
+from assay_schema.validation import InvalidEvent, parse_failure, parse_score
+
+#: Seconds between two looks at lags and silent projects.
+TICK_EVERY_S = 2.0
+
+Clock = Callable[[], float]
+
+
+def score_sample(entry: Entry) -> Outcome:
+    """What a score says. A later document of the same answer counts if the first was no sample."""
+    try:
+        score = parse_score(entry.data)
+    except InvalidEvent as error:
+        return _refused(entry, error.rule, error.detail)
+    key = score.score_id.bytes + score.status.encode()
+    return Sample(entry.id, key=key, at_ms=score.event_time.timestamp() * 1000, content=score)
+
+
+def event_sample(entry: Entry) -> Outcome:
+    """What a retrieval says, or the query of an answer that belongs to none. The scrubber has checked it."""
+    try:
+        event = orjson.loads(entry.data)
+        payload, event_id = event["payload"], event["event_id"]
+        at_ms = float(int(event_id[:8] + event_id[9:13], 16))
+        asked: Asked | None = None
+        if event["kind"] == "retrieval":
+            scores = payload.get("retrieved_scores", [])
+            asked = Asked(event_id, event["project"], at_ms, payload["query"], scores, payload.get("embedding_model"))
+        elif event["kind"] == "answer" and payload.get("retrieval_event_id") is None:
+            asked = Asked(event_id, event["project"], at_ms, payload["query"])
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError):
+        return _refused(entry, "RowError", "not an event of this version")
+    return Sample(entry.id, key=event_id.encode(), at_ms=at_ms, content=asked)
+
+
+def failure_sample(entry: Entry) -> Outcome:
+    """An event that was lost. Incidents of a sink lose nothing, and what we refuse ourselves is no event's loss."""
+    try:
+        failure = parse_failure(entry.data)
+    except InvalidEvent:
+        return Outcome(entry.id)  # the writer says so
+    lost = failure.entry_id is not None and failure.stage not in (GROUP, "judge")
+    at_ms = failure.created_at.timestamp() * 1000
+    return Sample(entry.id, key=failure.failure_id.bytes, at_ms=at_ms, content=failure if lost else None)
+
+
+def _refused(entry: Entry, error_class: str, detail: str) -> Outcome:
+    return Outcome(entry.id, failure=failure_of(entry, GROUP, Reason.CHECK_VIOLATION, error_class, detail))
+
+
+READERS: dict[Stream, tuple[Any, Callable[[Entry], Outcome]]] = {
+    SCORES: (Score, score_sample),
+    EVENTS: (ScrubbedEvent, event_sample),
+    FAILURES: (Failure, failure_sample),
+}
+
+
+def works(clock: Clock) -> dict[Stream, Work]:
+    """What is done with the samples of each stream."""
+
+    def scores(monitor: Monitor, samples: Sequence[Sample]) -> None:
+        for sample in samples:
+            monitor.observe_score(sample.content, clock())
+
+    def events(monitor: Monitor, samples: Sequence[Sample]) -> None:
+        monitor.observe_asked([sample.content for sample in samples], clock())
+
+    def failures(monitor: Monitor, samples: Sequence[Sample]) -> None:
+        for sample in samples:
+            monitor.observe_lost(sample.content.project, sample.at_ms, clock())
+
+    return {SCORES: scores, EVENTS: events, FAILURES: failures}
+
+
+class Looks:
+    """The chore between samples: lags, the watermark, silent projects, what people acknowledged."""
+
+    def __init__(self, service: Service, states: Sequence[ShardState], clock: Clock) -> None:
+        self._service, self._states, self._clock = service, states, clock
+        self._next = 0.0
+
+    async def run(self) -> None:
+        """Look at every shard, once in `TICK_EVERY_S`."""
+        if time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + TICK_EVERY_S
+        for shard, state in enumerate(self._states):
+            facts, now_ms = await self._facts(shard), self._clock()
+            await state.tick(lambda monitor, facts=facts, now_ms=now_ms: monitor.tick(now_ms, facts), now_ms)  # type: ignore[misc]
+
+    async def _facts(self, shard: int) -> Facts:
+        client = self._service.client
+        lags = {}
+        for stream in (CAPTURE, EVENTS):
+            if not await client.xlen(stream.key(shard)):
+                continue
+            for group in await client.xinfo_groups(stream.key(shard)):
+                if (name := group["name"].decode()) in ("scrubber", "writer") and group.get("lag") is not None:
+                    lags[name] = int(group["lag"]) + int(group["pending"])
+        watermark = int(await client.get(watermark_key(shard)) or 0)
+        minutes = (self._clock() - row_ms(watermark)) / 60_000 if watermark else None
+        return Facts(lags, minutes)
+
+
+def wall_clock() -> float:
+    """Unix milliseconds."""
+    return time.time() * 1000
+
+
+def build(settings: Settings, clock: Clock = wall_clock) -> Service:
+    """The service, ready to run."""
+    service = Service(GROUP, settings, settings.drift.port)
+    bounds = Bounds(entries=settings.drift.batch_entries, bytes=16 * ENTRY_MAX_BYTES, age_s=0.2)
+    shards = settings.redis.shards
+    states = [ShardState(service.client, settings.drift, shard, shards, embedder()) for shard in range(shards)]
+    work = works(clock)
+    for shard, state in enumerate(states):
+        for stream, (document, read) in READERS.items():
+            service.consume(
+                stream,
+                shard,
+                process=_reading(read),
+                finish=_finishing(state, stream, work[stream]),
+                bounds=bounds,
+                document=document,
+            )
+        service.publishes(ALERTS, shard, Alert)
+    service.every_tick(Looks(service, states, clock).run)
+    return service
+
+
+def _reading(read: Callable[[Entry], Outcome]) -> Callable[[Sequence[Entry]], Awaitable[list[Outcome]]]:
+    async def process(entries: Sequence[Entry]) -> list[Outcome]:
+        return [read(entry) for entry in entries]
+
+    return process
+
+
+def _finishing(state: ShardState, stream: Stream, work: Work) -> Finish:
+    async def finish(outcomes: Sequence[Outcome]) -> int:
+        return await state.finish(stream, outcomes, work)
+
+    return finish
+
+
+def run() -> None:
+    """Entry point of `python -m assay_drift`."""
+    main(GROUP, build)

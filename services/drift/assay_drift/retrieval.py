@@ -1,0 +1,112 @@
+"""Scores of retrievals on a common scale. Pure.
+
+Search engines score as they like, so raw scores of the learning time become a reference, and later ones are told as their place in it:
+0.5 is its middle, whatever the scale. A fall of the places is then tested like any score, and must also be large: the two-sample
+Kolmogorov-Smirnov distance between recent scores and the reference. With enough traffic
+every difference is significant; size is what counts.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+
+from assay_drift.baseline import Baseline
+from assay_drift.series import Calendar, Series
+from assay_schema.settings import DriftSettings
+
+#: Raw scores of the learning time that are kept, a sample without bias: those whose ids hash lowest.
+REFERENCE_SAMPLES = 1_000
+#: Quantiles the reference becomes.
+QUANTILES = 101
+#: Recent raw scores the effect is measured on.
+RECENT_SAMPLES = 300
+#: The metrics, by the names that alerts and charts use.
+TOP, MEAN = "top_1", "mean_of_k"
+
+
+def raw_metrics(scores: Sequence[float]) -> dict[str, float]:
+    """What a retrieval's scores say: the first hit's, and the mean of all."""
+    return {TOP: scores[0], MEAN: sum(scores) / len(scores)} if scores else {}
+
+
+def place_in(quantiles: Sequence[float], value: float) -> float:
+    """A value's place among quantiles, in [0, 1]; among equal ones the middle of them."""
+    low, high = bisect_left(quantiles, value), bisect_right(quantiles, value)
+    if low == high and 0 < low < len(quantiles):  # between two of them
+        below, above = quantiles[low - 1], quantiles[low]
+        return (low - 1 + (value - below) / (above - below)) / (len(quantiles) - 1)
+    return min(1.0, max(0.0, ((low + high) / 2 - 0.5) / (len(quantiles) - 1)))
+
+
+def ks_distance(first: Sequence[float], second: Sequence[float]) -> float:
+    """Two-sample Kolmogorov-Smirnov statistic of two sorted samples: the greatest distance of their distribution functions."""
+    return max(
+        (abs(bisect_right(first, x) / len(first) - bisect_right(second, x) / len(second)) for x in {*first, *second}),
+        default=0.0,
+    )
+
+
+@dataclass(slots=True)
+class Scaled:
+    """A series of raw scores, and its scale once that is known."""
+
+    series: Series = field(default_factory=Series)
+    #: While learning: (hash, raw score) of the reference's samples. Empty afterwards.
+    learning: list[tuple[int, float]] = field(default_factory=list)
+    seen: int = 0
+    quantiles: list[float] = field(default_factory=list)
+    recent: list[float] = field(default_factory=list)
+
+    def observe(self, raw: float, event_id: str, at_ms: float, settings: DriftSettings, calendar: Calendar) -> None:
+        """Count a raw score."""
+        if self.quantiles:
+            self.recent = [*self.recent[-RECENT_SAMPLES + 1 :], raw]
+            self.series.observe(place_in(self.quantiles, raw), at_ms, settings, calendar)
+            return
+        series = self.series
+        series.first_ms = min(series.first_ms or at_ms, at_ms)
+        series.last_ms = max(series.last_ms, at_ms)
+        self.seen += 1
+        self.learning.append((int.from_bytes(blake2b(event_id.encode(), digest_size=6).digest()), raw))
+        if len(self.learning) > REFERENCE_SAMPLES:
+            self.learning.remove(max(self.learning))
+        days = (series.last_ms - series.first_ms) / calendar.day_ms
+        if days >= settings.learning_days and self.seen >= settings.learning_samples:
+            self._settle(max(days, 1.0), calendar)
+
+    def _settle(self, days: float, calendar: Calendar) -> None:
+        raws = sorted(raw for _, raw in self.learning)
+        self.quantiles = [raws[round(place * (len(raws) - 1) / (QUANTILES - 1))] for place in range(QUANTILES)]
+        places = [place_in(self.quantiles, raw) for raw in raws]
+        mean = sum(places) / len(places)
+        deviation = (sum((place - mean) ** 2 for place in places) / len(places)) ** 0.5
+        first, last = calendar.day(self.series.first_ms), calendar.day(self.series.last_ms)
+        self.series.baseline = Baseline(mean, deviation, len(raws), self.seen / days, first, last, full=True)
+        self.learning = []
+
+    @property
+    def effect(self) -> float:
+        """How far recent scores are from the reference: the Kolmogorov-Smirnov distance."""
+        return ks_distance(self.quantiles, sorted(self.recent)) if self.quantiles and self.recent else 0.0
+
+    def acknowledge(self) -> None:
+        """Learn the scale anew."""
+        self.learning, self.seen, self.quantiles, self.recent = [], 0, [], []
+
+    def dump(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            **self.series.dump(),
+            "learning": self.learning,
+            "seen": self.seen,
+            "quantiles": self.quantiles,
+            "recent": self.recent,
+        }
+
+    @classmethod
+    def load(cls, found: dict[str, Any]) -> "Scaled":
+        """From JSON."""
+        learning = [(int(key), float(raw)) for key, raw in found["learning"]]
+        return cls(Series.load(found), learning, found["seen"], found["quantiles"], found["recent"])

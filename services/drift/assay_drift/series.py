@@ -1,0 +1,232 @@
+"""One series of samples in [0, 1]: its baseline, its detector, its episode. Pure; time is that of the samples.
+
+`warn` means evidence of a drop beyond the tolerance; `critical` that the mean since the change is also below 0.9 of the baseline. The
+plain rule (a day's mean 10 % below the rolling or the fixed baseline) runs beside them, for what evidence it is.
+"""
+
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import Any
+
+from assay_drift.baseline import KEPT_DAYS, Baseline, Total, baseline_of, total_of
+from assay_drift.detector import Detector
+from assay_drift.episodes import Episode, Level, Patience, Reading, Transition, resolve, step
+from assay_schema.alerts import AlertState
+from assay_schema.settings import DriftSettings
+
+HOURS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Calendar:
+    """How long a day is, in milliseconds. Hours are its 24th part."""
+
+    day_ms: float
+
+    @classmethod
+    def of(cls, settings: DriftSettings) -> "Calendar":
+        """The calendar that the settings ask for."""
+        return cls(settings.day_minutes * 60_000)
+
+    def day(self, at_ms: float) -> int:
+        """Number of a moment's day."""
+        return int(at_ms // self.day_ms)
+
+    def hour(self, at_ms: float) -> int:
+        """Number of a moment's hour."""
+        return int(at_ms * HOURS // self.day_ms)
+
+    def hours(self, hours: float) -> float:
+        """Milliseconds of some hours."""
+        return hours * self.day_ms / HOURS
+
+
+@dataclass(slots=True)
+class Series:
+    """State of one metric of one project by one judge or embedding model. Samples are oriented: higher is better."""
+
+    first_ms: float = 0.0
+    last_ms: float = 0.0
+    days: dict[int, Total] = field(default_factory=dict)
+    hours: dict[int, Total] = field(default_factory=dict)
+    #: Days that no baseline may hold, because an episode was open.
+    dirty: set[int] = field(default_factory=set)
+    baseline: Baseline | None = None
+    detector: Detector = field(default_factory=Detector)
+    episode: Episode = field(default_factory=Episode)
+    #: Samples since the recovery began.
+    since_recovery: Total = field(default_factory=Total)
+    evaluated_hour: int = 0
+
+    def observe(self, x: float, at_ms: float, settings: DriftSettings, calendar: Calendar) -> None:
+        """Count a sample. A late one counts on its own day, and as evidence now."""
+        self.first_ms = min(self.first_ms or at_ms, at_ms)
+        day, hour = calendar.day(at_ms), calendar.hour(at_ms)
+        if at_ms > self.last_ms:
+            self._turn(calendar.day(self.last_ms), day, settings)
+            self.last_ms = at_ms
+        self.days.setdefault(day, Total()).add(x)
+        self.hours.setdefault(hour, Total()).add(x)
+        if self.episode.open:
+            self.dirty.add(day)
+        if self.baseline is None:
+            self._learn(settings, calendar)
+            return
+        self.detector.update(x, at_ms, self.baseline.floor(settings.tolerance))
+        if self.episode.state is AlertState.RECOVERING:
+            self.since_recovery.add(x)
+
+    def _turn(self, before: int, day: int, settings: DriftSettings) -> None:
+        """A day ended: forget what is too old, and let a baseline that is not full grow by the clean days."""
+        if day <= before:
+            return
+        self.days = {each: total for each, total in self.days.items() if each > day - KEPT_DAYS}
+        self.hours = {each: total for each, total in self.hours.items() if each > (day - 3) * HOURS}
+        self.dirty = {each for each in self.dirty if each > day - KEPT_DAYS}
+        if self.baseline and not self.baseline.full and not self.episode.open and self.detector.evidence < 1_000:
+            first = self.baseline.first_day
+            clean = {each: total for each, total in self.days.items() if each >= first and each not in self.dirty}
+            self.baseline = baseline_of(clean, settings.baseline_days) or self.baseline
+
+    def _learn(self, settings: DriftSettings, calendar: Calendar) -> None:
+        if self.last_ms - self.first_ms < settings.learning_days * calendar.day_ms:
+            return
+        first = calendar.day(self.first_ms)
+        found = baseline_of({day: total for day, total in self.days.items() if day >= first}, settings.baseline_days)
+        if found and found.n >= settings.learning_samples:
+            self.baseline = found
+
+    def evidence(self, settings: DriftSettings) -> float:
+        """Evidence of a drop; 1 is what a series alone would need to alert once in the wanted run length."""
+        if self.baseline is None:
+            return 0.0
+        return self.detector.evidence / max(1.0, self.baseline.per_day * settings.run_length_days)
+
+    def level(self, needed: float, settings: DriftSettings, calendar: Calendar, *, rule: bool = True) -> Level:
+        """What the evidence says now, if `needed` of it alerts; and with `rule`, what the plain rule says."""
+        if self.baseline is None:
+            return "ok"
+        if self.evidence(settings) >= needed:
+            mean = self.detector.mean
+            low = mean is not None and mean < settings.critical_ratio * self.baseline.mean
+            return "critical" if low and self.detector.n >= settings.critical_samples else "warn"
+        if rule and settings.rule != "off" and self.rule_broken(settings, calendar):
+            return settings.rule
+        return "ok"
+
+    def window(self, hours: int, calendar: Calendar) -> Total:
+        """Samples of the last hours, the running one included."""
+        now = calendar.hour(self.last_ms)
+        return sum((total for hour, total in self.hours.items() if hour > now - hours), Total())
+
+    def rule_broken(self, settings: DriftSettings, calendar: Calendar) -> bool:
+        """The plain rule: the mean of the window is more than `rule_drop` below the mean of the last 30 days, or below the baseline."""
+        recent = self.window(settings.rule_hours, calendar)
+        if recent.n < settings.rule_samples or self.baseline is None:
+            return False
+        today = calendar.day(self.last_ms)
+        rolling = total_of(self.days, today - settings.baseline_days, today)
+        against = max(rolling.mean, self.baseline.mean)
+        return recent.mean < (1 - settings.rule_drop) * against
+
+    def evaluate(
+        self, now_ms: float, needed: float, settings: DriftSettings, calendar: Calendar, *, level: Level | None = None
+    ) -> Transition | None:
+        """Take a reading and advance the episode. `level` replaces what the evidence says (a cap, an effect size)."""
+        if self.baseline is None:
+            return None
+        hour = calendar.hour(now_ms)
+        counts, self.evaluated_hour = hour > self.evaluated_hour, max(hour, self.evaluated_hour)
+        found = self.level(needed, settings, calendar, rule=counts) if level is None else level
+        if not counts and found in ("ok", self.episode.worst.value if self.episode.open else "ok"):
+            return None  # nothing new: the usual sample
+        recent = self.window(HOURS, calendar)
+        reading = Reading(
+            now_ms,
+            found,
+            clean=bool(recent.n) and recent.mean >= settings.recover_ratio * self.baseline.mean,
+            counts=counts and bool(recent.n),
+            recovered=self._recovered(settings),
+        )
+        before = self.episode.state
+        transition = step(self.episode, reading, patience(settings, calendar))
+        if transition and transition.state is AlertState.RECOVERING:
+            self.since_recovery = Total()
+        if transition and transition.state is AlertState.RESOLVED and before is AlertState.RECOVERING:
+            self.detector = Detector()
+        return transition
+
+    def _recovered(self, settings: DriftSettings) -> bool:
+        """Evidence that it is over: since the recovery began the mean is back, and its 95 % interval lies above the critical ratio."""
+        after, base = self.since_recovery, self.baseline
+        return (
+            base is not None
+            and after.n >= settings.critical_samples
+            and after.mean >= settings.recover_ratio * base.mean
+            and after.mean - 1.96 * after.deviation / sqrt(after.n) > settings.critical_ratio * base.mean
+        )
+
+    def acknowledge(self, now_ms: float, settings: DriftSettings, calendar: Calendar) -> Transition | None:
+        """Accept what is as the new normal: close the episode, and learn a baseline from the samples since the change."""
+        since = calendar.day(max(self.detector.since_ms, self.first_ms))
+        fresh = {day: total for day, total in self.days.items() if day > since}
+        found = baseline_of(fresh, settings.baseline_days)
+        transition = resolve(self.episode, now_ms, patience(settings, calendar))
+        self.episode.cool_until_ms = 0.0
+        self.dirty.clear()
+        self.baseline = found if found and found.n >= settings.learning_samples else None
+        if self.baseline is None:  # learning begins anew, with what came after the change
+            self.days, self.first_ms = fresh, now_ms
+        self.detector, self.since_recovery = Detector(), Total()
+        return transition
+
+    def dump(self) -> dict[str, Any]:
+        """As JSON."""
+        base = self.baseline
+        return {
+            "first_ms": self.first_ms,
+            "last_ms": self.last_ms,
+            "days": [[day, each.n, each.total, each.squares] for day, each in sorted(self.days.items())],
+            "hours": [[hour, each.n, each.total, each.squares] for hour, each in sorted(self.hours.items())],
+            "dirty": sorted(self.dirty),
+            "baseline": base
+            and [base.mean, base.deviation, base.n, base.per_day, base.first_day, base.last_day, base.full],
+            "detector": self.detector.dump(),
+            "episode": dump_episode(self.episode),
+            "recovery": [self.since_recovery.n, self.since_recovery.total, self.since_recovery.squares],
+            "hour": self.evaluated_hour,
+        }
+
+    @classmethod
+    def load(cls, found: dict[str, Any]) -> "Series":
+        """From JSON."""
+        return cls(
+            found["first_ms"],
+            found["last_ms"],
+            {day: Total(*rest) for day, *rest in found["days"]},
+            {hour: Total(*rest) for hour, *rest in found["hours"]},
+            set(found["dirty"]),
+            Baseline(*found["baseline"]) if found["baseline"] else None,
+            Detector.load(found["detector"]),
+            load_episode(found["episode"]),
+            Total(*found["recovery"]),
+            found["hour"],
+        )
+
+
+def patience(settings: DriftSettings, calendar: Calendar) -> Patience:
+    """How long episodes of drift wait."""
+    return Patience(settings.clean_evaluations, calendar.hours(settings.cooldown_hours))
+
+
+def dump_episode(episode: Episode) -> list[Any]:
+    """As JSON."""
+    return [
+        episode.state, episode.number, episode.sequence, episode.opened_ms, episode.clean, episode.cool_until_ms, episode.worst,
+    ]  # fmt: skip
+
+
+def load_episode(found: list[Any]) -> Episode:
+    """From JSON."""
+    state, number, sequence, opened_ms, clean, cool_until_ms, worst = found
+    return Episode(AlertState(state), number, sequence, opened_ms, clean, cool_until_ms, AlertState(worst))

@@ -1,0 +1,205 @@
+"""State and alerts in Redis: read together, and changed together with the acknowledgement of what made the change.
+
+Every commit names the version it was worked out from. One that was worked out from an older version changes nothing: its state is read
+anew, and the entries are counted anew unless another replica has finished them meanwhile. So an entry counts once, and a transition is
+published once, however often entries are redelivered and however many replicas run.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from assay_drift.embedding import Embed
+from assay_drift.monitor import Monitor
+from assay_runtime.connection import Client
+from assay_runtime.entries import Outcome
+from assay_schema.settings import DriftSettings
+from assay_schema.streams import (
+    ALERTS,
+    FAILURES,
+    FIELD,
+    Stream,
+    acknowledged_key,
+    calibration_key,
+    drift_key,
+    drift_seen_key,
+)
+
+GROUP = "drift"
+VERSION = b"version"
+#: Samples that are remembered, so that one published twice counts once.
+SEEN = 200_000
+#: Commits that another replica came before, until it is left to be delivered again.
+_TRIES = 50
+
+#: KEYS: state, seen, acknowledged, alerts, failures, stream (any of them when no entries are finished).
+#: ARGV: version, group, most samples seen, then five lists, each after its length: entries (id, JSON of a failure or ''), fields (name,
+#: '1' and value or '0' and ''), samples (id, time), alerts (JSON), acknowledged ids.
+#: Returns {'ok', n}, {'version'} when somebody else was first, or {'gone', ids...} of entries that are finished already.
+COMMIT = f"""
+redis.replicate_commands()
+if (redis.call('HGET', KEYS[1], 'version') or '0') ~= ARGV[1] then return {{'version'}} end
+local at = 4
+local function list(width)
+  local count = tonumber(ARGV[at])
+  local first = at + 1
+  at = first + count * width
+  return first, count
+end
+local entries, n_entries = list(2)
+local fields, n_fields = list(3)
+local seen, n_seen = list(2)
+local alerts, n_alerts = list(1)
+local acknowledged, n_acknowledged = list(1)
+local gone = {{'gone'}}
+for i = 0, n_entries - 1 do
+  local id = ARGV[entries + 2 * i]
+  if not redis.call('XPENDING', KEYS[6], ARGV[2], id, id, 1)[1] then gone[#gone + 1] = id end
+end
+if #gone > 1 then return gone end
+for i = 0, n_alerts - 1 do redis.call('XADD', KEYS[4], '*', '{FIELD}', ARGV[alerts + i]) end
+for i = 0, n_fields - 1 do
+  local name = ARGV[fields + 3 * i]
+  if ARGV[fields + 3 * i + 1] == '1' then
+    redis.call('HSET', KEYS[1], name, ARGV[fields + 3 * i + 2])
+  else
+    redis.call('HDEL', KEYS[1], name)
+  end
+end
+for i = 0, n_seen - 1 do redis.call('ZADD', KEYS[2], ARGV[seen + 2 * i + 1], ARGV[seen + 2 * i]) end
+if n_seen > 0 then redis.call('ZREMRANGEBYRANK', KEYS[2], 0, -1 - tonumber(ARGV[3])) end
+for i = 0, n_acknowledged - 1 do redis.call('HDEL', KEYS[3], ARGV[acknowledged + i]) end
+for i = 0, n_entries - 1 do
+  if ARGV[entries + 2 * i + 1] ~= '' then redis.call('XADD', KEYS[5], '*', '{FIELD}', ARGV[entries + 2 * i + 1]) end
+  redis.call('XACK', KEYS[6], ARGV[2], ARGV[entries + 2 * i])
+end
+redis.call('HINCRBY', KEYS[1], 'version', 1)
+return {{'ok', n_entries}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample(Outcome):
+    """An entry with what it says. `key` tells the sample from every other, whatever entry it comes in."""
+
+    key: bytes = b""
+    at_ms: float = 0.0
+    content: Any = None
+
+
+Work = Callable[[Monitor, Sequence[Sample]], None]
+
+
+class ShardState:
+    """The state of one shard, kept in memory as long as nobody else changes it."""
+
+    def __init__(
+        self, client: Client, settings: DriftSettings, shard: int, shards: int, embed: tuple[str, Embed]
+    ) -> None:
+        self._client, self._settings, self._shard, self._shards, self._embed = client, settings, shard, shards, embed
+        self._script = client.register_script(COMMIT)
+        self._lock = asyncio.Lock()
+        self._monitor: Monitor | None = None
+        self._version = b"0"
+        self._calibration: Mapping[bytes, bytes] = {}
+
+    async def finish(self, stream: Stream, outcomes: Sequence[Outcome], work: Work) -> int:
+        """Count entries and acknowledge them. Returns how many were still ours to finish."""
+        async with self._lock:
+            left = list(outcomes)
+            for _ in range(_TRIES):
+                if not left:
+                    return 0
+                monitor = await self._loaded()
+                samples = await self._unseen(left)
+                self._monitor = None  # until it is known that what follows was written
+                work(monitor, samples)
+                answer = await self._commit(monitor, stream.key(self._shard), left, samples, ())
+                if answer[0] == b"ok":
+                    return len(left)
+                gone = {found.decode() for found in answer[1:]}
+                left = [outcome for outcome in left if outcome.entry_id not in gone]
+            return 0  # they stay pending, and are delivered again
+
+    async def tick(self, work: Callable[[Monitor], None], wall_ms: float) -> None:
+        """Do what needs no entries: time passes, people acknowledge."""
+        async with self._lock:
+            names = [each.decode() for each in await self._client.hkeys(acknowledged_key(self._shard))]
+            self._calibration = await self._client.hgetall(calibration_key(self._shard))
+            for _ in range(_TRIES):
+                monitor = await self._loaded()
+                self._monitor = None
+                done = monitor.acknowledge(names, wall_ms) if names else []
+                work(monitor)
+                answer = await self._commit(monitor, drift_key(self._shard), (), (), done)
+                if answer[0] == b"ok":
+                    return
+
+    async def _loaded(self) -> Monitor:
+        if self._monitor is None:
+            fields = await self._client.hgetall(drift_key(self._shard))
+            self._version = fields.pop(VERSION, b"0")
+            self._monitor = Monitor(
+                self._settings,
+                {name.decode(): data for name, data in fields.items()},
+                calibrated=self._is_calibrated,
+                embed=self._embed,
+                shard=self._shard,
+                shards=self._shards,
+            )
+        return self._monitor
+
+    def _is_calibrated(self, fingerprint: str, metric: str) -> bool:
+        found = self._calibration.get(f"{fingerprint}/{metric}".encode())
+        if found is None:
+            return False
+        try:
+            numbers = orjson.loads(found)
+            return bool(numbers["kappa"] >= self._settings.kappa_min and numbers["tnr"] >= self._settings.tnr_min)
+        except (orjson.JSONDecodeError, KeyError, TypeError):
+            return False
+
+    async def _unseen(self, outcomes: Sequence[Outcome]) -> list[Sample]:
+        samples = {each.key: each for each in outcomes if isinstance(each, Sample) and each.content is not None}
+        if not samples:
+            return []
+        found = await self._client.zmscore(drift_seen_key(self._shard), list(samples))
+        return [sample for sample, score in zip(samples.values(), found, strict=True) if score is None]
+
+    async def _commit(
+        self,
+        monitor: Monitor,
+        stream_key: str,
+        outcomes: Sequence[Outcome],
+        samples: Sequence[Sample],
+        acknowledged: Sequence[str],
+    ) -> list[bytes]:
+        changes, alerts = monitor.changes(), monitor.take_alerts()
+        if not (changes or alerts or outcomes or acknowledged):
+            self._monitor = monitor
+            return [b"ok"]
+        arguments: list[Any] = [self._version, GROUP, SEEN, len(outcomes)]
+        for outcome in outcomes:
+            arguments += [outcome.entry_id, outcome.failure.model_dump_json() if outcome.failure else ""]
+        arguments.append(len(changes))
+        for name, data in changes.items():
+            arguments += [name, "0" if data is None else "1", data or b""]
+        arguments.append(len(samples))
+        for sample in samples:
+            arguments += [sample.key, sample.at_ms]
+        arguments += [len(alerts), *(each.model_dump_json() for each in alerts), len(acknowledged), *acknowledged]
+        keys = [
+            drift_key(self._shard),
+            drift_seen_key(self._shard),
+            acknowledged_key(self._shard),
+            ALERTS.key(self._shard),
+            FAILURES.key(self._shard),
+            stream_key,
+        ]
+        answer: list[bytes] = await self._script(keys=keys, args=arguments)
+        if answer[0] == b"ok":
+            self._monitor, self._version = monitor, b"%d" % (int(self._version) + 1)
+        return answer

@@ -1,0 +1,167 @@
+"""Transitions in words: the Alert documents that people and the notifier get. Pure; names and numbers only, never captured text."""
+
+import uuid
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from assay_drift.episodes import Transition
+from assay_schema.alerts import Alert, AlertKind, AlertState, Severity, transition_id
+
+_SEVERITY = {AlertState.WARN: Severity.WARNING, AlertState.CRITICAL: Severity.CRITICAL}
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What an alert is about. `key` names it among all of its project."""
+
+    kind: AlertKind
+    project: str
+    key: str
+    metric: str | None = None
+    series: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """How much: see the fields of `Alert`."""
+
+    since_ms: float
+    value: float | None = None
+    baseline: float | None = None
+    effect: float | None = None
+    interval: tuple[float, float] | None = None
+    n: int | None = None
+    evidence: float | None = None
+
+
+def alert_id(subject: Subject, number: int, opened_ms: float) -> uuid.UUID:
+    """The identity of an episode: the same for whoever works it out again."""
+    return uuid.uuid5(
+        uuid.NAMESPACE_OID, f"drift/{subject.kind}/{subject.project}/{subject.key}/{number}/{opened_ms:.0f}"
+    )
+
+
+def alert(subject: Subject, transition: Transition, opened_ms: float, numbers: Numbers) -> Alert:
+    """The document of a transition."""
+    identity = alert_id(subject, transition.number, opened_ms)
+    return Alert(
+        alert_id=identity,
+        transition_id=transition_id(identity, transition.sequence),
+        sequence=transition.sequence,
+        kind=subject.kind,
+        state=transition.state,
+        previous=transition.previous,
+        severity=_SEVERITY.get(transition.state, Severity.INFO),
+        project=subject.project,
+        metric=subject.metric,
+        series=subject.series,
+        since=moment(numbers.since_ms),
+        at=moment(transition.at_ms),
+        value=_short(numbers.value),
+        baseline=_short(numbers.baseline),
+        effect=_short(numbers.effect),
+        interval=[round(end, 6) for end in numbers.interval] if numbers.interval else None,
+        n=numbers.n,
+        evidence=_short(numbers.evidence),
+        group=f"{subject.project}/{subject.kind}",
+        summary=summary(subject, transition.state, numbers)[:500],
+        query=query(subject, numbers),
+        acknowledge=f"assay drift acknowledge {identity}",
+    )
+
+
+def moment(ms: float) -> datetime:
+    """A time in UTC from Unix milliseconds."""
+    return datetime.fromtimestamp(round(ms) / 1000, UTC)
+
+
+def _short(number: float | None) -> float | None:
+    return None if number is None else float(f"{number:.6g}")
+
+
+def _number(value: float | None) -> str:
+    return "?" if value is None else f"{value:.3g}"
+
+
+def summary(subject: Subject, state: AlertState, numbers: Numbers) -> str:  # noqa: C901  # one line for each kind
+    """One sentence: what, where, since when, how much."""
+    project, metric = subject.project, subject.metric or ""
+    over = state in (AlertState.RECOVERING, AlertState.RESOLVED)
+    since = f"since {moment(numbers.since_ms):%Y-%m-%d %H:%M} UTC"
+    value, base = _number(numbers.value), _number(numbers.baseline)
+    match subject.kind:
+        case AlertKind.SCORE_DRIFT | AlertKind.RETRIEVAL_DRIFT:
+            what = f"{metric} of {project}"
+            if subject.kind is AlertKind.RETRIEVAL_DRIFT:
+                what = f"retrieval scores ({metric}) of {project}"
+            if over:
+                verb = "is back" if state is AlertState.RESOLVED else "is coming back"
+                return f"{what} {verb}: {value}, baseline {base} (n = {numbers.n})"
+            return f"{what} got worse by {abs(numbers.effect or 0):.1%} {since}: {value}, baseline {base} (n = {numbers.n})"
+        case AlertKind.QUERY_DRIFT:
+            if over:
+                return f"people ask {project} what they used to ask again"
+            return (
+                f"people ask {project} about other things than before: {value} deviations of usual days (limit {base})"
+            )
+        case AlertKind.SILENCE:
+            if over:
+                return f"answers of {project} are judged again"
+            return f"only {value} answers of {project} were judged where {base} are usual"
+        case AlertKind.JUDGE_ERRORS:
+            if over:
+                return f"the judge works again for {project}: {value} of its answers end in an error"
+            return f"the judge failed on {numbers.value or 0:.0%} of the answers of {project} in a day (limit {numbers.baseline or 0:.0%})"
+        case AlertKind.FAILURES:
+            return (
+                f"no event of {project} was lost in a day"
+                if over
+                else f"{value} events of {project} were lost in a day"
+            )
+        case AlertKind.LAG:
+            return f"{metric} has caught up" if over else f"{value} entries wait in {metric} (limit {base})"
+        case AlertKind.WATERMARK_AGE:
+            if over:
+                return "storing has caught up"
+            return f"what came more than {value} minutes ago is not all stored (limit {base} minutes)"
+        case _:
+            return f"{subject.kind}: {value} (limit {base})"
+
+
+def query(subject: Subject, numbers: Numbers) -> str:
+    """SQL that shows more, for `assay query`."""
+    project = quoted(subject.project)
+    since = f"toDateTime64('{moment(numbers.since_ms):%Y-%m-%d %H:%M:%S}', 3, 'UTC') - INTERVAL 2 DAY"
+    match subject.kind:
+        case AlertKind.SCORE_DRIFT:
+            return (
+                f"SELECT toStartOfHour(event_time) AS hour, avg(metrics[{quoted(subject.metric or '')}]) AS mean, count() AS n "  # noqa: S608
+                f"FROM assay.scores WHERE project = {project} AND fingerprint = {quoted(subject.series or '')} "
+                f"AND base AND status = 'scored' AND event_time >= {since} GROUP BY hour ORDER BY hour"
+            )
+        case AlertKind.RETRIEVAL_DRIFT:
+            return (
+                "SELECT toStartOfHour(event_time) AS hour, avg(retrieved_scores[1]) AS top_1, "  # noqa: S608
+                "avg(arrayAvg(retrieved_scores)) AS mean_of_k, count() AS n FROM assay.candidates "
+                f"WHERE project = {project} AND notEmpty(retrieved_scores) AND event_time >= {since} GROUP BY hour ORDER BY hour"
+            )
+        case AlertKind.SILENCE | AlertKind.JUDGE_ERRORS:
+            return (
+                "SELECT toStartOfHour(event_time) AS hour, status, count() AS n FROM assay.scores "  # noqa: S608
+                f"WHERE project = {project} AND base AND event_time >= {since} GROUP BY hour, status ORDER BY hour, status"
+            )
+        case AlertKind.FAILURES:
+            return (
+                "SELECT reason, stage, error_class, count() AS n FROM assay.capture_failures "  # noqa: S608
+                f"WHERE project = {project} AND entry_id IS NOT NULL AND created_at >= {since} GROUP BY reason, stage, error_class"
+            )
+        case AlertKind.LAG | AlertKind.WATERMARK_AGE:
+            return "SELECT * FROM assay.watermarks"
+        case _:
+            return ""
+
+
+def quoted(text: str) -> str:
+    """A string literal of SQL."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
