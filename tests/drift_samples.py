@@ -21,6 +21,11 @@ QUICK = DriftSettings(
 HASHED = (f"hashed-{HASHED_DIMENSIONS}", hashed)
 
 
+def noise_of(seed: int | str) -> random.Random:
+    """Noise that is the same every time."""
+    return random.Random(seed)
+
+
 def uuid7(at_ms: float, number: int) -> UUID:
     """The `number`th event of its time."""
     return UUID(int=int(at_ms) << 80 | 7 << 76 | 2 << 62 | number)

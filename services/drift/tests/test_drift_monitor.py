@@ -1,6 +1,5 @@
 """What the drift service notices, and what it leaves alone."""
 
-import random
 from typing import Any
 
 import pytest
@@ -9,7 +8,7 @@ from assay_drift.monitor import Facts, Monitor
 from assay_schema.alerts import Alert, AlertKind, AlertState
 from assay_schema.scores import ScoreStatus
 from assay_schema.settings import DriftSettings
-from tests.drift_samples import DAY_MS, FINGERPRINT, QUICK, START_MS, asked, monitor, score, stream
+from tests.drift_samples import DAY_MS, FINGERPRINT, QUICK, START_MS, asked, monitor, noise_of, score, stream
 
 MINUTE = 60_000.0
 DROP = {"days": 12, "per_day": 200, "drop_from": 5, "drop": 0.2, "back_at": 8}
@@ -198,7 +197,7 @@ def test_lag_and_an_old_watermark_are_alerts_about_the_whole_system() -> None:
 
 def test_a_fall_of_retrieval_scores_is_found_on_whatever_scale_they_are() -> None:
     for scale in (1.0, 37.5):
-        watched, noise = monitor(), random.Random(5)
+        watched, noise = monitor(), noise_of(5)
         for number in range(4_000):
             day = number / 500
             at_ms = START_MS + day * MINUTE
@@ -212,7 +211,7 @@ def test_a_fall_of_retrieval_scores_is_found_on_whatever_scale_they_are() -> Non
 
 
 def topic(day: int, number: int, new: bool) -> str:
-    noise = random.Random(f"{day}/{number}")
+    noise = noise_of(f"{day}/{number}")
     topics = ["boots size", "tent repair", "rope knots", "stove fuel", "map reading", "rain jacket"]
     if new and noise.random() < 0.4:
         return f"refund invoice payment {noise.choice(['card', 'bank', 'late', 'wrong'])}"
