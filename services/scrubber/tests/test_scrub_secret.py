@@ -50,6 +50,9 @@ KEPT = [
     "basic authentication2",
     "secret santa: 24 people",
     "password: ********",
+    "token==17.3.61.dev8421",
+    "token==v9.24.29+5e3a1f20",
+    "token@v3.14.9-rc.4",
 ]
 
 

@@ -146,7 +146,12 @@ def _international(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return (match.start(), end) if end is not None else None
 
 
+_CLOCK = re.compile(rb"[0-9]:$")
+
+
 def _after_zeros(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    if _CLOCK.search(view.raw, max(0, match.start() - 3), match.start()):
+        return None  # 15:19:00.817955 is a time of day
     digits = match.group().translate(None, _NOT_DIGITS)
     zeros = 3 if digits.startswith(b"011") else 2
     code = country_code(digits[zeros:])
@@ -194,5 +199,11 @@ FAMILY = Family(
         "0044 20 7946 0958",
         "phone 020 7946 0958",
     ),
-    not_finds=("5551234567", "order 123-456-7890123", "1714558953", "978-3-16-148410-0"),
+    not_finds=(
+        "5551234567",
+        "order 123-456-7890123",
+        "1714558953",
+        "978-3-16-148410-0",
+        "E0718 15:19:00.817955   97042 row.go:361]",
+    ),
 )

@@ -46,6 +46,8 @@ _TEMPLATE = re.compile(
 _NAME = re.compile(
     rb"[A-Za-z_]\w*(?:(?:\.|->|::|-|/|:|\+)[A-Za-z_]\w*)+|[A-Za-z]+[0-9]{0,1}|[A-Za-z]+(?:_[A-Za-z0-9]+)+"
 )
+# A pinned version of a package that is called token or key: `token==17.3.61.dev8421`, `key==v9.24.29+5e3a1f20`.
+_VERSION = re.compile(rb"=?v?[0-9]{1,4}(?:\.[0-9]{1,6}){1,3}(?:[.+\-][0-9A-Za-z.]{1,16})?")
 _PLACEHOLDERS = frozenset(
     (b"true", b"false", b"null", b"none", b"undefined", b"string", b"password", b"secret", b"required", b"optional", b"redacted", b"nil",
      b"str", b"bytes", b"hidden", b"masked", b"changeme", b"example", b"empty", b"unknown", b"n/a")
@@ -74,7 +76,7 @@ def _is_password(value: bytes, *, quoted: bool) -> bool:
 
 
 def _is_token(value: bytes) -> bool:
-    if len(value) < _SHORTEST_TOKEN or b" " in value or _TEMPLATE.fullmatch(value):
+    if len(value) < _SHORTEST_TOKEN or b" " in value or _TEMPLATE.fullmatch(value) or _VERSION.fullmatch(value):
         return False
     digits = sum(c in _DIGITS for c in value)
     if not _LONG_BASE64.fullmatch(value) and (digits < _FEWEST_DIGITS or _NAME.fullmatch(value)):
