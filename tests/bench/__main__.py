@@ -10,7 +10,9 @@ from rich.console import Console
 from rich.table import Table
 
 #: Every suite is a module here with `measure() -> list of rows` (see `result`).
-SUITES = ("capture", "scrub", "insert", "store", "rollup", "durability", "scale", "pipeline")
+SUITES = (
+    "capture", "scrub", "insert", "store", "rollup", "durability", "scale", "metrics", "statistics", "pipeline",
+)  # fmt: skip
 
 
 def figure(value: float) -> str:

@@ -2,7 +2,7 @@
 
 The verdict has three values, because few cases often cannot tell:
 
-- `fail`: the whole interval of the change lies on the worse side, and the change is at least the threshold;
+- `fail`: the change is for the worse, told from chance by interval and by sign-flip test, and at least the threshold;
 - `pass`: the interval excludes a worsening as large as the threshold (non-inferiority);
 - `inconclusive`: neither; `cases_needed` says how many would tell.
 """
@@ -157,13 +157,16 @@ class Comparison:
         return next((verdict for verdict in (Verdict.FAIL, Verdict.INCONCLUSIVE) if verdict in found), Verdict.PASS)
 
 
-def decide(delta: float, bounds: Interval, candidate: float, rule: Rule) -> Verdict:
-    """The verdict on one metric, from its change and the interval of that (95 %: each bound is one of 97.5 %)."""
+def decide(delta: float, bounds: Interval, candidate: float, rule: Rule, p_value: float | None = None) -> Verdict:
+    """The verdict on one metric, from its change, the interval of that (95 %: each bound is one of 97.5 %) and its p where there is one.
+
+    The test keeps its level on few and skewed cases, where an interval may be too narrow.
+    """
     sign = -1.0 if rule.lower_is_better else 1.0
     gain, low, high = sign * delta, *sorted((sign * bounds.low, sign * bounds.high))
     if rule.floor is not None and sign * candidate < sign * rule.floor:
         return Verdict.FAIL
-    if high < 0 and gain <= -rule.threshold:
+    if high < 0 and gain <= -rule.threshold and (p_value is None or p_value < ALPHA):
         return Verdict.FAIL
     return Verdict.PASS if low > -rule.threshold or gain == low == high == 0 else Verdict.INCONCLUSIVE
 
@@ -219,10 +222,10 @@ def _means(
     for place, name in enumerate(names):
         rule, column = rules.get(name, OTHER_RULE), deltas[:, place]
         paired = ~np.isnan(column)
-        # The correction for skew supposes independent cases: with clusters the percentiles stand.
-        bounds = interval(column, means[:, place], bca=None if clusters is None else False)
+        units = None if clusters is None else len({c for c, known in zip(clusters, paired, strict=True) if known})
+        bounds = interval(column, means[:, place], units=units)
         delta, after = float(column[paired].mean()), float(candidate[name][paired].mean())
-        verdict = decide(delta, bounds, after, rule)
+        verdict = decide(delta, bounds, after, rule, p_values[name])
         found.append(
             MetricComparison(
                 metric=name,

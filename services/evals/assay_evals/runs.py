@@ -121,7 +121,8 @@ class Run:
             known = ~np.isnan(values)
             if not known.any():
                 continue
-            bounds = interval(values, means[:, place], bca=None if clusters is None else False)
+            units = None if clusters is None else len({c for c, here in zip(clusters, known, strict=True) if here})
+            bounds = interval(values, means[:, place], units=units)
             mean = float(np.average(values[known], weights=weights[known]))
             found[name] = MetricSummary(mean, int(known.sum()), bounds.low, bounds.high)
         return found
