@@ -22,7 +22,7 @@ ASSAY = (sys.executable, "-m", "assay_cli")
 PATIENCE_S = 120
 #: What is started where quality is not watched, and where it is, in the order of starting.
 CORE = ("redis", "store", "writer", "scrubber")
-ALL = ("redis", "store", "notifier", "writer", "scrubber")
+ALL = ("redis", "store", "notifier", "writer", "drift", "judge", "scrubber")
 PORTS = 8
 
 

@@ -19,7 +19,7 @@ from tests.redis_server import free_port
 from tests.store_server import PASSWORD, ROLES, StoreServer
 
 SERVICES = load(BASE)["services"]
-HEALTH = {"scrubber": 9101, "writer": 9102, "notifier": 9105}
+HEALTH = {"scrubber": 9101, "writer": 9102, "judge": 9103, "drift": 9104, "notifier": 9105}
 
 
 class Containers:
@@ -129,7 +129,8 @@ def test_an_event_goes_from_producer_to_export_with_the_identities_of_compose(co
     containers.run("sre", "query", "SELECT count() FROM candidates")
     containers.run("owner", "doctor")
     assert containers.run("operator", "dead", "list") == "0 dead letters\n"
-    assert containers.stop("notifier") == 0
+    for name in ("notifier", "drift", "judge"):
+        assert containers.stop(name) == 0
     assert containers.stop("scrubber") == 0
     assert containers.stop("writer") == 0
     assert not containers.healthy("writer"), "the check must be able to fail"

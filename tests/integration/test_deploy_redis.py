@@ -11,11 +11,11 @@ from redis.exceptions import NoPermissionError
 from redis.retry import Retry
 
 from assay_cli.identities import REDIS_IDENTITIES, acl_template
-from assay_schema.streams import ALERTS, CAPTURE, DEAD, EVENTS, FAILURES, FIELD, low_key, overflow_key, watermark_key
+from assay_schema.streams import CAPTURE, FIELD, STREAMS, low_key, overflow_key, watermark_key
 from tests.deployed_redis import DeployedRedis
 
 ROOT = Path(__file__).parents[2]
-STREAM_KEYS = {stream.name: stream.key() for stream in (ALERTS, CAPTURE, EVENTS, FAILURES, DEAD)}
+STREAM_KEYS = {stream.name: stream.key() for stream in STREAMS}
 
 
 @pytest.fixture(scope="module")
@@ -60,16 +60,18 @@ def test_everybody_can_say_hello(deployed: DeployedRedis, name: str) -> None:
 APPENDERS = {
     "capture": {"producer", "operator"},
     "events": {"scrubber"},
-    "failures": {"scrubber", "writer", "notifier", "operator"},
-    "dead": {"scrubber", "writer", "notifier"},
-    "alerts": {"operator"},
+    "failures": {"scrubber", "writer", "judge", "drift", "notifier", "operator"},
+    "dead": {"scrubber", "writer", "judge", "drift", "notifier"},
+    "alerts": {"judge", "drift", "operator"},
+    "scores": {"judge"},
 }
 READERS = {
     "capture": {"scrubber"},
-    "events": {"writer", "sre"},
-    "failures": {"writer"},
+    "events": {"writer", "judge", "drift", "sre"},
+    "failures": {"writer", "drift"},
     "dead": {"operator"},
     "alerts": {"writer", "notifier"},
+    "scores": {"writer", "drift"},
 }
 #: Who may set a key, and who may see it.
 SETTERS = {low_key(): {"scrubber"}, overflow_key(): {"scrubber"}, watermark_key(): {"writer"}}

@@ -26,7 +26,12 @@ from assay_schema.streams import (
     DEAD,
     EVENTS,
     FAILURES,
+    PREFIX,
     SCORES,
+    acknowledged_key,
+    calibration_key,
+    drift_key,
+    drift_seen_key,
     episodes_key,
     low_key,
     notices_key,
@@ -34,7 +39,7 @@ from assay_schema.streams import (
     watermark_key,
 )
 
-#: Key patterns of shards 0 to 15, the most a stream can have. No `*`: an identity cannot make up keys of its own.
+#: Key patterns of shards 0 to 15, the most a stream can have. No `*` but for the judge: an identity cannot make up keys of its own.
 _SHARDS = ("{[0-9]}", "{1[0-5]}")
 #: What a client says when it connects.
 #: `CLUSTER SLOTS` says which server of a Redis Cluster has a shard.
@@ -47,6 +52,10 @@ _READ_AS_GROUP = (
 )  # fmt: skip
 _SERVICE = ("time", "info", "script|load", "script|exists")
 _RUN_SCRIPTS = ("eval", "evalsha")
+_OF_JUDGE = (
+    "get", "set", "del", "incrby", "decrby", "pexpire", "hget", "hset", "hmget", "hgetall", "hdel", "hincrby", "hlen", "hscan",
+    "zadd", "zcard", "zrem", "zscore", "zrange", "zrangebyscore",
+)  # fmt: skip
 #: Not `XINFO STREAM`: it shows the first and last entry.
 _WATCH = ("xlen", "xpending", "xinfo|groups", "xinfo|consumers")
 
@@ -59,6 +68,9 @@ _capture, _events, _failures, _dead, _scores = (stream.key() for stream in (CAPT
 _alerts = ALERTS.key()
 _low, _watermark, _overflow = low_key(), watermark_key(), overflow_key()
 _notices, _episodes = notices_key(), episodes_key()
+_drift, _drift_seen, _acknowledged, _calibration = drift_key(), drift_seen_key(), acknowledged_key(), calibration_key()
+#: The judge's own: spend, records of its calls, traffic. Their names hold projects and events.
+_judge = f"{PREFIX}:{{0}}:judge:*"
 
 
 @dataclass(frozen=True)
@@ -116,6 +128,41 @@ IDENTITIES = (
         store_role="writer",
     ),
     Identity(
+        "judge",
+        "Reads scrubbed events, publishes scores of answers; sees no raw event and no row.",
+        (
+            Grant(_SERVICE),
+            Grant(_READ_AS_GROUP, (_events,)),
+            Grant(("xadd",), (_scores, _alerts, _failures)),
+            Grant(("xadd", "xlen", "xtrim"), (_dead,)),
+            Grant(_OF_JUDGE, (_judge,)),
+            Grant(_RUN_SCRIPTS, (_events, _scores, _alerts, _dead, _failures, _judge)),
+        ),
+    ),
+    Identity(
+        "drift",
+        "Reads scrubbed events, scores and failures, publishes alerts; sees no raw event and no row.",
+        (
+            Grant(_SERVICE),
+            Grant(_READ_AS_GROUP, (_events, _scores, _failures)),
+            Grant(("xlen", "xinfo|groups"), (_capture,)),
+            Grant(("get",), (_watermark,)),
+            Grant(("xadd",), (_alerts, _failures)),
+            Grant(("xadd", "xlen", "xtrim"), (_dead,)),
+            Grant(("hget", "hset", "hmget", "hgetall", "hdel", "hincrby", "hkeys"), (_drift,)),
+            Grant(("zadd", "zmscore", "zremrangebyrank", "zcard"), (_drift_seen,)),
+            Grant(("hgetall", "hkeys", "hdel"), (_acknowledged,)),
+            Grant(("hgetall",), (_calibration,)),
+            Grant(
+                _RUN_SCRIPTS,
+                (
+                    *(_events, _scores, _failures, _alerts, _dead),
+                    *(_drift, _drift_seen, _acknowledged, _calibration, _watermark),
+                ),
+            ),
+        ),
+    ),
+    Identity(
         "notifier",
         "Reads alerts, tells people and machines of them; sees no event and no row.",
         (
@@ -130,15 +177,21 @@ IDENTITIES = (
     ),
     Identity(
         "sre",
-        "A person who looks: live tail of scrubbed events, queries.",
-        (Grant(("xread", "xrange", "xrevrange", "xlen", "xinfo|stream"), (_events,)),),
+        "A person who looks: live tail of scrubbed events, queries, what drift and judge stand at.",
+        (
+            Grant(("xread", "xrange", "xrevrange", "xlen", "xinfo|stream"), (_events,)),
+            Grant(("hgetall", "hkeys"), (_drift, _acknowledged, _calibration)),
+        ),
         store_role="sre",
     ),
     Identity("exporter", "Exports from the store; not known to Redis.", store_role="exporter"),
     Identity(
         "operator",
-        "A person who sends dead letters on their way again, or drops them; reads no other stream.",
+        "A person who sends dead letters on their way again, or drops them, and acknowledges alerts; reads no other stream.",
         (
+            Grant(("hset", "hexists", "hgetall", "hkeys"), (_acknowledged,)),
+            Grant(("hgetall", "hkeys"), (_drift,)),
+            Grant(("hset",), (_calibration,)),
             Grant(("xlen", "xrange", "xrevrange", "xdel"), (_dead,)),
             Grant(("xadd",), (_capture, _failures, _alerts)),
             Grant(("eval",), (_dead, _capture, _failures, _alerts)),

@@ -38,10 +38,10 @@ _OWN = {
 #: The same after a restart, so that a service takes over its own unfinished entries at once.
 _CONSUMER = "assay-up"
 #: What judges, watches and tells of the quality of answers: none of it is needed to capture and store.
-QUALITY = ("notifier",)
+QUALITY = ("judge", "drift", "notifier")
 _CORE = ("redis", "store", "scrubber", "writer")
 #: Seconds for a clean stop.
-_STOP_DEADLINES_S = {"scrubber": 15.0, "writer": 30.0, "notifier": 45.0}
+_STOP_DEADLINES_S = {"scrubber": 15.0, "writer": 30.0, "judge": 30.0, "drift": 15.0, "notifier": 45.0}
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,9 @@ from assay_schema.streams import (
     FAILURES,
     SCORES,
     STREAMS,
+    Stream,
+    acknowledged_key,
+    drift_key,
     low_key,
     overflow_key,
     watermark_key,
@@ -415,6 +418,40 @@ async def test_a_notifier_reads_alerts_keeps_its_records_and_buries(server: Serv
         assert await bury_finish(client, ALERTS, "notifier", 0)(outcomes) == 2
     assert root.xlen(DEAD.key()) == 2
     assert root.xlen(key) == 2, "the writer has not read them yet"
+
+
+@pytest.mark.parametrize(("name", "streams"), [("judge", [EVENTS]), ("drift", [EVENTS, SCORES, FAILURES])])
+def test_judge_and_drift_read_their_streams_and_never_capture_or_dead_letters(
+    server: Server, root: redis.Redis, name: str, streams: list[Stream]
+) -> None:
+    client = server.as_(name)
+    for stream in streams:
+        assert name not in stream.groups or client.execute_command(
+            "XREADGROUP", "GROUP", name, "one", "STREAMS", stream.key(), ">"
+        )
+    assert refusals(client, reads(overflow_key()) + changes(overflow_key())) == []
+    if server.version < (7, 0):  # no selectors: a user's commands reach all of the user's keys
+        return
+    others = {stream.key() for stream in STREAMS} - {stream.key() for stream in streams}
+    for key in others:
+        seen = [each for each in refusals(client, reads(key)) if each[:2] != ("XINFO", "GROUPS")]
+        assert seen == [], key
+    assert refusals(client, changes(CAPTURE.key())) == []
+
+
+def test_a_judge_keeps_its_own_keys_and_no_others(server: Server, root: redis.Redis) -> None:
+    client = server.as_("judge")
+    assert client.set("assay:{0}:judge:spend:shop:2026-01-01", 1)
+    assert client.incrby("assay:{15}:judge:spend:shop:2026-01-01", 2) == 2
+    for key in ("assay:{0}:judged", "assay:{x}:judge:a", "judge:a"):
+        assert refusals(client, reads(key) + changes(key)) == []
+
+
+def test_an_operator_acknowledges_and_an_sre_sees_where_drift_stands(server: Server, root: redis.Redis) -> None:
+    assert server.as_("operator").hset(acknowledged_key(), "a", "1") == 1
+    assert server.as_("sre").hgetall(acknowledged_key()) == {b"a": b"1"}
+    assert server.as_("sre").hgetall(drift_key()) == {}
+    assert denied(server.as_("sre"), "HSET", acknowledged_key(), "a", "1")
 
 
 def test_a_notifier_reads_no_event_and_no_capture_in_any_version(server: Server, root: redis.Redis) -> None:

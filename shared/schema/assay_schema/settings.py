@@ -412,7 +412,7 @@ class JudgeSettings(Section):
     anchors_every_days: float = Field(
         7.0, ge=0, allow_inf_nan=False, description="Days between two rounds over the fixed anchor cases; 0 for none."
     )
-    port: int = Field(9104, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
+    port: int = Field(9103, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
 
 
 class RetentionSettings(Section):
