@@ -230,7 +230,7 @@ def _beside_fold(count: int, rounds: int) -> list[dict[str, Any]]:
 
 
 def _recall(scrubber: Scrubber, fold: Fold, labelled: Sequence[Any]) -> list[dict[str, Any]]:
-    """Share of planted values of which nothing is left in the text, by family."""
+    """Share of planted values of which nothing is left in the text, by family that the fold knows too."""
     planted: dict[str, list[int]] = {}
     for text in labelled:
         outputs = scrubber.scrub(text.text).text, fold.scrub(text.text)
@@ -242,4 +242,5 @@ def _recall(scrubber: Scrubber, fold: Fold, labelled: Sequence[Any]) -> list[dic
     return [
         result(f"removed: {family}", ours / total, anchor / total, "share", ">= 1", total)
         for family, (total, ours, anchor) in sorted(planted.items())
+        if anchor  # the fold has no pattern for the others
     ]
