@@ -18,6 +18,7 @@ from assay_cli.errors import OPERATIONAL, explain
 from assay_cli.evaluate import evaluate
 from assay_cli.export import export
 from assay_cli.gate import bench, gate
+from assay_cli.judge import judge
 from assay_cli.migrate import migrate
 from assay_cli.prune import prune
 from assay_cli.query import query
@@ -69,6 +70,7 @@ for group, name in (
     (dataset, "dataset"),
     (dead, "dead"),
     (evaluate, "eval"),
+    (judge, "judge"),
     (pii, "pii"),
 ):
     app.add_typer(group, name=name)

@@ -6,7 +6,8 @@ to the next one; an answer whose verdict had arrived is not paid for again.
 What it needs. Redis, for each shard N: to read `events` as group `judge` (as every reader of a stream does), to append to `scores`,
 `alerts`, `failures` and `dead` (XTRIM on `dead`), to run scripts on these and on keys of its own, `assay:{N}:judge:*` (GET, SET, DEL,
 INCRBY, DECRBY, PEXPIRE, HGET, HSET, HMGET, HGETALL, HDEL, HINCRBY, HLEN, HSCAN, ZADD, ZCARD, ZREM, ZSCORE, ZRANGE, ZRANGEBYSCORE); TIME,
-INFO, SCRIPT LOAD. Store: nothing; the writer stores scores. `assay judge calibrate` and `rejudge` read the views as `sre`.
+INFO, SCRIPT LOAD; for `assay judge calibrate` HSET on `assay:{N}:calibration`. Store: nothing; the writer stores scores. `assay judge`
+reads the views as `sre` and keeps calibrations as `owner`.
 """
 
 import asyncio

@@ -25,8 +25,8 @@ from assay_schema.settings import JudgeSettings
 
 log = logging.getLogger(__name__)
 
-#: Replies that are no verdict which one answer may get.
-BAD_REPLIES = 2
+#: Tries of one answer that are, or may be, billed.
+BILLED_TRIES = 2
 
 
 class NotJudgedError(Exception):
@@ -208,9 +208,9 @@ class Judging:
             if bill_more:
                 bill.add(error.usage, bound)
                 reserved, attempt = False, attempt + 1
-            bad += isinstance(error, BadReplyError)
+            bad += bill_more or isinstance(error, BadReplyError)
             over = time.monotonic() + pause >= deadline
-            if isinstance(error, RejectedError) or bad >= BAD_REPLIES or over:
+            if isinstance(error, RejectedError) or bad >= BILLED_TRIES or over:
                 late = " (no time left: judge.deadline_s)" if over and isinstance(error, TryAgainError) else ""
                 return {"status": ScoreStatus.JUDGE_ERROR, "detail": f"{error.kind}{late}"}
             if isinstance(error, TryAgainError):

@@ -1,0 +1,347 @@
+"""`assay judge`: what judging does, what it costs, how far it can be trusted, and judging again."""
+
+import asyncio
+import time
+import uuid
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import orjson
+import typer
+
+from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
+from assay_cli.durations import moment_ms
+from assay_cli.errors import FINDING, CommandError
+from assay_schema.scores import Metric, ScoreStatus
+from assay_schema.settings import Settings
+from assay_schema.streams import SCORES, calibration_key, shard_of
+
+if TYPE_CHECKING:
+    from assay_judge.calibration import Confusion, Estimate
+    from assay_runtime.connection import Client as Redis
+    from assay_runtime.store import Client as Store
+
+judge = typer.Typer(
+    no_args_is_help=True, help="Judged answers: status, cost, calibration against people, judging again."
+)
+
+Project = Annotated[str, typer.Option("--project", help="The tenant.")]
+AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of a table.")]
+_STATUS = """
+SELECT project, backend, model, fingerprint, countIf(status != 'not_sampled') AS sampled, countIf(status = 'scored') AS scored,
+    countIf(status = 'abstained') AS abstained, countIf(status = 'no_context') AS no_context,
+    countIf(status = 'judge_error') AS judge_error, countIf(status = 'skipped_budget') AS skipped_budget,
+    countIf(status = 'not_sampled') AS not_sampled, round(avgIf(metrics['faithfulness'], base AND status = 'scored'), 4) AS faithfulness,
+    max(judged_at) AS last_judged
+FROM scores WHERE judged_at >= fromUnixTimestamp64Milli({since:Int64}) GROUP BY project, backend, model, fingerprint ORDER BY project
+"""
+_COST = """
+SELECT day, project, backend, model, judged, skipped_budget, round(cost_usd, 6) AS cost_usd, input_tokens, output_tokens
+FROM judge_spend WHERE day >= toDate(fromUnixTimestamp64Milli({since:Int64})) ORDER BY day DESC, project
+"""
+
+
+@judge.command()
+def status(
+    since: Annotated[str, typer.Option(help="From when on: a duration ago or an ISO 8601 time.")] = "1d",
+    as_json: AsJson = False,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """How answers were judged: states by project and judge. Exit code 1 when more than 5 % of the sampled ended in an error."""
+    rows = _rows(settings_for("sre", data), _STATUS, since)
+    _show(rows, as_json, "no answer was judged yet; the judge runs as: python -m assay_judge")
+    if any(row["judge_error"] > 0.05 * row["sampled"] for row in rows):
+        raise typer.Exit(FINDING)
+
+
+@judge.command()
+def cost(
+    since: Annotated[str, typer.Option(help="From when on: a duration ago or an ISO 8601 time.")] = "30d",
+    as_json: AsJson = False,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """What judging cost, by day, project and model."""
+    _show(_rows(settings_for("sre", data), _COST, since), as_json, "nothing was spent")
+
+
+@judge.command()
+def calibrate(
+    labels: Annotated[Path, typer.Option("--labels", help="NDJSON or CSV with event_id and label (good or bad).")],
+    metric: Annotated[Metric, typer.Option(help="Which metric the labels are about.")] = Metric.FAITHFULNESS,
+    threshold: Annotated[float, typer.Option(min=0, max=1, help="The judge calls an answer good from here on.")] = 1.0,
+    project: Project = "default",
+    fingerprint: Annotated[str, typer.Option(help="The judge; unset: the one that judged last.")] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show.")] = False,
+    as_json: AsJson = False,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Hold the judge against people's labels of a random subset of what it scored, and keep the result.
+
+    Exit code 1 when the judge agrees too little for alerts on this metric to be critical (drift.kappa_min, drift.tnr_min).
+    """
+    from assay_judge.calibration import Confusion
+
+    given = _labels(labels)
+    owner = settings_for("owner", data)
+    with open_store(owner.store, database=owner.store.database) as store:
+        who = fingerprint or _last_judge(store, project)
+        known = _values(store, project, who, metric, list(given))
+        if len(known) < 2:
+            raise CommandError(
+                f"{len(known)} of {len(given)} labelled answers have a {metric} by {who} in project {project}; nothing to compare"
+            )
+        people, verdicts = [given[each] for each in known], [value >= threshold for value in known.values()]
+        confusion = Confusion.of(people, verdicts)
+        live = _live(store, project, who, metric, threshold)
+        row = _calibration_row(confusion, project, metric, who, threshold, owner)
+        _report(row, confusion, live, people, verdicts, len(given), as_json=as_json)
+        if not dry_run:
+            _keep(store, owner, row)
+            asyncio.run(_tell_drift(settings_for("judge", data), row))
+    if not row["pages"]:
+        raise typer.Exit(FINDING)
+
+
+def _labels(path: Path) -> dict[str, bool]:
+    from assay_judge.labels import LabelError, read
+
+    try:
+        return read(path.read_text(encoding="utf-8"))
+    except (LabelError, UnicodeDecodeError) as error:
+        raise CommandError(f"{path}: {error}") from None
+
+
+def _last_judge(store: "Store", project: str) -> str:
+    found = store.query(
+        "SELECT fingerprint FROM scores WHERE project = {project:String} AND status = 'scored' ORDER BY judged_at DESC LIMIT 1",
+        parameters={"project": project},
+    ).result_rows
+    if not found:
+        raise CommandError(f"no answer of project {project} was scored yet; see --project")
+    return str(found[0][0])
+
+
+def _values(store: "Store", project: str, fingerprint: str, metric: str, event_ids: list[str]) -> dict[str, float]:
+    rows = store.query(
+        "SELECT toString(event_id), metrics[{metric:String}] FROM scores WHERE project = {project:String} AND status = 'scored'"
+        " AND fingerprint = {fingerprint:String} AND mapContains(metrics, {metric:String}) AND event_id IN {ids:Array(UUID)}",
+        parameters={"project": project, "fingerprint": fingerprint, "metric": metric, "ids": event_ids},
+    ).result_rows
+    return {str(event_id): float(value) for event_id, value in rows}
+
+
+def _live(store: "Store", project: str, fingerprint: str, metric: str, threshold: float) -> list[bool]:
+    """Verdicts on the base stream of the last 30 days."""
+    rows = store.query(
+        "SELECT metrics[{metric:String}] >= {threshold:Float64} FROM scores WHERE project = {project:String} AND base"
+        " AND status = 'scored' AND fingerprint = {fingerprint:String} AND mapContains(metrics, {metric:String})"
+        " AND event_time >= now() - INTERVAL 30 DAY",
+        parameters={"project": project, "fingerprint": fingerprint, "metric": metric, "threshold": threshold},
+    ).result_rows
+    return [bool(good) for (good,) in rows]
+
+
+def _calibration_row(
+    confusion: "Confusion", project: str, metric: Metric, fingerprint: str, threshold: float, settings: Settings
+) -> dict[str, Any]:
+    def ends(name: str, found: "Estimate | None") -> dict[str, float | None]:
+        values = found or (None, None, None)
+        return dict(zip((name, f"{name}_low", f"{name}_high"), values, strict=True))
+
+    return {
+        "calibration_id": str(uuid.uuid4()),
+        "calibrated_at": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "project": project,
+        "metric": metric.value,
+        "fingerprint": fingerprint,
+        "threshold": threshold,
+        "labels": confusion.n,
+        "true_positives": confusion.true_positives,
+        "false_negatives": confusion.false_negatives,
+        "false_positives": confusion.false_positives,
+        "true_negatives": confusion.true_negatives,
+        "kappa": confusion.kappa,
+        **ends("tpr", confusion.tpr),
+        **ends("tnr", confusion.tnr),
+        "rectifier": confusion.rectifier,
+        "rectifier_variance": confusion.rectifier_variance,
+        "pages": confusion.pages(settings.drift.kappa_min, settings.drift.tnr_min),
+    }
+
+
+def _report(
+    row: dict[str, Any],
+    confusion: "Confusion",
+    live: list[bool],
+    people: list[bool],
+    verdicts: list[bool],
+    given: int,
+    *,
+    as_json: bool,
+) -> None:
+    import numpy as np
+
+    from assay_judge import calibration as c
+
+    rates: dict[str, Any] = {}
+    if len(live) > 1:
+        judged, labels, called = (np.array(each, dtype=np.float64) for each in (live, people, verdicts))
+        rates = {
+            "raw": c.raw(judged),
+            "ppi": c.ppi(judged, labels, called),
+            "ppi_plus": c.ppi_plus(judged, labels, called),
+        }
+        rates |= {"rogan_gladen": c.rogan_gladen(judged, confusion), "human": c.human(labels)}
+    if as_json:
+        shown = {name: estimate and estimate._asdict() for name, estimate in rates.items()}
+        typer.echo(orjson.dumps(row | {"rates": shown, "live": len(live)}).decode())
+        return
+
+    def of(estimate: Any) -> str:
+        return "unknown" if estimate is None else f"{estimate.value:.3f}  [{estimate.low:.3f}, {estimate.high:.3f}]"
+
+    kappa = "unknown (all alike)" if confusion.kappa is None else f"{confusion.kappa:.3f}"
+    lines = [
+        f"{row['metric']} >= {row['threshold']:g} by judge {row['fingerprint']}, project {row['project']}",
+        f"{confusion.n} of {given} labelled answers were scored by it",
+        "",
+        "               judge: good   judge: bad",
+        f"people: good   {confusion.true_positives:11d}   {confusion.false_negatives:10d}",
+        f"people: bad    {confusion.false_positives:11d}   {confusion.true_negatives:10d}",
+        "",
+        f"Cohen's kappa          {kappa}",
+        f"TPR (good found good)  {of(confusion.tpr)}",
+        f"TNR (bad found bad)    {of(confusion.tnr)}",
+    ]
+    if rates:
+        names = {
+            "raw": "raw (the judge's own)",
+            "ppi": "PPI (published)",
+            "ppi_plus": "PPI++",
+            "rogan_gladen": "Rogan-Gladen",
+            "human": "labels alone",
+        }
+        lines += ["", f"share of good answers, base stream of 30 days ({len(live)} answers), with 95 % intervals:"]
+        lines += [f"  {label:22} {of(rates[name])}" for name, label in names.items()]
+    gate = "may be critical" if row["pages"] else "stay warnings (see drift.kappa_min, drift.tnr_min)"
+    typer.echo("\n".join([*lines, "", f"alerts on {row['metric']} {gate}"]))
+
+
+def _keep(store: "Store", settings: Settings, row: dict[str, Any]) -> None:
+    from assay_runtime.store import insert_json_rows
+
+    insert_json_rows(store, f"{settings.store.base_database}.calibrations", orjson.dumps(row), 1)
+
+
+async def _tell_drift(settings: Settings, row: dict[str, Any]) -> None:
+    """Where the drift service looks before it pages."""
+    from assay_runtime.connection import connect
+
+    client = connect(settings.redis)
+    told = {"kappa": row["kappa"], "tnr": row["tnr"], "labels": row["labels"], "calibrated_at": row["calibrated_at"]}
+    try:
+        for shard in range(settings.redis.shards):
+            field = f"{row['fingerprint']}/{row['metric']}"
+            await client.hset(calibration_key(shard), field, orjson.dumps(told))
+    finally:
+        await client.aclose()
+
+
+@judge.command()
+def rejudge(
+    project: Project = "default",
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--status", help="Answers that ended so: skipped_budget, judge_error, ...; may be repeated."),
+    ] = None,
+    negative_feedback: Annotated[
+        bool, typer.Option("--negative-feedback", help="Answers that people disliked.")
+    ] = False,
+    since: Annotated[str, typer.Option(help="From when on: a duration ago or an ISO 8601 time.")] = "1d",
+    limit: Annotated[int, typer.Option(min=1, help="Most answers.")] = 100,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count.")] = False,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Judge stored answers again, or for the first time, within the same budget. Their scores replace the earlier ones."""
+    wanted = [ScoreStatus(each).value for each in only or ()] if _known(only) else []
+    reader, writer = settings_for("sre", data), settings_for("judge", data)
+    with open_store(reader.store) as store:
+        answers = _answers(store, project, wanted, since, limit, negative_feedback=negative_feedback)
+    if dry_run:
+        typer.echo(f"{len(answers)} answer(s) would be judged")
+        return
+    counts = asyncio.run(_rejudge(writer, answers))
+    typer.echo(", ".join(f"{state} {count}" for state, count in sorted(counts.items())) or "no such answer")
+
+
+def _known(only: list[str] | None) -> bool:
+    if unknown := [each for each in only or () if each not in set(ScoreStatus)]:
+        raise CommandError(f"--status: {unknown[0]!r} is not one of {', '.join(ScoreStatus)}")
+    return bool(only)
+
+
+def _answers(
+    store: "Store", project: str, only: list[str], since: str, limit: int, *, negative_feedback: bool
+) -> list[dict[str, Any]]:
+    conditions = ["a.project = {project:String}", "a.event_time >= fromUnixTimestamp64Milli({since:Int64})"]
+    parameters: dict[str, Any] = {"project": project, "since": _since(since), "limit": limit, "only": only}
+    if negative_feedback:
+        conditions.append("a.event_id IN (SELECT target_event_id FROM feedback WHERE verdict = 'negative')")
+    if only:
+        conditions.append("s.status IN {only:Array(String)}")
+    question = (
+        "SELECT toString(a.event_id) AS event_id, a.id AS id, a.service AS service, a.query AS query, a.answer AS answer,"
+        " a.contexts AS contexts, a.citations AS citations, a.model AS model, a.latency_ms AS latency_ms, a.occurred_at AS occurred_at,"
+        " a.created_at AS created_at, a.policy AS policy, s.base AS base, s.inclusion_probability AS inclusion_probability,"
+        " s.base_probability AS base_probability, s.checks AS checks, s.boosts AS boosts"
+        " FROM answers AS a"
+        " INNER JOIN (SELECT * FROM scores ORDER BY judged_at DESC LIMIT 1 BY event_id) AS s ON s.event_id = a.event_id"
+        " WHERE {conditions} ORDER BY a.event_time LIMIT {limit:UInt32}"
+    ).replace("{conditions}", " AND ".join(conditions))
+    rows = store.query(question, parameters=parameters)
+    return [dict(row) | {"project": project} for row in rows.named_results()]
+
+
+async def _rejudge(settings: Settings, answers: list[dict[str, Any]]) -> dict[str, int]:
+    from assay_judge.again import judge_again
+    from assay_runtime.connection import connect
+
+    client: Redis = connect(settings.redis)
+    counts: dict[str, int] = {}
+    try:
+        async for score in judge_again(client, settings, answers):
+            shard = shard_of(score.project, settings.redis.shards)
+            await client.xadd(SCORES.key(shard), {"data": score.model_dump_json()})
+            counts[score.status.value] = counts.get(score.status.value, 0) + 1
+    finally:
+        await client.aclose()
+    return counts
+
+
+def _since(text: str) -> int:
+    return moment_ms(text, int(time.time() * 1000), "--since")
+
+
+def _rows(settings: Settings, sql: str, since: str) -> list[dict[str, Any]]:
+    with open_store(settings.store) as store:
+        return [dict(row) for row in store.query(sql, parameters={"since": _since(since)}).named_results()]
+
+
+def _show(rows: list[dict[str, Any]], as_json: bool, nothing: str) -> None:
+    if as_json:
+        for row in rows:
+            typer.echo(orjson.dumps(row, default=str).decode())
+        return
+    if not rows:
+        typer.echo(nothing, err=True)
+        return
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*rows[0], box=SIMPLE_HEAD)
+    for row in rows:
+        table.add_row(*("" if value is None else str(value) for value in row.values()))
+    console = Console()
+    console.print(table, width=None if console.is_terminal else 200)

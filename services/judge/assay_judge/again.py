@@ -1,0 +1,80 @@
+"""Judging stored answers again, on the same budget: what `assay judge rejudge` does."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping
+from datetime import UTC
+from typing import Any
+
+from assay_judge import lexical
+from assay_judge.api import Api
+from assay_judge.app import judge_of, key_of, lexical_score
+from assay_judge.breaker import Breaker
+from assay_judge.judging import Judging
+from assay_judge.ledger import Ledger
+from assay_judge.pricing import NANO, tariff_of
+from assay_judge.rules import load_rules
+from assay_judge.sampling import Draw
+from assay_runtime.connection import Client
+from assay_schema.events import ScrubbedAnswer
+from assay_schema.scores import Score
+from assay_schema.settings import Settings, SettingsError
+
+
+def stored_answer(row: Mapping[str, Any]) -> ScrubbedAnswer:
+    """An answer as a row of the table `answers` holds it."""
+    contexts = [_named(("id", "source_id", "text", "score"), context) for context in row["contexts"]]
+    citations = [_named(("context_id", "claim"), citation) for citation in row["citations"]]
+    payload = {name: row[name] for name in ("query", "answer", "model", "latency_ms")}
+    envelope = {
+        name: row[name] for name in ("id", "event_id", "project", "service", "occurred_at", "created_at", "policy")
+    }
+    for name in ("occurred_at", "created_at"):
+        envelope[name] = envelope[name].replace(tzinfo=UTC)  # the store's driver gives UTC without saying so
+    document = envelope | {"kind": "answer", "schema_version": 1}
+    return ScrubbedAnswer.model_validate(
+        document | {"payload": payload | {"contexts": contexts, "citations": citations}}, strict=False
+    )
+
+
+def _named(names: tuple[str, ...], value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else dict(zip(names, value, strict=True))
+
+
+async def judge_again(client: Client, settings: Settings, rows: Iterable[Mapping[str, Any]]) -> AsyncIterator[Score]:
+    """New scores of answers, each with the draw it had. Raises `SettingsError`; a refused key is one."""
+    rules, judge = load_rules(settings.judge.rules_file), judge_of(settings.judge)
+    cap = int(settings.judge.budget_usd_per_day * NANO)
+    ledger = Ledger(client, settings.redis.shards, cap_nano=cap, record_days=settings.judge.record_days)
+    judging, api = None, None
+    if judge.backend != "lexical":
+        api = Api(settings.judge, key_of(settings.judge))
+        tariff = tariff_of(rules, judge.model, batch=False)
+        judging = Judging(settings.judge, judge, tariff, ledger, api, Breaker(asyncio.get_running_loop().time))
+        judging.on_stop = _refused
+    try:
+        for row in rows:
+            event = stored_answer(row)
+            draw = Draw(
+                sampled=True,
+                base=bool(row["base"]),
+                base_probability=float(row["base_probability"]),
+                inclusion_probability=float(row["inclusion_probability"]),
+                boosts=tuple(row["boosts"]),
+            )
+            checks = {name: bool(passed) for name, passed in row["checks"].items()}
+            found: bytes | None
+            if judging is None:
+                found = lexical_score(lexical.judge(), event, draw, checks, settings.judge.max_input_bytes)
+            else:
+                await ledger.forget(event.project, str(event.event_id), judge.fingerprint)
+                found = await judging.score(event, draw, checks)
+            if found:
+                yield Score.model_validate_json(found)
+    finally:
+        if api is not None:
+            await api.close()
+
+
+async def _refused(why: str) -> None:
+    if why:
+        raise SettingsError(f"{why}; see judge.api_key")

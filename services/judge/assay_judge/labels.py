@@ -1,0 +1,47 @@
+"""Files of human labels: one answer a line, as JSON or CSV. Pure.
+
+JSON: `{"event_id": "...", "label": "good"}`. CSV: a head with `event_id` and `label`. A label is `good` or `bad`, `1` or `0`.
+Label a random subset of what was scored: labels of answers that somebody found interesting do not correct a rate.
+"""
+
+import csv
+import io
+import json
+from uuid import UUID
+
+_GOOD, _BAD = {"good", "1", "true", "yes", "supported"}, {"bad", "0", "false", "no", "unsupported"}
+
+
+class LabelError(ValueError):
+    """A line that is no label. The message names its number and the rule."""
+
+
+def read(text: str) -> dict[str, bool]:
+    """Labels by event id. Raises `LabelError`."""
+    rows: list[tuple[int, object]]
+    if text.lstrip().startswith("{"):
+        rows = [(number, _json(number, line)) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    else:
+        rows = [(number, row) for number, row in enumerate(csv.DictReader(io.StringIO(text)), 2)]
+    found: dict[str, bool] = {}
+    for number, row in rows:
+        if not isinstance(row, dict) or "event_id" not in row or "label" not in row:
+            raise LabelError(f"line {number}: needs event_id and label")
+        try:
+            event_id = str(UUID(str(row["event_id"]).strip()))
+        except ValueError:
+            raise LabelError(f"line {number}: event_id is no UUID") from None
+        label = str(row["label"]).strip().lower()
+        if label not in _GOOD | _BAD:
+            raise LabelError(f"line {number}: label must be good or bad")
+        if found.get(event_id, label in _GOOD) != (label in _GOOD):
+            raise LabelError(f"line {number}: this answer has another label above")
+        found[event_id] = label in _GOOD
+    return found
+
+
+def _json(number: int, line: str) -> object:
+    try:
+        return json.loads(line)
+    except ValueError:
+        raise LabelError(f"line {number}: not JSON") from None

@@ -1,0 +1,54 @@
+"""How often 95 % intervals hold the truth: the judge's raw rate, labels alone, PPI, PPI++, Rogan-Gladen. PPI is the one published."""
+
+from typing import Any
+
+import numpy as np
+
+from assay_judge.calibration import Confusion, Estimate, human, ppi, ppi_plus, raw, rogan_gladen
+from tests.bench.result import result
+
+JUDGED, LABELLED, RUNS, SEED = 3_500, 200, 4_000, 20_260_309
+#: Share of good answers, how many of them the judge finds, how many of the bad.
+WORLDS = {"good judge (TPR .95, TNR .80)": (0.90, 0.95, 0.80), "weak judge (TPR .85, TNR .60)": (0.90, 0.85, 0.60)}
+
+
+def coverage(
+    truth: float, tpr: float, tnr: float, *, runs: int = RUNS, labels_truth: float | None = None
+) -> dict[str, Any]:
+    """Share of runs whose interval holds the truth, and the mean width, by estimator."""
+    random = np.random.default_rng(SEED)
+    held: dict[str, list[bool]] = {}
+    widths: dict[str, list[float]] = {}
+    for _ in range(runs):
+
+        def drawn(n: int, share: float) -> tuple[Any, Any]:
+            good = random.random(n) < share
+            called = np.where(good, random.random(n) < tpr, random.random(n) >= tnr)
+            return good.astype(float), called.astype(float)
+
+        _, judged = drawn(JUDGED - LABELLED, truth)
+        people, verdicts = drawn(LABELLED, truth if labels_truth is None else labels_truth)
+        confusion = Confusion.of([bool(each) for each in people], [bool(each) for each in verdicts])
+        found: dict[str, Estimate | None] = {
+            "raw": raw(judged),
+            "human only": human(people),
+            "PPI": ppi(judged, people, verdicts),
+            "PPI++": ppi_plus(judged, people, verdicts),
+            "Rogan-Gladen": rogan_gladen(judged, confusion),
+        }
+        for name, estimate in found.items():
+            held.setdefault(name, []).append(estimate is not None and estimate.low <= truth <= estimate.high)
+            widths.setdefault(name, []).append(1.0 if estimate is None else estimate.high - estimate.low)
+    return {name: (float(np.mean(held[name])), float(np.mean(widths[name]))) for name in held}
+
+
+def measure() -> list[dict[str, Any]]:
+    """Coverage beside the 95 % that is claimed."""
+    rows = []
+    for world, (truth, tpr, tnr) in WORLDS.items():
+        for name, (share, width) in coverage(truth, tpr, tnr).items():
+            target = ">= 0.979" if name == "PPI" else None  # 93 % of 95 %
+            rows.append(result(f"{name}, {world}, width {width:.3f}", share, 0.95, "coverage", target, RUNS))
+    for name, (share, width) in coverage(0.90, 0.95, 0.80, labels_truth=0.80).items():
+        rows.append(result(f"{name}, labels of another mix, width {width:.3f}", share, 0.95, "coverage", None, RUNS))
+    return rows

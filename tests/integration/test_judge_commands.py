@@ -1,0 +1,151 @@
+"""`assay judge` against a real store and Redis: what it shows, what it keeps, what it judges again."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from assay_judge import lexical
+from assay_runtime.migrate import migrate
+from assay_runtime.store import Client, connect, insert_json_rows
+from assay_schema.scores import ScoreStatus
+from assay_schema.streams import SCORES, calibration_key
+from assay_writer.rows import event_row, score_row
+from tests.answers import answer_bytes
+from tests.cli_process import Cli
+from tests.redis_server import RedisServer
+from tests.store_server import StoreServer
+
+pytestmark = pytest.mark.xdist_group("store")
+
+DRAWN = {"base": True, "inclusion_probability": 0.5, "base_probability": 0.05}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
+    with StoreServer(tmp_path_factory.mktemp("store")) as server:
+        migrate(server.settings())
+        yield server
+
+
+@pytest.fixture
+def owner(store: StoreServer) -> Iterator[Client]:
+    with connect(store.settings().store) as client:
+        for table in ("answers", "scores", "calibrations"):
+            client.command(f"TRUNCATE TABLE assay_base.{table}")
+        yield client
+
+
+@pytest.fixture
+def cli(tmp_path: Path, store: StoreServer, redis_server: RedisServer) -> Cli:
+    return Cli(tmp_path, store_url=store.url, redis_url=redis_server.url)
+
+
+def scored(value: float, status: str = "scored", **more: Any) -> tuple[bytes, dict[str, Any]]:
+    """An answer, and the score it got."""
+    data = answer_bytes(project="default")
+    event = orjson.loads(data)
+    judge = lexical.judge()
+    score = {name: event[name] for name in ("event_id", "project", "service")} | DRAWN
+    score |= {"score_id": event["event_id"], "judged_at": event["created_at"], "status": status}
+    score |= {"fingerprint": judge.fingerprint, "backend": "lexical", "model": judge.model}
+    score |= {
+        "prompt_hash": judge.prompt_hash,
+        "schema_hash": judge.schema_hash,
+        "boosts": ["weak"],
+        "checks": {"ok": True},
+    }
+    return data, score | {"metrics": {"faithfulness": value} if status == "scored" else {}} | more
+
+
+def keep(owner: Client, pairs: list[tuple[bytes, dict[str, Any]]]) -> None:
+    for data, score in pairs:
+        insert_json_rows(owner, "assay_base.answers", event_row(data)[1], 1)
+        insert_json_rows(owner, "assay_base.scores", score_row(orjson.dumps(score))[1], 1)
+
+
+def test_status_and_cost_count_by_project_and_judge(cli: Cli, owner: Client) -> None:
+    keep(owner, [scored(1.0, cost_usd=0.25), scored(0.5), scored(0, "skipped_budget"), scored(0, "not_sampled")])
+    done = cli.run("judge", "status", "--json", role="sre")
+    assert done.returncode == 0, done.stderr
+    row = json.loads(done.stdout)
+    assert (row["sampled"], row["scored"], row["skipped_budget"], row["faithfulness"]) == (3, 2, 1, 0.75)
+    spent = json.loads(cli.run("judge", "cost", "--json", role="sre").stdout)
+    assert (spent["judged"], spent["skipped_budget"], spent["cost_usd"]) == (2, 1, 0.25)
+    assert b"lexical" in cli.run("judge", "status", role="sre").stdout
+
+
+def test_too_many_judge_errors_are_a_finding(cli: Cli, owner: Client) -> None:
+    keep(owner, [scored(1.0), scored(0, "judge_error")])
+    assert cli.run("judge", "status", role="sre").returncode == 1
+
+
+def test_calibration_is_shown_kept_and_told_to_drift(
+    cli: Cli, owner: Client, tmp_path: Path, redis_server: RedisServer
+) -> None:
+    pairs = [scored(1.0) for _ in range(8)] + [scored(0.5) for _ in range(4)]
+    keep(owner, pairs)
+    people = [True] * 7 + [False] + [False] * 4
+    lines = [
+        json.dumps({"event_id": score["event_id"], "label": "good" if good else "bad"})
+        for (_, score), good in zip(pairs, people, strict=True)
+    ]
+    file = tmp_path / "labels.ndjson"
+    file.write_text("\n".join(lines))
+    done = cli.run("judge", "calibrate", "--labels", str(file), "--json", role="owner")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    counts = [found[name] for name in ("true_positives", "false_negatives", "false_positives", "true_negatives")]
+    assert counts == [7, 0, 1, 4]
+    assert found["kappa"] == pytest.approx(0.8235, abs=1e-3)
+    assert found["rates"]["ppi"]["value"] == pytest.approx(8 / 12 - 1 / 12)
+    assert found["pages"] is True
+    kept = owner.query("SELECT labels, kappa, pages FROM calibrations").result_rows
+    assert [tuple(row) for row in kept] == [(12, pytest.approx(0.8235, abs=1e-3), True)]
+    with redis_server.client() as client:
+        told = client.hget(calibration_key(), f"{lexical.judge().fingerprint}/faithfulness")
+    assert json.loads(told)["tnr"] == pytest.approx(0.8)
+    text = cli.run("judge", "calibrate", "--labels", str(file), "--dry-run", role="owner").stdout.decode()
+    assert "Cohen's kappa          0.824" in text
+    assert "PPI (published)" in text
+
+
+def test_a_judge_that_disagrees_with_people_is_a_finding(cli: Cli, owner: Client, tmp_path: Path) -> None:
+    pairs = [scored(1.0) for _ in range(6)]
+    keep(owner, pairs)
+    file = tmp_path / "labels.csv"
+    rows = [f"{score['event_id']},{n % 2}" for n, (_, score) in enumerate(pairs)]
+    file.write_text("event_id,label\n" + "\n".join(rows) + "\n")
+    assert cli.run("judge", "calibrate", "--labels", str(file), "--dry-run", role="owner").returncode == 1
+
+
+def test_labels_of_answers_that_were_not_scored_are_refused(cli: Cli, owner: Client, tmp_path: Path) -> None:
+    keep(owner, [scored(1.0)])
+    file = tmp_path / "labels.csv"
+    file.write_text("event_id,label\n019b7f2e-5c00-7a3b-8c4d-1e2f3a4b5c6d,1\n")
+    done = cli.run("judge", "calibrate", "--labels", str(file), role="owner")
+    assert done.returncode == 2
+    assert b"0 of 1 labelled answers" in done.stderr
+
+
+def test_answers_are_judged_again_with_the_draw_they_had(cli: Cli, owner: Client, redis_server: RedisServer) -> None:
+    keep(owner, [scored(0, "skipped_budget"), scored(1.0)])
+    done = cli.run("judge", "rejudge", "--status", "skipped_budget", "--dry-run", role="sre")
+    assert done.stdout == b"1 answer(s) would be judged\n", done.stderr
+    done = cli.run("judge", "rejudge", "--status", "skipped_budget", role="sre")
+    assert done.stdout == b"scored 1\n", done.stderr
+    with redis_server.client() as client:
+        ((_, fields),) = client.xrange(SCORES.key())
+    again = json.loads(fields[b"data"])
+    assert {name: again[name] for name in DRAWN} == DRAWN
+    assert (again["status"], again["boosts"]) == (ScoreStatus.SCORED, ["weak"])
+    assert again["metrics"]["faithfulness"] == 0.5
+
+
+def test_an_unknown_status_is_refused_by_name(cli: Cli) -> None:
+    done = cli.run("judge", "rejudge", "--status", "lost", role="sre")
+    assert done.returncode == 2
+    assert b"'lost' is not one of scored" in done.stderr
