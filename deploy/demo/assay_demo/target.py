@@ -40,6 +40,7 @@ def search(
         ],
         "answer": answer.text,
         "citations": [citation["context_id"] for citation in answer.citations],
+        "contexts": [{"id": context["id"], "text": context["text"]} for context in answer.contexts],
         "latency_ms": elapsed,
     }
 

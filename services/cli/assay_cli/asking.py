@@ -12,8 +12,8 @@ import typer
 from assay_cli.errors import CommandError
 
 if TYPE_CHECKING:
-    from assay_evals.runner import Asked
-    from assay_evals.targets import Question
+    from assay_evals.runner import Asked, Asking
+    from assay_evals.targets import Question, Target
 
 Item = TypeVar("Item")
 
@@ -41,25 +41,31 @@ class System:
     deadline_s: float = 30.0
     retries: int = 2
 
+    def open(self) -> "tuple[Target, Asking]":
+        """The target and how it is asked. Raises `CommandError` for what cannot be."""
+        from assay_evals.runner import Asking
+        from assay_evals.targets import TargetUsageError, open_target
+
+        try:
+            how = Asking(self.concurrency, self.deadline_s, self.retries)
+        except ValueError as error:
+            raise CommandError(str(error)) from None
+        try:
+            timeout_s, connections = self.deadline_s, self.concurrency
+            return open_target(self.target, workspace=self.workspace, timeout_s=timeout_s, connections=connections), how
+        except TargetUsageError as error:
+            raise CommandError(f"--target: {error}") from None
+
     def ask(
         self,
         items: Iterable[Item],
         question: "Callable[[Item], Question | None]",
         take: "Callable[[Asked[Item]], None]",
     ) -> None:
-        """Ask about every item and hand on each answer, in the order of the items. Raises `CommandError` for a target that cannot be."""
-        from assay_evals.runner import Asking, ask_all
-        from assay_evals.targets import TargetUsageError, open_target
+        """Ask about every item and hand on each answer, in the order of the items."""
+        from assay_evals.runner import ask_all
 
-        try:
-            how = Asking(self.concurrency, self.deadline_s, self.retries)
-            target = open_target(
-                self.target, workspace=self.workspace, timeout_s=self.deadline_s, connections=self.concurrency
-            )
-        except TargetUsageError as error:
-            raise CommandError(f"--target: {error}") from None
-        except ValueError as error:
-            raise CommandError(str(error)) from None
+        target, how = self.open()
 
         async def work() -> None:
             try:

@@ -1,5 +1,6 @@
 """`assay eval`: ask a system every question of a golden dataset, and compare such runs."""
 
+import asyncio
 import json
 import subprocess
 from dataclasses import replace
@@ -13,13 +14,13 @@ import typer
 from assay_cli.asking import Concurrency, Deadline, Retries, System, TargetName, Workspace, a_number
 from assay_cli.dataset import load
 from assay_cli.errors import FINDING, CommandError
+from assay_cli.judged import judge_named
 from assay_cli.progress import Mode, Progress
 from assay_cli.terminal import ends_quietly
 
 if TYPE_CHECKING:
     from assay_evals.comparison import Rule, Verdict
     from assay_evals.paired import PairedRuns
-    from assay_evals.runner import Asked
     from assay_evals.runs import Run
 
 evaluate = typer.Typer(no_args_is_help=True, help="Evaluation runs over golden datasets: run, list, show, compare.")
@@ -52,6 +53,13 @@ def run(
     label: Annotated[str | None, typer.Option(help="What reports call this run; default: its name.")] = None,
     limit: Annotated[int | None, typer.Option(help="Only the first N cases.")] = None,
     seed: Annotated[int, typer.Option(help="Of the resamples behind the intervals.")] = 0,
+    judge: Annotated[
+        str | None, typer.Option(metavar="lexical|anthropic", help="Judge the answers too, as production's are.")
+    ] = None,
+    judge_budget: Annotated[
+        str | None,
+        typer.Option(metavar="USD", help="Most that judging this run may cost; default 1.", show_default=False),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The report as JSON on stdout.")] = False,
     workspace: Workspace = None,
@@ -61,9 +69,8 @@ def run(
     progress: Annotated[Mode, typer.Option(help="Progress on stderr: for people, as JSON, or none.")] = Mode.AUTO,
 ) -> None:
     """Ask a system every question of a dataset and write the run down as it goes. Exits 1 if a case ended in an error."""
-    from assay_evals.dataset import Case
-    from assay_evals.runs import RunConfig, RunFolder, case_error, case_result, score
-    from assay_evals.targets import Question
+    from assay_evals.evaluation import evaluate_into
+    from assay_evals.runs import CaseResult, RunConfig, RunFolder
 
     golden = load(dataset, "--dataset")
     if limit is not None:
@@ -72,6 +79,7 @@ def run(
         golden = golden.model_copy(update={"cases": golden.cases[:limit]})
     if gain not in ("linear", "burges"):
         raise CommandError(f"--gain: {gain!r} is not one of linear, burges")
+    judged = judge_named(judge, judge_budget)
     config = RunConfig.of(
         golden,
         target,
@@ -80,28 +88,21 @@ def run(
         gain=gain,
         seed=seed,
         code_version=_code_version(),
+        judge=judged.fingerprint if judged else None,
         label=label,
     )
     name = name or datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    asked, how = System(target, workspace, concurrency, deadline, retries).open()
     folder = RunFolder(runs / name, config, resume=resume)
-    system = System(target, workspace, concurrency, deadline, retries)
+    with ends_quietly(), Progress(progress) as seen:
+        seen.total, seen.rows = len(golden.cases), len(folder.done)
 
-    def take(asked: "Asked[Case]") -> None:
-        if asked.answer is None:
-            folder.add(case_error(asked.item, asked.error or "no answer", asked.tries))
-        else:
-            metrics = score([asked.item], [asked.answer], config)[0]
-            folder.add(case_result(asked.item, asked.answer, metrics, asked.tries))
-        seen.rows += 1
+        def count(_: CaseResult) -> None:
+            seen.rows += 1
 
-    try:
-        with ends_quietly(), Progress(progress) as seen:
-            seen.total, seen.rows = len(golden.cases), len(folder.done)
-            left = [case for case in golden.cases if case.id not in folder.done]
-            system.ask(left, lambda case: Question(case.query, limit=k), take)
-    finally:
-        folder.close()
-    done = folder.finish(case.id for case in golden.cases)
+        done = asyncio.run(evaluate_into(folder, golden, asked, how, judge=judged, on_result=count))
+    if judged and (note := judged.close_note()):
+        typer.echo(note, err=True)
     typer.echo(json.dumps(done.as_json(), ensure_ascii=False, indent=2) if as_json else summary_of(done))
     if done.errored:
         raise typer.Exit(FINDING)

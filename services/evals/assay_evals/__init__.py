@@ -1,1 +1,33 @@
-"""Golden datasets, metrics, statistics, replay, comparison and gates."""
+"""Golden datasets, metrics, statistics, replay, comparison and gates.
+
+What notebooks and tests need, by name; the modules have the rest. Names are imported when they are first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from assay_evals.comparison import Comparison, Rule, Stage, Verdict
+    from assay_evals.dataset import Case, Dataset, read_dataset
+    from assay_evals.evaluation import assert_no_regression, evaluate
+    from assay_evals.paired import PairedRuns, compare_runs
+    from assay_evals.runs import Run, read_run
+
+_HOME = {
+    "comparison": ("Comparison", "Rule", "Stage", "Verdict"),
+    "dataset": ("Case", "Dataset", "read_dataset"),
+    "evaluation": ("assert_no_regression", "evaluate"),
+    "paired": ("PairedRuns", "compare_runs"),
+    "runs": ("Run", "read_run"),
+}
+__all__ = [
+    "Case", "Comparison", "Dataset", "PairedRuns", "Rule", "Run", "Stage", "Verdict",
+    "assert_no_regression", "compare_runs", "evaluate", "read_dataset", "read_run",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _HOME.items():
+        if name in names:
+            return getattr(import_module(f"assay_evals.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -29,13 +29,17 @@ SHOWN_SLUGS = 50
 
 @dataclass(frozen=True)
 class Retrieved:
-    """What a target returned: documents in order, and how long it took in milliseconds. `sources[i]` is that of `slugs[i]`, or None."""
+    """What a target returned: documents in order, and how long it took in milliseconds. `sources[i]` is that of `slugs[i]`, or None.
+
+    `contexts` are the passages an answer was made from, as (id, text); an answer can only be judged with them.
+    """
 
     slugs: list[str]
     latency_ms: float
     sources: Sequence[str | None] = ()
     answer: str | None = None
     citations: Sequence[str] = ()
+    contexts: Sequence[tuple[str, str]] = ()
 
     def documents(self, with_source: bool) -> list[str]:
         """Distinct documents in order, as `source::slug` if asked for."""

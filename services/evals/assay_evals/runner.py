@@ -2,8 +2,8 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Generic, TypeVar
 
@@ -34,22 +34,29 @@ class Asking:
 
 @dataclass(frozen=True)
 class Asked(Generic[Item]):
-    """One item with what came back, or why nothing did. `tries` is 1 unless it was tried again."""
+    """One item with what came back, or why nothing did. `tries` is 1 unless it was tried again. `judged` is what a judge said of it."""
 
     item: Item
     answer: Retrieved | None
     error: str | None
     tries: int
+    judged: Mapping[str, float | None] = field(default_factory=dict)
 
 
 async def ask_all(
-    target: Target, items: Iterable[Item], question: Callable[[Item], Question | None], how: Asking
+    target: Target,
+    items: Iterable[Item],
+    question: Callable[[Item], Question | None],
+    how: Asking,
+    *,
+    judge: Callable[[Item, Retrieved], Awaitable[Mapping[str, float | None]]] | None = None,
 ) -> AsyncGenerator[Asked[Item]]:
     """Ask about every item, and yield each once, in the order of the items.
 
     Items are taken from the iterable as places become free: `concurrency` are asked at a time, and a few times as many are held, so that
     a slow one does not keep those behind it waiting. An item for which `question` gives None is not asked; it comes back without an answer
-    and without an error. Closing the iterator cancels what is in flight.
+    and without an error. `judge` is asked about each answer in the same place, outside of the deadline. Closing the iterator cancels what
+    is in flight.
     """
     waiting = iter(items)
     places = asyncio.Semaphore(how.concurrency)
@@ -57,7 +64,10 @@ async def ask_all(
 
     async def one(item: Item) -> Asked[Item]:
         async with places:
-            return await _ask(target, item, question(item), how)
+            asked = await _ask(target, item, question(item), how)
+            if judge is None or asked.answer is None:
+                return asked
+            return replace(asked, judged=await judge(item, asked.answer))
 
     try:
         while True:

@@ -1,0 +1,98 @@
+"""Evaluate a target over a dataset: ask every case, score it, and keep the run.
+
+The command line, notebooks and tests all come through here.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+from assay_evals.comparison import Rule, Verdict
+from assay_evals.dataset import Case, Dataset, read_dataset
+from assay_evals.paired import PairedRuns, compare_runs
+from assay_evals.replay import Retrieved
+from assay_evals.report import change, meaning, problems
+from assay_evals.runner import Asking, ask_all
+from assay_evals.runs import CaseResult, Run, RunConfig, RunFolder, case_error, case_result, read_run, score
+from assay_evals.targets import CallableTarget, Question, Target, open_target
+
+#: Scores an answer beyond its retrieval: metrics by name, None where they do not apply.
+AnswerJudge = Callable[[Case, Retrieved], Awaitable[Mapping[str, float | None]]]
+
+
+async def evaluate_into(
+    folder: RunFolder,
+    dataset: Dataset,
+    target: Target,
+    how: Asking,
+    *,
+    judge: AnswerJudge | None = None,
+    on_result: Callable[[CaseResult], None] | None = None,
+) -> Run:
+    """Ask the cases that the folder does not hold yet, each result on disk before the next is asked for. Closes the target."""
+    left = [case for case in dataset.cases if case.id not in folder.done]
+    asking = ask_all(target, left, lambda case: Question(case.query, limit=folder.config.k), how, judge=judge)
+    try:
+        async with aclosing(asking) as answers:
+            async for asked in answers:
+                case, answer = asked.item, asked.answer
+                if answer is None:
+                    result = case_error(case, asked.error or "no answer", asked.tries)
+                else:
+                    metrics = {**score([case], [answer], folder.config)[0], **asked.judged}
+                    result = case_result(case, answer, metrics, asked.tries)
+                folder.add(result)
+                if on_result:
+                    on_result(result)
+    finally:
+        folder.close()
+        await target.close()
+    return folder.finish(case.id for case in dataset.cases)
+
+
+def evaluate(
+    dataset: Dataset | str | Path,
+    target: Callable[..., Any] | str,
+    runs: str | Path,
+    name: str,
+    *,
+    how: Asking | None = None,
+    resume: bool = False,
+    **options: Any,
+) -> Run:
+    """Evaluate from a notebook or a test: the run is kept in `runs/name`.
+
+    `target` is a function or a name as the command line takes it; `options` are fields of `RunConfig`. Raises `EvalsError`.
+    """
+    golden = dataset if isinstance(dataset, Dataset) else read_dataset(Path(dataset).read_text(encoding="utf-8"))
+    opened: Target = CallableTarget(target) if callable(target) else open_target(target)
+    named = target if isinstance(target, str) else f"{target.__module__}:{target.__qualname__}"
+    folder = RunFolder(Path(runs) / name, RunConfig.of(golden, named, **options), resume=resume)
+    return asyncio.run(evaluate_into(folder, golden, opened, how or Asking()))
+
+
+def assert_no_regression(
+    baseline: Run | str | Path,
+    candidate: Run | str | Path,
+    *,
+    rules: Mapping[str, Rule] | None = None,
+    inconclusive: Verdict = Verdict.PASS,
+    seed: int = 0,
+) -> PairedRuns:
+    """For a test: the candidate is no worse than the baseline, else `AssertionError` with a line for each metric that says so.
+
+    Runs may be named by their folders. `inconclusive` says what metrics count as that too few cases cannot decide.
+    """
+    one, other = (each if isinstance(each, Run) else read_run(Path(each)) for each in (baseline, candidate))
+    paired = compare_runs(one, other, rules=rules, seed=seed)
+    verdict = paired.comparison.verdict(inconclusive=inconclusive)
+    if verdict is not Verdict.PASS:
+        lines = [
+            f"{each.metric}: {change(each)}: {meaning(each)}"
+            for each in paired.comparison.metrics
+            if each.verdict is not Verdict.PASS
+        ]
+        raise AssertionError("\n".join([f"evaluation: {verdict.value}", *problems(paired), *lines]))
+    return paired
