@@ -11,11 +11,14 @@ import pytest
 import yaml
 from prometheus_client import REGISTRY
 
+from assay_notifier.notice import labels
 from assay_runtime import metrics
+from assay_schema.alerts import AlertKind, AlertState, Severity
 from assay_schema.failures import Reason
 from assay_schema.settings import DeliverySettings
 from assay_schema.streams import STREAMS
 from assay_store.metrics import Metrics as StoreMetrics
+from tests.alert_samples import transition
 from tests.contract.compose_files import BASE, load
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -79,9 +82,10 @@ def test_every_expression_names_metrics_and_labels_that_exist(where: str) -> Non
 @pytest.mark.parametrize("where", expressions())
 def test_every_label_value_an_expression_compares_with_is_one_that_occurs(where: str) -> None:
     known = {
-        "outcome": OUTCOMES,
+        "outcome": OUTCOMES | {"sent", "given_up"},
         "stream": {stream.name for stream in STREAMS},
         "reason": {reason.value for reason in Reason},
+        "severity": {severity.value for severity in Severity},
         "job": {each["job_name"] for each in scrape()},
     }
     for label, _, text in re.findall(r'(\w+)(=~|!~|!=|=)"([^"]*)"', expressions()[where]):
@@ -92,6 +96,19 @@ def test_every_label_value_an_expression_compares_with_is_one_that_occurs(where:
 def test_the_alarm_of_lag_is_the_readiness_limit() -> None:
     (rule,) = (rule for rule in rules() if rule["alert"] == "AssayLagHigh")
     assert rule["expr"].endswith(f"> {DeliverySettings().lag_limit_entries}")
+
+
+def test_alerts_of_quality_are_routed_by_labels_that_the_notifier_sets() -> None:
+    configured = yaml.safe_load((DEPLOY / "alertmanager/alertmanager.yml").read_text())
+    (quality,) = configured["route"]["routes"]
+    ours = labels(transition(1, AlertState.WARN), Severity.WARNING)
+    assert set(quality["group_by"]) <= set(ours)
+    assert quality["matchers"] == ['alert_id != ""']
+    names = {f"Assay{''.join(map(str.capitalize, kind.value.split('_')))}" for kind in AlertKind}
+    known = names | {rule["alert"] for rule in rules()}
+    for rule in configured["inhibit_rules"]:
+        for matcher in (*rule["source_matchers"], *rule["target_matchers"]):
+            assert set(re.findall(r"Assay\w+", matcher)) <= known, matcher
 
 
 def test_every_alert_says_how_bad_it_is_and_what_to_do() -> None:
@@ -139,9 +156,11 @@ def test_grafana_reads_its_source_and_dashboards_where_compose_puts_them() -> No
     assert provider["options"]["path"] in inside
 
 
-def test_panels_do_not_overlap_and_each_has_its_own_number() -> None:
+@pytest.mark.parametrize("dashboard", DASHBOARDS, ids=lambda path: str(path.stem))
+def test_panels_do_not_overlap_and_each_has_its_own_number(dashboard: Path) -> None:
     taken: set[tuple[int, int]] = set()
-    for panel in panels():
+    shown = json.loads(dashboard.read_text())["panels"]
+    for panel in shown:
         place = panel["gridPos"]
         cells = {
             (x, y)
@@ -151,7 +170,7 @@ def test_panels_do_not_overlap_and_each_has_its_own_number() -> None:
         assert not cells & taken, panel["title"]
         assert place["x"] + place["w"] <= 24, panel["title"]
         taken |= cells
-    assert len({panel["id"] for panel in panels()}) == len(panels())
+    assert len({panel["id"] for panel in shown}) == len(shown)
 
 
 def test_prometheus_accepts_its_configuration() -> None:

@@ -15,6 +15,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.receivers import alertmanager_binary
+
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.xdist_group("up")]
 
 ASSAY = (sys.executable, "-m", "assay_cli")
@@ -132,13 +134,25 @@ def running(directory: Path, *arguments: str, **options: object) -> Iterator[Up]
 def counted(output: str) -> dict[str, list[int]]:
     """The numbers of the summary's rows by their first column."""
     rows = re.findall(r"^│ (\S[^│]*?)\s*│(.*)│$", output, flags=re.MULTILINE)
-    return {name: [int(number.replace(",", "")) for number in re.findall(r"[\d,]+", rest)] for name, rest in rows}
+    return {name: [int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*", rest)] for name, rest in rows}
 
 
-def test_a_demo_run_accounts_for_every_event_and_a_second_one_keeps_the_data(tmp_path: Path) -> None:
+def test_a_demo_run_accounts_for_every_event_notices_a_bad_retriever_and_a_second_run_keeps_the_data(
+    tmp_path: Path,
+) -> None:
+    """The first run breaks the retriever half-way, the second has no scenario."""
     for run in (1, 2):
-        with running(tmp_path, "--demo", "--once") as up:
+        scenario = ("--scenario", "regression") if run == 1 else ()
+        with running(tmp_path, "--demo", "--once", *scenario, quality=run == 1) as up:
             assert up.wait() == 0, up.output
+        if run == 1:
+            assert re.search(r"judged\s+│ (\d+) of \1 answers: \d+ scored", up.output), up.output
+            assert re.search(r"mean faithfulness\s+│ 0\.\d{3} \(lexical baseline", up.output)
+            assert re.search(r"alert critical\s+│ ", up.output), (
+                "and people are told, and Alertmanager where there is one"
+            )
+            assert "[CRITICAL] score drift of faithfulness in project default" in up.output
+            assert alertmanager_binary() is None or "in Alertmanager" in " ".join(up.output.split())
         rows = counted(up.output)
         for kind in ("retrieval", "answer", "feedback"):
             captured, stored = rows[kind]
