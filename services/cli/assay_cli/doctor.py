@@ -152,12 +152,19 @@ def _store(settings: Settings, patient: Examination, streams: list[StreamFacts])
             return
         if patient.findings[-1].status is not Status.OK:
             return
-        waiting = sum(group.waiting for facts in streams if facts.name != DEAD.name for group in facts.groups)
+        waiting = sum(
+            group.waiting
+            for facts in streams
+            if facts.name != DEAD.name
+            for group in facts.groups
+            if group.name not in facts.optional  # the watermark does not wait for these
+        )
         hint = "run: assay migrate; doctor needs the owner's identity"
         patient.check(
             "watermark", lambda: checks.watermark(*probes.watermark_place(client, names.database), waiting), hint
         )
         patient.check("failures in 24 h", lambda: _failures(names), hint)
+        patient.check("alerts", lambda: _alerts(names), hint)
         patient.check("clock of the store", lambda: checks.clock("the store", probes.store_ahead_s(client)), hint)
 
 
@@ -165,6 +172,11 @@ def _schema(client: "Store", database: str) -> Finding:
     from assay_runtime.migrate import migrations, schema_version
 
     return checks.schema(schema_version(client, database), migrations()[-1].version)
+
+
+def _alerts(settings: StoreSettings) -> Finding:
+    with open_store(settings) as client:
+        return checks.open_alerts(probes.open_alerts(client))
 
 
 def _failures(settings: StoreSettings) -> Finding:

@@ -3,7 +3,7 @@
 `fail` is what loses events or stops them; `warn` is what will, or what a person should know of.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -225,6 +225,14 @@ def failures(by_reason: Sequence[FailureFacts]) -> Finding:
     if all(facts.recovered == facts.count for facts in by_reason):
         return Finding("failures in 24 h", Status.OK, listed)
     return Finding("failures in 24 h", Status.WARN, listed, "assay query failures")
+
+
+def open_alerts(by_state: Mapping[str, int]) -> Finding:
+    """Alert episodes on the quality of answers that are not over, by state."""
+    if not by_state:
+        return Finding("alerts", Status.OK, "none open")
+    listed = ", ".join(f"{count:,} {state}" for state, count in sorted(by_state.items()))
+    return Finding("alerts", Status.WARN, f"{listed} open", "assay alerts list")
 
 
 def _reason(facts: FailureFacts) -> str:

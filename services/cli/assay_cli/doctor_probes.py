@@ -161,3 +161,9 @@ def secret_modes(data: Path) -> list[tuple[str, int]]:
     if named := os.environ.get(FILE_VARIABLE):
         paths.append(Path(named))
     return [(str(path), path.stat().st_mode & 0o777) for path in dict.fromkeys(paths)]
+
+
+def open_alerts(client: "Store") -> dict[str, int]:
+    """Open alert episodes by state. `client` must be one of the views' database."""
+    found = client.query("SELECT state, count() AS n FROM open_episodes GROUP BY state")
+    return {str(state): int(count) for state, count in found.result_rows}

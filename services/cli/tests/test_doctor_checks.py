@@ -175,3 +175,9 @@ def test_no_secrets_on_this_host_is_well() -> None:
 def test_the_worst_of_several_decides() -> None:
     assert checks.worst(Status.OK, Status.FAIL, Status.WARN) is Status.FAIL
     assert checks.worst() is Status.OK
+
+
+def test_open_alerts_are_a_warning_that_says_where_to_look() -> None:
+    assert checks.open_alerts({}).status == Status.OK
+    found = checks.open_alerts({"warn": 2, "critical": 1})
+    assert (found.status, found.summary, found.hint) == (Status.WARN, "1 critical, 2 warn open", "assay alerts list")

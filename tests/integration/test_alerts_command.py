@@ -1,0 +1,91 @@
+"""`assay alerts` as people run it: the command as a process, real receivers, the real engine."""
+
+import json
+from pathlib import Path
+
+import orjson
+import pytest
+
+from assay_runtime.migrate import migrate
+from assay_runtime.store import connect, insert_json_rows
+from assay_writer.rows import alert_row
+from tests.alert_samples import EPISODE, episode
+from tests.cli_process import Cli
+from tests.receivers import Receiver
+from tests.redis_server import free_port
+from tests.sample_rows import lines
+from tests.store_server import StoreServer
+
+pytestmark = pytest.mark.xdist_group("store")
+SECRET = "0123456789abcdef0123456789abcdef"
+
+
+def test_the_list_shows_what_is_open_and_the_exit_code_says_so(tmp_path: Path) -> None:
+    with StoreServer(tmp_path / "store") as server:
+        migrate(server.settings())
+        cli = Cli(tmp_path, store_url=server.url)
+        quiet = cli.run("alerts", "list", role="sre")
+        assert (quiet.returncode, quiet.stdout) == (0, b"no open alerts\n"), quiet.stderr
+        rows = [orjson.loads(alert_row(alert.model_dump_json().encode())[1]) for alert in episode()]
+        with connect(server.settings("writer").store) as writer:
+            insert_json_rows(writer, "assay_base.alerts", lines(rows[:2]), 2)
+        shown = cli.run("alerts", "list", role="sre")
+        assert shown.returncode == 1
+        assert b"CRITICAL   shop/search" in shown.stdout
+        assert f"acknowledge: assay drift acknowledge {EPISODE}".encode() in shown.stdout
+        other = cli.run("alerts", "list", "--project", "other", role="sre")
+        assert other.returncode == 0
+        with connect(server.settings("writer").store) as writer:
+            insert_json_rows(writer, "assay_base.alerts", lines(rows[2:]), 2)
+        assert cli.run("alerts", "list", role="sre").returncode == 0
+        every = cli.run("alerts", "list", "--all", "--json", role="sre")
+        assert [json.loads(line)["state"] for line in every.stdout.splitlines()] == [
+            "resolved",
+            "recovering",
+            "critical",
+            "warn",
+        ]
+
+
+def test_the_test_notice_goes_through_every_channel_and_each_says_how_it_went(tmp_path: Path) -> None:
+    receiver = Receiver()
+    try:
+        nowhere = f"http://127.0.0.1:{free_port()}"
+        settings = (
+            f'[notifier]\nwebhook_urls = "{receiver.url}/hook"\nwebhook_secret = "{SECRET}"\n'
+            f'apprise_urls = "json://127.0.0.1:{receiver.url.rpartition(":")[2]}/chat"\nalertmanager_urls = "{nowhere}"\n'
+        )
+        done = Cli(tmp_path).run("alerts", "test", role="notifier", extra=settings)
+    finally:
+        receiver.close()
+    assert done.returncode == 1, done.stderr
+    said = dict(line.split(": ", 1) for line in done.stdout.decode().splitlines())
+    taken = {name.partition("-")[0] for name, answer in said.items() if answer == "took the test notice"}
+    assert taken == {"log", "webhook", "json"}
+    assert "cannot be reached" in said["alertmanager"]
+    assert "see notifier.alertmanager_urls" in said["alertmanager"]
+    states = [request.json()["state"] for request in receiver.at("/hook")]
+    assert states == ["warn", "resolved"]
+    chat = receiver.at("/chat")[0].json()
+    assert chat["title"] == "[WARN] score drift in project test"
+    assert "nothing is wrong" in chat["message"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "wanted"),
+    [(401, "HTTP 401: it wants other credentials"), (404, "HTTP 404: nothing is at that path"), (500, "HTTP 500")],
+)
+def test_what_an_alertmanager_answers_is_told_with_the_setting_that_mends_it(
+    tmp_path: Path, answer: int, wanted: str
+) -> None:
+    receiver = Receiver()
+    receiver.answer = lambda _: answer
+    try:
+        settings = f'[notifier]\nalertmanager_urls = "{receiver.url.replace("//", "//ann:planted@")}"\n'
+        done = Cli(tmp_path).run("alerts", "test", role="notifier", extra=settings)
+    finally:
+        receiver.close()
+    assert done.returncode == 1
+    assert wanted in done.stdout.decode()
+    assert b"planted" not in done.stdout + done.stderr
+    assert receiver.requests[0].headers["authorization"].startswith("Basic ")
