@@ -1,0 +1,75 @@
+"""The report page in a real browser: it is drawn, asks nobody for anything, and has no script to run."""
+
+import json
+import shutil
+import subprocess
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from assay_evals.comparison import Verdict
+from assay_evals.dataset import read_dataset
+from assay_evals.paired import PairedRuns, compare_runs
+from assay_evals.replay import Retrieved
+from assay_evals.report import html
+from assay_evals.runs import Run, RunConfig, case_result, score
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no browser here: install chromium")
+
+#: Reads what a person would see, from the page as the browser laid it out.
+PROBE = """
+<script>
+const box = e => { const r = e.getBoundingClientRect(); return [r.width, r.height] };
+const seen = {
+  title: document.title,
+  heading: document.querySelector('h1').innerText,
+  chart: box(document.querySelector('svg')),
+  marks: [...document.querySelectorAll('svg circle')].map(box),
+  rows: document.querySelectorAll('table')[0].rows.length,
+  pairs: [...document.querySelectorAll('.cols')].map(e => e.children.length),
+  wide: document.documentElement.scrollWidth > innerWidth,
+  asked: performance.getEntriesByType('resource').length,
+};
+const out = document.createElement('pre'); out.id = 'probe'; out.textContent = JSON.stringify(seen); document.body.append(out);
+</script>
+"""
+
+
+def paired() -> PairedRuns:
+    cases = read_dataset((resources.files("assay_demo") / "golden.jsonl").read_text()).cases[:60]
+
+    def run(label: str, keep: int) -> Run:
+        config = RunConfig("golden", "1.0.0", "f", "t", label=label)
+        answers = [Retrieved([*list(case.relevance)[:keep], "<other>"], 10.0) for case in cases]
+        rows = score(cases, answers, config)
+        results = [case_result(case, answer, row, 1) for case, answer, row in zip(cases, answers, rows, strict=True)]
+        return Run(label, config, "2026-11-22T00:00:00+00:00", None, results)
+
+    return compare_runs(run("main", 5), run("change <b>", 0))
+
+
+@pytest.mark.parametrize("width", [400, 1100])
+def test_a_browser_draws_the_report_whole_and_asks_nobody(tmp_path: Path, width: int) -> None:
+    found = paired()
+    page = tmp_path / "report.html"
+    page.write_text(html(found, Verdict.FAIL).replace("</body>", PROBE + "</body>"))
+    command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    done = subprocess.run(
+        [*command, f"--window-size={width},2000", "--dump-dom", page.as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert 'id="probe"' in done.stdout, done.stderr[-500:]
+    text = done.stdout.rpartition('id="probe">')[2].partition("</pre>")[0]
+    seen = json.loads(text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+    assert (seen["title"], seen["heading"]) == ("Evaluation: fail", "Retrieval evaluation: FAIL")
+    assert seen["asked"] == 0
+    shares = [each for each in found.comparison.metrics if not each.metric.endswith("_ms")]
+    assert len(seen["marks"]) == len(shares)
+    assert min(side for mark in [*seen["marks"], seen["chart"]] for side in mark) > 0
+    assert seen["rows"] == len(found.comparison.metrics) + 1
+    assert set(seen["pairs"]) == {2}
+    assert not seen["wide"], "nothing sticks out of the window"
