@@ -155,7 +155,8 @@ table{border-collapse:collapse;width:100%;margin:1rem 0}
 th,td{text-align:left;padding:.35rem .6rem;border-bottom:1px solid var(--line);vertical-align:top}
 td.n{font-variant-numeric:tabular-nums;white-space:nowrap}
 small,.dim{color:var(--dim)}svg{width:100%;height:auto}svg text{fill:var(--ink);font-size:12px}
-.wide{overflow-x:auto}.cols{display:grid;grid-template-columns:1fr 1fr;gap:1rem;overflow-wrap:anywhere}ol{margin:.2rem 0;padding-left:1.4rem}li.hit{color:var(--good);font-weight:600}
+.wide{overflow-x:auto}.cols{display:grid;grid-template-columns:1fr 1fr;gap:1rem;overflow-wrap:anywhere}
+ol{margin:.2rem 0;padding-left:1.4rem}li.hit{color:var(--good);font-weight:600}
 """
 
 
@@ -230,7 +231,9 @@ def _types(paired: PairedRuns, metric: str) -> str:
         for kind, (count, one, other) in sorted(paired.by_query_type(metric).items())
     )
     head = "<tr><th>type of query<th>cases<th>baseline<th>candidate<th>change</tr>"
-    return f"<h2>{escape(metric)} by type of query</h2><div class=wide><table>{head}{rows}</table></div>" if rows else ""
+    return (
+        f"<h2>{escape(metric)} by type of query</h2><div class=wide><table>{head}{rows}</table></div>" if rows else ""
+    )
 
 
 def _worst(paired: PairedRuns, metric: str, relevance: dict[str, set[str]]) -> str:
