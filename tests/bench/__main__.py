@@ -11,7 +11,8 @@ from rich.table import Table
 
 #: Every suite is a module here with `measure() -> list of rows` (see `result`).
 SUITES = (
-    "capture", "scrub", "insert", "store", "rollup", "durability", "scale", "metrics", "statistics", "judge", "calibration", "pipeline",
+    "capture", "scrub", "insert", "store", "rollup", "durability", "scale", "metrics", "statistics", "judge", "calibration", "drift",
+    "pipeline",
 )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from assay_cli.alerts import alerts
 from assay_cli.dataset import dataset
 from assay_cli.dead import dead
 from assay_cli.doctor import doctor
+from assay_cli.drift import drift
 from assay_cli.errors import OPERATIONAL, explain
 from assay_cli.evaluate import evaluate
 from assay_cli.export import export
@@ -69,6 +70,7 @@ for group, name in (
     (bench, "bench"),
     (dataset, "dataset"),
     (dead, "dead"),
+    (drift, "drift"),
     (evaluate, "eval"),
     (judge, "judge"),
     (pii, "pii"),

@@ -20,7 +20,7 @@ from assay_drift.retrieval import Scaled, raw_metrics
 from assay_drift.series import HOURS, Calendar, Series, dump_episode, load_episode
 from assay_drift.wording import Numbers, Subject, alert, alert_id
 from assay_schema.alerts import ALL_PROJECTS, Alert, AlertKind, AlertState
-from assay_schema.scores import LOWER_IS_BETTER, Metric, Score, ScoreStatus
+from assay_schema.scores import LOWER_IS_BETTER, Score, ScoreStatus
 from assay_schema.settings import DriftSettings
 
 SCORE, RETRIEVAL, QUERIES, DAY, PROJECT, SYSTEM = "score", "retrieval", "queries", "day", "project", "system"
@@ -124,6 +124,16 @@ class Monitor:
         kind, _, rest = name.partition("/")
         key, _, day = rest.rpartition("/")
         return kind == DAY and key == queries and int(day) not in self.queries[queries].days
+
+    def evidence(self) -> dict[tuple[str, str], float]:
+        """The evidence by project and metric, as a fraction of what alerts; of several series the greatest."""
+        found: dict[tuple[str, str], float] = {}
+        series = [*self.scores.items(), *((key, scaled.series) for key, scaled in self.retrieval.items())]
+        for key, each in series:
+            project, metric, _ = key.split("/", 2)
+            share = each.evidence(self._settings) / self._needed(each)
+            found[project, metric] = max(share, found.get((project, metric), 0.0))
+        return found
 
     def take_alerts(self) -> list[Alert]:
         """Alerts since the last call."""
@@ -397,7 +407,7 @@ class Monitor:
 def metric_total(series: Series, day: int, metric: str) -> Total | None:
     """A day's samples as the metric is read by people: a lower-is-better one is turned back."""
     total = series.days.get(day)
-    if total is None or metric not in {each.value for each in Metric if each in LOWER_IS_BETTER}:
+    if total is None or metric not in LOWER_IS_BETTER:
         return total
     return Total(total.n, total.n - total.total, total.n - 2 * total.total + total.squares)
 

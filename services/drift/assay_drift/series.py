@@ -1,7 +1,8 @@
 """One series of samples in [0, 1]: its baseline, its detector, its episode. Pure; time is that of the samples.
 
-`warn` means evidence of a drop beyond the tolerance; `critical` that the mean since the change is also below 0.9 of the baseline. The
-plain rule (a day's mean 10 % below the rolling or the fixed baseline) runs beside them, for what evidence it is.
+`warn` means evidence of a drop beyond the tolerance; `critical` that the mean since the change is also below 0.9 of the baseline, or less
+than a standard error above it. The plain rule (a day's mean 10 % below the rolling or the fixed baseline) runs beside them, as evidence
+of its own.
 """
 
 from dataclasses import dataclass, field
@@ -108,7 +109,9 @@ class Series:
             return "ok"
         if self.evidence(settings) >= needed:
             mean = self.detector.mean
-            low = mean is not None and mean < settings.critical_ratio * self.baseline.mean
+            # One standard error of grace: a loss of exactly a tenth would otherwise wait for weeks on one side of the line or the other.
+            grace = self.baseline.deviation / sqrt(max(1.0, self.detector.n))
+            low = mean is not None and mean - grace < settings.critical_ratio * self.baseline.mean
             return "critical" if low and self.detector.n >= settings.critical_samples else "warn"
         if rule and settings.rule != "off" and self.rule_broken(settings, calendar):
             return settings.rule

@@ -14,6 +14,7 @@ import orjson
 
 from assay_drift.embedding import Embed
 from assay_drift.monitor import Monitor
+from assay_runtime import metrics
 from assay_runtime.connection import Client
 from assay_runtime.entries import Outcome
 from assay_schema.settings import DriftSettings
@@ -136,6 +137,8 @@ class ShardState:
                 work(monitor)
                 answer = await self._commit(monitor, drift_key(self._shard), (), (), done)
                 if answer[0] == b"ok":
+                    for (project, metric), evidence in monitor.evidence().items():
+                        metrics.EVIDENCE.labels(project, metric).set(evidence)
                     return
 
     async def _loaded(self) -> Monitor:
@@ -202,4 +205,6 @@ class ShardState:
         answer: list[bytes] = await self._script(keys=keys, args=arguments)
         if answer[0] == b"ok":
             self._monitor, self._version = monitor, b"%d" % (int(self._version) + 1)
+            for each in alerts:
+                metrics.TRANSITIONS.labels(each.kind.value, each.state.value).inc()
         return answer

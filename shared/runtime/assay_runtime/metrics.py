@@ -69,3 +69,8 @@ ALERT_TO_NOTICE = Histogram(
     ["channel"],
     buckets=(0.5, 1, 5, 10, 30, 60, 300, 1_800, 3_600, 86_400),
 )
+#: What the drift service found. Series are told apart by project and metric; evidence of 1 is what raises an alert.
+TRANSITIONS = Counter(
+    "assay_alert_transitions", "Transitions of alert episodes published, by kind and state", ["kind", "state"]
+)
+EVIDENCE = Gauge("assay_drift_evidence", "Evidence of drift of a metric; 1 raises an alert", ["project", "metric"])

@@ -1,0 +1,177 @@
+"""How many false alarms a year, and how soon is a drop found: Assay, the plain rule, CUSUM, and river's Page-Hinkley and ADWIN.
+
+Simulated scores (500 a day, mean 0.85, standard deviation 0.2, weekends 3 % lower, 1 % noise by day), the same for all. Drops begin at any
+time of the week. `build/bench/drift-detectors.json` has every detector's figures; the rows show Assay's beside each of the others.
+"""
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from math import exp
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from assay_drift.simulation import Scenario, run, samples
+from assay_schema.alerts import AlertState
+from assay_schema.settings import DriftSettings
+from tests.bench.result import result
+
+YEARS, TRIES = 6, 21
+SCENARIOS = {
+    "5 % drop": ("step", 0.05),
+    "10 % drop": ("step", 0.10),
+    "12 % drop": ("step", 0.12),
+    "15 % drop": ("step", 0.15),
+    "ramp 0.5 % a day": ("ramp", 0.005),
+}
+AFTER_DAYS = 40
+#: A drop that was not found in the days after it.
+NEVER = float("inf")
+PEERS = Path(".venv-peers/bin/python")
+OURS = "Assay, critical"
+RULES = {"plain rule, 1 h": 1, "plain rule, 24 h": 24}
+
+
+def scenario_of(shape: Any, drop: float, place: int) -> Scenario:
+    """A drop that begins 42 to 49 days into the series, at any time of the week."""
+    return Scenario(days=42 + 7 + AFTER_DAYS, shape=shape, drop=drop, at_day=42 + place * 7 / TRIES)
+
+
+def rule_alarms(days: np.ndarray, scores: np.ndarray, hours: int) -> list[float]:
+    """The plain rule: a window's mean more than 10 % below the mean of the 30 days before. Times at which it begins to hold."""
+    slot = (days * 24 / hours).astype(int)
+    count, total = np.bincount(slot), np.bincount(slot, weights=scores)
+    past = 30 * 24 // hours
+    found, raised = [], False
+    for place in range(past, len(count)):
+        before = total[place - past : place].sum() / max(1, count[place - past : place].sum())
+        low = bool(count[place]) and total[place] / count[place] < 0.9 * before
+        if low and not raised:
+            found.append((place + 1) * hours / 24)
+        raised = low
+    return found
+
+
+def cusum_height(shift: float, run_length: float) -> float:
+    """The threshold that Siegmund's approximation promises a run length for, scores being normal (which they are not)."""
+    low, high = 0.0, 200.0
+    for _ in range(80):
+        height = (low + high) / 2
+        b = height + 1.166
+        low, high = (
+            (height, high) if (exp(2 * shift * b) - 2 * shift * b - 1) / (2 * shift**2) < run_length else (low, height)
+        )
+    return low
+
+
+def cusum_alarms(days: np.ndarray, scores: np.ndarray) -> list[float]:
+    """CUSUM tuned for a drop of a tenth and one false alarm a year, after 30 days of reference; it starts anew after each alarm."""
+    known = scores[days < 30]
+    mean, deviation = known.mean(), known.std()
+    shift = 0.05 * mean / deviation
+    height, level, found = cusum_height(shift, 365 * 500), 0.0, []
+    for at, score in zip(days[days >= 30].tolist(), scores[days >= 30].tolist(), strict=True):
+        level = max(0.0, level + (mean - score) / deviation - shift)
+        if level > height:
+            found.append(at)
+            level = 0.0
+    return found
+
+
+def figures(alarms: dict[str, list[float]], begins: dict[str, float]) -> dict[str, float]:
+    """False alarms a year, and the median delay in days of each scenario. Alarms of the first 30 days are nobody's: that is learning."""
+    quiet = [sum(at >= 30 for at in found) for key, found in alarms.items() if key.startswith("year")]
+    made = {"false alarms a year": sum(quiet) / (len(quiet) * 335 / 365)}
+    for name in SCENARIOS:
+        delays = [
+            next((at - begins[key] for at in found if at >= begins[key]), NEVER)
+            for key, found in alarms.items()
+            if key.startswith(f"{name}/")
+        ]
+        made[name] = statistics.median(delays)
+    return made
+
+
+def measure(years: int = YEARS, tries: int = TRIES) -> list[dict[str, Any]]:
+    """The suite."""
+    series = {f"year/{seed}": samples(Scenario(), seed) for seed in range(years)}
+    begins = dict.fromkeys(series, 0.0)
+    for name, (shape, drop) in SCENARIOS.items():
+        for place in range(tries):
+            scenario = scenario_of(shape, drop, place)
+            series[f"{name}/{place}"], begins[f"{name}/{place}"] = samples(scenario, 1_000 + place), scenario.at_day
+    alarms: dict[str, dict[str, list[float]]] = {OURS: {}, "Assay, warn": {}, "CUSUM": {}} | {
+        name: {} for name in RULES
+    }
+    settings = DriftSettings()
+    for key, (days, scores) in series.items():
+        found = run(days, scores, settings)
+        alarms[OURS][key] = [at for at, state in found.transitions if state is AlertState.CRITICAL]
+        alarms["Assay, warn"][key] = [
+            at for at, state in found.transitions if state in (AlertState.WARN, AlertState.CRITICAL)
+        ]
+        alarms["CUSUM"][key] = cusum_alarms(days, scores)
+        for name, hours in RULES.items():
+            alarms[name][key] = rule_alarms(days, scores, hours)
+    alarms |= _peers(series)
+    table = {name: figures(found, begins) for name, found in alarms.items()}
+    _show(table)
+    return _rows(table, years, tries)
+
+
+def _rows(table: dict[str, dict[str, float]], years: int, tries: int) -> list[dict[str, Any]]:
+    ours = {"false alarms a year": table["Assay, warn"]["false alarms a year"]} | {
+        name: table[OURS][name] for name in SCENARIOS
+    }
+    rows = [
+        result("false alarms a year, warnings too", ours["false alarms a year"], 0.3, "a year", "<= 1", years),
+        result("delay of a 10 % drop until critical, median", ours["10 % drop"], 0.6, "days", "<= 1", tries),
+    ]
+    for name, theirs in table.items():
+        if name.startswith("Assay"):
+            continue
+        for what in ("false alarms a year", "10 % drop", "15 % drop"):
+            anchor = min(theirs[what], 365.0) or 0.01
+            unit = "a year" if what.startswith("false") else "days"
+            rows.append(result(f"{what}, beside {name}", min(ours[what], 365.0), anchor, unit, None, tries))
+    return rows
+
+
+def _peers(series: dict[str, tuple[np.ndarray, np.ndarray]]) -> dict[str, dict[str, list[float]]]:
+    if not PEERS.exists():
+        print("river is not measured: run `make peers`", file=sys.stderr)
+        return {}
+    with tempfile.TemporaryDirectory() as directory:
+        source, target = Path(directory) / "scores.npz", Path(directory) / "alarms.json"
+        np.savez(source, **{key.replace("/", "|"): scores for key, (_, scores) in series.items()})  # type: ignore[arg-type]
+        subprocess.run([str(PEERS), "tests/bench/drift_peers.py", str(source), str(target)], check=True)
+        found = json.loads(target.read_text())
+    return {
+        name: {
+            key.replace("|", "/"): [float(series[key.replace("|", "/")][0][place]) for place in places]
+            for key, places in each.items()
+        }
+        for name, each in found.items()
+    }
+
+
+def _show(table: dict[str, dict[str, float]]) -> None:
+    shown = Table(title="drift: false alarms a year, and days until a drop is found (median)", title_justify="left")
+    for column in ("detector", "false alarms a year", *SCENARIOS):
+        shown.add_column(column, justify="left" if column == "detector" else "right")
+    for name, found in table.items():
+        shown.add_row(name, *("never" if value == NEVER else f"{value:.3g}" for value in found.values()))
+    console = Console()
+    (console if console.is_terminal else Console(width=160)).print(shown)
+    plain = {
+        name: {what: None if value == NEVER else value for what, value in each.items()} for name, each in table.items()
+    }
+    directory = Path("build/bench")
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "drift-detectors.json").write_text(json.dumps(plain, indent=2) + "\n")
