@@ -136,6 +136,7 @@ IDENTITIES = (
             Grant(("xadd",), (_scores, _alerts, _failures)),
             Grant(("xadd", "xlen", "xtrim"), (_dead,)),
             Grant(_OF_JUDGE, (_judge,)),
+            Grant(("hset",), (_calibration,)),
             Grant(_RUN_SCRIPTS, (_events, _scores, _alerts, _dead, _failures, _judge)),
         ),
     ),

@@ -21,6 +21,7 @@ from redis.exceptions import RedisError
 
 from assay_judge import lexical
 from assay_judge.api import Api
+from assay_judge.batch import Batches
 from assay_judge.breaker import Breaker
 from assay_judge.fingerprint import Judge
 from assay_judge.judging import Judging, NotJudgedError, before_judging, score_of, verdict_fields
@@ -40,7 +41,7 @@ from assay_schema.ids import event_ms
 from assay_schema.limits import ENTRY_MAX_BYTES
 from assay_schema.scores import Score, ScoreStatus
 from assay_schema.settings import JudgeSettings, Settings, SettingsError
-from assay_schema.streams import ALERTS, EVENTS, SCORES
+from assay_schema.streams import ALERTS, EVENTS, SCORES, shard_of
 from assay_schema.validation import InvalidEvent, parse_scrubbed
 
 log = logging.getLogger(__name__)
@@ -75,8 +76,18 @@ def judge_of(settings: JudgeSettings) -> Judge:
 class JudgeService:
     """What the service does with its judge."""
 
-    def __init__(self, service: Service, rules: Rules, judge: Judge, ledger: Ledger, judging: Judging | None) -> None:
+    def __init__(
+        self,
+        service: Service,
+        rules: Rules,
+        judge: Judge,
+        ledger: Ledger,
+        judging: Judging | None = None,
+        batches: Sequence[Batches] = (),
+    ) -> None:
         self._service, self._rules, self._judge, self._ledger, self._judging = service, rules, judge, ledger, judging
+        #: By shard; empty unless the judge works in batches.
+        self._batches = batches
         self._settings = service.settings.judge
         self._projects: set[str] = set()
 
@@ -139,6 +150,8 @@ class JudgeService:
         if not drawn.sampled:
             status = ScoreStatus.NOT_SAMPLED
             score = score_of(self._judge, answer, drawn, checks, status).model_dump_json().encode()
+        elif self._batches:
+            score = await self._batches[shard_of(answer.project, len(self._batches))].add(answer, drawn, checks)
         elif self._judging is not None:
             score = await self._judging.score(answer, drawn, checks)
         else:
@@ -197,16 +210,23 @@ def build(settings: Settings) -> Service:
     cap = int(settings.judge.budget_usd_per_day * NANO)
     ledger = Ledger(service.client, settings.redis.shards, cap_nano=cap, record_days=settings.judge.record_days)
     judging = None
-    if tariff is not None:
+    batches: list[Batches] = []
+    notices = Notices(service.client, settings.redis.shards, judge.fingerprint, settings.judge.budget_usd_per_day)
+    if tariff is not None and judge.backend == "anthropic-batch":
+        key = key_of(settings.judge)
+        for shard in range(settings.redis.shards):
+            batches.append(Batches(service.client, settings.judge, judge, tariff, ledger, key, shard))
+            batches[shard].on_stop, batches[shard].on_budget = notices.stopped, notices.budget
+            service.every_tick(batches[shard].look)
+    elif tariff is not None:
         api = Api(settings.judge, key_of(settings.judge))
         judging = Judging(settings.judge, judge, tariff, ledger, api, Breaker(asyncio_clock))
-        notices = Notices(service.client, settings.redis.shards, judge.fingerprint, settings.judge.budget_usd_per_day)
         judging.on_stop, judging.on_budget = notices.stopped, notices.budget
         service.at_stop(judging.draining.set)
         breaker = judging.breaker
         service.notes(lambda: [f"judging stopped: {breaker.stopped}"] if breaker.stopped else [])
     metrics.JUDGE_BUDGET.set(settings.judge.budget_usd_per_day)
-    worker = JudgeService(service, rules, judge, ledger, judging)
+    worker = JudgeService(service, rules, judge, ledger, judging, batches)
     bounds = Bounds(entries=4 * settings.judge.concurrency, bytes=16 * ENTRY_MAX_BYTES, age_s=0.2)
     for shard in range(settings.redis.shards):
         finish = publish_finish(service.client, ledger, STAGE, shard)

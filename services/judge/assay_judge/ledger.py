@@ -57,9 +57,10 @@ class Ledger:
         """The key of a project's spend on a day."""
         return self._key(project, "spend", project, day.isoformat())
 
-    async def reserve(self, call: "Call", attempt: int, nano: int) -> Answered:
+    async def reserve(self, call: "Call", attempt: int, nano: int, lease_s: float | None = None) -> Answered:
         """Set money aside for a try of a call. Raises `RedisError`."""
-        arguments = [call.owner, attempt, nano, self._cap, int(LEASE_S * 1000), self._keep_ms, 10 * DAY_MS]
+        lease_ms = int((lease_s or LEASE_S) * 1000)
+        arguments = [call.owner, attempt, nano, self._cap, lease_ms, self._keep_ms, 10 * DAY_MS]
         what, *rest = await self._reserve(keys=[call.record, call.spend], args=arguments)
         match what:
             case b"done":

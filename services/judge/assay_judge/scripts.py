@@ -153,3 +153,28 @@ end
 redis.call('XADD', KEYS[2], '*', '{FIELD}', ARGV[2])
 return 1
 """
+
+
+#: Move answers from one hash of a batch to another, and note the batch. KEYS: from, to, batches. ARGV: name, time (or '' to forget the
+#: batch), answers.
+SEND = """
+redis.replicate_commands()
+if ARGV[2] == '' then redis.call('HDEL', KEYS[3], ARGV[1])
+else redis.call('HSET', KEYS[3], ARGV[1], '["",' .. ARGV[2] .. ']') end
+for i = 3, #ARGV do
+  local answer = redis.call('HGET', KEYS[1], ARGV[i])
+  if answer then
+    redis.call('HSET', KEYS[2], ARGV[i], answer)
+    redis.call('HDEL', KEYS[1], ARGV[i])
+  end
+end
+"""
+
+#: Publish the score of an answer of a batch, once. KEYS: sent answers, scores, call record. ARGV: answer, score. Returns 1 or 0.
+FETCHED = f"""
+redis.replicate_commands()
+if redis.call('HDEL', KEYS[1], ARGV[1]) == 0 then return 0 end
+redis.call('XADD', KEYS[2], '*', '{FIELD}', ARGV[2])
+redis.call('HSET', KEYS[3], 'published', '1')
+return 1
+"""
