@@ -47,7 +47,8 @@ $(PEERS)/.installed: tests/bench/peers.lock
 	@touch $@
 
 run: setup  ## Start everything, drive the demo producer, print a summary, stay up (ONCE=1: exit then; SCENARIO=regression: break the retriever)
-	@$(BIN)/assay up --demo $(if $(filter 1,$(ONCE)),--once) $(if $(SCENARIO),--scenario $(SCENARIO)) $(if $(PORT_BASE),--port-base $(PORT_BASE))
+	@$(if $(filter regression,$(SCENARIO)),rm -rf data/regression)
+	@$(BIN)/assay up --demo $(if $(filter 1,$(ONCE)),--once) $(if $(SCENARIO),--scenario $(SCENARIO) --data data/regression) $(if $(PORT_BASE),--port-base $(PORT_BASE))
 
 test: lint  ## Run lint and all tests against a real Redis and the real embedded engine
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup

@@ -104,7 +104,7 @@ def lateness(system: System, producer: Producer, rate: float) -> tuple[float, in
 def measure() -> list[dict[str, Any]]:
     """One system, several rounds; the medians and the peak of memory."""
     rows = consume.measure()
-    with tempfile.TemporaryDirectory() as directory, running(Path(directory)) as system:
+    with tempfile.TemporaryDirectory() as directory, running(Path(directory), "--no-quality") as system:
         idle = system.resident()
         watch = MemoryWatch(system)
         watch.start()

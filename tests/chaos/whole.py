@@ -26,7 +26,7 @@ def play(directory: Path, seed: int, events: int) -> Report:
     started, rng = time.monotonic(), random.Random(seed)
     data = directory / "data"
     data.mkdir(mode=0o700)
-    system = System(data, free_port_base()).start()
+    system = System(data, free_port_base(), "--no-quality").start()
     producers: list[subprocess.Popen[bytes]] = []
     try:
         producers = [_producer(system, directory / f"ledger-{number}", seed + number, events // 2) for number in (0, 1)]
