@@ -28,6 +28,7 @@ class Judges:
     def __init__(self, directory: Path, server: RedisServer, api: AnthropicServer, **settings: Any) -> None:
         self._directory, self._server, self._api = directory, server, api
         defaults = {"base_rate": 1.0, "base_floor_per_day": 0, "deadline_s": 10.0, "request_timeout_s": 1.0, "port": 0}
+        defaults |= {"anchors_every_days": 0}
         limits = {"requests_per_minute": 1_000_000, "tokens_per_minute": 1_000_000_000}
         self._settings = defaults | limits | settings
         self.processes: list[subprocess.Popen[bytes]] = []

@@ -20,6 +20,7 @@ from datetime import UTC, date, datetime
 from redis.exceptions import RedisError
 
 from assay_judge import lexical
+from assay_judge.anchors import Rounds
 from assay_judge.api import Api
 from assay_judge.batch import Batches
 from assay_judge.breaker import Breaker
@@ -223,6 +224,9 @@ def build(settings: Settings) -> Service:
         judging = Judging(settings.judge, judge, tariff, ledger, api, Breaker(asyncio_clock))
         judging.on_stop, judging.on_budget = notices.stopped, notices.budget
         service.at_stop(judging.draining.set)
+        rounds = Rounds(service.client, judging, settings.redis.shards, settings.judge.anchors_every_days)
+        rounds.on_round = notices.judge_drift
+        service.every_tick(rounds.look)
         breaker = judging.breaker
         service.notes(lambda: [f"judging stopped: {breaker.stopped}"] if breaker.stopped else [])
     metrics.JUDGE_BUDGET.set(settings.judge.budget_usd_per_day)

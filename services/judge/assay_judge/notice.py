@@ -10,6 +10,8 @@ from assay_schema.streams import ALERTS, PREFIX, shard_of
 
 #: How long an open episode is remembered.
 KNOWN_MS = 30 * 86_400_000
+#: Project of the anchors' scores and alerts.
+ANCHORS_PROJECT = "assay-anchors"
 _BUDGET_SQL = "SELECT * FROM judge_spend WHERE project = '{project}' ORDER BY day DESC LIMIT 14"
 
 
@@ -41,6 +43,13 @@ class Notices:
             await self._close(AlertKind.BUDGET, project, "There is a budget for judging again.", before=today)
         self._seen[asked] = today
 
+    async def judge_drift(self, worse: str) -> None:
+        """The judge's answers to the anchors became worse; with an empty text they are as they were."""
+        if worse:
+            await self._open(AlertKind.JUDGE_DRIFT, ANCHORS_PROJECT, f"The judge has changed: {worse}.")
+        else:
+            await self._close(AlertKind.JUDGE_DRIFT, ANCHORS_PROJECT, "The judge is as it was.", before=None)
+
     def _keys(self, kind: AlertKind, project: str) -> list[str]:
         shard = shard_of(project, self._shards)
         return [f"{PREFIX}:{{{shard}}}:judge:episode:{kind.value}:{project}", ALERTS.key(shard)]
@@ -65,7 +74,8 @@ class Notices:
     ) -> Alert:
         alert_id = uuid.uuid5(uuid.NAMESPACE_OID, f"judge/{kind.value}/{project}/{since.isoformat()}")
         budget, opening = kind is AlertKind.BUDGET, sequence == 1
-        opened, severity = (AlertState.WARN, Severity.WARNING) if budget else (AlertState.CRITICAL, Severity.CRITICAL)
+        stopped = kind is AlertKind.JUDGE_STOPPED
+        opened, severity = (AlertState.CRITICAL, Severity.CRITICAL) if stopped else (AlertState.WARN, Severity.WARNING)
         return Alert(
             alert_id=alert_id,
             transition_id=transition_id(alert_id, sequence),

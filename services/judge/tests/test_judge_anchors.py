@@ -1,0 +1,100 @@
+"""Anchors: fixed cases with a known verdict, judged in rounds, and what tells a judge that changed from one that did not."""
+
+import json
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from assay_judge.anchors import PROJECT, Anchor, Rounds, anchors, changed_for_the_worse
+from assay_judge.api import Api
+from assay_judge.breaker import Breaker
+from assay_judge.fingerprint import Judge
+from assay_judge.judging import Judging
+from assay_judge.ledger import Ledger
+from assay_judge.notice import Notices
+from assay_judge.pricing import tariff_of
+from assay_judge.prompt import PROMPT_HASH, SCHEMA_HASH
+from assay_judge.rules import load_rules
+from assay_runtime.connection import Client, connect
+from assay_schema.alerts import Alert
+from assay_schema.scores import Score
+from assay_schema.settings import JudgeSettings, RedisSettings
+from assay_schema.streams import ALERTS, SCORES
+from tests.anthropic_server import KEY, AnthropicServer
+from tests.redis_server import RedisServer
+
+JUDGE = Judge("anthropic", "claude-haiku-5-5", PROMPT_HASH, SCHEMA_HASH, "low")
+
+
+def test_there_are_about_fifty_cases_a_third_of_each_sort_and_none_twice() -> None:
+    cases = anchors()
+    assert len(cases) == 51
+    assert Counter(case.supported for case in cases) == {True: 17, False: 34}
+    assert len({(case.passage, case.claim) for case in cases}) == 51
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "worse"),
+    [
+        ("1" * 51, "1" * 51, False),
+        ("1" * 51, "1" * 47 + "0" * 4, False),
+        ("1" * 51, "1" * 41 + "0" * 10, True),
+        ("0" * 10 + "1" * 41, "1" * 51, False),
+        ("10" * 20, "01" * 20, False),
+        ("1" * 20, "-" * 20, False),
+    ],
+)
+def test_a_judge_has_drifted_when_more_went_wrong_than_chance_explains(before: str, now: str, worse: bool) -> None:
+    assert (changed_for_the_worse(before, now) < 0.01) is worse
+
+
+def says(document: dict[str, Any], supported: bool) -> str:
+    """A verdict on the one claim of an anchor, with evidence that is there."""
+    quote = document["passages"][0]["text"].split(". ")[0]
+    claim = {"id": "c1", "text": document["answer"], "citations": [], "evidence_quote": quote, "cited_ok": []}
+    return json.dumps({"claims": [claim | {"verdict": "supported" if supported else "not_found"}], "relevancy": "yes"})
+
+
+def right(document: dict[str, Any]) -> str:
+    """A judge that is right about every anchor."""
+    return says(document, Anchor(document["passages"][0]["text"], document["answer"], True) in anchors())
+
+
+@pytest.fixture
+def api() -> Iterator[AnthropicServer]:
+    with AnthropicServer(reply=right) as server:
+        yield server
+
+
+@pytest.fixture
+async def client(redis_server: RedisServer) -> AsyncIterator[Client]:
+    client = connect(RedisSettings.model_validate({"url": redis_server.url}))
+    yield client
+    await client.aclose()
+
+
+async def test_a_round_is_scored_outside_the_base_stream_and_a_worse_one_alerts_once(
+    client: Client, api: AnthropicServer
+) -> None:
+    settings = JudgeSettings.model_validate({"api_key": KEY, "base_url": api.url})
+    caller = Api(settings, KEY)
+    ledger = Ledger(client, 1, cap_nano=10**9, record_days=8)
+    judging = Judging(
+        settings, JUDGE, tariff_of(load_rules(None), JUDGE.model, batch=False), ledger, caller, Breaker(time.monotonic)
+    )
+    rounds = Rounds(client, judging, 1, 7)
+    rounds.on_round = Notices(client, 1, JUDGE.fingerprint, 1.0).judge_drift
+    first = await rounds.judge_all()
+    scores = [Score.model_validate_json(fields[b"data"]) for _, fields in await client.xrange(SCORES.key())]
+    assert {(score.project, score.base) for score in scores} == {(PROJECT, False)}
+    assert len(scores) == 51
+    assert first == "1" * 51
+    api.reply = lambda document: says(document, True)
+    for _ in range(2):
+        await rounds.judge_all()
+    (alert,) = [Alert.model_validate_json(fields[b"data"]) for _, fields in await client.xrange(ALERTS.key())]
+    assert (alert.kind.value, alert.project, alert.state.value) == ("judge_drift", PROJECT, "warn")
+    await caller.close()
