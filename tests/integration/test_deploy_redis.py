@@ -11,6 +11,7 @@ from redis.exceptions import NoPermissionError
 from redis.retry import Retry
 
 from assay_cli.identities import REDIS_IDENTITIES, acl_template
+from assay_schema.settings import Settings
 from assay_schema.streams import CAPTURE, FIELD, STREAMS, low_key, overflow_key, watermark_key
 from tests.deployed_redis import DeployedRedis
 
@@ -40,6 +41,15 @@ def test_nothing_is_evicted_or_kept_in_memory_alone(deployed: DeployedRedis) -> 
         "save": "",
     }
     assert {name: client.config_get(name)[name] for name in expected} == expected
+
+
+def test_streams_at_all_their_marks_leave_an_eighth_of_its_memory_free(deployed: DeployedRedis) -> None:
+    """Whatever stands still: producers and services wait before Redis refuses. The eighth is for the history and for what is no stream."""
+    maxmemory = int(deployed.client("admin").config_get("maxmemory")["maxmemory"])
+    defaults = Settings()
+    waiting = defaults.capture.high_water_bytes + defaults.delivery.high_water_bytes
+    held = defaults.delivery.held_bytes * sum(bool(stream.optional) for stream in STREAMS)
+    assert waiting + held <= maxmemory * 7 // 8
 
 
 def test_nobody_comes_in_without_a_name_and_password(deployed: DeployedRedis) -> None:

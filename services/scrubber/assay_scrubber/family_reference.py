@@ -6,6 +6,8 @@
 import sys
 from pathlib import Path
 
+from assay_runtime.generated import keep
+
 from .family import Family
 from .policy import FLOOR, RULES_VERSION
 from .registry import FAMILIES
@@ -61,19 +63,7 @@ def _cell(text: str) -> str:
 
 def main(arguments: list[str]) -> int:
     """The command."""
-    text = document()
-    if arguments == ["--write"]:
-        DOCUMENT.write_text(text, encoding="utf-8")
-    elif arguments == ["--check"]:
-        if not DOCUMENT.is_file() or DOCUMENT.read_text(encoding="utf-8") != text:
-            sys.stderr.write("docs/families.md is not current: run python -m assay_scrubber.family_reference --write\n")
-            return 1
-    elif arguments:
-        sys.stderr.write("usage: python -m assay_scrubber.family_reference [--write | --check]\n")
-        return 2
-    else:
-        sys.stdout.write(text)
-    return 0
+    return keep({DOCUMENT: document()}, arguments, "python -m assay_scrubber.family_reference")
 
 
 if __name__ == "__main__":

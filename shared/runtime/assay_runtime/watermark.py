@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from assay_runtime.connection import Client
 from assay_runtime.scripts import QUIET, STRIDE, WATERMARK
 from assay_schema.ids import entry_parts
+from assay_schema.settings import DeliverySettings
 from assay_schema.streams import CAPTURE, EVENTS, Stream, low_key, overflow_key, watermark_key
 
 #: Seconds between two looks at shards without traffic: how far their watermark may be behind the clock.
@@ -21,8 +22,8 @@ MARKS_MOST = 10_000
 #: How large an entry of a stream other than `events` is taken to be, in bytes, and how many are looked at in one trim.
 SMALL_ENTRY_BYTES = 2_048
 OLDEST_ENTRIES = 1_000
-#: Bytes of `events` that a group which stands still may hold, unless the settings say otherwise.
-HELD_BYTES = 512 * 1024 * 1024
+#: Bytes of a stream that a group which stands still may hold, unless the settings say otherwise.
+HELD_BYTES = DeliverySettings().held_bytes
 
 
 class History:

@@ -145,7 +145,7 @@ class CaptureSettings(Section):
         1_000_000, ge=1, description="Above this many unscrubbed entries in Redis, events wait in the spool."
     )
     high_water_bytes: int = Field(
-        384 * 1024 * 1024,
+        256 * 1024 * 1024,
         ge=1024,
         description="The same for the memory that unscrubbed entries take there, in bytes, for each shard.",
     )
@@ -167,9 +167,9 @@ class DeliverySettings(Section):
     )
     history_entries: int = Field(10_000, ge=0, description="Stored entries kept in Redis for live tail (entries).")
     held_bytes: int = Field(
-        512 * 1024 * 1024,
+        96 * 1024 * 1024,
         ge=1024,
-        description="Most bytes of a stream that an optional service which stands still (judge, drift, notifier) keeps from being trimmed.",
+        description="Most bytes of each stream that an optional service which stands still (judge, drift, notifier) keeps untrimmed.",
     )
     high_water_entries: int = Field(
         1_000_000,
@@ -177,7 +177,7 @@ class DeliverySettings(Section):
         description="Above this many entries that the writer has still to store, the scrubber waits; for each shard.",
     )
     high_water_bytes: int = Field(
-        384 * 1024 * 1024,
+        256 * 1024 * 1024,
         ge=1024,
         description="The same for the memory that they take in Redis, in bytes.",
     )
