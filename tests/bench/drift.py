@@ -22,7 +22,7 @@ from assay_schema.alerts import AlertState
 from assay_schema.settings import DriftSettings
 from tests.bench.result import result
 
-YEARS, TRIES = 6, 21
+YEARS, TRIES = 12, 21
 SCENARIOS = {
     "5 % drop": ("step", 0.05),
     "10 % drop": ("step", 0.10),

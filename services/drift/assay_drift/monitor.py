@@ -12,6 +12,7 @@ import orjson
 
 from assay_drift.baseline import Total
 from assay_drift.conditions import CONDITION_PATIENCE, Finding, Project
+from assay_drift.detector import Detector
 from assay_drift.discoveries import needed
 from assay_drift.embedding import Embed, embedder
 from assay_drift.episodes import Episode, Level, Patience, Reading, Transition, resolve, step
@@ -189,11 +190,13 @@ class Monitor:
         required = self._needed(series)
         level: Level = "ok"
         if series.evidence(self._no_rule) >= required:
-            level, effect = series.level(required, self._no_rule, self._calendar), scaled.effect
-            if effect < self._settings.ks_effect:
-                level = "ok"  # certain, and too small to matter
-            elif effect < 2 * self._settings.ks_effect and level == "critical":
-                level = "warn"
+            level = series.level(required, self._no_rule, self._calendar)
+            if not series.episode.open or series.episode.worst.value != level:  # news, if it is large enough
+                effect = scaled.effect
+                if effect < self._settings.ks_effect:
+                    level = "ok"  # certain, and too small to matter
+                elif effect < 2 * self._settings.ks_effect and level == "critical":
+                    level = "warn"
         self._advance_series(self._subject(AlertKind.RETRIEVAL_DRIFT, key), series, series.last_ms, level, scaled)
 
     def _observe_queries(self, key: str, day: int, group: Sequence[Asked]) -> None:
@@ -255,14 +258,16 @@ class Monitor:
         for key, series in self.scores.items():
             subject = self._subject(AlertKind.SCORE_DRIFT, key)
             if self._is(subject, series.episode, wanted):
-                numbers = self._numbers(subject, series, series.episode.state)
+                numbers = self._numbers(subject, series, series.detector, self._recovering(series))
                 transition = series.acknowledge(series.last_ms, self._settings, self._calendar)
                 self._touched.add(f"{SCORE}/{key}")
                 self._publish(subject, transition, series.episode, numbers)
         for key, scaled in self.retrieval.items():
             subject = self._subject(AlertKind.RETRIEVAL_DRIFT, key)
             if self._is(subject, scaled.series.episode, wanted):
-                numbers = self._numbers(subject, scaled.series, scaled.series.episode.state, scaled.effect)
+                numbers = self._numbers(
+                    subject, scaled.series, scaled.series.detector, self._recovering(scaled.series), scaled.effect
+                )
                 transition = scaled.series.acknowledge(scaled.series.last_ms, self._no_rule, self._calendar)
                 scaled.series.baseline = None
                 scaled.acknowledge()
@@ -338,13 +343,14 @@ class Monitor:
         scaled: Scaled | None,
         required: float = 1.0,
     ) -> None:
-        before = self._numbers(
-            subject, series, series.episode.state, scaled.effect if scaled and level != "ok" else None
-        )
+        detector, recovering = series.detector, self._recovering(series)
         settings = self._no_rule if scaled else self._settings
         transition = series.evaluate(now_ms, required, settings, self._calendar, level=level)
         if transition:
-            self._publish(subject, transition, series.episode, before)
+            effect = scaled.effect if scaled else None
+            self._publish(
+                subject, transition, series.episode, self._numbers(subject, series, detector, recovering, effect)
+            )
 
     def _advance_queries(self, key: str, queries: Queries, deviations: float, day: int) -> None:
         limit = self._settings.query_deviations
@@ -362,11 +368,16 @@ class Monitor:
         )
         self._publish(self._query_subject(key), transition, queries.episode, numbers)
 
-    def _numbers(self, subject: Subject, series: Series, state: AlertState, effect: float | None = None) -> Numbers:
-        base, detector = series.baseline, series.detector
+    @staticmethod
+    def _recovering(series: Series) -> bool:
+        return series.episode.open and (series.episode.state is AlertState.RECOVERING or series.episode.clean > 0)
+
+    def _numbers(
+        self, subject: Subject, series: Series, detector: Detector, recovering: bool, effect: float | None = None
+    ) -> Numbers:
+        base = series.baseline
         if base is None:
             return Numbers(series.last_ms)
-        recovering = state is AlertState.RECOVERING or (series.episode.clean > 0 and series.episode.open)
         total = series.window(HOURS, self._calendar) if recovering or not detector.n else None
         n, mean = (total.n, total.mean) if total else (int(detector.n), detector.mean or 0.0)
         half = 1.96 * base.deviation / sqrt(n) if n else 0.0

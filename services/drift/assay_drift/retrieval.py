@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from heapq import heappop, heappush
 from typing import Any
 
 from assay_drift.baseline import Baseline
@@ -53,7 +54,7 @@ class Scaled:
     """A series of raw scores, and its scale once that is known."""
 
     series: Series = field(default_factory=Series)
-    #: While learning: (hash, raw score) of the reference's samples. Empty afterwards.
+    #: While learning: (hash below 0, raw score) of the reference's samples, as a heap. Empty afterwards.
     learning: list[tuple[int, float]] = field(default_factory=list)
     seen: int = 0
     quantiles: list[float] = field(default_factory=list)
@@ -69,9 +70,9 @@ class Scaled:
         series.first_ms = min(series.first_ms or at_ms, at_ms)
         series.last_ms = max(series.last_ms, at_ms)
         self.seen += 1
-        self.learning.append((int.from_bytes(blake2b(event_id.encode(), digest_size=6).digest()), raw))
+        heappush(self.learning, (-int.from_bytes(blake2b(event_id.encode(), digest_size=6).digest()), raw))
         if len(self.learning) > REFERENCE_SAMPLES:
-            self.learning.remove(max(self.learning))
+            heappop(self.learning)
         days = (series.last_ms - series.first_ms) / calendar.day_ms
         if days >= settings.learning_days and self.seen >= settings.learning_samples:
             self._settle(max(days, 1.0), calendar)

@@ -198,8 +198,8 @@ def test_lag_and_an_old_watermark_are_alerts_about_the_whole_system() -> None:
 def test_a_fall_of_retrieval_scores_is_found_on_whatever_scale_they_are() -> None:
     for scale in (1.0, 37.5):
         watched, noise = monitor(), noise_of(5)
-        for number in range(4_000):
-            day = number / 500
+        for number in range(2_000):
+            day = number / 250
             at_ms = START_MS + day * MINUTE
             top = scale * noise.gauss(10 if day < 5 else 8.5, 1.5)
             watched.observe_asked([asked(at_ms, number, scores=(top, top / 2))], at_ms)
@@ -239,7 +239,7 @@ def test_people_asking_about_something_new_is_an_alert_that_quotes_nobody() -> N
 
 def test_the_same_questions_day_after_day_are_no_drift() -> None:
     watched = monitor()
-    queries_of(watched, range(40))
+    queries_of(watched, range(32))
     assert watched.take_alerts() == []
 
 
