@@ -15,7 +15,7 @@ from assay_runtime.store import Client
 from assay_schema.settings import RetentionSettings, Settings, StoreSettings
 from tests.redis_server import free_port
 
-ROLES = ("owner", "writer", "sre", "exporter")
+ROLES = ("owner", "writer", "sre", "exporter", "evaluator")
 PASSWORD = "test"
 #: The views that keep the rollups, in the order of the data.
 ROLLUP_REFRESHES = ("rollup_minute_refresh", "rollup_minute_repair", "rollup_hour_refresh", "rollup_hour_repair")

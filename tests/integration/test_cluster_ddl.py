@@ -124,7 +124,7 @@ def test_every_table_and_view_of_one_server_has_its_name_over_all_shards(engine:
     assert set(engine.run("SELECT name FROM system.tables WHERE database = 'assay_base'").split()) == tables
     columns = (
         "SELECT table, name, type, comment FROM system.columns"
-        " WHERE database = '{}' AND table NOT IN ('watermark', 'judge_spend') ORDER BY ALL"
+        f" WHERE database = '{{}}' AND table NOT IN {cluster_ddl.OF_ALL_SHARDS} ORDER BY ALL"
     )
     assert engine.run(columns.format("assay")) == engine.run(columns.format("assay_local"))
 

@@ -16,7 +16,7 @@ from assay_schema.settings import FILE_VARIABLE, Settings, StoreSettings
 if TYPE_CHECKING:
     from assay_runtime.store import Client
 
-Identity = Literal["sre", "exporter", "operator", "owner", "judge", "notifier"]
+Identity = Literal["sre", "exporter", "operator", "owner", "judge", "notifier", "evaluator"]
 
 DataDirectory = Annotated[
     Path,

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import subprocess
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from assay_cli import evaluation_store
 from assay_cli.asking import Concurrency, Deadline, Retries, System, TargetName, Workspace, a_number
+from assay_cli.connect import DEFAULT_DATA, DataDirectory
 from assay_cli.dataset import load
 from assay_cli.errors import FINDING, CommandError
+from assay_cli.evaluation_store import InStore
 from assay_cli.judged import judge_named
 from assay_cli.progress import Mode, Progress
 from assay_cli.terminal import ends_quietly
@@ -61,6 +64,9 @@ def run(
         typer.Option(metavar="USD", help="Most that judging this run may cost; default 1.", show_default=False),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
+    project: Annotated[str, typer.Option(help="The tenant whose system this is.")] = "default",
+    to_store: Annotated[bool, typer.Option("--store", help="Write the run to the store as well.")] = False,
+    data: DataDirectory = DEFAULT_DATA,
     as_json: Annotated[bool, typer.Option("--json", help="The report as JSON on stdout.")] = False,
     workspace: Workspace = None,
     concurrency: Concurrency = 5,
@@ -90,6 +96,7 @@ def run(
         code_version=_code_version(),
         judge=judged.fingerprint if judged else None,
         label=label,
+        project=project,
     )
     name = name or datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     asked, how = System(target, workspace, concurrency, deadline, retries).open()
@@ -103,6 +110,8 @@ def run(
         done = asyncio.run(evaluate_into(folder, golden, asked, how, judge=judged, on_result=count))
     if judged and (note := judged.close_note()):
         typer.echo(note, err=True)
+    if to_store:
+        evaluation_store.store(done, data)
     typer.echo(json.dumps(done.as_json(), ensure_ascii=False, indent=2) if as_json else summary_of(done))
     if done.errored:
         raise typer.Exit(FINDING)
@@ -112,8 +121,13 @@ def run(
 def list_runs(
     runs: RunsFolder = DEFAULT_RUNS,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    in_store: InStore = False,
+    data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """List runs, the newest last."""
+    if in_store:
+        _list_stored(data, as_json)
+        return
     found = [each for folder in sorted(runs.iterdir()) if (each := _read(folder))] if runs.is_dir() else []
     for each in sorted(found, key=lambda one: one.started_at):
         state = "ended" if each.completed_at else "stopped: go on with --resume"
@@ -129,14 +143,41 @@ def list_runs(
         typer.echo(f"no runs in {runs}; start one with: assay eval run", err=True)
 
 
+def _list_stored(data: Path, as_json: bool) -> None:
+    found = evaluation_store.stored_runs(data)
+    for each in found:
+        if as_json:
+            typer.echo(json.dumps(asdict(each) | {"run_id": str(each.run_id)}, ensure_ascii=False))
+        else:
+            state = "ended" if each.completed_at else "stopped"
+            cases = f"{each.cases:,} cases, {each.errored} errored"
+            typer.echo(
+                f"{each.name:28} {each.started_at[:19]}  {each.dataset} {each.dataset_version}  {cases}, {state}  {each.run_id}"
+            )
+    if not found:
+        typer.echo("no runs in the store; store one with: assay eval run --store, or assay eval store RUN", err=True)
+
+
+@evaluate.command("store")
+def store_run(
+    name: Annotated[str, typer.Argument(metavar="RUN", help="A run's name, or its folder.")],
+    runs: RunsFolder = DEFAULT_RUNS,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Write a run from its folder to the store; one that is there is replaced."""
+    typer.echo(evaluation_store.store(_find(name, runs), data))
+
+
 @evaluate.command()
 def show(
     name: Annotated[str, typer.Argument(metavar="RUN", help="A run's name, or its folder.")],
     runs: RunsFolder = DEFAULT_RUNS,
     as_json: Annotated[bool, typer.Option("--json", help="The whole report, cases included.")] = False,
+    in_store: InStore = False,
+    data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """Show a run: its metrics with intervals, latency, and types of query."""
-    found = _find(name, runs)
+    found = evaluation_store.stored(name, data) if in_store else _find(name, runs)
     typer.echo(json.dumps(found.as_json(), ensure_ascii=False, indent=2) if as_json else summary_of(found))
 
 
@@ -166,6 +207,8 @@ def compare(
     dataset: Annotated[
         Path | None, typer.Option(help="The dataset, so that the page marks what should come back.")
     ] = None,
+    in_store: InStore = False,
+    data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """Compare two runs, case by case. Exits 0 pass, 1 fail, 2 if they cannot be compared, 3 if there are too few cases to tell."""
     from assay_evals import report
@@ -173,7 +216,10 @@ def compare(
     from assay_evals.paired import compare_runs
 
     rules = _rules(threshold, floor, stage)
-    paired = compare_runs(_find(baseline, runs), _find(candidate, runs), rules=rules, seed=seed)
+    before, after = (
+        evaluation_store.stored(name, data) if in_store else _find(name, runs) for name in (baseline, candidate)
+    )
+    paired = compare_runs(before, after, rules=rules, seed=seed)
     counts_as = Verdict(inconclusive.value)
     verdict = paired.comparison.verdict(inconclusive=counts_as)
     if markdown:

@@ -187,6 +187,12 @@ IDENTITIES = (
     ),
     Identity("exporter", "Exports from the store; not known to Redis.", store_role="exporter"),
     Identity(
+        "evaluator",
+        "Stores evaluation runs and how nightly ones ended, reads these again, appends alerts; sees nothing that was captured.",
+        (Grant(("xadd", "xlen"), (_alerts,)),),
+        store_role="evaluator",
+    ),
+    Identity(
         "operator",
         "A person who sends dead letters on their way again, or drops them, and acknowledges alerts; reads no other stream.",
         (

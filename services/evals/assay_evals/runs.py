@@ -47,6 +47,7 @@ class RunConfig:
     code_version: str | None = None
     judge: str | None = None
     label: str | None = None
+    project: str = "default"
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod

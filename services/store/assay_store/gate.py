@@ -68,7 +68,10 @@ _READING_KINDS = frozenset(
         "ShowGrantsQuery", "Set", "UseQuery", "TablesInSelectQuery",
     }
 )  # fmt: skip
-_WRITER_KINDS = frozenset({"InsertQuery", "CreateQuery", "DropQuery"})
+_WRITTEN_KINDS = {
+    Role.WRITER: frozenset({"InsertQuery", "CreateQuery", "DropQuery"}),
+    Role.EVALUATOR: frozenset({"InsertQuery"}),
+}
 _FORBIDDEN_KINDS = ("SetRole", "CopyQuery", "ExecuteAs", "RolesOrUsersSet", "Grant", "SetDefaultRole", "ParallelWith")
 _HIDING_KINDS = frozenset({"ShowTables", "ShowColumns", "ShowIndexes", "ShowFunctions"})
 """Their WHERE clause is an expression that EXPLAIN AST does not print."""
@@ -228,7 +231,7 @@ def _is_table_function(above: list[_Node]) -> bool:
 
 
 def _check_restricted(role: Role, tree: list[_Node], lowered: str) -> None:
-    allowed = _READING_KINDS | (_WRITER_KINDS if role is Role.WRITER else frozenset())
+    allowed = _READING_KINDS | _WRITTEN_KINDS.get(role, frozenset())
     tables = ALLOWED_SYSTEM_TABLES | (WRITER_SYSTEM_TABLES if role is Role.WRITER else frozenset())
     root = tree[0]
     if root.kind not in allowed:

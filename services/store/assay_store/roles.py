@@ -12,6 +12,9 @@ from enum import StrEnum
 BASE_DATABASE = "assay_base"
 VIEW_DATABASE = "assay"
 
+EVALUATION_TABLES = ("eval_runs", "eval_results", "eval_outcomes")
+"""What an evaluator writes, and whose views it reads: nothing that was captured."""
+
 MERGE_TREE_ENGINES = (
     "MergeTree",
     "ReplacingMergeTree",
@@ -32,6 +35,7 @@ class Role(StrEnum):
     WRITER = "writer"
     SRE = "sre"
     EXPORTER = "exporter"
+    EVALUATOR = "evaluator"
 
     @property
     def restricted(self) -> bool:
@@ -81,6 +85,11 @@ GRANTS: dict[str, tuple[str, ...]] = {
     ),
     Role.SRE: (f"GRANT SHOW, SELECT ON {VIEW_DATABASE}.*",),
     Role.EXPORTER: (f"GRANT SHOW, SELECT ON {VIEW_DATABASE}.*",),
+    Role.EVALUATOR: tuple(
+        grant
+        for table in EVALUATION_TABLES
+        for grant in (f"GRANT INSERT ON {BASE_DATABASE}.{table}", f"GRANT SHOW, SELECT ON {VIEW_DATABASE}.{table}")
+    ),
     STAGING_ROLE: ("GRANT CREATE TEMPORARY TABLE ON *.*", "GRANT TABLE ENGINE ON Memory"),
 }
 
@@ -90,6 +99,7 @@ def limits(max_memory_bytes: int, max_query_seconds: int) -> dict[Role, Limits]:
     return {
         Role.OWNER: Limits(),
         Role.WRITER: Limits(seconds=max_query_seconds * 10),
+        Role.EVALUATOR: Limits(memory_bytes=max_memory_bytes // 2, seconds=max_query_seconds * 10),
         Role.SRE: Limits(memory_bytes=max_memory_bytes // 2, seconds=max_query_seconds, result_rows=1_000_000),
         Role.EXPORTER: Limits(memory_bytes=max_memory_bytes * 3 // 4, seconds=max_query_seconds * 120, result_rows=0),
     }

@@ -48,7 +48,7 @@ def test_a_users_file_that_others_can_read_is_refused_with_the_remedy(tmp_path: 
         ("{", "is not JSON"),
         ("{}", "names no user"),
         ('{"a": {"password": "p"}}', "role"),
-        ('{"a": {"password": "p", "role": "root"}}', "owner, writer, sre, exporter"),
+        ('{"a": {"password": "p", "role": "root"}}', "owner, writer, sre, exporter, evaluator"),
         ('{"a": {"role": "sre"}}', "password"),
         ('{"a": {"password": "p", "role": "sre", "admin": true}}', "unknown keys"),
     ],
@@ -105,7 +105,14 @@ def test_every_option_has_a_flag_and_the_same_default(tmp_path: Path) -> None:
 def test_configuration_is_well_formed_and_quotes_paths(tmp_path: Path) -> None:
     _parsed(config.config_xml(tmp_path / "a<b&c", tmp_path / "users.xml", 1, 2))
     parsed = _parsed(config.users_xml(limits(1000, 10)))
-    assert {role.tag for role in parsed.find("roles") or []} == {"owner", "writer", "sre", "exporter", "staging"}
+    assert {role.tag for role in parsed.find("roles") or []} == {
+        "owner",
+        "writer",
+        "sre",
+        "exporter",
+        "evaluator",
+        "staging",
+    }
 
 
 def test_a_limit_can_neither_be_raised_nor_taken_away() -> None:

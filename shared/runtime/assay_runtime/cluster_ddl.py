@@ -34,11 +34,14 @@ SHARDING_KEYS = {
     "scores": "cityHash64(event_id)",
     "calibrations": "cityHash64(calibration_id)",
     "alerts": "cityHash64(alert_id)",
+    "eval_runs": "cityHash64(run_id)",
+    "eval_results": "cityHash64(run_id)",
+    "eval_outcomes": "cityHash64(attempt_id)",
     "watermarks": "cityHash64(shard)",
     "schema_migrations": "cityHash64(version)",
 }
 #: Views whose one row is about all rows: they read what is distributed, rather than being distributed themselves.
-OF_ALL_SHARDS = ("watermark", "judge_spend", "quality_by_day", "judging_by_day")
+OF_ALL_SHARDS = ("watermark", "judge_spend", "quality_by_day", "judging_by_day", "feedback_by_day")
 #: A redelivery comes within the time that events wait in Redis; a token kept for a week spares it. The tables are right without.
 TOKENS_KEPT_S = 7 * 24 * 3600
 

@@ -6,7 +6,10 @@ from assay_runtime.store import Client
 from assay_schema.settings import RetentionSettings, SettingsError
 
 #: Tables whose rows expire, counted from `created_at` (arrival). Not from the producer's clock: a wrong one must not delete what just came.
-TABLES = ("candidates", "answers", "feedback", "capture_failures", "scores", "rollup_minute", "rollup_hour")
+TABLES = (
+    "candidates", "answers", "feedback", "capture_failures", "scores", "rollup_minute", "rollup_hour",
+    "eval_runs", "eval_results", "eval_outcomes",
+)  # fmt: skip
 
 _PROJECT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _DAYS_MAX = 36_500

@@ -1,0 +1,43 @@
+"""Evaluation runs in the store, as the `evaluator`: write them, list them, find one."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from assay_cli.connect import open_store, settings_for
+from assay_cli.errors import CommandError
+
+if TYPE_CHECKING:
+    from assay_evals.runs import Run
+    from assay_evals.stored import StoredRun
+
+InStore = Annotated[bool, typer.Option("--store", help="Read from the store rather than from files.")]
+
+
+def store(run: "Run", data: Path) -> str:
+    """Write a run to the store. Returns its id. Raises `CommandError`; the files are there all the same."""
+    from assay_evals.stored import store_run
+
+    try:
+        settings = settings_for("evaluator", data).store
+        with open_store(settings) as client:
+            return str(store_run(client, settings, run))
+    except CommandError as error:
+        raise CommandError(f"{error}; the run is on disk, store it later with: assay eval store {run.run_id}") from None
+
+
+def stored(name: str, data: Path) -> "Run":
+    """One run."""
+    from assay_evals.stored import load_stored
+
+    with open_store(settings_for("evaluator", data).store) as client:
+        return load_stored(client, name)
+
+
+def stored_runs(data: Path, project: str = "") -> "list[StoredRun]":
+    """The newest runs, the newest last."""
+    from assay_evals.stored import list_stored
+
+    with open_store(settings_for("evaluator", data).store) as client:
+        return list_stored(client, project=project)

@@ -1,0 +1,146 @@
+"""Evaluation runs in a real store: once however often they are written, read back as they were, by an identity that sees nothing else."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from clickhouse_connect.driver.exceptions import DatabaseError
+from typer.testing import CliRunner
+
+from assay_cli.main import app
+from assay_evals.runs import CaseResult, Run, RunConfig, RunError
+from assay_evals.stored import identity, list_stored, load_stored, store_run
+from assay_runtime.migrate import migrate
+from assay_runtime.store import Client, connect
+from tests.store_server import PASSWORD, StoreServer
+
+pytestmark = pytest.mark.xdist_group("evaluation-store")
+
+STARTED, ENDED = "2026-11-20T01:02:03.456+00:00", "2026-11-20T01:03:03.456+00:00"
+Assay = Callable[..., Result]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
+    with StoreServer(tmp_path_factory.mktemp("store")) as server:
+        migrate(server.settings())
+        yield server
+
+
+@pytest.fixture
+def evaluator(server: StoreServer) -> Iterator[Client]:
+    with connect(server.settings("evaluator").store) as client:
+        yield client
+
+
+@pytest.fixture
+def assay(server: StoreServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Assay:
+    """The command in a folder of its own; `role` says with whose settings, `code` is the exit code that is expected."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str, code: int = 0, role: str = "evaluator") -> Result:
+        file = tmp_path / f"{role}.toml"
+        file.write_text(f'[store]\nurl = "{server.url}"\nuser = "{role}"\npassword = "{PASSWORD}"\n')
+        monkeypatch.setenv("ASSAY_CONFIG", str(file))
+        found = CliRunner().invoke(app, list(arguments))
+        assert found.exit_code == code, found.output
+        return found
+
+    return run
+
+
+def a_run(name: str = "r", *, cases: int = 3, started: str = STARTED, label: str | None = None) -> Run:
+    config = RunConfig("golden", "1.2.0", "f" * 64, "module:search", label=label, options={"mode": "fast"})
+    results = [
+        CaseResult(
+            f"case-{number}", "technical", [f"doc-{number}", "docs::other"], 1.5 * number,
+            {"mrr": 1 / (number + 1), "null_accuracy": None}, cluster="session" if number else None, weight=1.0 + number,
+        )
+        for number in range(cases)
+    ]  # fmt: skip
+    results.append(CaseResult("broken", "status", [], None, {}, "HTTP 500", 3))
+    return Run(name, config, started, ENDED, results)
+
+
+def count(server: StoreServer, table: str, run: Run) -> int:
+    with connect(server.settings("sre").store) as client:
+        where = f"run_id = '{identity(run)}'"
+        return int(client.query(f"SELECT count() FROM {table} WHERE {where}").result_rows[0][0])
+
+
+def test_a_run_comes_back_from_the_store_as_it_was(server: StoreServer, evaluator: Client) -> None:
+    run = a_run("back")
+    run_id = store_run(evaluator, server.settings().store, run)
+    for name in ("back", str(run_id)):
+        found = load_stored(evaluator, name)
+        assert found == run
+        assert found.as_json() == run.as_json()
+    (listed,) = [each for each in list_stored(evaluator) if each.name == "back"]
+    assert (listed.cases, listed.errored, listed.started_at, listed.completed_at) == (4, 1, STARTED, ENDED)
+    assert listed.means == pytest.approx({"mrr": (1 + 2 / 2 + 3 / 3) / 6})
+
+
+def test_a_run_that_is_stored_again_or_went_on_is_there_once(server: StoreServer, evaluator: Client) -> None:
+    stopped, whole = a_run("again", cases=2), a_run("again", cases=5)
+    for run in (stopped, stopped, whole, whole):
+        store_run(evaluator, server.settings().store, run)
+    assert (count(server, "eval_runs", whole), count(server, "eval_results", whole)) == (1, 6)
+    assert load_stored(evaluator, "again") == whole
+
+
+def test_of_two_runs_with_one_name_the_later_is_found_and_both_are_kept(server: StoreServer, evaluator: Client) -> None:
+    earlier, later = a_run("main"), a_run("main", started="2026-11-21T00:00:00.000+00:00", label="later")
+    for run in (later, earlier):
+        store_run(evaluator, server.settings().store, run)
+    assert load_stored(evaluator, "main") == later
+    assert load_stored(evaluator, str(identity(earlier))) == earlier
+
+
+def test_a_run_that_is_not_there_is_an_error_that_says_where_to_look(evaluator: Client) -> None:
+    with pytest.raises(RunError, match="assay eval list --store"):
+        load_stored(evaluator, "nobody")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT * FROM assay.candidates",
+        "SELECT * FROM assay.answers",
+        "SELECT * FROM assay.feedback",
+        "SELECT * FROM assay_base.eval_runs",
+        "SELECT * FROM assay_base.candidates",
+        "ALTER TABLE assay_base.eval_runs DELETE WHERE 1",
+        "TRUNCATE TABLE assay_base.eval_results",
+        "DROP TABLE assay_base.eval_outcomes",
+        "INSERT INTO assay_base.candidates SELECT * FROM assay_base.candidates",
+        "INSERT INTO assay_base.eval_runs (name) SELECT query FROM assay.candidates",
+        "CREATE TABLE assay_base.mine (a UInt8) ENGINE = Memory",
+        "SYSTEM FLUSH LOGS",
+    ],
+)
+def test_an_evaluator_sees_nothing_that_was_captured_and_deletes_nothing(evaluator: Client, statement: str) -> None:
+    with pytest.raises(DatabaseError) as refused:
+        evaluator.command(statement)
+    assert refused.value.code in {497, 164}, statement
+
+
+def test_the_command_stores_lists_shows_and_compares(assay: Assay, tmp_path: Path) -> None:
+    (tmp_path / "target.py").write_text("def find(query, limit=10):\n    return [query[::-1], query]\n")
+    cases = [{"id": f"c{number}", "query": f"doc{number}", "expected_ids": [f"doc{number}"]} for number in range(8)]
+    (tmp_path / "golden.json").write_text(json.dumps({"version": "1", "name": "cli", "cases": cases}))
+    run = ("eval", "run", "--dataset", "golden.json", "--target", "target:find", "--progress", "none")
+    assay(*run, "--name", "one", "--store", "--project", "shop")
+    assay(*run, "--name", "two")
+    assert "eval store two" in assay("eval", "store", "two", role="sre", code=2).output
+    assay("eval", "store", "two")
+    listed = [json.loads(line) for line in assay("eval", "list", "--store", "--json").stdout.splitlines()]
+    assert {(each["name"], each["project"]) for each in listed if each["dataset"] == "cli"} == {
+        ("one", "shop"),
+        ("two", "default"),
+    }
+    shown = json.loads(assay("eval", "show", "one", "--store", "--json").stdout)
+    assert shown == json.loads(assay("eval", "show", "one", "--json").stdout)
+    assert "verdict: pass" in assay("eval", "compare", "one", "two", "--store").output
+    assert "holds no run" in assay("eval", "show", "nobody", "--store", code=2).output
