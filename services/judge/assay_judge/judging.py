@@ -158,6 +158,8 @@ class Judging:
                 if not await self.ledger.settle(call, bill.nano, document):
                     return await self._of_another(event)
                 metrics.JUDGE_COST.labels(event.project).inc(dollars(bill.nano))
+            elif not await self.ledger.keep(call, document):
+                return await self._of_another(event)
             return document
         finally:
             self._at_work.discard(call)

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 import orjson
 
 from assay_judge.sampling import REMEMBERED_DAYS
-from assay_judge.scripts import LEARN, PUBLISH, RELEASE, RENEW, RESERVE, SETTLE, TAKE
+from assay_judge.scripts import KEEP, LEARN, PUBLISH, RELEASE, RENEW, RESERVE, SETTLE, TAKE
 from assay_runtime.connection import Client
 from assay_runtime.delivery import Finish
 from assay_runtime.entries import Outcome
@@ -41,6 +41,7 @@ class Ledger:
     def __init__(self, client: Client, shards: int, *, cap_nano: int, record_days: float) -> None:
         self._client, self._shards, self._cap = client, shards, cap_nano
         self._keep_ms = int(record_days * DAY_MS)
+        self._keep = client.register_script(KEEP)
         scripts = (RESERVE, RENEW, SETTLE, RELEASE, TAKE, LEARN)
         self._reserve, self._renew, self._settle, self._release, self._take, self._learn = (
             client.register_script(script) for script in scripts
@@ -84,6 +85,10 @@ class Ledger:
     async def settle(self, call: "Call", nano: int, score: bytes) -> bool:
         """Put the cost in the place of what was set aside, and keep the score. False if another judge took the answer over."""
         return bool(await self._settle(keys=[call.record, call.spend], args=[call.owner, nano, score, self._keep_ms]))
+
+    async def keep(self, call: "Call", score: bytes) -> bool:
+        """Keep the score of an answer that cost nothing. False if another judge is at it, or has judged it."""
+        return bool(await self._keep(keys=[call.record], args=[score, self._keep_ms]))
 
     async def release(self, call: "Call") -> None:
         """Give back what was set aside."""

@@ -62,6 +62,16 @@ redis.call('PEXPIRE', KEYS[1], ARGV[4])
 return 1
 """
 
+#: Keep the score of an answer that cost nothing, unless a judge is at it by now. KEYS: call record. ARGV: score, milliseconds to keep it.
+#: Returns 1 or 0.
+KEEP = """
+redis.replicate_commands()
+if redis.call('HGET', KEYS[1], 'state') then return 0 end
+redis.call('HSET', KEYS[1], 'state', 'done', 'score', ARGV[1])
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return 1
+"""
+
 #: Give back what was set aside for calls that were surely not billed. KEYS: call record, spend. ARGV: owner. Returns 1 or 0.
 RELEASE = """
 redis.replicate_commands()

@@ -144,3 +144,14 @@ async def test_traffic_is_counted_by_day_and_old_days_go(client: Client) -> None
     assert await books.traffic("acme", {day - timedelta(days=30): 5, day - timedelta(days=1): 7}) == {}
     await books.traffic("acme", {day: 2})
     assert await books.traffic("acme", {day: 3}) == {day - timedelta(days=1): 7, day: 2}
+
+
+async def test_an_answer_that_was_passed_over_is_not_paid_for_by_another_judge(client: Client) -> None:
+    books, event_id = ledger(client), new_event_id()
+    first, second = books.call("acme", event_id, "f" * 16), books.call("acme", event_id, "f" * 16)
+    assert await books.keep(first, b"skipped")
+    assert (await books.reserve(second, 1, 300)).score == b"skipped"
+    other = books.call("acme", new_event_id(), "f" * 16)
+    await books.reserve(other, 1, 300)
+    assert not await books.keep(other, b"skipped"), "a judge is at it"
+    assert await books.spent("acme", TODAY()) == 300
