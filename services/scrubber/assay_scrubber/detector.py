@@ -10,28 +10,48 @@ from collections.abc import Callable, Sequence
 from .announced import words_of
 from .custom import search_windows
 from .encoded import base64_at
-from .family import MIN_RUN_DIGITS, Always, Announced, Digits, Family, Literals, LongWords, Marks, Rule, Shapes, View
+from .family import (
+    MIN_RUN_DIGITS,
+    Always,
+    Announced,
+    Digits,
+    Family,
+    Literals,
+    LongWords,
+    Marks,
+    Rule,
+    Shapes,
+    View,
+    Words,
+)
 from .projection import project, unfold
 
 _NOT_DIGITS = bytes(b for b in range(256) if not 0x30 <= b <= 0x39)
 # What prose is made of is left out, the rest is short: most gates are a look at a few bytes. All that assigns is ':'.
 _PLAIN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz ,.'\n\t\r?!;\"()[]{}/*#+~|`^$"
 _MARKS = bytes.maketrans(b"=>", b"::")
-_WORD_CLASSES = bytes(0x77 if bytes([b]).isalnum() or b in b"_-" else 0x20 for b in range(256))
+_WORD_CLASSES = bytes(0x77 if bytes([b]).isalnum() or b in b"_-" else b if b == 0x2E else 0x20 for b in range(256))
 _LONG_WORD = b"w" * 16
 _LONG_WORDS = re.compile(_LONG_WORD + rb"w*+")  # begins with a literal, which the search skips to
 _LONGEST_BEFORE_DOT, _LONGEST_AFTER_DOT = 40, 130
+# What a word in which no rule can find anything is made of.
+_SMALL = b"abcdefghijklmnopqrstuvwxyz_-"
+_DECIMALS = b"0123456789"
 # No number, date or id that a word announces has fewer digits.
 _FEWEST_ANNOUNCED = 4
+# A word, fillers and a weekday before a value.
+_LONGEST_ANNOUNCEMENT = 144
 # How far rules look around a run of digits: a sign or parenthesis before, a word character after.
 _LEAD, _TRAIL = 4, 2
 # Above this a run's number of digits makes no difference to the rules: no number of any family is longer.
 _MANY_DIGITS = 32
 
+_LONGEST_SHAPE, _MOST_SHAPES = 32, 4096
+
 # A rule of a numeric family, its bound search, the shape it needs, its rank: looked up once, for the innermost loop.
 _NumericRule = tuple[Rule, Callable[..., re.Match[bytes] | None], bytes, int]
 Span = tuple[int, int, int]  # start, end, rank
-_LiteralPart = tuple[Literals, tuple[Rule, ...], int]
+_LiteralRow = tuple[bytes, int, Rule, int]  # what has to be in the text, how many digits, the rule, its rank
 
 
 def _covers(span: Span, start: int, shape: bytes) -> bool:
@@ -46,19 +66,25 @@ class Detector:
         self._keyed = tuple(family for family in families if family.keyed is not None)
         parts = [(gate, rules, family.rank) for family in families for gate, rules in family.parts]
         self._always = tuple((rules, rank) for gate, rules, rank in parts if isinstance(gate, Always))
-        self._literal = tuple((gate, rules, rank) for gate, rules, rank in parts if isinstance(gate, Literals))
-        self._prose = tuple(row for row in self._literal if row[0].prose)
+        rows: dict[bytes, list[_LiteralRow]] = {}
+        for gate, rules, rank in parts:
+            if isinstance(gate, Literals):
+                for rule in rules:
+                    for needle in [rule.needle] if rule.needle else gate.needles:
+                        rows.setdefault(gate.mark, []).append((needle, rule.fewest, rule, rank))
+        self._prose = tuple(rows.pop(b"", ()))
+        self._guarded = tuple((mark, tuple(guarded)) for mark, guarded in rows.items())
         self._announced: dict[bytes, list[tuple[Rule, int]]] = {}
         for gate, rules, rank in parts:
             if isinstance(gate, Announced):
                 for rule in rules:
                     self._announced.setdefault(rule.needle, []).append((rule, rank))
         self._announcing = frozenset(self._announced)
-        self._marks = tuple((gate, rules, rank) for gate, rules, rank in parts if isinstance(gate, Marks))
+        self._marks = tuple((gate.mark, gate.fewest, rules, rank) for gate, rules, rank in parts if isinstance(gate, Marks))
         self._shapes = tuple(
-            (gate.fewest, rule, rank) for gate, rules, rank in parts if isinstance(gate, Shapes) for rule in rules
+            (gate.fewest, gate.shape, gate.times, rules, rank) for gate, rules, rank in parts if isinstance(gate, Shapes)
         )
-        self._fewest_in_shapes = min((fewest for fewest, _, _ in self._shapes), default=1 << 62)
+        self._words = tuple((gate.shape, rules, rank) for gate, rules, rank in parts if isinstance(gate, Words))
         self._long = tuple(
             (rule, rule.pattern.match if rule.anchored else rule.pattern.search, rank)
             for gate, rules, rank in parts
@@ -77,6 +103,8 @@ class Detector:
             tuple(row for row in rows if max(row[0].fewest, fewest[row[3]]) <= digits <= row[0].most)
             for digits in range(_MANY_DIGITS + 1)
         )
+        # Runs have few shapes: what can match in one is worked out once. Bounded, and the same whoever writes it.
+        self._by_shape: dict[bytes, tuple[_NumericRule, ...]] = {}
 
     def detect(self, text: str, hint: bytes) -> list[Span]:
         """(start, end, rank of the family) of what is found, unordered; `hint` is read as if it stood before the text."""
@@ -91,21 +119,33 @@ class Detector:
                     spans.append((*unfolded.origin(start, end), rank))
         return spans
 
-    def _search(self, raw: bytes, marks: bytes, hint: bytes, *, decode: bool = True) -> list[Span]:
+    def _search(self, raw: bytes, marks: bytes, hint: bytes, decode: bool = True) -> list[Span]:
         """`marks`: what is left of `raw` without letters, spaces and commas. `decode`: look into base64 too."""
-        view = View(raw, raw.lower(), hint)
-        spans: list[Span] = []
-        self._search_literals(view, self._literal if marks else self._prose, marks, spans)
+        low, words = raw.lower(), raw.translate(_WORD_CLASSES)
+        rows = [row for row in self._prose if row[0] in low]
+        digits = 0
+        if marks:
+            digits = len(marks.translate(None, _NOT_DIGITS))
+            for mark, guarded in self._guarded:
+                if mark in marks:
+                    rows += [row for row in guarded if digits >= row[1] and row[0] in low]
+        view, spans = View(raw, low, hint), list[Span]()
+        if rows:
+            for needle, _, rule, rank in rows:
+                _search_literal(view, needle, rule, rank, spans)
         if hint:
             for family in self._keyed:
                 span = family.keyed(view) if family.keyed else None
                 if span is not None:
                     spans.append((*span, family.rank))
-        words = raw.translate(_WORD_CLASSES)
         if _LONG_WORD in words:
-            self._search_long_words(view, words, spans, decode=decode)
+            self._search_long_words(view, words, spans, decode)
         if marks:
-            self._search_marks(view, marks, spans)
+            for mark, fewest, rules, rank in self._marks:
+                if marks.count(mark) >= fewest:
+                    _search_whole(view, raw, rules, rank, spans)
+            if digits >= _FEWEST_ANNOUNCED:
+                self._search_numbers(view, words, digits, spans)
         for rules, rank in self._always:
             for rule in rules:
                 for match in search_windows(rule.pattern, raw):
@@ -114,62 +154,47 @@ class Detector:
                         spans.append((*span, rank))
         return spans
 
-    def _search_literals(self, view: View, parts: tuple[_LiteralPart, ...], marks: bytes, spans: list[Span]) -> None:
-        low = view.low
-        for gate, rules, rank in parts:
-            if gate.mark in marks:
-                for needle in gate.needles:
-                    if needle in low:
-                        break
-                else:
-                    continue
-                for rule in rules:
-                    if rule.needle in low:
-                        for match in rule.pattern.finditer(low if rule.lower else view.raw):
-                            span = rule.accept(view, match)
-                            if span is not None:
-                                spans.append((*span, rank))
-
-    def _search_marks(self, view: View, marks: bytes, spans: list[Span]) -> None:
-        """Families that need more than letters, spaces and commas."""
-        for gate, rules, rank in self._marks:
-            if gate.mark in marks and marks.count(gate.mark) >= gate.fewest:
-                for rule in rules:
-                    for match in rule.pattern.finditer(view.raw):
-                        span = rule.accept(view, match)
-                        if span is not None:
-                            spans.append((*span, rank))
-        digits = len(marks.translate(None, _NOT_DIGITS))
-        if digits < _FEWEST_ANNOUNCED:
-            return
-        self._search_announced(view, spans)
-        if digits >= self._fewest_in_shapes:
-            self._search_shapes(view, digits, spans)
+    def _search_numbers(self, view: View, words: bytes, digits: int, spans: list[Span]) -> None:
+        """Families that need digits."""
+        shape = view.shape()
+        first = shape.find(b"99")
+        if first >= 0:
+            self._search_announced(view, max(0, first - _LONGEST_ANNOUNCEMENT), shape.rfind(b"9"), spans)
+        for fewest, wanted, times, rules, rank in self._shapes:
+            if digits >= fewest and wanted in shape and (times == 1 or shape.count(wanted) >= times):
+                _search_whole(view, shape, rules, rank, spans)
+        for wanted, rules, rank in self._words:
+            if wanted in words:
+                _search_whole(view, shape, rules, rank, spans)
         if digits >= self._fewest_digits:
             self._search_runs(view, spans)
 
-    def _search_shapes(self, view: View, digits: int, spans: list[Span]) -> None:
-        shape = view.shape()
-        for fewest, rule, rank in self._shapes:
-            if digits >= fewest and rule.shape in shape:
-                for match in rule.pattern.finditer(shape):
-                    span = rule.accept(view, match)
-                    if span is not None:
-                        spans.append((*span, rank))
-
-    def _search_announced(self, view: View, spans: list[Span]) -> None:
-        head, skipped = view.hint + view.low, len(view.hint)
-        for word in self._announcing.intersection(words_of(head)):
+    def _search_announced(self, view: View, first: int, last: int, spans: list[Span]) -> None:
+        """Values that have digits between `first` and `last`: their word is there too."""
+        low, hint = view.low, view.hint
+        near = low[first:last]
+        announcing = self._announcing.intersection(words_of(hint + near if hint and not first else near))
+        if not announcing:
+            return
+        head, skipped = hint + low, len(hint)
+        for word in announcing:
             for rule, rank in self._announced[word]:
-                for match in rule.pattern.finditer(head):
-                    span = rule.accept(view, match)
+                found = head.find(word)
+                while found >= 0:
+                    match = rule.pattern.match(head, found)
+                    span = rule.accept(view, match) if match is not None else None
                     if span is not None and span[0] >= skipped:
                         spans.append((span[0] - skipped, span[1] - skipped, rank))
+                    found = head.find(word, match.end() if match is not None else found + 1)
 
-    def _search_long_words(self, view: View, words: bytes, spans: list[Span], *, decode: bool) -> None:
+    def _search_long_words(self, view: View, words: bytes, spans: list[Span], decode: bool) -> None:
         raw, size, decoded_to = view.raw, len(view.raw), 0
         for word in _LONG_WORDS.finditer(words):
             start, end = word.span()
+            written = raw[start:end]
+            kinds = written.translate(None, _SMALL)
+            if not kinds:
+                continue  # some_name_in_code
             dotted = raw[start - 1 : start] == b"." or raw[end : end + 1] == b"."
             for rule, find, rank in self._long:
                 if rule.dotted:
@@ -184,7 +209,8 @@ class Detector:
                     if span is not None:
                         spans.append((*span, rank))
                     match = None if rule.anchored else find(raw, max(match.end(), match.start() + 1), last)
-            if decode and start >= decoded_to:
+            # Base64 of text has letters of both cases: hashes, ids and names in code have not.
+            if decode and start >= decoded_to and kinds.translate(None, _DECIMALS) and not written.isupper():
                 decoded_to = self._search_encoded(raw, decoded_to, start, spans)
 
     def _search_encoded(self, raw: bytes, before: int, start: int, spans: list[Span]) -> int:
@@ -200,23 +226,33 @@ class Detector:
                 spans.append((first, last, min(ranks)))
         return last
 
+    def _rules_in(self, shape: bytes, digits: int) -> tuple[_NumericRule, ...]:
+        """The rules that can match in a run of this shape."""
+        rules = self._by_shape.get(shape)
+        if rules is None:
+            rules = tuple(row for row in self._numeric[min(digits, _MANY_DIGITS)] if row[2] in shape)
+            if len(shape) <= _LONGEST_SHAPE and len(self._by_shape) < _MOST_SHAPES:
+                self._by_shape[shape] = rules
+        return rules
+
     def _search_runs(self, view: View, spans: list[Span]) -> None:
-        runs = view.runs()
-        if not runs:
-            return
         raw = view.raw
-        absent: set[Rule] = set()
-        present: set[Rule] = set()
-        for start, end, digits, shape in runs:
+        for start, end, digits, shape in view.runs():
             first, last, before = max(0, start - _LEAD), end + _TRAIL, len(spans)
-            for rule, search, needle, rank in self._numeric[min(digits, _MANY_DIGITS)]:
-                if needle not in shape or (rule.fallback and len(spans) > before):
+            near, near_words = b"", frozenset[bytes]()
+            for rule, search, _, rank in self._rules_in(shape, digits):
+                if rule.fallback and len(spans) > before:
                     continue
-                if rule.words is not None and rule not in present:
-                    if rule in absent or not view.mentions(rule.words):
-                        absent.add(rule)
-                        continue
-                    present.add(rule)
+                if rule.words is not None or rule.near is not None:
+                    if not near:
+                        near = view.near(start, end)
+                    if rule.near is not None:
+                        if rule.near.search(near) is None:
+                            continue
+                    else:
+                        near_words = near_words or frozenset(words_of(near))
+                        if rule.words is not None and rule.words.isdisjoint(near_words):
+                            continue
                 # Most runs match nothing, and a failing search costs half of an empty finditer.
                 match = search(raw, first, last)
                 while match is not None:
@@ -227,3 +263,33 @@ class Detector:
                     match = search(raw, position, last) if last - position > MIN_RUN_DIGITS else None
                 if len(spans) == before + 1 and _covers(spans[before], start, shape):
                     break
+
+
+def _search_literal(view: View, needle: bytes, rule: Rule, rank: int, spans: list[Span]) -> None:
+    text = view.low if rule.lower else view.raw
+    if not rule.anchored:
+        for match in rule.pattern.finditer(text):
+            span = rule.accept(view, match)
+            if span is not None:
+                spans.append((*span, rank))
+        return
+    find = view.low.find
+    at, found = rule.pattern.match, find(needle)
+    while found >= 0:
+        here = at(text, found)
+        if here is None:
+            found = find(needle, found + 1)
+            continue
+        span = rule.accept(view, here)
+        if span is not None:
+            spans.append((*span, rank))
+        found = find(needle, here.end())
+
+
+def _search_whole(view: View, text: bytes, rules: tuple[Rule, ...], rank: int, spans: list[Span]) -> None:
+    for rule in rules:
+        if rule.shape in text:
+            for match in rule.pattern.finditer(text):
+                span = rule.accept(view, match)
+                if span is not None:
+                    spans.append((*span, rank))

@@ -45,9 +45,9 @@ class View:
             return self.hint + self.low[:position]
         return self.low[position - reach : position]
 
-    def mentions(self, words: re.Pattern[bytes]) -> bool:
-        """True when `words` is in the text in lower case, or in its hint."""
-        return words.search(self.hint + self.low if self.hint else self.low) is not None
+    def near(self, start: int, end: int) -> bytes:
+        """What stands round and in `start` to `end`, in lower case: 48 bytes before, with the hint there, and 12 after."""
+        return self.hint + self.low[: end + 12] if start < 48 else self.low[start - 48 : end + 12]
 
     def runs(self) -> list[Run]:
         """Maximal stretches of digits and their separators with at least seven digits."""
@@ -83,18 +83,19 @@ class Rule:
     repeat. It runs on the bytes of a view, in lower case when `lower`. `accept` returns the span to remove, or None.
 
     The rest keeps a rule from running where it cannot match, and matters to speed only, `fallback` excepted:
-    `needle`: must be found in the text in lower case, or in its hint (families with `Literals`).
-    `words`: must be found in the text (in lower case) or in its hint.
-    `fewest`, `most`: digits in the run. `shape`: what the run's shape, or the text's, must contain.
+    `needle`: must be found in the text in lower case (`Literals`; without one, any of the gate's), or announces (`Announced`).
+    `anchored`: matches only where its needle stands, or at the start of a long word. `dotted`: only for a long word beside a dot.
+    `shape`: what the run's shape, or the text's, must contain. `fewest`, `most`: digits in the run; `fewest` in the text for `Literals`.
+    `near`, `words`: must be found near the run, in lower case or in the hint: the pattern, one of the words.
     `fallback`: only for runs in which no other rule has found anything.
-    `anchored`: matches only at the start of a long word. `dotted`: only for a long word beside a dot.
     """
 
     pattern: re.Pattern[bytes]
     accept: Accept
     lower: bool = False
     needle: bytes = b""
-    words: re.Pattern[bytes] | None = None
+    near: re.Pattern[bytes] | None = None
+    words: frozenset[bytes] | None = None
     fewest: int = 0
     most: int = 1 << 62
     shape: bytes = b""
@@ -105,15 +106,13 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Literals:
-    """Opens when the text in lower case contains one of `needles`.
+    """Opens when the text in lower case contains one of `needles`, and `mark`: a byte that prose has little of.
 
-    `mark` must be there too, if it is given: a byte that prose has little of. Families with `prose` are looked for even
-    in texts that hold nothing but letters and the signs of prose.
+    Without a `mark` the needles are looked for in every text, also in prose.
     """
 
     needles: tuple[bytes, ...]
     mark: bytes = b""
-    prose: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +125,21 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """Opens on a text of at least `fewest` digits; a rule then runs on `view.shape()`, if that contains the rule's `shape`."""
+    """Opens on a text of at least `fewest` digits whose `view.shape()` contains `shape` at least `times`; the rules then run on that.
+
+    A rule may ask for a `shape` of its own as well.
+    """
 
     fewest: int
+    shape: bytes
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Opens when `shape` is in the text as words: `w` for a letter, digit, `_` and `-`, `.` for a dot; the rules then run on `view.shape()`."""
+
+    shape: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +167,7 @@ class Announced:
     """
 
 
-Gate = Literals | Announced | Marks | Digits | Shapes | LongWords | Always
+Gate = Literals | Announced | Marks | Digits | Shapes | Words | LongWords | Always
 
 
 @dataclass(frozen=True, slots=True)

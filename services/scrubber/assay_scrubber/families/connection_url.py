@@ -66,7 +66,7 @@ FAMILY = Family(
     category=Category.CREDENTIAL,
     rank=10,
     gate=Literals((b"://",), mark=b":"),
-    rules=(Rule(_URL, _url),),
+    rules=(Rule(_URL, _url, anchored=True, needle=b"://"),),
     description="URLs that carry credentials, in the authority or as a password parameter.",
     finds=("postgres://user:secret@host/db", "redis://:secret@host", "jdbc:mysql://host/db?user=a&password=b"),
     not_finds=("https://example.com/path?q=1", "postgres://${USER}:${PASSWORD}@host/db"),

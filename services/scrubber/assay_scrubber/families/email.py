@@ -64,13 +64,13 @@ FAMILY = Family(
     name="email",
     category=Category.CONTACT,
     rank=50,
-    gate=Literals((b"@",), prose=True),
-    rules=(Rule(_HOST, _address),),
+    gate=Literals((b"@",), mark=b"@"),
+    rules=(Rule(_HOST, _address, anchored=True, needle=b"@"),),
     description="Email addresses, also with international letters and hosts.",
     finds=("alice@example.com", "josé@exämple.com", "alice%40example.com"),
     not_finds=("user@localhost", "git@git.example.com:team/project", "package@1.2.3-beta.rc"),
     more=(
-        (Literals((b"at]", b"at)", b"at}"), prose=True), (Rule(_BRACKETED, _written, lower=True),)),
-        (Literals((b" dot ",), prose=True), (Rule(_SPELLED, _written, lower=True),)),
+        (Literals((b"at]", b"at)", b"at}")), (Rule(_BRACKETED, _written, lower=True),)),
+        (Literals((b" dot ",)), (Rule(_SPELLED, _written, lower=True),)),
     ),
 )

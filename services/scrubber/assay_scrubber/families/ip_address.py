@@ -3,7 +3,7 @@
 import re
 import socket
 
-from assay_scrubber.family import Family, Marks, Rule, Shapes, View
+from assay_scrubber.family import Family, Literals, Marks, Rule, Shapes, View
 from assay_scrubber.taxonomy import Category
 
 # The first dot is found by the search for a literal; the digits before it are checked by the acceptance.
@@ -85,8 +85,8 @@ FAMILY = Family(
     name="ip_address",
     category=Category.ONLINE_IDENTIFIER,
     rank=75,
-    gate=Shapes(4),
-    rules=(Rule(_V4, _v4, shape=b".9"),),
+    gate=Shapes(4, b".9", times=3),
+    rules=(Rule(_V4, _v4),),
     description="IPv4 and IPv6 addresses, also compressed, mapped and with a zone; ports and prefix lengths stay.",
     finds=("203.0.113.7", "192.168.1.20:8080", "2001:db8::8a2e:370:7334", "::ffff:203.0.113.7", "fe80::1%eth0"),
     not_finds=(
@@ -98,5 +98,5 @@ FAMILY = Family(
         "a[1::3]",
         "12:34:56",
     ),
-    more=((Marks(b":", 2), (Rule(_V6, _v6),)),),
+    more=((Literals((b"::",), mark=b":"), (Rule(_V6, _v6),)), (Marks(b":", 6), (Rule(_V6, _v6),))),
 )

@@ -76,30 +76,25 @@ _TAIL = (
     rb"|to|the|by|from|direct|work|home|office|mobile|cell|cellphone|fax|tel|phone|please|redacted|back|line|support"
     rb"|value|text|new|old|main|alt|primary|secondary|contact|customer|client|country|code|intl|international)(?![a-z\x80]))*+$"
 )
+_STRONG_WORDS = (
+    b"phone", b"phones", b"telephone", b"telephones", b"cellphone", b"smartphone", b"mobilephone", b"phonenumber",
+    b"phonenumbers", b"tel", b"telno", b"mobile", b"mobiles", b"mob", b"cell", b"cellular", b"fax", b"whatsapp",
+    b"sms", b"msisdn", b"hotline", b"landline", b"helpline", b"dial", b"dialed", b"dialled", b"callback",
+    b"telefono", b"tel\x80fono", b"telefon", b"telefone", b"telephon", b"t\x80l\x80phone", b"t\x80l", b"movil",
+    b"m\x80vil", b"celular", b"handy", b"handynummer", b"telefonnummer", b"cellulare", b"rufnummer", b"portable",
+)  # fmt: skip
+_WEAK_WORDS = (b"call", b"called", b"ring", b"rang", b"text", b"texted", b"reach", b"reached")
+_WORDS_AFTER = (b"mobile", b"cell", b"office", b"fax", b"tel", b"phone", b"home", b"work", b"m", b"h", b"w", b"o")
+_ANNOUNCING = frozenset((*_STRONG_WORDS, *_WEAK_WORDS, *_WORDS_AFTER))
 # Words are searched without a left boundary first, which lets the search skip by first letter.
 _STRONG = re.compile(
-    b"(?:"
-    + b"|".join(
-        rb"%b(?<![a-z\x80]%b)" % (word, word)
-        for word in (
-            b"phone", b"phones", b"telephone", b"telephones", b"cellphone", b"smartphone", b"mobilephone", b"phonenumber",
-            b"phonenumbers", b"tel", b"telno", b"mobile", b"mobiles", b"mob", b"cell", b"cellular", b"fax", b"whatsapp",
-            b"sms", b"msisdn", b"hotline", b"landline", b"helpline", b"dial", b"dialed", b"dialled", b"callback",
-            b"telefono", b"tel\x80fono", b"telefon", b"telefone", b"telephon", b"t\x80l\x80phone", b"t\x80l", b"movil",
-            b"m\x80vil", b"celular", b"handy", b"handynummer", b"telefonnummer", b"cellulare", b"rufnummer", b"portable",
-        )
-    )
-    + rb")(?![a-z\x80])"
-    + _TAIL
-)  # fmt: skip
-_ANNOUNCING = re.compile(
-    rb"phon|call|tel|mob|cel|fax|whatsapp|sms|line|dial|text|reach|ring|rang|msisdn|t\x80l|vil|handy|rufnummer|portable|\("
+    rb"(?:%b)(?![a-z\x80])" % b"|".join(rb"%b(?<![a-z\x80]%b)" % (word, word) for word in _STRONG_WORDS) + _TAIL
 )
 _WEAK = re.compile(
     rb"(?:call|called|ring|rang|text|texted|reach|reached)(?![a-z])(?<![a-z]call)(?<![a-z]ring)(?<![a-z]text)"
     rb"(?<!tool call)(?<!function call)(?<!api call)(?<!rpc call)" + _TAIL
 )
-_AFTER = re.compile(rb" ?\((?:mobile|cell|office|fax|tel|phone|home|work|m|h|w|o)\)")
+_AFTER = re.compile(rb" ?\((?:%b)\)" % b"|".join(_WORDS_AFTER))
 
 
 def _american(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -186,8 +181,8 @@ FAMILY = Family(
     gate=Digits(7),
     rules=(
         Rule(_AMERICAN, _american, fewest=10, shape=b"9999"),
-        Rule(_PLUS, _international, words=re.compile(rb"\+")),
-        Rule(_ZEROS, _after_zeros, words=re.compile(b"0[01]"), fewest=10, fallback=True),
+        Rule(_PLUS, _international, near=re.compile(rb"\+")),
+        Rule(_ZEROS, _after_zeros, near=re.compile(b"0[01]"), fewest=10, fallback=True),
         Rule(_ANY, _announced, words=_ANNOUNCING, fallback=True),
     ),
     description="Telephone numbers: North American, international, and national ones that a word or key announces.",

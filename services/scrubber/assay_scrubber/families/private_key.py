@@ -35,7 +35,7 @@ FAMILY = Family(
     gate=Literals((b"private key", b"private-lines"), mark=b"-"),
     rules=(
         Rule(_PEM, _pem, lower=True, needle=b"private key"),
-        Rule(_PUTTY, _putty, lower=True, needle=b"private-lines"),
+        Rule(_PUTTY, _putty, lower=True, needle=b"private-lines", anchored=True),
     ),
     description="Private keys: PEM, OpenSSH, PGP, SSH2 and PuTTY; whole, cut off, with real or escaped line ends.",
     finds=(

@@ -155,14 +155,14 @@ def _keyed(view: View) -> tuple[int, int] | None:
 
 
 _RULES = (
-    Rule(_PASS, _password, lower=True, needle=b"pass"),
-    Rule(_PWD, _password, lower=True, needle=b"pwd"),
-    Rule(_SECRET, _token, lower=True, needle=b"secret"),
-    Rule(_KEY, _key, lower=True, needle=b"key"),
-    Rule(_TOKEN, _token, lower=True, needle=b"token"),
-    Rule(_SIG, _signature, lower=True, needle=b"sig="),
-    Rule(_CREDENTIAL, _token, lower=True, needle=b"credential"),
-    Rule(_BASIC, _basic, needle=b"basic "),
+    Rule(_PASS, _password, lower=True, anchored=True, needle=b"pass"),
+    Rule(_PWD, _password, lower=True, anchored=True, needle=b"pwd"),
+    Rule(_SECRET, _token, lower=True, anchored=True, fewest=1, needle=b"secret"),
+    Rule(_KEY, _key, lower=True, anchored=True, fewest=1, needle=b"key"),
+    Rule(_TOKEN, _token, lower=True, anchored=True, fewest=1, needle=b"token"),
+    Rule(_SIG, _signature, lower=True, anchored=True, fewest=1, needle=b"sig="),
+    Rule(_CREDENTIAL, _token, lower=True, anchored=True, fewest=1, needle=b"credential"),
+    Rule(_BASIC, _basic, anchored=True, needle=b"basic "),
 )
 
 FAMILY = Family(
@@ -186,5 +186,8 @@ FAMILY = Family(
         "the password is required",
         "password=${PASSWORD}",
     ),
-    more=((Literals((b"password is", b"--pass"), prose=False), _RULES[:1]),),
+    more=(
+        (Literals((b"password is",)), (Rule(_PASS, _password, lower=True, anchored=True, needle=b"password is"),)),
+        (Literals((b"--pass",), mark=b"-"), (Rule(_PASS, _password, lower=True, needle=b"--pass"),)),
+    ),
 )

@@ -33,7 +33,7 @@ FAMILY = Family(
     gate=Digits(9),
     rules=(
         Rule(_DASHED, _dashed, shape=b"999-99-9999"),
-        Rule(_LOOSE, _in_context, words=_CONTEXT, fallback=True),
+        Rule(_LOOSE, _in_context, near=_CONTEXT, fallback=True),
     ),
     description="US social security numbers, and taxpayer numbers of the same shape.",
     finds=("123-45-6789", "SSN 123 45 6789", "tax id 123456789"),
