@@ -123,6 +123,6 @@ class Unfolded:
 def unfold(raw: bytes) -> Unfolded | None:
     """None when the reader sees what `raw` says: nothing escaped, nothing unseen."""
     decoded = raw
-    if b"%" in raw or b"\\" in raw or b"&" in raw:
+    if raw.find(b"%") >= 0 or raw.find(b"\\") >= 0 or raw.find(b"&") >= 0:
         decoded = _ESCAPE.sub(_decode, raw)
-    return Unfolded(decoded) if not decoded.isascii() and _UNSEEN_BYTE in decoded else None
+    return Unfolded(decoded) if not decoded.isascii() and decoded.find(_UNSEEN_BYTE) >= 0 else None
