@@ -25,6 +25,7 @@ from .family import (
     Words,
 )
 from .projection import project, unfold
+from .taxonomy import Category
 
 _NOT_DIGITS = bytes(b for b in range(256) if not 0x30 <= b <= 0x39)
 # What prose is made of is left out, the rest is short: most gates are a look at a few bytes. All that assigns is ':'.
@@ -46,6 +47,7 @@ _LEAD, _TRAIL = 4, 2
 # Above this a run's number of digits makes no difference to the rules: no number of any family is longer.
 _MANY_DIGITS = 32
 
+_FEW, _NO_RANK = 8, 1 << 62
 _LONGEST_SHAPE, _MOST_SHAPES = 32, 4096
 
 # A rule of a numeric family, its bound search, the shape it needs, its rank: looked up once, for the innermost loop.
@@ -91,6 +93,9 @@ class Detector:
             if isinstance(gate, LongWords)
             for rule in rules
         )
+        self._first_long = min((rank for _, _, rank in self._long), default=0)
+        # Never let through, so what stands in one of these needs no closer look, unless for its name.
+        self._credentials = frozenset(family.rank for family in families if family.category is Category.CREDENTIAL)
         self._set_numeric([(gate.fewest, rules, rank) for gate, rules, rank in parts if isinstance(gate, Digits)])
 
     def _set_numeric(self, numeric: list[tuple[int, tuple[Rule, ...], int]]) -> None:
@@ -131,16 +136,18 @@ class Detector:
             for mark, guarded in self._guarded:
                 if marks.find(mark) >= 0:
                     rows += [row for row in guarded if digits >= row[1] and find(row[0]) >= 0]
+        has_long = words.find(_LONG_WORD) >= 0
+        if not (rows or marks or has_long or hint or self._always):
+            return []
         view, spans = View(raw, low, hint), list[Span]()
-        if rows:
-            for needle, _, rule, rank in rows:
-                _search_literal(view, needle, rule, rank, spans)
+        for needle, _, rule, rank in rows:
+            _search_literal(view, needle, rule, rank, spans)
         if hint:
             for family in self._keyed:
                 span = family.keyed(view) if family.keyed else None
                 if span is not None:
                     spans.append((*span, family.rank))
-        if words.find(_LONG_WORD) >= 0:
+        if has_long:
             self._search_long_words(view, words, spans, decode)
         if marks:
             for mark, fewest, rules, rank in self._marks:
@@ -158,10 +165,10 @@ class Detector:
 
     def _search_numbers(self, view: View, words: bytes, digits: int, spans: list[Span]) -> None:
         """Families that need digits."""
-        shape = view.shape()
-        first = shape.find(b"99")
-        if first >= 0:
-            self._search_announced(view, max(0, first - _LONGEST_ANNOUNCEMENT), shape.rfind(b"9"), spans)
+        shape, classes = view.shape(), view.classes()
+        if classes.find(b"9999") >= 0 or classes.find(b"9-9") >= 0 or shape.find(b"A9") >= 0:
+            first = max(0, shape.find(b"9") - _LONGEST_ANNOUNCEMENT)
+            self._search_announced(view, first, shape.rfind(b"9"), spans)
         for fewest, wanted, times, rules, rank in self._shapes:
             if digits >= fewest and (shape.find(wanted) >= 0 if times == 1 else shape.count(wanted) >= times):
                 _search_whole(view, shape, rules, rank, spans)
@@ -191,12 +198,16 @@ class Detector:
 
     def _search_long_words(self, view: View, words: bytes, spans: list[Span], decode: bool) -> None:
         raw, size, decoded_to = view.raw, len(view.raw), 0
+        known = spans[:_FEW]  # what the literals have found: a text full of that is looked through all the same
         for word in _LONG_WORDS.finditer(words):
             start, end = word.span()
             written = raw[start:end]
             kinds = written.translate(None, _SMALL)
             if not kinds:
                 continue  # some_name_in_code
+            within = min((rank for a, b, rank in known if a <= start and end <= b), default=_NO_RANK)
+            if within < self._first_long:
+                continue
             dotted = raw[start - 1 : start] == b"." or raw[end : end + 1] == b"."
             for rule, find, rank in self._long:
                 if rule.dotted:
@@ -212,7 +223,7 @@ class Detector:
                         spans.append((*span, rank))
                     match = None if rule.anchored else find(raw, max(match.end(), match.start() + 1), last)
             # Base64 of text has letters of both cases: hashes, ids and names in code have not.
-            if decode and start >= decoded_to and kinds.translate(None, _DECIMALS) and not written.isupper():
+            if decode and within not in self._credentials and start >= decoded_to and kinds.translate(None, _DECIMALS) and not written.isupper():
                 decoded_to = self._search_encoded(raw, decoded_to, start, spans)
 
     def _search_encoded(self, raw: bytes, before: int, start: int, spans: list[Span]) -> int:
