@@ -5,7 +5,9 @@ a few bytes; patterns run only behind a gate that opened.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+
+import re2
 
 from .announced import words_of
 from .custom import search_windows
@@ -16,13 +18,13 @@ from .family import (
     Announced,
     Digits,
     Family,
+    Gate,
     Literals,
     LongWords,
     Marks,
     Rule,
     Shapes,
     View,
-    Words,
 )
 from .projection import project, unfold
 from .taxonomy import Category
@@ -40,20 +42,34 @@ _SMALL = b"abcdefghijklmnopqrstuvwxyz_-"
 _DECIMALS = b"0123456789"
 # No number, date or id that a word announces has fewer digits.
 _FEWEST_ANNOUNCED = 4
-# A word, fillers and a weekday before a value.
-_LONGEST_ANNOUNCEMENT = 144
 # How far rules look around a run of digits: a sign or parenthesis before, a word character after.
 _LEAD, _TRAIL = 4, 2
 # Above this a run's number of digits makes no difference to the rules: no number of any family is longer.
 _MANY_DIGITS = 32
 
 _FEW, _NO_RANK = 8, 1 << 62
-_LONGEST_SHAPE, _MOST_SHAPES = 32, 4096
+_LONGEST_SHAPE, _MOST_SHAPES, _MOST_HINTS = 32, 4096, 1024
+# Seven digits with nothing but separators between: fewer make no run.
+_RUN_IN_SHAPE = rb"9(?:[ \t.\-()/_]*9){6}"
 
 # A rule of a numeric family, its bound search, the shape it needs, its rank: looked up once, for the innermost loop.
 _NumericRule = tuple[Rule, Callable[..., re.Match[bytes] | None], bytes, int]
 Span = tuple[int, int, int]  # start, end, rank
-_LiteralRow = tuple[bytes, int, Rule, int]  # what has to be in the text, how many digits, the rule, its rank
+_LiteralRow = tuple[bytes, int, bytes, Rule, int]  # mark and digits that are needed, needle, rule, rank
+
+
+def _at_once(patterns: Iterable[bytes]) -> re2.Set:
+    """One automaton that tells in one pass which of `patterns` a text contains.
+
+    They are literals, or nearly: its states are few whatever the text, so no text makes it slow, or fills its memory.
+    """
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    together = re2.Set.SearchSet(options)
+    for pattern in patterns:
+        together.Add(pattern)
+    together.Compile()
+    return together
 
 
 def _covers(span: Span, start: int, shape: bytes) -> bool:
@@ -68,25 +84,15 @@ class Detector:
         self._keyed = tuple(family for family in families if family.keyed is not None)
         parts = [(gate, rules, family.rank) for family in families for gate, rules in family.parts]
         self._always = tuple((rules, rank) for gate, rules, rank in parts if isinstance(gate, Always))
-        rows: dict[bytes, list[_LiteralRow]] = {}
-        for gate, rules, rank in parts:
-            if isinstance(gate, Literals):
-                for rule in rules:
-                    for needle in [rule.needle] if rule.needle else gate.needles:
-                        rows.setdefault(gate.mark, []).append((needle, rule.fewest, rule, rank))
-        self._prose = tuple(rows.pop(b"", ()))
-        self._guarded = tuple((mark, tuple(guarded)) for mark, guarded in rows.items())
-        self._announced: dict[bytes, list[tuple[Rule, int]]] = {}
-        for gate, rules, rank in parts:
-            if isinstance(gate, Announced):
-                for rule in rules:
-                    self._announced.setdefault(rule.needle, []).append((rule, rank))
-        self._announcing = frozenset(self._announced)
-        self._marks = tuple((gate.mark, gate.fewest, rules, rank) for gate, rules, rank in parts if isinstance(gate, Marks))
-        self._shapes = tuple(
-            (gate.fewest, gate.shape, gate.times, rules, rank) for gate, rules, rank in parts if isinstance(gate, Shapes)
+        self._rows: list[list[_LiteralRow]] = []
+        self._announced: list[tuple[bytes, list[tuple[Rule, int]]]] = []
+        self._needles = self._set_needles(parts)
+        self._marks = tuple(
+            (gate.mark, gate.fewest, rules, rank) for gate, rules, rank in parts if isinstance(gate, Marks)
         )
-        self._words = tuple((gate.shape, rules, rank) for gate, rules, rank in parts if isinstance(gate, Words))
+        self._shapes = tuple((gate.fewest, rules, rank) for gate, rules, rank in parts if isinstance(gate, Shapes))
+        shapes = [gate.pattern for gate, _, _ in parts if isinstance(gate, Shapes)]
+        self._in_shape = _at_once([*shapes, _RUN_IN_SHAPE])
         self._long = tuple(
             (rule, rule.pattern.match if rule.anchored else rule.pattern.search, rank)
             for gate, rules, rank in parts
@@ -98,6 +104,22 @@ class Detector:
         self._credentials = frozenset(family.rank for family in families if family.category is Category.CREDENTIAL)
         self._set_numeric([(gate.fewest, rules, rank) for gate, rules, rank in parts if isinstance(gate, Digits)])
 
+    def _set_needles(self, parts: list[tuple[Gate, tuple[Rule, ...], int]]) -> "re2.Set":
+        """Sets what each of the returned patterns opens: first the literals, then the words that announce."""
+        literal: dict[bytes, list[_LiteralRow]] = {}
+        announced: dict[bytes, list[tuple[Rule, int]]] = {}
+        for gate, rules, rank in parts:
+            for rule in rules:
+                if isinstance(gate, Announced):
+                    announced.setdefault(rule.needle, []).append((rule, rank))
+                elif isinstance(gate, Literals):
+                    for needle in [rule.needle] if rule.needle else gate.needles:
+                        literal.setdefault(needle, []).append((gate.mark, rule.fewest, needle, rule, rank))
+        self._rows, self._announced = list(literal.values()), list(announced.items())
+        self._announcing = {word: number for number, word in enumerate(announced)}
+        words = [rb"(?:^|[^a-z\x80])%b(?:[^a-z\x80]|$)" % re.escape(word) for word in announced]
+        return _at_once([*map(re.escape, literal), *words])
+
     def _set_numeric(self, numeric: list[tuple[int, tuple[Rule, ...], int]]) -> None:
         self._fewest_digits = min((fewest for fewest, _, _ in numeric), default=1 << 62)
         rows = [(rule, rule.pattern.search, rule.shape, rank) for _, rules, rank in numeric for rule in rules]
@@ -108,6 +130,7 @@ class Detector:
             tuple(row for row in rows if max(row[0].fewest, fewest[row[3]]) <= digits <= row[0].most)
             for digits in range(_MANY_DIGITS + 1)
         )
+        self._by_hint: dict[bytes, list[int]] = {}
         # Runs have few shapes: what can match in one is worked out once. Bounded, and the same whoever writes it.
         self._by_shape: dict[bytes, tuple[_NumericRule, ...]] = {}
 
@@ -127,26 +150,17 @@ class Detector:
     def _search(self, raw: bytes, marks: bytes, hint: bytes, decode: bool = True) -> list[Span]:
         """`marks`: what is left of `raw` without letters, spaces and commas. `decode`: look into base64 too."""
         low, words = raw.lower(), raw.translate(_WORD_CLASSES)
-        # `find`, because `in` tries bytes as a number first: it costs five times as much.
-        find = low.find
-        rows = [row for row in self._prose if find(row[0]) >= 0]
-        digits = 0
-        if marks:
-            digits = len(marks.translate(None, _NOT_DIGITS))
-            for mark, guarded in self._guarded:
-                if marks.find(mark) >= 0:
-                    rows += [row for row in guarded if digits >= row[1] and find(row[0]) >= 0]
+        # `find` and `count` throughout, because `in` tries bytes as a number first: it costs five times as much.
+        digits = len(marks.translate(None, _NOT_DIGITS)) if marks else 0
+        opened = self._needles.Match(low)
         has_long = words.find(_LONG_WORD) >= 0
-        if not (rows or marks or has_long or hint or self._always):
+        if not (opened or marks or has_long or hint or self._always):
             return []
-        view, spans = View(raw, low, hint), list[Span]()
-        for needle, _, rule, rank in rows:
-            _search_literal(view, needle, rule, rank, spans)
+        view, spans, announcing = View(raw, low, hint), list[Span](), list[int]()
+        if opened:
+            announcing = self._search_literals(view, opened, marks, digits, spans)
         if hint:
-            for family in self._keyed:
-                span = family.keyed(view) if family.keyed else None
-                if span is not None:
-                    spans.append((*span, family.rank))
+            self._search_under(view, announcing, spans)
         if has_long:
             self._search_long_words(view, words, spans, decode)
         if marks:
@@ -154,40 +168,65 @@ class Detector:
                 if marks.count(mark) >= fewest:
                     _search_whole(view, raw, rules, rank, spans)
             if digits >= _FEWEST_ANNOUNCED:
-                self._search_numbers(view, words, digits, spans)
+                if announcing:
+                    self._search_announced(view, announcing, spans)
+                self._search_numbers(view, digits, spans)
+        if self._always:
+            self._search_always(view, spans)
+        return spans
+
+    def _search_literals(
+        self, view: View, opened: list[int], marks: bytes, digits: int, spans: list[Span]
+    ) -> list[int]:
+        """`opened`: which needles are there. Returns the words that announce among them."""
+        announcing, literals = [], len(self._rows)
+        for number in opened:
+            if number >= literals:
+                announcing.append(number - literals)
+                continue
+            for mark, fewest, needle, rule, rank in self._rows[number]:
+                if digits >= fewest and marks.find(mark) >= 0:
+                    _search_literal(view, needle, rule, rank, spans)
+        return announcing
+
+    def _search_under(self, view: View, announcing: list[int], spans: list[Span]) -> None:
+        """What the key of a JSON value says about it, or announces."""
+        for family in self._keyed:
+            span = family.keyed(view) if family.keyed else None
+            if span is not None:
+                spans.append((*span, family.rank))
+        numbers = self._by_hint.get(view.hint)
+        if numbers is None:
+            numbers = [self._announcing[word] for word in words_of(view.hint) if word in self._announcing]
+            if len(self._by_hint) < _MOST_HINTS:
+                self._by_hint[view.hint] = numbers
+        announcing += [number for number in numbers if number not in announcing]
+
+    def _search_always(self, view: View, spans: list[Span]) -> None:
         for rules, rank in self._always:
             for rule in rules:
-                for match in search_windows(rule.pattern, raw):
+                for match in search_windows(rule.pattern, view.raw):
                     span = rule.accept(view, match)
                     if span is not None:
                         spans.append((*span, rank))
-        return spans
 
-    def _search_numbers(self, view: View, words: bytes, digits: int, spans: list[Span]) -> None:
+    def _search_numbers(self, view: View, digits: int, spans: list[Span]) -> None:
         """Families that need digits."""
-        shape, classes = view.shape(), view.classes()
-        if classes.find(b"9999") >= 0 or classes.find(b"9-9") >= 0 or shape.find(b"A9") >= 0:
-            first = max(0, shape.find(b"9") - _LONGEST_ANNOUNCEMENT)
-            self._search_announced(view, first, shape.rfind(b"9"), spans)
-        for fewest, wanted, times, rules, rank in self._shapes:
-            if digits >= fewest and (shape.find(wanted) >= 0 if times == 1 else shape.count(wanted) >= times):
+        shape = view.shape()
+        for number in self._in_shape.Match(shape) or ():
+            if number == len(self._shapes):
+                if digits >= self._fewest_digits:
+                    self._search_runs(view, spans)
+                continue
+            fewest, rules, rank = self._shapes[number]
+            if digits >= fewest:
                 _search_whole(view, shape, rules, rank, spans)
-        for wanted, rules, rank in self._words:
-            if words.find(wanted) >= 0:
-                _search_whole(view, shape, rules, rank, spans)
-        if digits >= self._fewest_digits:
-            self._search_runs(view, spans)
 
-    def _search_announced(self, view: View, first: int, last: int, spans: list[Span]) -> None:
-        """Values that have digits between `first` and `last`: their word is there too."""
-        low, hint = view.low, view.hint
-        near = low[first:last]
-        announcing = self._announcing.intersection(words_of(hint + near if hint and not first else near))
-        if not announcing:
-            return
-        head, skipped = hint + low, len(hint)
-        for word in announcing:
-            for rule, rank in self._announced[word]:
+    def _search_announced(self, view: View, announcing: list[int], spans: list[Span]) -> None:
+        head, skipped = view.hint + view.low, len(view.hint)
+        for number in announcing:
+            word, rules = self._announced[number]
+            for rule, rank in rules:
                 found = head.find(word)
                 while found >= 0:
                     match = rule.pattern.match(head, found)
@@ -223,7 +262,13 @@ class Detector:
                         spans.append((*span, rank))
                     match = None if rule.anchored else find(raw, max(match.end(), match.start() + 1), last)
             # Base64 of text has letters of both cases: hashes, ids and names in code have not.
-            if decode and within not in self._credentials and start >= decoded_to and kinds.translate(None, _DECIMALS) and not written.isupper():
+            if (
+                decode
+                and within not in self._credentials
+                and start >= decoded_to
+                and kinds.translate(None, _DECIMALS)
+                and not written.isupper()
+            ):
                 decoded_to = self._search_encoded(raw, decoded_to, start, spans)
 
     def _search_encoded(self, raw: bytes, before: int, start: int, spans: list[Span]) -> int:

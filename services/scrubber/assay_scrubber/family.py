@@ -13,14 +13,13 @@ Run = tuple[int, int, int, bytes]  # start, end, digits, shape: '9' for a digit,
 class View:
     """One projected text under inspection. All offsets are offsets into `raw`, `low` is `raw` in lower case."""
 
-    __slots__ = ("_classes", "_runs", "_shape", "_spent", "hint", "judged", "low", "raw")
+    __slots__ = ("_runs", "_shape", "_spent", "hint", "judged", "low", "raw")
 
     def __init__(self, raw: bytes, low: bytes, hint: bytes) -> None:
         self.raw = raw
         self.low = low
         self.hint = hint
         self._runs: list[Run] | None = None
-        self._classes: bytes | None = None
         self._shape: bytes | None = None
         self._spent = 0
         #: What costly checks said of a candidate, for as long as the text is looked at: numbers often stand in it twice.
@@ -50,16 +49,10 @@ class View:
         """What stands round and in `start` to `end`, in lower case: 48 bytes before, with the hint there, and 12 after."""
         return self.hint + self.low[: end + 12] if start < 48 else self.low[start - 48 : end + 12]
 
-    def classes(self) -> bytes:
-        """`raw` with every digit as '9', every separator of digits as '-', and all else as '?'."""
-        if self._classes is None:
-            self._classes = self.raw.translate(_NUMBER_CLASSES)
-        return self._classes
-
     def runs(self) -> list[Run]:
         """Maximal stretches of digits and their separators with at least seven digits."""
         if self._runs is None:
-            classes = self.classes()
+            classes = self.raw.translate(_NUMBER_CLASSES)
             self._runs = [
                 (m.start(), m.end(), count, shape)
                 for m in _RUN.finditer(classes)
@@ -132,21 +125,13 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """Opens on a text of at least `fewest` digits whose `view.shape()` contains `shape` at least `times`; the rules then run on that.
+    """Opens on a text of at least `fewest` digits whose `view.shape()` contains `pattern` (RE2's, and small); the rules run on that.
 
     A rule may ask for a `shape` of its own as well.
     """
 
     fewest: int
-    shape: bytes
-    times: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """Opens when `shape` is in the text as words: `w` for a letter, digit, `_` and `-`, `.` for a dot; the rules then run on `view.shape()`."""
-
-    shape: bytes
+    pattern: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +159,7 @@ class Announced:
     """
 
 
-Gate = Literals | Announced | Marks | Digits | Shapes | Words | LongWords | Always
+Gate = Literals | Announced | Marks | Digits | Shapes | LongWords | Always
 
 
 @dataclass(frozen=True, slots=True)

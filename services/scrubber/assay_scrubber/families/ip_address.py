@@ -85,7 +85,7 @@ FAMILY = Family(
     name="ip_address",
     category=Category.ONLINE_IDENTIFIER,
     rank=75,
-    gate=Shapes(4, b".9", times=3),
+    gate=Shapes(4, rb"9\.9{1,3}\.9{1,3}\.9"),
     rules=(Rule(_V4, _v4),),
     description="IPv4 and IPv6 addresses, also compressed, mapped and with a zone; ports and prefix lengths stay.",
     finds=("203.0.113.7", "192.168.1.20:8080", "2001:db8::8a2e:370:7334", "::ffff:203.0.113.7", "fe80::1%eth0"),

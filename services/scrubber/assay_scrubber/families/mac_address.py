@@ -2,7 +2,7 @@
 
 import re
 
-from assay_scrubber.family import Family, Marks, Rule, View, Words
+from assay_scrubber.family import Family, Marks, Rule, Shapes, View
 from assay_scrubber.taxonomy import Category
 
 _X = rb"[0-9A-Fa-f]"
@@ -50,6 +50,6 @@ FAMILY = Family(
     not_finds=("ff:ff:ff:ff:ff:ff", "12:34:56", "fingerprints of more pairs", "001a2b3c4d5e"),
     more=(
         (Marks(b"-", 5), (Rule(_HYPHENS, _hyphened),)),
-        (Words(b"wwww.wwww.wwww"), (Rule(_DOTS, _fours),)),
+        (Shapes(4, rb"[A9]{4}\.[A9]{4}\.[A9]{4}"), (Rule(_DOTS, _fours),)),
     ),
 )

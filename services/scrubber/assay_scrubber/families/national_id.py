@@ -230,7 +230,7 @@ FAMILY = Family(
     ),
     not_finds=("44051401359", "529.982.247-26", "11 digits without a word", "tax numbers of companies"),
     more=tuple(
-        (gate, tuple(Rule(_shape(shape), check, shape=shape) for shape, check in _LETTERED if gate.shape in shape))
-        for gate in (Shapes(6, b"999A"), Shapes(8, b"99-A"), Shapes(6, b" 99 99 99 A"))
+        (gate, tuple(Rule(_shape(shape), check, shape=shape) for shape, check in _LETTERED if gate.pattern in shape))
+        for gate in (Shapes(4, b"999A"), Shapes(8, b"99-A"), Shapes(6, b" 99 99 99 A"))
     ),
 )
