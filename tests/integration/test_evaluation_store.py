@@ -13,7 +13,8 @@ from assay_cli.main import app
 from assay_evals.runs import CaseResult, Run, RunConfig, RunError
 from assay_evals.stored import identity, list_stored, load_stored, store_run
 from assay_runtime.migrate import migrate
-from assay_runtime.store import Client, connect
+from assay_runtime.store import Client, connect, insert_json_rows
+from tests.sample_rows import answer, candidate, feedback, lines
 from tests.store_server import PASSWORD, StoreServer
 
 pytestmark = pytest.mark.xdist_group("evaluation-store")
@@ -144,3 +145,58 @@ def test_the_command_stores_lists_shows_and_compares(assay: Assay, tmp_path: Pat
     assert shown == json.loads(assay("eval", "show", "one", "--json").stdout)
     assert "verdict: pass" in assay("eval", "compare", "one", "two", "--store").output
     assert "holds no run" in assay("eval", "show", "nobody", "--store", code=2).output
+
+
+@pytest.fixture
+def traffic(server: StoreServer) -> None:
+    """Two retrievals, an answer on one of them, and what three people thought."""
+    bad, good = candidate(1, query="why is the disk full"), candidate(2, query="rotate the signing key")
+    said = answer(3, query="rotate the signing key", citations=[{"context_id": "c1", "claim": None}])
+    verdicts = [
+        feedback(4, target_event_id=bad["event_id"], verdict="negative", text="useless words"),
+        feedback(5, target_event_id=said["event_id"], user_hash="u1"),
+        feedback(6, target_event_id="0190a000-0000-7000-8000-000000000000", verdict="negative"),
+    ]
+    with connect(server.settings("writer").store) as client:
+        owner = {"candidates": [bad, good], "answers": [said], "feedback": verdicts}
+        watermark = {"shard": 0, "watermark": 2**53 - 1}  # exports read no further
+        for table, rows in {**owner, "watermarks": [watermark]}.items():
+            insert_json_rows(client, f"assay_base.{table}", lines(rows), len(rows))
+
+
+@pytest.mark.usefixtures("traffic")
+def test_production_is_mined_from_the_store_and_from_its_exports_alike(assay: Assay, tmp_path: Path) -> None:
+    mined = assay("dataset", "mine", "--since", "1d", role="sre").stdout
+    for kind in ("retrieval", "answer", "feedback"):
+        exported = assay("export", "--kind", kind, "--since", "1d", "--quiet", role="exporter").stdout
+        (tmp_path / f"{kind}.ndjson").write_text(exported)
+    files = [part for kind in ("feedback", "answer", "retrieval") for part in ("--from", f"{kind}.ndjson")]
+    cases = [json.loads(line) for line in mined.splitlines()[1:]]
+    assert {case["query"]: case["expected_ids"] for case in cases} == {
+        "why is the disk full": ["guides/keys", "guides/rotation"],
+        "rotate the signing key": ["c1"],
+    }
+    assert cases[0]["query"] == "why is the disk full", "what people found bad comes first"
+    assert "useless words" not in mined
+    again = assay("dataset", "mine", *files, role="sre").stdout
+    assert sorted(again.splitlines()[1:]) == sorted(mined.splitlines()[1:])
+    (tmp_path / "mined.ndjson").write_text(mined)
+    assay("dataset", "validate", "mined.ndjson")
+    assert "nothing to mine" in assay("dataset", "mine", *files, "--known", "mined.ndjson", code=2).output
+
+
+@pytest.mark.usefixtures("traffic")
+def test_feedback_is_counted_beside_what_it_judges(assay: Assay) -> None:
+    rows = [json.loads(line) for line in assay("feedback", "summary", "--json", role="sre").stdout.splitlines()]
+    found = {row["kind"]: (row["positive"], row["negative"], row["events"], row["service"]) for row in rows}
+    assert set(found) == {"answer", "retrieval", "unknown"}
+    assert found["answer"][3] == "search"
+    assert found["answer"][0] >= 1
+    assert found["retrieval"][1] >= 1
+    assert "bad" in assay("feedback", "summary", role="sre").output
+
+
+def test_a_hand_made_file_is_scrubbed_before_it_is_mined(assay: Assay, tmp_path: Path) -> None:
+    row = {"schema_version": 1, "query": "mail alice@example.com about keys", "retrieved_slugs": ["a"]}
+    (tmp_path / "rows.ndjson").write_text(json.dumps(row) + "\n")
+    assert "alice@example.com" not in assay("dataset", "mine", "--from", "rows.ndjson").output

@@ -18,9 +18,11 @@ from assay_cli.drift import drift
 from assay_cli.errors import OPERATIONAL, explain
 from assay_cli.evaluate import evaluate
 from assay_cli.export import export
+from assay_cli.feedback import feedback
 from assay_cli.gate import bench, gate
 from assay_cli.judge import judge
 from assay_cli.migrate import migrate
+from assay_cli.mining import mine
 from assay_cli.prune import prune
 from assay_cli.query import query
 from assay_cli.replay import replay
@@ -65,6 +67,7 @@ def assay(
 
 for command in (up, migrate, export, doctor, prune, query, tail, scrub, replay, gate):
     app.command()(command)
+dataset.command()(mine)
 for group, name in (
     (alerts, "alerts"),
     (bench, "bench"),
@@ -72,6 +75,7 @@ for group, name in (
     (dead, "dead"),
     (drift, "drift"),
     (evaluate, "eval"),
+    (feedback, "feedback"),
     (judge, "judge"),
     (pii, "pii"),
 ):

@@ -1,0 +1,53 @@
+"""`assay feedback`: what people think of answers and retrievals."""
+
+import json
+from datetime import date
+from typing import Annotated, Any
+
+import typer
+
+from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
+from assay_cli.durations import duration_ms
+from assay_cli.terminal import ends_quietly, printable
+
+feedback = typer.Typer(no_args_is_help=True, help="What people think of answers and retrievals.")
+
+_SUMMARY = """SELECT day, project, service, kind, positive, negative, events, with_text, people
+FROM feedback_by_day
+WHERE day >= toDate(now() - toIntervalSecond({seconds:UInt64}))
+  AND ({project:String} = '' OR project = {project:String})
+ORDER BY day DESC, project, service, kind"""
+
+
+@feedback.callback()
+def _group() -> None:
+    """What people think of answers and retrievals."""
+
+
+@feedback.command()
+def summary(
+    since: Annotated[str, typer.Option(help="How long back.")] = "30d",
+    project: Annotated[str, typer.Option(help="Only this project's; empty for all.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Count verdicts beside what they judge, by day, project, service and kind: answer, retrieval, or unknown if it is not stored."""
+    seconds = duration_ms(since, "--since") // 1000
+    with ends_quietly():
+        with open_store(settings_for("sre", data).store) as client:
+            answer = client.query(_SUMMARY, parameters={"seconds": seconds, "project": project})
+        rows = [dict(zip(answer.column_names, row, strict=True)) for row in answer.result_rows]
+        for row in rows:
+            typer.echo(json.dumps(row, default=str) if as_json else _line(row))
+        if not rows:
+            typer.echo("no feedback: hand it in with the SDK's capture.feedback", err=True)
+
+
+def _line(row: dict[str, Any]) -> str:
+    judged = row["positive"] + row["negative"]
+    day = row["day"].isoformat() if isinstance(row["day"], date) else str(row["day"])
+    where = printable(f"{row['project']}/{row['service']}")
+    return (
+        f"{day}  {where:28} {row['kind']:10} {row['positive']:>7,} good {row['negative']:>7,} bad"
+        f"  {row['positive'] / judged:6.1%} of {row['events']:,} events"
+    )

@@ -1,0 +1,126 @@
+"""`assay dataset mine`: golden cases out of production, for a person to review."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from assay_cli.asking import a_number, lines_of
+from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
+from assay_cli.dataset import load
+from assay_cli.durations import duration_ms
+from assay_cli.errors import CommandError
+from assay_cli.terminal import ends_quietly
+
+if TYPE_CHECKING:
+    from assay_evals.mining import Miner
+    from assay_runtime.store import Client
+
+#: Columns that are read of the views: scrubbed questions, ids, verdicts. No answers, no words of people.
+_READ = {
+    "feedback": "event_id, target_event_id, verdict",
+    "answers": "event_id, project, query, citations.context_id AS cited, contexts.id AS context_ids",
+    "candidates": "event_id, project, query, retrieved_slugs",
+}
+
+
+def mine(
+    files: Annotated[
+        list[Path] | None,
+        typer.Option("--from", help="Rows of `assay export` of any kind, rather than the store; may be repeated."),
+    ] = None,
+    limit: Annotated[int, typer.Option(help="Most cases.")] = 50,
+    since: Annotated[str, typer.Option(help="From the store: only rows of this long back.")] = "30d",
+    project: Annotated[str, typer.Option(help="Only this project's; empty for all.")] = "",
+    known: Annotated[Path | None, typer.Option("--known", help="A dataset: what it holds already is left out.")] = None,
+    negative: Annotated[
+        bool, typer.Option("--negative", help="Only questions whose answers people found bad.")
+    ] = False,
+    alike: Annotated[
+        str, typer.Option("--alike", help="Cosine from which on two questions count as one.", metavar="NUMBER")
+    ] = "0.95",
+    rows: Annotated[int, typer.Option(help="From the store: most rows of each kind, the newest.")] = 200_000,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Make cases of what was asked in production, and print them as NDJSON to review. Judged questions come first."""
+    from assay_drift.embedding import embedder
+    from assay_evals.dataset import Dataset, write_dataset
+    from assay_evals.mining import Miner
+
+    if limit < 1 or rows < 1:
+        raise CommandError("--limit and --rows are 1 or more")
+    cosine = a_number(alike, "--alike")
+    if cosine is None or not 0 < cosine <= 1:
+        raise CommandError("--alike: above 0, at most 1")
+    miner = Miner()
+    with ends_quietly():
+        if files:
+            _read_files(files, miner, project)
+        else:
+            settings = settings_for("sre", data).store
+            with open_store(settings) as client:
+                _read_store(client, miner, duration_ms(since, "--since"), project, rows)
+        name, embed = embedder()
+        mined = miner.cases(
+            limit, embed, known=load(known, "--known") if known else None, alike=cosine, negative_only=negative
+        )
+        typer.echo(
+            f"{mined.rows:,} rows, {mined.questions:,} questions, {mined.alike:,} alike to others ({name}), "
+            f"{mined.known:,} known already: {len(mined.cases):,} of {mined.pool:,} chosen",
+            err=True,
+        )
+        if not mined.cases:
+            raise CommandError("nothing to mine: capture retrievals first, or widen --since, --project and --from")
+        today = datetime.now(UTC).date().isoformat()
+        dataset = Dataset(name="mined", version=today, created_at=today, cases=mined.cases)
+        for line in write_dataset(dataset):
+            typer.echo(line)
+
+
+def _read_files(files: list[Path], miner: "Miner", project: str) -> None:
+    from assay_cli.scrub import policies
+    from assay_evals.captured import parse_line
+    from assay_scrubber.engine import Scrubber
+
+    scrubber = Scrubber(policies(None).of(project or "default"))
+    for path in files:
+        for number, line in enumerate(lines_of(path, "--from"), start=1):
+            if line.strip():
+                row = parse_line(number, line)
+                if not project or row.get("project", "default") == project:
+                    miner.add(_scrubbed(row, scrubber))
+
+
+def _scrubbed(row: dict[str, Any], scrubber: Any) -> dict[str, Any]:
+    """A file may be hand-made: its questions are scrubbed once more, which changes nothing of what was."""
+    query = row.get("query")
+    return row | {"query": scrubber.scrub(query).text} if isinstance(query, str) else row
+
+
+def _read_store(client: "Client", miner: "Miner", since_ms: int, project: str, rows: int) -> None:
+    for view, columns in _READ.items():
+        for row in _rows(client, view, columns, since_ms, project, rows):
+            if view == "answers":
+                row["citations"] = [{"context_id": name} for name in row.pop("cited")]
+                row["contexts"] = [{"id": name} for name in row.pop("context_ids")]
+            miner.add(row)
+
+
+def _rows(
+    client: "Client", view: str, columns: str, since_ms: int, project: str, rows: int
+) -> Iterator[dict[str, Any]]:
+    of_project = " AND project = {project:String}" if project else ""
+    query = (
+        f"SELECT {columns} FROM {view}"  # noqa: S608  # constants
+        " WHERE event_time >= fromUnixTimestamp64Milli(toUnixTimestamp64Milli(now64(3)) - {since:Int64}, 'UTC')"
+        f"{of_project} ORDER BY event_time DESC LIMIT {{rows:UInt64}}"
+    )
+    with client.query_row_block_stream(
+        query, parameters={"since": since_ms, "project": project, "rows": rows}
+    ) as stream:
+        names = stream.source.column_names
+        for block in stream:
+            for row in block:
+                yield dict(zip(names, row, strict=True))

@@ -1,0 +1,213 @@
+"""Golden cases out of captured traffic, for a person to review. Pure: rows in (of `assay export`, or of the views), cases out.
+
+Read of each row are its scrubbed question, ids and verdicts, never an answer's text or a person's words. Questions are the same when they
+differ in case and white space only (`normalise`), and alike when their embeddings are. A case is one question with those alike to it.
+
+Questions that somebody judged are always taken, the bad ones first: they show weaknesses. Of the others as many as there is room for are
+drawn by hash, each with the same probability, which the case keeps: means over the dataset weigh by its inverse and so speak of all
+questions that were read. What is expected are ids that a person found good, or else what was retrieved: nobody has reviewed that.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from assay_evals.captured import METADATA_KIND
+from assay_evals.dataset import Case, Dataset, normalise
+
+Embed = Callable[[Sequence[str]], "np.ndarray[Any, np.dtype[Any]]"]
+#: Cosine from which on two questions are alike.
+ALIKE = 0.95
+#: How many of the documents that were retrieved are expected, where nobody said which are good.
+EXPECTED = 3
+#: Rows compared at a time.
+_BLOCK = 512
+_UNREVIEWED = "Unreviewed: mined from production."
+
+
+@dataclass
+class Found:
+    """One question as it was captured. `good` counts ids that a person who was content saw cited or retrieved."""
+
+    project: str
+    query: str
+    slugs: list[str] = field(default_factory=list)
+    times: int = 0
+    positive: int = 0
+    negative: int = 0
+    good: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def judged(self) -> bool:
+        """Whether a person said what they think of it."""
+        return bool(self.positive or self.negative)
+
+
+@dataclass(frozen=True)
+class Mined:
+    """What came of it. `questions`: distinct ones, before those alike were joined; `known`: those a dataset holds already."""
+
+    cases: list[Case]
+    rows: int
+    questions: int
+    alike: int
+    known: int
+    pool: int
+
+
+class Miner:
+    """Takes rows in, in any order, and makes cases of them. Holds each distinct question, not each row."""
+
+    def __init__(self, *, most: int = 500_000) -> None:
+        self._most = most
+        self._found: dict[tuple[str, str], Found] = {}
+        #: Event id to its question and the ids a person who judges it means.
+        self._events: dict[str, tuple[tuple[str, str], list[str]]] = {}
+        self._verdicts: dict[str, tuple[str, str]] = {}
+        self.rows = 0
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """One exported row: a retrieval, an answer or feedback. Others, such as a baseline's first line, are passed over."""
+        if row.get("_kind") == METADATA_KIND:
+            return
+        if "verdict" in row:
+            self._verdicts[str(row["event_id"])] = (str(row["target_event_id"]), str(row["verdict"]))
+            self.rows += 1
+        elif isinstance(row.get("query"), str) and row["query"].strip():
+            self.rows += 1
+            self._add_question(row)
+
+    def _add_question(self, row: Mapping[str, Any]) -> None:
+        key = (str(row.get("project", "default")), normalise(row["query"]))
+        if key not in self._found:
+            if len(self._found) >= self._most:
+                return
+            self._found[key] = Found(key[0], row["query"].strip())
+        found = self._found[key]
+        if "retrieved_slugs" in row:
+            means = list(dict.fromkeys(row["retrieved_slugs"]))
+            found.slugs = found.slugs or means
+            found.times += 1
+            means = means[:EXPECTED]
+        else:
+            cited = [citation["context_id"] for citation in row.get("citations") or []]
+            means = list(dict.fromkeys(cited or [context["id"] for context in row.get("contexts") or []]))
+        if event_id := row.get("event_id"):
+            self._events[str(event_id)] = (key, means)
+
+    def cases(
+        self,
+        limit: int,
+        embed: Embed,
+        *,
+        known: Dataset | None = None,
+        alike: float = ALIKE,
+        negative_only: bool = False,
+        salt: str = "assay",
+    ) -> Mined:
+        """At most `limit` cases. Those that `known` holds already, or one alike, are left out."""
+        for target, verdict in self._verdicts.values():
+            if target in self._events:
+                key, means = self._events[target]
+                found = self._found[key]
+                if verdict == "positive":
+                    found.positive += 1
+                    found.good.update(means)
+                else:
+                    found.negative += 1
+        self._verdicts.clear()
+        questions = [found for found in self._found.values() if found.times or found.judged]
+        ordered = sorted(questions, key=lambda one: (-one.negative, -one.positive, _hash(one, salt)))
+        taken = {normalise(case.query) for case in known.cases} if known else set()
+        new = [one for one in ordered if normalise(one.query) not in taken]
+        distinct, near_known = _distinct(new, embed, [case.query for case in known.cases] if known else [], alike)
+        pool = [one for one in distinct if one.negative] if negative_only else distinct
+        judged = [one for one in pool if one.judged]
+        others = sorted((one for one in pool if not one.judged), key=lambda one: _hash(one, salt))
+        chosen = judged[:limit]
+        # Of more judged questions than there is room for, the worst are taken: no draw, and the probability says nothing then.
+        room = max(0, limit - len(chosen))
+        share = min(1.0, room / len(others)) if others else 1.0
+        cases = [_case(one, 1.0) for one in chosen] + [_case(one, share) for one in others[:room]]
+        return Mined(
+            [case for case in cases if case is not None],
+            rows=self.rows,
+            questions=len(questions),
+            alike=len(new) - len(distinct) - near_known,
+            known=len(ordered) - len(new) + near_known,
+            pool=len(pool),
+        )
+
+
+def _hash(one: Found, salt: str) -> bytes:
+    return hashlib.sha256(f"{salt}\0{one.project}\0{normalise(one.query)}".encode()).digest()
+
+
+def _distinct(found: list[Found], embed: Embed, known: Sequence[str], alike: float) -> tuple[list[Found], int]:
+    """The first of each group of questions that are alike, which takes the others' counts on; and how many are alike to known ones."""
+    if not found:
+        return [], 0
+    vectors = np.asarray(embed([one.query for one in found]), dtype=np.float32)
+    if known:
+        others = np.asarray(embed(list(known)), dtype=np.float32)
+        new = [place for place in range(len(found)) if (others @ vectors[place]).max() < alike]
+    else:
+        new = list(range(len(found)))
+    kept: list[int] = []
+    for project in dict.fromkeys(found[place].project for place in new):
+        kept += _distinct_of([place for place in new if found[place].project == project], found, vectors, alike)
+    return [found[place] for place in sorted(kept)], len(found) - len(new)
+
+
+def _distinct_of(places: list[int], found: list[Found], vectors: Any, alike: float) -> list[int]:
+    """`_distinct` within a project: blocks of vectors against those kept so far, then against one another."""
+    kept: list[int] = []
+    stack = np.empty((len(places), vectors.shape[1]), dtype=np.float32)
+    for start in range(0, len(places), _BLOCK):
+        block = places[start : start + _BLOCK]
+        before = len(kept)
+        far = vectors[block] @ stack[:before].T if before else np.empty((len(block), 0), dtype=np.float32)
+        for row, place in enumerate(block):
+            near = np.concatenate((far[row], stack[before : len(kept)] @ vectors[place]))
+            if len(near) and near[best := int(near.argmax())] >= alike:
+                _join(found[kept[best]], found[place])
+            else:
+                stack[len(kept)] = vectors[place]
+                kept.append(place)
+    return kept
+
+
+def _join(first: Found, other: Found) -> None:
+    first.times += other.times
+    first.positive += other.positive
+    first.negative += other.negative
+    first.good.update(other.good)
+    first.slugs = first.slugs or other.slugs
+
+
+def _case(one: Found, probability: float) -> Case | None:
+    said = [f"{one.times} time(s) captured"] if one.times else []
+    said += [f"{one.positive} positive"] if one.positive else []
+    said += [f"{one.negative} negative"] if one.negative else []
+    if one.good:
+        expected = [slug for slug, _ in one.good.most_common(EXPECTED)]
+        why = "expected ids are those of what people found good"
+    elif one.slugs:
+        expected = one.slugs[:EXPECTED]
+        why = "expected ids are what was retrieved"
+        why += ", which people found bad: correct them" if one.negative else ""
+    else:
+        expected, why = [], "nothing was retrieved: say what should be, or keep it as a null case"
+    return Case(
+        id=f"mined-{_hash(one, '').hex()[:16]}",
+        query=one.query,
+        query_type="technical" if expected else "null",
+        expected_ids=expected,
+        source="production",
+        notes=f"{_UNREVIEWED} {', '.join(said)}; {why}.",
+        inclusion_probability=probability,
+    )
