@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from assay_scrubber.engine import Scrubber
 from assay_scrubber.names import PIECE_CHARS, Entity, NamesScrubber
+from assay_scrubber.policy import Policy
 
 KNOWN = {"Ann Smith": "PERSON", "Lisbon": "GPE", "Acme": "ORG"}
 
@@ -22,6 +23,12 @@ def test_names_and_places_go_and_other_entities_stay() -> None:
     result = NAMES.scrub("Ann Smith of Acme in Lisbon, ann@example.com")
     assert result.text == "[PERSON_NAME] of Acme in [PLACE_NAME], [REDACTED]"
     assert [finding.family for finding in result.findings] == ["email", "person_name", "place_name"]
+
+
+def test_names_are_labelled_whatever_the_policy_does_with_their_categories() -> None:
+    policy = Policy.from_mapping({"actions": {"contact": "allow", "location": "refuse"}})
+    result = NamesScrubber(policy, recognize).scrub("Ann Smith in Lisbon, ann@example.com")
+    assert result.text == "[PERSON_NAME] in [PLACE_NAME], ann@example.com"
 
 
 def test_a_long_text_is_read_in_pieces() -> None:

@@ -26,6 +26,11 @@ FOUND = [
     ("Tel.: 030/1234567", ["030/1234567"], "Tel.: [REDACTED]"),
     ("mobile number is 5551234567", ["5551234567"], "mobile number is [REDACTED]"),
     ("call me at 5551234567", ["5551234567"], "call me at [REDACTED]"),
+    ("call 021 555 7788", ["021 555 7788"], "call [REDACTED]"),
+    ("please ring (01) 555 0199", ["(01) 555 0199"], "please ring [REDACTED]"),
+    ("text me at 06 20 555 8812", ["06 20 555 8812"], "text me at [REDACTED]"),
+    ("you can reach us on 912 345 999", ["912 345 999"], "you can reach us on [REDACTED]"),
+    ("phone number changed to 3555 7788", ["3555 7788"], "phone number changed to [REDACTED]"),
     ("5551234567 (mobile)", ["5551234567"], "[REDACTED] (mobile)"),
     ("phone 5551234567 or 5551234568", ["5551234567", "5551234568"], "phone [REDACTED] or [REDACTED]"),
     ('{"phone":"5551234567"}', ["5551234567"], '{"phone":"[REDACTED]"}'),
@@ -62,6 +67,9 @@ KEPT = [
     "see PR #123456 and issue #789012",
     "phone at 127.168.10.100",
     "rows 100 200 3000 4000",
+    "call 12345678 of the tool",
+    "text 100 200 300",
+    "912 345 999 rows",
 ]
 
 

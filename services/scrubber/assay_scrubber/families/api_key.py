@@ -64,7 +64,8 @@ VENDORS = (
     ("Facebook token", f"EAA[A-Z]{_W}{{60,250}}+"),
     ("Telegram bot token", f"AA[A-Za-z]{_U}{{32}}"),
     # money
-    ("Stripe key", f"[rs]k_(?:live|test|prod)_{_W}{{10,250}}"),
+    ("Stripe key", f"rk_(?:live|test|prod)_{_W}{{10,250}}"),
+    ("Stripe key", f"sk_(?:live|test|prod)_{_W}{{10,250}}"),
     ("Stripe webhook secret", f"whsec_{_W}{{24,80}}"),
     ("Square token", f"sq0[a-z]{{3}}-{_U}{{22,50}}"),
     ("Square token", "EAAA[A-Za-z0-9_\\-]{60}"),
@@ -115,17 +116,17 @@ _DOTTED = (
     ("Dynatrace token", r"dt0[a-zA-Z][0-9]{2}\.[A-Z0-9]{24}\.[A-Z0-9]{64}"),
     ("Mapbox token", rf"sk\.eyJ{_U}{{20,120}}\.{_U}{{20,40}}"),
 )
-_LEFT = r"(?<![A-Za-z0-9])"
+_LEFT = "(?<![A-Za-z0-9])"
 
 
 def _grouped(kinds: tuple[tuple[str, str], ...]) -> re.Pattern[bytes]:
-    """One alternative per first character: most positions are passed by a look at one character."""
+    """One alternative per first character, which is written first: the search skips to the next that some kind begins with."""
     patterns = sorted(pattern for _, pattern in kinds)
     literal = [pattern for pattern in patterns if pattern[0].isalnum()]
-    parts = [f"(?:{'|'.join(p for p in patterns if p not in literal)})"] if len(literal) < len(patterns) else []
+    parts = [f"{_LEFT}(?:{'|'.join(p for p in patterns if p not in literal)})"] if len(literal) < len(patterns) else []
     for first, group in groupby(literal, key=lambda p: p[0]):
-        parts.append(f"{first}(?:{'|'.join(p[1:] for p in group)})")
-    return re.compile(f"{_LEFT}(?:{'|'.join(parts)})".encode())
+        parts.append(f"{first}(?<![A-Za-z0-9]{first})(?:{'|'.join(p[1:] for p in group)})")
+    return re.compile("|".join(parts).encode())
 
 
 _TELEGRAM = 35

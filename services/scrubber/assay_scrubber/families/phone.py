@@ -74,7 +74,7 @@ _DATE = re.compile(
 _TAIL = (
     rb"(?:[^a-z\x80]++|(?:numbers?|nbr|num|no|nr|nos|me|us|him|her|them|at|on|is|are|was|my|our|his|their|your|via|or|and"
     rb"|to|the|by|from|direct|work|home|office|mobile|cell|cellphone|fax|tel|phone|please|redacted|back|line|support"
-    rb"|value|text|new|old|main|alt|primary|secondary|contact|customer|client|country|code|intl|international)(?![a-z\x80]))*+$"
+    rb"|value|text|new|old|main|alt|changed|change|became|now|under|as|be|being|today|again|directly|primary|secondary|contact|customer|client|country|code|intl|international)(?![a-z\x80]))*+$"
 )
 _STRONG_WORDS = (
     b"phone", b"phones", b"telephone", b"telephones", b"cellphone", b"smartphone", b"mobilephone", b"phonenumber",
@@ -94,6 +94,7 @@ _WEAK = re.compile(
     rb"(?:call|called|ring|rang|text|texted|reach|reached)(?![a-z])(?<![a-z]call)(?<![a-z]ring)(?<![a-z]text)"
     rb"(?<!tool call)(?<!function call)(?<!api call)(?<!rpc call)" + _TAIL
 )
+_THREE_BY_THREE = re.compile(rb"[5-9][0-9]{2}([ .])[0-9]{3}\1[0-9]{3}")
 _AFTER = re.compile(rb" ?\((?:%b)\)" % b"|".join(_WORDS_AFTER))
 
 
@@ -168,8 +169,10 @@ def _announced(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     if _STRONG.search(before) or _AFTER.match(view.low, match.end()):
         return match.span()
     digits = number.translate(None, _NOT_DIGITS)
+    # A trunk prefix, an area in parentheses, or three groups of three: no order number is written so.
+    national = digits[:1] == b"0" or number[:1] == b"(" or _THREE_BY_THREE.fullmatch(number) is not None
     american = digits[:1] not in b"01" if len(digits) == 10 else len(digits) == 11 and digits[:1] == b"1"
-    if american and _WEAK.search(before):
+    if (american or national) and _WEAK.search(before):
         return match.span()
     return None
 
