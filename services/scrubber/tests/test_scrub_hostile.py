@@ -1,6 +1,7 @@
 """Texts made to be slow. A rule that goes back over what it has read takes minutes here, and hits the time limit."""
 
 import random
+import time
 
 import pytest
 
@@ -43,6 +44,26 @@ def test_a_long_repetition_is_scrubbed_in_one_go(scrubber: Scrubber, unit: str) 
 def test_a_mebibyte_is_scrubbed_in_one_go(scrubber: Scrubber, unit: str) -> None:
     text = OPEN_ALL_GATES + (unit * MEBIBYTE)[:MEBIBYTE]
     assert len(scrubber.scrub(text).text) > len(OPEN_ALL_GATES)
+
+
+NEW_FAMILIES = [
+    "key: 'a", "password: a1 ", "1.2.3.4 ", "RSSMRA85T10A562S ", "born on 1/1/", "-----BEGIN PRIVATE KEY-----", "account number 1234 ",
+    "aGVsbG8gd29ybGQg", "GB82 WEST 1234 ", "aa:bb:cc:dd:ee:ff ", "bc1q" + "q" * 38 + " ", "passport no A1 ", "a dot ", "::",
+]  # fmt: skip
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("unit", NEW_FAMILIES, ids=ascii)
+def test_a_mebibyte_is_nowhere_near_quadratic(scrubber: Scrubber, unit: str) -> None:
+    def cost(size: int) -> float:
+        text = OPEN_ALL_GATES + (unit * size)[:size]
+        start = time.thread_time()
+        scrubber.scrub(text)
+        return time.thread_time() - start
+
+    # Sixteen times the text: linear is 16, quadratic 256.
+    little = min(cost(MEBIBYTE // 16) for _ in range(3))
+    assert cost(MEBIBYTE) < 100 * little
 
 
 @pytest.mark.timeout(60)
