@@ -18,6 +18,20 @@ settings.register_profile("assay", deadline=None, suppress_health_check=[HealthC
 settings.load_profile("assay")
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Workers share the tests so that each module's servers start once, and no worker is left with a long test when the others are done."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None and _has_fixtures_of_its_module(item):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def _has_fixtures_of_its_module(item: pytest.Item) -> bool:
+    definitions = item._fixtureinfo.name2fixturedefs if isinstance(item, pytest.Function) else {}  # noqa: SLF001
+    return any(definition.scope == "module" for found in definitions.values() for definition in found)
+
+
 @pytest.fixture
 def redis_binary() -> str | None:
     """Which redis-server to run; None is the one that `assay up` would take."""

@@ -131,7 +131,9 @@ class Run:
         self.failures_before: set[tuple[str, str]] = set()
         self.incidents_before: set[str] = set()
         self.exporter = Exporter(
-            rig.directory / "export", rig.settings_file("exporter", direct=True), often=rig.sabotage is not None
+            rig.directory / "export",
+            rig.settings_file("exporter", direct=True),
+            often=rig.sabotage == "eager-watermark",
         ).start()
 
     def play(self, scenario: Scenario) -> Report:

@@ -16,7 +16,7 @@ EVENTS = 1_500
 
 def test_nothing_is_lost_or_seen_twice_whatever_dies(tmp_path: Path) -> None:
     scenarios = [
-        replace(scenario, load=replace(scenario.load, seconds=5))
+        replace(scenario, load=replace(scenario.load, seconds=5, raw=1, sdk=1))
         for scenario in chosen(["kill all at once", "store dies before answering", "poison"])
     ]
     played, wrong = run(tmp_path, scenarios, seed=SEED, events=EVENTS)

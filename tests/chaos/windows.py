@@ -18,7 +18,7 @@ class Exporter:
 
     def __init__(self, directory: Path, settings_file: Path, *, often: bool = False) -> None:
         """`often`: the kind that most events have, again and again, so that the short time in which a proof's fault shows is met."""
-        self._kinds, self._pause_s = (KINDS[:1], 0.1) if often else (KINDS, 1.5)
+        self._kinds, self._pause_s = (KINDS[:1], 0.1) if often else (KINDS, 3.0)
         self.windows: dict[str, list[Window]] = {kind: [] for kind in KINDS}
         self.failed = 0
         self._directory = directory

@@ -131,6 +131,24 @@ def running(directory: Path, *arguments: str, **options: object) -> Iterator[Up]
         up.end()
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Up]]:
+    """What `whole` started, in order, for it to give out again."""
+    started: list[Up] = []
+    yield started
+    for up in started:
+        up.end()
+
+
+@pytest.fixture
+def whole(kept: list[Up], tmp_path_factory: pytest.TempPathFactory) -> Up:
+    """Everything, up. Tests share it until one stops it."""
+    if not kept or kept[-1].process.poll() is not None:
+        kept.append(Up(tmp_path_factory.mktemp("whole"), quality=True))
+        kept[-1].says("Where to look next")
+    return kept[-1]
+
+
 def counted(output: str) -> dict[str, list[int]]:
     """The numbers of the summary's rows by their first column."""
     rows = re.findall(r"^│ (\S[^│]*?)\s*│(.*)│$", output, flags=re.MULTILINE)
@@ -170,52 +188,45 @@ def test_a_demo_run_accounts_for_every_event_notices_a_bad_retriever_and_a_secon
             assert "applied 0001" not in up.output
 
 
-def test_the_commands_it_prints_work_and_it_stops_in_order_on_a_signal(tmp_path: Path) -> None:
-    with running(tmp_path, quality=True) as up:
-        up.says("Where to look next")
-        curl = re.search(r"^ +(curl -s -K .*)$", up.output, flags=re.MULTILINE)
-        assert curl
-        answer = subprocess.run(["sh", "-c", curl[1]], cwd=tmp_path, capture_output=True, text=True, timeout=60)
-        assert answer.stdout.strip() == "0", answer.stderr
-        health = re.search(r"^ +(curl -s \S+/readyz \S+/readyz)$", up.output, flags=re.MULTILINE)
-        assert health
-        answer = subprocess.run(["sh", "-c", health[1]], capture_output=True, text=True, timeout=60)
-        assert answer.stdout.count('"status":"ok"') == 2
-        processes = up.descendants()
-        assert len(processes) >= len(ALL)
-        up.process.send_signal(signal.SIGINT)
-        assert up.wait() == 0
-        up.leaves_nothing(processes)
-        order = re.findall(r"assay \| (\w+) stopped", up.output)
-        assert order == [name for name in reversed(ALL) if name not in CORE[:2]] + ["store", "redis"]
-        assert "Traceback" not in up.output
+def test_the_commands_it_prints_work(whole: Up) -> None:
+    curl = re.search(r"^ +(curl -s -K .*)$", whole.output, flags=re.MULTILINE)
+    assert curl
+    answer = subprocess.run(["sh", "-c", curl[1]], cwd=whole.data.parent, capture_output=True, text=True, timeout=60)
+    assert answer.stdout.strip() == "0", answer.stderr
+    health = re.search(r"^ +(curl -s \S+/readyz \S+/readyz)$", whole.output, flags=re.MULTILINE)
+    assert health
+    answer = subprocess.run(["sh", "-c", health[1]], capture_output=True, text=True, timeout=60)
+    assert answer.stdout.count('"status":"ok"') == 2
 
 
-def test_one_data_directory_and_one_port_have_one_holder(tmp_path: Path) -> None:
-    with running(tmp_path) as up:
-        up.says("Where to look next")
-        with running(tmp_path, base=free_base()) as second:
-            assert second.wait() == 2
-            assert second.output.count("\n") == 1
-            assert f"(pid {up.process.pid})" in second.output
-        other = tmp_path / "other"
-        other.mkdir()
-        with running(other, base=up.base) as second:
-            assert second.wait() == 2
-            assert f"port {up.base} (redis) is in use" in second.output
-            assert "PORT_BASE=" in second.output
-        assert up.process.poll() is None
+def test_one_data_directory_and_one_port_have_one_holder(whole: Up, tmp_path: Path) -> None:
+    with running(whole.data.parent, base=free_base()) as second:
+        assert second.wait() == 2
+        assert second.output.count("\n") == 1
+        assert f"(pid {whole.process.pid})" in second.output
+    with running(tmp_path, base=whole.base) as second:
+        assert second.wait() == 2
+        assert f"port {whole.base} (redis) is in use" in second.output
+        assert "PORT_BASE=" in second.output
+    assert whole.process.poll() is None
 
 
-def test_a_service_that_dies_comes_back(tmp_path: Path) -> None:
-    with running(tmp_path, quality=True) as up:
-        up.says("Where to look next")
-        for name in ALL:
-            up.child(name).kill()
-            up.says(f"{name} died (killed by SIGKILL); restarting it")
-            up.says(f"{name} is back")
-        up.process.terminate()
-        assert up.wait() == 0
+def test_a_service_that_dies_comes_back(whole: Up) -> None:
+    for name in ALL:
+        whole.child(name).kill()
+        whole.says(f"{name} died (killed by SIGKILL); restarting it")
+        whole.says(f"{name} is back")
+
+
+def test_it_stops_in_order_on_a_signal(whole: Up) -> None:
+    processes = whole.descendants()
+    assert len(processes) >= len(ALL)
+    whole.process.send_signal(signal.SIGINT)
+    assert whole.wait() == 0
+    whole.leaves_nothing(processes)
+    order = re.findall(r"assay \| (\w+) stopped", whole.output)
+    assert order == [name for name in reversed(ALL) if name not in CORE[:2]] + ["store", "redis"]
+    assert "Traceback" not in whole.output
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux ends children with their parent")
@@ -254,7 +265,7 @@ def test_interrupted_while_starting_it_leaves_nothing(tmp_path: Path) -> None:
 def test_it_keeps_running_when_nobody_reads_its_output_any_more(tmp_path: Path) -> None:
     data, base = tmp_path / "data", free_base()
     with subprocess.Popen(
-        [*ASSAY, "up", "--data", str(data), "--port-base", str(base)],
+        [*ASSAY, "up", "--data", str(data), "--port-base", str(base), "--no-quality"],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         env=environment(),
