@@ -39,6 +39,8 @@ _JUDGE_WAIT_S = 30.0
 _ALERT_WAIT_S = 45.0
 _STATUS_EVERY_S = 10.0
 _LIVE_EVERY_S = 1.0
+#: How long what is cancelled may take to end before it is cancelled again, in seconds.
+_CANCEL_AGAIN_S = 0.5
 
 
 class _Stopped(Exception):  # noqa: N818  # not an error
@@ -377,7 +379,9 @@ async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, T] | Awaitable[
     await asyncio.wait({task, waiter}, return_when=asyncio.FIRST_COMPLETED)
     waiter.cancel()
     if not task.done():
-        task.cancel()
+        while not task.done():  # a cancellation that meets a time-out inside a library is lost at times
+            task.cancel()
+            await asyncio.wait({task}, timeout=_CANCEL_AGAIN_S)
         await asyncio.gather(task, return_exceptions=True)
         raise _Stopped
     return task.result()

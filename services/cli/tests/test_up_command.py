@@ -1,11 +1,14 @@
 """`assay` and `assay up`: what is refused before anything starts, in one line and with exit code 2."""
 
+import asyncio
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from assay_cli.up import _Stopped, _unless
 
 
 def assay(directory: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -57,3 +60,23 @@ def test_what_a_person_can_mend_is_one_line_without_a_traceback(
 def test_a_usage_error_is_exit_code_2(tmp_path: Path) -> None:
     assert assay(tmp_path, "up", "--port-base", "70000").returncode == 2
     assert assay(tmp_path, "nonsense").returncode == 2
+
+
+async def test_it_stops_even_if_what_it_does_loses_a_cancellation() -> None:
+    """As a library does in which a time-out comes at the same moment."""
+    stop, lost = asyncio.Event(), 0
+
+    async def work() -> None:
+        nonlocal lost
+        while True:
+            try:
+                stop.set()
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                if lost:
+                    raise
+                lost += 1
+
+    with pytest.raises(_Stopped):
+        await _unless(stop, work())
+    assert lost == 1
