@@ -165,6 +165,13 @@ def _store(settings: Settings, patient: Examination, streams: list[StreamFacts])
         )
         patient.check("failures in 24 h", lambda: _failures(names), hint)
         patient.check("alerts", lambda: _alerts(names), hint)
+        patient.check(
+            "nightly evaluation",
+            lambda: checks.nightly_evaluation(
+                settings.evals.dataset is not None, probes.nightly_outcomes(client, names.database)
+            ),
+            hint,
+        )
         patient.check("clock of the store", lambda: checks.clock("the store", probes.store_ahead_s(client)), hint)
 
 

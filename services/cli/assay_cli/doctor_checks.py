@@ -34,6 +34,37 @@ def worst(*statuses: Status) -> Status:
     return max(statuses, key=list(Status).index, default=Status.OK)
 
 
+#: Hours after which a nightly evaluation that came to no result is missed.
+NIGHT_MISSED_H = 49
+
+
+def nightly_evaluation(configured: bool, outcomes: Sequence[tuple[str, float, str]]) -> Finding:
+    """How the nightly evaluations of a week ended, the latest last; each: outcome, hours ago, detail."""
+    name = "nightly evaluation"
+    ended = [each for each in outcomes if each[0] != "rate_limited"]
+    if not ended:
+        summary = "configured, and has not run yet" if configured else "not configured"
+        return Finding(
+            name,
+            Status.OK,
+            summary,
+            "" if configured else "to run one: evals.dataset, evals.target, assay eval nightly",
+        )
+    counts = {
+        outcome: sum(each[0] == outcome for each in ended) for outcome in dict.fromkeys(each[0] for each in ended)
+    }
+    words = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
+    outcome, hours, detail = ended[-1]
+    summary = f"{words} in a week; the latest {hours:.0f} h ago: {outcome}{': ' + detail if detail else ''}"
+    if configured and min(each[1] for each in ended) > NIGHT_MISSED_H:
+        return Finding(name, Status.WARN, summary, "none since: is `assay eval nightly` running?")
+    if set(counts) == {"pass"}:
+        return Finding(name, Status.OK, summary)
+    return Finding(
+        name, Status.WARN, summary, "see: assay query 'SELECT * FROM eval_outcomes ORDER BY started_at DESC'"
+    )
+
+
 @dataclass(frozen=True)
 class RedisFacts:
     """From `INFO`. Memory in bytes; `memory_limit` 0 is none."""

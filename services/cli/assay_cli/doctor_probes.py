@@ -115,6 +115,15 @@ def failures_by_reason(client: "Store") -> list[FailureFacts]:
     return list(found.values())
 
 
+def nightly_outcomes(client: "Store", database: str) -> list[tuple[str, float, str]]:
+    """How the nightly evaluations of a week ended, how many hours ago, and why; the latest last."""
+    query = (
+        "SELECT toString(outcome), dateDiff('second', started_at, now64(3)) / 3600, detail"  # noqa: S608 - a checked setting
+        f" FROM {database}.eval_outcomes WHERE started_at BETWEEN now() - toIntervalDay(7) AND now() ORDER BY started_at"
+    )
+    return [(str(outcome), float(hours), str(detail)) for outcome, hours, detail in client.query(query).result_rows]
+
+
 def watermark_place(client: "Store", database: str) -> tuple[int, float]:
     """The watermark, and how many seconds ago it moved."""
     query = (

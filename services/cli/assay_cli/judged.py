@@ -54,6 +54,8 @@ class RunJudge:
         from assay_judge.prompt import case_of
         from assay_schema.events import Answer
 
+        if not any(text.strip() for _, text in answer.contexts) or not (answer.answer or "").strip():
+            return {}
         asked = Answer.model_validate(
             {
                 "query": case.query,
@@ -64,8 +66,6 @@ class RunJudge:
                 "latency_ms": answer.latency_ms,
             }
         )
-        if not any(text.strip() for _, text in answer.contexts) or not (answer.answer or "").strip():
-            return {}
         judged = case_of(case.id, asked)
         verdict = lexical.judged(judged) if self._api is None else await self._call(judged)
         if verdict is None:

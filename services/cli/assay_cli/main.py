@@ -23,6 +23,7 @@ from assay_cli.gate import bench, gate
 from assay_cli.judge import judge
 from assay_cli.migrate import migrate
 from assay_cli.mining import mine
+from assay_cli.nightly import nightly
 from assay_cli.prune import prune
 from assay_cli.query import query
 from assay_cli.replay import replay
@@ -68,6 +69,7 @@ def assay(
 for command in (up, migrate, export, doctor, prune, query, tail, scrub, replay, gate):
     app.command()(command)
 dataset.command()(mine)
+evaluate.command()(nightly)
 for group, name in (
     (alerts, "alerts"),
     (bench, "bench"),

@@ -87,6 +87,24 @@ def test_a_stream_is_well_while_its_group_keeps_up(facts: StreamFacts, status: S
     assert bool(finding.hint) is (status is not Status.OK)
 
 
+@pytest.mark.parametrize(
+    ("configured", "outcomes", "status", "words"),
+    [
+        (False, [], "ok", "not configured"),
+        (True, [], "ok", "has not run yet"),
+        (True, [("pass", 30.0, ""), ("rate_limited", 7.0, "not due"), ("pass", 6.0, "")], "ok", "2 pass in a week"),
+        (True, [("fail", 30.0, "mrr"), ("pass", 6.0, "")], "warn", "1 fail, 1 pass"),
+        (True, [("pass", 70.0, "")], "warn", "70 h ago"),
+        (True, [("started", 5.0, "")], "warn", "1 started"),
+    ],
+)
+def test_nights_that_did_not_pass_or_were_missed_are_warned_of(
+    configured: bool, outcomes: list[tuple[str, float, str]], status: str, words: str
+) -> None:
+    found = checks.nightly_evaluation(configured, outcomes)
+    assert (found.status.value, words in found.summary) == (status, True)
+
+
 def test_shards_after_the_first_are_named() -> None:
     assert checks.stream(EVENTS, DeliverySettings()).check == "stream events"
     assert checks.stream(replace(EVENTS, shard=3), DeliverySettings()).check == "stream events (shard 3)"

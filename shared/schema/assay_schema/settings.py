@@ -415,6 +415,36 @@ class JudgeSettings(Section):
     port: int = Field(9103, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
 
 
+class EvalsSettings(Section):
+    """The nightly evaluation, `assay eval nightly`. Nothing runs without a dataset and a target."""
+
+    dataset: Path | None = Field(None, examples=["/etc/assay/golden.jsonl"], description="Golden dataset to ask.")
+    target: str | None = Field(
+        None,
+        examples=["http://search:8080/v1/search"],
+        description="What is asked: `http://host/path`, `module:function`, or `command: program --flag`.",
+    )
+    hour: int = Field(3, ge=0, le=23, description="Hour of the day (UTC) from which on it may run, once a day.")
+    baseline: str | None = Field(
+        None,
+        examples=["main"],
+        description="Run to compare with, by its folder, name or id; unset: the last night that passed.",
+    )
+    runs_dir: str = Field("runs", description="Folder that holds the runs.")
+    project: str = Field(
+        "default", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="Tenant whose system is evaluated."
+    )
+    judge: Literal["none", "lexical", "anthropic"] = Field(
+        "none", description="Who judges the answers too; `anthropic` needs `judge.api_key`."
+    )
+    budget_usd: float = Field(
+        1.0, ge=0, allow_inf_nan=False, description="Most that judging one night may cost, in US dollars."
+    )
+    deadline_minutes: float = Field(
+        120.0, gt=0, le=1_200, allow_inf_nan=False, description="Minutes after which an attempt is given up."
+    )
+
+
 class RetentionSettings(Section):
     """How long tables keep rows. `prune` removes earlier."""
 
@@ -454,6 +484,7 @@ class Settings(Section):
     notifier: NotifierSettings = NotifierSettings()
 
     judge: JudgeSettings = JudgeSettings()
+    evals: EvalsSettings = EvalsSettings()
     retention: RetentionSettings = RetentionSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
 

@@ -53,7 +53,7 @@ def test_every_variable_sets_its_own_setting_and_no_other(variable: str) -> None
     choices = {"log_level": "ERROR", "log_format": "text", "durability": "fsync", "mode": "cluster", "replicas": "2"}
     choices |= dict.fromkeys(("queue_bytes", "spool_bytes", "batch_bytes", "held_bytes", "high_water_bytes"), "2048")
     choices |= {"rule": "critical", "learning_samples": "32"} | dict.fromkeys(SHARES, "0.25")
-    choices |= {"backend": "lexical", "effort": "high", "base_rate": "0.5"}
+    choices |= {"backend": "lexical", "judge": "lexical", "effort": "high", "base_rate": "0.5"}
     choices |= dict.fromkeys(("max_input_bytes", "max_output_tokens", "tokens_per_minute"), "2048")
     settings = settings_from({variable: choices[name] if name in choices else texts.get(type(default), "value")})
     assert getattr(getattr(settings, section), name) != default

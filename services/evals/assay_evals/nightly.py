@@ -1,0 +1,229 @@
+"""The nightly evaluation: when it may run, how it ended, whom that concerns. Pure, but for the two functions that meet the store.
+
+At most once a day: an attempt that came to a result settles its night. One that failed to (an error, no key, a process that was killed) may
+be tried again after an hour, three times in all, so that no record blocks for ever; records from the future are not believed.
+"""
+
+import hashlib
+import uuid
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+import orjson
+
+from assay_evals.comparison import MetricComparison, Verdict
+from assay_evals.paired import PairedRuns
+from assay_runtime.store import Client, insert_json_rows
+from assay_schema.alerts import Alert, AlertKind, AlertState, Severity, transition_id
+from assay_schema.settings import StoreSettings
+
+#: Least time between two attempts that came to a result, and between an attempt that did not and the next.
+APART, AGAIN_AFTER = timedelta(hours=20), timedelta(hours=1)
+#: Attempts of a night that may fail to come to a result.
+TRIES = 3
+#: How far ahead of this clock a record may be: another host's clock.
+CLOCK_SKEW = timedelta(minutes=5)
+#: How long back attempts are read.
+REMEMBERED_DAYS = 60
+
+
+class Outcome(StrEnum):
+    """How an attempt ended; `started` while it runs, or for good when it was killed. The set is closed."""
+
+    STARTED = "started"
+    PASS = "pass"  # noqa: S105
+    FAIL = "fail"
+    INCONCLUSIVE = "inconclusive"
+    ERROR = "error"
+    BUDGET_EXCEEDED = "budget_exceeded"
+    RATE_LIMITED = "rate_limited"
+    NO_JUDGE_KEY = "no_judge_key"
+
+
+#: Outcomes that settle a night.
+SETTLED = frozenset({Outcome.PASS, Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.BUDGET_EXCEEDED})
+_UNSETTLED = frozenset({Outcome.ERROR, Outcome.NO_JUDGE_KEY})
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt, as the store keeps it. Times are in UTC; `alerts` are the JSON of the transitions it made."""
+
+    attempt_id: uuid.UUID
+    evaluation: str
+    project: str
+    started_at: datetime
+    ended_at: datetime | None = None
+    outcome: Outcome = Outcome.STARTED
+    run_id: uuid.UUID | None = None
+    run_name: str = ""
+    baseline: str = ""
+    cases: int = 0
+    errored: int = 0
+    failed_metrics: list[str] = field(default_factory=list)
+    cost_usd: float = 0.0
+    detail: str = ""
+    alerts: list[str] = field(default_factory=list)
+
+
+def evaluation_of(dataset: str, target: str) -> str:
+    """The name under which attempts belong together: the dataset's, and a hash of the target's."""
+    return f"{dataset}@{hashlib.sha256(target.encode()).hexdigest()[:8]}"
+
+
+def night_of(now: datetime, hour: int) -> datetime:
+    """When the night that `now` belongs to began."""
+    began = now.replace(hour=hour, minute=0, second=0, microsecond=0)
+    return began if began <= now else began - timedelta(days=1)
+
+
+def why_not(attempts: Sequence[Attempt], now: datetime, hour: int, deadline: timedelta) -> str | None:
+    """Why no attempt may begin now; None if one may."""
+    believed = [each for each in attempts if each.started_at <= now + CLOCK_SKEW]
+    night = night_of(now, hour)
+    since = min(night, now - APART)
+    if settled := [each for each in believed if each.outcome in SETTLED and each.started_at >= since]:
+        return f"the last one came to {settled[-1].outcome} at {settled[-1].started_at:%Y-%m-%d %H:%M} UTC; once a day"
+    tonight = [each for each in believed if each.started_at >= night and each.outcome is not Outcome.RATE_LIMITED]
+    if [each for each in tonight if each.outcome is Outcome.STARTED and now - each.started_at < deadline]:
+        return "an attempt is under way, or was killed: it counts as an error after evals.deadline_minutes"
+    failed = [each for each in tonight if each.outcome in _UNSETTLED or each.outcome is Outcome.STARTED]
+    if len(failed) >= TRIES:
+        return f"{len(failed)} attempts of this night came to no result; the next night tries again"
+    if failed and now - max(each.ended_at or each.started_at for each in failed) < AGAIN_AFTER:
+        return "an attempt came to no result within the hour"
+    return None
+
+
+def last_passed(attempts: Sequence[Attempt]) -> Attempt | None:
+    """The latest attempt that passed and has a run: what the next is compared with."""
+    passed = [each for each in attempts if each.outcome is Outcome.PASS and each.run_id]
+    return max(passed, key=lambda each: each.started_at, default=None)
+
+
+def judged(attempt: Attempt, paired: PairedRuns | None) -> Attempt:
+    """The attempt with the outcome of its comparison. Without a baseline a run passes if no case ended in an error."""
+    if attempt.cases and attempt.errored == attempt.cases:
+        return replace(attempt, outcome=Outcome.ERROR, detail="every case ended in an error: is the target there?")
+    if paired is None:
+        if attempt.errored:
+            return replace(attempt, outcome=Outcome.ERROR, detail=f"{attempt.errored} cases ended in an error")
+        return replace(attempt, outcome=Outcome.PASS, detail="the first of its kind: there is nothing to compare with")
+    verdict = paired.comparison.verdict()
+    failed = [each.metric for each in _failed(paired)]
+    detail = f"compared with {paired.baseline.run_id} over {paired.comparison.paired} cases"
+    if attempt.errored:
+        detail += f"; {attempt.errored} cases ended in an error"
+    return replace(attempt, outcome=Outcome(verdict.value), failed_metrics=failed, detail=detail)
+
+
+def _failed(paired: PairedRuns | None) -> list[MetricComparison]:
+    return [each for each in paired.comparison.metrics if each.verdict is Verdict.FAIL] if paired else []
+
+
+#: Alerts on the quality, and on there being a result at all: what opens an episode, what ends it, what it says then.
+_EPISODES = (
+    (AlertKind.SCORE_DRIFT, {Outcome.FAIL}, {Outcome.PASS}, "the nightly evaluation {0} passes again"),
+    (
+        AlertKind.SILENCE,
+        {Outcome.ERROR, Outcome.NO_JUDGE_KEY, Outcome.BUDGET_EXCEEDED},
+        {Outcome.PASS, Outcome.FAIL, Outcome.INCONCLUSIVE},
+        "the nightly evaluation {0} comes to a result again",
+    ),
+)
+
+
+def transitions(attempts: Sequence[Attempt], attempt: Attempt, paired: PairedRuns | None = None) -> list[Alert]:
+    """What the attempt's outcome changes: an episode opens with the first bad night and ends with the first good one."""
+    told = [Alert.model_validate_json(text) for each in attempts for text in each.alerts]
+    found = []
+    for kind, opens, closes, over in _EPISODES:
+        of_kind = [alert for alert in told if alert.kind is kind]
+        last = max(of_kind, key=lambda alert: (alert.at, alert.sequence), default=None)
+        is_open = last is not None and last.state is not AlertState.RESOLVED
+        if attempt.outcome in opens and not is_open:
+            found.append(_opened(kind, attempt, paired))
+        elif attempt.outcome in closes and is_open and last is not None:
+            sequence = last.sequence + 1
+            change = {
+                "sequence": sequence,
+                "transition_id": transition_id(last.alert_id, sequence),
+                "previous": last.state,
+                "state": AlertState.RESOLVED,
+                "severity": Severity.INFO,
+                "at": attempt.ended_at or attempt.started_at,
+                "summary": over.format(attempt.evaluation)[:500],
+            }
+            found.append(last.model_copy(update=change))
+    return found
+
+
+def _opened(kind: AlertKind, attempt: Attempt, paired: PairedRuns | None) -> Alert:
+    at = attempt.ended_at or attempt.started_at
+    identity = uuid.uuid5(attempt.attempt_id, kind)
+    worst = (
+        max(_failed(paired), key=lambda each: abs(each.delta), default=None) if kind is AlertKind.SCORE_DRIFT else None
+    )
+    summary = f"the nightly evaluation {attempt.evaluation} came to no result: {attempt.outcome}"
+    numbers: dict[str, object] = {}
+    if kind is AlertKind.SCORE_DRIFT:
+        summary = (
+            f"the nightly evaluation {attempt.evaluation} failed: {', '.join(attempt.failed_metrics) or attempt.detail}"
+        )
+    if worst:
+        relative = worst.delta / abs(worst.baseline) if worst.baseline else None
+        numbers = {
+            "metric": worst.metric.replace("@", "_at_").replace("-", "_").lower(),
+            "value": worst.candidate,
+            "baseline": worst.baseline,
+            "effect": relative,
+            "n": worst.n,
+        }
+    return Alert.model_validate(
+        {
+            "alert_id": identity,
+            "transition_id": transition_id(identity, 1),
+            "sequence": 1,
+            "kind": kind,
+            "state": AlertState.WARN,
+            "previous": AlertState.OK,
+            "severity": Severity.WARNING,
+            "project": attempt.project,
+            "series": attempt.evaluation,
+            "since": attempt.started_at,
+            "at": at,
+            "group": f"{attempt.project}/nightly",
+            "summary": summary[:500],
+            "query": "SELECT started_at, outcome, run_name, baseline, failed_metrics, detail FROM eval_outcomes"  # noqa: S608  # a name by its pattern
+            f" WHERE project = '{attempt.project}' ORDER BY started_at DESC LIMIT 14",
+            **numbers,
+        }
+    )
+
+
+def store_attempt(client: Client, settings: StoreSettings, attempt: Attempt) -> None:
+    """Write an attempt down: once as it starts, once as it ends. Repeat it after an error. Raises the driver's errors."""
+    row = {**asdict(attempt), "schema_version": 1, "detail": attempt.detail[:2_000]}
+    line = orjson.dumps(row, default=str) + b"\n"
+    insert_json_rows(client, f"{settings.base_database}.eval_outcomes", line, 1)
+
+
+def read_attempts(client: Client, evaluation: str, project: str) -> list[Attempt]:
+    """The attempts of the last days, the latest last. The client is one of the views' database."""
+    rows = client.query(
+        "SELECT attempt_id, evaluation, project, toUnixTimestamp64Milli(started_at), toUnixTimestamp64Milli(ended_at),"  # noqa: S608  # constants
+        " toString(outcome), run_id, run_name, baseline, cases, errored, failed_metrics, cost_usd, detail, alerts"
+        " FROM eval_outcomes WHERE project = {project:String} AND evaluation = {evaluation:String}"
+        f" AND started_at > now() - toIntervalDay({REMEMBERED_DAYS}) ORDER BY started_at, attempt_id",
+        parameters={"project": project, "evaluation": evaluation},
+    ).result_rows
+    return [
+        Attempt(row[0], row[1], row[2], _moment(row[3]), _moment(row[4]) if row[4] else None, Outcome(row[5]), *row[6:])
+        for row in rows
+    ]
+
+
+def _moment(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC)

@@ -1,0 +1,172 @@
+"""The nightly evaluation with a real store and a real Redis: once a day, whatever is killed, and told of."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from assay_cli.nightly import Nightly, exit_code
+from assay_evals.nightly import Outcome, read_attempts
+from assay_runtime.migrate import migrate
+from assay_runtime.store import connect
+from assay_schema.alerts import Alert
+from assay_schema.settings import EvalsSettings, RedisSettings, Settings
+from assay_schema.streams import ALERTS
+from tests.redis_server import RedisServer
+from tests.store_server import PASSWORD, StoreServer
+
+pytestmark = pytest.mark.xdist_group("evaluation-store")
+
+#: Three of a morning in the present: rows expire by the store's clock.
+NIGHT = datetime.now(UTC).replace(hour=3, minute=30, second=0, microsecond=0) - timedelta(days=10)
+CASES = [{"id": f"c{n}", "query": f"doc{n}", "expected_ids": [f"doc{n}"]} for n in range(40)]
+TARGET = """
+from pathlib import Path
+def find(query, limit=10):
+    mode = Path("mode").read_text()
+    if mode == "hang":
+        import time
+        time.sleep(60)
+    if mode == "broken":
+        raise RuntimeError(query)
+    return {"results": {"good": [query], "bad": ["other"]}[mode], "latency_ms": 1.0}
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
+    with StoreServer(tmp_path_factory.mktemp("store")) as server:
+        migrate(server.settings())
+        yield server
+
+
+@pytest.fixture(scope="module")
+def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    server = RedisServer(tmp_path_factory.mktemp("redis"))
+    server.start()
+    yield server
+    server.stop()
+
+
+class Nights:
+    """A worker whose clock is set, and a target that does as the file `mode` says."""
+
+    def __init__(self, folder: Path, server: StoreServer, redis: RedisServer) -> None:
+        (folder / "golden.json").write_text(json.dumps({"version": "1", "name": "golden", "cases": CASES}))
+        (folder / "nightly_target.py").write_text(TARGET)
+        self.folder, self.server, self.redis, self.now = folder, server, redis, NIGHT
+        evals = EvalsSettings(dataset=folder / "golden.json", target="nightly_target:find", project=folder.name[-40:])
+        self.settings = replace_evals(server.settings("evaluator"), evals, redis)
+
+    def attempt(self, mode: str, *, days: float = 0, **evals: object) -> Outcome:
+        (self.folder / "mode").write_text(mode)
+        self.now += timedelta(days=days)
+        settings = self.settings
+        if evals:
+            settings = settings.model_copy(update={"evals": settings.evals.model_copy(update=evals)})
+        self.made = Nightly(settings, lambda: self.now).attempt()
+        return self.made.outcome
+
+    def alerts(self) -> list[Alert]:
+        entries = self.redis.client().xrange(ALERTS.key())
+        found = [Alert.model_validate_json(fields[b"data"]) for _, fields in entries]
+        return [alert for alert in found if alert.project == self.settings.evals.project]
+
+
+def replace_evals(settings: Settings, evals: EvalsSettings, redis: RedisServer) -> Settings:
+    return settings.model_copy(update={"evals": evals, "redis": RedisSettings(url=redis.url)})
+
+
+@pytest.fixture
+def nights(tmp_path: Path, server: StoreServer, redis: RedisServer, monkeypatch: pytest.MonkeyPatch) -> Nights:
+    monkeypatch.chdir(tmp_path)
+    sys.modules.pop("nightly_target", None)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return Nights(tmp_path, server, redis)
+
+
+def test_each_outcome_is_stored_and_told_once(nights: Nights) -> None:
+    assert nights.attempt("good") is Outcome.PASS
+    assert nights.attempt("bad") is Outcome.RATE_LIMITED, "once a day"
+    assert nights.attempt("good", days=1) is Outcome.PASS
+    assert nights.attempt("bad", days=1) is Outcome.FAIL
+    assert exit_code(nights.made) == 1
+    assert "mrr" in nights.made.failed_metrics
+    assert nights.attempt("bad", days=1) is Outcome.FAIL
+    assert nights.attempt("broken", days=1) is Outcome.ERROR
+    assert nights.attempt("good", days=0.1) is Outcome.PASS, "an error is tried again in the same night"
+    told = {alert.transition_id: alert for alert in nights.alerts()}
+    assert [(alert.kind.value, alert.state.value) for alert in told.values()] == [
+        ("score_drift", "warn"),
+        ("silence", "warn"),
+        ("score_drift", "resolved"),
+        ("silence", "resolved"),
+    ]
+    with connect(nights.server.settings("evaluator").store) as client:
+        kept = read_attempts(client, nights.made.evaluation, nights.made.project)
+    assert [each.outcome.value for each in kept if each.outcome is not Outcome.RATE_LIMITED] == [
+        "pass", "pass", "fail", "fail", "error", "pass",
+    ]  # fmt: skip
+    assert kept[-1] == replace(nights.made)
+
+
+def test_without_a_key_the_outcome_says_so_and_nothing_is_asked(nights: Nights) -> None:
+    assert nights.attempt("good", judge="anthropic") is Outcome.NO_JUDGE_KEY
+    assert "judge.api_key" in nights.made.detail
+    assert not (nights.folder / "runs" / f"nightly-{NIGHT:%Y%m%d}").exists()
+
+
+def test_answers_are_judged_where_there_are_some_and_the_lexical_judge_needs_no_money(nights: Nights) -> None:
+    assert nights.attempt("good", judge="lexical", budget_usd=0.0) is Outcome.PASS
+    assert nights.made.cost_usd == 0
+
+
+def test_a_dataset_that_cannot_be_read_is_an_error_and_not_the_end(nights: Nights) -> None:
+    (nights.folder / "golden.json").write_text("{]")
+    assert nights.attempt("good") is Outcome.ERROR
+    assert exit_code(nights.made) == 2
+
+
+def test_alerts_that_redis_did_not_take_are_published_at_the_next_start(nights: Nights) -> None:
+    nights.attempt("good")
+    away = RedisSettings(url="redis://127.0.0.1:1/0")
+    settings, nights.settings = nights.settings, nights.settings.model_copy(update={"redis": away})
+    assert nights.attempt("bad", days=1) is Outcome.FAIL
+    assert nights.alerts() == []
+    nights.settings = settings
+    assert nights.attempt("bad", days=0.1) is Outcome.RATE_LIMITED
+    assert [alert.state.value for alert in nights.alerts()] == ["warn"]
+
+
+def test_a_killed_attempt_is_gone_on_with_after_its_deadline(nights: Nights) -> None:
+    (nights.folder / "mode").write_text("hang")
+    file = nights.folder / "evaluator.toml"
+    evals = nights.settings.evals
+    file.write_text(
+        f'[redis]\nurl = "{nights.redis.url}"\n[store]\nurl = "{nights.server.url}"\nuser = "evaluator"\npassword = "{PASSWORD}"\n'
+        f'[evals]\ndataset = "{evals.dataset}"\ntarget = "{evals.target}"\nproject = "{evals.project}"\n'
+    )
+    command = [str(Path(sys.executable).parent / "assay"), "eval", "nightly", "--once"]
+    process = subprocess.Popen(command, cwd=nights.folder, env={**os.environ, "ASSAY_CONFIG": str(file)})
+    nights.now = datetime.now(UTC)
+    try:
+        deadline = time.monotonic() + 60
+        while not list(nights.folder.glob("runs/nightly-*/run.json")):
+            assert time.monotonic() < deadline
+            assert process.poll() is None
+            time.sleep(0.05)
+        assert nights.attempt("good") is Outcome.RATE_LIMITED, "another process is at it"
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait(10)
+    assert nights.attempt("good") is Outcome.RATE_LIMITED
+    assert "killed" in nights.made.detail
+    assert nights.attempt("good", days=0.125) is Outcome.PASS
