@@ -6,15 +6,17 @@ Times are drawn from the run's seed, so that a run can be repeated.
 import contextlib
 import functools
 import json
+import math
 import random
 import shutil
 import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import redis
 
@@ -57,6 +59,8 @@ class Stage:
     poison: set[str] = field(default_factory=set)
     #: What the fault itself saw go wrong.
     wrong: list[str] = field(default_factory=list)
+    #: When something was last killed, by the monotonic clock; infinite if nothing was.
+    died: float = math.inf
 
     def pause(self, shortest: float, longest: float) -> None:
         """Let time pass, in seconds."""
@@ -64,6 +68,7 @@ class Stage:
 
     def kill(self, *names: str) -> None:
         """`kill -9` of all at once; the keeper brings them back."""
+        self.died = time.monotonic()
         for name in names:
             self.rig.processes[name].send(signal.SIGKILL)
 
@@ -117,6 +122,7 @@ def one_of_two_killed(stage: Stage) -> None:
     """One of two is killed and does not come back while the load lasts: the other takes over what it held."""
     for service in ("writer", "scrubber"):
         stage.pause(0.7, 1.5)
+        stage.died = time.monotonic()
         stage.rig.processes[f"{service}-2"].hold()
     stage.pause(1, 2)
 
@@ -539,11 +545,29 @@ SCENARIOS = (
     Scenario("rolling restart", rolling_restart, Load(seconds=12), **TWO),
 )
 
-#: Which scenario shows that a mechanism is needed.
+
+#: Scenarios that time how long a death is felt: from the last one until all is as it should be.
+DEATHS = frozenset(
+    scenario.name for scenario in SCENARIOS if scenario.name.startswith(("kill ", "crash loop", "two of each"))
+)
+
+
+class Proof(NamedTuple):
+    """Which scenario shows that a mechanism is needed, and what the ledger must say of it without."""
+
+    scenario: str
+    #: The end of a fault's words. Another fault, such as a machine too slow for a proof's patience, proves nothing.
+    fault: str
+
+    def shown(self, faults: Iterable[str]) -> bool:
+        """Whether the fault is among those found."""
+        return any(fault.endswith(self.fault) for fault in faults)
+
+
 PROOFS = {
-    "ack-before-insert": "store down, writer killed",
-    "no-reclaim": "kill scrubber and writer",
-    "no-idempotence": "store dies before answering",
-    "trim-by-maxlen": "store down, writer killed",
-    "eager-watermark": "freeze writer",
+    "ack-before-insert": Proof("store down, writer killed", " lost"),
+    "no-reclaim": Proof("kill scrubber and writer", " lost"),
+    "no-idempotence": Proof("store dies before answering", " seen twice"),
+    "trim-by-maxlen": Proof("store down, writer killed", " lost"),
+    "eager-watermark": Proof("freeze writer", " rows missed"),
 }

@@ -24,7 +24,7 @@ class Books:
     poison: frozenset[str] = frozenset()
     #: Failure rows that name an event or an entry: `(event_id or '', entry_id)`, one item a row.
     failures: Sequence[tuple[str, str]] = ()
-    #: Events the SDK says it dropped; they are not in `sent`.
+    #: Events the SDK says it dropped; they are not in `sent`, so they need a fault of their own.
     dropped: int = 0
 
 
@@ -50,6 +50,7 @@ class Ledger:
             "seen twice": self.duplicates,
             "never sent": self.unknown,
             "well but failed": self.wrongly_failed,
+            "dropped by the SDK": self.dropped,
         }
         return [f"{count} {what}" for what, count in found.items() if count]
 

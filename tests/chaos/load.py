@@ -174,8 +174,10 @@ def sdk(order: Order, attempted: Notes, sent: Notes) -> None:
     capture = Capture(Settings(redis=_redis(order), capture=capture_settings), service=order.service)
     rng, pace, dropped = random.Random(order.seed), Pace(order.rate), 0
     for size in chunks(order):
-        names = [_captured(capture, payloads(rng, new_event_id(), large=order.large)) for _ in range(size)]
-        attempted.add(names)
+        names = []
+        for _ in range(size):
+            names.append(_captured(capture, payloads(rng, new_event_id(), large=order.large)))
+            attempted.add(names[-1:])  # at once: what is in the spool must be in the books, whenever this is killed
         while not capture.flush(1.0):
             pass
         before, dropped = dropped, sum(capture.stats().dropped.values())
@@ -183,7 +185,7 @@ def sdk(order: Order, attempted: Notes, sent: Notes) -> None:
             sent.add(names)
         pace.wait(size)
     capture.close(30.0)
-    if dropped:
+    if dropped := sum(capture.stats().dropped.values()):
         Notes(f"{order.ledger}.dropped").add([str(dropped)])
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -22,11 +23,13 @@ from tests.chaos.ledger import Books, Ledger, chain_faults, reconcile
 from tests.chaos.load import Order, noted
 from tests.chaos.rig import BATCH_ROWS, HISTORY_ENTRIES, ROOT, VIEWS, Rig, running
 from tests.chaos.windows import Exporter
+from tests.store_server import refresh_rollups
 
-#: What the services may hold in memory whatever happens, in bytes of resident memory.
-RSS_LIMITS = {"scrubber": 300 << 20, "writer": 400 << 20, "store": 3 << 30}
+#: What each may hold in memory whatever happens, in bytes of resident memory. In Redis an outage of the store waits.
+RSS_LIMITS = {"redis": 1 << 30, "scrubber": 300 << 20, "writer": 400 << 20, "store": 3 << 30}
 #: Entries of a drained events stream: the history for live tail, and some batches, since it is trimmed in steps.
 EVENTS_LEFT = HISTORY_ENTRIES + 10 * BATCH_ROWS
+ROLLUPS = ("rollup_minute", "rollup_hour")
 #: How long a scenario may take to catch up, in seconds.
 PATIENCE_S = 90.0
 
@@ -38,7 +41,8 @@ class Report:
     scenario: str
     ledger: Ledger
     seconds: float
-    #: From the end of the fault until all that was sent before it was visible and exportable, in seconds.
+    #: From the end of the fault, or from the last death where that is the fault, until all that was sent before the fault's end was visible
+    #: and exportable, in seconds.
     recovery: float
     rows_written: int = 0
     faults: list[str] = field(default_factory=list)
@@ -145,9 +149,11 @@ class Run:
         stage = Stage(rig, random.Random(seed), producers.sdk)
         wrong: list[str] = []
         try:
-            rig.until(lambda: rig.captured_up_to() and _flowing(producers), "the load has begun", 30)
+            rig.until(lambda: rig.captured_up_to() and _flowing(producers), "the load has begun", 90)
             scenario.fault(stage)
-            recovery = self._recovered(wrong)
+            felt_since = min(stage.died, time.monotonic()) if scenario.name in faults.DEATHS else time.monotonic()
+            self._recovered(wrong)
+            recovery = time.monotonic() - felt_since
             wrong += producers.wait()
         finally:
             producers.stop()
@@ -162,13 +168,23 @@ class Run:
         self.reports.append(report)
         return report
 
-    def _recovered(self, wrong: list[str]) -> float:
+    def broken_off(self, scenario: Scenario, why: str) -> Report:
+        """The report of a scenario that did not come to its end; what it broke is mended for the next."""
+        for network in self.rig.networks:
+            network.heal()
+        for name, process in self.rig.processes.items():
+            if name in ("redis", "store"):
+                process.send(signal.SIGCONT)
+                process.start()
+        self.reports.append(Report(scenario.name, reconcile(Books(frozenset(), frozenset(), ())), 0.0, 0.0, 0, [why]))
+        return self.reports[-1]
+
+    def _recovered(self, wrong: list[str]) -> None:
         target = _patiently(self.rig.captured_up_to)
         try:
-            return self.rig.until(lambda: self.rig.watermark() >= target, "", self.patience_s)
+            self.rig.until(lambda: self.rig.watermark() >= target, "", self.patience_s)
         except TimeoutError:
             wrong.append(f"the watermark did not pass the end of the fault within {self.patience_s:.0f} s")
-            return self.patience_s
 
     def _drained(self) -> list[str]:
         left: dict[str, int] = {}
@@ -243,23 +259,26 @@ class Run:
 
     def _compare_whole(self, wrong: list[str]) -> None:
         with contextlib.closing(self.rig.store()) as store:
-            for refresh in ("rollup_minute_refresh", "rollup_minute_repair"):
-                store.command(f"SYSTEM REFRESH VIEW assay_base.{refresh}")
-                store.command(f"SYSTEM WAIT VIEW assay_base.{refresh}")
+            refresh_rollups(store)
             for view, (kind, windows) in zip(VIEWS, self.exporter.windows.items(), strict=True):
                 rows = column(store, f"SELECT concat(toString(id), '|', toString(event_id)) FROM assay.{view}")
                 stored = [(int(number), event) for number, _, event in (row.partition("|") for row in rows)]
                 wrong += [f"export of {kind}: {fault}" for fault in chain_faults(windows, stored)]
                 if stored and max(stored)[0] > windows[-1].upto:
                     wrong.append(f"export of {kind}: rows above the last window")
-                counted = column(store, f"SELECT sum(events) FROM assay.rollup_minute WHERE kind = '{kind}'")[0]
-                if int(counted) != len(stored):
-                    wrong.append(f"the rollup counts {counted} of kind {kind}, there are {len(stored)}")
+                for rollup in ROLLUPS:
+                    counted = column(store, f"SELECT sum(events) FROM assay.{rollup} WHERE kind = '{kind}'")[0]
+                    if int(counted) != len(stored):
+                        wrong.append(f"{rollup} counts {counted} of kind {kind}, there are {len(stored)}")
                 store.command(f"OPTIMIZE TABLE assay_base.{view} FINAL")
                 for table in (f"assay.{view}", f"assay_base.{view}"):
                     twice = column(store, f"SELECT count() - uniqExact(event_id) FROM {table}")[0]
                     if twice != "0":
                         wrong.append(f"{twice} rows too many in {table}")
+            failed = column(store, "SELECT count() FROM assay.capture_failures WHERE entry_id IS NOT NULL")[0]
+            for rollup in ROLLUPS:
+                if (counted := column(store, f"SELECT sum(failures) FROM assay.{rollup}")[0]) != failed:
+                    wrong.append(f"{rollup} counts {counted} failures, there are {failed}")
 
 
 def _events_of(view: str, service: str) -> str:
@@ -317,7 +336,11 @@ def run(
             played = Run(rig, seed, events, patience_s)
             try:
                 for scenario in scenarios:
-                    told(played.play(scenario))
+                    try:
+                        report = played.play(scenario)
+                    except TimeoutError as late:
+                        report = played.broken_off(scenario, str(late))
+                    told(report)
             finally:
                 played.exporter.stop()
             return played, played.finish()

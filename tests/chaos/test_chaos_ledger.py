@@ -45,6 +45,10 @@ def test_the_ledger_names_what_is_wrong_and_nothing_else(given: Books, faults: l
     assert reconcile(given).faults == faults
 
 
+def test_what_the_sdk_dropped_is_a_fault_although_it_was_never_handed_over() -> None:
+    assert reconcile(Books(frozenset("a"), frozenset("ab"), ["a"], dropped=1)).faults == ["1 dropped by the SDK"]
+
+
 def test_what_is_sent_is_visible_or_failed_or_lost() -> None:
     ledger = reconcile(books("abcd", "abbx", attempted="y", poison="1", failures=[("c", "5"), ("", "1")]))
     assert ledger == Ledger(sent=5, visible=2, failed=2, lost=1, duplicates=1, unknown=1, wrongly_failed=1)

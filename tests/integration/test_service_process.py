@@ -113,6 +113,7 @@ def test_a_wrong_password_is_refused_at_once_and_never_shown(redis_server: Redis
     url = redis_server.url.replace("redis://", "redis://scrubber:letmein@")
     said = refusal(ASSAY_REDIS_URL=url, ASSAY_SCRUBBER_PORT=str(free_port()))
     assert "WRONGPASS" in said or "invalid username-password" in said
+    assert "redis.password_file" in said, "it names what to mend"
     assert "letmein" not in said
 
 

@@ -36,6 +36,10 @@ TICK_S = 0.5
 REDIS_SILENCE_S = 5.0
 #: Redis answers, and will not have us: a wrong password, missing rights.
 REFUSALS = (ResponseError, AuthenticationError)
+#: What to check then.
+REDIS_REMEDY = (
+    "user and password in redis.url (ASSAY_REDIS_URL) or redis.password_file, and the user's rights (deploy/redis)"
+)
 
 
 async def always() -> bool:
@@ -151,7 +155,10 @@ class Service:
             except REFUSALS:
                 raise  # waiting mends nothing
             except RedisError as error:
-                log.warning("waiting for redis", extra={"error_class": type(error).__name__})
+                log.warning(
+                    "waiting for redis; check that it runs at redis.url (ASSAY_REDIS_URL)",
+                    extra={"error_class": type(error).__name__},
+                )
                 await asyncio.sleep(1)
 
     async def _start(self) -> None:
@@ -254,7 +261,10 @@ def main(name: str, build: Callable[[Settings], Service]) -> None:
     provider = export_spans(name, settings.telemetry)
     try:
         code = asyncio.run(_serve(build, settings))
-    except (SettingsError, RuntimeError, OSError, *REFUSALS) as error:
+    except REFUSALS as error:
+        log.critical("cannot start: redis refuses (%s); check %s", error, REDIS_REMEDY)
+        raise SystemExit(2) from None
+    except (SettingsError, RuntimeError, OSError) as error:
         log.critical("cannot start: %s", error)
         raise SystemExit(2) from None
     finally:
