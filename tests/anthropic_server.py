@@ -96,7 +96,7 @@ class AnthropicServer:
         body = await request.json()
         self.bodies.append(body)
         document = json.loads(body["messages"][0]["content"])
-        question = document["question"]
+        question = document.get("question", "")
         self.asked[question] += 1
         what = self._what(question, self.asked[question])
         await asyncio.sleep(self.latency_s)

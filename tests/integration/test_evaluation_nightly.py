@@ -15,11 +15,13 @@ import pytest
 
 from assay_cli.nightly import Nightly, exit_code
 from assay_evals.nightly import Outcome, read_attempts
+from assay_runtime.config import load_settings
 from assay_runtime.migrate import migrate
 from assay_runtime.store import connect
 from assay_schema.alerts import Alert
 from assay_schema.settings import EvalsSettings, RedisSettings, Settings
 from assay_schema.streams import ALERTS
+from tests.anthropic_server import KEY, AnthropicServer
 from tests.redis_server import RedisServer
 from tests.store_server import PASSWORD, StoreServer
 
@@ -127,6 +129,26 @@ def test_without_a_key_the_outcome_says_so_and_nothing_is_asked(nights: Nights) 
 def test_answers_are_judged_where_there_are_some_and_the_lexical_judge_needs_no_money(nights: Nights) -> None:
     assert nights.attempt("good", judge="lexical", budget_usd=0.0) is Outcome.PASS
     assert nights.made.cost_usd == 0
+
+
+def test_a_night_whose_money_is_used_up_says_so_and_spends_no_more(
+    nights: Nights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (nights.folder / "nightly_target.py").write_text(
+        "def find(query, limit=10):\n"
+        "    context = {'id': query, 'text': f'It is {query}.'}\n"
+        "    return {'results': [query], 'answer': f'It is {query}.', 'contexts': [context], 'latency_ms': 1.0}\n"
+    )
+    with AnthropicServer() as api:
+        file = nights.folder / "judge.toml"
+        file.write_text(f'[judge]\napi_key = "{KEY}"\nbase_url = "{api.url}"\n')
+        monkeypatch.setenv("ASSAY_CONFIG", str(file))
+        nights.settings = nights.settings.model_copy(update={"judge": load_settings(file).judge})
+        assert nights.attempt("good", judge="anthropic", budget_usd=0.004) is Outcome.BUDGET_EXCEEDED
+        assert 0 < api.nano <= 4_000_000
+        assert nights.made.cost_usd == pytest.approx(api.nano / 1e9, rel=1e-6)
+    assert exit_code(nights.made) == 2
+    assert [alert.kind.value for alert in nights.alerts()] == ["silence"]
 
 
 def test_a_dataset_that_cannot_be_read_is_an_error_and_not_the_end(nights: Nights) -> None:

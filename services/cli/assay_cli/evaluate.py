@@ -107,7 +107,14 @@ def run(
         def count(_: CaseResult) -> None:
             seen.rows += 1
 
-        done = asyncio.run(evaluate_into(folder, golden, asked, how, judge=judged, on_result=count))
+        async def work() -> "Run":
+            try:
+                return await evaluate_into(folder, golden, asked, how, judge=judged, on_result=count)
+            finally:
+                if judged:
+                    await judged.close()
+
+        done = asyncio.run(work())
     if judged and (note := judged.close_note()):
         typer.echo(note, err=True)
     if to_store:

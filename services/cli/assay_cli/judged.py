@@ -103,6 +103,11 @@ class RunJudge:
         if usage is not None:
             self.spent += self._tariff.cost(usage) - bound
 
+    async def close(self) -> None:
+        """Close the connections to the API."""
+        if self._api is not None:
+            await self._api.close()
+
     def close_note(self) -> str | None:
         """What a person should know at the end."""
         from assay_judge.pricing import dollars

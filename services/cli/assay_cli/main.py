@@ -20,6 +20,7 @@ from assay_cli.evaluate import evaluate
 from assay_cli.export import export
 from assay_cli.feedback import feedback
 from assay_cli.gate import bench, gate
+from assay_cli.generate import generate
 from assay_cli.judge import judge
 from assay_cli.migrate import migrate
 from assay_cli.mining import mine
@@ -69,6 +70,7 @@ def assay(
 for command in (up, migrate, export, doctor, prune, query, tail, scrub, replay, gate):
     app.command()(command)
 dataset.command()(mine)
+dataset.command()(generate)
 evaluate.command()(nightly)
 for group, name in (
     (alerts, "alerts"),

@@ -167,7 +167,15 @@ class Nightly:
             name = f"{name}-{attempt.started_at:%H%M%S}"
             folder = RunFolder(Path(evals.runs_dir) / name, config, resume=True)
         asking = evaluate_into(folder, golden, open_target(self._target), Asking(), judge=judge)
-        run = asyncio.run(asyncio.wait_for(asking, self._deadline.total_seconds()))
+
+        async def work() -> "Run":
+            try:
+                return await asyncio.wait_for(asking, self._deadline.total_seconds())
+            finally:
+                if judge is not None:
+                    await judge.close()
+
+        run = asyncio.run(work())
         with open_store(self.settings.store) as client:
             run_id = store_run(client, self.settings.store, run)
             attempt = replace(attempt, run_id=run_id, run_name=name, cases=len(run.results), errored=len(run.errored))
