@@ -218,6 +218,7 @@ BASELINE = ("--baseline", "main.baseline.ndjson")
         (("eval", "run", "--dataset", "bad.ndjson", "--target", SEARCH), "line 1: not JSON"),
         (("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--cutoffs", "5,50"), "--cutoffs"),
         (("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--gain", "log"), "--gain"),
+        (("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--resume"), "--resume needs --name"),
         (("eval", "show", "none"), "holds no run"),
         (("eval", "compare", "none", "other"), "holds no run"),
         (("eval", "compare", "a", "b", "--threshold", "mrr=nan"), "is not a number"),
@@ -257,3 +258,46 @@ def test_datasets_are_checked_compared_and_joined(assay: Assay, tmp_path: Path) 
     )
     assert json.loads(assay("dataset", "stats", "merged.ndjson", "--json").stdout)["cases"] == 2
     assert "differs" in assay("dataset", "merge", "one.json", "two.json", code=2).output
+
+
+@pytest.mark.xdist_group("evaluation")
+def test_a_rule_for_what_is_not_measured_is_refused(assay: Assay) -> None:
+    for name in ("a", "b"):
+        assay("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--name", name, "--limit", "5")
+    for option in ("--floor", "--threshold"):
+        found = assay("eval", "compare", "a", "b", option, "recal@10=0.7", code=2).output
+        assert "do not both measure recal@10; they do: mrr, recall@5" in found
+
+
+@pytest.mark.xdist_group("evaluation")
+def test_answers_are_judged_and_a_target_without_answers_is_not(assay: Assay, tmp_path: Path) -> None:
+    (tmp_path / "plain_target.py").write_text(
+        "from assay_demo.target import search\n"
+        "def slugs(query, limit=10):\n    return [each['slug'] for each in search(query, limit)['results']]\n"
+        "def huge(query, limit=10):\n    return search(query, limit) | {'answer': 'x' * 300_000}\n"
+    )
+    for name, target in (("with", SEARCH), ("without", "plain_target:slugs"), ("huge", "plain_target:huge")):
+        options = ("--name", name, "--target", target, "--limit", "5", "--judge", "lexical")
+        said = assay("eval", "run", "--dataset", GOLDEN, *options)
+        assert ("answers too long or malformed" in said.stderr) == (name == "huge")
+        metrics = json.loads(assay("eval", "show", name, "--json").stdout)["metrics"]
+        assert ("faithfulness" in metrics) == (name == "with")
+
+
+@pytest.mark.xdist_group("evaluation")
+def test_a_replay_does_not_go_on_with_the_results_of_other_rows(assay: Assay, tmp_path: Path) -> None:
+    rows, kept = capture(tmp_path), tmp_path / "out.ndjson"
+    options = ("replay", "--target", SEARCH, "--output", str(kept), "--against", str(rows))
+    assay(*options)
+    rows.write_text(rows.read_text().replace('"id": 2', '"id": 22'))
+    assert "line 2, is of another file" in assay(*options, "--resume", code=2).output
+    kept.write_text("{]\n")
+    assert "line 1, is of another file" in assay(*options, "--resume", code=2).output
+
+
+@pytest.mark.xdist_group("evaluation")
+def test_a_gate_that_cannot_look_at_latency_says_so(assay: Assay, tmp_path: Path) -> None:
+    rows = capture(tmp_path)
+    rows.write_text(rows.read_text().replace('"latency_ms": 100', '"latency_ms": 0'))
+    assay("bench", "publish", "--from", str(rows), "--to", "hand.baseline.ndjson")
+    assert "no latency to compare with" in assay("gate", "--baseline", "hand.baseline.ndjson", "--target", SLOW).stderr

@@ -77,7 +77,10 @@ def run(
     """Ask a system every question of a dataset and write the run down as it goes. Exits 1 if a case ended in an error."""
     from assay_evals.evaluation import evaluate_into
     from assay_evals.runs import CaseResult, RunConfig, RunFolder
+    from assay_evals.targets import shown
 
+    if resume and name is None:
+        raise CommandError("--resume needs --name, the run to go on with")
     golden = load(dataset, "--dataset")
     if limit is not None:
         if limit < 1:
@@ -88,7 +91,7 @@ def run(
     judged = judge_named(judge, judge_budget)
     config = RunConfig.of(
         golden,
-        target,
+        shown(target),
         k=k,
         cutoffs=_cutoffs(cutoffs, k),
         gain=gain,
@@ -227,6 +230,8 @@ def compare(
         evaluation_store.stored(name, data) if in_store else _find(name, runs) for name in (baseline, candidate)
     )
     paired = compare_runs(before, after, rules=rules, seed=seed)
+    _expect_measured("--threshold", threshold, paired)
+    _expect_measured("--floor", floor, paired)
     counts_as = Verdict(inconclusive.value)
     verdict = paired.comparison.verdict(inconclusive=counts_as)
     if markdown:
@@ -297,6 +302,16 @@ def _pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:
     if any(not metric for metric, _ in pairs):
         raise CommandError(f"{option}: write METRIC=VALUE, such as {option} mrr=0.05")
     return pairs
+
+
+def _expect_measured(option: str, given: list[str] | None, paired: "PairedRuns") -> None:
+    """A rule for a metric that is not there would hold nothing, in silence."""
+    names = [each.metric for each in paired.comparison.metrics]
+    for metric, _ in _pairs(option, given):
+        if metric not in names:
+            raise CommandError(
+                f"{option}: the runs do not both measure {metric}; they do: {', '.join(names) or 'nothing'}"
+            )
 
 
 def _cutoffs(text: str, k: int) -> tuple[int, ...]:

@@ -136,6 +136,8 @@ def gate(
     correctness = correctness_gate(total, floors, path=os.fspath(qrels or "")) if known else NOT_RUN
     verdict = gate_verdict(regression, correctness)
     typer.echo(json.dumps(verdict, ensure_ascii=False, indent=2) if as_json else _in_words(verdict))
+    if regression.get("latency_skipped"):
+        typer.echo("the baseline has no latency to compare with: that check was skipped", err=True)
     if verdict["verdict"] != "pass":
         raise typer.Exit(FINDING)
 

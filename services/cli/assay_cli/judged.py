@@ -16,7 +16,8 @@ AGAIN_S, TRIES = 1.0, 3
 class RunJudge:
     """Judges answers: `lexical`, or the model that settings name. Money is set aside before each call; at the cap answers go unjudged.
 
-    What goes unjudged has no metrics of the judge, and is counted: `skipped` by the budget, `errors` by the API.
+    What goes unjudged has no metrics of the judge, and is counted: `skipped` by the budget, `errors` by the API, `unfit` where an answer is
+    not one that production's judge takes.
     """
 
     def __init__(self, name: str, budget_usd: float) -> None:
@@ -25,7 +26,7 @@ class RunJudge:
 
         if name not in ("lexical", "anthropic"):
             raise CommandError(f"--judge: {name!r} is not one of lexical, anthropic")
-        self.skipped = self.errors = self.spent = 0
+        self.skipped = self.errors = self.unfit = self.spent = 0
         self._cap = int(budget_usd * NANO)
         self._api: Any = None
         self.fingerprint = lexical.judge().fingerprint
@@ -49,6 +50,8 @@ class RunJudge:
 
     async def __call__(self, case: "Case", answer: "Retrieved") -> dict[str, float | None]:
         """The judge's metrics of one answer; nothing where it could not be judged."""
+        from pydantic import ValidationError
+
         from assay_judge import lexical
         from assay_judge.judging import verdict_fields
         from assay_judge.prompt import case_of
@@ -56,16 +59,20 @@ class RunJudge:
 
         if not any(text.strip() for _, text in answer.contexts) or not (answer.answer or "").strip():
             return {}
-        asked = Answer.model_validate(
-            {
-                "query": case.query,
-                "answer": answer.answer,
-                "contexts": [{"id": name, "text": text} for name, text in answer.contexts],
-                "citations": [{"context_id": name} for name in answer.citations],
-                "model": "target",
-                "latency_ms": answer.latency_ms,
-            }
-        )
+        try:
+            asked = Answer.model_validate(
+                {
+                    "query": case.query,
+                    "answer": answer.answer,
+                    "contexts": [{"id": name, "text": text} for name, text in answer.contexts],
+                    "citations": [{"context_id": name} for name in answer.citations],
+                    "model": "target",
+                    "latency_ms": answer.latency_ms,
+                }
+            )
+        except ValidationError:  # longer than what is judged in production, or not in its form
+            self.unfit += 1
+            return {}
         judged = case_of(case.id, asked)
         verdict = lexical.judged(judged) if self._api is None else await self._call(judged)
         if verdict is None:
@@ -112,9 +119,11 @@ class RunJudge:
         """What a person should know at the end."""
         from assay_judge.pricing import dollars
 
+        unfit = f"{self.unfit} answers too long or malformed to be judged" if self.unfit else None
         if self._api is None:
-            return None
-        return f"judged for ${dollars(self.spent):.4f}; {self.skipped} skipped by the budget, {self.errors} errors of the API"
+            return unfit
+        note = f"judged for ${dollars(self.spent):.4f}; {self.skipped} skipped by the budget, {self.errors} errors of the API"
+        return f"{note}; {unfit}" if unfit else note
 
 
 def judge_named(name: str | None, budget: str | None) -> RunJudge | None:

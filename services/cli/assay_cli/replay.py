@@ -131,8 +131,8 @@ class ResultsFile:
 
         with self._path.open(encoding="utf-8") as done:
             for number, line in enumerate(done, start=1):
-                row, stored = next(rows, None), json.loads(line)
-                if row is None or stored["line"] != row.line:
+                row, stored = next(rows, None), _stored(line)
+                if row is None or (stored.get("line"), stored.get("id")) != (row.line, row.id):
                     raise CommandError(f"--resume: {self._path}, line {number}, is of another file than --against")
                 yield RowResult(
                     row=row,
@@ -152,6 +152,14 @@ class ResultsFile:
                 key: value for key, value in result.as_json().items() if key != "query"
             }
             self._file.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+
+def _stored(line: str) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        found = None
+    return found if isinstance(found, dict) else {}
 
 
 def _cut_half_line(path: Path) -> None:

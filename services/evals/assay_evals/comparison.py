@@ -140,6 +140,8 @@ class Comparison:
     only_baseline: list[str] = field(default_factory=list)
     only_candidate: list[str] = field(default_factory=list)
     errored: list[str] = field(default_factory=list)
+    #: Why the runs were not measured alike, in words; it fails a gate too.
+    unlike: list[str] = field(default_factory=list)
     seed: int = 0
     resamples: int = RESAMPLES
 
@@ -148,7 +150,7 @@ class Comparison:
 
         `inconclusive` says what undecided metrics count as.
         """
-        if self.only_baseline or self.only_candidate or self.errored:
+        if self.only_baseline or self.only_candidate or self.errored or self.unlike:
             return Verdict.FAIL
         blocking = [m.verdict for m in self.metrics if m.rule.stage is Stage.BLOCK]
         if not self.metrics:
@@ -160,14 +162,18 @@ class Comparison:
 def decide(delta: float, bounds: Interval, candidate: float, rule: Rule, p_value: float | None = None) -> Verdict:
     """The verdict on one metric, from its change, the interval of that (95 %: each bound is one of 97.5 %) and its p where there is one.
 
-    The test keeps its level on few and skewed cases, where an interval may be too narrow.
+    The test keeps its level on few and skewed cases, where an interval may be too narrow; adjusted for the number of metrics, it keeps
+    that of the whole gate. Where differences do not vary, as those of a single case, an interval has no width and the test alone speaks.
     """
     sign = -1.0 if rule.lower_is_better else 1.0
     gain, low, high = sign * delta, *sorted((sign * bounds.low, sign * bounds.high))
     if rule.floor is not None and sign * candidate < sign * rule.floor:
         return Verdict.FAIL
-    if high < 0 and gain <= -rule.threshold and (p_value is None or p_value < ALPHA):
+    told = p_value is None or p_value < ALPHA
+    if high < 0 and gain <= -rule.threshold and told:
         return Verdict.FAIL
+    if gain != 0 and bounds.method == "degenerate" and not told:
+        return Verdict.INCONCLUSIVE
     return Verdict.PASS if low > -rule.threshold or gain == low == high == 0 else Verdict.INCONCLUSIVE
 
 
@@ -177,12 +183,14 @@ def compare(
     *,
     rules: Mapping[str, Rule] | None = None,
     clusters: Sequence[Hashable] | None = None,
+    weights: Floats | None = None,
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> Comparison:
     """Compare paired values: both hold, by metric, one value a case, cases in the same order; `nan` where a metric does not apply.
 
-    A case counts for a metric when both runs have a value for it. A column `latency_ms` becomes the quantiles of `QUANTILES`.
+    A case counts for a metric when both runs have a value for it, and by its weight where there are `weights`. A column
+    `latency_ms` becomes the quantiles of `QUANTILES`, where all cases count alike.
     Raises `ValueError` when the two do not hold the same metrics and numbers of cases.
     """
     if baseline.keys() != candidate.keys():
@@ -192,7 +200,7 @@ def compare(
         raise ValueError("the runs have different numbers of cases: pair them by id first")
     chosen = {**DEFAULT_RULES, **(rules or {})}
     names = [name for name in baseline if name != LATENCY and _both(baseline[name], candidate[name]).any()]
-    found = _means(names, baseline, candidate, chosen, clusters, seed, resamples) if names else []
+    found = _means(names, baseline, candidate, chosen, clusters, weights, seed, resamples) if names else []
     if LATENCY in baseline and _both(baseline[LATENCY], candidate[LATENCY]).any():
         found += _quantiles(baseline[LATENCY], candidate[LATENCY], chosen, seed)
     return Comparison(found, paired=lengths.pop() if lengths else 0, seed=seed, resamples=resamples)
@@ -208,13 +216,14 @@ def _means(
     candidate: Mapping[str, Floats],
     rules: Mapping[str, Rule],
     clusters: Sequence[Hashable] | None,
+    weights: Floats | None,
     seed: int,
     resamples: int,
 ) -> list[MetricComparison]:
     deltas = np.column_stack([candidate[name] - baseline[name] for name in names])
-    means = resampled_means(deltas, resamples=resamples, seed=seed, clusters=clusters)
+    means = resampled_means(deltas, resamples=resamples, seed=seed, clusters=clusters, weights=weights)
     p_values = {
-        name: sign_flip_p(deltas[:, place], resamples=resamples, seed=seed, clusters=clusters)
+        name: sign_flip_p(deltas[:, place], resamples=resamples, seed=seed, clusters=clusters, weights=weights)
         for place, name in enumerate(names)
     }
     adjusted = holm(p_values)
@@ -223,14 +232,17 @@ def _means(
         rule, column = rules.get(name, OTHER_RULE), deltas[:, place]
         paired = ~np.isnan(column)
         units = None if clusters is None else len({c for c, known in zip(clusters, paired, strict=True) if known})
-        bounds = interval(column, means[:, place], units=units)
-        delta, after = float(column[paired].mean()), float(candidate[name][paired].mean())
-        verdict = decide(delta, bounds, after, rule, p_values[name])
+        bounds = interval(column, means[:, place], units=units, weights=weights)
+        share = None if weights is None else weights[paired]
+        delta, before, after = (
+            float(np.average(values[paired], weights=share)) for values in (column, baseline[name], candidate[name])
+        )
+        verdict = decide(delta, bounds, after, rule, adjusted[name])
         found.append(
             MetricComparison(
                 metric=name,
                 n=int(paired.sum()),
-                baseline=float(baseline[name][paired].mean()),
+                baseline=before,
                 candidate=after,
                 delta=delta,
                 interval=bounds,
@@ -261,7 +273,7 @@ def _quantiles(before: Floats, after: Floats, rules: Mapping[str, Rule], seed: i
         low, high = (float(bound) for bound in np.quantile(changes[:, place], [0.025, 0.975]))
         one, other = float(np.quantile(before, share)), float(np.quantile(after, share))
         bounds = Interval(low, high, "percentile" if low != high else "degenerate")
-        verdict = decide(other - one, bounds, other, rule)
+        verdict = decide(other - one, bounds, other, rule, 1.0 if len(before) == 1 else None)
         found.append(
             MetricComparison(name, len(before), one, other, other - one, bounds, None, None, None, verdict, rule, None)
         )

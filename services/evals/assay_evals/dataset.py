@@ -164,7 +164,8 @@ def _records(text: str) -> tuple[dict[str, Any], list[tuple[str, Any]]]:
         return header, [(f"case {number}", case) for number, case in enumerate(whole["cases"], start=1)]
     if isinstance(whole, list):
         return {}, [(f"case {number}", case) for number, case in enumerate(whole, start=1)]
-    lines = [(number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
+    # Not splitlines(), which also splits at characters that may stand in a JSON string, such as U+2028.
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
     records = []
     for number, line in lines:
         try:

@@ -16,7 +16,7 @@ from assay_evals.replay import Retrieved
 from assay_evals.report import change, meaning, problems
 from assay_evals.runner import Asking, ask_all
 from assay_evals.runs import CaseResult, Run, RunConfig, RunFolder, case_error, case_result, read_run, score
-from assay_evals.targets import CallableTarget, Question, Target, open_target
+from assay_evals.targets import CallableTarget, Question, Target, open_target, shown
 
 #: Scores an answer beyond its retrieval: metrics by name, None where they do not apply.
 AnswerJudge = Callable[[Case, Retrieved], Awaitable[Mapping[str, float | None]]]
@@ -68,7 +68,7 @@ def evaluate(
     """
     golden = dataset if isinstance(dataset, Dataset) else read_dataset(Path(dataset).read_text(encoding="utf-8"))
     opened: Target = CallableTarget(target) if callable(target) else open_target(target)
-    named = target if isinstance(target, str) else f"{target.__module__}:{target.__qualname__}"
+    named = shown(target) if isinstance(target, str) else f"{target.__module__}:{target.__qualname__}"
     folder = RunFolder(Path(runs) / name, RunConfig.of(golden, named, **options), resume=resume)
     return asyncio.run(evaluate_into(folder, golden, opened, how or Asking()))
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from assay_evals.comparison import LATENCY, Comparison, Rule, compare
+from assay_evals.comparison import DEFAULT_RULES, LATENCY, OTHER_RULE, Comparison, Rule, Stage, compare
 from assay_evals.runs import CaseResult, Run
 from assay_evals.statistics import RESAMPLES
 
@@ -33,14 +33,15 @@ class PairedRuns:
         found = {}
         for kind in dict.fromkeys(before.query_type for before, _ in self.pairs):
             values = [
-                (one, other)
+                (one, other, before.weight)
                 for before, after in self.pairs
                 if before.query_type == kind
                 and (one := before.metrics.get(metric)) is not None
                 and (other := after.metrics.get(metric)) is not None
             ]
             if values:
-                one, other = np.mean(values, axis=0)
+                table = np.array(values)
+                one, other = np.average(table[:, :2], axis=0, weights=table[:, 2])
                 found[kind] = (len(values), float(one), float(other))
         return found
 
@@ -53,7 +54,10 @@ def compare_runs(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> PairedRuns:
-    """Pair by case id and compare. Metrics that only one run measured are left out; cases that only one has are named."""
+    """Pair by case id and compare. Cases that only one run has are named, and so is what makes the two not comparable.
+
+    Metrics that only one run measured are left out; where the baseline has one that blocks and the candidate has not, that is named too.
+    """
     before = {result.case_id: result for result in baseline.results}
     after = {result.case_id: result for result in candidate.results}
     shared = [name for name in before if name in after]
@@ -68,6 +72,7 @@ def compare_runs(
         *columns,
         rules=rules,
         clusters=clusters if any(pair[0].cluster for pair in pairs) else None,
+        weights=baseline.weights([pair[0] for pair in pairs]),
         seed=seed,
         resamples=resamples,
     )
@@ -76,5 +81,27 @@ def compare_runs(
         only_baseline=sorted(before.keys() - after.keys()),
         only_candidate=sorted(after.keys() - before.keys()),
         errored=[name for name in shared if before[name].error or after[name].error],
+        unlike=_unlike(baseline, candidate, {**DEFAULT_RULES, **(rules or {})}),
     )
     return PairedRuns(baseline, candidate, comparison, pairs)
+
+
+def _unlike(baseline: Run, candidate: Run, rules: Mapping[str, Rule]) -> list[str]:
+    """What of two runs was not measured alike, in words: numbers of one name that mean different things are not compared in silence."""
+    one, other = baseline.config, candidate.config
+    found = []
+    if one.dataset_fingerprint != other.dataset_fingerprint:
+        found.append("the dataset was changed between the runs: run both on the same")
+    if one.gain != other.gain:
+        found.append(f"nDCG has the gain {one.gain} in the baseline and {other.gain} in the candidate")
+    if max(one.cutoffs) != max(other.cutoffs):
+        found.append("the deepest cut-offs differ, and with them the reciprocal rank")
+    if one.judge and other.judge and one.judge != other.judge:
+        found.append("answers were judged by different judges")
+    measured = set(candidate.names)
+    lost = [
+        name
+        for name in baseline.names
+        if name not in measured and rules.get(name, OTHER_RULE).stage is Stage.BLOCK and candidate.names
+    ]
+    return [*found, f"the candidate does not measure {', '.join(lost)}"] if lost else found

@@ -65,6 +65,7 @@ def as_json(paired: PairedRuns, verdict: Verdict) -> dict[str, Any]:
         "only_baseline": comparison.only_baseline,
         "only_candidate": comparison.only_candidate,
         "errored": comparison.errored,
+        "unlike": comparison.unlike,
         "seed": comparison.seed,
         "resamples": comparison.resamples,
         "metrics": [
@@ -92,6 +93,7 @@ def problems(paired: PairedRuns) -> list[str]:
         )
         if names
     ]
+    found += comparison.unlike
     return found if comparison.metrics else [*found, "no metric could be compared"]
 
 

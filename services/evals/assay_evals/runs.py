@@ -20,7 +20,7 @@ import orjson
 from assay_evals.comparison import LATENCY, QUANTILES
 from assay_evals.dataset import Case, Dataset
 from assay_evals.errors import EvalsError
-from assay_evals.metrics import DEFAULT_CUTOFFS, Gain, judge, retrieval_metrics
+from assay_evals.metrics import DEFAULT_CUTOFFS, Gain, judge, mean, retrieval_metrics
 from assay_evals.replay import Retrieved
 from assay_evals.statistics import Floats, interval, resampled_means
 
@@ -108,14 +108,19 @@ class Run:
             return np.array([math.nan if r.latency_ms is None else r.latency_ms for r in chosen])
         return np.array([math.nan if (value := r.metrics.get(name)) is None else value for r in chosen])
 
+    def weights(self, results: Sequence[CaseResult] | None = None) -> Floats | None:
+        """What each case counts, the inverse of its inclusion probability; None when all count alike."""
+        found = np.array([result.weight for result in (self.results if results is None else results)])
+        return found if np.any(found != 1) else None
+
     def summary(self) -> dict[str, MetricSummary]:
         """Every metric's mean and interval; means weigh mined cases by the inverse of their probability."""
         if not self.results or not self.names:
             return {}
         table = np.column_stack([self.column(name) for name in self.names])
         clusters = [r.cluster or r.case_id for r in self.results] if any(r.cluster for r in self.results) else None
-        means = resampled_means(table, seed=self.config.seed, clusters=clusters)
-        weights = np.array([result.weight for result in self.results])
+        weights = self.weights()
+        means = resampled_means(table, seed=self.config.seed, clusters=clusters, weights=weights)
         found = {}
         for place, name in enumerate(self.names):
             values = table[:, place]
@@ -123,9 +128,10 @@ class Run:
             if not known.any():
                 continue
             units = None if clusters is None else len({c for c, here in zip(clusters, known, strict=True) if here})
-            bounds = interval(values, means[:, place], units=units)
-            mean = float(np.average(values[known], weights=weights[known]))
-            found[name] = MetricSummary(mean, int(known.sum()), bounds.low, bounds.high)
+            bounds = interval(values, means[:, place], units=units, weights=weights)
+            average = mean(values, weights)
+            assert average is not None
+            found[name] = MetricSummary(average, int(known.sum()), bounds.low, bounds.high)
         return found
 
     def latency(self) -> dict[str, float]:
@@ -141,9 +147,8 @@ class Run:
             chosen = [result for result in self.results if result.query_type == kind]
             found[kind] = {"cases": float(len(chosen))}
             for name in self.names:
-                values = self.column(name, chosen)
-                if not np.isnan(values).all():
-                    found[kind][name] = float(np.nanmean(values))
+                if (average := mean(self.column(name, chosen), self.weights(chosen))) is not None:
+                    found[kind][name] = average
         return found
 
     def as_json(self) -> dict[str, Any]:
@@ -279,9 +284,13 @@ def read_run(folder: Path) -> Run:
         raise RunError(f"{folder} holds no run: it has no {RUN_FILE}") from None
     except ValueError:
         raise RunError(f"{folder / RUN_FILE} is not JSON") from None
-    if document.get("schema_version") != VERSION:
+    if not isinstance(document, dict) or document.get("schema_version") != VERSION:
         raise RunError(f"{folder / RUN_FILE} is of a later Assay: upgrade to read it")
-    config = RunConfig(**(document["config"] | {"cutoffs": tuple(document["config"]["cutoffs"])}))
+    try:
+        config = RunConfig(**(document["config"] | {"cutoffs": tuple(document["config"]["cutoffs"])}))
+        named = document["run_id"], config, document["started_at"], document["completed_at"]
+    except (KeyError, TypeError):
+        raise RunError(f"{folder / RUN_FILE} is not a run's: a field is missing or unknown") from None
     results: dict[str, CaseResult] = {}
     path = folder / RESULTS_FILE
     lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
@@ -295,7 +304,7 @@ def read_run(folder: Path) -> Run:
                 f"{path}: line {number} is not a result: delete it, and continue the run with --resume"
             ) from None
         results[result.case_id] = result
-    return Run(document["run_id"], config, document["started_at"], document["completed_at"], list(results.values()))
+    return Run(*named, list(results.values()))
 
 
 def _differing(one: RunConfig, other: RunConfig) -> list[str]:

@@ -36,24 +36,29 @@ class Interval:
 
 
 def resampled_means(
-    values: Floats, *, resamples: int = RESAMPLES, seed: int, clusters: Sequence[Hashable] | None = None
+    values: Floats,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int,
+    clusters: Sequence[Hashable] | None = None,
+    weights: Floats | None = None,
 ) -> Floats:
     """Bootstrap means of each column: shape (resamples, columns), from values of shape (cases, columns).
 
     `nan` marks a case a metric does not apply to: it stays out of that column's mean in every resample. With `clusters` whole clusters
-    are drawn, with replacement. A resample without any value in a column is `nan` there.
+    are drawn, with replacement. With `weights`, one a case, the means are weighted (Hajek). A resample without any value in a column is
+    `nan` there.
     """
     table = values[:, None] if values.ndim == 1 else values
     known = ~np.isnan(table)
-    filled = np.where(known, table, 0.0)
+    shares = known.astype(float) if weights is None else known * weights[:, None]
+    filled = np.where(known, table, 0.0) * shares
     if clusters is not None:
-        filled, known_sums = _by_cluster(filled, clusters), _by_cluster(known.astype(float), clusters)
-    else:
-        known_sums = known.astype(float)
+        filled, shares = _by_cluster(filled, clusters), _by_cluster(shares, clusters)
     units, columns = filled.shape
     if units == 0:
         raise ValueError("no cases to resample")
-    complete = clusters is None and bool(known.all())
+    complete = clusters is None and weights is None and bool(known.all())
     generator = _generator(seed)
     small = np.uint16 if units <= 0xFFFF else np.uint32
     means = np.empty((resamples, columns))
@@ -62,13 +67,13 @@ def resampled_means(
     for start in range(0, resamples, step):
         rows = min(step, resamples - start)
         drawn = generator.integers(0, units, (rows, units), dtype=small) + offsets[:rows]
-        weights = np.bincount(drawn.ravel(), minlength=rows * units).reshape(rows, units).astype(np.float64)
-        sums = weights @ filled
+        times = np.bincount(drawn.ravel(), minlength=rows * units).reshape(rows, units).astype(np.float64)
+        sums = times @ filled
         if complete:
             means[start : start + rows] = sums / units
         else:
             with np.errstate(invalid="ignore", divide="ignore"):
-                means[start : start + rows] = sums / (weights @ known_sums)
+                means[start : start + rows] = sums / (times @ shares)
     return means
 
 
@@ -85,15 +90,25 @@ def _by_cluster(table: Floats, clusters: Sequence[Hashable]) -> Floats:
     return sums
 
 
-def interval(values: Floats, means: Floats, *, units: int | None = None, student: bool | None = None) -> Interval:
+def interval(
+    values: Floats,
+    means: Floats,
+    *,
+    units: int | None = None,
+    student: bool | None = None,
+    weights: Floats | None = None,
+) -> Interval:
     """The 95 % interval of a mean, from the cases' values and its bootstrap means; `nan` in either is passed over.
 
     `units`: how many independent units there are, where cases come in clusters. `student` chooses the method; None, by the units.
+    `weights`: those the bootstrap means were made with.
     """
-    values, means = values[~np.isnan(values)], means[~np.isnan(means)]
+    known = ~np.isnan(values)
+    values, means = values[known], means[~np.isnan(means)]
     if not len(values) or not len(means):
         raise ValueError("no values: an interval needs at least one case")
-    centre, count = float(values.mean()), units or len(values)
+    centre = float(np.average(values, weights=None if weights is None else weights[known]))
+    count = units or len(values)
     if count == 1 or np.ptp(values) == 0:
         return Interval(centre, centre, "degenerate")
     if student if student is not None else count < STUDENT_BELOW:
@@ -115,13 +130,18 @@ def student_quantile(freedom: int) -> float:
 
 
 def sign_flip_p(
-    deltas: Floats, *, resamples: int = RESAMPLES, seed: int, clusters: Sequence[Hashable] | None = None
+    deltas: Floats,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int,
+    clusters: Sequence[Hashable] | None = None,
+    weights: Floats | None = None,
 ) -> float:
     """Two-sided p of "the mean difference is 0": how often random signs give a mean as far from 0, `(1 + k) / (1 + resamples)`.
 
-    With `clusters` whole clusters change sign. 1.0 when every difference is 0.
+    With `clusters` whole clusters change sign; with `weights` the mean is weighted. 1.0 when every difference is 0.
     """
-    table = deltas[~np.isnan(deltas)][:, None]
+    table = (deltas if weights is None else deltas * weights)[~np.isnan(deltas)][:, None]
     if not len(table):
         raise ValueError("no differences: a test needs at least one case")
     if clusters is not None:

@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit, urlunsplit
 
 from assay_evals.errors import EvalsError
 from assay_evals.replay import Retrieved
@@ -59,6 +59,18 @@ class Question:
     detail: str | None = None
     expand_enabled: bool | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
+
+
+def shown(name: str) -> str:
+    """A target's name for files and reports: an address without its user, password and the values behind `?`."""
+    if name.startswith(("http://", "https://")):
+        parts = urlsplit(name)
+        query = "&".join(
+            part if (value := part.partition("=")[2]).startswith("{") or not value else f"{part.partition('=')[0]}=…"
+            for part in parts.query.split("&")
+        )
+        return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query=query, fragment=""))
+    return name
 
 
 class Target(Protocol):

@@ -112,3 +112,47 @@ def test_runs_that_cannot_be_paired_are_refused() -> None:
         compare({"mrr": BASE}, {"mrr": BASE, "recall@5": BASE})
     with pytest.raises(ValueError, match="pair them by id"):
         compare({"mrr": BASE}, {"mrr": BASE[:3]})
+
+
+def test_what_many_metrics_find_by_chance_fails_no_gate() -> None:
+    rng = np.random.default_rng(21)
+    before = {f"m{number}": BASE for number in range(20)}
+    rules = dict.fromkeys(before, Rule(0.0))
+    failed = 0
+    for seed in range(40):
+        after = {name: BASE + rng.normal(0, 0.1, 300) for name in before}
+        found = compare(before, after, rules=rules, seed=seed, resamples=1000)
+        failed += any(metric.verdict is Verdict.FAIL for metric in found.metrics)
+    assert failed <= 5, "without an adjustment about 16 would"
+
+
+def test_what_fails_is_a_regression_that_is_told_from_chance() -> None:
+    after = BASE - 0.1 + np.random.default_rng(8).normal(0, 0.05, 300)
+    (found,) = compare({"mrr": BASE}, {"mrr": after}, resamples=2000).metrics
+    assert (found.verdict, found.is_regression) == (Verdict.FAIL, True)
+
+
+@pytest.mark.parametrize(("count", "expected"), [(1, Verdict.INCONCLUSIVE), (40, Verdict.PASS)])
+def test_a_single_case_tells_nothing(count: int, expected: Verdict) -> None:
+    before, after = np.full(count, 0.5), np.full(count, 0.49)
+    assert compare({"mrr": before}, {"mrr": after}).verdict() is expected
+
+
+def test_a_single_cluster_tells_nothing_however_many_cases_it_has() -> None:
+    after = BASE - 0.01 + np.random.default_rng(8).normal(0, 0.01, 300)
+    assert compare({"mrr": BASE}, {"mrr": after}, clusters=["one"] * 300).verdict() is Verdict.INCONCLUSIVE
+
+
+def test_a_single_latency_tells_nothing() -> None:
+    one = {m.metric: m for m in compare({"latency_ms": np.array([10.0])}, {"latency_ms": np.array([900.0])}).metrics}
+    assert one["latency_p95_ms"].verdict is Verdict.INCONCLUSIVE
+
+
+def test_cases_count_by_their_weight() -> None:
+    change = np.where(np.arange(300) < 60, -0.2, 0.1) + np.random.default_rng(8).normal(0, 0.01, 300)
+    weights = np.where(np.arange(300) < 60, 10.0, 1.0)
+    (plain,) = compare({"mrr": BASE}, {"mrr": BASE + change}).metrics
+    (weighed,) = compare({"mrr": BASE}, {"mrr": BASE + change}, weights=weights).metrics
+    assert (plain.verdict, weighed.verdict) == (Verdict.PASS, Verdict.FAIL)
+    assert weighed.delta == pytest.approx(np.average(change, weights=weights))
+    assert weighed.candidate - weighed.baseline == pytest.approx(weighed.delta)

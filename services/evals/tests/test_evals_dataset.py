@@ -115,3 +115,8 @@ def test_a_merge_keeps_one_of_equal_cases_and_refuses_different_ones() -> None:
     assert ([case.id for case in merged.cases], merged.version) == (["c1", "n1"], "1.1.0")
     with pytest.raises(DatasetError, match="case c1 differs"):
         merge_datasets(a_dataset(CASE), [a_dataset(CASE | {"query": "other"})])
+
+
+def test_a_line_separator_within_a_question_does_not_end_its_line() -> None:
+    dataset = a_dataset(CASE | {"query": "one\u2028two\u0085three\x0cfour"})
+    assert read_dataset("\n".join(write_dataset(dataset))) == dataset

@@ -1,8 +1,10 @@
 """Comparing two runs and reporting on it, in every form."""
 
 import json
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET  # reads what the project itself wrote
 
 import pytest
@@ -146,3 +148,32 @@ def test_the_page_is_whole_escaped_and_asks_nobody(tmp_path: Path) -> None:
     for outside in ("http", "<script", "src="):
         assert outside not in page
     assert "secret" not in page
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"dataset_fingerprint": "other"}, "the dataset was changed"),
+        ({"gain": "burges"}, "gain"),
+        ({"cutoffs": (5, 20)}, "cut-offs differ"),
+        ({"judge": "another"}, "different judges"),
+    ],
+)
+def test_runs_that_were_not_measured_alike_fail_and_say_why(config: dict[str, Any], words: str) -> None:
+    before = a_run("main", [GOOD] * 40)
+    before = replace(before, config=replace(before.config, judge="one"))
+    found = compare_runs(before, replace(before, config=replace(before.config, **config)))
+    assert found.comparison.verdict() is Verdict.FAIL
+    assert words in markdown(found, Verdict.FAIL)
+    assert words in as_json(found, Verdict.FAIL)["unlike"][0]
+
+
+def test_a_blocking_metric_that_the_candidate_no_longer_measures_fails() -> None:
+    before = a_run("main", [GOOD] * 40)
+    judged = with_results(
+        before, [replace(each, metrics=each.metrics | {"faithfulness": 0.9}) for each in before.results]
+    )
+    assert compare_runs(before, judged).comparison.verdict() is Verdict.PASS, "a new metric is welcome"
+    found = compare_runs(judged, before)
+    assert found.comparison.verdict() is Verdict.FAIL
+    assert found.comparison.unlike == ["the candidate does not measure faithfulness"]

@@ -123,3 +123,22 @@ def test_no_text_that_a_target_returned_is_written(tmp_path: Path) -> None:
     run.add(case_result(case, answer, score([case], [answer], CONFIG)[0], 1))
     run.close()
     assert b"555" not in b"".join(path.read_bytes() for path in (tmp_path / "r").iterdir())
+
+
+def test_the_interval_is_that_of_the_weighted_mean(tmp_path: Path) -> None:
+    cases = [
+        Case(id=f"c{n}", query="q", expected_ids=["x"], inclusion_probability=0.05 if n else 1.0) for n in range(9)
+    ]
+    run = RunFolder(tmp_path / "r", RunConfig.of(Dataset(cases=cases), "t"))
+    for number, case in enumerate(cases):
+        answer = Retrieved(["x"] if number % 2 else ["y"], 1.0)
+        run.add(case_result(case, answer, score([case], [answer], CONFIG)[0], 1))
+    summary = run.finish(case.id for case in cases).summary()["mrr"]
+    assert (summary.low + summary.high) / 2 == pytest.approx(summary.mean)
+
+
+@pytest.mark.parametrize("document", ["[]", '{"schema_version": 1}', '{"schema_version": 1, "config": {"more": 1}}'])
+def test_a_file_that_says_too_little_is_no_run(tmp_path: Path, document: str) -> None:
+    (tmp_path / "run.json").write_text(document)
+    with pytest.raises(RunError, match=r"run\.json"):
+        read_run(tmp_path)

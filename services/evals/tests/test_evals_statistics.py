@@ -139,3 +139,21 @@ def test_a_slower_tail_is_seen_in_the_tail_alone() -> None:
     changes = resampled_quantile_changes(before, after, [0.5, 0.95], seed=1)
     assert np.quantile(changes[:, 1], 0.025) > 300
     assert abs(np.quantile(changes[:, 0], 0.975)) < 5
+
+
+def test_weighted_means_are_those_of_as_many_copies_of_each_case() -> None:
+    values = np.random.default_rng(12).normal(size=40)
+    weights = np.where(np.arange(40) < 20, 9.0, 1.0)
+    means = resampled_means(values, seed=1, weights=weights)[:, 0]
+    centre = np.average(values, weights=weights)
+    assert means.mean() == pytest.approx(centre, abs=0.02)
+    bounds = interval(values, means, weights=weights)
+    assert (bounds.low + bounds.high) / 2 == pytest.approx(centre)
+    whole = resampled_means(values, seed=1, weights=weights, clusters=list(range(40)))[:, 0]
+    assert np.allclose(whole, means), "clusters of one case each change nothing"
+
+
+def test_a_weighted_test_asks_about_the_weighted_mean() -> None:
+    deltas = np.array([-0.2] * 10 + [0.2] * 10)
+    assert sign_flip_p(deltas, seed=1) > 0.9
+    assert sign_flip_p(deltas, seed=1, weights=np.array([9.0] * 10 + [1.0] * 10)) < 0.05

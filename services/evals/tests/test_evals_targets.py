@@ -22,6 +22,7 @@ from assay_evals.targets import (
     TargetUsageError,
     open_target,
     read_answer,
+    shown,
 )
 
 SECRET = "where does alice live"
@@ -263,3 +264,25 @@ async def test_a_question_that_hangs_ends_at_its_deadline() -> None:
 def test_ways_of_asking_that_make_no_sense_are_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="concurrency"):
         Asking(**bad)
+
+
+async def test_an_answer_that_nobody_foresaw_is_one_error_without_its_text() -> None:
+    def act(query: str) -> Retrieved:
+        if query == "1":
+            raise UnicodeEncodeError("utf-8", "a secret \ud800", 9, 10, "surrogates not allowed")
+        return Retrieved([query], 1.0)
+
+    done = await everything(Script(act), ["0", "1", "2"], Asking())
+    assert [asked.error for asked in done] == [None, "UnicodeEncodeError", None]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("http://me:secret@host:8000/v1?key=secret&q={query}&all", "http://host:8000/v1?key=…&q={query}&all"),
+        ("http://host/v1/search", "http://host/v1/search"),
+        ("module:function", "module:function"),
+    ],
+)
+def test_a_target_is_written_down_without_the_secrets_of_its_address(name: str, expected: str) -> None:
+    assert shown(name) == expected
