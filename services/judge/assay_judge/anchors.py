@@ -32,6 +32,8 @@ log = logging.getLogger(__name__)
 
 #: How improbable a change has to be by chance.
 SIGNIFICANT = 0.01
+#: Share of the cases that need a verdict for a round to count.
+LEAST_VERDICTS = 0.8
 _DRAWN = Draw(sampled=True, base=False, base_probability=1.0, inclusion_probability=1.0)
 _DAY_S = 86_400
 
@@ -92,14 +94,17 @@ class Rounds:
             await self._client.delete(f"{self._key}:due")
 
     async def judge_all(self) -> str:
-        """One round. Returns it as text, case by case."""
+        """One round. Returns it as text, case by case; one with too few verdicts is no round to compare with, and tells nobody."""
         results = await asyncio.gather(*(self._one(anchor) for anchor in anchors()))
         now = "".join(results)
+        right, of = now.count("1"), len(now) - now.count("-")
+        if of < LEAST_VERDICTS * len(now):  # the API failed or the budget was used up, which says nothing of the judge
+            log.warning("a round of anchors brought too few verdicts", extra={"verdicts": of, "anchors": len(now)})
+            return now
         await self._client.hsetnx(self._key, "first", now)
         await self._client.hset(self._key, "last", now)
         first = (await self._client.hget(self._key, "first")).decode()
-        right, of = now.count("1"), len(now) - now.count("-")
-        metrics.JUDGE_ANCHORS.set(right / of if of else 0.0)
+        metrics.JUDGE_ANCHORS.set(right / of)
         chance = changed_for_the_worse(first, now) if len(first) == len(now) else 1.0
         worse = (
             f"{right} of {of} anchors are judged rightly, {first.count('1')} were in the first round"

@@ -76,17 +76,26 @@ async def client(redis_server: RedisServer) -> AsyncIterator[Client]:
     await client.aclose()
 
 
-async def test_a_round_is_scored_outside_the_base_stream_and_a_worse_one_alerts_once(
-    client: Client, api: AnthropicServer
-) -> None:
-    settings = JudgeSettings.model_validate({"api_key": KEY, "base_url": api.url})
-    caller = Api(settings, KEY)
-    ledger = Ledger(client, 1, cap_nano=10**9, record_days=8)
-    judging = Judging(
-        settings, JUDGE, tariff_of(load_rules(None), JUDGE.model, batch=False), ledger, caller, Breaker(time.monotonic)
+@pytest.fixture
+async def rounds(client: Client, api: AnthropicServer) -> AsyncIterator[Rounds]:
+    settings = JudgeSettings.model_validate(
+        {"api_key": KEY, "base_url": api.url} | {"requests_per_minute": 10_000, "tokens_per_minute": 10**8}
     )
-    rounds = Rounds(client, judging, 1, 7)
+    caller, ledger = Api(settings, KEY), Ledger(client, 1, cap_nano=10**9, record_days=8)
+    tariff = tariff_of(load_rules(None), JUDGE.model, batch=False)
+    rounds = Rounds(client, Judging(settings, JUDGE, tariff, ledger, caller, Breaker(time.monotonic)), 1, 7)
     rounds.on_round = Notices(client, 1, JUDGE.fingerprint, 1.0).judge_drift
+    yield rounds
+    await caller.close()
+
+
+async def alerts(client: Client) -> list[Alert]:
+    return [Alert.model_validate_json(fields[b"data"]) for _, fields in await client.xrange(ALERTS.key())]
+
+
+async def test_rounds_are_scored_outside_the_base_stream_and_a_worse_judge_alerts_once_until_it_is_as_it_was(
+    client: Client, api: AnthropicServer, rounds: Rounds
+) -> None:
     first = await rounds.judge_all()
     scores = [Score.model_validate_json(fields[b"data"]) for _, fields in await client.xrange(SCORES.key())]
     assert {(score.project, score.base) for score in scores} == {(PROJECT, False)}
@@ -95,6 +104,25 @@ async def test_a_round_is_scored_outside_the_base_stream_and_a_worse_one_alerts_
     api.reply = lambda document: says(document, True)
     for _ in range(2):
         await rounds.judge_all()
-    (alert,) = [Alert.model_validate_json(fields[b"data"]) for _, fields in await client.xrange(ALERTS.key())]
+    (alert,) = await alerts(client)
     assert (alert.kind.value, alert.project, alert.state.value) == ("judge_drift", PROJECT, "warn")
-    await caller.close()
+    api.reply = right
+    for _ in range(2):
+        await rounds.judge_all()
+    _, over = await alerts(client)
+    assert (over.alert_id, over.sequence, over.state.value) == (alert.alert_id, 2, "resolved")
+
+
+async def test_a_round_without_verdicts_neither_becomes_the_first_nor_ends_an_alert(
+    client: Client, api: AnthropicServer, rounds: Rounds
+) -> None:
+    api.reply = lambda _: "no verdict"
+    assert await rounds.judge_all() == "-" * 51
+    api.reply = right
+    await rounds.judge_all()
+    api.reply = lambda document: says(document, True)
+    await rounds.judge_all()
+    api.reply = lambda _: "no verdict"
+    await rounds.judge_all()
+    (alert,) = await alerts(client)
+    assert (alert.kind.value, alert.state.value) == ("judge_drift", "warn")
