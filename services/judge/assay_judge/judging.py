@@ -174,13 +174,12 @@ class Judging:
         """Try until there is a state. Bytes: the score is known already."""
         size = len(message_of(case).encode())
         bound, tokens = self._tariff.bound(size, self._settings.max_output_tokens), bound_tokens(size)
-        reserved, attempt, bad, deadline, pause = False, 1, 0, 0.0, 0.5
+        reserved, attempt, requests, bad, deadline, pause = False, 1, 0, 0, 0.0, 0.5
         error: CallError
         while True:
-            since = time.monotonic()
-            await self._until_a_call_may_go(
-                call, reserved=reserved, unbilled=not bill.nano, name=f"{call.owner}/{attempt}", tokens=tokens
-            )
+            requests += 1  # each counts in its minute, billed or not
+            name, since = f"{call.owner}/{requests}", time.monotonic()
+            await self._until_a_call_may_go(call, reserved=reserved, unbilled=not bill.nano, name=name, tokens=tokens)
             now = time.monotonic()
             deadline = (
                 deadline + now - since if deadline else now + self._settings.deadline_s
@@ -199,11 +198,11 @@ class Judging:
             else:
                 metrics.JUDGE_CALLS.labels("ok").inc()
                 metrics.JUDGE_CALL_SECONDS.observe(time.monotonic() - started)
-                await self._went_well(call, attempt, reply)
+                await self._went_well(name, reply)
                 bill.add(reply.usage, bound)
                 return verdict_fields(reply.verdict, case)
             metrics.JUDGE_CALLS.labels(error.kind.partition(":")[0]).inc()
-            await self._went_wrong(call, attempt, error)
+            await self._went_wrong(name, error)
             if isinstance(error, StoppedError):
                 continue
             bill_more = error.usage is None or error.usage != Usage()
@@ -265,14 +264,14 @@ class Judging:
                     return
             await self._sleep(min(waits, 1.0))
 
-    async def _went_well(self, call: Call, attempt: int, reply: Reply) -> None:
+    async def _went_well(self, name: str, reply: Reply) -> None:
         if self.breaker.succeeded():
             metrics.JUDGE_STOPPED.set(0)
             await self.on_stop("")
         used = reply.usage.input + reply.usage.cache_write + reply.usage.output
-        await self.ledger.learn(f"{call.owner}/{attempt}", tokens=used, pause_s=reply.pause_s, limit=reply.limit)
+        await self.ledger.learn(name, tokens=used, pause_s=reply.pause_s, limit=reply.limit)
 
-    async def _went_wrong(self, call: Call, attempt: int, error: CallError) -> None:
+    async def _went_wrong(self, name: str, error: CallError) -> None:
         log.warning("a call brought no verdict", extra={"error_class": error.kind.partition(":")[0]})
         match error:
             case StoppedError():
@@ -284,8 +283,9 @@ class Judging:
                 self.breaker.failed()
             case _:
                 self.breaker.succeeded()
-        if error.pause_s:
-            await self.ledger.learn(f"{call.owner}/{attempt}", pause_s=error.pause_s)
+        unread = error.usage == Usage()  # nothing was read: the minute has those tokens still
+        if unread or error.pause_s:
+            await self.ledger.learn(name, tokens=0 if unread else None, pause_s=error.pause_s)
 
     async def _sleep(self, seconds: float) -> None:
         try:

@@ -200,6 +200,13 @@ async def test_an_hours_retry_after_does_not_put_the_judge_to_sleep(new_rig: New
     assert await rig.ledger.take("x", 1, 100, 1_000) <= 60
 
 
+async def test_a_try_that_was_not_billed_counts_among_the_minutes_requests(new_rig: NewRig) -> None:
+    rig = new_rig()
+    assert (await rig.score(answer("[once:fail:529] Is it?"))).status is ScoreStatus.SCORED
+    assert await rig.ledger.take("x", 1, 2, 10**9) > 0, "two requests were made"
+    assert await rig.ledger.take("x", 1, 3, 10**9) == 0
+
+
 @pytest.mark.parametrize(
     ("text", "passages", "status"),
     [
