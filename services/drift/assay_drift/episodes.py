@@ -40,6 +40,8 @@ class Episode:
     cool_until_ms: float = 0.0
     #: The worse of warn and critical that the episode has been in.
     worst: AlertState = AlertState.OK
+    #: When a clean evaluation last counted; only kept where evaluations come by the wall clock.
+    counted_ms: float = 0.0
 
     @property
     def open(self) -> bool:

@@ -27,8 +27,9 @@ from assay_schema.settings import DriftSettings
 SCORE, RETRIEVAL, QUERIES, DAY, PROJECT, SYSTEM = "score", "retrieval", "queries", "day", "project", "system"
 #: Answers that were not looked at: they say nothing of the judge or the metric.
 _PASSED_OVER = (ScoreStatus.NOT_SAMPLED, ScoreStatus.SKIPPED_BUDGET)
-#: Two looks in a row, a minute apart, until a lag is over.
+#: A lag is over after clean looks in a row, a minute apart: what moves around its limit is one episode.
 _SYSTEM_EVERY_MS = 60_000.0
+_SYSTEM_PATIENCE = Patience(clean_evaluations=5, cooldown_ms=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +237,8 @@ class Monitor:
             if finding.level == "ok" and not episode.open:
                 continue
             self.system[key] = episode
-            counts = wall_ms - episode.opened_ms >= _SYSTEM_EVERY_MS * (episode.clean + 1)
+            clean = finding.level == "ok"
+            counts = not clean or wall_ms - episode.counted_ms >= _SYSTEM_EVERY_MS
             name = key.partition("/")[2]
             subject = Subject(
                 AlertKind.LAG if name else AlertKind.WATERMARK_AGE,
@@ -246,8 +248,9 @@ class Monitor:
                 f"shard {self._shard}",
             )
             before = dump_episode(episode)
-            reading = Reading(wall_ms, finding.level, finding.level == "ok", counts)
-            transition = step(episode, reading, CONDITION_PATIENCE)
+            transition = step(episode, Reading(wall_ms, finding.level, clean, counts), _SYSTEM_PATIENCE)
+            if clean and counts:
+                episode.counted_ms = wall_ms
             self._publish(subject, transition, episode, _numbers(finding, episode.opened_ms))
             if dump_episode(episode) != before:
                 self._touched.add(SYSTEM)

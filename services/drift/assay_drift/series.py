@@ -226,10 +226,13 @@ def dump_episode(episode: Episode) -> list[Any]:
     """As JSON."""
     return [
         episode.state, episode.number, episode.sequence, episode.opened_ms, episode.clean, episode.cool_until_ms, episode.worst,
+        episode.counted_ms,
     ]  # fmt: skip
 
 
 def load_episode(found: list[Any]) -> Episode:
     """From JSON."""
-    state, number, sequence, opened_ms, clean, cool_until_ms, worst = found
-    return Episode(AlertState(state), number, sequence, opened_ms, clean, cool_until_ms, AlertState(worst))
+    state, number, sequence, opened_ms, clean, cool_until_ms, worst, *counted_ms = (
+        found  # absent in what was kept before
+    )
+    return Episode(AlertState(state), number, sequence, opened_ms, clean, cool_until_ms, AlertState(worst), *counted_ms)

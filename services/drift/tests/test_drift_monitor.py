@@ -185,7 +185,7 @@ def test_a_lost_event_is_an_alert_until_a_day_without_one() -> None:
 
 def test_lag_and_an_old_watermark_are_alerts_about_the_whole_system() -> None:
     watched = monitor(DriftSettings())
-    for minute in range(10):
+    for minute in range(20):
         late = minute < 5
         facts = Facts({"writer": 200_000 if late else 0}, 20.0 if late else 0.1)
         watched.tick(START_MS + minute * 60_000, facts)
@@ -193,6 +193,19 @@ def test_lag_and_an_old_watermark_are_alerts_about_the_whole_system() -> None:
     assert steps(alerts, AlertKind.LAG) == ["warn", "recovering", "resolved"]
     assert steps(alerts, AlertKind.WATERMARK_AGE) == ["warn", "recovering", "resolved"]
     assert {alert.project for alert in alerts} == {"all"}
+
+
+def test_a_lag_that_moves_around_its_limit_is_one_episode_however_long_it_lasts() -> None:
+    watched, alerts = monitor(DriftSettings()), list[Alert]()
+    kept: dict[str, bytes | None] = {}
+    for second in range(0, 5_400, 2):
+        late = second < 600 or (second < 3_600 and second % 20 < 4)
+        watched.tick(START_MS + second * 1_000, Facts({"writer": 200_000 if late else 0}))
+        alerts += watched.take_alerts()
+        kept |= watched.changes()
+        if second % 200 == 0:
+            watched = Monitor(DriftSettings(), {name: data for name, data in kept.items() if data is not None})
+    assert steps(alerts, AlertKind.LAG) == ["warn", "recovering", "resolved"]
 
 
 def test_a_fall_of_retrieval_scores_is_found_on_whatever_scale_they_are() -> None:
