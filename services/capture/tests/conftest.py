@@ -65,7 +65,7 @@ def arrived() -> Callable[..., list[dict[str, Any]]]:
 def eventually() -> Callable[..., None]:
     """Wait until a condition holds; fail, showing what `shown` gives, if it does not within `seconds`."""
 
-    def wait(condition: Callable[[], bool], shown: Callable[[], Any] = lambda: None, seconds: float = 15.0) -> None:
+    def wait(condition: Callable[[], bool], shown: Callable[[], Any] = lambda: None, seconds: float = 60.0) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < deadline, f"not within {seconds} s: {shown()!r}"
