@@ -145,11 +145,11 @@ class Nightly:
         from assay_cli.judged import RunJudge
         from assay_evals.evaluation import evaluate_into
         from assay_evals.nightly import Outcome, last_passed, night_of
-        from assay_evals.paired import compare_runs
+        from assay_evals.paired import comparable, compare_runs
         from assay_evals.runner import Asking
         from assay_evals.runs import RunConfig, RunError, RunFolder
         from assay_evals.stored import load_stored, store_run
-        from assay_evals.targets import open_target
+        from assay_evals.targets import open_target, shown
         from assay_judge.pricing import dollars
 
         evals = self.settings.evals
@@ -158,7 +158,11 @@ class Nightly:
             self._require_key()
         judge = None if evals.judge == "none" else RunJudge(evals.judge, evals.budget_usd)
         config = RunConfig.of(
-            golden, self._target, judge=judge.fingerprint if judge else None, project=evals.project, label="nightly"
+            golden,
+            shown(self._target),
+            judge=judge.fingerprint if judge else None,
+            project=evals.project,
+            label="nightly",
         )
         name = f"nightly-{night_of(attempt.started_at, evals.hour):%Y%m%d}"
         try:
@@ -183,7 +187,7 @@ class Nightly:
             if evals.baseline:
                 before = _on_disk(evals.baseline, Path(evals.runs_dir)) or load_stored(client, evals.baseline)
             elif passed := last_passed(attempts):
-                before = load_stored(client, str(passed.run_id))
+                before = comparable(load_stored(client, str(passed.run_id)), config)
         paired = compare_runs(before, run) if before else None
         attempt = replace(judged(attempt, paired), baseline=before.run_id if before else "")
         if judge is not None:

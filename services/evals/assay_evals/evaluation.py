@@ -67,10 +67,15 @@ def evaluate(
     `target` is a function or a name as the command line takes it; `options` are fields of `RunConfig`. Raises `EvalsError`.
     """
     golden = dataset if isinstance(dataset, Dataset) else read_dataset(Path(dataset).read_text(encoding="utf-8"))
-    opened: Target = CallableTarget(target) if callable(target) else open_target(target)
+    asking = how or Asking()
+    opened: Target = (
+        CallableTarget(target, threads=asking.concurrency)
+        if callable(target)
+        else open_target(target, timeout_s=asking.deadline_s, connections=asking.concurrency)
+    )
     named = shown(target) if isinstance(target, str) else f"{target.__module__}:{target.__qualname__}"
     folder = RunFolder(Path(runs) / name, RunConfig.of(golden, named, **options), resume=resume)
-    return asyncio.run(evaluate_into(folder, golden, opened, how or Asking()))
+    return asyncio.run(evaluate_into(folder, golden, opened, asking))
 
 
 def assert_no_regression(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from assay_evals.comparison import DEFAULT_RULES, LATENCY, OTHER_RULE, Comparison, Rule, Stage, compare
-from assay_evals.runs import CaseResult, Run
+from assay_evals.runs import CaseResult, Run, RunConfig
 from assay_evals.statistics import RESAMPLES
 
 
@@ -84,6 +84,12 @@ def compare_runs(
         unlike=_unlike(baseline, candidate, {**DEFAULT_RULES, **(rules or {})}),
     )
     return PairedRuns(baseline, candidate, comparison, pairs)
+
+
+def comparable(before: Run, config: RunConfig) -> Run | None:
+    """An earlier run if it was asked and judged as `config` says, else None: who edits a dataset begins anew."""
+    same = (before.config.dataset_fingerprint, before.config.judge) == (config.dataset_fingerprint, config.judge)
+    return before if same else None
 
 
 def _unlike(baseline: Run, candidate: Run, rules: Mapping[str, Rule]) -> list[str]:

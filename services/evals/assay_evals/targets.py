@@ -20,7 +20,9 @@ import os
 import shlex
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote, urlsplit, urlunsplit
@@ -136,8 +138,10 @@ class HttpTarget:
 class CallableTarget:
     """A Python function, plain or `async`: called with the query, and with those of a question's other fields that it names."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], *, threads: int = 5) -> None:
         self._function = function
+        #: The loop's own pool would be smaller than a concurrency asked for, and waiting for it would count as the target's latency.
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="target")
         self._async = inspect.iscoroutinefunction(function)
         parameters = inspect.signature(function).parameters
         anything = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
@@ -152,7 +156,8 @@ class CallableTarget:
             if self._async:
                 found = await self._function(question.query, **options)
             else:
-                found = await asyncio.to_thread(self._function, question.query, **options)
+                call = partial(self._function, question.query, **options)
+                found = await asyncio.get_running_loop().run_in_executor(self._threads, call)
         except TargetError:
             raise
         except Exception as error:
@@ -160,7 +165,8 @@ class CallableTarget:
         return read_answer(found, (time.perf_counter() - started) * 1000)
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Let go of the threads; one whose call has not returned goes on until it does."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 class CommandTarget:
@@ -212,7 +218,7 @@ def open_target(name: str, *, workspace: str | None = None, timeout_s: float = 3
         raise TargetUsageError(
             f"{name!r} is no target: write http://host/path, module:function, or 'command: program --flag'"
         )
-    return CallableTarget(_function(module, function))
+    return CallableTarget(_function(module, function), threads=connections)
 
 
 def _function(module: str, name: str) -> Callable[..., Any]:

@@ -11,7 +11,7 @@ import pytest
 
 from assay_evals.comparison import Rule, Stage, Verdict
 from assay_evals.dataset import Case
-from assay_evals.paired import PairedRuns, compare_runs
+from assay_evals.paired import PairedRuns, comparable, compare_runs
 from assay_evals.replay import Retrieved
 from assay_evals.report import as_json, html, junit, markdown
 from assay_evals.runs import CaseResult, Run, RunConfig, case_error, case_result, score
@@ -177,3 +177,10 @@ def test_a_blocking_metric_that_the_candidate_no_longer_measures_fails() -> None
     found = compare_runs(judged, before)
     assert found.comparison.verdict() is Verdict.FAIL
     assert found.comparison.unlike == ["the candidate does not measure faithfulness"]
+
+
+def test_an_earlier_run_serves_as_long_as_the_dataset_and_the_judge_are_the_same() -> None:
+    before = a_run("main", [GOOD] * 40)
+    assert comparable(before, replace(before.config, target="another", code_version="next")) is before
+    assert comparable(before, replace(before.config, dataset_fingerprint="edited")) is None
+    assert comparable(before, replace(before.config, judge="another")) is None

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -286,3 +287,16 @@ async def test_an_answer_that_nobody_foresaw_is_one_error_without_its_text() -> 
 )
 def test_a_target_is_written_down_without_the_secrets_of_its_address(name: str, expected: str) -> None:
     assert shown(name) == expected
+
+
+async def test_as_many_plain_functions_run_at_a_time_as_are_asked_for() -> None:
+    together = threading.Barrier(40)  # breaks unless forty wait at it at once
+
+    def act(query: str) -> list[str]:
+        together.wait(timeout=10)
+        return [query]
+
+    target = CallableTarget(act, threads=40)
+    done = await everything(target, [str(number) for number in range(40)], Asking(concurrency=40, retries=0))
+    await target.close()
+    assert [asked.error for asked in done] == [None] * 40
