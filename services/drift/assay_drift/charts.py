@@ -7,6 +7,8 @@ from html import escape
 from math import log10
 
 _BARS = "▁▂▃▄▅▆▇█"
+#: By name: what makes a PNG of it knows no generic families, and would leave the text out.
+_FONTS = "Arial, Liberation Sans, DejaVu Sans, Noto Sans, sans-serif"
 _WIDTH, _HEIGHT, _LEFT, _RIGHT = 960, 420, 64, 24
 _TOP, _MIDDLE, _BOTTOM = (48, 280), (300, 384), 404
 _COLOURS = {"warn": "#e6a700", "critical": "#c62828", "recovering": "#2e7d32"}
@@ -74,7 +76,7 @@ def svg(chart: Chart) -> str:
     points = chart.points
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
-        'font-family="sans-serif" font-size="12">'
+        f'font-family="{_FONTS}" font-size="12">'
     )
     parts = [
         head,

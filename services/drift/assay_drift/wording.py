@@ -66,7 +66,10 @@ def alert(subject: Subject, transition: Transition, opened_ms: float, numbers: N
         group=f"{subject.project}/{subject.kind}",
         summary=summary(subject, transition.state, numbers)[:500],
         query=query(subject, numbers),
-        acknowledge=f"assay drift acknowledge {identity}",
+        # A lag is no new normal: it is over when it has caught up.
+        acknowledge=""
+        if subject.kind in (AlertKind.LAG, AlertKind.WATERMARK_AGE)
+        else f"assay drift acknowledge {identity}",
     )
 
 

@@ -193,6 +193,7 @@ def test_lag_and_an_old_watermark_are_alerts_about_the_whole_system() -> None:
     assert steps(alerts, AlertKind.LAG) == ["warn", "recovering", "resolved"]
     assert steps(alerts, AlertKind.WATERMARK_AGE) == ["warn", "recovering", "resolved"]
     assert {alert.project for alert in alerts} == {"all"}
+    assert {alert.acknowledge for alert in alerts} == {""}, "there is nothing to accept"
 
 
 def test_a_lag_that_moves_around_its_limit_is_one_episode_however_long_it_lasts() -> None:
