@@ -39,7 +39,7 @@ def search(
             {"slug": hit.document.id, "source_id": hit.document.source_id, "score": hit.score} for hit in result.hits
         ],
         "answer": answer.text,
-        "citations": [citation["context_id"] for citation in answer.citations],
+        "citations": answer.citations,
         "contexts": [{"id": context["id"], "text": context["text"]} for context in answer.contexts],
         "latency_ms": elapsed,
     }

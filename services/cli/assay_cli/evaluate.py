@@ -76,7 +76,7 @@ def run(
 ) -> None:
     """Ask a system every question of a dataset and write the run down as it goes. Exits 1 if a case ended in an error."""
     from assay_evals.evaluation import evaluate_into
-    from assay_evals.runs import CaseResult, RunConfig, RunFolder
+    from assay_evals.runs import RUN_FILE, CaseResult, RunConfig, RunFolder
     from assay_evals.targets import shown
 
     if resume and name is None:
@@ -102,6 +102,10 @@ def run(
         project=project,
     )
     name = name or datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    if not resume and (runs / name / RUN_FILE).exists():  # before the target is loaded, which may take a while
+        raise CommandError(
+            f"{runs / name} holds a run already: go on with --resume, name another, or delete that folder"
+        )
     asked, how = System(target, workspace, concurrency, deadline, retries).open()
     folder = RunFolder(runs / name, config, resume=resume)
     with ends_quietly(), Progress(progress) as seen:

@@ -53,10 +53,11 @@ def publish(
     if to.exists() and not force:
         raise CommandError(f"--to: {to} is there already; write over it with --force")
     limits = _thresholds(baseline.Thresholds(), threshold_jaccard, threshold_top1, threshold_latency_multiplier)
-    rows = read_captured(lines_of(source, "--from"))
+    rows = list(read_captured(lines_of(source, "--from")))
+    chosen = list(baseline.deduplicate(rows)) if deduplicate else rows
     lines = list(
         baseline.publish(
-            baseline.deduplicate(rows) if deduplicate else rows,
+            chosen,
             label=label or to.name.removesuffix(".ndjson").removesuffix(".baseline"),
             published_at=datetime.now(UTC).isoformat(timespec="seconds"),
             thresholds=limits,
@@ -73,6 +74,8 @@ def publish(
         )
     else:
         typer.echo(f"published {metadata['row_count']:,} row(s) as {metadata['label']} to {to}")
+        if len(chosen) < len(rows):
+            typer.echo(f"left out {len(rows) - len(chosen):,} row(s) that ask the same again", err=True)
 
 
 def gate(

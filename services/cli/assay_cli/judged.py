@@ -65,7 +65,7 @@ class RunJudge:
                     "query": case.query,
                     "answer": answer.answer,
                     "contexts": [{"id": name, "text": text} for name, text in answer.contexts],
-                    "citations": [{"context_id": name} for name in answer.citations],
+                    "citations": [{"context_id": name, "claim": claim} for name, claim in answer.citations],
                     "model": "target",
                     "latency_ms": answer.latency_ms,
                 }

@@ -200,8 +200,9 @@ def _say(summary: "ReplaySummary") -> None:
         f"Mean latency Δ:   {summary.mean_latency_delta_ms:+,.0f} ms{ratio}, {summary.rows_over_2x_latency:,} over 2×"
     )
     if summary.rows_source_ambiguous:
+        count = f"{summary.rows_source_ambiguous:,} row(s)"
         typer.echo(
-            f"{summary.rows_source_ambiguous:,} row(s) name several sources: their slugs were compared without them"
+            f"{count} were captured from several sources, without saying which slug is whose: compared by slug alone"
         )
     if summary.worst:
         typer.echo(f"\nTop {len(summary.worst)} regression(s):")

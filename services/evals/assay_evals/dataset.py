@@ -3,7 +3,7 @@
 Three forms are read, told apart by their first character and line:
 
 - JSON, one object: `{"version": "1.0.0", "cases": [...]}`, with `name`, `created_at`, `description` and others beside them;
-- NDJSON with a header: the first line is that object without `cases` (it may say `"record": "dataset"`), each further line one case;
+- NDJSON with a header: the first line is that object without `cases`, with `"record": "dataset"` or a `version`; each further line a case;
 - NDJSON of cases alone; the version is then `0`.
 
 The schema only grows: fields a reader does not know are kept and written again.
@@ -173,9 +173,16 @@ def _records(text: str) -> tuple[dict[str, Any], list[tuple[str, Any]]]:
         except ValueError as error:
             reason = error.msg if isinstance(error, json.JSONDecodeError) else "not JSON"
             raise DatasetError([f"line {number}: not JSON ({reason})"]) from None
-    if records and isinstance(first := records[0][1], dict) and "query" not in first:
+    if records and _is_header(first := records[0][1]):
         return {key: value for key, value in first.items() if key not in {"record", "cases"}}, records[1:]
     return {}, records
+
+
+def _is_header(record: Any) -> bool:
+    """Whether a first line speaks of the dataset. A case whose query is missing or misspelt must not pass for it."""
+    return isinstance(record, dict) and (
+        record.get("record") == "dataset" or ("version" in record and not record.keys() & {"id", "query"})
+    )
 
 
 def write_dataset(dataset: Dataset) -> Iterator[str]:

@@ -31,14 +31,15 @@ SHOWN_SLUGS = 50
 class Retrieved:
     """What a target returned: documents in order, and how long it took in milliseconds. `sources[i]` is that of `slugs[i]`, or None.
 
-    `contexts` are the passages an answer was made from, as (id, text); an answer can only be judged with them.
+    `citations` are what an answer cites, as (id, the claim it is cited for or None). `contexts` are the passages it was made from, as (id,
+    text); an answer can only be judged with them.
     """
 
     slugs: list[str]
     latency_ms: float
     sources: Sequence[str | None] = ()
     answer: str | None = None
-    citations: Sequence[str] = ()
+    citations: Sequence[tuple[str, str | None]] = ()
     contexts: Sequence[tuple[str, str]] = ()
 
     def documents(self, with_source: bool) -> list[str]:

@@ -193,7 +193,7 @@ def _by_source(case: Case) -> bool:
 def _required(case: Case, answer: Retrieved) -> dict[str, float | None]:
     found: dict[str, float | None] = {}
     if case.required_citations:
-        cited = set(answer.citations)
+        cited = {name for name, _ in answer.citations}
         found["required_citations"] = sum(each in cited for each in case.required_citations) / len(
             case.required_citations
         )
@@ -234,7 +234,9 @@ class RunFolder:
         run_file, results_file = folder / RUN_FILE, folder / RESULTS_FILE
         if run_file.exists():
             if not resume:
-                raise RunError(f"{folder} holds a run already: continue it with --resume, or name another folder")
+                raise RunError(
+                    f"{folder} holds a run already: go on with --resume, name another, or delete that folder"
+                )
             before = read_run(folder)
             if differing := _differing(before.config, config):
                 raise RunError(f"{folder} is a run of another {', '.join(differing)}: name another folder")

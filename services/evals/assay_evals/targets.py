@@ -4,9 +4,9 @@ What a target returns is read in any of these forms, whichever it speaks:
 
 - a list of ids: `["a", "b"]`;
 - a list of objects: `[{"slug": "a", "source_id": "wiki", "score": 1.5}]` (`id` does for `slug`);
-- an object with such a list under `results` (or `hits`, `data`), and perhaps `answer`, its `citations` (a list as above), the passages
-  it was made from as `contexts: [{"id": "a", "text": "..."}]`, and `latency_ms`, the target's own measure of its time; without one, the
-  time until its answer is taken.
+- an object with such a list under `results` (or `hits`, `data`), and perhaps: `answer`; its `citations`, a list as above, each perhaps with
+  the `claim` it is cited for; the passages it was made from as `contexts: [{"id": "a", "text": "..."}]`; and `latency_ms`, the target's own
+  measure of its time. Without one, the time until its answer is taken.
 
 An error's text may hold what was asked, so only its class and, for HTTP, its status are kept.
 """
@@ -261,9 +261,14 @@ def read_answer(value: Any, elapsed_ms: float) -> Retrieved:
         latency_ms=float(latency) if known and latency is not None else elapsed_ms,
         sources=sources,
         answer=answer if isinstance(answer, str) else None,
-        citations=[_hit(each)[0] for each in whole.get("citations") or []],
+        citations=[(_hit(each)[0], _claim(each)) for each in whole.get("citations") or []],
         contexts=[(_hit(each)[0], each["text"]) for each in whole.get("contexts") or [] if _has_text(each)],
     )
+
+
+def _claim(value: Any) -> str | None:
+    claim = value.get("claim") if isinstance(value, Mapping) else None
+    return claim if isinstance(claim, str) else None
 
 
 def _has_text(value: Any) -> bool:

@@ -83,6 +83,8 @@ def test_the_demos_golden_dataset_is_one() -> None:
         (lines(CASE | {"inclusion_probability": 0}, NULL), "inclusion_probability"),
         (json.dumps({"version": "1", "cases": [CASE, {"id": "x"}]}), "case 2"),
         (lines(CASE, [1]), "line 2"),
+        (lines({"id": "a", "qurey": "q", "expected_ids": ["x"]}, CASE), "line 1: query: Field required"),
+        (lines({"expected_ids": ["x"]}, CASE), "line 1"),
         (lines({"id": "c", "query": "q", "relevant": "abc"}), "expected id"),
     ],
 )

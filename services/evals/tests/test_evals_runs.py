@@ -111,7 +111,7 @@ def test_what_an_answer_must_cite_and_name_is_scored() -> None:
     case = Case(
         id="c", query="q", expected_ids=["x"], required_citations=["x", "y"], required_entities=["Alice", "Bob"]
     )
-    answer = Retrieved(["x"], 1.0, answer="alice wrote it", citations=["x"])
+    answer = Retrieved(["x"], 1.0, answer="alice wrote it", citations=[("x", None)])
     (row,) = score([case], [answer], CONFIG)
     assert (row["required_citations"], row["required_entities"]) == (0.5, 0.5)
 

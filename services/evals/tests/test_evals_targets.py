@@ -113,13 +113,23 @@ def plain(query: str) -> list[str]:
 
 
 async def detailed(query: str, limit: int, detail: str | None) -> dict[str, Any]:
-    return {"results": [f"{query}-{limit}-{detail}"], "answer": "yes", "citations": ["a"], "latency_ms": 7}
+    return {
+        "results": [f"{query}-{limit}-{detail}"],
+        "answer": "yes",
+        "citations": ["a", {"context_id": "b", "claim": "c"}],
+        "latency_ms": 7,
+    }
 
 
 async def test_a_function_gets_the_fields_that_it_names() -> None:
     assert (await CallableTarget(plain).ask(Question("a"))).slugs == ["a", "b"]
     found = await CallableTarget(detailed).ask(Question("a", limit=4, detail="low"))
-    assert (found.slugs, found.answer, found.citations, found.latency_ms) == (["a-4-low"], "yes", ["a"], 7.0)
+    assert (found.slugs, found.answer, found.citations, found.latency_ms) == (
+        ["a-4-low"],
+        "yes",
+        [("a", None), ("b", "c")],
+        7.0,
+    )
 
 
 async def test_an_error_of_a_function_says_its_class() -> None:
