@@ -23,6 +23,7 @@ from .family import (
     LongWords,
     Marks,
     Rule,
+    Run,
     Shapes,
     View,
 )
@@ -44,6 +45,9 @@ _DECIMALS = b"0123456789"
 _FEWEST_ANNOUNCED = 4
 # How far rules look around a run of digits: a sign or parenthesis before, a word character after.
 _LEAD, _TRAIL = 4, 2
+# All that decides what is found in a run: 48 bytes before a match, which may begin _LEAD bytes early; a word in parentheses after it.
+_RUN_SEES_BEFORE, _RUN_SEES_AFTER = 64, 32
+_LONGEST_KNOWN, _MOST_KNOWN = 256, 4096  # bounds of memory: about a megabyte
 # Above this a run's number of digits makes no difference to the rules: no number of any family is longer.
 _MANY_DIGITS = 32
 
@@ -55,6 +59,8 @@ _RUN_IN_SHAPE = rb"9(?:[ \t.\-()/_]*9){6}"
 # A rule of a numeric family, its bound search, the shape it needs, its rank: looked up once, for the innermost loop.
 _NumericRule = tuple[Rule, Callable[..., re.Match[bytes] | None], bytes, int]
 Span = tuple[int, int, int]  # start, end, rank
+Known = dict[tuple[int, bytes], list[Span]]
+"""What is in a run of digits, by the run and what stands round it; offsets count from the start of the run."""
 _LiteralRow = tuple[bytes, int, bytes, Rule, int]  # mark and digits that are needed, needle, rule, rank
 
 
@@ -88,7 +94,7 @@ class Detector:
         self._announced: list[tuple[bytes, list[tuple[Rule, int]]]] = []
         self._needles = self._set_needles(parts)
         self._marks = tuple(
-            (gate.mark, gate.fewest, rules, rank) for gate, rules, rank in parts if isinstance(gate, Marks)
+            (gate.mark, gate.fewest, gate.unless, rules, rank) for gate, rules, rank in parts if isinstance(gate, Marks)
         )
         self._shapes = tuple((gate.fewest, rules, rank) for gate, rules, rank in parts if isinstance(gate, Shapes))
         shapes = [gate.pattern for gate, _, _ in parts if isinstance(gate, Shapes)]
@@ -134,20 +140,26 @@ class Detector:
         # Runs have few shapes: what can match in one is worked out once. Bounded, and the same whoever writes it.
         self._by_shape: dict[bytes, tuple[_NumericRule, ...]] = {}
 
-    def detect(self, text: str, hint: bytes) -> list[Span]:
-        """(start, end, rank of the family) of what is found, unordered; `hint` is read as if it stood before the text."""
+    def detect(self, text: str, hint: bytes, known: Known | None = None) -> list[Span]:
+        """(start, end, rank of the family) of what is found, unordered; `hint` is read as if it stood before the text.
+
+        `known`: what was found in runs of digits of the same text or another version of it, under the same hint. A run whose
+        surroundings are the same is not looked at again: decoding and replacing leave most of them as they were.
+        """
         raw = project(text)
         marks = raw.translate(_MARKS, _PLAIN)
-        spans = self._search(raw, marks, hint)
+        spans = self._search(raw, marks, hint, known)
         if marks and (not marks.isascii() or marks.find(b"%") >= 0 or marks.find(b"\\") >= 0 or marks.find(b"&") >= 0):
             unfolded = unfold(raw)
             if unfolded is not None:
                 seen = unfolded.seen
-                for start, end, rank in self._search(seen, seen.translate(_MARKS, _PLAIN), hint):
+                for start, end, rank in self._search(seen, seen.translate(_MARKS, _PLAIN), hint, known):
                     spans.append((*unfolded.origin(start, end), rank))
         return spans
 
-    def _search(self, raw: bytes, marks: bytes, hint: bytes, decode: bool = True) -> list[Span]:
+    def _search(
+        self, raw: bytes, marks: bytes, hint: bytes, known: Known | None = None, decode: bool = True
+    ) -> list[Span]:
         """`marks`: what is left of `raw` without letters, spaces and commas. `decode`: look into base64 too."""
         low, words = raw.lower(), raw.translate(_WORD_CLASSES)
         # `find` and `count` throughout, because `in` tries bytes as a number first: it costs five times as much.
@@ -164,13 +176,13 @@ class Detector:
         if has_long:
             self._search_long_words(view, words, spans, decode)
         if marks:
-            for mark, fewest, rules, rank in self._marks:
-                if marks.count(mark) >= fewest:
+            for mark, fewest, unless, rules, rank in self._marks:
+                if marks.count(mark) >= fewest and (not unless or raw.find(unless) < 0):
                     _search_whole(view, raw, rules, rank, spans)
             if digits >= _FEWEST_ANNOUNCED:
                 if announcing:
                     self._search_announced(view, announcing, spans)
-                self._search_numbers(view, digits, spans)
+                self._search_numbers(view, digits, spans, known)
         if self._always:
             self._search_always(view, spans)
         return spans
@@ -210,13 +222,13 @@ class Detector:
                     if span is not None:
                         spans.append((*span, rank))
 
-    def _search_numbers(self, view: View, digits: int, spans: list[Span]) -> None:
+    def _search_numbers(self, view: View, digits: int, spans: list[Span], known: Known | None) -> None:
         """Families that need digits."""
         shape = view.shape()
         for number in self._in_shape.Match(shape) or ():
             if number == len(self._shapes):
                 if digits >= self._fewest_digits:
-                    self._search_runs(view, spans)
+                    self._search_runs(view, spans, known)
                 continue
             fewest, rules, rank = self._shapes[number]
             if digits >= fewest:
@@ -293,34 +305,53 @@ class Detector:
                 self._by_shape[shape] = rules
         return rules
 
-    def _search_runs(self, view: View, spans: list[Span]) -> None:
+    def _search_runs(self, view: View, spans: list[Span], known: Known | None) -> None:
         raw = view.raw
-        for start, end, digits, shape in view.runs():
-            first, last, before = max(0, start - _LEAD), end + _TRAIL, len(spans)
-            near, near_words = b"", frozenset[bytes]()
-            for rule, search, _, rank in self._rules_in(shape, digits):
-                if rule.fallback and len(spans) > before:
-                    continue
-                if rule.words is not None or rule.near is not None:
-                    if not near:
-                        near = view.near(start, end)
-                    if rule.near is not None:
-                        if rule.near.search(near) is None:
-                            continue
-                    else:
-                        near_words = near_words or frozenset(words_of(near))
-                        if rule.words is not None and rule.words.isdisjoint(near_words):
-                            continue
-                # Most runs match nothing, and a failing search costs half of an empty finditer.
-                match = search(raw, first, last)
-                while match is not None:
-                    span = rule.accept(view, match)
-                    if span is not None:
-                        spans.append((*span, rank))
-                    position = match.end()
-                    match = search(raw, position, last) if last - position > MIN_RUN_DIGITS else None
-                if len(spans) == before + 1 and _covers(spans[before], start, shape):
-                    break
+        if known is None:
+            for run in view.runs():
+                self._search_run(view, run, spans)
+            return
+        for run in view.runs():
+            start, end = run[0], run[1]
+            # Near the start of a text the hint counts as well, and so the place.
+            place = start if start < _RUN_SEES_BEFORE else -1
+            key = (place, raw[max(0, start - _RUN_SEES_BEFORE) : min(end, start + _LONGEST_KNOWN) + _RUN_SEES_AFTER])
+            found = known.get(key) if end - start <= _LONGEST_KNOWN else None
+            if found is None:
+                before = len(spans)
+                self._search_run(view, run, spans)
+                if len(known) < _MOST_KNOWN and end - start <= _LONGEST_KNOWN:
+                    known[key] = [(a - start, b - start, rank) for a, b, rank in spans[before:]]
+            elif found:
+                spans += [(a + start, b + start, rank) for a, b, rank in found]
+
+    def _search_run(self, view: View, run: Run, spans: list[Span]) -> None:
+        raw, (start, end, digits, shape) = view.raw, run
+        first, last, before = max(0, start - _LEAD), end + _TRAIL, len(spans)
+        near, near_words = b"", frozenset[bytes]()
+        for rule, search, _, rank in self._rules_in(shape, digits):
+            if rule.fallback and len(spans) > before:
+                continue
+            if rule.words is not None or rule.near is not None:
+                if not near:
+                    near = view.near(start, end)
+                if rule.near is not None:
+                    if rule.near.search(near) is None:
+                        continue
+                else:
+                    near_words = near_words or frozenset(words_of(near))
+                    if rule.words is not None and rule.words.isdisjoint(near_words):
+                        continue
+            # Most runs match nothing, and a failing search costs half of an empty finditer.
+            match = search(raw, first, last)
+            while match is not None:
+                span = rule.accept(view, match)
+                if span is not None:
+                    spans.append((*span, rank))
+                position = match.end()
+                match = search(raw, position, last) if last - position > MIN_RUN_DIGITS else None
+            if len(spans) == before + 1 and _covers(spans[before], start, shape):
+                break
 
 
 def _search_literal(view: View, needle: bytes, rule: Rule, rank: int, spans: list[Span]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from .detector import Detector, Span
+from .detector import Detector, Known, Span
 from .family import Family
 from .policy import Action, Policy
 from .replacement import markers, renderers
@@ -18,6 +18,8 @@ from .walk import ScrubbedJson, scrub_json
 
 # One pass finds all but what only a replacement brings into reach of its announcing word; more than three never occur.
 _MOST_PASSES = 8
+# Code points. A shorter text is read again sooner than it is remembered what was in it.
+_LONG = 1_000
 
 
 class ScrubError(RuntimeError):
@@ -105,7 +107,8 @@ class Scrubber:
         `hint` is read as if it stood before the text (lower case): the key that a JSON value stands under.
         Raises ScrubError when the result does not settle.
         """
-        found = self._detect(text, hint)
+        known: Known | None = {} if len(text) > _LONG else None
+        found = self._detect(text, hint, known)
         if not found:
             return Scrubbed(text, [])
         # Nearly always there is nothing to take out or to merge: one finding, no replacement from before.
@@ -116,7 +119,7 @@ class Scrubber:
         for _ in range(_MOST_PASSES):
             replacements = self._replacements(text, spans)
             result = _replace(text, spans, replacements)
-            again = self._detect(result, hint)
+            again = self._detect(result, hint, known)
             if again:
                 again = self._removed(result, again)
             if not again:

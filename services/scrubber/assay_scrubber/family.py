@@ -117,10 +117,14 @@ class Literals:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Opens when the text holds `mark`, one byte that is neither a letter nor a space, at least `fewest` times."""
+    """Opens when the text holds `mark`, one byte that is neither a letter nor a space, at least `fewest` times.
+
+    It stays shut when the text holds `unless`: then another gate of the family has the same rules run.
+    """
 
     mark: bytes
     fewest: int
+    unless: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

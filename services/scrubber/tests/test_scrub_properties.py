@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from assay_scrubber.detector import Known
 from assay_scrubber.engine import Scrubber, merge
 from assay_scrubber.registry import FAMILIES
 from assay_scrubber.taxonomy import Category
@@ -82,6 +83,18 @@ def test_clean_text_comes_back_as_the_same_object(text: str) -> None:
     result = SCRUBBER.scrub(text)
     assert result.text is text
     assert result.findings == []
+
+
+@given(TEXTS, st.sampled_from([b"", b"customer phone ", b"ssn ", b"pesel "]), st.integers(1, 40))
+@settings(max_examples=400)
+def test_what_is_remembered_of_runs_of_digits_changes_no_finding(text: str, hint: bytes, times: int) -> None:
+    repeated, detect = text * times + "1" + text, SCRUBBER._detect
+    fresh = detect(repeated, hint)
+    known: Known = {}
+    assert detect(repeated, hint, known) == fresh
+    assert detect(repeated, hint, known) == fresh
+    altered = repeated.replace("e", "o")
+    assert detect(altered, hint, known) == detect(altered, hint)
 
 
 RENDERINGS = {

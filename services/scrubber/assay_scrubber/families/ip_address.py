@@ -56,7 +56,9 @@ _FEWEST_GROUPS = 4
 
 
 def _v6(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    colon = match.start()
+    colon, after = match.start(), match.group(1)
+    if after.startswith(b"::"):
+        return None  # three colons in a row
     left = view.raw[max(0, colon - 5) : colon]
     group = left[len(left.rstrip(_V6_ALPHABET)) :].replace(b".", b":").rpartition(b":")[2]
     start, end = colon - len(group), match.end(1)
@@ -98,5 +100,5 @@ FAMILY = Family(
         "a[1::3]",
         "12:34:56",
     ),
-    more=((Literals((b"::",), mark=b":"), (Rule(_V6, _v6),)), (Marks(b":", 6), (Rule(_V6, _v6),))),
+    more=((Literals((b"::",), mark=b":"), (Rule(_V6, _v6),)), (Marks(b":", 6, unless=b"::"), (Rule(_V6, _v6),))),
 )
