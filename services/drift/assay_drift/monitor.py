@@ -4,7 +4,7 @@ The same samples in the same order make the same transitions with the same ids, 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import sqrt
 from typing import Any
 
@@ -263,8 +263,10 @@ class Monitor:
             if self._is(subject, series.episode, wanted):
                 numbers = self._numbers(subject, series, series.detector, self._recovering(series))
                 transition = series.acknowledge(series.last_ms, self._settings, self._calendar)
+                if series.baseline:
+                    numbers = replace(numbers, accepted=_shown(subject, series.baseline.mean))
                 self._touched.add(f"{SCORE}/{key}")
-                self._publish(subject, transition, series.episode, numbers)
+                self._publish_acknowledged(subject, transition, series.episode, numbers, now_wall_ms)
         for key, scaled in self.retrieval.items():
             subject = self._subject(AlertKind.RETRIEVAL_DRIFT, key)
             if self._is(subject, scaled.series.episode, wanted):
@@ -275,14 +277,15 @@ class Monitor:
                 scaled.series.baseline = None
                 scaled.acknowledge()
                 self._touched.add(f"{RETRIEVAL}/{key}")
-                self._publish(subject, transition, scaled.series.episode, numbers)
+                self._publish_acknowledged(subject, transition, scaled.series.episode, numbers, now_wall_ms)
         for key, queries in self.queries.items():
             subject = self._query_subject(key)
             if self._is(subject, queries.episode, wanted):
                 transition = resolve(queries.episode, queries.closed * self._calendar.day_ms, Patience(1, 0.0))
                 queries.forget()
                 self._touched.add(f"{QUERIES}/{key}")
-                self._publish(subject, transition, queries.episode, Numbers(queries.episode.opened_ms))
+                numbers = Numbers(queries.episode.opened_ms)
+                self._publish_acknowledged(subject, transition, queries.episode, numbers, now_wall_ms)
         for name, project in self.projects.items():
             for kind, episode in project.episodes.items():
                 subject = Subject(kind, name, str(kind))
@@ -291,7 +294,8 @@ class Monitor:
                     project.failures.clear()
                     project.errors.clear()
                     self._touched.add(f"{PROJECT}/{name}")
-                    self._publish(subject, transition, episode, Numbers(episode.opened_ms))
+                    numbers = Numbers(episode.opened_ms)
+                    self._publish_acknowledged(subject, transition, episode, numbers, now_wall_ms)
         return list(identities)
 
     # --- the rest
@@ -385,19 +389,22 @@ class Monitor:
         n, mean = (total.n, total.mean) if total else (int(detector.n), detector.mean or 0.0)
         half = 1.96 * base.deviation / sqrt(n) if n else 0.0
         interval = (max(0.0, mean - half), min(1.0, mean + half)) if n else None
-        relative = mean / base.mean - 1 if base.mean and n else None
         evidence = min(1e6, series.evidence(self._settings) / max(1.0, self._needed(series)))
-        low = subject.kind is AlertKind.SCORE_DRIFT and subject.metric in LOWER_IS_BETTER
         since = detector.since_ms or series.episode.opened_ms or series.last_ms
-        return Numbers(
-            since,
-            (1 - mean if low else mean) if n else None,
-            1 - base.mean if low else base.mean,
-            relative if effect is None else effect,
-            (1 - interval[1], 1 - interval[0]) if low and interval else interval,
-            n,
-            evidence,
-        )
+        value, baseline = (_shown(subject, mean) if n else None), _shown(subject, base.mean)
+        if interval and _is_turned(subject):
+            interval = (1 - interval[1], 1 - interval[0])
+        if effect is None and value is not None and baseline:
+            effect = value / baseline - 1
+        return Numbers(since, value, baseline, effect, interval, n, evidence)
+
+    def _publish_acknowledged(
+        self, subject: Subject, transition: Transition | None, episode: Episode, numbers: Numbers, wall_ms: float
+    ) -> None:
+        """A person did it, so its time is the clock's: samples may have come hours ago, or be a replay of last year's."""
+        if transition:
+            told = replace(transition, at_ms=max(transition.at_ms, wall_ms))
+            self._publish(subject, told, episode, replace(numbers, acknowledged=True))
 
     def _publish(self, subject: Subject, transition: Transition | None, episode: Episode, numbers: Numbers) -> None:
         if transition:
@@ -416,6 +423,16 @@ class Monitor:
     def _query_subject(key: str) -> Subject:
         project, _, name = key.partition("/")
         return Subject(AlertKind.QUERY_DRIFT, project, key, "queries", name)
+
+
+def _is_turned(subject: Subject) -> bool:
+    """Whether the samples of a series are 1 - x of its metric, because that is better when lower."""
+    return subject.kind is AlertKind.SCORE_DRIFT and subject.metric in LOWER_IS_BETTER
+
+
+def _shown(subject: Subject, mean: float) -> float:
+    """A mean of oriented samples as the metric itself, which people read."""
+    return 1 - mean if _is_turned(subject) else mean
 
 
 def metric_total(series: Series, day: int, metric: str) -> Total | None:

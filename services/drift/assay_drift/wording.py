@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from assay_drift.episodes import Transition
 from assay_schema.alerts import Alert, AlertKind, AlertState, Severity, transition_id
+from assay_schema.scores import LOWER_IS_BETTER
 
 _SEVERITY = {AlertState.WARN: Severity.WARNING, AlertState.CRITICAL: Severity.CRITICAL}
 
@@ -32,6 +33,9 @@ class Numbers:
     interval: tuple[float, float] | None = None
     n: int | None = None
     evidence: float | None = None
+    #: Whether a person accepted what is, instead of what was having come back; and the new baseline, once it is known.
+    acknowledged: bool = False
+    accepted: float | None = None
 
 
 def alert_id(subject: Subject, number: int, opened_ms: float) -> uuid.UUID:
@@ -89,18 +93,25 @@ def _number(value: float | None) -> str:
 def summary(subject: Subject, state: AlertState, numbers: Numbers) -> str:  # noqa: C901  # one line for each kind
     """One sentence: what, where, since when, how much."""
     project, metric = subject.project, subject.metric or ""
+    if numbers.acknowledged:
+        return f"{_about(subject)} acknowledged by an operator{_learned_next(subject, numbers)}"
     over = state in (AlertState.RECOVERING, AlertState.RESOLVED)
     since = f"since {moment(numbers.since_ms):%Y-%m-%d %H:%M} UTC"
     value, base = _number(numbers.value), _number(numbers.baseline)
     match subject.kind:
-        case AlertKind.SCORE_DRIFT | AlertKind.RETRIEVAL_DRIFT:
-            what = f"{metric} of {project}"
-            if subject.kind is AlertKind.RETRIEVAL_DRIFT:
-                what = f"retrieval scores ({metric}) of {project}"
+        case AlertKind.SCORE_DRIFT:
             if over:
                 verb = "is back" if state is AlertState.RESOLVED else "is coming back"
-                return f"{what} {verb}: {value}, baseline {base} (n = {numbers.n})"
-            return f"{what} got worse by {abs(numbers.effect or 0):.1%} {since}: {value}, baseline {base} (n = {numbers.n})"
+                return f"{_about(subject)} {verb}: {value}, baseline {base} (n = {numbers.n})"
+            verb = "rose" if metric in LOWER_IS_BETTER else "fell"
+            share = "" if numbers.effect is None else f", by {abs(numbers.effect):.1%}"
+            return f"{_about(subject)} {verb} from {base} to {value}{share}, {since} (n = {numbers.n})"
+        case AlertKind.RETRIEVAL_DRIFT:
+            place = f"mean place {value} in the reference distribution, where 0.5 is unchanged (n = {numbers.n})"
+            if over:
+                return f"{_about(subject)} are {'' if state is AlertState.RESOLVED else 'coming '}back: {place}"
+            distance = f"Kolmogorov-Smirnov distance {_number(numbers.effect)}"
+            return f"{_about(subject)} shifted down {since} ({distance}): {place}"
         case AlertKind.QUERY_DRIFT:
             if over:
                 return f"people ask {project} what they used to ask again"
@@ -129,6 +140,27 @@ def summary(subject: Subject, state: AlertState, numbers: Numbers) -> str:  # no
             return f"what came more than {value} minutes ago is not all stored (limit {base} minutes)"
         case _:
             return f"{subject.kind}: {value} (limit {base})"
+
+
+def _about(subject: Subject) -> str:
+    match subject.kind:
+        case AlertKind.SCORE_DRIFT:
+            return f"{subject.metric} of {subject.project}"
+        case AlertKind.RETRIEVAL_DRIFT:
+            return f"retrieval scores ({subject.metric}) of {subject.project}"
+        case AlertKind.QUERY_DRIFT:
+            return f"what people ask {subject.project}"
+        case _:
+            return f"{subject.kind.replace('_', ' ')} of {subject.project}"
+
+
+def _learned_next(subject: Subject, numbers: Numbers) -> str:
+    """What an acknowledgement leads to; conditions have no baseline to learn."""
+    if subject.kind not in (AlertKind.SCORE_DRIFT, AlertKind.RETRIEVAL_DRIFT, AlertKind.QUERY_DRIFT):
+        return ""
+    if numbers.accepted is None:
+        return ": a new baseline is being learned"
+    return f": the baseline is now {_number(numbers.accepted)}, of what came since the change"
 
 
 def query(subject: Subject, numbers: Numbers) -> str:

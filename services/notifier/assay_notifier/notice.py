@@ -19,7 +19,7 @@ _MEANING = {
     AlertState.WARN: "It may be getting worse.",
     AlertState.CRITICAL: "It is worse, and needs somebody.",
     AlertState.RECOVERING: "It is coming back, and not over yet.",
-    AlertState.RESOLVED: "It is over.",
+    AlertState.RESOLVED: "The episode is closed.",
 }
 #: The worst first.
 _RANK = (AlertState.CRITICAL, AlertState.WARN, AlertState.RECOVERING, AlertState.RESOLVED, AlertState.OK)
