@@ -72,7 +72,7 @@ APPENDERS = {
     "events": {"scrubber"},
     "failures": {"scrubber", "writer", "judge", "drift", "notifier", "operator"},
     "dead": {"scrubber", "writer", "judge", "drift", "notifier"},
-    "alerts": {"judge", "drift", "operator"},
+    "alerts": {"judge", "drift", "evaluator", "operator"},
     "scores": {"judge"},
 }
 READERS = {
@@ -88,7 +88,7 @@ SETTERS = {low_key(): {"scrubber"}, overflow_key(): {"scrubber"}, watermark_key(
 GETTERS = {
     low_key(): {"scrubber", "writer", "owner", "admin"},
     overflow_key(): {"scrubber"},
-    watermark_key(): {"scrubber", "writer", "owner", "admin"},
+    watermark_key(): {"scrubber", "writer", "drift", "owner", "admin"},
 }
 
 
