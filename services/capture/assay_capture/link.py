@@ -134,8 +134,24 @@ class Link:
                 arguments["host"], arguments["port"] = self._masters.of(place, arguments.get("password"))
             connection = self._connection_class(**arguments)
             connection.connect()
+            self._await_answer(connection, place)
             self._connections[place] = connection
         return self._connections[place]
+
+    def _await_answer(self, connection: Any, place: int) -> None:
+        """Ask for a length before the first entries go out. A Redis that is loading its data refuses that, by an error that closes the
+        connection. Of a batch in its place it would refuse the first entries and take the last ones when it has loaded: these would
+        arrive twice, and before the others."""
+        from redis.exceptions import ResponseError
+
+        connection.send_packed_command([self._xlen[place]])
+        try:
+            connection.read_response()
+        except _not_the_master():
+            connection.disconnect()
+            raise
+        except ResponseError:  # a user without the right to ask may add entries all the same
+            pass
 
 
 def _connection_arguments(settings: RedisSettings) -> tuple[Any, dict[str, Any]]:

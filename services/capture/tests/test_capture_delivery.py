@@ -83,6 +83,41 @@ def test_events_captured_before_redis_is_up_arrive_in_order_when_it_is(
     assert (stats.dropped, stats.queue_entries, stats.spool_bytes, stats.redis) == ({}, 0, 0, "up")
 
 
+def test_a_redis_that_is_still_loading_is_sent_no_events_and_gets_each_once_in_order_when_it_has_loaded(
+    make_capture: Any, tmp_path: Path, retrieve: Any, arrived: Any, eventually: Any
+) -> None:
+    directory = tmp_path / "slow"
+    directory.mkdir()
+    server = RedisServer(directory, "--key-load-delay", "100").start()
+    try:
+        with server.client() as client, client.pipeline(transaction=False) as writing:
+            for number in range(15_000):
+                writing.set(f"key {number}", "value")
+            writing.execute()
+        server.kill()
+        starting = threading.Thread(target=server.start)
+        starting.start()
+        with server.client() as client:
+            eventually(lambda: _loading(client))
+            capture: Capture = make_capture(server.url)
+            ids = [retrieve(capture) for _ in range(1500)]
+            starting.join()
+            eventually(lambda: len(arrived(server)) >= len(ids), capture.stats)
+            assert [event["event_id"] for event in arrived(server)] == ids
+            commands = client.info("commandstats")
+            assert commands["cmdstat_xlen"]["rejected_calls"] >= 1, "it was asked while it was loading"
+            assert commands["cmdstat_xadd"]["rejected_calls"] == 0
+    finally:
+        server.stop()
+
+
+def _loading(client: "redis.Redis") -> bool:
+    try:
+        return bool(client.info("persistence")["loading"])
+    except redis.ConnectionError:
+        return False
+
+
 def test_when_redis_is_killed_and_comes_back_nothing_is_lost_and_order_holds(
     make_capture: Any, tmp_path: Path, retrieve: Any, arrived: Any, eventually: Any
 ) -> None:
