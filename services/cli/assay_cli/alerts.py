@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -34,7 +35,7 @@ def list_alerts(
         answer = client.query(named.sql, parameters=named.defaults | {"project": project})
     rows = [dict(zip(answer.column_names, row, strict=True)) for row in answer.result_rows]
     for row in rows:
-        typer.echo(json.dumps(row, default=str) if as_json else _line(row))
+        typer.echo(json.dumps(row, default=str) if as_json else line(row, data))
     if everything:
         return
     if not rows:
@@ -42,11 +43,15 @@ def list_alerts(
     raise typer.Exit(FINDING if rows else 0)
 
 
-def _line(row: dict[str, Any]) -> str:
+def line(row: dict[str, Any], data: Path) -> str:
+    """An episode for people; its command reaches the same system as the one that lists it. Pure."""
     what = f"{row['kind']}{' of ' + row['metric'] if row['metric'] else ''}"
     where = f"{row['project']}{'/' + row['service'] if row['service'] else ''}"
     moment = row["at"].strftime("%Y-%m-%d %H:%M:%SZ")
-    acknowledge = f"\n    acknowledge: {row['acknowledge']}" if row.get("acknowledge") else ""
+    command = row.get("acknowledge") or ""
+    if command.startswith("assay ") and data != DEFAULT_DATA:
+        command += f" --data {shlex.quote(str(data))}"
+    acknowledge = f"\n    acknowledge: {command}" if command else ""
     return f"{moment}  {str(row['state']).upper():10} {where:20} {what}: {row['summary']}{acknowledge}"
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import typer
 
-from assay_cli.connect import DEFAULT_DATA, DataDirectory, Identity, open_store, settings_for
+from assay_cli.connect import DEFAULT_DATA, DataDirectory, Identity, open_store, settings_and_source, settings_for
 from assay_cli.durations import moment_ms
 from assay_cli.errors import FINDING, CommandError
 from assay_cli.terminal import ends_quietly, printable
@@ -39,72 +39,22 @@ def status(
 ) -> None:
     """Show every series that is watched, its baseline and its evidence. Exit code 1 if an episode is open, 0 if none."""
 
+    from assay_cli.drift_status import line, rows_of
+
     async def work(client: "Client", settings: Settings) -> list[dict[str, Any]]:
         return [
             row
             for shard in range(settings.redis.shards)
-            for row in _rows(await _monitor(client, settings, shard), settings)
+            for row in rows_of(await _monitor(client, settings, shard), settings.drift)
         ]
 
     with ends_quietly():
         rows = _run("sre", data, work)
         for row in rows:
-            typer.echo(json.dumps(row) if as_json else _line(row))
+            typer.echo(json.dumps(row) if as_json else line(row))
         if not rows:
             typer.echo("nothing is watched yet: the drift service has seen no samples", err=True)
         raise typer.Exit(FINDING if any(row["state"] in ("warn", "critical", "recovering") for row in rows) else 0)
-
-
-def _rows(monitor: "Monitor", settings: Settings) -> list[dict[str, Any]]:
-    from assay_drift.series import HOURS, Calendar
-
-    watched = settings.drift
-    calendar = Calendar.of(watched)
-    rows: list[dict[str, Any]] = []
-    series = [("score", key, each) for key, each in monitor.scores.items()]
-    series += [("retrieval", key, each.series) for key, each in monitor.retrieval.items()]
-    for what, key, each in series:
-        project, metric, source = key.split("/", 2)
-        recent, base = each.window(HOURS, calendar), each.baseline
-        rows.append(
-            {
-                "watched": what,
-                "project": project,
-                "metric": metric,
-                "series": source,
-                "state": each.episode.state.value if base else "learning",
-                "baseline": base and round(base.mean, 4),
-                "last_day": round(recent.mean, 4) if recent.n else None,
-                "n_last_day": recent.n,
-                "evidence": float(f"{each.evidence(watched):.3g}"),
-            }
-        )
-    for key, queries in monitor.queries.items():
-        project, _, source = key.partition("/")
-        state = queries.episode.state.value if queries.reference else "learning"
-        deviations = queries.shift and round(queries.shift.deviations / watched.query_deviations, 3)
-        rows.append(
-            {"watched": "queries", "project": project, "metric": "queries", "series": source, "state": state,
-             "baseline": None, "last_day": None, "n_last_day": None, "evidence": deviations}
-        )  # fmt: skip
-    for name, found in monitor.projects.items():
-        rows += [
-            {"watched": kind.value, "project": name, "metric": None, "series": None, "state": episode.state.value,
-             "baseline": None, "last_day": None, "n_last_day": None, "evidence": None}
-            for kind, episode in found.episodes.items() if episode.open
-        ]  # fmt: skip
-    return rows
-
-
-def _line(row: dict[str, Any]) -> str:
-    name = f"{row['project']} {row['metric'] or row['watched']}"
-    numbers = "" if row["baseline"] is None else f" baseline {row['baseline']:.3f}"
-    if row["last_day"] is not None:
-        numbers += f" last day {row['last_day']:.3f} (n = {row['n_last_day']})"
-    if row["evidence"] is not None:
-        numbers += f" evidence {row['evidence']:.2g}"
-    series = f" [{row['series']}]" if row["series"] else ""
-    return printable(f"{row['state'].upper():10} {row['watched']:10} {name}{series}{numbers}")
 
 
 @drift.command()
@@ -159,7 +109,7 @@ def history(
         if queries:
             _show_queries(project, data)
             return
-        settings = settings_for("sre", data)
+        settings, found_in = settings_and_source("sre", data)
         with open_store(settings.store) as store:
             source = series or _latest(store, project, metric)
             start_ms = moment_ms(since, int(time.time() * 1000), "--since")
@@ -169,6 +119,15 @@ def history(
 
         title = f"{metric} of {project} by {source}"
         _draw(replay(title, metric, samples, settings.drift, spans=spans), svg, png)
+        typer.echo(printable(_worked_out_with(settings.drift, found_in)))
+
+
+def _worked_out_with(watched: DriftSettings, found_in: str) -> str:
+    """What a history hangs on: with other settings than the service's, it shows another baseline than `status`."""
+    return (
+        f"  worked out anew: a day is {watched.day_minutes:g} minutes, a baseline needs {watched.learning_samples} samples "
+        f"over {watched.learning_days:g} days; settings of {found_in}"
+    )
 
 
 _SCORES = """
@@ -315,7 +274,12 @@ async def _monitor(client: "Client", settings: Settings, shard: int) -> "Monitor
 
     fields = await client.hgetall(drift_key(shard))
     fields.pop(b"version", None)
-    return Monitor(settings.drift, {name.decode(): value for name, value in fields.items()}, shard=shard)
+    return Monitor(
+        settings.drift,
+        {name.decode(): value for name, value in fields.items()},
+        shard=shard,
+        shards=settings.redis.shards,
+    )
 
 
 def _run(identity: Identity, data: Path, work: Callable[["Client", Settings], Awaitable[Result]]) -> Result:

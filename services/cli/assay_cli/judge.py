@@ -1,6 +1,8 @@
 """`assay judge`: what judging does, what it costs, how far it can be trusted, and judging again."""
 
 import asyncio
+import shutil
+import sys
 import time
 import uuid
 from datetime import UTC, datetime
@@ -13,6 +15,7 @@ import typer
 from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
 from assay_cli.durations import moment_ms
 from assay_cli.errors import FINDING, CommandError
+from assay_cli.terminal import printable
 from assay_schema.scores import Metric, ScoreStatus
 from assay_schema.settings import Settings
 from assay_schema.streams import SCORES, calibration_key, shard_of
@@ -336,12 +339,27 @@ def _show(rows: list[dict[str, Any]], as_json: bool, nothing: str) -> None:
     if not rows:
         typer.echo(nothing, err=True)
         return
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
+    from assay_cli.query import print_table
 
-    table = Table(*rows[0], box=SIMPLE_HEAD)
-    for row in rows:
-        table.add_row(*("" if value is None else str(value) for value in row.values()))
-    console = Console()
-    console.print(table, width=None if console.is_terminal else 200)
+    if sys.stdout.isatty() and width(rows) > shutil.get_terminal_size().columns:
+        typer.echo(stacked(rows))
+        return
+    print_table(list(rows[0]), ([_plain(value) for value in row.values()] for row in rows), null="")
+
+
+def width(rows: list[dict[str, Any]]) -> int:
+    """Columns of a terminal that the rows need as a table. Pure."""
+    return sum(3 + max(len(str(each)) for each in (name, *(row[name] for row in rows))) for name in rows[0])
+
+
+def stacked(rows: list[dict[str, Any]]) -> str:
+    """Rows one below the other, a value a line, for a terminal on which their table would be torn apart. Pure."""
+    longest = max(map(len, rows[0]))
+    return "\n\n".join(
+        "\n".join(f"{name:{longest}}  {printable('' if value is None else str(value))}" for name, value in row.items())
+        for row in rows
+    )
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, int | float) else str(value)

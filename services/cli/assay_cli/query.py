@@ -115,7 +115,7 @@ def _answer(client: "Client", sql: str, values: dict[str, str], output: Format) 
         if output is Format.CSV:
             _csv(names, rows)
         elif names:
-            _table(names, rows)
+            print_table(names, rows)
     except BrokenAnswerError as error:
         raise CommandError(f"store: {error}") from None
 
@@ -145,11 +145,11 @@ def _text(value: Any, null: str) -> str:
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, null: str = "null") -> str:
     """A value in a table, which is for people: a float without the digits that only a machine needs. Pure."""
     if isinstance(value, float):
         value = round(value, _FLOAT_DIGITS) if abs(value) >= 1 else float(f"{value:.{_FLOAT_DIGITS}g}")
-    return _text(value, "null")
+    return _text(value, null)
 
 
 def _csv(names: list[str], rows: Iterator[list[Any]]) -> None:
@@ -164,7 +164,8 @@ def _csv(names: list[str], rows: Iterator[list[Any]]) -> None:
         out.detach()
 
 
-def _table(names: list[str], rows: Iterator[list[Any]]) -> None:
+def print_table(names: list[str], rows: Iterator[list[Any]], null: str = "null") -> None:
+    """Rows as a table: as wide as the terminal, and as wide as it takes elsewhere."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -178,7 +179,7 @@ def _table(names: list[str], rows: Iterator[list[Any]]) -> None:
         numbers = bool(shown) and all(isinstance(row[place], int | float) or row[place] is None for row in shown)
         table.add_column(Text(printable(name)), justify="right" if numbers else "left", overflow="fold")
     for row in shown:
-        table.add_row(*(Text(printable(_cell(value))) for value in row))
+        table.add_row(*(Text(printable(_cell(value, null))) for value in row))
     Console(width=None if terminal else 10_000, highlight=False).print(table)
     if next(rows, None) is not None:
         typer.echo(f"only the first {most:,} rows are shown; --format csv or --format json prints all", err=True)

@@ -124,6 +124,10 @@ def policies(file: Path | None) -> "PolicySet":
         settings = settings.model_copy(update={"policy_file": file})
     try:
         return read_policies(settings)
+    except FileNotFoundError:
+        raise CommandError(f"{settings.policy_file}: there is no such file") from None
+    except OSError as error:
+        raise CommandError(f"{settings.policy_file}: cannot be read ({error.strerror})") from None
     except PolicyError as error:
         raise CommandError(f"{settings.policy_file or 'scrubber'}: {error}") from None
 

@@ -98,3 +98,10 @@ def test_ner_without_its_extra_says_what_to_install(policy: Path) -> None:
     result = RUN.invoke(app, ["scrub", "--ner"], input="x")
     assert result.exit_code == 2
     assert "pip install 'assay-scrubber[ner]'" in result.stderr
+
+
+def test_a_policy_file_that_is_not_there_is_told_in_words(tmp_path: Path) -> None:
+    result = RUN.invoke(app, ["pii", "policy", "check", str(tmp_path / "nope.toml")])
+    assert result.exit_code == 1
+    assert "nope.toml: there is no such file" in result.output
+    assert "Errno" not in result.output

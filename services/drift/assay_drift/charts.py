@@ -43,6 +43,8 @@ class Chart:
     title: str
     points: tuple[Point, ...]
     spans: tuple[Span, ...] = ()
+    #: How long a day is here (ms): `drift.day_minutes`.
+    day_ms: float = 86_400_000.0
 
 
 def sparkline(values: Sequence[float], low: float, high: float) -> str:
@@ -61,12 +63,13 @@ def terminal(chart: Chart, width: int = 72) -> str:
     state = "".join(_mark(chart, point) for point in points)
     strength = [_strength(point.evidence) for point in points]
     base = points[-1].baseline
+    first, last = (_date(point.at_ms, chart.day_ms) for point in (points[0], points[-1]))
     rows = [
         chart.title,
         f"  mean      {sparkline([point.mean for point in points], low, high)}  {points[-1].mean:.3f} ({low:.2f} to {high:.2f})",
-        f"  evidence  {sparkline(strength, 0, 1)}  {points[-1].evidence:.2g} of what raises an alert",
+        f"  evidence  {sparkline(strength, 0, 1)}  {share_text(points[-1].evidence)}",
         f"  episodes  {state}  w warn, C critical, r recovering",
-        f"  {_date(points[0].at_ms)} to {_date(points[-1].at_ms)}, baseline {'learning' if base is None else f'{base:.3f}'}",
+        f"  {first} to {last}, baseline {'learning' if base is None else f'{base:.3f}'}",
     ]
     return "\n".join(rows) + "\n"
 
@@ -122,12 +125,23 @@ def svg(chart: Chart) -> str:
         f'<text x="{_LEFT - 8}" y="{_MIDDLE[1]}" text-anchor="end" fill="#6a1b9a">evidence</text>'
     )
     for at_ms, anchor in ((first, "start"), ((first + last) / 2, "middle"), (last, "end")):
-        parts.append(f'<text x="{x(at_ms)}" y="{_BOTTOM}" text-anchor="{anchor}" fill="#546e7a">{_date(at_ms)}</text>')
+        parts.append(
+            f'<text x="{x(at_ms)}" y="{_BOTTOM}" text-anchor="{anchor}" fill="#546e7a">{_date(at_ms, chart.day_ms)}</text>'
+        )
     parts.append(
         f'<text x="{_WIDTH - _RIGHT}" y="26" text-anchor="end" fill="#546e7a">'
         "mean with 95 % interval, dashed: baseline, shaded: episodes</text></svg>"
     )
     return "".join(parts)
+
+
+def share_text(share: float) -> str:
+    """Evidence in words: as a share of what raises an alert, without digits that nobody reads."""
+    if share >= 10:
+        return "over 10 times what raises an alert"
+    if share >= 1:
+        return f"{share:.1f} times what raises an alert"
+    return f"{share:.0%} of what raises an alert" if share >= 0.01 else "under 1% of what raises an alert"
 
 
 def _strength(evidence: float) -> float:
@@ -142,14 +156,15 @@ def _bounds(points: Sequence[Point]) -> tuple[float, float]:
 
 def _mark(chart: Chart, point: Point) -> str:
     marks = {"warn": "w", "critical": "C", "recovering": "r"}
-    day = 86_400_000
-    found = [s.state for s in chart.spans if s.from_ms < point.at_ms + day and s.to_ms > point.at_ms]
+    found = [s.state for s in chart.spans if s.from_ms < point.at_ms + chart.day_ms and s.to_ms > point.at_ms]
     worst = next((state for state in ("critical", "warn", "recovering") if state in found), "")
     return marks.get(worst, "·")
 
 
-def _date(at_ms: float) -> str:
-    return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%Y-%m-%d}"
+def _date(at_ms: float, day_ms: float) -> str:
+    """The day; its time as well, where days are shorter than days."""
+    moment = datetime.fromtimestamp(at_ms / 1000, UTC)
+    return f"{moment:%Y-%m-%d}" if day_ms >= 86_400_000 else f"{moment:%Y-%m-%d %H:%M:%S}"
 
 
 def _joined(points: Sequence[tuple[float, float]]) -> str:

@@ -133,9 +133,12 @@ class Monitor:
         series = [*self.scores.items(), *((key, scaled.series) for key, scaled in self.retrieval.items())]
         for key, each in series:
             project, metric, _ = key.split("/", 2)
-            share = each.evidence(self._settings) / self._needed(each)
-            found[project, metric] = max(share, found.get((project, metric), 0.0))
+            found[project, metric] = max(self.share(each), found.get((project, metric), 0.0))
         return found
+
+    def share(self, series: Series) -> float:
+        """A series' evidence as a share of what raises an alert."""
+        return series.evidence(self._settings) / self._needed(series)
 
     def take_alerts(self) -> list[Alert]:
         """Alerts since the last call."""
@@ -264,7 +267,7 @@ class Monitor:
                 numbers = self._numbers(subject, series, series.detector, self._recovering(series))
                 transition = series.acknowledge(series.last_ms, self._settings, self._calendar)
                 if series.baseline:
-                    numbers = replace(numbers, accepted=_shown(subject, series.baseline.mean))
+                    numbers = replace(numbers, accepted=shown(subject.kind, subject.metric, series.baseline.mean))
                 self._touched.add(f"{SCORE}/{key}")
                 self._publish_acknowledged(subject, transition, series.episode, numbers, now_wall_ms)
         for key, scaled in self.retrieval.items():
@@ -391,8 +394,11 @@ class Monitor:
         interval = (max(0.0, mean - half), min(1.0, mean + half)) if n else None
         evidence = min(1e6, series.evidence(self._settings) / max(1.0, self._needed(series)))
         since = detector.since_ms or series.episode.opened_ms or series.last_ms
-        value, baseline = (_shown(subject, mean) if n else None), _shown(subject, base.mean)
-        if interval and _is_turned(subject):
+        value, baseline = (
+            (shown(subject.kind, subject.metric, mean) if n else None),
+            shown(subject.kind, subject.metric, base.mean),
+        )
+        if interval and is_turned(subject.kind, subject.metric):
             interval = (1 - interval[1], 1 - interval[0])
         if effect is None and value is not None and baseline:
             effect = value / baseline - 1
@@ -425,14 +431,14 @@ class Monitor:
         return Subject(AlertKind.QUERY_DRIFT, project, key, "queries", name)
 
 
-def _is_turned(subject: Subject) -> bool:
+def is_turned(kind: AlertKind, metric: str | None) -> bool:
     """Whether the samples of a series are 1 - x of its metric, because that is better when lower."""
-    return subject.kind is AlertKind.SCORE_DRIFT and subject.metric in LOWER_IS_BETTER
+    return kind is AlertKind.SCORE_DRIFT and metric in LOWER_IS_BETTER
 
 
-def _shown(subject: Subject, mean: float) -> float:
+def shown(kind: AlertKind, metric: str | None, mean: float) -> float:
     """A mean of oriented samples as the metric itself, which people read."""
-    return 1 - mean if _is_turned(subject) else mean
+    return 1 - mean if is_turned(kind, metric) else mean
 
 
 def metric_total(series: Series, day: int, metric: str) -> Total | None:

@@ -41,4 +41,4 @@ def replay(
     if spans is None:
         ends = [*steps, (series.last_ms, AlertState.RESOLVED)] if steps else []
         spans = [Span(state.value, at, until) for (at, state), (until, _) in pairwise(ends)]
-    return Chart(title, tuple(point for _, point in sorted(days.items())), tuple(spans))
+    return Chart(title, tuple(point for _, point in sorted(days.items())), tuple(spans), calendar.day_ms)

@@ -2,6 +2,7 @@
 
 from functools import cache
 
+from assay_drift.charts import Chart, Point, Span, terminal
 from assay_drift.episodes import Transition
 from assay_drift.wording import Numbers, Subject, alert, summary
 from assay_schema.alerts import Alert, AlertKind, AlertState
@@ -78,3 +79,11 @@ def test_what_came_back_by_itself_is_still_told_as_being_back() -> None:
     step = Transition(AlertState.RECOVERING, AlertState.RESOLVED, 1, 4, START_MS)
     assert "is back: 0.84, baseline 0.85" in alert(FALLEN, step, START_MS, Numbers(START_MS, 0.84, 0.85, n=9)).summary
     assert "are back: mean place 0.48" in alert(RETRIEVAL, step, START_MS, Numbers(START_MS, 0.48, 0.5, n=9)).summary
+
+
+def test_a_history_in_short_days_marks_each_day_with_its_own_episodes() -> None:
+    points = tuple(Point(START_MS + day * MINUTE, 0.8, 0.7, 0.9, 50, 0.8, 0.0) for day in range(4))
+    spans = (Span("critical", START_MS + 2 * MINUTE, START_MS + 4 * MINUTE),)
+    drawn = terminal(Chart("faithfulness", points, spans, MINUTE))
+    assert "episodes  ··CC" in drawn
+    assert "2026-01-05 00:00:00 to 2026-01-05 00:03:00" in drawn

@@ -1,0 +1,91 @@
+"""What `assay drift status` shows: one row for each series, and one line for each row. Pure."""
+
+from typing import TYPE_CHECKING, Any
+
+from assay_cli.terminal import printable
+from assay_schema.settings import DriftSettings
+
+if TYPE_CHECKING:
+    from assay_drift.monitor import Monitor
+    from assay_drift.retrieval import Scaled
+    from assay_drift.series import Calendar, Series
+
+_EMPTY: dict[str, Any] = {"baseline": None, "last_day": None, "n_last_day": None, "evidence": None, "note": ""}
+
+
+def rows_of(monitor: "Monitor", watched: DriftSettings) -> list[dict[str, Any]]:
+    """What a shard watches. Means are those of the metric itself; `evidence` is the share of what raises an alert."""
+    from assay_drift.monitor import shown
+    from assay_drift.series import HOURS, Calendar
+    from assay_schema.alerts import AlertKind
+
+    calendar = Calendar.of(watched)
+    series: list[tuple[AlertKind, str, Series, Scaled | None]] = [
+        (AlertKind.SCORE_DRIFT, key, each, None) for key, each in monitor.scores.items()
+    ]
+    series += [(AlertKind.RETRIEVAL_DRIFT, key, each.series, each) for key, each in monitor.retrieval.items()]
+    rows: list[dict[str, Any]] = []
+    for kind, key, each, scaled in series:
+        project, metric, source = key.split("/", 2)
+        recent, base = each.window(HOURS, calendar), each.baseline
+        rows.append(
+            {
+                "watched": kind.value.removesuffix("_drift"),
+                "project": project,
+                "metric": metric,
+                "series": source,
+                "state": each.episode.state.value if base else "learning",
+                "baseline": base and round(shown(kind, metric, base.mean), 4),
+                "last_day": round(shown(kind, metric, recent.mean), 4) if recent.n else None,
+                "n_last_day": recent.n,
+                "evidence": float(f"{monitor.share(each):.3g}") if base else None,
+                "note": _note(each, scaled, monitor.share(each), watched, calendar),
+            }
+        )
+    for key, queries in monitor.queries.items():
+        project, _, source = key.partition("/")
+        state = queries.episode.state.value if queries.reference else "learning"
+        enough = sum(day.n >= watched.query_samples for day in queries.days.values())
+        missing = f"{enough} of {watched.query_reference_days} days with {watched.query_samples} queries"
+        rows.append(
+            _EMPTY
+            | {"watched": "queries", "project": project, "metric": "queries", "series": source, "state": state}
+            | {"evidence": queries.shift and round(queries.shift.deviations / watched.query_deviations, 3)}
+            | {"note": "" if queries.reference else missing}
+        )
+    for name, found in monitor.projects.items():
+        rows += [
+            _EMPTY
+            | {"watched": kind.value, "project": name, "metric": None, "series": None, "state": episode.state.value}
+            for kind, episode in found.episodes.items()
+            if episode.open
+        ]
+    return rows
+
+
+def _note(series: "Series", scaled: "Scaled | None", share: float, watched: DriftSettings, calendar: "Calendar") -> str:
+    """Why a series stands where it does, when its numbers do not say so."""
+    if series.baseline is None:
+        days = (series.last_ms - series.first_ms) / calendar.day_ms
+        seen = scaled.seen if scaled else sum(total.n for total in series.days.values())
+        return f"{seen} of {watched.learning_samples} samples, {days:.1f} of {watched.learning_days:g} days"
+    if series.episode.open and share < 1:
+        return "open until it has recovered, or is acknowledged"
+    if scaled and not series.episode.open and share >= 1 and scaled.effect < watched.ks_effect:
+        return f"too small to matter: Kolmogorov-Smirnov distance {scaled.effect:.2g}, below {watched.ks_effect:g}"
+    return ""
+
+
+def line(row: dict[str, Any]) -> str:
+    """A row for people."""
+    from assay_drift.charts import share_text
+
+    name = f"{row['project']} {row['metric'] or row['watched']}"
+    numbers = "" if row["baseline"] is None else f" baseline {row['baseline']:.3f}"
+    if row["last_day"] is not None:
+        numbers += f" last day {row['last_day']:.3f} (n = {row['n_last_day']})"
+    if row["evidence"] is not None:
+        numbers += f" evidence {share_text(row['evidence'])}"
+    series = f" [{row['series']}]" if row["series"] else ""
+    note = f" ({row['note']})" if row["note"] else ""
+    return printable(f"{row['state'].upper():10} {row['watched']:10} {name}{series}{numbers}{note}")

@@ -1,0 +1,57 @@
+"""What `assay drift status` says of a series: the metric itself, evidence against its threshold, and what is missing."""
+
+from typing import Any
+
+from assay_cli.drift_status import line, rows_of
+from assay_drift.charts import share_text
+from tests.drift_samples import QUICK, START_MS, asked, monitor, score, stream
+
+MINUTE = 60_000.0
+
+
+def watched_after(days: float, **what: Any) -> list[dict[str, Any]]:
+    """Rows after days of a hallucination rate."""
+    watched = monitor()
+    for number, (at_ms, value) in enumerate(stream(days, 80, **what)):
+        watched.observe_score(score(at_ms, value, number, metrics={"hallucination_rate": round(1 - value, 6)}), at_ms)
+    return rows_of(watched, QUICK)
+
+
+def test_a_lower_is_better_metric_is_shown_as_it_is() -> None:
+    [row] = watched_after(3)
+    assert 0.1 < row["baseline"] < 0.2
+    assert 0.1 < row["last_day"] < 0.2
+    assert "% of what raises an alert" in line(row)
+
+
+def test_a_series_that_learns_says_how_much_is_missing() -> None:
+    [row] = watched_after(1)
+    assert row["state"] == "learning"
+    assert "(80 of 100 samples, 1.0 of 2 days)" in line(row)
+    watched = monitor()
+    watched.observe_asked([asked(START_MS, 0, "boots", scores=(3.0,))], START_MS)
+    notes = {row["metric"]: row["note"] for row in rows_of(watched, QUICK)}
+    assert notes["top_1"] == "1 of 100 samples, 0.0 of 2 days"
+    assert notes["queries"] == "0 of 14 days with 100 queries"
+
+
+def test_evidence_is_a_share_of_what_raises_an_alert() -> None:
+    [row] = watched_after(6, drop_from=4, drop=0.3)
+    assert (row["state"], row["evidence"] >= 1) == ("critical", True)
+    assert "times what raises an alert" in line(row)
+    assert [share_text(each) for each in (4.6e21, 1.5, 0.16, 0.0)] == [
+        "over 10 times what raises an alert",
+        "1.5 times what raises an alert",
+        "16% of what raises an alert",
+        "under 1% of what raises an alert",
+    ]
+
+
+def test_an_open_episode_with_little_evidence_says_what_it_waits_for() -> None:
+    settings = QUICK.model_copy(update={"rule": "critical", "run_length_days": 1e30, "baseline_days": 5})
+    watched = monitor(settings)
+    for number, (at_ms, value) in enumerate(stream(9, 200, drop_from=6, drop=0.15)):
+        watched.observe_score(score(at_ms, value, number), at_ms)
+    [row] = rows_of(watched, settings)
+    assert (row["state"], row["evidence"] < 1) == ("critical", True)
+    assert "(open until it has recovered, or is acknowledged)" in line(row)
