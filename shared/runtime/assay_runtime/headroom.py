@@ -42,10 +42,13 @@ async def backlog(client: Client, stream: Stream, shard: int, group: str) -> Bac
     entries = length
     state = {each["name"].decode(): each for each in await client.xinfo_groups(key)}.get(group)
     if state is not None:
-        lag = state.get("lag")
-        if lag is None and await _all_stored(client, shard):
-            lag = 0  # Redis 6.2 counts no lag, nor do later ones after a deletion
-        entries = min(length, length if lag is None else int(lag) + int(state["pending"]))
+        lag, pending = state.get("lag"), int(state["pending"])
+        # What Redis counts as lag can be wrong for good once it was killed, and 6.2 counts none: the watermark is the better witness.
+        # Without it a service would wait for ever for entries that are stored and only kept as history.
+        if not pending and await _all_stored(client, shard):
+            entries = 0
+        elif lag is not None:
+            entries = min(length, int(lag) + pending)
     size = int(await client.memory_usage(key) or 0)
     return Backlog(entries, size * entries // length)
 
