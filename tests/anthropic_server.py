@@ -186,6 +186,11 @@ class AnthropicServer:
         return JSONResponse(self._batch(name))
 
     async def _retrieve(self, request: Request) -> Response:
+        if (refused := self._refusal(request)) is not None:
+            return refused
+        if request.path_params["batch"] not in self.batches:
+            error = {"type": "not_found_error", "message": "no such batch"}
+            return JSONResponse({"type": "error", "error": error}, status_code=404)
         return JSONResponse(self._batch(request.path_params["batch"]))
 
     def _batch(self, name: str) -> dict[str, Any]:

@@ -137,26 +137,52 @@ class Batches:
         try:
             batch = await self._connected().messages.batches.create(requests=requests)
         except anthropic.APIStatusError as error:
-            failure = failure_of(error.status_code, type(error).__name__, error.response.headers)
-            log.error("a batch was refused", extra={"error_class": failure.kind.partition(":")[0]})
-            if isinstance(failure, StoppedError):
-                metrics.JUDGE_STOPPED.set(1)
-                await self.on_stop(failure.kind)
+            await self._refused(error)
+            return None
+        except anthropic.APIConnectionError as error:
+            if "ConnectError" not in repr(error.__cause__):
+                raise  # it may have been taken: nobody knows its id
+            log.warning("a batch was not sent", extra={"error_class": type(error).__name__})
             return None
         metrics.JUDGE_CALLS.labels("batch").inc()
         metrics.JUDGE_STOPPED.set(0)
         await self.on_stop("")
         return str(batch.id)
 
+    async def _refused(self, error: Any) -> None:
+        """The API answered with an error: say so, and that judging stops if it will take nothing of ours."""
+        failure = failure_of(error.status_code, type(error).__name__, error.response.headers)
+        log.error("a batch was refused", extra={"error_class": failure.kind.partition(":")[0]})
+        if isinstance(failure, StoppedError):
+            metrics.JUDGE_STOPPED.set(1)
+            await self.on_stop(failure.kind)
+
     async def _fetch(self) -> None:
+        """Each batch by itself: one that cannot be had keeps no other waiting, and ends with its day."""
         for name, data in (await self._client.hgetall(self._names["ids"])).items():
             batch_id, at = orjson.loads(data)
-            if batch_id and (await self._connected().messages.batches.retrieve(batch_id)).processing_status == "ended":
-                async for line in await self._connected().messages.batches.results(batch_id):
-                    await self._result(line.custom_id, line.result)
+            if batch_id and await self._fetched_whole(str(batch_id)):
                 await self._client.hdel(self._names["ids"], name)
             elif time.time() - at > GIVEN_UP_S:
                 await self._give_up(name)
+
+    async def _fetched_whole(self, batch_id: str) -> bool:
+        """Whether a batch has ended and all its verdicts are published."""
+        import anthropic
+
+        batches = self._connected().messages.batches
+        try:
+            if (await batches.retrieve(batch_id)).processing_status != "ended":
+                return False
+            async for line in await batches.results(batch_id):
+                await self._result(line.custom_id, line.result)
+        except anthropic.APIStatusError as error:
+            await self._refused(error)
+            return False
+        except anthropic.APIConnectionError as error:
+            log.warning("a batch could not be fetched", extra={"error_class": type(error).__name__})
+            return False
+        return True
 
     async def _result(self, event_id: str, result: Any) -> None:
         data = await self._client.hget(self._names["sent"], event_id)

@@ -124,6 +124,60 @@ async def test_a_refused_batch_waits_again(client: Client, api: AnthropicServer,
     assert len(await published(client)) == 3
 
 
+async def test_a_batch_that_was_never_sent_waits_again(
+    client: Client, api: AnthropicServer, batches: Batches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assay_judge.batch.LOOK_EVERY_S", 0.0)
+    unreachable = new(client, api, base_url="http://127.0.0.1:9")
+    for n in range(3):
+        await unreachable.add(answer(f"{n}"), DRAWN, {})
+    await unreachable.look()
+    await unreachable.close()
+    await batches.look()
+    await batches.look()
+    assert len(await published(client)) == 3
+
+
+async def test_a_batch_that_cannot_be_had_keeps_no_other_waiting_and_ends_with_its_day(
+    client: Client, api: AnthropicServer, batches: Batches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = [answer(f"{n}") for n in range(3)], [answer(f"{n}") for n in range(3, 6)]
+    api.batch_open = True
+    for events in (first, second):
+        for event in events:
+            await batches.add(event, DRAWN, {})
+        await batches.look()
+    del api.batches["msgbatch_1"]
+    api.batch_open = False
+    await batches.look()
+    assert {score.event_id for score in await published(client)} == {event.event_id for event in second}
+    monkeypatch.setattr("assay_judge.batch.GIVEN_UP_S", -1)
+    await batches.look()
+    lost = [score for score in await published(client) if score.status is ScoreStatus.JUDGE_ERROR]
+    assert {score.event_id for score in lost} == {event.event_id for event in first}
+
+
+async def test_a_key_that_is_refused_while_fetching_stops_judging_until_it_is_taken(
+    client: Client, api: AnthropicServer, batches: Batches
+) -> None:
+    told: list[str] = []
+
+    async def on_stop(why: str) -> None:
+        told.append(why)
+
+    batches.on_stop = on_stop
+    for n in range(3):
+        await batches.add(answer(f"{n}"), DRAWN, {})
+    api.batch_open = True
+    await batches.look()
+    api.batch_open, api.keys = False, set()
+    await batches.look()
+    assert "the key is refused" in told[-1]
+    api.keys = {KEY}
+    await batches.look()
+    assert len(await published(client)) == 3
+
+
 async def test_a_batch_nobody_knows_the_id_of_is_given_up_at_the_end_of_its_day(
     client: Client, api: AnthropicServer, batches: Batches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
