@@ -185,7 +185,7 @@ def connection_url(rng: random.Random) -> str:
             f"amqp://{user}:{password}@{host}//",
             f"clickhouse://{user}:{password}@{host}:9000/default",
             f"snowflake://{user}:{password}@acc-eu1/db/public?warehouse=w",
-            f"https://{user}:{password}@{host}/simple/",
+            f"https://{user}:{password}@{host}/index/",
             f"ftp://{user}:{password}@{host}/pub",
             f"jdbc:postgresql://{host}:5432/{faker.word()}?user={user}&password={password}",
             f"smtp://{user}:{password}@{host}:587",
