@@ -49,6 +49,7 @@ def publish(
     """Freeze captured rows as a baseline. A hash covers all that a gate reads, so that nothing can be changed in it unseen."""
     from assay_evals import baseline
     from assay_evals.captured import read_captured
+    from assay_evals.runs import write_whole
 
     if to.exists() and not force:
         raise CommandError(f"--to: {to} is there already; write over it with --force")
@@ -63,9 +64,7 @@ def publish(
             thresholds=limits,
         )
     )
-    part = to.with_name(to.name + ".part")
-    part.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    part.replace(to)
+    write_whole(to, "".join(line + "\n" for line in lines).encode())
     metadata = json.loads(lines[0])
     if as_json:
         shown = ("label", "source_hash", "content_hash", "row_count", "baseline_mean_latency_ms", "thresholds")

@@ -275,7 +275,7 @@ class RunFolder:
             "completed_at": completed_at,
             "config": asdict(self.config),
         }
-        _replace(self.folder / RUN_FILE, orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
+        write_whole(self.folder / RUN_FILE, orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
 
 
 def read_run(folder: Path) -> Run:
@@ -315,10 +315,10 @@ def _differing(one: RunConfig, other: RunConfig) -> list[str]:
 
 
 def _rewrite(path: Path, results: Iterable[CaseResult]) -> None:
-    _replace(path, b"".join(orjson.dumps(asdict(result)) + b"\n" for result in results))
+    write_whole(path, b"".join(orjson.dumps(asdict(result)) + b"\n" for result in results))
 
 
-def _replace(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes) -> None:
     """Write a file whole or not at all."""
     part = path.with_name(path.name + ".part")
     with part.open("wb") as file:
