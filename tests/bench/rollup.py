@@ -25,8 +25,9 @@ QUESTIONS = {
     ),
     "p95 latency by project and service, 7 days": (
         (
-            "SELECT sum(n), project, service, quantileExactWeighted(0.95)(us, n) / 1000 FROM rollup_hour "
-            "ARRAY JOIN mapKeys(latency_us) AS us, mapValues(latency_us) AS n WHERE kind = 'retrieval' GROUP BY project, service"
+            "SELECT sum(events), project, service, "
+            "quantileExactWeightedArray(0.95)(mapKeys(latency_us), mapValues(latency_us)) / 1000 "
+            "FROM rollup_hour WHERE kind = 'retrieval' GROUP BY project, service"
         ),
         "SELECT count(), project, service, quantile(0.95)(latency_ms) FROM candidates GROUP BY project, service",
     ),

@@ -44,8 +44,9 @@ and tables, and counts anew what differs: deleted and expired rows are gone from
 Add rows up with `sum`, and maps with `sumMap`; percentiles do not add up, so take them from the sum of histograms:
 
 ```sql
-SELECT project, sum(n) AS events, quantilesExactWeighted(0.5, 0.95, 0.99)(us, n) AS p50_p95_p99_us
-FROM assay.rollup_hour ARRAY JOIN mapKeys(latency_us) AS us, mapValues(latency_us) AS n
+SELECT project, sum(events) AS events,
+    quantilesExactWeightedArray(0.5, 0.95, 0.99)(mapKeys(latency_us), mapValues(latency_us)) AS p50_p95_p99_us
+FROM assay.rollup_hour
 WHERE hour >= now() - INTERVAL 7 DAY AND kind = 'retrieval'
 GROUP BY project
 ```
