@@ -271,14 +271,14 @@ def summary_of(found: "Run") -> str:
 
 
 def _compared(paired: "PairedRuns", verdict: "Verdict") -> str:
-    from assay_evals.report import change, meaning, number, problems
+    from assay_evals.report import change, meaning, notes, number, problems
 
     lines = [
         f"{each.verdict.value:13} {each.metric:16} {number(each.baseline, each.metric):>9} {number(each.candidate, each.metric):>9}"
         f"  {change(each):32} {each.rule.stage.value:14} {meaning(each)}"
         for each in paired.comparison.metrics
     ]
-    return "\n".join([*problems(paired), *lines, f"verdict: {verdict.value}"])
+    return "\n".join([*problems(paired), *lines, *notes(paired), f"verdict: {verdict.value}"])
 
 
 def _rules(thresholds: list[str] | None, floors: list[str] | None, stages: list[str] | None) -> "dict[str, Rule]":

@@ -142,6 +142,9 @@ class Comparison:
     errored: list[str] = field(default_factory=list)
     #: Why the runs were not measured alike, in words; it fails a gate too.
     unlike: list[str] = field(default_factory=list)
+    #: Metrics that one run alone has a value of. They are not compared; one that blocks and was lost is in `unlike`.
+    metrics_only_baseline: list[str] = field(default_factory=list)
+    metrics_only_candidate: list[str] = field(default_factory=list)
     seed: int = 0
     resamples: int = RESAMPLES
 
@@ -187,23 +190,33 @@ def compare(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> Comparison:
-    """Compare paired values: both hold, by metric, one value a case, cases in the same order; `nan` where a metric does not apply.
+    """Compare paired values: by metric, one value a case, cases in the same order; `nan` where a metric does not apply.
 
     A case counts for a metric when both runs have a value for it, and by its weight where there are `weights`. A column
-    `latency_ms` becomes the quantiles of `QUANTILES`, where all cases count alike.
-    Raises `ValueError` when the two do not hold the same metrics and numbers of cases.
+    `latency_ms` becomes the quantiles of `QUANTILES`, where all cases count alike. What only one of the two measured, as when one
+    comes from an older Assay, is not compared but named. Raises `ValueError` when they do not hold the same number of cases.
     """
-    if baseline.keys() != candidate.keys():
-        raise ValueError(f"the runs have different metrics: {', '.join(sorted(baseline.keys() ^ candidate.keys()))}")
     lengths = {len(values) for side in (baseline, candidate) for values in side.values()}
     if len(lengths) > 1:
         raise ValueError("the runs have different numbers of cases: pair them by id first")
     chosen = {**DEFAULT_RULES, **(rules or {})}
-    names = [name for name in baseline if name != LATENCY and _both(baseline[name], candidate[name]).any()]
+    measured = [
+        {name: None for name, values in side.items() if not np.isnan(values).all()} for side in (baseline, candidate)
+    ]
+    alone = [[name for name in one if name not in other] for one, other in (measured, measured[::-1])]
+    both = [name for name in measured[0] if name in measured[1]]
+    names = [name for name in both if name != LATENCY and _both(baseline[name], candidate[name]).any()]
     found = _means(names, baseline, candidate, chosen, clusters, weights, seed, resamples) if names else []
-    if LATENCY in baseline and _both(baseline[LATENCY], candidate[LATENCY]).any():
+    if LATENCY in both and _both(baseline[LATENCY], candidate[LATENCY]).any():
         found += _quantiles(baseline[LATENCY], candidate[LATENCY], chosen, seed)
-    return Comparison(found, paired=lengths.pop() if lengths else 0, seed=seed, resamples=resamples)
+    return Comparison(
+        found,
+        paired=lengths.pop() if lengths else 0,
+        metrics_only_baseline=alone[0],
+        metrics_only_candidate=alone[1],
+        seed=seed,
+        resamples=resamples,
+    )
 
 
 def _both(one: Floats, other: Floats) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -226,7 +239,7 @@ def _means(
         name: sign_flip_p(deltas[:, place], resamples=resamples, seed=seed, clusters=clusters, weights=weights)
         for place, name in enumerate(names)
     }
-    adjusted = holm(p_values)
+    adjusted = _adjusted(p_values, rules)
     found = []
     for place, name in enumerate(names):
         rule, column = rules.get(name, OTHER_RULE), deltas[:, place]
@@ -255,6 +268,13 @@ def _means(
             )
         )
     return found
+
+
+def _adjusted(p_values: Mapping[str, float], rules: Mapping[str, Rule]) -> dict[str, float]:
+    """Holm's adjustment in two families: metrics that block, and all others, which so make no gate less sensitive."""
+    blocking = {name: p for name, p in p_values.items() if rules.get(name, OTHER_RULE).stage is Stage.BLOCK}
+    others = {name: p for name, p in p_values.items() if name not in blocking}
+    return holm(blocking) | holm(others)
 
 
 def _more_cases(deltas: Floats, rule: Rule) -> int | None:

@@ -1,6 +1,6 @@
 """Two runs, paired by case: their comparison, and the cases that moved most. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -56,15 +56,15 @@ def compare_runs(
 ) -> PairedRuns:
     """Pair by case id and compare. Cases that only one run has are named, and so is what makes the two not comparable.
 
-    Metrics that only one run measured are left out; where the baseline has one that blocks and the candidate has not, that is named too.
+    Metrics that only one run measured are named and not compared; where the baseline has one that blocks and the candidate has not, that
+    fails.
     """
     before = {result.case_id: result for result in baseline.results}
     after = {result.case_id: result for result in candidate.results}
     shared = [name for name in before if name in after]
     pairs = [(before[name], after[name]) for name in shared]
-    names = [name for name in baseline.names if name in set(candidate.names)]
     columns = [
-        {name: run.column(name, [pair[side] for pair in pairs]) for name in (*names, LATENCY)}
+        {name: run.column(name, [pair[side] for pair in pairs]) for name in (*run.names, LATENCY)}
         for side, run in enumerate((baseline, candidate))
     ]
     clusters = [pair[0].cluster or pair[0].case_id for pair in pairs]
@@ -81,7 +81,7 @@ def compare_runs(
         only_baseline=sorted(before.keys() - after.keys()),
         only_candidate=sorted(after.keys() - before.keys()),
         errored=[name for name in shared if before[name].error or after[name].error],
-        unlike=_unlike(baseline, candidate, {**DEFAULT_RULES, **(rules or {})}),
+        unlike=_unlike(baseline, candidate, comparison.metrics_only_baseline, {**DEFAULT_RULES, **(rules or {})}),
     )
     return PairedRuns(baseline, candidate, comparison, pairs)
 
@@ -92,8 +92,11 @@ def comparable(before: Run, config: RunConfig) -> Run | None:
     return before if same else None
 
 
-def _unlike(baseline: Run, candidate: Run, rules: Mapping[str, Rule]) -> list[str]:
-    """What of two runs was not measured alike, in words: numbers of one name that mean different things are not compared in silence."""
+def _unlike(baseline: Run, candidate: Run, gone: Sequence[str], rules: Mapping[str, Rule]) -> list[str]:
+    """What of two runs was not measured alike, in words: numbers of one name that mean different things are not compared in silence.
+
+    `gone`: metrics that the baseline alone has.
+    """
     one, other = baseline.config, candidate.config
     found = []
     if one.dataset_fingerprint != other.dataset_fingerprint:
@@ -104,10 +107,5 @@ def _unlike(baseline: Run, candidate: Run, rules: Mapping[str, Rule]) -> list[st
         found.append("the deepest cut-offs differ, and with them the reciprocal rank")
     if one.judge and other.judge and one.judge != other.judge:
         found.append("answers were judged by different judges")
-    measured = set(candidate.names)
-    lost = [
-        name
-        for name in baseline.names
-        if name not in measured and rules.get(name, OTHER_RULE).stage is Stage.BLOCK and candidate.names
-    ]
+    lost = [name for name in gone if rules.get(name, OTHER_RULE).stage is Stage.BLOCK and candidate.names]
     return [*found, f"the candidate does not measure {', '.join(lost)}"] if lost else found

@@ -66,6 +66,8 @@ def as_json(paired: PairedRuns, verdict: Verdict) -> dict[str, Any]:
         "only_candidate": comparison.only_candidate,
         "errored": comparison.errored,
         "unlike": comparison.unlike,
+        "metrics_only_baseline": comparison.metrics_only_baseline,
+        "metrics_only_candidate": comparison.metrics_only_candidate,
         "seed": comparison.seed,
         "resamples": comparison.resamples,
         "metrics": [
@@ -97,6 +99,19 @@ def problems(paired: PairedRuns) -> list[str]:
     return found if comparison.metrics else [*found, "no metric could be compared"]
 
 
+def notes(paired: PairedRuns) -> list[str]:
+    """What a reader should know and no gate fails for, in words."""
+    comparison = paired.comparison
+    return [
+        f"Only the {side} measures {', '.join(names)}: not compared."
+        for side, names in (
+            ("baseline", comparison.metrics_only_baseline),
+            ("candidate", comparison.metrics_only_candidate),
+        )
+        if names
+    ]
+
+
 def markdown(paired: PairedRuns, verdict: Verdict) -> str:
     """A report for a pull request. Holds ids of cases and documents, no questions and no answers."""
     comparison = paired.comparison
@@ -118,7 +133,7 @@ def markdown(paired: PairedRuns, verdict: Verdict) -> str:
     metric = shown_metric(paired)
     if metric and (worst := paired.worst(metric, 5)):
         lines += ["", f"Worst by {metric}: " + ", ".join(f"`{b.case_id}` {delta:+.2f}" for b, _, delta in worst)]
-    lines += ["", f"Seed {comparison.seed}, {comparison.resamples:,} resamples."]
+    lines += ["", " ".join([*notes(paired), f"Seed {comparison.seed}, {comparison.resamples:,} resamples."])]
     return "\n".join(lines) + "\n"
 
 
@@ -185,6 +200,7 @@ def html(paired: PairedRuns, verdict: Verdict, *, relevance: dict[str, set[str]]
         f"<h2>Changes and their 95 % intervals</h2>{forest(comparison.metrics)}"
         "<div class=wide><table><tr><th>verdict<th>metric<th>baseline<th>candidate<th>change [95 %]<th>p (Holm)<th>stage<th></tr>"
         f"{rows}</table></div>{kinds}{worst}"
+        f"{''.join(f'<p class=dim>{escape(note)}</p>' for note in notes(paired))}"
         f"<p class=dim>Seed {comparison.seed}, {comparison.resamples:,} resamples; intervals by bootstrap, p by sign flips.</p>"
         "</body></html>\n"
     )

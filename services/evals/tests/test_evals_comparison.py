@@ -108,8 +108,6 @@ def test_the_verdict_follows_the_interval(delta: float, low: float, high: float,
 
 
 def test_runs_that_cannot_be_paired_are_refused() -> None:
-    with pytest.raises(ValueError, match="different metrics: recall@5"):
-        compare({"mrr": BASE}, {"mrr": BASE, "recall@5": BASE})
     with pytest.raises(ValueError, match="pair them by id"):
         compare({"mrr": BASE}, {"mrr": BASE[:3]})
 
@@ -156,3 +154,21 @@ def test_cases_count_by_their_weight() -> None:
     assert (plain.verdict, weighed.verdict) == (Verdict.PASS, Verdict.FAIL)
     assert weighed.delta == pytest.approx(np.average(change, weights=weights))
     assert weighed.candidate - weighed.baseline == pytest.approx(weighed.delta)
+
+
+def test_what_only_one_run_measured_is_named_and_the_rest_compared() -> None:
+    nothing = np.full(300, np.nan)
+    found = compare({"mrr": BASE, "hit@5": BASE, "old": BASE}, {"mrr": BASE, "hit@5": nothing, "new": BASE})
+    assert [metric.metric for metric in found.metrics] == ["mrr"]
+    assert (found.metrics_only_baseline, found.metrics_only_candidate) == (["hit@5", "old"], ["new"])
+
+
+@pytest.mark.parametrize("others", [0, 30])
+def test_metrics_that_do_not_block_make_the_gate_no_less_sensitive(others: int) -> None:
+    rng = np.random.default_rng(5)
+    after = {"mrr": BASE - 0.06 + rng.normal(0, 0.3, 300)}
+    before = dict.fromkeys(("mrr", *(f"other{number}" for number in range(others))), BASE)
+    after |= {name: BASE + rng.normal(0, 0.1, 300) for name in before if name != "mrr"}
+    found = compare(before, after, seed=1).metrics[0]
+    assert found.p_value == found.p_holm < 0.05
+    assert found.verdict is Verdict.FAIL

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET  # reads what the project itself wrote
 
 import pytest
 
-from assay_evals.comparison import Rule, Stage, Verdict
+from assay_evals.comparison import QUANTILES, Rule, Stage, Verdict
 from assay_evals.dataset import Case
 from assay_evals.paired import PairedRuns, comparable, compare_runs
 from assay_evals.replay import Retrieved
@@ -177,6 +177,18 @@ def test_a_blocking_metric_that_the_candidate_no_longer_measures_fails() -> None
     found = compare_runs(judged, before)
     assert found.comparison.verdict() is Verdict.FAIL
     assert found.comparison.unlike == ["the candidate does not measure faithfulness"]
+
+
+def test_a_run_with_a_new_metric_is_compared_with_one_without_it() -> None:
+    before = a_run("main", [GOOD] * 40)
+    after = with_results(before, [replace(each, metrics=each.metrics | {"novel": 0.9}) for each in before.results])
+    for one, other, side in ((before, after, "candidate"), (after, before, "baseline")):
+        found = compare_runs(one, other)
+        assert found.comparison.verdict() is Verdict.PASS
+        assert [each.metric for each in found.comparison.metrics] == ["mrr", *before.names[1:9], *QUANTILES]
+        assert as_json(found, Verdict.PASS)[f"metrics_only_{side}"] == ["novel"]
+        for text in (markdown(found, Verdict.PASS), html(found, Verdict.PASS)):
+            assert f"Only the {side} measures novel: not compared." in text
 
 
 def test_an_earlier_run_serves_as_long_as_the_dataset_and_the_judge_are_the_same() -> None:
