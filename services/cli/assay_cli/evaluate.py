@@ -282,7 +282,7 @@ def _compared(paired: "PairedRuns", verdict: "Verdict") -> str:
 
 
 def _rules(thresholds: list[str] | None, floors: list[str] | None, stages: list[str] | None) -> "dict[str, Rule]":
-    from assay_evals.comparison import DEFAULT_RULES, OTHER_RULE, Stage
+    from assay_evals.comparison import DEFAULT_RULES, Stage, rule_of
 
     found = dict(DEFAULT_RULES)
     changes: list[tuple[str, dict[str, Any]]] = []
@@ -297,7 +297,7 @@ def _rules(thresholds: list[str] | None, floors: list[str] | None, stages: list[
             raise CommandError(f"--stage: {text!r} is not one of {', '.join(Stage)}")
         changes.append((metric, {"stage": Stage(text)}))
     for metric, change in changes:
-        found[metric] = replace(found.get(metric, OTHER_RULE), **change)
+        found[metric] = replace(rule_of(metric, found), **change)
     return found
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from assay_evals.case_metrics import PATH
 from assay_evals.statistics import (
     RESAMPLES,
     Floats,
@@ -77,13 +78,22 @@ DEFAULT_RULES: dict[str, Rule] = {
     "citation_recall": _FIVE,
     "answer_relevancy": _FIVE,
     "hallucination_rate": Rule(0.02, lower_is_better=True),
+    **dict.fromkeys(("temporal_accuracy", "actor_attribution", "answer_f1"), Rule(0.05, stage=Stage.INFORMATIONAL)),
     "latency_p50_ms": Rule(100.0, lower_is_better=True, stage=Stage.INFORMATIONAL),
     "latency_p95_ms": Rule(100.0, lower_is_better=True),
 }
 OTHER_RULE = Rule(0.05, stage=Stage.INFORMATIONAL)
+#: Which search path found something is neither good nor bad: no change fails, as a share cannot fall by so much, unless a rule of its own
+#: says so.
+PATH_RULE = Rule(2.0, stage=Stage.INFORMATIONAL)
 #: Metrics that are a quantile over cases of the column `latency_ms`, not a mean.
 QUANTILES = {"latency_p50_ms": 0.5, "latency_p95_ms": 0.95}
 LATENCY = "latency_ms"
+
+
+def rule_of(metric: str, rules: Mapping[str, Rule]) -> Rule:
+    """The rule that holds for a metric: its own, or that of its kind."""
+    return rules.get(metric, PATH_RULE if metric.startswith(PATH) else OTHER_RULE)
 
 
 @dataclass(frozen=True)
@@ -242,7 +252,7 @@ def _means(
     adjusted = _adjusted(p_values, rules)
     found = []
     for place, name in enumerate(names):
-        rule, column = rules.get(name, OTHER_RULE), deltas[:, place]
+        rule, column = rule_of(name, rules), deltas[:, place]
         paired = ~np.isnan(column)
         units = None if clusters is None else len({c for c, known in zip(clusters, paired, strict=True) if known})
         bounds = interval(column, means[:, place], units=units, weights=weights)
@@ -272,7 +282,7 @@ def _means(
 
 def _adjusted(p_values: Mapping[str, float], rules: Mapping[str, Rule]) -> dict[str, float]:
     """Holm's adjustment in two families: metrics that block, and all others, which so make no gate less sensitive."""
-    blocking = {name: p for name, p in p_values.items() if rules.get(name, OTHER_RULE).stage is Stage.BLOCK}
+    blocking = {name: p for name, p in p_values.items() if rule_of(name, rules).stage is Stage.BLOCK}
     others = {name: p for name, p in p_values.items() if name not in blocking}
     return holm(blocking) | holm(others)
 
@@ -289,7 +299,7 @@ def _quantiles(before: Floats, after: Floats, rules: Mapping[str, Rule], seed: i
     changes = resampled_quantile_changes(before, after, list(QUANTILES.values()), seed=seed)
     found = []
     for place, (name, share) in enumerate(QUANTILES.items()):
-        rule = rules.get(name, OTHER_RULE)
+        rule = rule_of(name, rules)
         low, high = (float(bound) for bound in np.quantile(changes[:, place], [0.025, 0.975]))
         one, other = float(np.quantile(before, share)), float(np.quantile(after, share))
         bounds = Interval(low, high, "percentile" if low != high else "degenerate")

@@ -15,10 +15,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from assay_evals.errors import EvalsError
 
@@ -33,6 +34,33 @@ class DatasetError(EvalsError):
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("\n".join(problems))
         self.problems = list(problems)
+
+
+def _in_utc(value: datetime) -> datetime:
+    return value if value.tzinfo else value.replace(tzinfo=UTC)
+
+
+Moment = Annotated[datetime, AfterValidator(_in_utc)]
+
+
+class TimeWindow(BaseModel):
+    """A span of time, `since` <= time < `until`; one of them may be missing. A time without a zone is in UTC, a date its midnight."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    since: Moment | None = None
+    until: Moment | None = None
+
+    @model_validator(mode="after")
+    def _some_time(self) -> "TimeWindow":
+        if self.since is None and self.until is None:
+            raise ValueError("a window needs since, until, or both")
+        if self.since is not None and self.until is not None and self.since >= self.until:
+            raise ValueError("since must be before until")
+        return self
+
+    def __contains__(self, time: datetime) -> bool:
+        return (self.since is None or self.since <= time) and (self.until is None or time < self.until)
 
 
 class Case(BaseModel):
@@ -53,6 +81,10 @@ class Case(BaseModel):
     expected_answer: str | None = None
     required_citations: list[Identifier] = Field(default_factory=list, description="Ids an answer must cite.")
     required_entities: list[str] = Field(default_factory=list, description="Words an answer must contain.")
+    time_window: TimeWindow | None = Field(default=None, description="When what is retrieved should be from.")
+    expected_actors: list[Identifier] = Field(
+        default_factory=list, description="Whom results should concern, any of them."
+    )
     complexity: Literal["simple", "medium", "complex"] = "simple"
     source: Literal["manual", "synthetic", "production", "scenario"] = "manual"
     notes: str | None = None
@@ -118,8 +150,13 @@ class Dataset(BaseModel):
         return hashlib.sha256(b"\n".join(_canonical(case) for case in ordered)).hexdigest()
 
 
+#: Fields that cases had not from the beginning: where they are not set a case has the bytes, and a dataset the fingerprint, it had before.
+_LATER_FIELDS = ("time_window", "expected_actors")
+
+
 def _canonical(case: Case) -> bytes:
-    return orjson.dumps(case.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
+    unset = {name for name in _LATER_FIELDS if not getattr(case, name)}
+    return orjson.dumps(case.model_dump(mode="json", exclude=unset), option=orjson.OPT_SORT_KEYS)
 
 
 def read_dataset(text: str) -> Dataset:

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 import orjson
 
-from assay_evals.comparison import MetricComparison, Verdict
+from assay_evals.comparison import MetricComparison, Stage, Verdict
 from assay_evals.paired import PairedRuns
 from assay_runtime.store import Client, insert_json_rows
 from assay_schema.alerts import Alert, AlertKind, AlertState, Severity, transition_id
@@ -120,7 +120,9 @@ def judged(attempt: Attempt, paired: PairedRuns | None) -> Attempt:
 
 
 def _failed(paired: PairedRuns | None) -> list[MetricComparison]:
-    return [each for each in paired.comparison.metrics if each.verdict is Verdict.FAIL] if paired else []
+    """The metrics for which it failed; those that do not block are in the run for who looks."""
+    blocking = [each for each in paired.comparison.metrics if each.rule.stage is Stage.BLOCK] if paired else []
+    return [each for each in blocking if each.verdict is Verdict.FAIL]
 
 
 #: Alerts on the quality, and on there being a result at all: what opens an episode, what ends it, what it says then.

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from assay_evals.comparison import DEFAULT_RULES, LATENCY, OTHER_RULE, Comparison, Rule, Stage, compare
+from assay_evals.comparison import DEFAULT_RULES, LATENCY, Comparison, Rule, Stage, compare, rule_of
 from assay_evals.runs import CaseResult, Run, RunConfig
 from assay_evals.statistics import RESAMPLES
 
@@ -23,7 +23,7 @@ class PairedRuns:
         """The cases whose metric fell most, the worst first: both results and the change."""
         found = []
         for before, after in self.pairs:
-            one, other = before.metrics.get(metric), after.metrics.get(metric)
+            one, other = before.value(metric), after.value(metric)
             if one is not None and other is not None and other < one:
                 found.append((before, after, other - one))
         return sorted(found, key=lambda each: each[2])[:count]
@@ -36,8 +36,8 @@ class PairedRuns:
                 (one, other, before.weight)
                 for before, after in self.pairs
                 if before.query_type == kind
-                and (one := before.metrics.get(metric)) is not None
-                and (other := after.metrics.get(metric)) is not None
+                and (one := before.value(metric)) is not None
+                and (other := after.value(metric)) is not None
             ]
             if values:
                 table = np.array(values)
@@ -63,8 +63,9 @@ def compare_runs(
     after = {result.case_id: result for result in candidate.results}
     shared = [name for name in before if name in after]
     pairs = [(before[name], after[name]) for name in shared]
+    names = dict.fromkeys((*baseline.names, *candidate.names, LATENCY))
     columns = [
-        {name: run.column(name, [pair[side] for pair in pairs]) for name in (*run.names, LATENCY)}
+        {name: run.column(name, [pair[side] for pair in pairs]) for name in names}
         for side, run in enumerate((baseline, candidate))
     ]
     clusters = [pair[0].cluster or pair[0].case_id for pair in pairs]
@@ -107,5 +108,5 @@ def _unlike(baseline: Run, candidate: Run, gone: Sequence[str], rules: Mapping[s
         found.append("the deepest cut-offs differ, and with them the reciprocal rank")
     if one.judge and other.judge and one.judge != other.judge:
         found.append("answers were judged by different judges")
-    lost = [name for name in gone if rules.get(name, OTHER_RULE).stage is Stage.BLOCK and candidate.names]
+    lost = [name for name in gone if rule_of(name, rules).stage is Stage.BLOCK and candidate.names]
     return [*found, f"the candidate does not measure {', '.join(lost)}"] if lost else found

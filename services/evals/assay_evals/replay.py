@@ -12,8 +12,9 @@ Replay needs no judgements: it compares with what was captured, which need not h
 """
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,24 @@ SHOWN_SLUGS = 50
 
 
 @dataclass(frozen=True)
+class Hit:
+    """What a target says of a result beyond its name: the time it is of, whom it concerns, which search paths found it."""
+
+    time: datetime | None = None
+    actors: tuple[str, ...] = ()
+    found_by: tuple[str, ...] = ()
+
+    def __or__(self, other: "Hit") -> "Hit":
+        """Both appearances of one document: the first time that is known, and all actors and paths."""
+        actors, found_by = dict.fromkeys(self.actors + other.actors), dict.fromkeys(self.found_by + other.found_by)
+        return Hit(self.time or other.time, tuple(actors), tuple(found_by))
+
+
+@dataclass(frozen=True)
 class Retrieved:
     """What a target returned: documents in order, and how long it took in milliseconds. `sources[i]` is that of `slugs[i]`, or None.
+
+    `facts[i]` is what the target says of `slugs[i]` beyond its name; empty where it says nothing of any.
 
     `citations` are what an answer cites, as (id, the claim it is cited for or None). `contexts` are the passages it was made from, as (id,
     text); an answer can only be judged with them.
@@ -41,6 +58,7 @@ class Retrieved:
     answer: str | None = None
     citations: Sequence[tuple[str, str | None]] = ()
     contexts: Sequence[tuple[str, str]] = ()
+    facts: Sequence[Hit] = ()
 
     def documents(self, with_source: bool) -> list[str]:
         """Distinct documents in order, as `source::slug` if asked for."""
@@ -49,6 +67,27 @@ class Retrieved:
             document_id(slug, source if with_source else None) for slug, source in zip(self.slugs, sources, strict=True)
         )
         return list(dict.fromkeys(named))
+
+    def named_as(self, ids: Collection[str]) -> list[str]:
+        """A name for each result, as a dataset with these `ids` names it: `source::slug` where that is one of them, else the slug.
+
+        A result that is none of them has its source in its name if an id seems to have one. A slug may hold `::` itself.
+        """
+        if not any("::" in each for each in ids):
+            return self.slugs
+        sources = self.sources or [None] * len(self.slugs)
+        named = []
+        for slug, source in zip(self.slugs, sources, strict=True):
+            whole = document_id(slug, source)
+            named.append(slug if whole not in ids and slug in ids else whole)
+        return named
+
+    def hits(self, ids: Collection[str]) -> dict[str, Hit]:
+        """Distinct documents in order, named as `ids` are, with what is said of each in all its appearances."""
+        found: dict[str, Hit] = {}
+        for name, hit in zip(self.named_as(ids), self.facts or [Hit()] * len(self.slugs), strict=True):
+            found[name] = found[name] | hit if name in found else hit
+        return found
 
 
 @dataclass(frozen=True)

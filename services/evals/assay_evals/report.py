@@ -5,6 +5,7 @@ from html import escape
 from typing import Any
 from xml.etree import ElementTree as ET
 
+from assay_evals.case_metrics import PATH
 from assay_evals.comparison import MetricComparison, Stage, Verdict
 from assay_evals.paired import PairedRuns
 from assay_evals.runs import VERSION, CaseResult, Run
@@ -36,6 +37,8 @@ def change(each: MetricComparison) -> str:
 
 def meaning(each: MetricComparison) -> str:
     """What a metric's verdict means, in words."""
+    if each.metric.startswith(PATH) and each.verdict is Verdict.PASS:
+        return "changed, and told from chance" if each.significant else "no change that is told from chance"
     if each.verdict is Verdict.FAIL:
         floor = each.rule.floor
         below = floor is not None and (each.candidate > floor if each.rule.lower_is_better else each.candidate < floor)
@@ -207,8 +210,11 @@ def html(paired: PairedRuns, verdict: Verdict, *, relevance: dict[str, set[str]]
 
 
 def forest(metrics: list[MetricComparison]) -> str:
-    """An SVG with a line for each share's change: its interval, its mean, no change and its threshold. To the right is better."""
-    shares = [each for each in metrics if not each.metric.endswith("_ms")]
+    """An SVG with a line for each share's change: its interval, its mean, no change and its threshold. To the right is better.
+
+    Shares of search paths are left out: no change of theirs is one for the better.
+    """
+    shares = [each for each in metrics if not each.metric.endswith("_ms") and not each.metric.startswith(PATH)]
     if not shares:
         return ""
     reach = (

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import orjson
 
+from assay_evals.case_metrics import PATH, case_metrics, path_share
 from assay_evals.comparison import LATENCY, QUANTILES
 from assay_evals.dataset import Case, Dataset
 from assay_evals.errors import EvalsError
@@ -58,7 +59,7 @@ class RunConfig:
 
 @dataclass(frozen=True)
 class CaseResult:
-    """One case. `metrics` are None where a metric does not apply; an errored case has none at all."""
+    """One case. `metrics` are None, or absent, where a metric does not apply; an errored case has none at all."""
 
     case_id: str
     query_type: str
@@ -69,6 +70,12 @@ class CaseResult:
     tries: int = 1
     cluster: str | None = None
     weight: float = 1.0
+
+    def value(self, metric: str) -> float | None:
+        """A metric's value, or that of `latency_ms`; None where it does not apply."""
+        if metric == LATENCY:
+            return self.latency_ms
+        return path_share(self.metrics, metric) if metric.startswith(PATH) else self.metrics.get(metric)
 
 
 @dataclass(frozen=True)
@@ -104,9 +111,7 @@ class Run:
     def column(self, name: str, results: Sequence[CaseResult] | None = None) -> Floats:
         """One metric, or `latency_ms`, a value a case; `nan` where there is none."""
         chosen = self.results if results is None else results
-        if name == LATENCY:
-            return np.array([math.nan if r.latency_ms is None else r.latency_ms for r in chosen])
-        return np.array([math.nan if (value := r.metrics.get(name)) is None else value for r in chosen])
+        return np.array([math.nan if (value := result.value(name)) is None else value for result in chosen])
 
     def weights(self, results: Sequence[CaseResult] | None = None) -> Floats | None:
         """What each case counts, the inverse of its inclusion probability; None when all count alike."""
@@ -169,10 +174,10 @@ class Run:
 
 
 def score(cases: Sequence[Case], answers: Sequence[Retrieved], config: RunConfig) -> list[dict[str, float | None]]:
-    """The retrieval metrics of each answered case, and whether an answer cites and names what it must."""
+    """The retrieval metrics of each answered case, and those of `case_metrics` that apply to it."""
     judged = judge(
         [case.relevance for case in cases],
-        [answer.documents(_by_source(case)) for case, answer in zip(cases, answers, strict=True)],
+        [answer.named_as(case.relevance) for case, answer in zip(cases, answers, strict=True)],
         depth=max(config.cutoffs),
     )
     table = retrieval_metrics(judged, config.cutoffs, config.gain)
@@ -181,27 +186,8 @@ def score(cases: Sequence[Case], answers: Sequence[Retrieved], config: RunConfig
         for place in range(len(cases))
     ]
     for row, case, answer in zip(rows, cases, answers, strict=True):
-        row.update(_required(case, answer))
+        row.update(case_metrics(case, answer, max(config.cutoffs)))
     return rows
-
-
-def _by_source(case: Case) -> bool:
-    """Whether a case names its documents with their source."""
-    return any("::" in document for document in case.relevance)
-
-
-def _required(case: Case, answer: Retrieved) -> dict[str, float | None]:
-    found: dict[str, float | None] = {}
-    if case.required_citations:
-        cited = {name for name, _ in answer.citations}
-        found["required_citations"] = sum(each in cited for each in case.required_citations) / len(
-            case.required_citations
-        )
-    if case.required_entities:
-        text = (answer.answer or "").casefold()
-        named = sum(each.casefold() in text for each in case.required_entities)
-        found["required_entities"] = named / len(case.required_entities)
-    return found
 
 
 def case_result(case: Case, answer: Retrieved, metrics: dict[str, float | None], tries: int) -> CaseResult:
@@ -209,7 +195,7 @@ def case_result(case: Case, answer: Retrieved, metrics: dict[str, float | None],
     return CaseResult(
         case_id=case.id,
         query_type=case.query_type,
-        retrieved=answer.documents(_by_source(case)),
+        retrieved=list(dict.fromkeys(answer.named_as(case.relevance))),
         latency_ms=answer.latency_ms,
         metrics=metrics,
         tries=tries,

@@ -3,7 +3,8 @@
 What a target returns is read in any of these forms, whichever it speaks:
 
 - a list of ids: `["a", "b"]`;
-- a list of objects: `[{"slug": "a", "source_id": "wiki", "score": 1.5}]` (`id` does for `slug`);
+- a list of objects: `[{"slug": "a", "source_id": "wiki", "score": 1.5}]` (`id` does for `slug`), each perhaps with its `time` (ISO 8601, or
+  seconds or milliseconds since 1970), the `actors` it concerns, and the search paths it was `found_by` (each a name, or a list of them);
 - an object with such a list under `results` (or `hits`, `data`), and perhaps: `answer`; its `citations`, a list as above, each perhaps with
   the `claim` it is cited for; the passages it was made from as `contexts: [{"id": "a", "text": "..."}]`; and `latency_ms`, the target's own
   measure of its time. Without one, the time until its answer is taken.
@@ -17,18 +18,23 @@ import importlib
 import inspect
 import json
 import os
+import re
 import shlex
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote, urlsplit, urlunsplit
 
+from pydantic import TypeAdapter, ValidationError
+
+from assay_evals.dataset import Moment
 from assay_evals.errors import EvalsError
-from assay_evals.replay import Retrieved
+from assay_evals.replay import Hit, Retrieved
 
 #: Environment variable with the bearer token that is sent to an HTTP target.
 TOKEN_VARIABLE = "ASSAY_TARGET_TOKEN"  # noqa: S105
@@ -253,6 +259,7 @@ def read_answer(value: Any, elapsed_ms: float) -> Retrieved:
         slug, source = _hit(each)
         slugs.append(slug)
         sources.append(source)
+    facts = [_facts(each) for each in found]
     latency = whole.get("latency_ms")
     known = isinstance(latency, int | float) and not isinstance(latency, bool) and 0 <= latency < float("inf")
     answer = whole.get("answer")
@@ -263,7 +270,35 @@ def read_answer(value: Any, elapsed_ms: float) -> Retrieved:
         answer=answer if isinstance(answer, str) else None,
         citations=[(_hit(each)[0], _claim(each)) for each in whole.get("citations") or []],
         contexts=[(_hit(each)[0], each["text"]) for each in whole.get("contexts") or [] if _has_text(each)],
+        facts=facts if any(hit is not _NOTHING for hit in facts) else (),
     )
+
+
+_NOTHING = Hit()
+_MOMENT: TypeAdapter[datetime] = TypeAdapter(Moment)
+#: Names of search paths become names of metrics; what does not look like one is passed over.
+_PATH_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,31}")
+
+
+def _facts(value: Any) -> Hit:
+    if not isinstance(value, Mapping) or not value.keys() & {"time", "actors", "found_by"}:
+        return _NOTHING
+    paths = tuple(name for name in _names(value.get("found_by")) if _PATH_NAME.fullmatch(name))
+    return Hit(_time(value.get("time")), _names(value.get("actors")), paths)
+
+
+def _time(value: Any) -> datetime | None:
+    if value is None or isinstance(value, bool):
+        return None
+    try:
+        return _MOMENT.validate_python(value)
+    except ValidationError:
+        return None
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    listed = [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else []
+    return tuple(each for each in listed if isinstance(each, str) and each.strip())
 
 
 def _claim(value: Any) -> str | None:

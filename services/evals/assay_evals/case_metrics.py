@@ -1,0 +1,83 @@
+"""Metrics of one case that need more than ranks: what an answer says and cites, and what a target says of its results. Pure.
+
+Each applies only where the case expects it and the target gives what it is measured by; elsewhere it is absent, which is neither 0 nor a
+value that is not a number. Results are distinct documents (one that comes back twice counts at its first rank, with what all its
+appearances say) down to the deepest cut-off of the run.
+
+- `required_citations`, `required_entities`: share of what a good answer cites, and of the words it names, in whichever case they are.
+- `answer_f1`: overlap of an answer's words with those of the expected one, in [0, 1]: the harmonic mean of the shares of both that are in
+  the other, each word as often as it stands there, after lower case and without punctuation and English articles (SQuAD; Rajpurkar et al.
+  2016). Words are what white space parts. An answer in other words scores low though it is right: read changes, not levels.
+- `temporal_accuracy`: share of the results whose time lies in the case's window, `since` <= time < `until`. A result without a time is
+  outside.
+- `actor_attribution`: share of the results that concern one of the expected actors, or more. Names are compared without regard to case
+  and white space.
+- `path:NAME`: share of the relevant documents that came back which the search path NAME found, perhaps among others: the shares of several
+  paths may add up to more than 1.
+"""
+
+import re
+import string
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from assay_evals.dataset import Case, normalise
+from assay_evals.replay import Hit, Retrieved
+
+#: What names of path metrics begin with.
+PATH = "path:"
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+
+
+def case_metrics(case: Case, answer: Retrieved, depth: int) -> dict[str, float]:
+    """All that apply, by name."""
+    found: dict[str, float] = {}
+    if case.required_citations:
+        cited = {name for name, _ in answer.citations}
+        found["required_citations"] = _share(each in cited for each in case.required_citations)
+    if case.required_entities:
+        text = (answer.answer or "").casefold()
+        found["required_entities"] = _share(each.casefold() in text for each in case.required_entities)
+    if case.expected_answer is not None and answer.answer is not None:
+        found["answer_f1"] = answer_f1(case.expected_answer, answer.answer)
+    if not answer.facts or case.query_type == "null":
+        return found
+    hits = answer.hits(case.relevance)
+    first = list(hits.values())[:depth]
+    if case.time_window is not None and any(hit.time is not None for hit in first):
+        found["temporal_accuracy"] = _share(hit.time is not None and hit.time in case.time_window for hit in first)
+    if case.expected_actors and any(hit.actors for hit in first):
+        expected = {normalise(actor) for actor in case.expected_actors}
+        found["actor_attribution"] = _share(any(normalise(actor) in expected for actor in hit.actors) for hit in first)
+    return found | _paths([hit for name, hit in list(hits.items())[:depth] if case.relevance.get(name, 0) > 0])
+
+
+def _paths(relevant: Sequence[Hit]) -> dict[str, float]:
+    names = sorted({name for hit in relevant for name in hit.found_by})
+    return {PATH + name: _share(name in hit.found_by for hit in relevant) for name in names}
+
+
+def _share(holds: Iterable[bool]) -> float:
+    values = list(holds)
+    return sum(values) / len(values)
+
+
+def answer_f1(expected: str, answer: str) -> float:
+    """F1 of the words of two texts; 1 where neither has any, 0 where one has none."""
+    one, other = _words(expected), _words(answer)
+    shared = sum((one & other).values())
+    total = sum(one.values()) + sum(other.values())
+    return 2 * shared / total if total else 1.0
+
+
+def _words(text: str) -> Counter[str]:
+    bare = "".join(
+        each for each in text.lower() if each not in string.punctuation and unicodedata.category(each)[0] != "P"
+    )
+    return Counter(_ARTICLES.sub(" ", bare).split())
+
+
+def path_share(metrics: Mapping[str, float | None], name: str) -> float | None:
+    """A case's path metric: 0 for a path that is not named where others are, since it then contributed nothing."""
+    return metrics.get(name, 0.0 if any(each.startswith(PATH) for each in metrics) else None)
