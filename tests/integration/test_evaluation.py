@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from datetime import datetime
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,20 @@ def capture(folder: Path, questions: tuple[str, ...] = QUESTIONS) -> Path:
             }
             file.write(json.dumps(row) + "\n")
     return path
+
+
+#: Written by hand, without any sources.
+BY_HAND = (
+    '{"schema_version":1,"id":1,"tool_name":"query","query":"who is alice","retrieved_slugs":["people/alice","people/alice-bio"],'
+    '"expand_enabled":false,"detail":null,"latency_ms":0,"remote":false}\n'
+    '{"schema_version":1,"id":2,"tool_name":"search","query":"acme deal","retrieved_slugs":["deals/acme-seed","companies/acme"],'
+    '"latency_ms":0,"remote":false}\n'
+)
+BY_HAND_TARGET = """\
+KNOWN = {"who is alice": ["people/alice", "people/alice-bio"], "acme deal": ["deals/acme-seed", "companies/acme"]}
+def find(query):
+    return KNOWN[query]
+"""
 
 
 @pytest.fixture
@@ -301,3 +316,52 @@ def test_a_gate_that_cannot_look_at_latency_says_so(assay: Assay, tmp_path: Path
     rows.write_text(rows.read_text().replace('"latency_ms": 100', '"latency_ms": 0'))
     assay("bench", "publish", "--from", str(rows), "--to", "hand.baseline.ndjson")
     assert "no latency to compare with" in assay("gate", "--baseline", "hand.baseline.ndjson", "--target", SLOW).stderr
+
+
+@pytest.mark.xdist_group("evaluation")
+def test_rows_written_by_hand_are_replayed_published_and_gated_as_they_are(assay: Assay, tmp_path: Path) -> None:
+    (tmp_path / "hand.ndjson").write_text(BY_HAND)
+    (tmp_path / "hand_target.py").write_text(BY_HAND_TARGET)
+    rows, target = ("--against", "hand.ndjson"), ("--target", "hand_target:find")
+    summary = json.loads(assay("replay", *rows, *target, "--json").stdout)["summary"]
+    assert (summary["rows_replayed"], summary["mean_jaccard"], summary["rows_over_2x_latency"]) == (2, 1.0, 0)
+    with (tmp_path / "hand.ndjson").open("a") as file:
+        file.write(BY_HAND.splitlines()[0].replace("who is alice", " ") + "\n")
+    said = assay("bench", "publish", "--from", "hand.ndjson", "--to", "hand.baseline.ndjson")
+    assert "left out 1 row(s) that have an empty question" in said.stderr
+    found = json.loads(assay("gate", "--baseline", "hand.baseline.ndjson", *target, "--json").stdout)
+    assert (found["verdict"], found["regression_gate"]["summary"]["rows_total"]) == ("pass", 2)
+
+
+@pytest.mark.xdist_group("evaluation")
+def test_every_attempt_to_publish_is_a_line_of_the_audit(assay: Assay, tmp_path: Path) -> None:
+    rows = str(capture(tmp_path))
+    publish = ("bench", "publish", "--to", "main.baseline.ndjson", "--label", "main", "--threshold-top1", "0.9")
+    metadata = json.loads(assay(*publish, "--from", rows, "--json").stdout)
+    assay(*publish, "--from", "none.ndjson", code=2)  # not an attempt: the baseline is there already
+    assay(*publish, "--from", "none.ndjson", "--force", code=2)
+    (tmp_path / "bad.ndjson").write_text('{"schema_version": 1, "query": "a private question"}\n')
+    assay(*publish, "--from", "bad.ndjson", "--force", code=2)
+    text = ""
+    for file in sorted((tmp_path / "data/audit").iterdir()):
+        text += file.read_text()
+        for line in file.read_text().splitlines():
+            year, week, _ = datetime.fromisoformat(json.loads(line)["ts"]).isocalendar()
+            assert file.name == f"bench-publish-{year}-W{week:02}.jsonl"
+        assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    done, missing, bad = (json.loads(line) for line in text.splitlines())
+    told = ("label", "source_hash", "content_hash", "row_count", "output_path", "thresholds")
+    assert {key: done[key] for key in told} == {key: metadata[key] for key in told}
+    assert (done["success"], "failure_reason" in done, done["thresholds"]["top1"]) == (True, False, 0.9)
+    assert (missing["success"], missing["failure_reason"]) == (False, "--from: no file none.ndjson")
+    assert (bad["source_hash"], bad["row_count"], bad["failure_reason"][:7]) == (None, 0, "line 1:")
+    assert "private" not in text
+    assert QUESTIONS[1] not in text
+
+
+@pytest.mark.xdist_group("evaluation")
+def test_a_baseline_is_published_where_no_audit_can_be_written(assay: Assay, tmp_path: Path) -> None:
+    (tmp_path / "occupied").write_text("")
+    options = ("--from", str(capture(tmp_path)), "--to", "main.baseline.ndjson", "--data", "occupied")
+    assert "choose another with --data" in assay("bench", "publish", *options).stderr
+    assert (tmp_path / "main.baseline.ndjson").exists()

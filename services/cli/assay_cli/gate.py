@@ -2,14 +2,17 @@
 
 import json
 import os
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from assay_cli import audit
 from assay_cli.asking import Concurrency, Deadline, Retries, System, TargetName, Workspace, a_number, lines_of
-from assay_cli.errors import FINDING, CommandError
+from assay_cli.connect import DEFAULT_DATA, DataDirectory
+from assay_cli.errors import FINDING, CommandError, explain
 from assay_cli.progress import Mode, Progress
 from assay_cli.replay import question_of, result_of
 from assay_cli.terminal import ends_quietly
@@ -44,28 +47,35 @@ def publish(
     threshold_jaccard: Threshold = None,
     threshold_top1: Threshold = None,
     threshold_latency_multiplier: Threshold = None,
+    data: DataDirectory = DEFAULT_DATA,
     as_json: Annotated[bool, typer.Option("--json", help="What was published, as JSON on stdout.")] = False,
 ) -> None:
-    """Freeze captured rows as a baseline. A hash covers all that a gate reads, so that nothing can be changed in it unseen."""
-    from assay_evals import baseline
-    from assay_evals.captured import read_captured
-    from assay_evals.runs import write_whole
+    """Freeze captured rows as a baseline. A hash covers all that a gate reads, so that nothing can be changed in it unseen.
+
+    Each attempt is a line in audit/bench-publish-YEAR-Wweek.jsonl of the data directory.
+    """
+    from assay_evals.baseline import Thresholds
+    from assay_evals.errors import EvalsError
 
     if to.exists() and not force:
         raise CommandError(f"--to: {to} is there already; write over it with --force")
-    limits = _thresholds(baseline.Thresholds(), threshold_jaccard, threshold_top1, threshold_latency_multiplier)
-    rows = list(read_captured(lines_of(source, "--from")))
-    chosen = list(baseline.deduplicate(rows)) if deduplicate else rows
-    lines = list(
-        baseline.publish(
-            chosen,
-            label=label or to.name.removesuffix(".ndjson").removesuffix(".baseline"),
-            published_at=datetime.now(UTC).isoformat(timespec="seconds"),
-            thresholds=limits,
-        )
-    )
-    write_whole(to, "".join(line + "\n" for line in lines).encode())
-    metadata = json.loads(lines[0])
+    limits = _thresholds(Thresholds(), threshold_jaccard, threshold_top1, threshold_latency_multiplier)
+    label = label or to.name.removesuffix(".ndjson").removesuffix(".baseline")
+    attempt = {
+        "label": label,
+        "source_hash": None,
+        "content_hash": None,
+        "row_count": 0,
+        "output_path": os.fspath(to),
+        "thresholds": asdict(limits),
+    }
+    try:
+        metadata, blank, again = _publish(source, to, label, limits, deduplicate=deduplicate)
+    except (CommandError, EvalsError, OSError) as error:
+        audit.record(data, "bench-publish", attempt | {"success": False, "failure_reason": explain(error)})
+        raise
+    attempt |= {key: metadata[key] for key in attempt if key in metadata}
+    audit.record(data, "bench-publish", attempt | {"success": True})
     if as_json:
         shown = ("label", "source_hash", "content_hash", "row_count", "baseline_mean_latency_ms", "thresholds")
         typer.echo(
@@ -73,8 +83,27 @@ def publish(
         )
     else:
         typer.echo(f"published {metadata['row_count']:,} row(s) as {metadata['label']} to {to}")
-        if len(chosen) < len(rows):
-            typer.echo(f"left out {len(rows) - len(chosen):,} row(s) that ask the same again", err=True)
+    for count, what in ((blank, "have an empty question, which cannot be asked"), (again, "ask the same again")):
+        if count:
+            typer.echo(f"left out {count:,} row(s) that {what}", err=True)
+
+
+def _publish(
+    source: Path, to: Path, label: str, limits: "Thresholds", *, deduplicate: bool
+) -> tuple[dict[str, Any], int, int]:
+    """Write the baseline. Returns its metadata, and how many rows were left out: those without a question, and repeated ones."""
+    from assay_evals import baseline
+    from assay_evals.captured import read_captured
+    from assay_evals.replay import skip_reason
+    from assay_evals.runs import write_whole
+
+    rows = list(read_captured(lines_of(source, "--from")))
+    asked = [row for row in rows if skip_reason(row) is None]
+    chosen = list(baseline.deduplicate(asked)) if deduplicate else asked
+    published_at = datetime.now(UTC).isoformat(timespec="seconds")
+    lines = list(baseline.publish(chosen, label=label, published_at=published_at, thresholds=limits))
+    write_whole(to, "".join(line + "\n" for line in lines).encode())
+    return json.loads(lines[0]), len(rows) - len(asked), len(asked) - len(chosen)
 
 
 def gate(
@@ -200,7 +229,7 @@ def _in_words(verdict: dict[str, Any]) -> str:
         lines.append(f"{name}: {'FAIL' if part['breaches'] else 'pass'}   {figures}")
         lines += [
             f"  {each['metric']}: {_figure(each.get('observed'))} beside a threshold of {_figure(each.get('threshold'))}"
-            + (f"   {each['error_tail']}" if each.get("error_tail") else "")
+            + "".join(f"   {each[key]}" for key in ("error_tail", "reason") if each.get(key))
             for each in part["breaches"]
         ]
     return "\n".join([*lines, f"verdict: {verdict['verdict']}"])

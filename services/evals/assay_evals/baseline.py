@@ -57,14 +57,20 @@ def query_hash(query: str) -> str:
 
 
 def publish(rows: Iterable[Captured], *, label: str, published_at: str, thresholds: Thresholds) -> Iterator[str]:
-    """The lines of a baseline, without line ends. Raises `BaselineError` without rows or with the same question twice."""
+    """The lines of a baseline, without line ends. Raises `BaselineError` without rows or with the same question twice.
+
+    Rows written by hand may name no sources; in the baseline they do, an empty array.
+    """
     kept = sorted(((query_hash(row.query), row) for row in rows), key=lambda pair: (pair[1].tool_name, pair[0]))
     if not kept:
         raise BaselineError("no rows to publish: export some with `assay export --kind retrieval`")
-    for _, row in kept:
-        _expect_sources(row)
     _refuse_duplicates(kept)
-    records = [{"schema_version": VERSION} | row.record | {"query_hash": digest} for digest, row in kept]
+    records = [
+        {"schema_version": VERSION}
+        | row.record
+        | {"source_ids": row.record.get("source_ids", []), "query_hash": digest}
+        for digest, row in kept
+    ]
     metadata: dict[str, Any] = {
         "schema_version": VERSION,
         "_kind": METADATA_KIND,

@@ -1,6 +1,6 @@
 """The two gates over a target: does it still return what was captured (regression), and does it return what is right (correctness). Pure.
 
-Errors are never left out of a verdict: one errored row, or one errored question, is a breach.
+Nothing is left out of a verdict: one errored or skipped row, or one errored question, is a breach.
 """
 
 import math
@@ -35,6 +35,9 @@ def regression_gate(
         breaches.append(
             {"metric": "rows_errored", "observed": summary.rows_errored, "threshold": 0, "error_tail": tail}
         )
+    if summary.rows_skipped:
+        reason = "rows without a question hold nothing: publish the baseline again, which leaves them out"
+        breaches.append({"metric": "rows_skipped", "observed": summary.rows_skipped, "threshold": 0, "reason": reason})
     if not summary.rows_replayed:
         breaches.append({"metric": "rows_replayed", "observed": 0, "threshold": 1, "reason": "no row was replayed"})
     else:

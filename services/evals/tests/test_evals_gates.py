@@ -62,7 +62,12 @@ def test_one_errored_row_is_a_breach_with_its_reason() -> None:
 
 
 def test_a_replay_of_nothing_is_a_breach() -> None:
-    assert breaches([RowResult(row, skip_reason="empty query") for row in baseline().rows]) == ["rows_replayed"]
+    assert breaches([]) == ["rows_replayed"]
+
+
+def test_one_skipped_row_is_a_breach() -> None:
+    results = [*replayed(baseline())[:-1], RowResult(baseline().rows[-1], skip_reason="empty query")]
+    assert breaches(results) == ["rows_skipped"]
 
 
 def test_the_summary_says_how_sure_its_means_are() -> None:
