@@ -1,6 +1,7 @@
 """Fixtures for every package's tests."""
 
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,9 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 settings.register_profile("assay", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("assay")
 
+#: A test marked `one_day` takes less than this, in seconds.
+LONGEST_OF_A_DAY_S = 120
+
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -25,6 +29,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("xdist_group") is None and _has_fixtures_of_its_module(item):
             item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+@pytest.hookimpl(tryfirst=True)  # before fixtures are made
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let midnight pass before a test that is about one day and would not end in this one."""
+    left_s = 86_400 - time.time() % 86_400
+    if left_s < LONGEST_OF_A_DAY_S and item.get_closest_marker("one_day"):
+        time.sleep(left_s + 0.1)
 
 
 def _has_fixtures_of_its_module(item: pytest.Item) -> bool:

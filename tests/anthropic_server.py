@@ -21,7 +21,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tests.redis_server import free_port
+from tests.ports import free_port
 
 KEY = "test-key-of-no-account"
 #: Prices of the model the tests use, in nano-dollars a token.
@@ -70,7 +70,7 @@ class AnthropicServer:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while not self._server.started:
             assert time.monotonic() < deadline
             time.sleep(0.01)
@@ -78,7 +78,7 @@ class AnthropicServer:
 
     def __exit__(self, *_: object) -> None:
         self._server.should_exit = self._server.force_exit = True
-        self._thread.join(timeout=10)
+        self._thread.join(timeout=60)
 
     # One call
 

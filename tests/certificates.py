@@ -38,7 +38,7 @@ class Authority:
         return self._directory / f"{name}.pem", self._directory / f"{name}.key"
 
     def _openssl(self, *arguments: str) -> None:
-        subprocess.run(["openssl", *arguments], cwd=self._directory, check=True, capture_output=True, timeout=30)
+        subprocess.run(["openssl", *arguments], cwd=self._directory, check=True, capture_output=True, timeout=60)
 
 
 class TlsProxy:
@@ -54,14 +54,14 @@ class TlsProxy:
 
     def start(self) -> "TlsProxy":
         self._thread.start()
-        self._server = asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(10)
+        self._server = asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(60)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
     def stop(self) -> None:
-        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(60)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(60)
         self._loop.close()
 
     async def _listen(self) -> asyncio.Server:

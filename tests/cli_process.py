@@ -76,7 +76,7 @@ class Output:
         for line in iter(self._stream.readline, b""):
             self.lines.append(line)
 
-    def wait_for(self, seen: Callable[[list[bytes]], bool], seconds: float = 20) -> list[bytes]:
+    def wait_for(self, seen: Callable[[list[bytes]], bool], seconds: float = 60) -> list[bytes]:
         """The lines so far, once `seen` is true of them."""
         deadline = time.monotonic() + seconds
         while not seen(self.lines):
@@ -88,7 +88,7 @@ class Output:
 def stop(process: subprocess.Popen[bytes]) -> None:
     """End a process whatever state it is in, and let go of its pipes."""
     process.kill()
-    process.wait(10)
+    process.wait(60)
     for stream in (process.stdout, process.stderr):
         if stream is not None and not stream.closed:
             stream.close()

@@ -11,7 +11,8 @@ import redis
 
 from assay_schema.settings import RedisSettings
 from tests.certificates import Authority
-from tests.redis_server import free_port, redis_binary
+from tests.ports import free_port
+from tests.redis_server import redis_binary
 
 if TYPE_CHECKING:
     from assay_cli.secrets import Passwords
@@ -61,7 +62,7 @@ class DeployedRedis:
         conf = self.directory / ("redis-tls.conf" if self.authority else "redis.conf")
         with log.open("wb") as out:
             self._process = subprocess.Popen([redis_binary(), str(conf)], stdout=out, stderr=out)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while b"Ready to accept" not in log.read_bytes():
             assert self._process.poll() is None, log.read_text()
             assert time.monotonic() < deadline, log.read_text()
@@ -70,13 +71,13 @@ class DeployedRedis:
 
     def stop(self) -> None:
         self._process.terminate()
-        self._process.wait(20)
+        self._process.wait(60)
 
     def client(self, name: str) -> "redis.Redis":
         """A synchronous client as one of the identities."""
         tls: dict[str, Any] = {"ssl": True, "ssl_ca_certs": str(self.authority.ca)} if self.authority else {}
         return redis.Redis(
-            "localhost", self.port, username=name, password=self.passwords.redis[name], socket_timeout=5, **tls
+            "localhost", self.port, username=name, password=self.passwords.redis[name], socket_timeout=60, **tls
         )
 
     def settings(self, name: str, *, host: str = "localhost", scheme: str = "", **changed: Any) -> RedisSettings:
@@ -85,8 +86,8 @@ class DeployedRedis:
             "url": f"{scheme or ('rediss' if self.authority else 'redis')}://{name}@{host}:{self.port}/0",
             "password_file": self.secrets / f"redis-{name}",
             "tls_ca_file": self.authority and self.authority.ca,
-            "connect_timeout_s": 2,
-            "command_timeout_s": 2,
+            "connect_timeout_s": 60,
+            "command_timeout_s": 60,
         }
         return RedisSettings.model_validate(values | changed)
 
@@ -100,5 +101,5 @@ class DeployedRedis:
 
 def version() -> tuple[int, ...]:
     """Of the `redis-server` that tests use."""
-    answer = subprocess.run([redis_binary(), "--version"], capture_output=True, text=True, timeout=10).stdout
+    answer = subprocess.run([redis_binary(), "--version"], capture_output=True, text=True, timeout=60).stdout
     return tuple(map(int, answer.partition("v=")[2].split()[0].split(".")[:2]))

@@ -100,7 +100,7 @@ class Judges:
             process.terminate()
         for process in self.processes:
             try:
-                process.wait(20)
+                process.wait(60)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

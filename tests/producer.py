@@ -10,7 +10,7 @@ from assay_schema.settings import CaptureSettings, RedisSettings, Settings
 def captured(redis: RedisSettings, spool: Path, query: str) -> CaptureStats:
     """Capture one retrieval of the slug `a/b`, end the producer, and return its counts."""
     capture = Capture(
-        Settings(redis=redis, capture=CaptureSettings(spool_dir=spool, exit_deadline_s=1)),
+        Settings(redis=redis, capture=CaptureSettings(spool_dir=spool, exit_deadline_s=60)),
         service="shop",
         enabled=True,
     )
@@ -22,6 +22,6 @@ def captured(redis: RedisSettings, spool: Path, query: str) -> CaptureStats:
         source_ids=["docs"],
         latency_ms=1.0,
     )
-    capture.flush(5)
+    capture.flush(60)
     capture.close()
     return capture.stats()

@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tests.redis_server import free_port
+from tests.ports import free_port
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Receiver:
     def close(self) -> None:
         self._server.shutdown()
         self._server.server_close()
-        self._thread.join(10)
+        self._thread.join(60)
 
 
 def alertmanager_binary() -> str | None:
@@ -110,7 +110,7 @@ class AlertmanagerServer:
         ]
         with (self._directory / "alertmanager.log").open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, "GOMAXPROCS": "1"})
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while True:
             try:
                 self.get("/api/v2/status")
@@ -121,7 +121,7 @@ class AlertmanagerServer:
                 time.sleep(0.05)
 
     def get(self, path: str) -> Any:
-        with urllib.request.urlopen(self.url + path, timeout=5) as answer:  # loopback
+        with urllib.request.urlopen(self.url + path, timeout=60) as answer:  # loopback
             return json.loads(answer.read())
 
     def alerts(self) -> list[dict[str, Any]]:
@@ -132,4 +132,4 @@ class AlertmanagerServer:
     def stop(self) -> None:
         if self._process and self._process.poll() is None:
             self._process.kill()
-            self._process.wait(20)
+            self._process.wait(60)

@@ -1,7 +1,5 @@
 """Redis as more than one server on loopback: a cluster with replicas, and a master that Sentinels watch."""
 
-import random
-import socket
 import subprocess
 import time
 from collections.abc import Callable
@@ -11,7 +9,8 @@ from typing import Any
 import redis
 
 from assay_schema.topology import SLOTS, master_of_slot, slot_of
-from tests.redis_server import RedisServer, free_port, redis_binary
+from tests.ports import free_port
+from tests.redis_server import RedisServer, redis_binary
 
 #: After this long without an answer a server is taken for dead, in milliseconds.
 DEAD_AFTER_MS = 1_500
@@ -19,7 +18,7 @@ DEAD_AFTER_MS = 1_500
 _EAGER = ("--repl-diskless-sync-delay", "0")
 
 
-def until(condition: Callable[[], Any], what: str, seconds: float = 30) -> Any:
+def until(condition: Callable[[], Any], what: str, seconds: float = 60) -> Any:
     """Wait until a condition holds and return what it gave; servers that are still away count as no."""
     deadline = time.monotonic() + seconds
     while True:
@@ -31,18 +30,6 @@ def until(condition: Callable[[], Any], what: str, seconds: float = 30) -> Any:
         if time.monotonic() > deadline:
             raise TimeoutError(f"not within {seconds:.0f} s: {what}")
         time.sleep(0.05)
-
-
-def bus_port() -> int:
-    """A port that is free together with the one that a cluster's node uses beside it, ten thousand higher."""
-    while True:
-        port = random.randrange(20_000, 32_000)  # below the ports that the system gives to clients
-        try:
-            for one in (port, port + 10_000):
-                socket.create_server(("127.0.0.1", one)).close()
-        except OSError:
-            continue
-        return port
 
 
 class Cluster:
@@ -60,7 +47,6 @@ class Cluster:
                 *("--cluster-require-full-coverage", "no", "--cluster-replica-validity-factor", "0"),
                 *(*_EAGER, *options),
             )
-            node.port = bus_port()
             self.nodes.append(node)
         self.url = "redis://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes[: max(2, masters)])
 
@@ -121,7 +107,7 @@ class Cluster:
     def master_of(self, shard: int) -> RedisServer:
         """The node that has a shard now, as the running nodes see it."""
         for node in self.running():
-            connection = redis.Connection(port=node.port, socket_timeout=5, protocol=2)
+            connection = redis.Connection(port=node.port, socket_timeout=60, protocol=2)
             try:
                 connection.send_command("CLUSTER", "SLOTS")
                 place = master_of_slot(connection.read_response(), slot_of(shard), "127.0.0.1")
@@ -200,7 +186,7 @@ class Watched:
                 command = [redis_binary(), str(home / "sentinel.conf"), "--sentinel"]
                 self._sentinels.append(subprocess.Popen(command, stdout=log, stderr=log))
         for port in self._ports:
-            with redis.Redis(port=port, socket_timeout=5) as sentinel:
+            with redis.Redis(port=port, socket_timeout=60) as sentinel:
                 until(lambda sentinel=sentinel: _complete(sentinel), "the Sentinels know one another")
         return self
 
@@ -208,7 +194,7 @@ class Watched:
         """The server that a majority of Sentinels names."""
         named = []
         for port in self._ports:
-            with redis.Redis(port=port, socket_timeout=5) as sentinel:
+            with redis.Redis(port=port, socket_timeout=60) as sentinel:
                 named.append(sentinel.execute_command("SENTINEL GET-MASTER-ADDR-BY-NAME", "assay")[1])
         port = max(named, key=named.count)
         return next(server for server in self.servers if server.port == int(port))
@@ -218,7 +204,7 @@ class Watched:
         with self.master().client() as client:
             if client.info("replication")["connected_slaves"] != 1:
                 return False
-        with redis.Redis(port=self._ports[0], socket_timeout=5) as sentinel:
+        with redis.Redis(port=self._ports[0], socket_timeout=60) as sentinel:
             (replica,) = sentinel.sentinel_slaves("assay")
             return bool(replica["flags"] == "slave" and replica["master-link-status"] == "ok")
 
@@ -226,7 +212,7 @@ class Watched:
         """End all."""
         for sentinel in self._sentinels:
             sentinel.kill()
-            sentinel.wait(10)
+            sentinel.wait(60)
         for server in self.servers:
             server.stop()
 

@@ -13,7 +13,7 @@ from typing import Self
 
 from assay_runtime.store import Client
 from assay_schema.settings import RetentionSettings, Settings, StoreSettings
-from tests.redis_server import free_port
+from tests.ports import free_port
 
 ROLES = ("owner", "writer", "sre", "exporter", "evaluator")
 PASSWORD = "test"
@@ -65,7 +65,7 @@ class StoreServer:
                 time.sleep(0.05)
 
     def _require_ready(self) -> None:
-        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)) as connection:
+        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)) as connection:
             connection.request("GET", "/readyz")
             if connection.getresponse().status != 200:
                 raise ConnectionError("not ready yet")
@@ -97,8 +97,8 @@ class StoreServer:
         if self._process is not None:
             self._process.send_signal(how)
             try:
-                self._process.wait(20)
+                self._process.wait(60)
             except subprocess.TimeoutExpired:
                 self._process.kill()
-                self._process.wait(5)
+                self._process.wait(60)
             self._process = None

@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,7 +18,10 @@ from clickhouse_connect.driver.client import Client
 
 from assay_runtime.config import load_settings
 from assay_runtime.connection import address
-from tests.redis_server import free_port
+from tests.ports import free_ports
+
+#: As many as `assay up` takes from its base on.
+PORTS = 8
 
 
 class System:
@@ -63,7 +65,7 @@ class System:
 
     def redis(self, identity: str) -> "redis.Redis":
         settings = load_settings(self.data / "secrets" / f"{identity}.toml").redis
-        return redis.Redis.from_url(address(settings), socket_timeout=10)
+        return redis.Redis.from_url(address(settings), socket_timeout=60)
 
     def store(self, identity: str) -> Client:
         users = json.loads((self.data / "secrets/store-users.json").read_text())
@@ -102,22 +104,8 @@ def running(directory: Path, *options: str) -> Iterator[System]:
     """A system that is up, and gone afterwards."""
     data = directory / "data"
     data.mkdir(mode=0o700)
-    system = System(data, free_port_base(), *options).start()
+    system = System(data, free_ports(PORTS), *options).start()
     try:
         yield system
     finally:
         system.stop()
-
-
-def free_port_base() -> int:
-    """A port with a few free ones behind it."""
-    while True:
-        base = free_port()
-        if base < 65_000 and all(_free(base + offset) for offset in range(8)):
-            return base
-
-
-def _free(port: int) -> bool:
-
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) != 0

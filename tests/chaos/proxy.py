@@ -37,13 +37,13 @@ class Proxy:
     def start(self) -> "Proxy":
         """Listen on a free port."""
         self._thread.start()
-        self._ready.wait(10)
+        self._ready.wait(60)
         return self
 
     def stop(self) -> None:
         """Close everything."""
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(60)
 
     def cut(self) -> None:
         """Close every connection now; new ones may be made."""

@@ -26,7 +26,8 @@ from assay_schema.ids import PLACES, entry_parts, first_row_at, row_id
 from assay_schema.settings import Settings
 from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES
 from tests.chaos.proxy import Proxy
-from tests.redis_server import free_port, redis_binary
+from tests.ports import free_port
+from tests.redis_server import redis_binary
 from tests.store_server import PASSWORD, ROLES
 
 ROOT = Path(__file__).parents[2]
@@ -86,7 +87,7 @@ class Managed:
             if self._process and self.running:
                 self._process.send_signal(which)
                 if which == signal.SIGKILL:
-                    self._process.wait(20)
+                    self._process.wait(60)
 
     def hold(self, which: signal.Signals = signal.SIGKILL) -> None:
         """End it, and keep it down until `start`."""
@@ -96,7 +97,7 @@ class Managed:
             self.send(which)
             if self._process:
                 try:
-                    self._process.wait(40)
+                    self._process.wait(60)
                 except subprocess.TimeoutExpired:
                     self.send()
 
@@ -123,6 +124,8 @@ class Rig:
 
     #: Settings of Redis beside its address.
     topology: Mapping[str, str | int] = MappingProxyType({"shards": 1})
+    #: When Redis has the disk write its log. With `everysec` a kill while the disk is slow loses entries, as docs/delivery.md says.
+    appendfsync = "everysec"
 
     def __init__(self, directory: Path, sabotage: str | None = None) -> None:
         self.directory = directory
@@ -157,7 +160,7 @@ class Rig:
         for process in reversed(self.processes.values()):
             process.hold()
         self._over.set()
-        self._keeper.join(10)
+        self._keeper.join(60)
         for network in self.networks:
             network.stop()
 
@@ -184,7 +187,7 @@ class Rig:
             "--appendonly",
             "yes",
             "--appendfsync",
-            "everysec",
+            self.appendfsync,
             "--save",
             "",
             "--stream-node-max-bytes",

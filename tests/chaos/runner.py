@@ -113,7 +113,7 @@ class Producers:
         for process in self.processes:
             if process.poll() is None:
                 process.kill()
-            process.wait(10)
+            process.wait(60)
 
     def books(self) -> tuple[frozenset[str], frozenset[str], int]:
         """Sent, attempted, dropped."""

@@ -11,6 +11,8 @@ from tests.redis_server import RedisServer
 
 
 @pytest.mark.slow
+@pytest.mark.one_day
+@pytest.mark.timeout(600)
 def test_every_answer_ends_in_one_state_and_the_cap_holds_whatever_dies(
     tmp_path: Path, redis_server: RedisServer
 ) -> None:
@@ -25,7 +27,7 @@ def test_every_answer_ends_in_one_state_and_the_cap_holds_whatever_dies(
                 assert time.monotonic() < deadline, judges.logs()
                 time.sleep(0.02)
             judges.kill()
-            judges.wait(answers, 100)
+            judges.wait(answers, 300)
             found = audit(judges, api, ids, int(budget * 1e9))
             assert max(api.billed.values()) <= 2, "what may be billed is tried twice at most"
             assert found["statuses"]["scored"] > 0

@@ -15,7 +15,8 @@ from tests.chaos.ledger import Books, reconcile
 from tests.chaos.load import Order, noted
 from tests.chaos.rig import ROOT, VIEWS
 from tests.chaos.runner import PATIENCE_S, Report, column
-from tests.system import System, free_port_base
+from tests.ports import free_ports
+from tests.system import PORTS, System
 
 NAME = "assay up, killed"
 SERVICE = "assay-up-killed"
@@ -26,7 +27,7 @@ def play(directory: Path, seed: int, events: int) -> Report:
     started, rng = time.monotonic(), random.Random(seed)
     data = directory / "data"
     data.mkdir(mode=0o700)
-    system = System(data, free_port_base(), "--no-quality").start()
+    system = System(data, free_ports(PORTS), "--no-quality").start()
     producers: list[subprocess.Popen[bytes]] = []
     try:
         producers = [_producer(system, directory / f"ledger-{number}", seed + number, events // 2) for number in (0, 1)]
@@ -61,7 +62,7 @@ def play(directory: Path, seed: int, events: int) -> Report:
     finally:
         for process in producers:
             process.kill()
-            process.wait(10)
+            process.wait(60)
         if system.stop() != 0:
             print("assay up did not stop cleanly", file=sys.stderr)
 
@@ -76,7 +77,7 @@ def _kill(system: System, *, children_only: bool) -> None:
     supervisor, *children = system.processes()
     if not children_only:
         supervisor.kill()
-        supervisor.wait(10)
+        supervisor.wait(60)
     for child in children:
         with contextlib.suppress(Exception):
             child.kill()

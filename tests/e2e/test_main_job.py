@@ -180,7 +180,7 @@ def test_no_planted_value_is_found_anywhere_after_it_was_drained(system: System,
     assert all(detail in places["capture_failures"] for (detail,) in store.query(refused).result_rows)
     places |= {str(path): path.read_bytes().decode("latin-1") for path in readable_files(system)}
     for port in range(system.port_base + 1, system.port_base + 4):
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
             places[f"metrics {port}"] = answer.read().decode()
     places["tail"] = assay(system, "tail", "--no-follow", "--since", "1h", "--json").stdout
     assert "REDACTED" in places["events"]
@@ -245,7 +245,7 @@ def capturing(capture: Capture, sent: list[str]) -> Iterator[None]:
         yield
     finally:
         over.set()
-        thread.join(30)
+        thread.join(60)
     assert not thread.is_alive()
 
 

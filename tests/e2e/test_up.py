@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import random
 import re
 import signal
 import socket
@@ -15,7 +14,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.ports import free_ports
 from tests.receivers import alertmanager_binary
+from tests.system import PORTS
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.xdist_group("up")]
 
@@ -25,15 +26,6 @@ PATIENCE_S = 120
 #: What is started where quality is not watched, and where it is, in the order of starting.
 CORE = ("redis", "store", "writer", "scrubber")
 ALL = ("redis", "store", "notifier", "writer", "drift", "judge", "scrubber")
-PORTS = 8
-
-
-def free_base() -> int:
-    """A free port with enough free ones after it, below those that the kernel gives to outgoing connections."""
-    while True:
-        base = random.randrange(10_000, 32_000, 8)
-        if all(port_is_free(base + offset) for offset in range(PORTS)):
-            return base
 
 
 def port_is_free(port: int) -> bool:
@@ -66,7 +58,7 @@ class Up:
     ) -> None:
         arguments = arguments if quality else (*arguments, "--no-quality")
         self.data = directory / "data"
-        self.base = base or free_base()
+        self.base = base or free_ports(PORTS)
         self._output = directory / f"output-{time.monotonic_ns()}"
         command = (*prefix, *ASSAY, "up", "--data", str(self.data), "--port-base", str(self.base), *arguments)
         with self._output.open("wb") as output:
@@ -200,7 +192,7 @@ def test_the_commands_it_prints_work(whole: Up) -> None:
 
 
 def test_one_data_directory_and_one_port_have_one_holder(whole: Up, tmp_path: Path) -> None:
-    with running(whole.data.parent, base=free_base()) as second:
+    with running(whole.data.parent, base=free_ports(PORTS)) as second:
         assert second.wait() == 2
         assert second.output.count("\n") == 1
         assert f"(pid {whole.process.pid})" in second.output
@@ -263,7 +255,7 @@ def test_interrupted_while_starting_it_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_it_keeps_running_when_nobody_reads_its_output_any_more(tmp_path: Path) -> None:
-    data, base = tmp_path / "data", free_base()
+    data, base = tmp_path / "data", free_ports(PORTS)
     with subprocess.Popen(
         [*ASSAY, "up", "--data", str(data), "--port-base", str(base), "--no-quality"],
         stdout=subprocess.PIPE,

@@ -80,7 +80,7 @@ class EngineWithUsers:
 
     def stop(self) -> None:
         """End the child."""
-        self._child.communicate(timeout=30)
+        self._child.communicate(timeout=60)
         self._log.close()
 
 

@@ -11,8 +11,8 @@ from assay_runtime.store import connect, insert_json_rows
 from assay_writer.rows import alert_row
 from tests.alert_samples import EPISODE, episode
 from tests.cli_process import Cli
+from tests.ports import free_port
 from tests.receivers import Receiver
-from tests.redis_server import free_port
 from tests.sample_rows import lines
 from tests.store_server import StoreServer
 

@@ -59,7 +59,7 @@ class Engine:
         assert self._child.stdin
         self._child.stdin.close()
         try:
-            self._child.wait(20)
+            self._child.wait(60)
         except subprocess.TimeoutExpired:
             self._child.kill()
             self._child.wait(5)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -14,8 +15,8 @@ import pytest
 
 from tests.contract.compose_files import BASE, load
 from tests.deployed_redis import DeployedRedis
+from tests.ports import free_port
 from tests.producer import captured
-from tests.redis_server import free_port
 from tests.store_server import PASSWORD, ROLES, StoreServer
 
 SERVICES = load(BASE)["services"]
@@ -44,9 +45,9 @@ class Containers:
             "0.0.0.0": "127.0.0.1",  # noqa: S104  # what is replaced
             **{str(port): str(ours) for port, ours in self._ports.items()},
         }
-        for inside, outside in places.items():
-            text = text.replace(inside, outside)
-        return text
+        # At one go and whole numbers only: a port or a directory of ours may hold the digits of one of theirs.
+        inside = "|".join(rf"(?<!\d){re.escape(place)}(?!\d)" for place in places)
+        return re.sub(inside, lambda found: places[found[0]], text)
 
     def popen(self, name: str, command: list[str], **options: Any) -> subprocess.Popen[bytes]:
         environment = {key: value for key, value in os.environ.items() if not key.startswith("ASSAY_")}
@@ -74,7 +75,7 @@ class Containers:
         kind, *command = SERVICES[name]["healthcheck"]["test"]
         assert kind == "CMD"
         check = self.popen(name, command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        return check.wait(20) == 0
+        return check.wait(60) == 0
 
     def until(self, done: Callable[[], Any], what: str) -> None:
         deadline = time.monotonic() + 60
@@ -93,7 +94,7 @@ class Containers:
     def down(self) -> None:
         for process in self._running.values():
             process.kill()
-            process.wait(20)
+            process.wait(60)
         self.redis.stop()
         self.store.stop()
 

@@ -38,7 +38,8 @@ from assay_scrubber.engine import Scrubber
 from assay_scrubber.policy import Policy
 from assay_scrubber.process import Processor
 from tests.cli_process import Cli
-from tests.redis_server import RedisServer, free_port, oldest_redis_binary, redis_binary
+from tests.ports import free_port
+from tests.redis_server import RedisServer, oldest_redis_binary, redis_binary
 from tests.store_server import PASSWORD, StoreServer
 
 VERSIONS = {"oldest": ((6, 2), oldest_redis_binary), "installed": ((7, 0), redis_binary)}
@@ -115,7 +116,7 @@ def feedback(text: str) -> tuple[str, bytes]:
     return event["event_id"], orjson.dumps(event)
 
 
-def until(condition: Callable[[], object], seconds: float = 30) -> None:
+def until(condition: Callable[[], object], seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "not in time"
@@ -145,7 +146,7 @@ async def give_up(system: System, stream: Stream) -> None:
         await consumer.prepare()
         consumer.start()
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while True:
                     state = await client.xpending(stream.key(), group)
                     if not state["pending"]:
@@ -179,14 +180,14 @@ def services(system: System, store: StoreServer) -> Iterator[dict[str, int]]:
         for process in processes:
             process.terminate()
         for process in processes:
-            assert process.wait(30) == 0
+            assert process.wait(60) == 0
 
 
 def expired_by(ports: dict[str, int]) -> float:
     """How many letters the services say have expired."""
     total = 0.0
     for port in ports.values():
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:  # loopback
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:  # loopback
             for line in answer.read().decode().splitlines():
                 if line.startswith('assay_entries_total{outcome="expired",stream="dead"}'):
                     total += float(line.rsplit(" ", 1)[1])

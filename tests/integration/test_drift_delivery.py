@@ -28,7 +28,7 @@ from tests.redis_server import RedisServer
 #: An episode with all of its states, in few samples.
 SETTINGS = QUICK.model_copy(update={"clean_evaluations": 4, "critical_samples": 10, "silence_ratio": 0.01})
 EPISODE = {"days": 8, "per_day": 60, "drop_from": 4, "drop": 0.3, "back_at": 5}
-DEADLINE_S = 60
+DEADLINE_S = 240
 
 
 def documents() -> list[str]:

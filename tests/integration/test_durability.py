@@ -6,7 +6,7 @@ import pytest
 
 from tests.bench.durability import loss
 
-pytestmark = pytest.mark.timeout(90)
+pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.mark.parametrize(

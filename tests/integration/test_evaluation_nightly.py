@@ -188,7 +188,7 @@ def test_a_killed_attempt_is_gone_on_with_after_its_deadline(nights: Nights) -> 
         assert nights.attempt("good") is Outcome.RATE_LIMITED, "another process is at it"
     finally:
         process.send_signal(signal.SIGKILL)
-        process.wait(10)
+        process.wait(60)
     assert nights.attempt("good") is Outcome.RATE_LIMITED
     assert "killed" in nights.made.detail
     assert nights.attempt("good", days=0.125) is Outcome.PASS

@@ -359,7 +359,7 @@ def test_a_closed_pipe_ends_it_without_a_word(many: Sink, tmp_path: Path) -> Non
         assert process.stderr is not None
         assert json.loads(process.stdout.readline())["schema_version"] == 1
         process.stdout.close()
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
         assert process.stderr.read() == b""
         assert not (tmp_path / "cursor").exists()
     finally:
@@ -374,7 +374,7 @@ def test_ctrl_c_ends_it_with_130_whole_lines_and_no_cursor(many: Sink, tmp_path:
         process.stdout.readline()
         process.send_signal(signal.SIGINT)
         rest = process.stdout.read()
-        assert process.wait(20) == 130
+        assert process.wait(60) == 130
         assert b"Traceback" not in process.stderr.read()
         assert len(rest.splitlines()) < 299_999, "it was interrupted, not finished"
         assert not (tmp_path / "cursor").exists()
@@ -390,7 +390,7 @@ def test_a_store_that_dies_in_the_middle_is_an_error_and_no_cursor(many: Sink, t
         many.server.kill()
         assert process.stderr is not None
         out, err = process.stdout.read(), process.stderr.read()
-        assert process.wait(20) == 2
+        assert process.wait(60) == 2
         assert b"exported" not in err
         assert b"Traceback" not in err
         assert not (tmp_path / "cursor").exists()
@@ -412,7 +412,7 @@ def test_rows_that_are_pruned_while_it_runs_are_simply_not_there(many: Sink) -> 
             settings={"mutations_sync": 2},
         )
         ids = [json.loads(line)["id"] for line in (first + process.stdout.read()).splitlines()]
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
         assert process.stderr.read().splitlines()[-1].startswith(f"exported {len(ids)} row(s); cursor ".encode())
         assert ids == sorted(set(ids), reverse=True)
         kept = many.owner.query("SELECT count() FROM assay.candidates").result_rows[0][0]

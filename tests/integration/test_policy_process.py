@@ -12,7 +12,8 @@ import orjson
 from assay_schema.ids import new_event_id
 from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD
 from tests.integration.test_service_process import refusal, started, until_status
-from tests.redis_server import RedisServer, free_port
+from tests.ports import free_port
+from tests.redis_server import RedisServer
 
 
 def event(project: str) -> bytes:
@@ -73,7 +74,7 @@ def test_a_changed_policy_is_followed_without_a_restart_and_a_spoilt_one_only_no
             return [orjson.loads(fields[FIELD.encode()]) for _, fields in client.xrange(key)]
 
         def get(place: str) -> str:
-            return urllib.request.urlopen(f"{address}{place}", timeout=5).read().decode()
+            return urllib.request.urlopen(f"{address}{place}", timeout=60).read().decode()
 
         until_status(port, "/readyz", 200)
         for project in ("lab", "shop"):

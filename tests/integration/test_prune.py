@@ -126,7 +126,7 @@ def test_on_a_terminal_it_asks_first(sink: Sink, typed: bytes, kept: list[int]) 
     process = sink.cli.start("prune", "--older-than", "0d", role="owner", stdin=terminal)
     try:
         os.write(person, typed)
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
         assert process.stderr is not None
         assert b"Delete them for ever?" in process.stderr.read()
         assert [sink.count(table) for table in TABLES] == kept

@@ -155,10 +155,10 @@ def test_a_closed_pipe_ends_it_without_a_word(cli: Cli) -> None:
         assert process.stderr is not None
         process.stdout.readline()
         process.stdout.close()
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
         assert process.stderr.read() == b""
     finally:
         process.kill()
-        process.wait(10)
+        process.wait(60)
         assert process.stderr is not None
         process.stderr.close()

@@ -20,7 +20,7 @@ from assay_schema.settings import CaptureSettings, DeliverySettings, RedisSettin
 from assay_schema.streams import CAPTURE, EVENTS
 from tests.replicated_redis import Cluster, Watched, until
 
-pytestmark = [pytest.mark.timeout(120), pytest.mark.slow]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.slow]
 
 SHARDS = 3
 DELIVERY = DeliverySettings(visibility_timeout_s=1.0)
@@ -72,7 +72,7 @@ class Producer(threading.Thread):
     def stop(self) -> None:
         self._over.set()
         self.join()
-        until(lambda: self.capture.flush(1) and not self.capture.stats().spool_bytes, "the spool is empty", 60)
+        until(lambda: self.capture.flush(1) and not self.capture.stats().spool_bytes, "the spool is empty")
         self.capture.close()
 
 
@@ -152,7 +152,7 @@ async def play(
         await asyncio.to_thread(fault, Progress(consumers))
         await asyncio.to_thread(producer.stop)
         with contextlib.suppress(TimeoutError):
-            await asyncio.to_thread(until, lambda: consumers.stored.keys() >= set(producer.sent), "all is stored", 40)
+            await asyncio.to_thread(until, lambda: consumers.stored.keys() >= set(producer.sent), "all is stored")
     return producer, consumers
 
 
@@ -162,10 +162,10 @@ class Progress:
     def __init__(self, consumers: Consumers) -> None:
         self._consumers = consumers
 
-    def flows(self, events: int = 100) -> None:
+    def flows(self, events: int = 200) -> None:
         """Wait until so many more are stored."""
         enough = len(self._consumers.stored) + events
-        until(lambda: len(self._consumers.stored) >= enough, "events flow", 40)
+        until(lambda: len(self._consumers.stored) >= enough, "events flow")
 
 
 def well(producer: Producer, consumers: Consumers) -> None:
@@ -204,7 +204,7 @@ async def test_behind_sentinels_a_master_that_dies_takes_no_event_with_it_that_t
         progress.flows()
         old = watched.master()
         with old.client() as client:
-            client.execute_command("CLIENT", "PAUSE", 5_000, "WRITE")  # what was taken is on the replica by then
+            client.execute_command("CLIENT", "PAUSE", 60_000, "WRITE")  # what was taken is on the replica by then
             until(lambda: _in_step(client), "the replica is in step")
         old.kill()
         until(lambda: watched.master() is not old, "the replica was promoted")

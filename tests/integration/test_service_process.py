@@ -13,7 +13,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.redis_server import RedisServer, free_port
+from tests.ports import free_port
+from tests.redis_server import RedisServer
 
 
 @contextlib.contextmanager
@@ -48,7 +49,7 @@ def refusal(**settings: str) -> str:
 
 def status(port: int, path: str) -> int:
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=60) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code

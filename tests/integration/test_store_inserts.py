@@ -70,7 +70,7 @@ def test_an_insert_into_a_table_that_is_not_there_fails_at_once(client: Client) 
 
 def bytes_in_the_engine(server: StoreServer) -> float:
     """Bytes of rows that the store has passed to its engine so far."""
-    with urllib.request.urlopen(f"{server.url}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"{server.url}/metrics", timeout=60) as answer:
         found = re.search(r"^assay_store_received_bytes_total (\S+)$", answer.read().decode(), re.MULTILINE)
     assert found
     return float(found[1])

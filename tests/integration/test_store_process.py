@@ -19,7 +19,7 @@ import psutil
 import pytest
 from clickhouse_connect.driver.client import Client
 
-from tests.redis_server import free_port
+from tests.ports import free_port
 from tests.store_server import PASSWORD, ROLES, StoreServer
 
 
@@ -58,7 +58,7 @@ def _users(directory: Path) -> Path:
 def _start_in_vain(*arguments: str) -> str:
     """Start a store that must give up at once with exit code 2; returns what it says."""
     command = [sys.executable, "-m", "assay_store", *arguments]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert ended.returncode == 2, ended.stderr
     assert "Traceback" not in ended.stderr
     assert len(ended.stderr.strip().splitlines()) == 1
@@ -191,14 +191,14 @@ def test_sigterm_lets_a_running_request_end_and_exits_0(tmp_path: Path) -> None:
         try:
             assert process.stdout
             assert process.stdout.readline().startswith("assay-store ready on http://127.0.0.1:")
-            with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+            with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
                 headers = {"X-ClickHouse-User": "owner", "X-ClickHouse-Key": PASSWORD}
-                connection.request("POST", "/", "SELECT sleep(1.5)", headers)
+                connection.request("POST", "/", "SELECT sleep(3)", headers)
                 _wait_for_two_queries(port, headers)
                 process.send_signal(signal.SIGTERM)
                 answer = connection.getresponse()
                 assert (answer.status, answer.read()) == (200, b"0\n")
-            assert process.wait(30) == 0
+            assert process.wait(60) == 0
             assert process.stderr
             assert "Traceback" not in process.stderr.read()
         finally:
@@ -238,7 +238,7 @@ def test_sigterm_cancels_what_does_not_end_in_time(tmp_path: Path) -> None:
         try:
             assert process.stdout
             assert process.stdout.readline().startswith("assay-store ready")
-            with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+            with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
                 headers = {"X-ClickHouse-User": "owner", "X-ClickHouse-Key": PASSWORD}
                 endless = "SELECT count() FROM numbers(1000000000000) WHERE NOT ignore(sipHash64(number))"
                 connection.request("POST", "/", endless, headers)
@@ -247,15 +247,15 @@ def test_sigterm_cancels_what_does_not_end_in_time(tmp_path: Path) -> None:
                 answer = connection.getresponse()
                 assert (answer.status, answer.headers["X-ClickHouse-Exception-Code"]) == (500, "394")
                 answer.read()
-            assert process.wait(30) == 0
+            assert process.wait(60) == 0
         finally:
             process.kill()
 
 
 def _wait_for_two_queries(port: int, headers: dict[str, str]) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     running = ""
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as other:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as other:
         while running.strip() != "2":
             other.request("POST", "/", "SELECT count() FROM system.processes", headers)
             running = other.getresponse().read().decode()

@@ -115,14 +115,14 @@ def test_a_body_cut_off_inside_a_frame_stores_nothing(server: StoreServer) -> No
 
 def test_an_upload_cut_off_by_a_lost_connection_stores_nothing(server: StoreServer) -> None:
     _post(server, b"CREATE OR REPLACE TABLE lost (id UInt64) ENGINE = MergeTree ORDER BY id")
-    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)) as connection:
+    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)) as connection:
         connection.putrequest("POST", "/?query=INSERT+INTO+lost+FORMAT+JSONEachRow")
         connection.putheader("Authorization", BASIC)
         connection.putheader("Transfer-Encoding", "chunked")
         connection.endheaders()
         rows = b'{"id": 1}\n' * 100
         connection.send(b"%x\r\n%b\r\n" % (len(rows), rows))
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while b"assay_store_running_requests 0.0" not in _metrics(server):
         assert time.monotonic() < deadline, "the cut-off request is still running"
     assert _post(server, b"SELECT count() FROM lost")[2] == b"0\n"
@@ -139,7 +139,7 @@ def test_rows_that_break_a_constraint_are_an_error_and_not_a_success(server: Sto
 
 
 def _metrics(server: StoreServer) -> bytes:
-    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)) as connection:
+    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)) as connection:
         connection.request("GET", "/metrics")
         return connection.getresponse().read()
 
@@ -223,17 +223,16 @@ def test_a_session_keeps_settings_and_temporary_tables_and_nobody_else_sees_them
 
 def test_a_session_ends_after_its_time(server: StoreServer) -> None:
     _post(server, b"CREATE TEMPORARY TABLE short (a UInt8)", session_id="short", session_timeout="1")
-    open_now = _count_sessions(server)
-    deadline = time.monotonic() + 20
-    while _count_sessions(server) >= open_now:
+    deadline = time.monotonic() + 60
+    while True:
+        time.sleep(1.2)  # to look is to use it, and it lasts for a second from its last use
+        status, headers, _ = _post(
+            server, b"SELECT a FROM short", session_id="short", session_check="1", session_timeout="1"
+        )
+        if status != 200:
+            break
         assert time.monotonic() < deadline
-    status, headers, _ = _post(server, b"SELECT a FROM short", session_id="short", session_check="1")
     assert (status, headers["x-clickhouse-exception-code"]) == (500, "372")
-
-
-def _count_sessions(server: StoreServer) -> float:
-    [line] = [line for line in _metrics(server).decode().splitlines() if line.startswith("assay_store_sessions ")]
-    return float(line.split()[1])
 
 
 def test_external_tables_come_with_a_query(server: StoreServer) -> None:
@@ -324,7 +323,7 @@ def test_an_error_before_the_result_has_its_code_and_status(server: StoreServer)
 
 
 def test_a_query_whose_client_left_is_cancelled(server: StoreServer) -> None:
-    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)) as connection:
+    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)) as connection:
         sql = b"SELECT count() FROM numbers(1000000000000) WHERE NOT ignore(sipHash64(number), 'left alone')"
         connection.request("POST", "/", sql, {"Authorization": BASIC})
         _until(server, b"1\n")
@@ -333,7 +332,7 @@ def test_a_query_whose_client_left_is_cancelled(server: StoreServer) -> None:
 
 def _until(server: StoreServer, expected: bytes) -> None:
     running = b"SELECT count() FROM system.processes WHERE position(query, 'left alone') > 0 AND position(query, 'processes') = 0"
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while (found := _post(server, running)[2]) != expected:
         assert time.monotonic() < deadline, found
 
@@ -404,7 +403,7 @@ def _has(module: str) -> bool:
 def test_curl_is_a_client_too(server: StoreServer) -> None:
     def curl(*arguments: str) -> str:
         command = ["curl", "-sS", "--max-time", "20", "-u", f"owner:{PASSWORD}", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
 
     assert curl(f"{server.url}/?query=SELECT+1") == "1\n"
     assert curl(server.url, "-d", "SELECT 'body'") == "body\n"

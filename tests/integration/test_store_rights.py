@@ -406,7 +406,7 @@ def test_a_get_changes_nothing_even_for_the_owner(server: StoreServer, sql: str)
 
 @pytest.mark.parametrize(("user", "password"), [("sre", "wrong"), ("nobody", "test"), ("default", ""), ("sre", "")])
 def test_a_wrong_name_or_password_is_code_516_and_status_403(server: StoreServer, user: str, password: str) -> None:
-    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)) as connection:
+    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)) as connection:
         connection.request("POST", "/", "SELECT 1", {"X-ClickHouse-User": user, "X-ClickHouse-Key": password})
         answer = connection.getresponse()
         assert (answer.status, answer.headers["X-ClickHouse-Exception-Code"]) == (403, "516")
@@ -428,7 +428,7 @@ def test_a_readers_query_is_limited_in_memory_time_and_rows(server: StoreServer)
 def test_metrics_and_health_tell_nothing_of_queries(server: StoreServer) -> None:
     ask(server, "sre", f"SELECT '{MARK}'")
     for path in ("/metrics", "/healthz", "/readyz", "/ping"):
-        with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)) as connection:
+        with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)) as connection:
             connection.request("GET", path)
             answer = connection.getresponse()
             text = answer.read().decode()

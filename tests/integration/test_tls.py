@@ -20,8 +20,8 @@ from assay_schema.settings import RedisSettings, Settings, StoreSettings
 from assay_schema.streams import CAPTURE, EVENTS
 from tests.certificates import Authority, TlsProxy
 from tests.deployed_redis import DeployedRedis
+from tests.ports import free_port
 from tests.producer import captured
-from tests.redis_server import free_port
 from tests.store_server import PASSWORD, StoreServer
 
 
@@ -49,7 +49,7 @@ def strict_redis(tmp_path: Path, authority: Authority) -> Iterator[DeployedRedis
     server.stop()
 
 
-def until(done: Callable[[], Any], seconds: float = 20) -> Any:
+def until(done: Callable[[], Any], seconds: float = 60) -> Any:
     deadline = time.monotonic() + seconds
     while not (found := done()):
         assert time.monotonic() < deadline, "not in time"
@@ -136,7 +136,7 @@ def test_a_producer_hands_its_events_in_over_tls_and_the_scrubber_takes_them_on(
         assert length(tls_redis, CAPTURE.key()) == 0
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(60)
 
 
 def test_a_producer_that_cannot_verify_redis_keeps_its_events(

@@ -20,8 +20,9 @@ from pydantic import SecretStr
 from assay_runtime.migrate import migrate
 from assay_runtime.store import connect
 from assay_schema.settings import RedisSettings
+from tests.ports import free_port
 from tests.producer import captured
-from tests.redis_server import RedisServer, free_port
+from tests.redis_server import RedisServer
 from tests.store_server import PASSWORD, StoreServer
 
 
@@ -85,10 +86,10 @@ def running(services: tuple[str, ...], environment: dict[str, str]) -> Iterator[
         codes = []
         for process in processes:
             try:
-                codes.append(process.wait(30))
+                codes.append(process.wait(60))
             except subprocess.TimeoutExpired:
                 process.kill()
-                codes.append(process.wait(10))
+                codes.append(process.wait(60))
     assert codes == [0] * len(processes)
 
 

@@ -23,12 +23,15 @@ def spool_dir(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def make_capture(spool_dir: Path) -> Iterator[MakeCapture]:
-    """A capture that is on, with quick time-outs and its spool in the test's directory; any setting of the section can be given."""
+    """A capture that is on, with its spool in the test's directory; any setting of the section can be given.
+
+    A Redis that is away is refused at once, so the time-outs are long: on a busy machine a short one would pass, and events be sent again.
+    """
     made: list[Capture] = []
 
     def make(url: str, *, redis: dict[str, Any] | None = None, **settings: Any) -> Capture:
         sections = {
-            "redis": {"url": url, "connect_timeout_s": 1.0, "command_timeout_s": 2.0, **(redis or {})},
+            "redis": {"url": url, "connect_timeout_s": 60.0, "command_timeout_s": 60.0, **(redis or {})},
             "capture": {"spool_dir": spool_dir, "flush_interval_ms": 5, **settings},
         }
         made.append(Capture(Settings.model_validate(sections), service="tests", enabled=True))

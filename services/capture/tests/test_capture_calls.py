@@ -130,7 +130,7 @@ def test_every_event_of_every_form_keeps_the_contract(
         retrieval_event_id=first,
     )
     capture.feedback(target_event_id=answer, verdict="negative", text="wrong", user_hash="u1", project="team-b")
-    assert capture.flush(10)
+    assert capture.flush(60)
     events = [EVENT.validate_python(EVENT.dump_python(EVENT.validate_json(raw))) for raw in _raw(redis_server)]
     assert len(events) == 48 + 4
     assert [type(event) for event in events[-4:]] == [RetrievalEvent, RetrievalEvent, AnswerEvent, FeedbackEvent]
@@ -156,7 +156,7 @@ def test_what_the_caller_changes_afterwards_changes_nothing(
     retrieve(capture, retrieved_slugs=slugs, params=params)
     slugs.append("b")
     params["deep"]["list"].append(2)
-    capture.flush(10)
+    capture.flush(60)
     [event] = arrived(redis_server)
     assert (event["payload"]["retrieved_slugs"], event["payload"]["params"]) == (["a"], {"deep": {"list": [1]}})
 
@@ -172,7 +172,7 @@ def test_an_event_carries_the_callers_trace(
         retrieve(capture)
     finally:
         context.detach(token)
-    capture.flush(10)
+    capture.flush(60)
     ids = span.get_span_context()
     without, within = arrived(redis_server)
     assert without["traceparent"] is None
@@ -188,7 +188,7 @@ def test_a_block_with_a_result_is_captured_with_its_duration_and_a_known_event_i
     capture: Capture = make_capture(redis_server.url)
     with capture.retrieving(tool_name="search", query="q", remote=True, project="p") as block:
         block.result(slugs=["a"], chunk_ids=[1], source_ids=["wiki"], retrieved_scores=[0.5])
-    capture.flush(10)
+    capture.flush(60)
     [event] = arrived(redis_server)
     payload = event["payload"]
     assert (event["event_id"], event["project"]) == (block.event_id, "p")
@@ -249,7 +249,7 @@ async def test_an_async_block_is_captured_and_concurrent_blocks_do_not_mix(
             block.result(slugs=[], chunk_ids=[number])
 
     await asyncio.gather(*(search(number) for number in range(50)))
-    assert await capture.aflush(10)
+    assert await capture.aflush(60)
     pairs = {(event["payload"]["query"], event["payload"]["retrieved_chunk_ids"][0]) for event in arrived(redis_server)}
     assert pairs == {(str(number), number) for number in range(50)}
     await capture.aclose()
@@ -287,7 +287,7 @@ async def test_a_decorated_function_sync_or_async_is_captured_and_otherwise_unch
     assert (search.__name__, search.__doc__) == ("search", "Finds.")
     assert search("a", limit=2) == [0, 1]
     assert await asearch("b", limit=3) == [0, 1, 2]
-    await capture.aflush(10)
+    await capture.aflush(60)
     payloads = [event["payload"] for event in arrived(redis_server)]
     assert [(p["query"], p["retrieved_chunk_ids"], p["params"]) for p in payloads] == [
         ("a", [0, 1], {"limit": 2}),

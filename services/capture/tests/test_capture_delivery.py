@@ -41,7 +41,7 @@ def test_eight_threads_of_ten_thousand_events_arrive_once_and_each_thread_in_ord
         thread.start()
     for thread in threads:
         thread.join()
-    capture.close(30)
+    capture.close(60)
     events = arrived(redis_server)
     for number, ids in enumerate(sent):
         assert [event["event_id"] for event in events if event["payload"]["query"] == str(number)] == ids
@@ -68,15 +68,14 @@ def test_events_captured_before_redis_is_up_arrive_in_order_when_it_is(
     durability: str, make_capture: Any, redis_server: RedisServer, retrieve: Any, arrived: Any, eventually: Any
 ) -> None:
     redis_server.kill()
-    # A time-out would send a batch again, which is right and not what this is about.
-    capture: Capture = make_capture(redis_server.url, durability=durability, redis={"command_timeout_s": 15.0})
+    capture: Capture = make_capture(redis_server.url, durability=durability)
     ids = [retrieve(capture) for _ in range(1500)]
     eventually(lambda: capture.stats().redis == "down")
     redis_server.start()
     ids += [retrieve(capture) for _ in range(10)]
     eventually(lambda: len(arrived(redis_server)) >= len(ids), capture.stats)
     assert [event["event_id"] for event in arrived(redis_server)] == ids
-    assert capture.flush(10)
+    assert capture.flush(60)
     stats = capture.stats()
     assert stats.published + stats.replayed == len(ids)
     assert (stats.spooled > 0) is (durability != "memory")
@@ -88,10 +87,12 @@ def test_a_redis_that_is_still_loading_is_sent_no_events_and_gets_each_once_in_o
 ) -> None:
     directory = tmp_path / "slow"
     directory.mkdir()
-    server = RedisServer(directory, "--key-load-delay", "100").start()
+    server = RedisServer(
+        directory, "--key-load-delay", "200"
+    ).start()  # microseconds, so it takes long enough to be asked meanwhile
     try:
         with server.client() as client, client.pipeline(transaction=False) as writing:
-            for number in range(15_000):
+            for number in range(50_000):
                 writing.set(f"key {number}", "value")
             writing.execute()
         server.kill()
@@ -101,14 +102,18 @@ def test_a_redis_that_is_still_loading_is_sent_no_events_and_gets_each_once_in_o
             eventually(lambda: _loading(client))
             capture: Capture = make_capture(server.url)
             ids = [retrieve(capture) for _ in range(1500)]
+            eventually(lambda: _rejected(client, "xlen") >= 1)  # it was asked while it was loading
+            client.config_set("key-load-delay", 0)
             starting.join()
             eventually(lambda: len(arrived(server)) >= len(ids), capture.stats)
             assert [event["event_id"] for event in arrived(server)] == ids
-            commands = client.info("commandstats")
-            assert commands["cmdstat_xlen"]["rejected_calls"] >= 1, "it was asked while it was loading"
-            assert commands["cmdstat_xadd"]["rejected_calls"] == 0
+            assert _rejected(client, "xadd") == 0
     finally:
         server.stop()
+
+
+def _rejected(client: "redis.Redis", command: str) -> int:
+    return int(client.info("commandstats").get(f"cmdstat_{command}", {}).get("rejected_calls", 0))
 
 
 def _loading(client: "redis.Redis") -> bool:
@@ -144,7 +149,7 @@ def test_when_redis_is_killed_and_comes_back_nothing_is_lost_and_order_holds(
             server.start()
         stop.set()
         producer.join()
-        eventually(lambda: capture.stats().spool_bytes == 0 and capture.flush(1), capture.stats)
+        eventually(lambda: capture.flush(60) and capture.stats().spool_bytes == 0, capture.stats)
         found = [event["event_id"] for event in arrived(server)]
         once = list(dict.fromkeys(found))  # an entry whose answer was lost is sent again, with the same event_id
         assert once == ids
@@ -157,9 +162,9 @@ def test_when_redis_is_killed_and_comes_back_nothing_is_lost_and_order_holds(
 def test_a_hung_redis_does_not_hold_up_the_spool_and_loses_nothing_however_it_ends(
     end: str, make_capture: Any, redis_server: RedisServer, retrieve: Any, arrived: Any, eventually: Any
 ) -> None:
-    capture: Capture = make_capture(redis_server.url, redis={"command_timeout_s": 60.0})
+    capture: Capture = make_capture(redis_server.url)
     first = retrieve(capture)
-    assert capture.flush(10)
+    assert capture.flush(60)
     redis_server.kill(signal.SIGSTOP)
     hung = retrieve(capture)
     eventually(lambda: capture._queue.entries == 1 and len(capture._queue) == 0)
@@ -225,7 +230,7 @@ def test_when_spool_and_queue_are_full_the_newest_are_dropped_and_all_others_arr
     ids = []
     for _ in range(10):
         ids += [retrieve(capture) for _ in range(5)]
-        capture.flush(0.1)
+        eventually(lambda: capture.stats().queue_entries == 0 or capture._queue.full_reason == reason, capture.stats)
     stats = capture.stats()
     assert set(stats.dropped) == {reason}
     assert stats.queue_entries == 20
@@ -263,7 +268,7 @@ def test_a_user_that_may_only_add_and_measure_is_enough_and_cannot_read(
         client.execute_command("ACL", "SETUSER", "producer", *PRODUCER)
         capture: Capture = make_capture(redis_server.url.replace("//", "//producer:secret@"))
         ids = [retrieve(capture) for _ in range(3)]
-        assert capture.flush(10)
+        assert capture.flush(60)
         assert [event["event_id"] for event in arrived(redis_server)] == ids
         assert capture.stats().redis == "up"
         denied = [entry["reason"] for entry in client.acl_log() if b"setinfo" not in str(entry).encode()]
@@ -285,7 +290,7 @@ def test_redis_6_2_is_new_enough(make_capture: Any, retrieve: Any, arrived: Any,
             client.execute_command("ACL", "SETUSER", "producer", *rights)
         capture: Capture = make_capture(old.url.replace("//", "//producer:secret@"))
         ids = [retrieve(capture) for _ in range(3)]
-        assert capture.flush(10)
+        assert capture.flush(60)
         assert [event["event_id"] for event in arrived(old)] == ids
     finally:
         old.stop()
@@ -319,7 +324,8 @@ def test_wrong_credentials_are_logged_once_with_the_setting_and_events_wait_unti
     capture.close(1)
     right: Capture = make_capture(redis_server.url.replace("//", "//admin:secret@"))
     ids.append(retrieve(right))
-    eventually(lambda: right.stats().replayed == 3 and right.stats().published == 1, right.stats)
+    eventually(lambda: right.stats().replayed + right.stats().published == 4, right.stats)
+    assert right.stats().replayed >= 3
     with redis.Redis(port=redis_server.port, username="admin", password="secret") as client:
         assert client.xlen(CAPTURE.key(0)) == len(ids)
 
@@ -347,7 +353,7 @@ def test_a_flush_of_memory_reports_that_it_could_not_and_ends_while_redis_is_sti
     flushed: list[bool] = []
     waiting = threading.Thread(target=lambda: flushed.append(capture.flush(0.05)), daemon=True)
     waiting.start()
-    waiting.join(30)  # Redis never comes: a flush that waits for it would never end
+    waiting.join(60)  # Redis never comes: a flush that waits for it would never end
     assert flushed == [False]
     assert capture.stats().queue_entries == 1, "the event is still there to be sent"
     capture.close(0)
@@ -379,6 +385,6 @@ def test_without_a_single_thread_to_be_had_events_are_spooled_or_counted_at_the_
 def test_a_program_that_is_idle_is_left_alone(make_capture: Any, redis_server: RedisServer, retrieve: Any) -> None:
     capture: Capture = make_capture(redis_server.url, durability="memory")
     retrieve(capture)
-    assert capture.flush(10)
+    assert capture.flush(60)
     assert capture._publisher is not None
     assert capture._publisher._pause() is None

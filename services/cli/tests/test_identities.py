@@ -1,7 +1,6 @@
 """The table of identities, checked against real Redis servers: 6.2 (the bundled one) and whatever is on PATH."""
 
 import shutil
-import socket
 import subprocess
 import time
 import tomllib
@@ -51,6 +50,7 @@ from assay_schema.streams import (
     watermark_key,
 )
 from tests.alert_samples import episode
+from tests.ports import free_port
 
 TEMPLATE = Path(__file__).parents[3] / "deploy/redis/users.acl.template"
 PORTS = Ports.from_base(9100)
@@ -72,9 +72,7 @@ class Server:
         hashes = {identity.name: password_hash(f"{identity.name}-password") for identity in REDIS_IDENTITIES}
         acl = acl_file(hashes, self.version) + f"user root on #{password_hash('root-password')} ~* &* +@all\n"
         (directory / "users.acl").write_text(acl)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         options = {
             "port": self.port,
             "bind": "127.0.0.1",
@@ -90,7 +88,7 @@ class Server:
 
     def start(self) -> None:
         self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while True:
             try:
                 self.as_("root").ping()

@@ -16,6 +16,7 @@ from assay_cli.identities import Ports
 from assay_cli.preflight import check_directory, check_ports, find_redis, redis_version
 from assay_cli.process_logs import BoundedLog, ProcessLogs, Terminal
 from assay_cli.system import child_environment
+from tests.ports import free_port, free_ports
 
 
 def fake_redis(directory: Path, version: str, name: str = "redis-server") -> None:
@@ -26,10 +27,9 @@ def fake_redis(directory: Path, version: str, name: str = "redis-server") -> Non
 
 
 def test_an_occupied_port_is_named_with_its_holder_and_a_free_base_to_use_instead() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        with pytest.raises(CommandError) as caught:
-            check_ports({"redis": port})
+    port = free_ports(101)  # so that nobody takes the first one that is looked at
+    with socket.create_server(("127.0.0.1", port)), pytest.raises(CommandError) as caught:
+        check_ports({"redis": port})
     assert f"port {port} (redis) is in use by " in str(caught.value)
     assert f"(pid {os.getpid()})" in str(caught.value)
     base = re.search(r"--port-base (\d+) \(or PORT_BASE=(\d+) make run\)", str(caught.value))
@@ -39,9 +39,7 @@ def test_an_occupied_port_is_named_with_its_holder_and_a_free_base_to_use_instea
 
 
 def test_free_ports_pass() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    check_ports({"redis": port})
+    check_ports({"redis": free_port()})
 
 
 def test_redis_from_path_comes_before_the_bundled_one(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """The status line."""
 
 import os
-import socket
 from pathlib import Path
 
 from assay_cli.identities import REDIS_IDENTITIES, STORE_IDENTITIES, Ports
@@ -10,11 +9,11 @@ from assay_cli.secrets import Passwords
 from assay_cli.status import Status
 from assay_cli.supervisor import Spec, Supervisor
 from assay_cli.system import System
+from tests.ports import free_port
 
 
 async def test_the_status_line_says_what_is_away_and_never_fails(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        closed = taken.getsockname()[1]
+    closed = free_port()
     passwords = Passwords(
         {identity.name: "x" for identity in REDIS_IDENTITIES}, {identity.name: "x" for identity in STORE_IDENTITIES}
     )

@@ -72,14 +72,14 @@ def polite(name: str, directory: Path) -> Spec:
     async def ready() -> str | None:
         return None if (directory / f"{name}.ready").exists() else "not there yet"
 
-    return Spec(name, (sys.executable, "-c", POLITE, name, str(directory)), os.environ, ready, start_deadline_s=20)
+    return Spec(name, (sys.executable, "-c", POLITE, name, str(directory)), os.environ, ready, start_deadline_s=60)
 
 
 def program(name: str, text: str, **options: object) -> Spec:
     return Spec(name, (sys.executable, "-c", text), os.environ, **options)  # type: ignore[arg-type]
 
 
-async def until(condition: Callable[[], bool], seconds: float = 15) -> None:
+async def until(condition: Callable[[], bool], seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
@@ -110,7 +110,7 @@ async def test_the_processes_of_one_stage_start_together(watched: Watched, tmp_p
         async def ready() -> str | None:
             return None if (tmp_path / f"{other}.ready").exists() else f"{other} is missing"
 
-        return Spec(name, (sys.executable, "-c", POLITE, name, str(tmp_path)), os.environ, ready, start_deadline_s=20)
+        return Spec(name, (sys.executable, "-c", POLITE, name, str(tmp_path)), os.environ, ready, start_deadline_s=60)
 
     supervisor = Supervisor(
         [[needs("right", "left"), needs("left", "right")]],
@@ -201,13 +201,14 @@ async def test_a_process_that_keeps_dying_is_tried_again_and_again(watched: Watc
 
 
 async def test_stopping_during_a_restart_leaves_nothing(watched: Watched, tmp_path: Path) -> None:
+    others = psutil.Process().children(recursive=True)  # of earlier tests in this process
     supervisor = watched.of(polite("one", tmp_path))
     await supervisor.start()
     os.kill(supervisor.pids["one"], signal.SIGKILL)
     await until(lambda: any(line.startswith("one died") for line in watched.announced))
     await supervisor.stop()
     assert supervisor.pids == {}
-    assert not psutil.Process().children(recursive=True)
+    assert set(psutil.Process().children(recursive=True)) <= set(others)
 
 
 async def test_a_process_that_ignores_the_request_to_stop_is_killed_after_its_deadline(watched: Watched) -> None:
@@ -260,7 +261,7 @@ asyncio.run(main())
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", text, stdout=asyncio.subprocess.PIPE)
     assert process.stdout
     try:
-        pid = int((await asyncio.wait_for(process.stdout.readline(), 20)).split()[1])
+        pid = int((await asyncio.wait_for(process.stdout.readline(), 60)).split()[1])
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.kill()

@@ -267,8 +267,8 @@ async def test_a_question_that_hangs_ends_at_its_deadline() -> None:
     def act(query: str) -> Any:
         return asyncio.Event().wait() if query == "hangs" else Retrieved([query], 1.0)
 
-    done = {asked.item: asked.error for asked in await everything(Script(act), ["hangs", "b"], Asking(deadline_s=0.1))}
-    assert done == {"hangs": "no answer within 0.1 s", "b": None}
+    done = {asked.item: asked.error for asked in await everything(Script(act), ["hangs", "b"], Asking(deadline_s=1))}
+    assert done == {"hangs": "no answer within 1 s", "b": None}
 
 
 @pytest.mark.parametrize("bad", [{"concurrency": 0}, {"retries": -1}, {"deadline_s": float("nan")}, {"deadline_s": 0}])
@@ -303,7 +303,7 @@ async def test_as_many_plain_functions_run_at_a_time_as_are_asked_for() -> None:
     together = threading.Barrier(40)  # breaks unless forty wait at it at once
 
     def act(query: str) -> list[str]:
-        together.wait(timeout=10)
+        together.wait(timeout=60)
         return [query]
 
     target = CallableTarget(act, threads=40)

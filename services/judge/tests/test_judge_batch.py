@@ -21,6 +21,8 @@ from tests.answers import SECRET, answer
 from tests.anthropic_server import KEY, AnthropicServer
 from tests.redis_server import RedisServer
 
+pytestmark = pytest.mark.one_day
+
 DRAWN = Draw(sampled=True, base=False, base_probability=0.05, inclusion_probability=0.5, boosts=("weak",))
 JUDGE = Judge("anthropic-batch", "claude-haiku-5-5", PROMPT_HASH, SCHEMA_HASH, "low")
 

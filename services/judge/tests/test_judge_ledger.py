@@ -13,7 +13,11 @@ from assay_schema.settings import RedisSettings
 from tests.redis_server import RedisServer
 from tests.redis_server import each_redis_binary as each_redis_binary
 
-TODAY = datetime.now(UTC).date
+pytestmark = pytest.mark.one_day
+
+
+def today() -> date:
+    return datetime.now(UTC).date()
 
 
 @pytest.fixture
@@ -32,7 +36,7 @@ async def test_what_is_set_aside_and_spent_never_exceeds_the_cap_however_many_as
     asked = [books[n % 4].reserve(books[n % 4].call("acme", new_event_id(), "f" * 16), 1, 30) for n in range(200)]
     given = await asyncio.gather(*asked)
     assert [answered.what for answered in given].count("ok") == 33
-    assert await books[0].spent("acme", TODAY()) == 990
+    assert await books[0].spent("acme", today()) == 990
 
 
 async def test_projects_have_budgets_of_their_own(client: Client) -> None:
@@ -48,10 +52,10 @@ async def test_the_real_cost_takes_the_place_of_what_was_set_aside_once(client: 
     await books.reserve(call, 1, 900)
     for _ in range(3):  # an answer of Redis that was lost makes the client say it again
         assert await books.settle(call, 40, b'{"n":1}')
-    assert await books.spent("acme", TODAY()) == 40
+    assert await books.spent("acme", today()) == 40
     again = books.call("acme", call.record.split(":")[-2], "f" * 16)
     assert await books.reserve(again, 1, 900) == ("done", b'{"n":1}', 0, 0.0)
-    assert await books.spent("acme", TODAY()) == 40
+    assert await books.spent("acme", today()) == 40
 
 
 async def test_asking_again_for_the_same_try_sets_nothing_aside_and_a_further_try_does(client: Client) -> None:
@@ -60,10 +64,10 @@ async def test_asking_again_for_the_same_try_sets_nothing_aside_and_a_further_tr
     for _ in range(3):
         assert (await books.reserve(call, 1, 300)).what == "ok"
     assert (await books.reserve(call, 2, 300)).what == "ok"
-    assert await books.spent("acme", TODAY()) == 600
+    assert await books.spent("acme", today()) == 600
     assert (await books.reserve(call, 3, 500)).what == "budget"
     await books.settle(call, 350, b"{}")
-    assert await books.spent("acme", TODAY()) == 350
+    assert await books.spent("acme", today()) == 350
 
 
 async def test_what_was_surely_not_billed_is_given_back_once(client: Client) -> None:
@@ -72,7 +76,7 @@ async def test_what_was_surely_not_billed_is_given_back_once(client: Client) -> 
     await books.reserve(call, 1, 300)
     for _ in range(2):
         await books.release(call)
-    assert await books.spent("acme", TODAY()) == 0
+    assert await books.spent("acme", today()) == 0
     assert (await books.reserve(call, 1, 300)).what == "ok"
 
 
@@ -84,13 +88,13 @@ async def test_an_answer_another_judge_is_at_is_left_to_it_until_it_shows_no_lif
     first, second = books.call("acme", event_id, "f" * 16), books.call("acme", event_id, "f" * 16)
     await books.reserve(first, 1, 300)
     assert (await books.reserve(second, 1, 300)).what == "busy"
-    deadline = asyncio.get_running_loop().time() + 10
+    deadline = asyncio.get_running_loop().time() + 60
     while (answered := await books.reserve(second, 1, 300)).what == "busy":
         assert asyncio.get_running_loop().time() < deadline
     assert (answered.what, answered.nano) == ("interrupted", 300)
     assert not await books.settle(first, 40, b"late"), "whoever was thought dead comes too late"
     assert await books.settle(second, 300, b"{}")
-    assert await books.spent("acme", TODAY()) == 300, "its call may have been billed"
+    assert await books.spent("acme", today()) == 300, "its call may have been billed"
 
 
 async def test_a_judge_that_shows_life_keeps_its_answer(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,4 +158,4 @@ async def test_an_answer_that_was_passed_over_is_not_paid_for_by_another_judge(c
     other = books.call("acme", new_event_id(), "f" * 16)
     await books.reserve(other, 1, 300)
     assert not await books.keep(other, b"skipped"), "a judge is at it"
-    assert await books.spent("acme", TODAY()) == 300
+    assert await books.spent("acme", today()) == 300

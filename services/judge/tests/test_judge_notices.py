@@ -12,6 +12,8 @@ from assay_schema.settings import RedisSettings
 from assay_schema.streams import ALERTS
 from tests.redis_server import RedisServer
 
+pytestmark = pytest.mark.one_day
+
 
 @pytest.fixture
 async def client(redis_server: RedisServer) -> AsyncIterator[Client]:

@@ -15,7 +15,7 @@ from assay_runtime.store import Client, WrittenRowsError, connect, describe, ins
 from assay_runtime.store_errors import REASONS
 from assay_schema.failures import Reason
 from assay_schema.settings import SettingsError, StoreSettings
-from tests.redis_server import free_port
+from tests.ports import free_port
 from tests.sample_rows import candidate, feedback, lines
 from tests.store_server import StoreServer
 
@@ -86,7 +86,7 @@ def proxy(port: int, change: Callable[[str, str], str | None]) -> Iterator[str]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as upstream:
+            with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as upstream:
                 upstream.request(self.command, self.path, body, dict(self.headers))
                 answer = upstream.getresponse()
                 content = answer.read()
