@@ -1,6 +1,7 @@
 """Evaluate before you ship, as an engineer would: the demo's search, its golden dataset, a baseline, and changes of every kind."""
 
 import json
+import sys
 from collections.abc import Callable
 from datetime import datetime
 from importlib import resources
@@ -299,15 +300,96 @@ def test_answers_are_judged_and_a_target_without_answers_is_not(assay: Assay, tm
         assert ("faithfulness" in metrics) == (name == "with")
 
 
+#: Answers every question but those on a list, and notes what it was asked.
+NOTING_TARGET = """\
+from pathlib import Path
+from assay_demo.target import search
+def find(query, limit=10):
+    with open("asked", "a") as file:
+        file.write(query + "\\n")
+    if Path("broken").exists() and query in Path("broken").read_text():
+        raise LookupError
+    return search(query, limit)
+"""
+
+
 @pytest.mark.xdist_group("evaluation")
-def test_a_replay_does_not_go_on_with_the_results_of_other_rows(assay: Assay, tmp_path: Path) -> None:
+def test_a_replay_that_goes_on_asks_again_what_errored_and_nothing_else_twice(assay: Assay, tmp_path: Path) -> None:
+    (tmp_path / "noting_target.py").write_text(NOTING_TARGET)
+    (tmp_path / "broken").write_text(QUESTIONS[1] + QUESTIONS[4])
+    kept, asked = tmp_path / "out.ndjson", tmp_path / "asked"
+    replay = ("replay", "--against", str(capture(tmp_path)), "--target", "noting_target:find", "--output", str(kept))
+    first = json.loads(assay(*replay, "--json", "--limit", "3").stdout)["summary"]
+    assert (first["rows_total"], first["rows_errored"]) == (3, 1)
+    (tmp_path / "broken").unlink()
+    asked.unlink()
+    again = json.loads(assay(*replay, "--json", "--verbose", "--resume").stdout)
+    assert sorted(asked.read_text().splitlines()) == sorted([QUESTIONS[1], *QUESTIONS[3:]])
+    assert (again["summary"]["rows_replayed"], again["summary"]["rows_errored"]) == (5, 0)
+    rows = [json.loads(line) for line in kept.read_text().splitlines()]
+    assert [row["id"] for row in rows] == [row["id"] for row in again["results"]] == [1, 2, 3, 4, 5]
+    assert not [row for row in rows if "errored" in row]
+    assert list(tmp_path.glob("out.ndjson.part")) == []
+
+
+@pytest.mark.xdist_group("evaluation")
+@pytest.mark.parametrize("written", [0, 1, 3])
+def test_a_replay_killed_while_it_went_on_loses_nothing(assay: Assay, tmp_path: Path, written: int) -> None:
+    kept, part = tmp_path / "out.ndjson", tmp_path / "out.ndjson.part"
+    replay = ("replay", "--against", str(capture(tmp_path)), "--target", SEARCH, "--output", str(kept), "--json")
+    assay(*replay)
+    lines = kept.read_bytes().splitlines(keepends=True)
+    broken = json.dumps(json.loads(lines[0]) | {"errored": True, "error_message": "HTTP 503"}).encode() + b"\n"
+    kept.write_bytes(broken + lines[1])  # the first had errored; two rows were done
+    part.write_bytes(b"".join(lines[:written]) + lines[written][:10])  # and it was killed while it went on
+    assert json.loads(assay(*replay, "--resume").stdout)["summary"]["rows_replayed"] == 5
+    assert [json.loads(line)["id"] for line in kept.read_text().splitlines()] == [1, 2, 3, 4, 5]
+    assert not part.exists()
+
+
+@pytest.mark.xdist_group("evaluation")
+def test_a_replay_goes_on_only_with_what_it_was_begun_with(assay: Assay, tmp_path: Path) -> None:
     rows, kept = capture(tmp_path), tmp_path / "out.ndjson"
-    options = ("replay", "--target", SEARCH, "--output", str(kept), "--against", str(rows))
-    assay(*options)
+    (tmp_path / "ask.py").write_text("import json\nprint(json.dumps(['a']))\n")
+    command = ("--target", f"command: {sys.executable} ask.py --token s3cret")
+    replay = ("replay", "--output", str(kept), "--against", str(rows), "--limit", "2")
+    assay(*replay, *command, "-k", "3")
+    assert not [path.name for path in tmp_path.iterdir() if path.is_file() and b"s3cret" in path.read_bytes()]
+    assay(*replay, *command, "-k", "3", "--resume")
+    resume = (*replay, "--resume")
+    assert "another -k: give the same" in assay(*resume, *command, code=2).stderr
+    assert "another --target and another -k" in assay(*resume, "--target", SEARCH, code=2).stderr
+    secret = ("--target", command[1].replace("s3cret", "another"))
+    assert "what is not written down of it" in assay(*resume, *secret, "-k", "3", code=2).stderr
     rows.write_text(rows.read_text().replace('"id": 2', '"id": 22'))
-    assert "line 2, is of another file" in assay(*options, "--resume", code=2).output
-    kept.write_text("{]\n")
-    assert "line 1, is of another file" in assay(*options, "--resume", code=2).output
+    assert "another --against" in assay(*resume, *command, "-k", "3", code=2).stderr
+
+
+@pytest.mark.xdist_group("evaluation")
+def test_a_replay_does_not_go_on_with_a_file_of_something_else(assay: Assay, tmp_path: Path) -> None:
+    kept = tmp_path / "out.ndjson"
+    replay = ("replay", "--target", SEARCH, "--output", str(kept), "--against", str(capture(tmp_path)))
+    assay(*replay)
+    lines = kept.read_text().splitlines(keepends=True)
+    for text, words in (("{]\n", "line 1, is of another file"), (lines[0] + lines[2], "line 2, is of another file")):
+        kept.write_text(text)
+        assert words in assay(*replay, "--resume", code=2).stderr
+        assert kept.read_text() == text
+    (tmp_path / "out.ndjson.run.json").unlink()
+    assert "does not say what it was begun with" in assay(*replay, "--resume", code=2).stderr
+
+
+@pytest.mark.xdist_group("evaluation")
+def test_every_row_is_in_the_report_before_the_next_is_asked_for(assay: Assay, tmp_path: Path) -> None:
+    rows = str(capture(tmp_path))
+    whole = json.loads(assay("replay", "--against", rows, "--target", SEARCH, "--json", "--verbose").stdout)
+    short = json.loads(assay("replay", "--against", rows, "--target", SEARCH, "--json").stdout)
+    assert (set(whole), set(short)) == ({"schema_version", "summary", "results"}, {"schema_version", "summary"})
+    assert whole["summary"].keys() == short["summary"].keys()
+    (tmp_path / "captured.ndjson").write_text((tmp_path / "captured.ndjson").read_text() + "{]\n")
+    begun = assay("replay", "--against", rows, "--target", SEARCH, "--json", "--verbose", "--concurrency", "1", code=2)
+    assert '"id": 1' in begun.stdout, "rows are written as they are done, so that none has to be held"
+    assert "line 6: not JSON" in begun.stderr
 
 
 @pytest.mark.xdist_group("evaluation")

@@ -107,7 +107,7 @@ def run(
             f"{runs / name} holds a run already: go on with --resume, name another, or delete that folder"
         )
     asked, how = System(target, workspace, concurrency, deadline, retries).open()
-    folder = RunFolder(runs / name, config, resume=resume)
+    folder = RunFolder(runs / name, config, resume=resume, target=target)
     with ends_quietly(), Progress(progress) as seen:
         seen.total, seen.rows = len(golden.cases), len(folder.done)
 

@@ -147,7 +147,7 @@ def gate(
         if published:
 
             def take(asked: "Asked[Any]") -> None:
-                results.append(result_of(asked))
+                results.append(result_of(asked.item, asked.answer, asked.error))
                 seen.rows += 1
 
             system.ask(published.rows, question_of, take)

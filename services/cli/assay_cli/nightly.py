@@ -166,10 +166,10 @@ class Nightly:
         )
         name = f"nightly-{night_of(attempt.started_at, evals.hour):%Y%m%d}"
         try:
-            folder = RunFolder(Path(evals.runs_dir) / name, config, resume=True)
+            folder = RunFolder(Path(evals.runs_dir) / name, config, resume=True, target=self._target)
         except RunError:  # the dataset changed since an earlier attempt of this night
             name = f"{name}-{attempt.started_at:%H%M%S}"
-            folder = RunFolder(Path(evals.runs_dir) / name, config, resume=True)
+            folder = RunFolder(Path(evals.runs_dir) / name, config, resume=True, target=self._target)
         asking = evaluate_into(folder, golden, open_target(self._target), Asking(), judge=judge)
 
         async def work() -> "Run":

@@ -2,21 +2,21 @@
 
 import json
 import sys
-from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self, TextIO
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from assay_cli.asking import Concurrency, Deadline, Retries, System, TargetName, Workspace, lines_of
 from assay_cli.errors import CommandError
 from assay_cli.progress import Mode, Progress
+from assay_cli.replay_results import ResultsFile
 from assay_cli.terminal import ends_quietly, printable
 
 if TYPE_CHECKING:
     from assay_evals.captured import Captured
-    from assay_evals.replay import ReplaySummary, RowResult
+    from assay_evals.replay import ReplaySummary, Retrieved, RowResult
     from assay_evals.runner import Asked
     from assay_evals.targets import Question
 
@@ -31,11 +31,20 @@ def replay(
     k: Annotated[int | None, typer.Option("-k", help="Compare the first K; default: as many as were captured.")] = None,
     top_regressions: Annotated[int, typer.Option(help="How many of the rows that moved most are shown.")] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="The summary as JSON on stdout.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="With --json: every row's result too.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="With --json: every row's result too, as it is done.")
+    ] = False,
     output: Annotated[
         Path | None, typer.Option(help="Write each row's result here as it is done (NDJSON), to go on from later.")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on after the rows that --output holds already.")] = False,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="Go on with the rows that --output does not hold, and ask those again that errored; "
+            "same --target, -k and --against.",
+        ),
+    ] = False,
     workspace: Workspace = None,
     concurrency: Concurrency = 5,
     deadline: Deadline = 30.0,
@@ -50,27 +59,30 @@ def replay(
     system = System(target, workspace, concurrency, deadline, retries)
     summary = ReplaySummary(top=top_regressions)
     rows = islice(read_captured(lines_of(against, "--against")), limit)
-    kept: list[dict[str, Any]] = []
-    with ends_quietly(), Progress(progress) as seen, ResultsFile(output, resume) as results:
+    report = _Report() if as_json and verbose else None
+    with (
+        ends_quietly(),
+        Progress(progress) as seen,
+        ResultsFile(output, resume, against, target, k) as results,
+    ):
 
-        def count(result: "RowResult") -> None:
+        def take(asked: "Asked[tuple[Captured, RowResult | None]]") -> None:
+            row, earlier = asked.item
+            result = earlier or result_of(row, asked.answer, asked.error, k)
+            results.write(result)
             summary.add(result)
             seen.rows += 1
-            if verbose:
-                kept.append(result.as_json())
+            if report:
+                report.add(result)
 
-        def take(asked: "Asked[Captured]") -> None:
-            result = result_of(asked, k)
-            results.write(result)
-            count(result)
-
-        for result in results.before(rows):
-            count(result)
-
-        system.ask(rows, lambda row: question_of(row, k), take)
+        system.ask(results.with_earlier(rows), lambda each: None if each[1] else question_of(each[0], k), take)
+        if report:
+            report.end(summary)
+    if report:
+        return
     if as_json:
-        document: dict[str, Any] = {"schema_version": 1, "summary": summary.as_json()}
-        typer.echo(json.dumps(document | ({"results": kept} if verbose else {}), ensure_ascii=False, indent=2))
+        document = {"schema_version": 1, "summary": summary.as_json()}
+        typer.echo(json.dumps(document, ensure_ascii=False, indent=2))
     else:
         _say(summary)
 
@@ -93,88 +105,31 @@ def question_of(row: "Captured", k: int | None = None) -> "Question | None":
     )
 
 
-def result_of(asked: "Asked[Captured]", k: int | None = None) -> "RowResult":
+def result_of(row: "Captured", answer: "Retrieved | None", error: str | None, k: int | None = None) -> "RowResult":
     """A row's result from what came back."""
     from assay_evals.replay import RowResult, compare_row, skip_reason
 
-    if asked.answer is not None:
-        return compare_row(asked.item, asked.answer, k)
-    return RowResult(asked.item, skip_reason=skip_reason(asked.item), error=asked.error)
+    if answer is not None:
+        return compare_row(row, answer, k)
+    return RowResult(row, skip_reason=skip_reason(row), error=error)
 
 
-class ResultsFile:
-    """The file of results: written in the order of the rows, so that going on is skipping as many rows as it has lines."""
+class _Report:
+    """`--json --verbose`, written as rows are done, so that a million of them need no memory: `schema_version`, `results`, `summary`."""
 
-    def __init__(self, path: Path | None, resume: bool) -> None:
-        self._path, self._resume = path, resume
-        self._file: TextIO | None = None
+    def __init__(self) -> None:
+        self._rows = 0
 
-    def __enter__(self) -> Self:
-        if self._path is None:
-            return self
-        if self._path.exists() and not self._resume:
-            raise CommandError(f"--output: {self._path} is there already: go on with --resume, or name another file")
-        if self._path.exists():
-            _cut_half_line(self._path)
-        self._file = self._path.open("a", encoding="utf-8")
-        return self
+    def add(self, result: "RowResult") -> None:
+        """The next row."""
+        before = ",\n    " if self._rows else '{\n  "schema_version": 1,\n  "results": [\n    '
+        sys.stdout.write(before + json.dumps(result.as_json(), ensure_ascii=False))
+        self._rows += 1
 
-    def __exit__(self, *_: object) -> None:
-        if self._file:
-            self._file.close()
-
-    def before(self, rows: "Iterator[Captured]") -> "Iterator[RowResult]":
-        """What it held already, row by row; takes as many off `rows`."""
-        if self._path is None or not self._resume:
-            return
-        from assay_evals.replay import RowResult
-
-        with self._path.open(encoding="utf-8") as done:
-            for number, line in enumerate(done, start=1):
-                row, stored = next(rows, None), _stored(line)
-                if row is None or (stored.get("line"), stored.get("id")) != (row.line, row.id):
-                    raise CommandError(f"--resume: {self._path}, line {number}, is of another file than --against")
-                yield RowResult(
-                    row=row,
-                    jaccard=stored["jaccard"],
-                    top1=stored["top1Match"],
-                    ndcg=stored["ndcg"],
-                    current=stored["current_slugs"],
-                    current_latency_ms=stored["current_latency_ms"],
-                    skip_reason=stored.get("skip_reason"),
-                    error=stored.get("error_message"),
-                )
-
-    def write(self, result: "RowResult") -> None:
-        """One line a row; what was asked stays in the captured file."""
-        if self._file:
-            record = {"line": result.row.line} | {
-                key: value for key, value in result.as_json().items() if key != "query"
-            }
-            self._file.write(json.dumps(record, ensure_ascii=False) + "\n")
-
-
-def _stored(line: str) -> dict[str, Any]:
-    try:
-        found = json.loads(line)
-    except ValueError:
-        found = None
-    return found if isinstance(found, dict) else {}
-
-
-def _cut_half_line(path: Path) -> None:
-    """Take off a last line that was being written when the process was killed."""
-    with path.open("rb+") as file:
-        size = file.seek(0, 2)
-        while size:
-            start = max(0, size - 65_536)
-            file.seek(start)
-            found = file.read(size - start).rfind(b"\n")
-            if found >= 0:
-                size = start + found + 1
-                break
-            size = start
-        file.truncate(size)
+    def end(self, summary: "ReplaySummary") -> None:
+        """What closes the document."""
+        shape = json.dumps(summary.as_json(), ensure_ascii=False, indent=2).replace("\n", "\n  ")
+        sys.stdout.write(f'\n  ],\n  "summary": {shape}\n}}\n')
 
 
 def _check(

@@ -74,7 +74,12 @@ def evaluate(
         else open_target(target, timeout_s=asking.deadline_s, connections=asking.concurrency)
     )
     named = shown(target) if isinstance(target, str) else f"{target.__module__}:{target.__qualname__}"
-    folder = RunFolder(Path(runs) / name, RunConfig.of(golden, named, **options), resume=resume)
+    folder = RunFolder(
+        Path(runs) / name,
+        RunConfig.of(golden, named, **options),
+        resume=resume,
+        target=target if isinstance(target, str) else None,
+    )
     return asyncio.run(evaluate_into(folder, golden, opened, asking))
 
 

@@ -24,6 +24,7 @@ from assay_evals.errors import EvalsError
 from assay_evals.metrics import DEFAULT_CUTOFFS, Gain, judge, mean, retrieval_metrics
 from assay_evals.replay import Retrieved
 from assay_evals.statistics import Floats, interval, resampled_means
+from assay_evals.targets import opens, seal
 
 VERSION = 1
 RUN_FILE, RESULTS_FILE = "run.json", "results.ndjson"
@@ -212,9 +213,12 @@ def case_error(case: Case, error: str, tries: int) -> CaseResult:
 
 
 class RunFolder:
-    """A run's folder, open for writing. Each result is on disk before the next case is asked for."""
+    """A run's folder, open for writing. Each result is on disk before the next case is asked for.
 
-    def __init__(self, folder: Path, config: RunConfig, *, resume: bool = False) -> None:
+    `target` is the target's whole name, of which the configuration and the folder hold no secrets; going on with a run needs the same.
+    """
+
+    def __init__(self, folder: Path, config: RunConfig, *, resume: bool = False, target: str | None = None) -> None:
         self.folder, self.config = folder, config
         self.done: dict[str, CaseResult] = {}
         run_file, results_file = folder / RUN_FILE, folder / RESULTS_FILE
@@ -224,7 +228,11 @@ class RunFolder:
                     f"{folder} holds a run already: go on with --resume, name another, or delete that folder"
                 )
             before = read_run(folder)
-            if differing := _differing(before.config, config):
+            differing = _differing(before.config, config)
+            self._seal = json.loads(run_file.read_text()).get("target_seal")
+            if not differing and target is not None and self._seal is not None and not opens(str(self._seal), target):
+                differing = ["target (in what is not written down of it)"]
+            if differing:
                 raise RunError(f"{folder} is a run of another {', '.join(differing)}: name another folder")
             self.started_at = before.started_at
             self.done = {result.case_id: result for result in before.results if result.error is None}
@@ -232,6 +240,7 @@ class RunFolder:
         else:
             folder.mkdir(parents=True, exist_ok=True)
             self.started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
+            self._seal = None if target is None else seal(target)
             self._write_run(None)
         self._file = results_file.open("ab")
 
@@ -261,6 +270,8 @@ class RunFolder:
             "completed_at": completed_at,
             "config": asdict(self.config),
         }
+        if self._seal is not None:
+            document["target_seal"] = self._seal
         write_whole(self.folder / RUN_FILE, orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
 
 

@@ -14,6 +14,7 @@ An error's text may hold what was asked, so only its class and, for HTTP, its st
 
 import asyncio
 import contextlib
+import hashlib
 import importlib
 import inspect
 import json
@@ -21,7 +22,7 @@ import os
 import re
 import shlex
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -69,16 +70,76 @@ class Question:
     params: Mapping[str, Any] = field(default_factory=dict)
 
 
+#: What stands for a secret, or what may be one.
+MASK = "…"
+#: Words of a command that are no values: options, and files of programs.
+_LONG = re.compile(r"(--[A-Za-z][A-Za-z0-9_-]*)(=.*)?", re.DOTALL)
+_PROGRAM = re.compile(r"[\w./~+-]+\.(py|pyz|sh|bash|js|mjs|cjs|ts|rb|pl|php|jar|lua|exe)")
+
+
 def shown(name: str) -> str:
-    """A target's name for files and reports: an address without its user, password and the values behind `?`."""
-    if name.startswith(("http://", "https://")):
-        parts = urlsplit(name)
-        query = "&".join(
-            part if (value := part.partition("=")[2]).startswith("{") or not value else f"{part.partition('=')[0]}=…"
-            for part in parts.query.split("&")
-        )
+    """A target's name for files and reports, without secrets.
+
+    An address comes without its user, password, fragment and the values behind `?`; a command with its program, the files of programs
+    and the names of its options, and a mark for each other word, since any may be a secret.
+    """
+    if name.startswith("command:"):
+        return " ".join(["command:", *_shown_words(_words(name))])
+    if "://" in name:
+        try:
+            parts = urlsplit(name)
+        except ValueError:
+            return f"{name.partition('://')[0]}://{MASK}"
+        query = "&".join(_shown_parameter(each) for each in parts.query.split("&"))
         return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query=query, fragment=""))
     return name
+
+
+def _shown_parameter(text: str) -> str:
+    key, equals, value = text.partition("=")
+    if not equals:
+        return MASK if text else ""
+    return text if not value or value in ("{query}", "{limit}") else f"{key}={MASK}"
+
+
+def _words(name: str) -> list[str]:
+    try:
+        return shlex.split(name.removeprefix("command:"))
+    except ValueError:
+        raise TargetUsageError("the command has a quote that is not closed") from None
+
+
+def _shown_words(words: Sequence[str]) -> Iterator[str]:
+    before = ""
+    for place, word in enumerate(words):
+        if long := _LONG.fullmatch(word):
+            yield f"{long[1]}={MASK}" if long[2] else word
+        elif word.startswith("-"):
+            yield word if len(word) <= 2 else word[:2] + MASK
+        elif place == 0 or _PROGRAM.fullmatch(word) or (before == "-m" and re.fullmatch(r"[\w.]+", word)):
+            yield word
+        else:
+            yield MASK
+        before = word
+
+
+def seal(name: str, salt: bytes | None = None) -> str | None:
+    """What tells apart two targets that `shown` shows alike, and gives away nothing of what it hides; None where it hides nothing.
+
+    A slow hash with a salt (scrypt), so that a short secret cannot be found by trying.
+    """
+    if shown(name) == name:
+        return None
+    salt = salt or os.urandom(16)
+    return f"{salt.hex()}:{hashlib.scrypt(name.encode(), salt=salt, n=2**14, r=8, p=1, dklen=16).hex()}"
+
+
+def opens(sealed: str, name: str) -> bool:
+    """Whether a seal was made of this name."""
+    try:
+        return seal(name, bytes.fromhex(sealed.partition(":")[0])) == sealed
+    except ValueError:
+        return False
 
 
 class Target(Protocol):
@@ -100,7 +161,7 @@ class HttpTarget:
         import httpx
 
         if not url.startswith(("http://", "https://")):
-            raise TargetUsageError(f"{url!r} is no address: write http://host:port/path")
+            raise TargetUsageError(f"{shown(url)!r} is no address: write http://host:port/path")
         headers = {WORKSPACE_HEADER: workspace} if workspace else {}
         if token := os.environ.get(TOKEN_VARIABLE):
             headers["Authorization"] = f"Bearer {token}"
@@ -179,7 +240,7 @@ class CommandTarget:
     """A command, started for each question: the question as one JSON object on its stdin, the answer as JSON on its stdout."""
 
     def __init__(self, command: str) -> None:
-        self._arguments = shlex.split(command)
+        self._arguments = _words(command)
         if not self._arguments:
             raise TargetUsageError("the command is empty")
 
@@ -222,7 +283,7 @@ def open_target(name: str, *, workspace: str | None = None, timeout_s: float = 3
     module, colon, function = name.partition(":")
     if not colon or not all(part.isidentifier() for part in [*module.split("."), *function.split(".")]):
         raise TargetUsageError(
-            f"{name!r} is no target: write http://host/path, module:function, or 'command: program --flag'"
+            f"{shown(name)!r} is no target: write http://host/path, module:function, or 'command: program --flag'"
         )
     return CallableTarget(_function(module, function), threads=connections)
 

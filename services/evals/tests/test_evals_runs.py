@@ -17,6 +17,7 @@ from assay_evals.runs import (
     read_run,
     score,
 )
+from assay_evals.targets import shown
 
 CASES = [
     Case(id="a", query="qa", expected_ids=["x"], query_type="status"),
@@ -92,6 +93,16 @@ def test_a_run_of_something_else_cannot_be_continued(tmp_path: Path) -> None:
     other = RunConfig.of(DATASET, "module:other", seed=4)
     with pytest.raises(RunError, match="another target, seed"):
         RunFolder(tmp_path / "r1", other, resume=True)
+
+
+def test_a_run_holds_no_secret_of_its_target_and_goes_on_only_with_the_same(tmp_path: Path) -> None:
+    secret, other = "http://host/v1?token=s3cret", "http://host/v1?token=another"
+    config = RunConfig.of(DATASET, shown(secret))
+    RunFolder(tmp_path / "r", config, target=secret).finish([])
+    assert not [path for path in (tmp_path / "r").iterdir() if b"s3cret" in path.read_bytes()]
+    RunFolder(tmp_path / "r", config, resume=True, target=secret).finish([])
+    with pytest.raises(RunError, match="another target"):
+        RunFolder(tmp_path / "r", config, resume=True, target=other)
 
 
 def test_an_empty_folder_holds_no_run(tmp_path: Path) -> None:

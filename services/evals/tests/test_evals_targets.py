@@ -22,7 +22,9 @@ from assay_evals.targets import (
     TargetError,
     TargetUsageError,
     open_target,
+    opens,
     read_answer,
+    seal,
     shown,
 )
 
@@ -156,6 +158,8 @@ async def test_a_function_is_found_beside_the_caller(tmp_path: Path, monkeypatch
         ("no_such_module_here:f", "cannot import"),
         ("json:nothing", "no function nothing"),
         ("command:", "empty"),
+        ("command: ask 'it", "a quote that is not closed"),
+        ("ftp://me:secret@x", "'ftp://x' is no target"),
     ],
 )
 def test_a_target_that_cannot_be_says_how_to_name_one(name: str, words: str) -> None:
@@ -290,13 +294,42 @@ async def test_an_answer_that_nobody_foresaw_is_one_error_without_its_text() -> 
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("http://me:secret@host:8000/v1?key=secret&q={query}&all", "http://host:8000/v1?key=…&q={query}&all"),
+        (
+            "http://me:secret@host:8000/v1?key=secret&q={query}&n={limit}",
+            "http://host:8000/v1?key=…&q={query}&n={limit}",
+        ),
+        ("https://host/v1?secret&key=&k={secret}#secret", "https://host/v1?…&key=&k=…"),
         ("http://host/v1/search", "http://host/v1/search"),
+        ("http://[secret/", "http://…"),
         ("module:function", "module:function"),
+        ("command: ask --json", "command: ask --json"),
+        (
+            "command:  bin/ask --token secret --key='se cret' -psecret -v -",
+            "command: bin/ask --token … --key=… -p… -v -",
+        ),
+        (
+            "command: env TOKEN=secret python -m my.tool tools/ask.py secret",
+            "command: env … … -m my.tool tools/ask.py …",
+        ),
+        ("command: sh -c 'ask --token secret'", "command: sh -c …"),
+        ("command: curl -u me:secret https://me:secret@host/?k=secret", "command: curl -u … …"),
+        ("command: ask --secret$x", "command: ask --…"),
     ],
 )
-def test_a_target_is_written_down_without_the_secrets_of_its_address(name: str, expected: str) -> None:
+def test_a_target_is_written_down_without_what_may_be_secret(name: str, expected: str) -> None:
     assert shown(name) == expected
+
+
+def test_a_seal_tells_targets_apart_that_are_written_down_alike() -> None:
+    one, other = "command: ask --model a", "command: ask --model b"
+    assert shown(one) == shown(other)
+    sealed = seal(one)
+    assert sealed is not None
+    assert opens(sealed, one)
+    assert not opens(sealed, other)
+    assert not opens("nonsense", one)
+    assert seal(one) != sealed, "what two runs hide cannot be told to be the same"
+    assert seal("module:function") is None, "there is nothing to hide"
 
 
 async def test_as_many_plain_functions_run_at_a_time_as_are_asked_for() -> None:
