@@ -41,8 +41,8 @@ _LONGEST_BEFORE_DOT, _LONGEST_AFTER_DOT = 40, 130
 # What a word in which no rule can find anything is made of.
 _SMALL = b"abcdefghijklmnopqrstuvwxyz_-"
 _DECIMALS = b"0123456789"
-# No number, date or id that a word announces has fewer digits.
-_FEWEST_ANNOUNCED = 4
+# No number, date or id that a word announces has fewer digits; passports of some countries are nearly all letters.
+_FEWEST_ANNOUNCED, _FEWEST_SHAPED = 2, 4
 # How far rules look around a run of digits: a sign or parenthesis before, a word character after.
 _LEAD, _TRAIL = 4, 2
 # All that decides what is found in a run: 48 bytes before a match, which may begin _LEAD bytes early; a word in parentheses after it.
@@ -179,9 +179,9 @@ class Detector:
             for mark, fewest, unless, rules, rank in self._marks:
                 if marks.count(mark) >= fewest and (not unless or raw.find(unless) < 0):
                     _search_whole(view, raw, rules, rank, spans)
-            if digits >= _FEWEST_ANNOUNCED:
-                if announcing:
-                    self._search_announced(view, announcing, spans)
+            if announcing and digits >= _FEWEST_ANNOUNCED:
+                self._search_announced(view, announcing, spans)
+            if digits >= _FEWEST_SHAPED:
                 self._search_numbers(view, digits, spans, known)
         if self._always:
             self._search_always(view, spans)

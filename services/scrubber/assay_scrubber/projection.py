@@ -74,7 +74,8 @@ def project(text: str) -> bytes:
 
 # Ways in which one character is written as several. A backslash run is one escape: JSON inside JSON doubles it.
 _ESCAPE = re.compile(
-    rb"%(?:25)*[0-9A-Fa-f]{2}"
+    rb"%(?:25)*[C-Fc-f][0-9A-Fa-f](?:%(?:25)*[89ABab][0-9A-Fa-f]){1,3}"
+    rb"|%(?:25)*[0-9A-Fa-f]{2}"
     rb"|(?<!\\)\\++(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[nrtbf\"'/])"
     rb"|&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|commat|period|colon|plus|nbsp|amp|quot|apos|lt|gt);"
 )
@@ -85,16 +86,24 @@ _NAMED = {
 }  # fmt: skip
 
 
+def _percent(written: bytes) -> bytes:
+    """One code point's percent escapes (RFC 3986); percent signs may be escaped themselves, any number of times."""
+    octets = bytes([int(octet[-2:], 16) for octet in written[1:].split(b"%")])
+    if octets.isascii():
+        return octets
+    try:
+        return project(octets.decode("utf-8"))
+    except UnicodeDecodeError:
+        return bytes([LETTER])  # a piece of some letter
+
+
 def _decode(match: re.Match[bytes]) -> bytes:
     written = match.group()
     body = written.strip(b"%\\&;")
-    named = _NAMED.get(body)
+    named = _percent(written) if written[:1] == b"%" else _NAMED.get(body)
     if named is None:
         base = 10 if body[:1] == b"#" and body[1:2] not in b"xX" else 16
-        # Percent escapes of percent signs: only the last two digits say what is meant.
-        point = int(body[-2:] if written[:1] == b"%" else body.lstrip(b"#xXu"), base)
-        # A percent escape above 0x7F is a piece of a UTF-8 sequence, so part of some letter.
-        named = bytes([LETTER if written[:1] == b"%" and point > 0x7F else _TABLE[min(point, 0x10FFFF)]])
+        named = bytes([_TABLE[min(int(body.lstrip(b"#xXu"), base), 0x10FFFF)]])
     return named + bytes([UNSEEN]) * (len(written) - 1)
 
 

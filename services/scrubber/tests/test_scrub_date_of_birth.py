@@ -13,6 +13,19 @@ FOUND = [
     ('{"birth_date": "12.03.85"}', ["12.03.85"], '{"birth_date": "[REDACTED]"}'),
     ("Geburtsdatum: 12.03.1985", ["12.03.1985"], "Geburtsdatum: [REDACTED]"),
     ("fecha de nacimiento: 12 de marzo de 1985", ["12 de marzo de 1985"], "fecha de nacimiento: [REDACTED]"),
+    ("D.O.B.: 03-12-1985", ["03-12-1985"], "D.O.B.: [REDACTED]"),
+    ("DOB (dd/mm/yyyy): 12/03/1985", ["12/03/1985"], "DOB (dd/mm/yyyy): [REDACTED]"),
+    ("born 12-Mar-1985", ["12-Mar-1985"], "born [REDACTED]"),
+    ("born 12 Mar 85", ["12 Mar 85"], "born [REDACTED]"),
+    ("geboren am Dienstag, den 12. März 1985", ["12. März 1985"], "geboren am Dienstag, den [REDACTED]"),
+    ("né(e) le 1er mars 1985", ["1er mars 1985"], "né(e) le [REDACTED]"),
+    ("nato il 12 marzo 1985", ["12 marzo 1985"], "nato il [REDACTED]"),
+    ("nascido em 12 de março de 1985", ["12 de março de 1985"], "nascido em [REDACTED]"),
+    ("geboren op 12 maart 1985", ["12 maart 1985"], "geboren op [REDACTED]"),
+    ("född den 12 mars 1985", ["12 mars 1985"], "född den [REDACTED]"),
+    ("urodzony 12 marca 1985 r.", ["12 marca 1985"], "urodzony [REDACTED] r."),
+    ("született: 1985. március 12.", ["1985. március 12"], "született: [REDACTED]."),
+    ("doğum tarihi: 12.03.1985", ["12.03.1985"], "doğum tarihi: [REDACTED]"),
 ]
 KEPT = [
     "1985-03-12",
@@ -20,6 +33,8 @@ KEPT = [
     "born in 1985",
     "stillborn 12/03/1985",
     "born to run 2024",
+    "born 12 of us in 1985",
+    "nato 2024-2025 budget",
 ]
 
 

@@ -1,8 +1,12 @@
 """Identity and tax numbers: what is found, what the text becomes, what is left alone."""
 
 from collections.abc import Callable
+from importlib import import_module
 
 import pytest
+
+from assay_scrubber.families.national_id import ANNOUNCED
+from assay_scrubber.person_numbers import OWN, valid
 
 FOUND = [
     # text, found, output
@@ -21,6 +25,21 @@ FOUND = [
     ("131052-308T", ["131052-308T"], "[REDACTED]"),
     ("national id 1234567890", ["1234567890"], "national id [REDACTED]"),
     ('{"tax_id": "36574261809"}', ["36574261809"], '{"tax_id": "[REDACTED]"}'),
+    ("NHS number: 943 476 5919", ["943 476 5919"], "NHS number: [REDACTED]"),
+    ("nhs no 9434765919", ["9434765919"], "nhs no [REDACTED]"),
+    ("fødselsnummeret mitt er 15108695088", ["15108695088"], "fødselsnummeret mitt er [REDACTED]"),
+    ("Numer PESEL pacjenta to 44051401359", ["44051401359"], "Numer PESEL pacjenta to [REDACTED]"),
+    ("CNP-ul pacientului este 1630615123457", ["1630615123457"], "CNP-ul pacientului este [REDACTED]"),
+    ("T.C. kimlik numarası: 10000000146", ["10000000146"], "T.C. kimlik numarası: [REDACTED]"),
+    ("?kimlik%20numaras%C4%B1=10000000146", ["10000000146"], "?kimlik%20numaras%C4%B1=[REDACTED]"),
+    ("131052A308T", ["131052A308T"], "[REDACTED]"),
+    ("110101200001018899", ["110101200001018899"], "[REDACTED]"),
+    ("1 85 05 2A 123 456 33", ["1 85 05 2A 123 456 33"], "[REDACTED]"),
+    ("NIR 185052A12345633", ["185052A12345633"], "NIR [REDACTED]"),
+    ("personas kods 161175-19997", ["161175-19997"], "personas kods [REDACTED]"),
+    ("JMBG 0101006500006", ["0101006500006"], "JMBG [REDACTED]"),
+    ("resident registration number 990101-1234567", ["990101-1234567"], "resident registration number [REDACTED]"),
+    ("carte d'identité : 123456789012", ["123456789012"], "carte d'identité : [REDACTED]"),
 ]
 KEPT = [
     "44051401359",
@@ -32,6 +51,13 @@ KEPT = [
     "RSSMRA85T10A562T",
     "rows 12345678 of 44051401359",
     "RFC 2045-2047",
+    "943 476 5919x",
+    "131052A308S",
+    "110101200001018898",
+    "110101200013018899",
+    "1 85 05 2A 123 456 34",
+    "sin of the angle 046454286",
+    "PESEL\nrows of the table 44051401358",
 ]
 
 
@@ -43,3 +69,28 @@ def test_national_id_is_removed(check: Callable[..., None], text: str, found: li
 @pytest.mark.parametrize("text", KEPT)
 def test_what_only_looks_like_national_id_stays(check: Callable[..., None], text: str) -> None:
     check("national_id", text, [], text)
+
+
+def test_every_check_exists() -> None:
+    names = {name for _, names in ANNOUNCED for name in names}
+    assert {name for name in names if name.startswith("own.")} <= set(OWN)
+    for name in sorted(names - set(OWN)):
+        assert callable(import_module(f"stdnum.{name}").is_valid)
+
+
+VALID = [
+    ("own.chinese", "11010519491231002X"),
+    ("own.korean_checked", "971013-9019902"),
+    ("own.finnish", "131052-308T"),
+    ("own.nhs", "9434765919"),
+    ("own.japanese", "123456789018"),
+]
+
+
+@pytest.mark.parametrize(("name", "number"), VALID)
+def test_our_own_checks_know_numbers_of_their_country(name: str, number: str) -> None:
+    assert valid(name, number.encode())
+    wrong = [number[:-1] + digit for digit in "0123456789" if digit != number[-1]]
+    assert not any(valid(name, other.encode()) for other in wrong)
+    assert not valid(name, b"")
+    assert not valid(name, b"\x80" * len(number))

@@ -15,12 +15,28 @@ FOUND = [
         ["P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<\nL898902C36UTO7408122F1204159ZE184226B<<<<<10"],
         "[REDACTED]",
     ),
+    ("Passport #12AB34567", ["12AB34567"], "Passport #[REDACTED]"),
+    ("Passport: CF4HJKLM7", ["CF4HJKLM7"], "Passport: [REDACTED]"),
+    ("passport CFGHJKLM4 of 2", ["CFGHJKLM4"], "passport [REDACTED] of 2"),
+    ("passport AB 123 4567", ["AB 123 4567"], "passport [REDACTED]"),
+    ("passport issued in Berlin: AB1234567", ["AB1234567"], "passport issued in Berlin: [REDACTED]"),
+    ("número de pasaporte: XDA123456", ["XDA123456"], "número de pasaporte: [REDACTED]"),
+    ("Passeport n° 12AB34567", ["12AB34567"], "Passeport n° [REDACTED]"),
+    ("numéro de passeport : 12AB34567", ["12AB34567"], "numéro de passeport : [REDACTED]"),
+    ("Pass-Nr: C01X00T47", ["C01X00T47"], "Pass-Nr: [REDACTED]"),
+    ("Numer paszportu to EA1234567", ["EA1234567"], "Numer paszportu to [REDACTED]"),
+    ("<td>Passport</td><td>AB1234567</td>", ["AB1234567"], "<td>Passport</td><td>[REDACTED]</td>"),
+    (r'{"passport":"\tAB1234567"}', ["AB1234567"], r'{"passport":"\t[REDACTED]"}'),
 ]
 KEPT = [
     "X1234567",
     "passport application of 2024",
     "passport control at gate 12",
     "passportization 1234567",
+    "passport expires on 20240101",
+    "passport 12-03-2024",
+    "passport-jwt strategy RS256",
+    "the pass no 12 of 14 rows",
 ]
 
 

@@ -1,60 +1,83 @@
 """Identity and tax numbers of persons, by country: check digits always, and either a telling shape or the word before.
 
-The check digits are python-stdnum's; its modules load when a first candidate of their country turns up.
+What the checks are: `person_numbers`.
 """
 
 import re
-from functools import lru_cache
-from importlib import import_module
 from typing import Any
 
-from assay_scrubber.announced import FILLERS, words_of
-from assay_scrubber.family import Digits, Family, Rule, Shapes, View
+from assay_scrubber.announced import FILLERS, rules_after, words_of
+from assay_scrubber.family import Announced, Digits, Family, Rule, Shapes, View
+from assay_scrubber.person_numbers import valid
 from assay_scrubber.taxonomy import Category
 
-#: What announces a number, and the modules of python-stdnum that check it; none: the word is enough.
+#: What announces a number, and the checks of it (`person_numbers`); none: the word is enough.
 ANNOUNCED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("cpf", ("br.cpf",)),
-    ("pesel", ("pl.pesel",)),
-    ("bsn|burgerservicenummer|sofinummer", ("nl.bsn",)),
-    ("dni|nif|nie|documento nacional", ("es.dni", "es.nie", "es.nif", "pt.nif", "ar.dni")),
-    ("codice fiscale", ("it.codicefiscale",)),
+    ("pesel|peselu|peselem", ("pl.pesel",)),
+    ("bsn|burgerservicenummer|sofinummer|bsnnummer|bsn nummer", ("nl.bsn",)),
+    ("dni|nif|nie|documento nacional|documento identidad", ("es.dni", "es.nie", "es.nif", "pt.nif", "ar.dni")),
+    ("contribuinte|cart\x80o cidad\x80o", ("pt.nif", "pt.cc")),
+    ("codice fiscale|codicefiscale", ("it.codicefiscale",)),
     ("aadhaar|aadhar|uidai|adhaar", ("in_.aadhaar",)),
-    ("sin|social insurance", ("ca.sin",)),
+    ("sin|social insurance|assurance sociale", ("ca.sin",)),
     ("tfn|tax file", ("au.tfn",)),
-    ("personnummer|personnr|samordningsnummer", ("se.personnummer", "no.fodselsnummer")),
-    ("f\x80dselsnummer|fodselsnummer", ("no.fodselsnummer",)),
-    ("cpr", ("dk.cpr",)),
-    ("hetu|henkil\x80tunnus|henkilotunnus", ("fi.hetu",)),
+    (
+        "personnummer|personnr|personnummeret|samordningsnummer|samordningsnr|personbeteckning",
+        ("se.personnummer", "no.fodselsnummer", "own.finnish"),
+    ),
+    (
+        "f\x80dselsnummer|fodselsnummer|f\x80dselsnummeret|fodselsnummeret|f\x80dselsnr|fodselsnr|fnr|d nummer|dnummer",
+        ("no.fodselsnummer",),
+    ),
+    ("cpr|cprnr|cprnummer|cpr nummer|personnummer", ("dk.cpr",)),
+    (
+        "hetu|henkil\x80tunnus|henkilotunnus|henkil\x80tunnukseni|henkil\x80tunnuksesi|henkil\x80tunnuksen",
+        ("own.finnish",),
+    ),
     ("pps|ppsn", ("ie.pps",)),
-    ("steuer id|steuerid|steueridentifikationsnummer|idnr|identifikationsnummer|steuernummer", ("de.idnr",)),
-    ("nir|insee|s\x80curit\x80 sociale|securite sociale", ("fr.nir",)),
-    ("ahv|avs", ("ch.ssn",)),
-    ("rijksregister|rijksregisternummer|registre national|insz|niss", ("be.nn",)),
-    ("svnr|sozialversicherungsnummer|sv nummer", ("at.vnr",)),
-    ("tckn|tc kimlik|kimlik", ("tr.tckimlik",)),
+    (
+        "steuer id|steuerid|steueridentifikationsnummer|idnr|identifikationsnummer|steuernummer|steuer identifikationsnummer|steueridnr",
+        ("de.idnr",),
+    ),
+    ("nir|insee|s\x80curit\x80 sociale|securite sociale|num\x80ro s\x80cu", ("fr.nir",)),
+    ("ahv|avs|ahvnr|ahv nummer|ahvnummer", ("ch.ssn",)),
+    ("rijksregister|rijksregisternummer|registre national|insz|niss", ("be.nn", "be.bis")),
+    ("svnr|sozialversicherungsnummer|sv nummer|versicherungsnummer", ("at.vnr",)),
+    (
+        "tckn|tc kimlik|kimlik|k\x80ml\x80k|kimli\x80i|kimli\x80im|vatanda\x80l\x80k|vatandaslik|tckimlik|tckimlikno|tc no|turkish id",
+        ("tr.tckimlik",),
+    ),
     ("teudat zehut|israeli id", ("il.idnr",)),
     ("south african id|rsa id|sa id", ("za.idnr",)),
-    ("rrn|jumin|resident registration", ("kr.rrn",)),
-    ("cnp|cod numeric personal", ("ro.cnp",)),
-    ("egn", ("bg.egn",)),
-    ("rodn\x80 \x80\x80slo|rodne cislo|rodn\x80 \x80islo|birth number", ("cz.rc",)),
+    ("rrn|jumin|resident registration|korean id", ("own.korean",)),
+    ("cnp|cnpul|cod numeric personal|codul numeric|numeric personal", ("ro.cnp",)),
+    ("egn", ("bg.egn", "bg.pnf")),
+    (
+        "rodn\x80 \x80\x80slo|rodne cislo|rodn\x80 \x80islo|rodn\x80 \x80\x80sla|birth number|rodn\x80ho \x80\x80sla",
+        ("cz.rc", "sk.rc"),
+    ),
     ("oib", ("hr.oib",)),
     ("amka", ("gr.amka",)),
-    ("rut", ("cl.rut",)),
+    ("rut|rol \x80nico", ("cl.rut",)),
     ("cuit|cuil", ("ar.cuit",)),
     ("c\x80dula|cedula", ("ec.ci", "do.cedula")),
-    ("isikukood", ("ee.ik",)),
-    ("asmens kodas", ("lt.asmens",)),
-    ("personas kods", ("lv.pk",)),
-    ("emso|jmbg", ("rs.jmbg", "si.emso")),
+    ("isikukood|isikukoodi|isikukoodiga", ("ee.ik",)),
+    ("asmens kodas|asmens kod\x80|asmens kodo", ("lt.asmens",)),
+    ("personas kods|personas kodu|personas koda", ("lv.pvn",)),
+    ("emso|em\x80o|jmbg", ("si.emso",)),
     ("utr|unique taxpayer", ("gb.utr",)),
-    ("kennitala", ("is_.kennitala",)),
+    ("kennitala|kennit\x80lu|kennitalan", ("is_.kennitala",)),
+    ("thai id|thai national id", ("th.pin",)),
+    ("mykad", ("my.nric",)),
+    ("cnic|snic|nicop", ("pk.cnic",)),
+    ("nik|ktp", ("id.nik",)),
+    ("rntrc|rnokpp", ("ua.rntrc",)),
+    ("resident identity|shenfenzheng|chinese id|shenfen", ("own.chinese",)),
+    ("my number|mynumber|individual number|kojin bango", ("own.japanese",)),
     ("national insurance|nino|ni number", ()),
     ("nric|fin", ()),
     ("hkid", ()),
-    ("my number|mynumber", ()),
-    ("resident identity|shenfenzheng", ()),
     (
         "national id|nationalid|national identity|national identification|identity card|identity number|identity document",
         (),
@@ -63,46 +86,52 @@ ANNOUNCED: tuple[tuple[str, tuple[str, ...]], ...] = (
         "id card|citizen id|tax id|taxid|tax identification|taxpayer|tin|tax number|government id|personal id|personalausweis",
         (),
     ),
-    ("ausweisnummer|carte d|personal identity|voter id|curp|pan card|npi", ()),
+    (
+        (
+            "ausweisnummer|personalausweisnummer|carte d|d identit\x80|identit\x80 nationale|personal identity|voter id|curp|pan card|npi|"
+            "dow\x80d osobisty|dowodu osobistego|identiteitskaart|identidade|legitimationsnummer|identidad"
+        ),
+        (),
+    ),
 )
 
-_BY_WORDS: dict[bytes, tuple[str, ...]] = {
-    phrase.encode("latin-1"): modules for words, modules in ANNOUNCED for phrase in words.split("|")
-}
+_BY_WORDS: dict[bytes, tuple[str, ...]] = {}
+for _words, _checks in ANNOUNCED:
+    for _phrase in _words.encode("latin-1").split(b"|"):
+        _BY_WORDS[_phrase] = (*_BY_WORDS.get(_phrase, ()), *_checks)
 #: The last word of each announcement: a number without one of these near costs one look.
 _ANNOUNCING = frozenset(phrase.split()[-1] for phrase in _BY_WORDS)
-_FILLERS = frozenset(word.encode() for word in FILLERS)
-_FEW_WORDS = 7
+_MOST_WORDS, _MOST_STRANGERS = 10, 4
+#: Short words that mean nothing else; a shorter or commoner one has to stand right before its number.
+_DISTINCT = frozenset((b"cnp", b"bsn", b"cpf", b"fnr", b"tckn", b"hetu", b"amka", b"jmbg", b"emso"))
+_SHORTEST_DISTINCT = 5
 
 
 def _announcing(before: bytes) -> tuple[str, ...] | None:
-    """The checks that the words before a number ask for: the nearest word that is no filler decides."""
-    words = words_of(before)[-_FEW_WORDS:]
+    """The checks that the words before a number ask for: the nearest announcement decides.
+
+    Between it and the number stand fillers, or a few words of any language when check digits decide in the end.
+    """
+    words, strangers = words_of(before)[-_MOST_WORDS:], 0
     for index in range(len(words) - 1, -1, -1):
         word = words[index]
-        found = _BY_WORDS.get(b"%b %b" % (words[index - 1], word)) if index else None
+        phrase = b"%b %b" % (words[index - 1], word) if index else word
+        found = _BY_WORDS.get(phrase)
         if found is None:
-            found = _BY_WORDS.get(word)
+            phrase, found = word, _BY_WORDS.get(word)
         if found is not None:
-            return found
-        if word not in _FILLERS and len(word) > 1:
-            return None
+            distinct = found and (len(phrase) >= _SHORTEST_DISTINCT or phrase in _DISTINCT)
+            return found if distinct or not strangers else None
+        if word not in FILLERS and len(word) > 1:
+            strangers += 1
+            if strangers > _MOST_STRANGERS:
+                return None
     return None
 
 
 _TOKEN = re.compile(rb"(?<![0-9])[0-9](?:[ .\-/+]{0,2}[0-9]){5,17}+(?![0-9])")
 _LETTERS = re.compile(rb"[A-Za-z]{1,3}-?$")
 _TRAILING = re.compile(rb"[ \-]{0,1}[A-Za-z]{1,2}(?![0-9A-Za-z])")
-
-
-@lru_cache(maxsize=256)
-def _module(name: str) -> Any:
-    return import_module("stdnum." + name)
-
-
-def valid(name: str, number: bytes) -> bool:
-    """python-stdnum's judgement of an ASCII number."""
-    return number.isascii() and bool(_module(name).is_valid(number.decode("ascii")))
 
 
 def _passes(view: View, name: str, number: bytes) -> bool:
@@ -152,6 +181,10 @@ _NRIC_WEIGHTS = (2, 7, 6, 5, 4, 3, 2)
 _NRIC_LETTERS = {"S": "JZIHGFEDCBA", "T": "JZIHGFEDCBA", "F": "XWUTRQPNMLK", "G": "XWUTRQPNMLK", "M": "XWUTRQPNJLK"}
 
 
+def _health_service(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    return match.span(1) if _passes(view, "own.nhs", match.group(1).translate(None, b" -.")) else None
+
+
 def _nino(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return match.span() if _NINO.fullmatch(view.raw, *match.span()) else None
 
@@ -192,25 +225,32 @@ _LETTERED = (
     (b"AA999999A", _nino),
     (b"AA 99 99 99 A", _nino),
     (b"AAAAA9999A", _checked("in_.pan", upper=True)),
-    (b"999999-999A", _checked("fi.hetu", upper=True)),
-    (b"99999999999999999A", _checked("cn.ric", upper=True)),
+    (b"999999-999A", _checked("own.finnish", upper=True)),
+    (b"999999A999A", _checked("own.finnish", upper=True)),
+    (b"999999A9999", _checked("own.finnish", upper=True)),
+    (b"99999999999999999A", _checked("own.chinese", upper=True)),
+    (b"999999A99999999", _checked("fr.nir", upper=True)),
+    (b"9 99 99 9A 999 999 99", _checked("fr.nir", upper=True)),
 )
 _TELLING = (
     # shape of the run, pattern, modules, fewest and most digits
     (b"999-999-999-99", rb"[0-9]{3}\.[0-9]{3}\.[0-9]{3}-[0-9]{2}", ("br.cpf",), 11, 40),
     (b"999-9999-9999-99", rb"756\.[0-9]{4}\.[0-9]{4}\.[0-9]{2}", ("ch.ssn",), 13, 40),
     (b"99-99-99-999-99", rb"[0-9]{2}\.[0-9]{2}\.[0-9]{2}-[0-9]{3}\.[0-9]{2}", ("be.nn",), 11, 40),
-    (b"999999-9999999", rb"[0-9]{6}-[1-8][0-9]{6}", ("kr.rrn",), 13, 40),
-    (b"999999-9999", rb"(?:19|20)?[0-9]{6}[\-+][0-9]{4}", ("se.personnummer", "fi.hetu"), 10, 12),
+    (b"999999-9999999", rb"[0-9]{6}-[0-9]{7}", ("own.korean_checked",), 13, 40),
+    (b"999999-9999", rb"(?:19|20)?[0-9]{6}[\-+][0-9]{4}", ("se.personnummer", "own.finnish"), 10, 12),
     (b"9-99-99-99-999-999", rb"[12378] [0-9]{2} [0-9]{2} [0-9]{2} [0-9]{3} [0-9]{3} [0-9]{2}", ("fr.nir",), 15, 40),
     (b"9" * 15, rb"[12][0-9]{2}(?:0[1-9]|1[0-2])[0-9]{10}", ("fr.nir",), 15, 15),
-    (b"9" * 18, rb"[1-9][0-9]{5}(?:1[89]|20)[0-9]{2}[01][0-9][0-3][0-9]{5}", ("cn.ric",), 18, 18),
+    (b"9" * 18, rb"[1-8][0-9]{5}(?:1[89]|20)[0-9]{2}[01][0-9][0-3][0-9]{5}", ("own.chinese",), 18, 18),
 )
+
+# Without its word it looks like an American telephone number, which one in eleven of them would pass for.
+_NHS = tuple(rules_after("nhs nhsnumber nhsno", rb"([0-9]{3}([ \-.]?)[0-9]{3}\2[0-9]{4})(?![0-9])", _health_service))
 
 FAMILY = Family(
     name="national_id",
     category=Category.GOVERNMENT_ID,
-    rank=85,
+    rank=72,
     gate=Digits(7),
     rules=(
         *(
@@ -229,8 +269,14 @@ FAMILY = Family(
         "national id 1234567890",
     ),
     not_finds=("44051401359", "529.982.247-26", "11 digits without a word", "tax numbers of companies"),
-    more=tuple(
-        (gate, tuple(Rule(_shape(shape), check, shape=shape) for shape, check in _LETTERED if gate.pattern in shape))
-        for gate in (Shapes(4, b"999A"), Shapes(8, b"99-A"), Shapes(6, b" 99 99 99 A"))
+    more=(
+        *(
+            (
+                gate,
+                tuple(Rule(_shape(shape), check, shape=shape) for shape, check in _LETTERED if gate.pattern in shape),
+            )
+            for gate in (Shapes(4, b"999A"), Shapes(8, b"99-A"), Shapes(6, b" 99 99 99 A"), Shapes(13, b" 9A 999 9"))
+        ),
+        (Announced(), _NHS),
     ),
 )

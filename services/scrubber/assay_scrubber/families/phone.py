@@ -7,7 +7,8 @@ timestamps and ids look exactly like them.
 
 import re
 
-from assay_scrubber.family import Digits, Family, Rule, View
+from assay_scrubber.announced import FILLERS, rules_after, words_of
+from assay_scrubber.family import Announced, Digits, Family, Rule, View
 from assay_scrubber.taxonomy import Category
 
 _NOT_DIGITS = bytes(b for b in range(256) if b not in b"0123456789")
@@ -36,6 +37,11 @@ _FIXED_LENGTHS = {
     57: 12, 61: 11, 63: 12, 65: 10, 66: 11, 81: 12, 82: 12, 86: 13, 90: 12, 91: 12, 92: 12, 351: 12, 353: 12, 420: 12,
     852: 11, 971: 12, 972: 12,
 }  # fmt: skip
+# Plans whose whole numbers are shorter than `_SHORTEST_SOLID` and `_SHORTEST_SEPARATED`: fewest digits with the country code.
+_SHORT_PLANS = {
+    46: 9, 247: 8, 290: 7, 298: 9, 299: 9, 352: 8, 358: 9, 359: 9, 376: 9, 421: 9, 500: 8, 508: 9, 597: 9, 672: 9, 676: 8, 677: 8,
+    678: 8, 681: 9, 682: 8, 683: 7, 685: 8, 686: 8, 687: 9, 688: 8, 690: 7,
+}  # fmt: skip
 _LONGEST = 15  # ITU-T E.164
 _SHORTEST_SEPARATED = 8
 _SHORTEST_SOLID = 10
@@ -61,7 +67,8 @@ _AMERICAN = re.compile(
 _PLUS = re.compile(rb"(?<![0-9A-Za-z\x80+])\+\(?[1-9](?:[ .\-()/]{0,3}[0-9]){6,32}+(?![A-Za-z\x80])")
 _ZEROS = re.compile(rb"(?<![0-9A-Za-z\x80])(?<![0-9][\-./_ ])(?:00|011)([ .\-]?)[1-9](?:[ .\-()/]{0,3}[0-9]){6,32}+")
 _ANY = re.compile(
-    rb"(?<![0-9A-Za-z\x80.$,])(?<![0-9][ \-/_)])\(?[0-9](?:[ .\-()/]{0,3}[0-9]){6,14}(?![0-9A-Za-z\x80]|[.,][0-9])"
+    rb"(?<![0-9A-Za-z\x80$])(?<![0-9][ \-/_)])(?<![^A-Za-z]\.)(?<![0-9],)\(?[0-9](?:[ .\-()/]{0,3}[0-9]){6,14}"
+    rb"(?![0-9]|(?!x[0-9]|ext)[A-Za-z\x80]|[.,][0-9])"
 )
 _DECIMAL = re.compile(rb"\+[0-9]{4,}\.[0-9]+")
 _GROUPS = re.compile(rb"[0-9]++")
@@ -71,31 +78,107 @@ _DATE = re.compile(
     rb"|(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![0-9])"
 )
 
-_TAIL = (
-    rb"(?:[^a-z\x80]++|(?:numbers?|nbr|num|no|nr|nos|me|us|him|her|them|at|on|is|are|was|my|our|his|their|your|via|or|and"
-    rb"|to|the|by|from|direct|work|home|office|mobile|cell|cellphone|fax|tel|phone|please|redacted|back|line|support"
-    rb"|value|text|new|old|main|alt|changed|change|became|now|under|as|be|being|today|again|directly|primary|secondary|contact|customer|client|country|code|intl|international)(?![a-z\x80]))*+$"
+# What a word says of the number after it; the nearest that says anything decides.
+_STRONG = frozenset(
+    """
+phone phones telephone telephones cellphone smartphone mobilephone phonenumber phonenumbers phoneno phonenr homephone workphone
+officephone contactphone userphone customerphone mobilenumber mobileno contactnumber contactno faxnumber faxno cellnumber tel telno
+telnr telefax mobile mobiles mob cell cellular fax whatsapp sms msisdn hotline landline helpline dial dialed dialled callback
+switchboard voicemail ph
+telefono tel\x80fono telefonos tel\x80fonos m\x80vil movil celular telefone telefones telem\x80vel telemovel t\x80l\x80phone t\x80l portable
+cellulare
+telefon telephon telefonnummer telefonnr telefonnumer handy handynummer handynr rufnummer mobil mobilnummer mobilnr mobiltelefon
+mobilfunknummer festnetz durchwahl telefoon telefoonnummer telefoonnr mobiel gsm tlf tlfnr mobilnummeret telefonnummeret
+puhelin puhelinnumero puhelinnumeroni puh matkapuhelin telefonu telefonem telefonul telefona telefoni telefonn\x80 mobiln\x80 mobitel
+mobitela kom\x80rka kom\x80rkowy telefonsz\x80m telefonsz\x80ma telefonsz\x80mom mobilsz\x80m telefonas t\x80lrunis telepon telepono
+ponsel bimbit tho\x80i s\x80t sdt
+""".encode("latin-1").split()
 )
-_STRONG_WORDS = (
-    b"phone", b"phones", b"telephone", b"telephones", b"cellphone", b"smartphone", b"mobilephone", b"phonenumber",
-    b"phonenumbers", b"tel", b"telno", b"mobile", b"mobiles", b"mob", b"cell", b"cellular", b"fax", b"whatsapp",
-    b"sms", b"msisdn", b"hotline", b"landline", b"helpline", b"dial", b"dialed", b"dialled", b"callback",
-    b"telefono", b"tel\x80fono", b"telefon", b"telefone", b"telephon", b"t\x80l\x80phone", b"t\x80l", b"movil",
-    b"m\x80vil", b"celular", b"handy", b"handynummer", b"telefonnummer", b"cellulare", b"rufnummer", b"portable",
-)  # fmt: skip
-_WEAK_WORDS = (b"call", b"called", b"ring", b"rang", b"text", b"texted", b"reach", b"reached")
+#: Verbs that have other objects too.
+_WEAK = frozenset(
+    b"call called calling calls ring rang text texted texting reach reached reachable contact message signal bel liga".split()
+)
+#: Verbs for which a number is a telephone's.
+_VERBS = frozenset(
+    """
+ruf rufe rufen anrufen anruf erreichbar erreichen erreichst r\x80ckruf appelez appeler appelle rappelez rappeler joindre joignable
+llama llame llamar ll\x80mame ll\x80meme llamen ll\x80menos ll\x80manos marcar marque chiama chiamami chiamare chiamate chiamaci chiamarmi
+ligue ligar liguem bellen bereikbaar ringa ringe soita soittakaa soittaa zadzwo\x80 dzwo\x80 zadzwoni\x80 dzwoni\x80 zavolejte volejte
+zavolej volajte zavolajte h\x80vjon h\x80vj h\x80vja suna\x80i sunati sun\x80 nazovite pozovite hubungi
+""".encode("latin-1").split()
+)
+#: What makes a weak verb one of calling: `reach us on`, `ring mig p\x80`.
+_PERSONS = frozenset(b"me us him her them mich uns ihn ihm moi nous mig meg oss mij ons please".split())
+_LINKS = frozenset("at on under via unter auf to au al p\x80 op para pod na la sur ao no an".encode("latin-1").split())
+_NUMBERS = frozenset("number numbers nummer numero numeroon n\x80mero num\x80ro".encode("latin-1").split())
+_FILLERS = (
+    FILLERS
+    | _NUMBERS
+    | frozenset(
+        b"""
+or by from direct directly work home office please back line support main alt changed change became now be being been today again
+secondary contact private business personal urgent emergency day night after hours phone mobile customer client country intl
+international toll free ext just only still either best right kom cep privat zuhause domicile bureau
+""".split()
+    )
+)
+_NO_CALLS = frozenset((b"tool", b"function", b"api", b"rpc", b"system", b"method", b"each", b"per", b"procedure"))
 _WORDS_AFTER = (b"mobile", b"cell", b"office", b"fax", b"tel", b"phone", b"home", b"work", b"m", b"h", b"w", b"o")
-_ANNOUNCING = frozenset((*_STRONG_WORDS, *_WEAK_WORDS, *_WORDS_AFTER))
-# Words are searched without a left boundary first, which lets the search skip by first letter.
-_STRONG = re.compile(
-    rb"(?:%b)(?![a-z\x80])" % b"|".join(rb"%b(?<![a-z\x80]%b)" % (word, word) for word in _STRONG_WORDS) + _TAIL
+#: Whose number is given without saying a number of what; in a signature one letter says it.
+_OWNERS = frozenset(
+    b"contact my his her our your their new home work office direct emergency meine mi mon mijn mio ma".split()
 )
-_WEAK = re.compile(
-    rb"(?:call|called|ring|rang|text|texted|reach|reached)(?![a-z])(?<![a-z]call)(?<![a-z]ring)(?<![a-z]text)"
-    rb"(?<!tool call)(?<!function call)(?<!api call)(?<!rpc call)" + _TAIL
-)
+_SIGNATURE = re.compile(rb"(?:^|[\n|,;] ?|  )[tmpf][:.] {0,2}$")
+_ANNOUNCING = frozenset((*_STRONG, *_WEAK, *_VERBS, *_WORDS_AFTER, *_NUMBERS, b"t", b"p", b"f"))
+_MOST_WORDS, _MOST_STRANGERS = 9, 4
+# How surely a telephone number follows.
+_UNLIKELY, _POSSIBLE, _LIKELY, _CERTAIN = range(4)
 _THREE_BY_THREE = re.compile(rb"[5-9][0-9]{2}([ .])[0-9]{3}\1[0-9]{3}")
-_AFTER = re.compile(rb" ?\((?:%b)\)" % b"|".join(_WORDS_AFTER))
+_LOCAL = re.compile(
+    rb"[2-9][0-9]{2}[ \-][0-9]{4}|[2-9][0-9](?: [0-9]{2}){3,4}|(?!19|20)[2-9][0-9]{3}[ \-](?!19|20)[0-9]{2}(?!00)[0-9]{2}"
+)
+_GROUPED = re.compile(rb"[0-9]{1,6}(?:([ .\-/])[0-9]{2,6})(?:[ .\-/][0-9]{2,6}){0,4}")
+_MOST_GROUPED = 12
+_AFTER = re.compile(
+    rb" ?\((?:%b)\)| (?:is|was) (?:my|our|his|her|their|your|the)(?: [a-z]{2,9}){0,2} (?:mobile|cell|phone|fax|telephone|landline)(?![a-z])"
+    % b"|".join(_WORDS_AFTER)
+)
+
+
+def _likely(before: bytes) -> int:
+    """How surely the words before a number announce a telephone number."""
+    line = before.rpartition(b"\n")[2]
+    at_start = not line.strip()  # of a line: a heading may stand over it
+    words, strangers, person, linked = words_of(before if at_start else line)[-_MOST_WORDS:], 0, False, False
+    otherwise = _LIKELY if _SIGNATURE.search(before) else _UNLIKELY
+    for index in range(len(words) - 1, -1, -1):
+        word, previous = words[index], words[index - 1] if index else b""
+        if word in _STRONG:
+            return _LIKELY if strangers else _CERTAIN
+        if word in _WEAK or word in _VERBS:
+            return max(otherwise, _of_verb(word, previous, strangers, person or previous in _PERSONS, linked))
+        if word in _NUMBERS and previous in _OWNERS and not strangers:
+            otherwise = _LIKELY
+        elif word in _PERSONS:
+            person = True
+        elif word in _LINKS:
+            linked = linked or not strangers
+        elif word not in _FILLERS and len(word) > 1:
+            strangers += 1
+            if strangers > _MOST_STRANGERS or at_start:
+                break
+    return otherwise
+
+
+def _of_verb(word: bytes, previous: bytes, strangers: int, person: bool, linked: bool) -> int:
+    """How surely a number is one to call, after a verb: with an object (`reach us`) and a link (`on`) most of all."""
+    if previous in _NO_CALLS:
+        return _UNLIKELY
+    if strangers:
+        return _POSSIBLE if linked else _UNLIKELY
+    if person or (word in _VERBS and linked):
+        return _CERTAIN
+    return _LIKELY if linked or word in _VERBS else _POSSIBLE
 
 
 def _american(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -130,7 +213,10 @@ def _end_of_number(match: re.Match[bytes], start: int, digits_before: int, code:
     is_solid = solid is not None and solid.end() == end
     if code == 1 and total != fixed:
         return None
-    return end if total >= (_SHORTEST_SOLID if is_solid else _SHORTEST_SEPARATED) else None
+    shortest = _SHORTEST_SOLID if is_solid else _SHORTEST_SEPARATED
+    if b"." not in match.string[start:end]:  # +500.12345 is a number
+        shortest = min(shortest, _SHORT_PLANS.get(code, shortest))
+    return end if total >= shortest else None
 
 
 def _international(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -156,7 +242,7 @@ def _after_zeros(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         return None
     written_apart = len(group.group()) in (zeros, zeros + len(str(code)))
     end = _end_of_number(match, match.start(), zeros, code)
-    if end is None or not (written_apart or _STRONG.search(view.before(match.start()))):
+    if end is None or not (written_apart or _likely(view.before(match.start())) == _CERTAIN):
         return None
     return match.start(), end
 
@@ -165,16 +251,48 @@ def _announced(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     number = match.group()
     if _DATE.match(number):
         return None
-    before = view.before(match.start())
-    if _STRONG.search(before) or _AFTER.match(view.low, match.end()):
+    likely = _likely(view.before(match.start()))
+    if likely == _CERTAIN or _AFTER.match(view.low, match.end()):
         return match.span()
+    if likely == _UNLIKELY:
+        return None
     digits = number.translate(None, _NOT_DIGITS)
     # A trunk prefix, an area in parentheses, or three groups of three: no order number is written so.
     national = digits[:1] == b"0" or number[:1] == b"(" or _THREE_BY_THREE.fullmatch(number) is not None
+    if likely == _LIKELY:
+        grouped = len(digits) <= _MOST_GROUPED and _GROUPED.fullmatch(number) is not None
+        return match.span() if grouped or (national and number != digits) else None
     american = digits[:1] not in b"01" if len(digits) == 10 else len(digits) == 11 and digits[:1] == b"1"
-    if (american or national) and _WEAK.search(before):
-        return match.span()
-    return None
+    return match.span() if american or national or _LOCAL.fullmatch(number) else None
+
+
+_FEW = (
+    rb"((?<![0-9])[0-9]{1,4}(?:[ .\-][0-9]{2,4}){1,2}(?![0-9a-z\x80]|[.,:/\-][0-9]|[ .\-][0-9])"
+    rb"|(?<![0-9])[0-9]{5,6}(?![0-9a-z\x80]|[.,:/\-][0-9]| ?[%b]))" % b"%"
+)
+_FEWEST, _MOST = 5, 6
+_DAY = re.compile(rb"(?:0?[1-9]|[12][0-9]|3[01])[.\-](?:0?[1-9]|1[0-2])[.\-][0-9]{2}|(?:19|20)[0-9]{2}[.\- ][0-9]{1,2}")
+_OF_NUMBER = re.compile(rb"[^a-z\x80](?:numbers?|no|nr|num|nummer|numero|n\x80mero|num\x80ro|numer)[^a-z\x80]")
+_FEW_WORDS = (
+    "phone telephone tel telno fax telefax telefono tel\x80fono telefone t\x80l\x80phone t\x80l telefon telefonnummer telefoon "
+    "telefoonnummer tlf rufnummer cellphone mobilephone phonenumber mobile cell celular cellulare handy puhelin landline hotline whatsapp"
+)
+
+
+def _few(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    """Numbers of five and six digits: in groups, or when the word says that it is a number or can mean nothing else."""
+    number = match.group(1)
+    digits = number.translate(None, _NOT_DIGITS)
+    if not _FEWEST <= len(digits) <= _MOST or _DAY.fullmatch(number):
+        return None
+    head = match.string[match.start() : match.start(1)]
+    if (
+        number == digits
+        and not head.startswith((b"tel", b"fax", b"t\x80l", b"tlf", b"rufn"))
+        and not _OF_NUMBER.search(head)
+    ):
+        return None
+    return match.span(1)
 
 
 FAMILY = Family(
@@ -188,6 +306,7 @@ FAMILY = Family(
         Rule(_ZEROS, _after_zeros, near=re.compile(b"0[01]"), fewest=10, fallback=True),
         Rule(_ANY, _announced, words=_ANNOUNCING, fallback=True),
     ),
+    more=((Announced(), tuple(rules_after(_FEW_WORDS, _FEW, _few))),),
     description="Telephone numbers: North American, international, and national ones that a word or key announces.",
     finds=(
         "555-123-4567",
