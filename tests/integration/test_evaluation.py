@@ -212,6 +212,13 @@ BASELINE = ("--baseline", "main.baseline.ndjson")
         (("gate", "--target", SEARCH, *BASELINE, "--threshold-latency-multiplier", "0"), "above 0"),
         (("gate", "--target", SEARCH, *BASELINE, "--threshold-recall", "inf"), "is not a number"),
         (("gate", "--target", SEARCH, *BASELINE, "--threshold-recall", "1.5"), "between 0 and 1"),
+        (("gate", "--target", SEARCH, *BASELINE, "--threshold-latency-multiplier", "1_0"), "is not a number"),
+        (("gate", "--target", SEARCH, *BASELINE, "--threshold-jaccard", "٠"), "is not a number"),
+        (("gate", "--target", SEARCH, *BASELINE, "--threshold-recall", "0.5"), "of --qrels: give that too"),
+        (
+            ("gate", "--target", SEARCH, "--qrels", "qrels.json", "--threshold-top1", "0.5"),
+            "of --baseline: give that too",
+        ),
         (("gate", "--target", SEARCH, *BASELINE, "-k", "0"), "-k: 0 is below 1"),
         (("gate", "--target", SEARCH, *BASELINE, "-k", "x"), "'-k'"),
         (("gate", "--target", "nonsense", *BASELINE), "--target: 'nonsense' is no target"),
@@ -225,6 +232,10 @@ BASELINE = ("--baseline", "main.baseline.ndjson")
         (("bench", "publish", "--from", "captured.ndjson"), "--to"),
         (("bench", "publish", "--from", "twice.ndjson", "--to", "x"), "--deduplicate"),
         (("bench", "publish", "--from", "empty.ndjson", "--to", "x"), "no rows"),
+        (("bench", "publish", "--from", "captured.ndjson", "--to", "no/x"), "--to: no folder no"),
+        (("bench", "publish", "--from", "captured.ndjson", "--to", "folder", "--force"), "--to: folder is a folder"),
+        (("replay", "--target", SEARCH, "--against", "captured.ndjson", "--output", "no/x"), "--output: no folder no"),
+        (("replay", "--target", "http:///v1", "--against", "captured.ndjson"), "is no address"),
         (("replay", "--target", SEARCH, "--against", "none.ndjson"), "no file none.ndjson"),
         (("replay", "--target", SEARCH, "--against", "bad.ndjson"), "line 1: not JSON"),
         (("replay", "--target", SEARCH, "--against", "captured.ndjson", "--limit", "0"), "--limit: 0 is below 1"),
@@ -249,6 +260,8 @@ def test_what_cannot_be_done_is_said_in_a_line_with_exit_2(
 ) -> None:
     (tmp_path / "bad.ndjson").write_text("{]\n")
     (tmp_path / "empty.ndjson").write_text("\n")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "qrels.json").write_text('{"schema_version": 1, "queries": [{"query": "q", "relevant_slugs": ["x"]}]}')
     rows = (tmp_path / "captured.ndjson").read_text()
     (tmp_path / "twice.ndjson").write_text(rows + rows)
     assert words in assay(*arguments, code=2).output

@@ -1,6 +1,8 @@
 """What every command that asks a system under test has in common: its options, and driving it with progress."""
 
 import asyncio
+import math
+import re
 from collections.abc import Callable, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -25,6 +27,8 @@ TargetName = Annotated[
         show_default=False,
     ),
 ]
+#: A number as JSON and most people write it; Python itself would also take `1_0` and the digits of other scripts.
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 Workspace = Annotated[str | None, typer.Option(help="Sent to an HTTP target as X-Workspace-ID.")]
 Concurrency = Annotated[int, typer.Option(help="Questions asked at a time.")]
 Deadline = Annotated[float, typer.Option("--deadline", help="Seconds that one question may take, with all its tries.")]
@@ -95,10 +99,7 @@ def a_number(text: str | None, option: str) -> float | None:
     """A finite number, or `CommandError`: one that is none must never switch a check off."""
     if text is None:
         return None
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if value != value or value in (float("inf"), float("-inf")):
+    value = float(text) if _NUMBER.fullmatch(text) else math.nan
+    if not math.isfinite(value):
         raise CommandError(f"{option}: {text!r} is not a number")
     return value

@@ -97,6 +97,8 @@ def _publish(
     from assay_evals.replay import skip_reason
     from assay_evals.runs import write_whole
 
+    if to.is_dir() or not to.parent.is_dir():
+        raise CommandError(f"--to: {to} is a folder" if to.is_dir() else f"--to: no folder {to.parent}")
     rows = list(read_captured(lines_of(source, "--from")))
     asked = [row for row in rows if skip_reason(row) is None]
     chosen = list(baseline.deduplicate(asked)) if deduplicate else asked
@@ -127,6 +129,7 @@ def gate(
     progress: Annotated[Mode, typer.Option(help="Progress on stderr: for people, as JSON, or none.")] = Mode.AUTO,
 ) -> None:
     """Hold a system against a baseline, known-right questions, or both. Exits 0 if all pass, 1 on a breach, 2 if it cannot tell."""
+    from assay_evals.baseline import Thresholds
     from assay_evals.gates import NOT_RUN, correctness_gate, gate_verdict, regression_gate
     from assay_evals.qrels import Correctness, Floors
 
@@ -136,8 +139,11 @@ def gate(
         raise CommandError(f"-k: {k} is below 1")
     published = _baseline(baseline) if baseline else None
     given = (threshold_jaccard, threshold_top1, threshold_latency_multiplier)
-    limits = _thresholds(published.thresholds, *given) if published else None
-    floors = _floors(Floors(), threshold_recall, threshold_first_relevant, threshold_expected_top1)
+    limits = _thresholds(published.thresholds if published else Thresholds(), *given)
+    of_known = (threshold_recall, threshold_first_relevant, threshold_expected_top1)
+    floors = _floors(Floors(), *of_known)
+    _expect_file(baseline, given, "--threshold-jaccard, -top1 and -latency-multiplier are of --baseline")
+    _expect_file(qrels, of_known, "--threshold-recall, -first-relevant and -expected-top1 are of --qrels")
     known = _qrels(qrels) if qrels else []
     system = System(target, workspace, concurrency, deadline, retries)
     results: list[RowResult] = []
@@ -162,7 +168,7 @@ def gate(
         if known:
             system.ask(known, lambda each: _asked_as(each, k), count)
     regression = NOT_RUN
-    if published and limits:
+    if published:
         regression = regression_gate(published, results, limits, path=os.fspath(baseline or ""))
     correctness = correctness_gate(total, floors, path=os.fspath(qrels or "")) if known else NOT_RUN
     verdict = gate_verdict(regression, correctness)
@@ -171,6 +177,12 @@ def gate(
         typer.echo("the baseline has no latency to compare with: that check was skipped", err=True)
     if verdict["verdict"] != "pass":
         raise typer.Exit(FINDING)
+
+
+def _expect_file(file: Path | None, thresholds: tuple[str | None, ...], needed: str) -> None:
+    """A threshold of a gate that is not asked for would hold nothing, in silence."""
+    if file is None and any(each is not None for each in thresholds):
+        raise CommandError(f"{needed}: give that too")
 
 
 def _asked_as(known: "KnownQuery", k: int) -> Any:

@@ -48,6 +48,10 @@ class ResultsFile:
             return self
         if path.exists() and not self._resume:
             raise CommandError(f"--output: {path} is there already: go on with --resume, or name another file")
+        if path.is_dir() or not path.parent.is_dir():
+            raise CommandError(
+                f"--output: {path} is a folder" if path.is_dir() else f"--output: no folder {path.parent}"
+            )
         now, run_file = begun_with(self._against, self._target, self._k), path.with_name(path.name + ".run.json")
         if not path.exists():
             run_file.write_text(json.dumps(now) + "\n", encoding="utf-8")

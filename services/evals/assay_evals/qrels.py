@@ -1,17 +1,16 @@
 """Known-right questions for the correctness gate: what must come back, and what first. Pure.
 
-Documents are compared as `source::slug` throughout; where an entry names no source, it is `default`, and so is a result without one.
+Documents are compared by source and slug throughout, whatever characters are in them. Where an entry names no source, it is `default`, and
+so is a result without one.
 """
 
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from assay_evals.dataset import document_id
 from assay_evals.errors import EvalsError
-from assay_evals.replay import Retrieved
+from assay_evals.replay import Document, Retrieved
 
 DEFAULT_SOURCE = "default"
 VERSION = 1
@@ -25,12 +24,12 @@ class QrelsError(EvalsError):
 
 @dataclass(frozen=True)
 class KnownQuery:
-    """One question. `relevant` are distinct `source::slug`."""
+    """One question. `relevant` are distinct documents, each with its source."""
 
     query_id: str
     query: str
-    relevant: list[str]
-    expected_top1: str | None
+    relevant: list[Document]
+    expected_top1: Document | None
 
 
 @dataclass(frozen=True)
@@ -86,22 +85,22 @@ def _entry(number: int, entry: Any) -> KnownQuery:
         slugs = entry.get("relevant_slugs")
         if not isinstance(slugs, list) or not slugs or not all(isinstance(slug, str) and slug for slug in slugs):
             raise QrelsError(f"entry {number}: relevant_slugs must be a non-empty array of strings, or give relevant")
-        relevant = [document_id(slug, DEFAULT_SOURCE) for slug in slugs]
-    top: str | None = None
+        relevant = [(DEFAULT_SOURCE, slug) for slug in slugs]
+    top: Document | None = None
     if entry.get("expected_top1") is not None:
         top = _document(number, "expected_top1", entry["expected_top1"])
     elif (first := entry.get("first_relevant_slug")) is not None:
         if not isinstance(first, str) or not first:
             raise QrelsError(f"entry {number}: first_relevant_slug must be a string")
-        top = document_id(first, DEFAULT_SOURCE)
+        top = (DEFAULT_SOURCE, first)
     return KnownQuery(name, query, list(dict.fromkeys(relevant)), top)
 
 
-def _document(number: int, field_name: str, value: Any) -> str:
+def _document(number: int, field_name: str, value: Any) -> Document:
     parts = (value.get("source_id"), value.get("slug")) if isinstance(value, dict) else (None, None)
     if not all(isinstance(part, str) and part for part in parts):
         raise QrelsError(f"entry {number}: {field_name} needs a source_id and a slug: a source is never guessed here")
-    return document_id(str(parts[1]), str(parts[0]))
+    return str(parts[0]), str(parts[1])
 
 
 @dataclass
@@ -176,7 +175,5 @@ class Correctness:
         return found
 
 
-def _with_default_source(current: Retrieved) -> list[str]:
-    sources: Sequence[str | None] = current.sources or [None] * len(current.slugs)
-    named = (document_id(slug, source or DEFAULT_SOURCE) for slug, source in zip(current.slugs, sources, strict=True))
-    return list(dict.fromkeys(named))
+def _with_default_source(current: Retrieved) -> list[Document]:
+    return list(dict.fromkeys((source or DEFAULT_SOURCE, slug) for source, slug in current.documents(with_source=True)))

@@ -22,6 +22,8 @@ import numpy as np
 from assay_evals.captured import Captured
 from assay_evals.dataset import document_id
 
+#: A document's source, None where it does not matter or is not known, and its slug.
+Document = tuple[str | None, str]
 #: Documents compared where nothing was captured.
 DEFAULT_K = 10
 #: Slugs of each side that a row's result keeps.
@@ -60,13 +62,10 @@ class Retrieved:
     contexts: Sequence[tuple[str, str]] = ()
     facts: Sequence[Hit] = ()
 
-    def documents(self, with_source: bool) -> list[str]:
-        """Distinct documents in order, as `source::slug` if asked for."""
-        sources = self.sources or [None] * len(self.slugs)
-        named = (
-            document_id(slug, source if with_source else None) for slug, source in zip(self.slugs, sources, strict=True)
-        )
-        return list(dict.fromkeys(named))
+    def documents(self, with_source: bool) -> list[Document]:
+        """Distinct documents in order, with their sources if asked for."""
+        sources = self.sources if with_source and self.sources else [None] * len(self.slugs)
+        return list(dict.fromkeys(zip(sources, self.slugs, strict=True)))
 
     def named_as(self, ids: Collection[str]) -> list[str]:
         """A name for each result, as a dataset with these `ids` names it: `source::slug` where that is one of them, else the slug.
@@ -147,7 +146,7 @@ def skip_reason(row: Captured) -> str | None:
 def compare_row(row: Captured, current: Retrieved, k: int | None = None) -> RowResult:
     """How far the current answer is from the captured one."""
     with_source = row.source is not None and any(current.sources)
-    before = [document_id(slug, row.source if with_source else None) for slug in row.slugs]
+    before: list[Document] = [(row.source if with_source else None, slug) for slug in row.slugs]
     cut = min(len(before), k or len(before)) or k or DEFAULT_K
     before, after = before[:cut], current.documents(with_source)[:cut]
     union = set(before) | set(after)
@@ -162,7 +161,7 @@ def compare_row(row: Captured, current: Retrieved, k: int | None = None) -> RowR
     )
 
 
-def _ndcg(gains: dict[str, float], order: Sequence[str]) -> float:
+def _ndcg(gains: dict[Document, float], order: Sequence[Document]) -> float:
     if not gains:
         return 0.0 if order else 1.0
     discount = 1.0 / np.log2(np.arange(2, max(len(gains), len(order)) + 2))

@@ -318,8 +318,12 @@ def _rewrite(path: Path, results: Iterable[CaseResult]) -> None:
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file whole or not at all."""
     part = path.with_name(path.name + ".part")
-    with part.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
+    try:
+        with part.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise

@@ -160,7 +160,11 @@ class HttpTarget:
     ) -> None:
         import httpx
 
-        if not url.startswith(("http://", "https://")):
+        try:
+            host = urlsplit(url).hostname
+        except ValueError:
+            host = None
+        if not url.startswith(("http://", "https://")) or not host:
             raise TargetUsageError(f"{shown(url)!r} is no address: write http://host:port/path")
         headers = {WORKSPACE_HEADER: workspace} if workspace else {}
         if token := os.environ.get(TOKEN_VARIABLE):

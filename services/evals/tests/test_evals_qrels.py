@@ -29,10 +29,10 @@ LONG = {
 
 def test_both_ways_of_writing_an_entry_are_read() -> None:
     short, long = read_qrels(qrels(SHORT, LONG))
-    assert (short.relevant, short.expected_top1) == (["default::people/alice"], "default::people/alice")
+    assert (short.relevant, short.expected_top1) == ([("default", "people/alice")], ("default", "people/alice"))
     assert (long.relevant, long.expected_top1) == (
-        ["host::people/alice", "team-a::people/alice"],
-        "host::people/alice",
+        [("host", "people/alice"), ("team-a", "people/alice")],
+        ("host", "people/alice"),
     )
 
 
@@ -112,3 +112,11 @@ def test_one_errored_question_is_a_breach() -> None:
 def test_a_floor_that_is_no_share_is_refused(bad: float) -> None:
     with pytest.raises(QrelsError, match="floor"):
         Floors(recall=bad)
+
+
+def test_slugs_and_sources_that_hold_the_separator_are_told_apart() -> None:
+    (known,) = read_qrels(qrels({"query": "q", "relevant": [{"source_id": "a", "slug": "b::c"}]}))
+    for source, slug, expected in (("a", "b::c", 1.0), ("a::b", "c", 0.0), (None, "a::b::c", 0.0)):
+        total = Correctness()
+        total.add(known, Retrieved([slug], 1.0, sources=[source]))
+        assert total.as_json()["mean_recall_at_k"] == expected

@@ -185,3 +185,10 @@ def test_a_line_that_is_no_row_is_named_and_not_quoted(line: str, words: str) ->
 def test_no_rows_are_an_error() -> None:
     with pytest.raises(CapturedError, match="no rows"):
         list(read_captured(["", '{"_kind": "baseline_metadata"}']))
+
+
+def test_a_slug_that_holds_the_separator_of_sources_is_a_slug() -> None:
+    captured_row = row(["std::map"], source_ids=["cpp"])
+    assert compare_row(captured_row, Retrieved(["std::map"], 1.0, sources=["cpp"])).jaccard == 1.0
+    assert compare_row(captured_row, Retrieved(["map"], 1.0, sources=["cpp::std"])).jaccard == 0.0
+    assert compare_row(captured_row, Retrieved(["std::map"], 1.0)).jaccard == 1.0

@@ -160,6 +160,8 @@ async def test_a_function_is_found_beside_the_caller(tmp_path: Path, monkeypatch
         ("command:", "empty"),
         ("command: ask 'it", "a quote that is not closed"),
         ("ftp://me:secret@x", "'ftp://x' is no target"),
+        ("http:///v1", "is no address"),
+        ("http://[x", "is no address"),
     ],
 )
 def test_a_target_that_cannot_be_says_how_to_name_one(name: str, words: str) -> None:
