@@ -5,6 +5,7 @@ a few bytes; patterns run only behind a gate that opened.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 
 import re2
@@ -21,13 +22,13 @@ from .family import (
     Gate,
     Literals,
     LongWords,
-    Marks,
     Rule,
     Run,
+    Seen,
     Shapes,
     View,
 )
-from .projection import project, unfold
+from .projection import Unfolded, project, unfold
 from .taxonomy import Category
 
 _NOT_DIGITS = bytes(b for b in range(256) if not 0x30 <= b <= 0x39)
@@ -41,27 +42,54 @@ _LONGEST_BEFORE_DOT, _LONGEST_AFTER_DOT = 40, 130
 # What a word in which no rule can find anything is made of.
 _SMALL = b"abcdefghijklmnopqrstuvwxyz_-"
 _DECIMALS = b"0123456789"
+_JOINS = (b"+", b"/")  # what joins a long word to more of the same base64
 # No number, date or id that a word announces has fewer digits; passports of some countries are nearly all letters.
 _FEWEST_ANNOUNCED, _FEWEST_SHAPED = 2, 4
 # How far rules look around a run of digits: a sign or parenthesis before, a word character after.
 _LEAD, _TRAIL = 4, 2
-# All that decides what is found in a run: 48 bytes before a match, which may begin _LEAD bytes early; a word in parentheses after it.
-_RUN_SEES_BEFORE, _RUN_SEES_AFTER = 64, 32
+# All that decides what is found in a run: 48 bytes before a match, which may begin _LEAD bytes early; what it is called after it.
+_RUN_SEES_BEFORE, _RUN_SEES_AFTER = 64, 64
 _LONGEST_KNOWN, _MOST_KNOWN = 256, 4096  # bounds of memory: about a megabyte
 # Above this a run's number of digits makes no difference to the rules: no number of any family is longer.
 _MANY_DIGITS = 32
 
+# How far from a long word what decides about it may be: what is dotted to it, on either side.
+_WORD_SEES = 192
+
 _FEW, _NO_RANK = 8, 1 << 62
 _LONGEST_SHAPE, _MOST_SHAPES, _MOST_HINTS = 32, 4096, 1024
+_CLASSES = {b"A": rb"[a-z\x80]", b"9": b"[0-9]", b"[A9]": rb"[a-z0-9\x80]"}
 # Seven digits with nothing but separators between: fewer make no run.
 _RUN_IN_SHAPE = rb"9(?:[ \t.\-()/_]*9){6}"
 
-# A rule of a numeric family, its bound search, the shape it needs, its rank: looked up once, for the innermost loop.
-_NumericRule = tuple[Rule, Callable[..., re.Match[bytes] | None], bytes, int]
+# A rule of a numeric family, its bound search, the shape it needs, its rank, the number of what wakes it (-1: always
+# awake): looked up once, for the innermost loop.
+_NumericRule = tuple[Rule, Callable[..., re.Match[bytes] | None], bytes, int, int]
 Span = tuple[int, int, int]  # start, end, rank
 Known = dict[tuple[int, bytes], list[Span]]
 """What is in a run of digits, by the run and what stands round it; offsets count from the start of the run."""
 _LiteralRow = tuple[bytes, int, bytes, Rule, int]  # mark and digits that are needed, needle, rule, rank
+
+
+class Changes:
+    """Where a text differs from one that has been searched: spans in order, apart or touching, ends included.
+
+    What stands far from all of them was looked at before, and nothing has been found in it that is still there.
+    """
+
+    __slots__ = ("_ends", "_starts")
+
+    def __init__(self, starts: list[int], ends: list[int]) -> None:
+        self._starts, self._ends = starts, ends
+
+    def near(self, start: int, end: int) -> bool:
+        """True when some change touches `start` to `end`."""
+        place = bisect_left(self._ends, start)
+        return place < len(self._starts) and self._starts[place] <= end
+
+    def unfolded(self, unfolded: Unfolded) -> "Changes":
+        """The same changes in the text as a reader sees it."""
+        return Changes([unfolded.seen_at(p) for p in self._starts], [unfolded.seen_at(p) for p in self._ends])
 
 
 def _at_once(patterns: Iterable[bytes]) -> re2.Set:
@@ -76,6 +104,16 @@ def _at_once(patterns: Iterable[bytes]) -> re2.Set:
         together.Add(pattern)
     together.Compile()
     return together
+
+
+def _whole_word(words: list[bytes]) -> bytes:
+    """RE2's pattern of one of `words`, whole."""
+    return rb"(?:^|[^a-z\x80])(?:%b)(?:[^a-z\x80]|$)" % b"|".join(map(re.escape, words))
+
+
+def _in_lower_case(shape: bytes) -> bytes:
+    """RE2's pattern, in text in lower case, of a pattern of shapes."""
+    return re.sub(rb"\[A9\]|[A9]", lambda match: _CLASSES[match.group()], shape)
 
 
 def _covers(span: Span, start: int, shape: bytes) -> bool:
@@ -93,12 +131,6 @@ class Detector:
         self._rows: list[list[_LiteralRow]] = []
         self._announced: list[tuple[bytes, list[tuple[Rule, int]]]] = []
         self._needles = self._set_needles(parts)
-        self._marks = tuple(
-            (gate.mark, gate.fewest, gate.unless, rules, rank) for gate, rules, rank in parts if isinstance(gate, Marks)
-        )
-        self._shapes = tuple((gate.fewest, rules, rank) for gate, rules, rank in parts if isinstance(gate, Shapes))
-        shapes = [gate.pattern for gate, _, _ in parts if isinstance(gate, Shapes)]
-        self._in_shape = _at_once([*shapes, _RUN_IN_SHAPE])
         self._long = tuple(
             (rule, rule.pattern.match if rule.anchored else rule.pattern.search, rank)
             for gate, rules, rank in parts
@@ -111,24 +143,44 @@ class Detector:
         self._set_numeric([(gate.fewest, rules, rank) for gate, rules, rank in parts if isinstance(gate, Digits)])
 
     def _set_needles(self, parts: list[tuple[Gate, tuple[Rule, ...], int]]) -> "re2.Set":
-        """Sets what each of the returned patterns opens: first the literals, then the words that announce."""
+        """Sets what each of the returned patterns opens: literals, words that announce, what wakes numeric rules, shapes, runs."""
         literal: dict[bytes, list[_LiteralRow]] = {}
         announced: dict[bytes, list[tuple[Rule, int]]] = {}
+        wakers: dict[bytes, int] = {}
+        self._wakers: dict[Rule, int] = {}
+        self._waking: dict[bytes, list[int]] = {}
         for gate, rules, rank in parts:
             for rule in rules:
                 if isinstance(gate, Announced):
                     announced.setdefault(rule.needle, []).append((rule, rank))
                 elif isinstance(gate, Literals):
                     for needle in [rule.needle] if rule.needle else gate.needles:
-                        literal.setdefault(needle, []).append((gate.mark, rule.fewest, needle, rule, rank))
+                        literal.setdefault(re.escape(needle), []).append((gate.mark, rule.fewest, needle, rule, rank))
+                elif isinstance(gate, Seen):
+                    literal.setdefault(gate.pattern, []).append((b"", rule.fewest, rule.needle, rule, rank))
+                elif isinstance(gate, Digits) and (rule.near is not None or rule.words is not None):
+                    words = sorted(rule.words or ())
+                    pattern = rule.near.pattern if rule.near is not None else _whole_word(words)
+                    self._wakers[rule] = number = wakers.setdefault(pattern, len(wakers))
+                    for word in words:
+                        self._waking.setdefault(word, []).append(number)
         self._rows, self._announced = list(literal.values()), list(announced.items())
         self._announcing = {word: number for number, word in enumerate(announced)}
-        words = [rb"(?:^|[^a-z\x80])%b(?:[^a-z\x80]|$)" % re.escape(word) for word in announced]
-        return _at_once([*map(re.escape, literal), *words])
+        self._near_wakers = sum({1 << number for rule, number in self._wakers.items() if rule.near is not None})
+        self._shapes = tuple((gate.fewest, rules, rank) for gate, rules, rank in parts if isinstance(gate, Shapes))
+        shapes = [gate.pattern for gate, _, _ in parts if isinstance(gate, Shapes)]
+        self._first_waker = len(literal) + len(announced)
+        self._first_shape = self._first_waker + len(wakers)
+        words = [_whole_word([word]) for word in announced]
+        return _at_once([*literal, *words, *wakers, *map(_in_lower_case, (*shapes, _RUN_IN_SHAPE))])
 
     def _set_numeric(self, numeric: list[tuple[int, tuple[Rule, ...], int]]) -> None:
         self._fewest_digits = min((fewest for fewest, _, _ in numeric), default=1 << 62)
-        rows = [(rule, rule.pattern.search, rule.shape, rank) for _, rules, rank in numeric for rule in rules]
+        rows = [
+            (rule, rule.pattern.search, rule.shape, rank, self._wakers.get(rule, -1))
+            for _, rules, rank in numeric
+            for rule in rules
+        ]
         rows.sort(key=lambda row: row[0].fallback)  # stable: by rank, fallbacks last
         fewest = {rank: fewest for fewest, _, rank in numeric}
         # One row of rules for every number of digits that a run can have; the last one for all above.
@@ -136,29 +188,38 @@ class Detector:
             tuple(row for row in rows if max(row[0].fewest, fewest[row[3]]) <= digits <= row[0].most)
             for digits in range(_MANY_DIGITS + 1)
         )
-        self._by_hint: dict[bytes, list[int]] = {}
+        self._by_hint: dict[bytes, tuple[list[int], int]] = {}
         # Runs have few shapes: what can match in one is worked out once. Bounded, and the same whoever writes it.
-        self._by_shape: dict[bytes, tuple[_NumericRule, ...]] = {}
+        self._by_shape: dict[tuple[int, bytes], tuple[_NumericRule, ...]] = {}
 
-    def detect(self, text: str, hint: bytes, known: Known | None = None) -> list[Span]:
-        """(start, end, rank of the family) of what is found, unordered; `hint` is read as if it stood before the text.
+    def detect(self, raw: bytes, hint: bytes, known: Known | None = None, changes: Changes | None = None) -> list[Span]:
+        """(start, end, rank of the family) of what is found in a projected text, unordered; `hint` is read as if it stood before it.
 
         `known`: what was found in runs of digits of the same text or another version of it, under the same hint. A run whose
         surroundings are the same is not looked at again: decoding and replacing leave most of them as they were.
+        `changes`: where the text is another than one that was searched under the same hint, and in which nothing was found
+        that still stands: then only what is new is sure to be found.
         """
-        raw = project(text)
         marks = raw.translate(_MARKS, _PLAIN)
-        spans = self._search(raw, marks, hint, known)
+        spans = self._search(raw, marks, hint, known, changes)
         if marks and (not marks.isascii() or marks.find(b"%") >= 0 or marks.find(b"\\") >= 0 or marks.find(b"&") >= 0):
             unfolded = unfold(raw)
             if unfolded is not None:
                 seen = unfolded.seen
-                for start, end, rank in self._search(seen, seen.translate(_MARKS, _PLAIN), hint, known):
+                # The rest of it has just been searched.
+                changes = Changes(unfolded.gaps, unfolded.gaps) if changes is None else changes.unfolded(unfolded)
+                for start, end, rank in self._search(seen, seen.translate(_MARKS, _PLAIN), hint, known, changes):
                     spans.append((*unfolded.origin(start, end), rank))
         return spans
 
     def _search(
-        self, raw: bytes, marks: bytes, hint: bytes, known: Known | None = None, decode: bool = True
+        self,
+        raw: bytes,
+        marks: bytes,
+        hint: bytes,
+        known: Known | None = None,
+        changes: Changes | None = None,
+        decode: bool = True,
     ) -> list[Span]:
         """`marks`: what is left of `raw` without letters, spaces and commas. `decode`: look into base64 too."""
         low, words = raw.lower(), raw.translate(_WORD_CLASSES)
@@ -168,51 +229,63 @@ class Detector:
         has_long = words.find(_LONG_WORD) >= 0
         if not (opened or marks or has_long or hint or self._always):
             return []
-        view, spans, announcing = View(raw, low, hint), list[Span](), list[int]()
+        view, spans, announcing, shapes, awake = View(raw, low, hint), list[Span](), list[int](), list[int](), 0
         if opened:
-            announcing = self._search_literals(view, opened, marks, digits, spans)
+            awake = self._search_literals(view, opened, marks, digits, announcing, shapes, spans)
         if hint:
-            self._search_under(view, announcing, spans)
+            awake |= self._search_under(view, announcing, spans)
         if has_long:
-            self._search_long_words(view, words, spans, decode)
-        if marks:
-            for mark, fewest, unless, rules, rank in self._marks:
-                if marks.count(mark) >= fewest and (not unless or raw.find(unless) < 0):
-                    _search_whole(view, raw, rules, rank, spans)
-            if announcing and digits >= _FEWEST_ANNOUNCED:
-                self._search_announced(view, announcing, spans)
-            if digits >= _FEWEST_SHAPED:
-                self._search_numbers(view, digits, spans, known)
+            self._search_long_words(view, words, spans, changes, decode)
+        if announcing and digits >= _FEWEST_ANNOUNCED:
+            self._search_announced(view, announcing, spans)
+        if shapes and digits >= _FEWEST_SHAPED:
+            self._search_numbers(view, digits, shapes, awake, spans, known, changes)
         if self._always:
             self._search_always(view, spans)
         return spans
 
     def _search_literals(
-        self, view: View, opened: list[int], marks: bytes, digits: int, spans: list[Span]
-    ) -> list[int]:
-        """`opened`: which needles are there. Returns the words that announce among them."""
-        announcing, literals = [], len(self._rows)
+        self,
+        view: View,
+        opened: list[int],
+        marks: bytes,
+        digits: int,
+        announcing: list[int],
+        shapes: list[int],
+        spans: list[Span],
+    ) -> int:
+        """`opened`: which needles are there. Sorts the others into what announces and what has a shape; returns what is awake."""
+        awake, literals, first_waker, first_shape = 0, len(self._rows), self._first_waker, self._first_shape
         for number in opened:
-            if number >= literals:
+            if number < literals:
+                for mark, fewest, needle, rule, rank in self._rows[number]:
+                    if digits >= fewest and marks.find(mark) >= 0:
+                        _search_literal(view, needle, rule, rank, spans)
+            elif number >= first_shape:
+                shapes.append(number - first_shape)
+            elif number >= first_waker:
+                awake |= 1 << (number - first_waker)
+            else:
                 announcing.append(number - literals)
-                continue
-            for mark, fewest, needle, rule, rank in self._rows[number]:
-                if digits >= fewest and marks.find(mark) >= 0:
-                    _search_literal(view, needle, rule, rank, spans)
-        return announcing
+        return awake
 
-    def _search_under(self, view: View, announcing: list[int], spans: list[Span]) -> None:
-        """What the key of a JSON value says about it, or announces."""
+    def _search_under(self, view: View, announcing: list[int], spans: list[Span]) -> int:
+        """What the key of a JSON value says about it, announces, or wakes."""
         for family in self._keyed:
             span = family.keyed(view) if family.keyed else None
             if span is not None:
                 spans.append((*span, family.rank))
-        numbers = self._by_hint.get(view.hint)
-        if numbers is None:
-            numbers = [self._announcing[word] for word in words_of(view.hint) if word in self._announcing]
+        said = self._by_hint.get(view.hint)
+        if said is None:
+            words = words_of(view.hint)
+            awake = self._near_wakers
+            for number in (number for word in words for number in self._waking.get(word, ())):
+                awake |= 1 << number
+            said = [self._announcing[word] for word in words if word in self._announcing], awake
             if len(self._by_hint) < _MOST_HINTS:
-                self._by_hint[view.hint] = numbers
-        announcing += [number for number in numbers if number not in announcing]
+                self._by_hint[view.hint] = said
+        announcing += [number for number in said[0] if number not in announcing]
+        return said[1]
 
     def _search_always(self, view: View, spans: list[Span]) -> None:
         for rules, rank in self._always:
@@ -222,17 +295,30 @@ class Detector:
                     if span is not None:
                         spans.append((*span, rank))
 
-    def _search_numbers(self, view: View, digits: int, spans: list[Span], known: Known | None) -> None:
+    def _search_numbers(
+        self,
+        view: View,
+        digits: int,
+        shapes: list[int],
+        awake: int,
+        spans: list[Span],
+        known: Known | None,
+        changes: Changes | None,
+    ) -> None:
         """Families that need digits."""
-        shape = view.shape()
-        for number in self._in_shape.Match(shape) or ():
+        for number in shapes:
             if number == len(self._shapes):
                 if digits >= self._fewest_digits:
-                    self._search_runs(view, spans, known)
+                    self._search_runs(view, awake, spans, known, changes)
                 continue
             fewest, rules, rank = self._shapes[number]
             if digits >= fewest:
-                _search_whole(view, shape, rules, rank, spans)
+                shape = view.shape()
+                for rule in rules:
+                    if rule.anchored:
+                        _search_at(view, shape, rule.needle, shape, rule, rank, spans)
+                    else:
+                        _search_whole(view, shape, rule, rank, spans)
 
     def _search_announced(self, view: View, announcing: list[int], spans: list[Span]) -> None:
         head, skipped = view.hint + view.low, len(view.hint)
@@ -247,7 +333,9 @@ class Detector:
                         spans.append((span[0] - skipped, span[1] - skipped, rank))
                     found = head.find(word, match.end() if match is not None else found + 1)
 
-    def _search_long_words(self, view: View, words: bytes, spans: list[Span], decode: bool) -> None:
+    def _search_long_words(
+        self, view: View, words: bytes, spans: list[Span], changes: Changes | None, decode: bool
+    ) -> None:
         raw, size, decoded_to = view.raw, len(view.raw), 0
         known = spans[:_FEW]  # what the literals have found: a text full of that is looked through all the same
         for word in _LONG_WORDS.finditer(words):
@@ -256,6 +344,13 @@ class Detector:
             kinds = written.translate(None, _SMALL)
             if not kinds:
                 continue  # some_name_in_code
+            if (
+                changes is not None
+                and not changes.near(start - _WORD_SEES, end + _WORD_SEES)
+                and raw[end : end + 1] not in _JOINS
+                and raw[start - 1 : start] not in _JOINS
+            ):
+                continue
             within = min((rank for a, b, rank in known if a <= start and end <= b), default=_NO_RANK)
             if within < self._first_long:
                 continue
@@ -296,51 +391,58 @@ class Detector:
                 spans.append((first, last, min(ranks)))
         return last
 
-    def _rules_in(self, shape: bytes, digits: int) -> tuple[_NumericRule, ...]:
+    def _rules_in(self, shape: bytes, digits: int, awake: int) -> tuple[_NumericRule, ...]:
         """The rules that can match in a run of this shape."""
-        rules = self._by_shape.get(shape)
+        rules = self._by_shape.get((awake, shape))
         if rules is None:
-            rules = tuple(row for row in self._numeric[min(digits, _MANY_DIGITS)] if row[2] in shape)
+            rules = tuple(
+                row
+                for row in self._numeric[min(digits, _MANY_DIGITS)]
+                if row[2] in shape and (row[4] < 0 or awake >> row[4] & 1)
+            )
             if len(shape) <= _LONGEST_SHAPE and len(self._by_shape) < _MOST_SHAPES:
-                self._by_shape[shape] = rules
+                self._by_shape[awake, shape] = rules
         return rules
 
-    def _search_runs(self, view: View, spans: list[Span], known: Known | None) -> None:
+    def _search_runs(
+        self, view: View, awake: int, spans: list[Span], known: Known | None, changes: Changes | None
+    ) -> None:
         raw = view.raw
-        if known is None:
-            for run in view.runs():
-                self._search_run(view, run, spans)
-            return
         for run in view.runs():
             start, end = run[0], run[1]
+            if changes is not None and not changes.near(start - _RUN_SEES_BEFORE, end + _RUN_SEES_AFTER):
+                continue
+            if known is None or end - start > _LONGEST_KNOWN:
+                self._search_run(view, run, awake, spans)
+                continue
             # Near the start of a text the hint counts as well, and so the place.
             place = start if start < _RUN_SEES_BEFORE else -1
-            key = (place, raw[max(0, start - _RUN_SEES_BEFORE) : min(end, start + _LONGEST_KNOWN) + _RUN_SEES_AFTER])
-            found = known.get(key) if end - start <= _LONGEST_KNOWN else None
+            key = (place, raw[max(0, start - _RUN_SEES_BEFORE) : end + _RUN_SEES_AFTER])
+            found = known.get(key)
             if found is None:
                 before = len(spans)
-                self._search_run(view, run, spans)
-                if len(known) < _MOST_KNOWN and end - start <= _LONGEST_KNOWN:
+                self._search_run(view, run, awake, spans)
+                if len(known) < _MOST_KNOWN:
                     known[key] = [(a - start, b - start, rank) for a, b, rank in spans[before:]]
             elif found:
                 spans += [(a + start, b + start, rank) for a, b, rank in found]
 
-    def _search_run(self, view: View, run: Run, spans: list[Span]) -> None:
+    def _search_run(self, view: View, run: Run, awake: int, spans: list[Span]) -> None:
         raw, (start, end, digits, shape) = view.raw, run
         first, last, before = max(0, start - _LEAD), end + _TRAIL, len(spans)
         near, near_words = b"", frozenset[bytes]()
-        for rule, search, _, rank in self._rules_in(shape, digits):
+        for rule, search, _, rank, waker in self._rules_in(shape, digits, awake):
             if rule.fallback and len(spans) > before:
                 continue
-            if rule.words is not None or rule.near is not None:
+            if waker >= 0:
                 if not near:
                     near = view.near(start, end)
                 if rule.near is not None:
                     if rule.near.search(near) is None:
                         continue
-                else:
+                elif rule.words is not None:
                     near_words = near_words or frozenset(words_of(near))
-                    if rule.words is not None and rule.words.isdisjoint(near_words):
+                    if rule.words.isdisjoint(near_words):
                         continue
             # Most runs match nothing, and a failing search costs half of an empty finditer.
             match = search(raw, first, last)
@@ -356,29 +458,31 @@ class Detector:
 
 def _search_literal(view: View, needle: bytes, rule: Rule, rank: int, spans: list[Span]) -> None:
     text = view.low if rule.lower else view.raw
-    if not rule.anchored:
-        for match in rule.pattern.finditer(text):
-            span = rule.accept(view, match)
-            if span is not None:
-                spans.append((*span, rank))
-        return
-    find = view.low.find
-    at, found = rule.pattern.match, find(needle)
+    if rule.anchored:
+        _search_at(view, view.low, needle, text, rule, rank, spans)
+    else:
+        _search_whole(view, text, rule, rank, spans)
+
+
+def _search_at(
+    view: View, haystack: bytes, needle: bytes, text: bytes, rule: Rule, rank: int, spans: list[Span]
+) -> None:
+    """Matches of the rule in `text` where `needle` stands in `haystack`."""
+    find, at = haystack.find, rule.pattern.match
+    found = find(needle)
     while found >= 0:
-        here = at(text, found)
-        if here is None:
+        match = at(text, found)
+        if match is None:
             found = find(needle, found + 1)
             continue
-        span = rule.accept(view, here)
+        span = rule.accept(view, match)
         if span is not None:
             spans.append((*span, rank))
-        found = find(needle, here.end())
+        found = find(needle, match.end())
 
 
-def _search_whole(view: View, text: bytes, rules: tuple[Rule, ...], rank: int, spans: list[Span]) -> None:
-    for rule in rules:
-        if text.find(rule.shape) >= 0:
-            for match in rule.pattern.finditer(text):
-                span = rule.accept(view, match)
-                if span is not None:
-                    spans.append((*span, rank))
+def _search_whole(view: View, text: bytes, rule: Rule, rank: int, spans: list[Span]) -> None:
+    for match in rule.pattern.finditer(text):
+        span = rule.accept(view, match)
+        if span is not None:
+            spans.append((*span, rank))

@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from .detector import Detector, Known, Span
+from .detector import Changes, Detector, Known, Span
 from .family import Family
 from .policy import Action, Policy
+from .projection import project
 from .replacement import markers, renderers
 from .taxonomy import Category
 from .walk import ScrubbedJson, scrub_json
@@ -55,22 +56,25 @@ def merge(spans: list[Span]) -> list[Span]:
     return merged
 
 
-def _replace(text: str, spans: list[Span], replacements: list[str]) -> str:
+def _replace(text: str, spans: list[Span], replacements: list[str]) -> tuple[str, tuple[list[int], list[int]]]:
+    """The text with its replacements, and where in it each begins and ends."""
     parts: list[str] = []
-    position = 0
+    starts: list[int] = []
+    ends: list[int] = []
+    position = size = 0
     for (start, end, _), replacement in zip(spans, replacements):  # noqa: B905  # as many; the innermost loop
         parts += text[position:start], replacement
+        size += start - position
+        starts.append(size)
+        size += len(replacement)
+        ends.append(size)
         position = end
     parts.append(text[position:])
-    return "".join(parts)
+    return "".join(parts), (starts, ends)
 
 
-def _absorb(spans: list[Span], replacements: list[str], again: list[Span]) -> list[Span]:
-    """`again` was found in the replaced text: add it to `spans`, in offsets of the original."""
-    starts, shift = [], 0  # of each replacement, in the replaced text
-    for (start, end, _), replacement in zip(spans, replacements, strict=True):
-        starts.append(start + shift)
-        shift += len(replacement) - (end - start)
+def _absorb(spans: list[Span], replacements: list[str], starts: list[int], again: list[Span]) -> list[Span]:
+    """`again` was found in the replaced text, whose replacements begin at `starts`: add it to `spans`, in offsets of the original."""
 
     def origin(position: int, *, is_end: bool) -> int:
         index = bisect_right(starts, position - is_end) - 1
@@ -107,8 +111,9 @@ class Scrubber:
         `hint` is read as if it stood before the text (lower case): the key that a JSON value stands under.
         Raises ScrubError when the result does not settle.
         """
+        raw = project(text)
         known: Known | None = {} if len(text) > _LONG else None
-        found = self._detect(text, hint, known)
+        found = self._detect(raw, hint, known)
         if not found:
             return Scrubbed(text, [])
         # Nearly always there is nothing to take out or to merge: one finding, no replacement from before.
@@ -118,13 +123,13 @@ class Scrubber:
             return Scrubbed(text, self._findings(allowed))
         for _ in range(_MOST_PASSES):
             replacements = self._replacements(text, spans)
-            result = _replace(text, spans, replacements)
-            again = self._detect(result, hint, known)
+            result, places = _replace(text, spans, replacements)
+            again = self._detect(project(result), hint, known, Changes(*places))
             if again:
                 again = self._removed(result, again)
             if not again:
                 return Scrubbed(result, self._findings(sorted(spans + allowed) if allowed else spans))
-            spans = _absorb(spans, replacements, again)
+            spans = _absorb(spans, replacements, places[0], again)
             allowed = self._let_through(allowed, spans) if allowed else []
         raise ScrubError("scrubbing did not settle; the text must not be stored")
 

@@ -83,7 +83,7 @@ class Rule:
     repeat. It runs on the bytes of a view, in lower case when `lower`. `accept` returns the span to remove, or None.
 
     The rest keeps a rule from running where it cannot match, and matters to speed only, `fallback` excepted:
-    `needle`: must be found in the text in lower case (`Literals`; without one, any of the gate's), or announces (`Announced`).
+    `needle`: must be found in the text in lower case (`Literals`; without one, any of the gate's) or in its shape (`Shapes`), or announces.
     `anchored`: matches only where its needle stands, or at the start of a long word. `dotted`: only for a long word beside a dot.
     `shape`: what the run's shape, or the text's, must contain. `fewest`, `most`: digits in the run; `fewest` in the text for `Literals`.
     `near`, `words`: must be found near the run, in lower case or in the hint: the pattern, one of the words.
@@ -116,15 +116,10 @@ class Literals:
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
-    """Opens when the text holds `mark`, one byte that is neither a letter nor a space, at least `fewest` times.
+class Seen:
+    """Opens when the text in lower case contains `pattern` (RE2's, and nearly a literal: it adds few states to an automaton)."""
 
-    It stays shut when the text holds `unless`: then another gate of the family has the same rules run.
-    """
-
-    mark: bytes
-    fewest: int
-    unless: bytes = b""
+    pattern: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +158,7 @@ class Announced:
     """
 
 
-Gate = Literals | Announced | Marks | Digits | Shapes | LongWords | Always
+Gate = Literals | Announced | Seen | Digits | Shapes | LongWords | Always
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,9 @@ written without spaces: there the neighbour of an address is not part of it). Ch
 import codecs
 import re
 import unicodedata
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from functools import lru_cache
+from itertools import combinations
 
 LETTER = 0x80
 OTHER = 0x81
@@ -63,22 +65,37 @@ def _table() -> bytes:
 
 
 _TABLE = _table()
+_CHUNK = 32
+_FOLD = "assay_scrubber.fold"
+
+
+def _fold(error: UnicodeError) -> tuple[bytes, int]:
+    """Projects some characters, from those that are not ASCII on: text is mostly ASCII, and the codec is fast there."""
+    assert isinstance(error, UnicodeEncodeError)
+    end = max(error.end, min(error.start + _CHUNK, len(error.object)))
+    return codecs.charmap_encode(error.object[error.start : end], "strict", _TABLE)[0], end
+
+
+codecs.register_error(_FOLD, _fold)
 
 
 def project(text: str) -> bytes:
     """One byte per code point of `text`; lone surrogates included, so it never raises."""
-    if text.isascii():
-        return text.encode("ascii")
-    return codecs.charmap_encode(text, "strict", _TABLE)[0]
+    return text.encode("ascii", _FOLD)
 
 
 # Ways in which one character is written as several. A backslash run is one escape: JSON inside JSON doubles it.
-_ESCAPE = re.compile(
-    rb"%(?:25)*[C-Fc-f][0-9A-Fa-f](?:%(?:25)*[89ABab][0-9A-Fa-f]){1,3}"
-    rb"|%(?:25)*[0-9A-Fa-f]{2}"
-    rb"|(?<!\\)\\++(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[nrtbf\"'/])"
-    rb"|&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|commat|period|colon|plus|nbsp|amp|quot|apos|lt|gt);"
-)
+_ESCAPES = {
+    b"%": rb"%(?:25)*[C-Fc-f][0-9A-Fa-f](?:%(?:25)*[89ABab][0-9A-Fa-f]){1,3}|%(?:25)*[0-9A-Fa-f]{2}",
+    b"\\": rb"\\(?<!\\\\)\\*+(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[nrtbf\"'/])",
+    b"&": rb"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|commat|period|colon|plus|nbsp|amp|quot|apos|lt|gt);",
+}
+# For each set of the bytes that escapes begin with, one pattern: a search for one literal is fast.
+_ESCAPE = {
+    marks: re.compile(b"|".join(_ESCAPES[mark] for mark in marks))
+    for size in range(1, len(_ESCAPES) + 1)
+    for marks in combinations(_ESCAPES, size)
+}
 _NAMED = {
     b"commat": b"@", b"period": b".", b"colon": b":", b"plus": b"+", b"nbsp": b" ", b"amp": b"&", b"quot": b'"',
     b"apos": b"'", b"lt": b"<", b"gt": b">", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b" ", b"f": b" ",
@@ -97,8 +114,8 @@ def _percent(written: bytes) -> bytes:
         return bytes([LETTER])  # a piece of some letter
 
 
-def _decode(match: re.Match[bytes]) -> bytes:
-    written = match.group()
+@lru_cache(maxsize=4096)
+def _decoded(written: bytes) -> bytes:
     body = written.strip(b"%\\&;")
     named = _percent(written) if written[:1] == b"%" else _NAMED.get(body)
     if named is None:
@@ -107,6 +124,12 @@ def _decode(match: re.Match[bytes]) -> bytes:
     return named + bytes([UNSEEN]) * (len(written) - 1)
 
 
+def _decode(match: re.Match[bytes]) -> bytes:
+    written = match.group()
+    return _decoded(written) if len(written) <= _LONGEST_KEPT else _decoded.__wrapped__(written)
+
+
+_LONGEST_KEPT = 16
 _UNSEEN_BYTE = bytes([UNSEEN])
 _UNSEEN_ONE = re.compile(_UNSEEN_BYTE)
 
@@ -114,24 +137,30 @@ _UNSEEN_ONE = re.compile(_UNSEEN_BYTE)
 class Unfolded:
     """The text as a reader sees it: escapes decoded, unseen characters gone; `origin` leads back."""
 
-    __slots__ = ("_gaps", "_size", "seen")
+    __slots__ = ("_size", "gaps", "seen")
 
     def __init__(self, decoded: bytes) -> None:
         self.seen = decoded.translate(None, _UNSEEN_BYTE)
         self._size = len(decoded)
-        # The k-th unseen byte stands before seen byte number (position - k).
-        self._gaps = [m.start() - k for k, m in enumerate(_UNSEEN_ONE.finditer(decoded))]
+        #: The k-th unseen byte stands before seen byte number (position - k).
+        self.gaps = [m.start() - k for k, m in enumerate(_UNSEEN_ONE.finditer(decoded))]
 
     def origin(self, start: int, end: int) -> tuple[int, int]:
         """The span of the projection that `seen[start:end]` came from, whole escapes included."""
-        first = start + bisect_right(self._gaps, start)
-        last = end + bisect_right(self._gaps, end) if end < len(self.seen) else self._size
+        first = start + bisect_right(self.gaps, start)
+        last = end + bisect_right(self.gaps, end) if end < len(self.seen) else self._size
         return first, last
+
+    def seen_at(self, position: int) -> int:
+        """How much is seen before `position` of the projection."""
+        gaps = self.gaps
+        return position - bisect_left(range(len(gaps)), position, key=lambda k: gaps[k] + k)
 
 
 def unfold(raw: bytes) -> Unfolded | None:
     """None when the reader sees what `raw` says: nothing escaped, nothing unseen."""
     decoded = raw
-    if raw.find(b"%") >= 0 or raw.find(b"\\") >= 0 or raw.find(b"&") >= 0:
-        decoded = _ESCAPE.sub(_decode, raw)
+    marks = tuple(mark for mark in _ESCAPES if raw.find(mark) >= 0)
+    if marks:
+        decoded = _ESCAPE[marks].sub(_decode, raw)
     return Unfolded(decoded) if not decoded.isascii() and decoded.find(_UNSEEN_BYTE) >= 0 else None

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay_scrubber.detector import Known
+from assay_scrubber.detector import Changes, Known
 from assay_scrubber.engine import Scrubber, merge
+from assay_scrubber.projection import project, unfold
 from assay_scrubber.registry import FAMILIES
 from assay_scrubber.taxonomy import Category
 
@@ -88,13 +89,41 @@ def test_clean_text_comes_back_as_the_same_object(text: str) -> None:
 @given(TEXTS, st.sampled_from([b"", b"customer phone ", b"ssn ", b"pesel "]), st.integers(1, 40))
 @settings(max_examples=400)
 def test_what_is_remembered_of_runs_of_digits_changes_no_finding(text: str, hint: bytes, times: int) -> None:
-    repeated, detect = text * times + "1" + text, SCRUBBER._detect
+    repeated, detect = project(text * times + "1" + text), SCRUBBER._detect
     fresh = detect(repeated, hint)
     known: Known = {}
     assert detect(repeated, hint, known) == fresh
     assert detect(repeated, hint, known) == fresh
-    altered = repeated.replace("e", "o")
+    altered = repeated.replace(b"e", b"o")
     assert detect(altered, hint, known) == detect(altered, hint)
+
+
+@given(TEXTS, st.sampled_from([b"", b"customer phone ", b"ssn ", b"pesel "]))
+@settings(max_examples=800)
+def test_a_search_of_what_was_replaced_finds_all_that_a_search_of_the_whole_finds(text: str, hint: bytes) -> None:
+    raw, detect = project(text), SCRUBBER._detect
+    found = merge(detect(raw, hint))
+    replaced, starts, ends, position = b"", [], [], 0
+    for start, end, _ in found:
+        replaced += raw[position:start]
+        starts.append(len(replaced))
+        replaced += b"[REDACTED]"
+        ends.append(len(replaced))
+        position = end
+    replaced += raw[position:]
+    assert merge(detect(replaced, hint, None, Changes(starts, ends))) == merge(detect(replaced, hint))
+
+
+@given(TEXTS, st.sampled_from([b"", b"customer phone ", b"ssn ", b"pesel "]))
+@settings(max_examples=800)
+def test_all_that_a_reader_sees_is_found_though_only_what_was_decoded_is_searched_again(text: str, hint: bytes) -> None:
+    raw, detect = project(text), SCRUBBER._detect
+    unfolded = unfold(raw)
+    if unfolded is not None:
+        found = merge(detect(raw, hint))
+        for span in detect(unfolded.seen, hint):
+            start, end = unfolded.origin(span[0], span[1])
+            assert any(a <= start and end <= b for a, b, _ in found)
 
 
 RENDERINGS = {

@@ -3,7 +3,7 @@
 import re
 import socket
 
-from assay_scrubber.family import Family, Literals, Marks, Rule, Shapes, View
+from assay_scrubber.family import Family, Rule, Seen, Shapes, View
 from assay_scrubber.taxonomy import Category
 
 # The first dot is found by the search for a literal; the digits before it are checked by the acceptance.
@@ -41,7 +41,7 @@ def _v4(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     before = view.before(start, 24)
     if max(first, second, third, fourth) < 10 and not _ANNOUNCED.search(before):
         return None  # 1.8.1.5 is a version, or a section
-    if before and (_VERSION.search(before) or _PACKAGE.search(before)):
+    if before and (_VERSION.search(before) or _PACKAGE.search(before, len(before) - 4)):
         return None
     return start, end
 
@@ -100,5 +100,5 @@ FAMILY = Family(
         "a[1::3]",
         "12:34:56",
     ),
-    more=((Literals((b"::",), mark=b":"), (Rule(_V6, _v6),)), (Marks(b":", 6, unless=b"::"), (Rule(_V6, _v6),))),
+    more=((Seen(rb"::|(?::[0-9a-f]{1,4}){5}:"), (Rule(_V6, _v6),)),),
 )

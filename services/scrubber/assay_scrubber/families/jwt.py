@@ -6,6 +6,7 @@ from assay_scrubber.family import Family, Literals, Rule, View
 from assay_scrubber.taxonomy import Category
 
 _SEGMENT = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+_APART = bytes(b if b in _SEGMENT else 0x20 for b in range(256))
 _LONGEST_HEADER = 8192
 _SHORTEST_SEGMENT = 8
 _OPEN_BRACE = b"eyJ"  # base64url of '{"'
@@ -19,7 +20,7 @@ _AFTER_HEADER = re.compile(
 def _token(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     dot = match.start()
     left = view.raw[max(0, dot - _LONGEST_HEADER) : dot]
-    segment = left[len(left.rstrip(_SEGMENT)) :]
+    segment = left[left.translate(_APART).rfind(b" ") + 1 :]
     opening = segment.find(_OPEN_BRACE)
     if opening < 0 or len(segment) - opening < len(_OPEN_BRACE) + _SHORTEST_SEGMENT:
         return None

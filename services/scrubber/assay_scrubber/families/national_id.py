@@ -273,7 +273,7 @@ FAMILY = Family(
         *(
             (
                 gate,
-                tuple(Rule(_shape(shape), check, shape=shape) for shape, check in _LETTERED if gate.pattern in shape),
+                tuple(Rule(_shape(s), check, needle=s, anchored=True) for s, check in _LETTERED if gate.pattern in s),
             )
             for gate in (Shapes(4, b"999A"), Shapes(8, b"99-A"), Shapes(6, b" 99 99 99 A"), Shapes(13, b" 9A 999 9"))
         ),

@@ -5,7 +5,6 @@ what holds brackets or dots between names. A password needs a digit or a mark, a
 """
 
 import re
-from itertools import pairwise
 
 from assay_scrubber.encoded import base64_at
 from assay_scrubber.family import Family, Literals, Rule, View
@@ -44,7 +43,7 @@ _TEMPLATE = re.compile(
     re.IGNORECASE,
 )
 _NAME = re.compile(
-    rb"[A-Za-z_]\w*(?:(?:\.|->|::|-|/|:|\+)[A-Za-z_]\w*)+|[A-Za-z]+[0-9]{0,1}|[A-Za-z]+(?:_[A-Za-z0-9]+)+"
+    rb"[A-Za-z_]\w*+(?:(?:\.|->|::|-|/|:|\+)[A-Za-z_]\w*+)++|[A-Za-z]++[0-9]?+|[A-Za-z]++(?:_[A-Za-z0-9]++)++"
 )
 # A pinned version of a package that is called token or key: `token==17.3.61.dev8421`, `key==v9.24.29+5e3a1f20`.
 _VERSION = re.compile(rb"=?v?[0-9]{1,4}(?:\.[0-9]{1,6}){1,3}(?:[.+\-][0-9A-Za-z.]{1,16})?")
@@ -56,6 +55,7 @@ _LONG_BASE64 = re.compile(rb"(?=[A-Za-z/+]*[0-9])(?=[0-9A-Z/+]*[a-z])(?=[0-9a-z/
 _DIGIT_INSIDE = re.compile(rb"[0-9][A-Za-z]")
 _FEWEST_DIGITS = 2
 _DIGITS = b"0123456789"
+_NOT_DIGITS = bytes(b for b in range(256) if b not in _DIGITS)
 _SHORTEST_PASSWORD, _SHORTEST_TOKEN = 5, 12
 _SHORTEST_KEYED, _LONGEST_KEYED, _MOST_SPACES = 4, 4096, 6
 
@@ -78,14 +78,15 @@ def _is_password(value: bytes, *, quoted: bool) -> bool:
 def _is_token(value: bytes) -> bool:
     if len(value) < _SHORTEST_TOKEN or b" " in value or _TEMPLATE.fullmatch(value) or _VERSION.fullmatch(value):
         return False
-    digits = sum(c in _DIGITS for c in value)
+    digits = len(value.translate(None, _NOT_DIGITS))
     if not _LONG_BASE64.fullmatch(value) and (digits < _FEWEST_DIGITS or _NAME.fullmatch(value)):
         return False
     if digits < 1 or digits == len(value) or len(set(value)) < 8:
         return False
     # A random key changes its kind of character all the time; words, versions and dates joined by marks do not.
-    kinds = value.translate(_KINDS)
-    changes = sum(a != b for a, b in pairwise(kinds))
+    kinds, pairs = value.translate(_KINDS), len(value) - 1
+    apart = int.from_bytes(kinds[1:], "big") ^ int.from_bytes(kinds[:-1], "big")
+    changes = pairs - apart.to_bytes(pairs, "big").count(0)
     return changes * 5 >= len(value) or (len(value) >= 32 and changes * 8 >= len(value))
 
 
