@@ -4,7 +4,6 @@ import asyncio
 import math
 import re
 from collections.abc import Callable, Iterable
-from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -67,19 +66,10 @@ class System:
         take: "Callable[[Asked[Item]], None]",
     ) -> None:
         """Ask about every item and hand on each answer, in the order of the items."""
-        from assay_evals.runner import ask_all
+        from assay_evals.runner import ask_each
 
         target, how = self.open()
-
-        async def work() -> None:
-            try:
-                async with aclosing(ask_all(target, items, question, how)) as answers:
-                    async for asked in answers:
-                        take(asked)
-            finally:
-                await target.close()
-
-        asyncio.run(work())
+        asyncio.run(ask_each(target, items, question, how, take))
 
 
 def lines_of(path: Path, option: str) -> Iterable[str]:

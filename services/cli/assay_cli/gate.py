@@ -14,14 +14,11 @@ from assay_cli.asking import Concurrency, Deadline, Retries, System, TargetName,
 from assay_cli.connect import DEFAULT_DATA, DataDirectory
 from assay_cli.errors import FINDING, CommandError, explain
 from assay_cli.progress import Mode, Progress
-from assay_cli.replay import question_of, result_of
 from assay_cli.terminal import ends_quietly
 
 if TYPE_CHECKING:
     from assay_evals.baseline import Baseline, Thresholds
     from assay_evals.qrels import Floors, KnownQuery
-    from assay_evals.replay import RowResult
-    from assay_evals.runner import Asked
 
 Threshold = Annotated[str | None, typer.Option(metavar="NUMBER", show_default=False)]
 
@@ -130,8 +127,8 @@ def gate(
 ) -> None:
     """Hold a system against a baseline, known-right questions, or both. Exits 0 if all pass, 1 on a breach, 2 if it cannot tell."""
     from assay_evals.baseline import Thresholds
-    from assay_evals.gates import NOT_RUN, correctness_gate, gate_verdict, regression_gate
-    from assay_evals.qrels import Correctness, Floors
+    from assay_evals.qrels import Floors
+    from assay_evals.replaying import run_gate
 
     if baseline is None and qrels is None:
         raise CommandError("name --baseline, --qrels, or both")
@@ -146,32 +143,23 @@ def gate(
     _expect_file(qrels, of_known, "--threshold-recall, -first-relevant and -expected-top1 are of --qrels")
     known = _qrels(qrels) if qrels else []
     system = System(target, workspace, concurrency, deadline, retries)
-    results: list[RowResult] = []
-    total = Correctness(k=k)
+    opened, how = system.open()
     with ends_quietly(), Progress(progress) as seen:
         seen.total = (len(published.rows) if published else 0) + len(known)
-        if published:
 
-            def take(asked: "Asked[Any]") -> None:
-                results.append(result_of(asked.item, asked.answer, asked.error))
-                seen.rows += 1
-
-            system.ask(published.rows, question_of, take)
-
-        def count(asked: "Asked[KnownQuery]") -> None:
-            if asked.answer is not None:
-                total.add(asked.item, asked.answer)
-            else:
-                total.fail(asked.item, asked.error or "no answer")
+        def count() -> None:
             seen.rows += 1
 
-        if known:
-            system.ask(known, lambda each: _asked_as(each, k), count)
-    regression = NOT_RUN
-    if published:
-        regression = regression_gate(published, results, limits, path=os.fspath(baseline or ""))
-    correctness = correctness_gate(total, floors, path=os.fspath(qrels or "")) if known else NOT_RUN
-    verdict = gate_verdict(regression, correctness)
+        verdict = run_gate(
+            opened, baseline=published, qrels=known, k=k, thresholds=limits, floors=floors, how=how, on_answer=count
+        )
+    regression = verdict["regression_gate"]
+    for part, key, path in (
+        (regression, "baseline_path", baseline),
+        (verdict["correctness_gate"], "qrels_path", qrels),
+    ):
+        if path is not None:
+            part[key] = os.fspath(path)
     typer.echo(json.dumps(verdict, ensure_ascii=False, indent=2) if as_json else _in_words(verdict))
     if regression.get("latency_skipped"):
         typer.echo("the baseline has no latency to compare with: that check was skipped", err=True)
@@ -183,12 +171,6 @@ def _expect_file(file: Path | None, thresholds: tuple[str | None, ...], needed: 
     """A threshold of a gate that is not asked for would hold nothing, in silence."""
     if file is None and any(each is not None for each in thresholds):
         raise CommandError(f"{needed}: give that too")
-
-
-def _asked_as(known: "KnownQuery", k: int) -> Any:
-    from assay_evals.targets import Question
-
-    return Question(known.query, limit=k)
 
 
 def _baseline(path: Path) -> "Baseline":

@@ -16,9 +16,8 @@ from assay_cli.terminal import ends_quietly, printable
 
 if TYPE_CHECKING:
     from assay_evals.captured import Captured
-    from assay_evals.replay import ReplaySummary, Retrieved, RowResult
+    from assay_evals.replay import ReplaySummary, RowResult
     from assay_evals.runner import Asked
-    from assay_evals.targets import Question
 
 #: Characters of a question that a line for people shows.
 _QUERY_SHOWN = 60
@@ -54,6 +53,7 @@ def replay(
     """Ask a system what was captured, and say how far its answers are from those of then. Exits 0 however far; `assay gate` judges."""
     from assay_evals.captured import read_captured
     from assay_evals.replay import ReplaySummary
+    from assay_evals.replaying import question_of, result_of
 
     _check(limit, k, top_regressions, resume, output, verbose, as_json)
     system = System(target, workspace, concurrency, deadline, retries)
@@ -85,33 +85,6 @@ def replay(
         typer.echo(json.dumps(document, ensure_ascii=False, indent=2))
     else:
         _say(summary)
-
-
-def question_of(row: "Captured", k: int | None = None) -> "Question | None":
-    """What a captured row is asked as; None where it cannot be asked."""
-    from assay_evals.replay import DEFAULT_K, skip_reason
-    from assay_evals.targets import Question
-
-    if skip_reason(row):
-        return None
-    detail, expand, params = (row.record.get(name) for name in ("detail", "expand_enabled", "params"))
-    return Question(
-        query=row.query,
-        limit=k or max(len(row.slugs), DEFAULT_K),
-        tool_name=row.tool_name,
-        detail=detail if isinstance(detail, str) else None,
-        expand_enabled=expand if isinstance(expand, bool) else None,
-        params=params if isinstance(params, dict) else {},
-    )
-
-
-def result_of(row: "Captured", answer: "Retrieved | None", error: str | None, k: int | None = None) -> "RowResult":
-    """A row's result from what came back."""
-    from assay_evals.replay import RowResult, compare_row, skip_reason
-
-    if answer is not None:
-        return compare_row(row, answer, k)
-    return RowResult(row, skip_reason=skip_reason(row), error=error)
 
 
 class _Report:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from assay_evals.dataset import Case, Dataset, read_dataset
     from assay_evals.evaluation import assert_no_regression, evaluate
     from assay_evals.paired import PairedRuns, compare_runs
+    from assay_evals.replaying import replay_captured, run_gate
     from assay_evals.runs import Run, read_run
 
 _HOME = {
@@ -18,11 +19,12 @@ _HOME = {
     "dataset": ("Case", "Dataset", "read_dataset"),
     "evaluation": ("assert_no_regression", "evaluate"),
     "paired": ("PairedRuns", "compare_runs"),
+    "replaying": ("replay_captured", "run_gate"),
     "runs": ("Run", "read_run"),
 }
 __all__ = [
     "Case", "Comparison", "Dataset", "PairedRuns", "Rule", "Run", "Stage", "Verdict",
-    "assert_no_regression", "compare_runs", "evaluate", "read_dataset", "read_run",
+    "assert_no_regression", "compare_runs", "evaluate", "read_dataset", "read_run", "replay_captured", "run_gate",
 ]  # fmt: skip
 
 

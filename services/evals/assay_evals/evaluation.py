@@ -3,7 +3,6 @@
 The command line, notebooks and tests all come through here.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from pathlib import Path
@@ -14,9 +13,9 @@ from assay_evals.dataset import Case, Dataset, read_dataset
 from assay_evals.paired import PairedRuns, compare_runs
 from assay_evals.replay import Retrieved
 from assay_evals.report import change, meaning, problems
-from assay_evals.runner import Asking, ask_all
+from assay_evals.runner import Asking, ask_all, to_the_end
 from assay_evals.runs import CaseResult, Run, RunConfig, RunFolder, case_error, case_result, read_run, score
-from assay_evals.targets import CallableTarget, Question, Target, open_target, shown
+from assay_evals.targets import Question, Target, opened, shown
 
 #: Scores an answer beyond its retrieval: metrics by name, None where they do not apply.
 AnswerJudge = Callable[[Case, Retrieved], Awaitable[Mapping[str, float | None]]]
@@ -62,17 +61,12 @@ def evaluate(
     resume: bool = False,
     **options: Any,
 ) -> Run:
-    """Evaluate from a notebook or a test: the run is kept in `runs/name`.
+    """Evaluate from a notebook or a test, also where a loop is running: the run is kept in `runs/name`.
 
     `target` is a function or a name as the command line takes it; `options` are fields of `RunConfig`. Raises `EvalsError`.
     """
     golden = dataset if isinstance(dataset, Dataset) else read_dataset(Path(dataset).read_text(encoding="utf-8"))
     asking = how or Asking()
-    opened: Target = (
-        CallableTarget(target, threads=asking.concurrency)
-        if callable(target)
-        else open_target(target, timeout_s=asking.deadline_s, connections=asking.concurrency)
-    )
     named = shown(target) if isinstance(target, str) else f"{target.__module__}:{target.__qualname__}"
     folder = RunFolder(
         Path(runs) / name,
@@ -80,7 +74,7 @@ def evaluate(
         resume=resume,
         target=target if isinstance(target, str) else None,
     )
-    return asyncio.run(evaluate_into(folder, golden, opened, asking))
+    return to_the_end(evaluate_into(folder, golden, opened(target, asking.deadline_s, asking.concurrency), asking))
 
 
 def assert_no_regression(

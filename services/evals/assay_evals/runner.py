@@ -2,10 +2,12 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import stamina
 
@@ -13,6 +15,7 @@ from assay_evals.replay import Retrieved
 from assay_evals.targets import Question, Target, TargetError
 
 Item = TypeVar("Item")
+Value = TypeVar("Value")
 #: Items held for each that is asked at a time.
 HELD_PER_PLACE = 4
 
@@ -81,6 +84,35 @@ async def ask_all(
         for task in held:
             task.cancel()
         await asyncio.gather(*held, return_exceptions=True)
+
+
+async def ask_each(
+    target: Target,
+    items: Iterable[Item],
+    question: Callable[[Item], Question | None],
+    how: Asking,
+    take: Callable[[Asked[Item]], None],
+    *,
+    close: bool = True,
+) -> None:
+    """`ask_all`, handing each answer to `take`. Closes the target unless told not to."""
+    try:
+        async with aclosing(ask_all(target, items, question, how)) as answers:
+            async for asked in answers:
+                take(asked)
+    finally:
+        if close:
+            await target.close()
+
+
+def to_the_end(work: Coroutine[Any, Any, Value]) -> Value:
+    """Run until it is done, also where a loop is running already, as in a notebook: then in a thread of its own."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    with ThreadPoolExecutor(1, thread_name_prefix="evaluation") as thread:
+        return thread.submit(asyncio.run, work).result()
 
 
 async def _ask(target: Target, item: Item, question: Question | None, how: Asking) -> Asked[Item]:

@@ -292,6 +292,13 @@ def open_target(name: str, *, workspace: str | None = None, timeout_s: float = 3
     return CallableTarget(_function(module, function), threads=connections)
 
 
+def opened(target: Callable[..., Any] | str | Target, timeout_s: float, connections: int) -> Target:
+    """A target from a function or a name; one that is open already as it is."""
+    if isinstance(target, str):
+        return open_target(target, timeout_s=timeout_s, connections=connections)
+    return CallableTarget(target, threads=connections) if callable(target) else target
+
+
 def _function(module: str, name: str) -> Callable[..., Any]:
     import sys
 

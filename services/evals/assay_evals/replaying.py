@@ -1,0 +1,133 @@
+"""Replays and gates from a notebook, a test or the command line: a target is asked, and what came back is held against what should.
+
+Files are named or given as read; targets are functions, or names as the command line takes them. What is in a file and cannot be used
+raises `EvalsError`, a missing file `OSError`.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from assay_evals.baseline import Baseline, Thresholds, read_baseline
+from assay_evals.captured import Captured, read_captured
+from assay_evals.gates import NOT_RUN, correctness_gate, gate_verdict, regression_gate
+from assay_evals.qrels import Correctness, Floors, KnownQuery, read_qrels
+from assay_evals.replay import DEFAULT_K, ReplaySummary, Retrieved, RowResult, compare_row, skip_reason
+from assay_evals.runner import Asked, Asking, ask_each, to_the_end
+from assay_evals.targets import Question, Target, opened
+
+
+def question_of(row: Captured, k: int | None = None) -> Question | None:
+    """What a captured row is asked as; None where it cannot be asked."""
+    if skip_reason(row):
+        return None
+    detail, expand, params = (row.record.get(name) for name in ("detail", "expand_enabled", "params"))
+    return Question(
+        query=row.query,
+        limit=k or max(len(row.slugs), DEFAULT_K),
+        tool_name=row.tool_name,
+        detail=detail if isinstance(detail, str) else None,
+        expand_enabled=expand if isinstance(expand, bool) else None,
+        params=params if isinstance(params, dict) else {},
+    )
+
+
+def result_of(row: Captured, answer: Retrieved | None, error: str | None, k: int | None = None) -> RowResult:
+    """A row's result from what came back."""
+    if answer is not None:
+        return compare_row(row, answer, k)
+    return RowResult(row, skip_reason=skip_reason(row), error=error)
+
+
+def replay_captured(
+    against: str | Path | Iterable[Captured],
+    target: Callable[..., Any] | str,
+    *,
+    k: int | None = None,
+    limit: int | None = None,
+    top: int = 5,
+    how: Asking | None = None,
+    on_result: Callable[[RowResult], None] | None = None,
+) -> ReplaySummary:
+    """Ask again what was captured. Holds no more rows than are asked at a time and the `top` that moved most; `on_result` gets each."""
+    summary, asking = ReplaySummary(top=top), how or Asking()
+
+    def take(asked: Asked[Captured]) -> None:
+        result = result_of(asked.item, asked.answer, asked.error, k)
+        summary.add(result)
+        if on_result:
+            on_result(result)
+
+    system = opened(target, asking.deadline_s, asking.concurrency)
+    if not isinstance(against, str | Path):
+        to_the_end(ask_each(system, islice(against, limit), lambda row: question_of(row, k), asking, take))
+        return summary
+    with Path(against).open(encoding="utf-8") as lines:
+        rows = islice(read_captured(lines), limit)
+        to_the_end(ask_each(system, rows, lambda row: question_of(row, k), asking, take))
+    return summary
+
+
+def run_gate(
+    target: Callable[..., Any] | str | Target,
+    *,
+    baseline: str | Path | Baseline | None = None,
+    qrels: str | Path | Sequence[KnownQuery] | None = None,
+    k: int = 10,
+    thresholds: Thresholds | None = None,
+    floors: Floors | None = None,
+    how: Asking | None = None,
+    on_answer: Callable[[], None] | None = None,
+) -> dict[str, Any]:
+    """Hold a target against a baseline, known-right questions, or both. The verdict as `assay gate --json` prints it.
+
+    `thresholds` of None are the baseline's own. `on_answer` is called after each question.
+    """
+    published, known = _baseline(baseline), _known(qrels)
+    if not published and not known:
+        raise ValueError("name a baseline, qrels, or both: a gate that holds nothing passes everything")
+    asking, results, total = how or Asking(), list[RowResult](), Correctness(k=k)
+    told = on_answer or (lambda: None)
+
+    def replayed(asked: Asked[Captured]) -> None:
+        results.append(result_of(asked.item, asked.answer, asked.error))
+        told()
+
+    def answered(asked: Asked[KnownQuery]) -> None:
+        if asked.answer is not None:
+            total.add(asked.item, asked.answer)
+        else:
+            total.fail(asked.item, asked.error or "no answer")
+        told()
+
+    async def work() -> None:
+        system = opened(target, asking.deadline_s, asking.concurrency)
+        try:
+            if published:
+                await ask_each(system, published.rows, question_of, asking, replayed, close=False)
+            await ask_each(system, known, lambda each: Question(each.query, limit=k), asking, answered, close=False)
+        finally:
+            await system.close()
+
+    to_the_end(work())
+    regression = correctness = NOT_RUN
+    if published:
+        path = "" if isinstance(baseline, Baseline) else os.fspath(baseline or "")
+        regression = regression_gate(published, results, thresholds or published.thresholds, path=path)
+    if known:
+        path = os.fspath(qrels) if isinstance(qrels, str | Path) else ""
+        correctness = correctness_gate(total, floors or Floors(), path=path)
+    return gate_verdict(regression, correctness)
+
+
+def _baseline(given: str | Path | Baseline | None) -> Baseline | None:
+    if given is None or isinstance(given, Baseline):
+        return given
+    with Path(given).open(encoding="utf-8") as lines:
+        return read_baseline(lines)
+
+
+def _known(given: str | Path | Sequence[KnownQuery] | None) -> Sequence[KnownQuery]:
+    return read_qrels(Path(given).read_text(encoding="utf-8")) if isinstance(given, str | Path) else given or []
