@@ -56,7 +56,7 @@ class Cli:
         """Run a command to its end."""
         process = self.start(*arguments, role=role, extra=extra)
         try:
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=200)
         finally:
             process.kill()
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)

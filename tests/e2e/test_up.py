@@ -147,6 +147,7 @@ def counted(output: str) -> dict[str, list[int]]:
     return {name: [int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*", rest)] for name, rest in rows}
 
 
+@pytest.mark.one_day
 def test_a_demo_run_accounts_for_every_event_notices_a_bad_retriever_and_a_second_run_keeps_the_data(
     tmp_path: Path,
 ) -> None:

@@ -66,7 +66,7 @@ class Containers:
         """The output of a one-shot service, with arguments after its entrypoint if it has one."""
         command = [*SERVICES[name].get("entrypoint", []), *(arguments or SERVICES[name]["command"])]
         process = self.popen(name, command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=200)
         assert process.returncode == 0, err.decode()
         return out.decode()
 

@@ -15,7 +15,18 @@ from typer.testing import CliRunner
 from assay_cli.main import app
 
 GOLDEN = str(resources.files("assay_demo") / "golden.jsonl")
-SEARCH, NEUTRAL, DEGRADED, SLOW = (f"assay_demo.target:{name}" for name in ("search", "neutral", "degraded", "slow"))
+SEARCH, NEUTRAL, DEGRADED = (f"timed_target:{name}" for name in ("search", "neutral", "degraded"))
+SLOW = "assay_demo.target:slow"
+#: The demo's search, but for the time that it takes: that of a busy machine is no change of the search's.
+TIMED_TARGET = """\
+from assay_demo import target
+def search(query, limit=10, detail=None, tool_name="query", expand_enabled=None):
+    return target.search(query, limit, detail, tool_name, expand_enabled) | {"latency_ms": 20.0}
+def neutral(query, limit=10, detail=None, tool_name="query"):
+    return target.neutral(query, limit, detail, tool_name) | {"latency_ms": 20.0}
+def degraded(query, limit=10, detail=None, tool_name="query"):
+    return target.degraded(query, limit, detail, tool_name) | {"latency_ms": 20.0}
+"""
 QUESTIONS = (
     "measure how long a block of code takes",
     "parse JSON",
@@ -31,6 +42,7 @@ Assay = Callable[..., Result]
 def assay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Assay:
     """The command, in a folder of its own; `code` is the exit code that is expected."""
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "timed_target.py").write_text(TIMED_TARGET)
 
     def run(*arguments: str, code: int = 0) -> Result:
         found = CliRunner().invoke(app, list(arguments))
@@ -150,8 +162,9 @@ def test_the_regression_gate_tells_a_neutral_a_worse_and_a_slow_change_apart(ass
     failed = json.loads(assay("gate", "--baseline", baseline, "--target", DEGRADED, "--json", code=1).stdout)
     metrics = [each["metric"] for each in failed["regression_gate"]["breaches"]]
     assert metrics == ["mean_jaccard", "top1_stability_rate"]
-    slow = assay("gate", "--baseline", baseline, "--target", SLOW, code=1)
-    assert "latency_multiplier: 2.5" in slow.output
+    slow = json.loads(assay("gate", "--baseline", baseline, "--target", SLOW, "--json", code=1).stdout)
+    assert [each["metric"] for each in slow["regression_gate"]["breaches"]] == ["latency_multiplier"]
+    assert slow["regression_gate"]["breaches"][0]["observed"] >= 2.5
 
 
 @pytest.mark.xdist_group("evaluation")

@@ -19,7 +19,7 @@ from tests.cli_process import Cli
 from tests.redis_server import RedisServer
 from tests.store_server import StoreServer
 
-pytestmark = pytest.mark.xdist_group("store")
+pytestmark = [pytest.mark.xdist_group("store"), pytest.mark.one_day]
 
 DRAWN = {"base": True, "inclusion_probability": 0.5, "base_probability": 0.05}
 

@@ -55,12 +55,19 @@ def test_a_browser_draws_the_report_whole_and_asks_nobody(tmp_path: Path, width:
     found = paired()
     page = tmp_path / "report.html"
     page.write_text(html(found, Verdict.FAIL).replace("</body>", PROBE + "</body>"))
-    command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    command = [
+        str(CHROMIUM),
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        f"--user-data-dir={tmp_path / 'profile'}",
+    ]
     done = subprocess.run(
         [*command, f"--window-size={width},2000", "--dump-dom", page.as_uri()],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=200,
     )
     assert 'id="probe"' in done.stdout, done.stderr[-500:]
     text = done.stdout.rpartition('id="probe">')[2].partition("</pre>")[0]

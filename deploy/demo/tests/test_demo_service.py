@@ -313,7 +313,7 @@ def _command(folder: Path, environment: dict[str, str], *arguments: str) -> subp
         env={**clean, "PYTHONPATH": path, **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=200,
     )
 
 

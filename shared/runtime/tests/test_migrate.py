@@ -94,7 +94,7 @@ def test_two_runs_at_once_both_succeed_and_record_each_migration_once(server: St
         assert run.stdin is not None
         run.stdin.write("go\n")
         run.stdin.flush()
-    ends = [run.communicate(timeout=60) for run in runs]
+    ends = [run.communicate(timeout=200) for run in runs]
     assert [run.returncode for run in runs] == [0, 0], ends
     with connect(store) as client:
         rows = client.query(
