@@ -371,6 +371,10 @@ def test_a_replay_killed_while_it_went_on_loses_nothing(assay: Assay, tmp_path: 
     assert json.loads(assay(*replay, "--resume").stdout)["summary"]["rows_replayed"] == 5
     assert [json.loads(line)["id"] for line in kept.read_text().splitlines()] == [1, 2, 3, 4, 5]
     assert not part.exists()
+    part.write_bytes(broken)
+    kept.unlink()
+    assay(*replay)  # anew: what an earlier file had is no part of it
+    assert json.loads(assay(*replay, "--resume").stdout)["summary"]["rows_errored"] == 0
 
 
 @pytest.mark.xdist_group("evaluation")

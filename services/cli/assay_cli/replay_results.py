@@ -54,6 +54,7 @@ class ResultsFile:
             )
         now, run_file = begun_with(self._against, self._target, self._k), path.with_name(path.name + ".run.json")
         if not path.exists():
+            self._part.unlink(missing_ok=True)  # of a file that somebody deleted
             run_file.write_text(json.dumps(now) + "\n", encoding="utf-8")
             self._file = path.open("w", encoding="utf-8", buffering=1)
             return self

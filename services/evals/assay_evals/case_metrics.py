@@ -33,11 +33,11 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 def case_metrics(case: Case, answer: Retrieved, depth: int) -> dict[str, float]:
     """All that apply, by name."""
     found: dict[str, float] = {}
-    if case.required_citations:
+    if case.required_citations and (answer.answer is not None or answer.citations):
         cited = {name for name, _ in answer.citations}
         found["required_citations"] = _share(each in cited for each in case.required_citations)
-    if case.required_entities:
-        text = (answer.answer or "").casefold()
+    if case.required_entities and answer.answer is not None:
+        text = answer.answer.casefold()
         found["required_entities"] = _share(each.casefold() in text for each in case.required_entities)
     if case.expected_answer is not None and answer.answer is not None:
         found["answer_f1"] = answer_f1(case.expected_answer, answer.answer)

@@ -62,6 +62,13 @@ def test_an_answer_is_scored_where_one_is_expected_and_one_is_given(
     assert found == ({} if value is None else {"answer_f1": value})
 
 
+def test_a_target_without_answers_is_not_held_to_what_answers_should_say() -> None:
+    case = a_case(required_citations=["x"], required_entities=["Paris"])
+    assert measured(case, ["x"]) == {}
+    assert measured(case, ["x"], answer="") == {"required_citations": 0.0, "required_entities": 0.0}
+    assert measured(case, ["x"], citations=["x"]) == {"required_citations": 1.0}
+
+
 def test_results_count_that_are_of_the_time_that_was_asked_for() -> None:
     case = a_case(time_window=FEBRUARY)
     hits = [
