@@ -41,6 +41,26 @@ FOUND = [
         ["ghp_aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3hJ6"],
         "url/[REDACTED]/x",
     ),
+    (
+        "https://hooks.slack.com/services/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",
+        ["https://hooks.slack.com/services/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"],
+        "[REDACTED]",
+    ),
+    (
+        "to https://discord.com/api/webhooks/123456789012345678/aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3hJ6aB3dE6gH now",
+        ["https://discord.com/api/webhooks/123456789012345678/aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3hJ6aB3dE6gH"],
+        "to [REDACTED] now",
+    ),
+    (
+        "url=https://chat.example.com/hooks/xyzq1abc2defghij3klmnop4qr&x",
+        ["https://chat.example.com/hooks/xyzq1abc2defghij3klmnop4qr"],
+        "url=[REDACTED]&x",
+    ),
+    (
+        "secret abc8Q~aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3h",
+        ["abc8Q~aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3h"],
+        "secret [REDACTED]",
+    ),
 ]
 KEPT = [
     "sk-toggleable__control-label-arrow",
@@ -52,6 +72,10 @@ KEPT = [
     "AKIA is the prefix",
     "a_very_long_function_name_in_python_code",
     "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+    "https://git-scm.com/docs/githooks/en/hooks/post-receive-123456789012345",
+    "https://hooks.slack.com/services/",
+    "src/hooks/useAuthenticationTokenFromServer2",
+    "the 8Q~ of 12 in q~aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa1",
 ]
 
 

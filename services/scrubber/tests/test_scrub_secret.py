@@ -28,6 +28,36 @@ FOUND = [
         "Authorization: Basic [REDACTED]",
     ),
     ('{\\"password\\":\\"hunter2\\"}', ["hunter2"], '{\\"password\\":\\"[REDACTED]\\"}'),
+    # in prose
+    ("the signing key is aB3dE6gH9jK2mN5p", ["aB3dE6gH9jK2mN5p"], "the signing key is [REDACTED]"),
+    ("your token is now aB3dE6gH9jK2mN5p.", ["aB3dE6gH9jK2mN5p"], "your token is now [REDACTED]."),
+    ("The password for the portal is hunter2x!", ["hunter2x!"], "The password for the portal is [REDACTED]"),
+    ("the password was changed to Tr0ub4dor&3", ["Tr0ub4dor&3"], "the password was changed to [REDACTED]"),
+    # in a table, Markdown, HTML, behind an option
+    ("| api_key | aB3dE6gH9jK2mN5p |", ["aB3dE6gH9jK2mN5p"], "| api_key | [REDACTED] |"),
+    ("| password | aB3dE6gH9jK2mN5p |", ["aB3dE6gH9jK2mN5p"], "| password | [REDACTED] |"),
+    ("**API key:** aB3dE6gH9jK2mN5p", ["aB3dE6gH9jK2mN5p"], "**API key:** [REDACTED]"),
+    ("<td>password</td><td>hunter2x</td>", ["hunter2x"], "<td>password</td><td>[REDACTED]</td>"),
+    ("Use client_secret `aB3dE6gH9jK2mN5p` here", ["aB3dE6gH9jK2mN5p"], "Use client_secret `[REDACTED]` here"),
+    ("tool --token aB3dE6gH9jK2mN5p -v", ["aB3dE6gH9jK2mN5p"], "tool --token [REDACTED] -v"),
+    ("access_token -> aB3dE6gH9jK2mN5p", ["aB3dE6gH9jK2mN5p"], "access_token -> [REDACTED]"),
+    # marks, quotes, brackets, letters only
+    ("client_secret: '#aB3dE6gH9jK2mN5p'", ["#aB3dE6gH9jK2mN5p"], "client_secret: '[REDACTED]'"),
+    ('password: "aB\'3dE6gH"', ["aB'3dE6gH"], 'password: "[REDACTED]"'),
+    ("SECRET_KEY=aB(3dE6*gH9!k", ["aB(3dE6*gH9!k"], "SECRET_KEY=[REDACTED]"),
+    ("secret_key = 'QwErTyUiOpLkJhGfDsAz' # 1", ["QwErTyUiOpLkJhGfDsAz"], "secret_key = '[REDACTED]' # 1"),
+    ("API_KEY=KJHGFDSAQW3RTYBL | next", ["KJHGFDSAQW3RTYBL"], "API_KEY=[REDACTED] | next"),
+    ("api_key: WIZLE14SVdsYk+q6047jNvyf", ["WIZLE14SVdsYk+q6047jNvyf"], "api_key: [REDACTED]"),
+    # JSON in JSON stays JSON
+    (
+        r'{"log": "{\"text\": \"secret_key: aB3dE6gH9jK2mN5p\"}"}',
+        ["aB3dE6gH9jK2mN5p"],
+        r'{"log": "{\"text\": \"secret_key: [REDACTED]\"}"}',
+    ),
+    # other languages
+    ("contraseña=hunter2x", ["hunter2x"], "contraseña=[REDACTED]"),
+    ("mot de passe : hunter2x", ["hunter2x"], "mot de passe : [REDACTED]"),
+    ("wachtwoord: hunter2x", ["hunter2x"], "wachtwoord: [REDACTED]"),
 ]
 KEPT = [
     "BASIC 000000000:",
@@ -53,6 +83,15 @@ KEPT = [
     "token==17.3.61.dev8421",
     "token==v9.24.29+5e3a1f20",
     "token@v3.14.9-rc.4",
+    "the key is described in section 12 of the manual",
+    "the password is SHA256-hashed",
+    "token = getAuthTokenFromServer2",
+    "password (min8chars)",
+    "| password | VARCHAR2 |",
+    "the secret to success: 24 hours of practice",
+    "password=f(x1)+g",
+    'password="%(password)s2"',
+    "key - value pairs of 12 rows",
 ]
 
 

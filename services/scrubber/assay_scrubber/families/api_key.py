@@ -6,7 +6,7 @@ Every repeat is bounded, and a failing one reads at most the least length: the w
 import re
 from itertools import groupby
 
-from assay_scrubber.family import Family, LongWords, Rule, View
+from assay_scrubber.family import Family, Literals, LongWords, Rule, View
 from assay_scrubber.taxonomy import Category
 
 _W = "[A-Za-z0-9]"
@@ -157,6 +157,46 @@ def _azure(_: View, match: re.Match[bytes]) -> tuple[int, int]:
     return match.start() - 52, match.end()
 
 
+# Addresses that let whoever has them post: Slack, Discord, Teams, Mattermost and Rocket.Chat, Feishu, WeCom, Zapier, Make, IFTTT.
+_UUID = rf"{_X}{{8}}-(?:{_X}{{4}}-){{3}}{_X}{{12}}"
+_WEBHOOK = re.compile(
+    (
+        r"hook(?:"
+        r"s\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_+\-]{20,160}+"
+        rf"|s/[0-9]{{15,22}}/{_U}{{40,100}}+"
+        rf"|b?2?/{_UUID}@{_UUID}/IncomingWebhook/{_W}{{32}}/{_UUID}(?:/{_U}{{20,80}}+)?"
+        rf"|s/(?:[a-z0-9]{{26}}|{_W}{{17,24}}/{_W}{{40,80}})(?![A-Za-z0-9])"
+        rf"|(?:/|/send\?key=){_UUID}"
+        rf"|s\.zapier\.com/hooks/catch/[0-9]{{3,12}}/{_W}{{5,16}}"
+        rf"|\.(?:[a-z0-9]{{2,8}}\.)?make\.com/{_W}{{24,48}}"
+        r")"
+    ).encode()
+)
+_LONGEST_HOST = 120
+_LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_OF_ADDRESS = _LETTERS + b"0123456789.-_:/"
+# A client secret of Entra ID: three characters, a digit, `Q~`, and the rest.
+_ENTRA = re.compile(
+    rb"Q~(?<=[A-Za-z0-9_.~\-]{3}[0-9]Q~)(?<![A-Za-z0-9][A-Za-z0-9_.~\-]{3}[0-9]Q~)[A-Za-z0-9_.~\-]{31,34}(?![A-Za-z0-9])"
+)
+
+
+def _entra(_: View, match: re.Match[bytes]) -> tuple[int, int]:
+    return match.start() - 4, match.end()
+
+
+def _webhook(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    """The whole address, with its scheme and host where it has them."""
+    start, end = match.span()
+    if match.group().startswith(b"hooks/") and not any(c in b"0123456789" for c in match.group()):
+        return None
+    before = view.raw[max(0, start - _LONGEST_HOST) : start]
+    at = before.rfind(b"://")
+    if at < 0 or before[at + 3 :].translate(None, _OF_ADDRESS):
+        return None
+    return start - len(before) + len(before[:at].rstrip(_LETTERS)), end
+
+
 def _mailchimp(_: View, match: re.Match[bytes]) -> tuple[int, int]:
     return match.span()
 
@@ -175,6 +215,10 @@ FAMILY = Family(
         Rule(_grouped(_DOTTED), _dotted, dotted=True),
         Rule(re.compile(rb"(?<![0-9A-Za-z])[0-9a-f]{32}-us[0-9]{1,2}(?![0-9A-Za-z])"), _mailchimp, anchored=True),
         Rule(re.compile(rb"JQQJ9(?<=[A-Za-z0-9]{52}JQQJ9)[A-Za-z0-9]{27}"), _azure),
+    ),
+    more=(
+        (Literals((b"hook",), mark=b":"), (Rule(_WEBHOOK, _webhook, anchored=True, fewest=1, needle=b"hook"),)),
+        (Literals((b"q~",)), (Rule(_ENTRA, _entra, anchored=True, fewest=1, needle=b"q~"),)),
     ),
     description="Keys and tokens whose vendor marks them by a prefix: cloud, code hosting, messages, payments, models, work.",
     finds=("AKIAIOSFODNN7EXAMPLE", "glpat-EXAMPLE0EXAMPLE0EXAM", "hvs.EXAMPLE0EXAMPLE0EXAMPLE0"),
