@@ -49,6 +49,9 @@ _FEWEST_ANNOUNCED, _FEWEST_SHAPED = 2, 4
 _LEAD, _TRAIL = 4, 2
 # All that decides what is found in a run: 48 bytes before a match, which may begin _LEAD bytes early; what it is called after it.
 _RUN_SEES_BEFORE, _RUN_SEES_AFTER = 64, 64
+# Where no word announces anything and no number begins before its first digit, the next two bytes on either side decide.
+_RUN_TOUCHES = 2
+_SIGNS = (b"+", b"(")
 _LONGEST_KNOWN, _MOST_KNOWN = 256, 4096  # bounds of memory: about a megabyte
 # Above this a run's number of digits makes no difference to the rules: no number of any family is longer.
 _MANY_DIGITS = 32
@@ -58,13 +61,13 @@ _WORD_SEES = 192
 
 _FEW, _NO_RANK = 8, 1 << 62
 _LONGEST_SHAPE, _MOST_SHAPES, _MOST_HINTS = 32, 4096, 1024
-_CLASSES = {b"A": rb"[a-z\x80]", b"9": b"[0-9]", b"[A9]": rb"[a-z0-9\x80]"}
+_CLASSES = {b"A": rb"[a-z\x80]", b"9": b"[0-9]", b"A9": rb"a-z0-9\x80"}
 # Seven digits with nothing but separators between: fewer make no run.
 _RUN_IN_SHAPE = rb"9(?:[ \t.\-()/_]*9){6}"
 
 # A rule of a numeric family, its bound search, the shape it needs, its rank, the number of what wakes it (-1: always
 # awake): looked up once, for the innermost loop.
-_NumericRule = tuple[Rule, Callable[..., re.Match[bytes] | None], bytes, int, int]
+_NumericRule = tuple[Rule, Callable[..., re.Match[bytes] | None], re.Pattern[bytes], int, int]
 Span = tuple[int, int, int]  # start, end, rank
 Known = dict[tuple[int, bytes], list[Span]]
 """What is in a run of digits, by the run and what stands round it; offsets count from the start of the run."""
@@ -113,7 +116,7 @@ def _whole_word(words: list[bytes]) -> bytes:
 
 def _in_lower_case(shape: bytes) -> bytes:
     """RE2's pattern, in text in lower case, of a pattern of shapes."""
-    return re.sub(rb"\[A9\]|[A9]", lambda match: _CLASSES[match.group()], shape)
+    return re.sub(rb"(?<=[\[^])A9|[A9]", lambda match: _CLASSES[match.group()], shape)
 
 
 def _covers(span: Span, start: int, shape: bytes) -> bool:
@@ -167,17 +170,18 @@ class Detector:
         self._rows, self._announced = list(literal.values()), list(announced.items())
         self._announcing = {word: number for number, word in enumerate(announced)}
         self._near_wakers = sum({1 << number for rule, number in self._wakers.items() if rule.near is not None})
-        self._shapes = tuple((gate.fewest, rules, rank) for gate, rules, rank in parts if isinstance(gate, Shapes))
+        self._shapes = tuple((rules, rank) for gate, rules, rank in parts if isinstance(gate, Shapes))
         shapes = [gate.pattern for gate, _, _ in parts if isinstance(gate, Shapes)]
-        self._first_waker = len(literal) + len(announced)
-        self._first_shape = self._first_waker + len(wakers)
+        self._first_shape = len(literal) + len(announced)
+        self._first_waker = self._first_shape + len(shapes) + 1
+        self._wake = _at_once(wakers)
         words = [_whole_word([word]) for word in announced]
-        return _at_once([*literal, *words, *wakers, *map(_in_lower_case, (*shapes, _RUN_IN_SHAPE))])
+        return _at_once([*literal, *words, *map(_in_lower_case, (*shapes, _RUN_IN_SHAPE)), *wakers])
 
     def _set_numeric(self, numeric: list[tuple[int, tuple[Rule, ...], int]]) -> None:
         self._fewest_digits = min((fewest for fewest, _, _ in numeric), default=1 << 62)
         rows = [
-            (rule, rule.pattern.search, rule.shape, rank, self._wakers.get(rule, -1))
+            (rule, rule.pattern.search, re.compile(rule.shape), rank, self._wakers.get(rule, -1))
             for _, rules, rank in numeric
             for rule in rules
         ]
@@ -190,7 +194,7 @@ class Detector:
         )
         self._by_hint: dict[bytes, tuple[list[int], int]] = {}
         # Runs have few shapes: what can match in one is worked out once. Bounded, and the same whoever writes it.
-        self._by_shape: dict[tuple[int, bytes], tuple[_NumericRule, ...]] = {}
+        self._by_shape: dict[tuple[int, bytes], tuple[tuple[_NumericRule, ...], bool]] = {}
 
     def detect(self, raw: bytes, hint: bytes, known: Known | None = None, changes: Changes | None = None) -> list[Span]:
         """(start, end, rank of the family) of what is found in a projected text, unordered; `hint` is read as if it stood before it.
@@ -200,43 +204,37 @@ class Detector:
         `changes`: where the text is another than one that was searched under the same hint, and in which nothing was found
         that still stands: then only what is new is sure to be found.
         """
-        marks = raw.translate(_MARKS, _PLAIN)
-        spans = self._search(raw, marks, hint, known, changes)
-        if marks and (not marks.isascii() or marks.find(b"%") >= 0 or marks.find(b"\\") >= 0 or marks.find(b"&") >= 0):
+        spans = self._search(raw, hint, known, changes)
+        # `find` throughout, because `in` tries bytes as a number first: it costs five times as much.
+        if raw.find(b"%") >= 0 or raw.find(b"\\") >= 0 or raw.find(b"&") >= 0 or not raw.isascii():
             unfolded = unfold(raw)
             if unfolded is not None:
-                seen = unfolded.seen
                 # The rest of it has just been searched.
                 changes = Changes(unfolded.gaps, unfolded.gaps) if changes is None else changes.unfolded(unfolded)
-                for start, end, rank in self._search(seen, seen.translate(_MARKS, _PLAIN), hint, known, changes):
+                for start, end, rank in self._search(unfolded.seen, hint, known, changes):
                     spans.append((*unfolded.origin(start, end), rank))
         return spans
 
     def _search(
-        self,
-        raw: bytes,
-        marks: bytes,
-        hint: bytes,
-        known: Known | None = None,
-        changes: Changes | None = None,
-        decode: bool = True,
+        self, raw: bytes, hint: bytes, known: Known | None = None, changes: Changes | None = None, decode: bool = True
     ) -> list[Span]:
-        """`marks`: what is left of `raw` without letters, spaces and commas. `decode`: look into base64 too."""
+        """`decode`: look into base64 too."""
         low, words = raw.lower(), raw.translate(_WORD_CLASSES)
-        # `find` and `count` throughout, because `in` tries bytes as a number first: it costs five times as much.
-        digits = len(marks.translate(None, _NOT_DIGITS)) if marks else 0
         opened = self._needles.Match(low)
         has_long = words.find(_LONG_WORD) >= 0
-        if not (opened or marks or has_long or hint or self._always):
-            return []
+        if not (has_long or hint or self._always) and (opened is None or min(opened) >= self._first_waker):
+            return []  # nearly every text ends here
         view, spans, announcing, shapes, awake = View(raw, low, hint), list[Span](), list[int](), list[int](), 0
+        digits = 0
         if opened:
+            marks = raw.translate(_MARKS, _PLAIN)
+            digits = len(marks.translate(None, _NOT_DIGITS))
             awake = self._search_literals(view, opened, marks, digits, announcing, shapes, spans)
         if hint:
             awake |= self._search_under(view, announcing, spans)
         if has_long:
             self._search_long_words(view, words, spans, changes, decode)
-        if announcing and digits >= _FEWEST_ANNOUNCED:
+        if announcing and (digits or len(raw.translate(None, _NOT_DIGITS))) >= _FEWEST_ANNOUNCED:
             self._search_announced(view, announcing, spans)
         if shapes and digits >= _FEWEST_SHAPED:
             self._search_numbers(view, digits, shapes, awake, spans, known, changes)
@@ -255,16 +253,16 @@ class Detector:
         spans: list[Span],
     ) -> int:
         """`opened`: which needles are there. Sorts the others into what announces and what has a shape; returns what is awake."""
-        awake, literals, first_waker, first_shape = 0, len(self._rows), self._first_waker, self._first_shape
+        awake, literals, first_shape, first_waker = 0, len(self._rows), self._first_shape, self._first_waker
         for number in opened:
             if number < literals:
                 for mark, fewest, needle, rule, rank in self._rows[number]:
                     if digits >= fewest and marks.find(mark) >= 0:
                         _search_literal(view, needle, rule, rank, spans)
-            elif number >= first_shape:
-                shapes.append(number - first_shape)
             elif number >= first_waker:
                 awake |= 1 << (number - first_waker)
+            elif number >= first_shape:
+                shapes.append(number - first_shape)
             else:
                 announcing.append(number - literals)
         return awake
@@ -311,14 +309,13 @@ class Detector:
                 if digits >= self._fewest_digits:
                     self._search_runs(view, awake, spans, known, changes)
                 continue
-            fewest, rules, rank = self._shapes[number]
-            if digits >= fewest:
-                shape = view.shape()
-                for rule in rules:
-                    if rule.anchored:
-                        _search_at(view, shape, rule.needle, shape, rule, rank, spans)
-                    else:
-                        _search_whole(view, shape, rule, rank, spans)
+            rules, rank = self._shapes[number]
+            shape = view.shape()
+            for rule in rules:
+                if rule.anchored:
+                    _search_at(view, shape, rule.needle, shape, rule, rank, spans)
+                else:
+                    _search_whole(view, shape, rule, rank, spans)
 
     def _search_announced(self, view: View, announcing: list[int], spans: list[Span]) -> None:
         head, skipped = view.hint + view.low, len(view.hint)
@@ -386,64 +383,67 @@ class Detector:
         first, last, text = found
         if text:
             inner = project(text)
-            ranks = [rank for _, _, rank in self._search(inner, inner.translate(_MARKS, _PLAIN), b"", decode=False)]
+            ranks = [rank for _, _, rank in self._search(inner, b"", decode=False)]
             if ranks:
                 spans.append((first, last, min(ranks)))
         return last
 
-    def _rules_in(self, shape: bytes, digits: int, awake: int) -> tuple[_NumericRule, ...]:
-        """The rules that can match in a run of this shape."""
-        rules = self._by_shape.get((awake, shape))
-        if rules is None:
+    def _rules_in(self, shape: bytes, digits: int, awake: int) -> tuple[tuple[_NumericRule, ...], bool]:
+        """The rules that can match in a run of this shape, and whether any of them sleeps unless woken."""
+        found = self._by_shape.get((awake, shape))
+        if found is None:
             rules = tuple(
                 row
                 for row in self._numeric[min(digits, _MANY_DIGITS)]
-                if row[2] in shape and (row[4] < 0 or awake >> row[4] & 1)
+                if (row[4] < 0 or awake >> row[4] & 1) and row[2].search(shape) is not None
             )
+            found = rules, any(row[4] >= 0 for row in rules)
             if len(shape) <= _LONGEST_SHAPE and len(self._by_shape) < _MOST_SHAPES:
-                self._by_shape[awake, shape] = rules
-        return rules
+                self._by_shape[awake, shape] = found
+        return found
 
     def _search_runs(
         self, view: View, awake: int, spans: list[Span], known: Known | None, changes: Changes | None
     ) -> None:
+        """`awake`: what something in the text wakes. What is not also near a run sleeps there."""
         raw = view.raw
         for run in view.runs():
-            start, end = run[0], run[1]
+            start, end, digits, shape = run
             if changes is not None and not changes.near(start - _RUN_SEES_BEFORE, end + _RUN_SEES_AFTER):
                 continue
-            if known is None or end - start > _LONGEST_KNOWN:
-                self._search_run(view, run, awake, spans)
+            rules, sleepers = self._rules_in(shape, digits, awake)
+            here = 0
+            if sleepers:
+                for number in self._wake.Match(view.near(start, end)) or ():
+                    here |= 1 << number
+                here &= awake
+                if here != awake:
+                    rules, sleepers = self._rules_in(shape, digits, here)
+            if not rules:
                 continue
+            if known is None or end - start > _LONGEST_KNOWN:
+                self._search_run(view, run, rules, spans)
+                continue
+            before, after = _RUN_SEES_BEFORE, _RUN_SEES_AFTER
+            if not sleepers and raw[start - 1 : start] not in _SIGNS:
+                before = after = _RUN_TOUCHES
             # Near the start of a text the hint counts as well, and so the place.
-            place = start if start < _RUN_SEES_BEFORE else -1
-            key = (place, raw[max(0, start - _RUN_SEES_BEFORE) : end + _RUN_SEES_AFTER])
+            key = (start if start < before else -1, raw[max(0, start - before) : end + after])
             found = known.get(key)
             if found is None:
-                before = len(spans)
-                self._search_run(view, run, awake, spans)
+                first = len(spans)
+                self._search_run(view, run, rules, spans)
                 if len(known) < _MOST_KNOWN:
-                    known[key] = [(a - start, b - start, rank) for a, b, rank in spans[before:]]
+                    known[key] = [(a - start, b - start, rank) for a, b, rank in spans[first:]]
             elif found:
                 spans += [(a + start, b + start, rank) for a, b, rank in found]
 
-    def _search_run(self, view: View, run: Run, awake: int, spans: list[Span]) -> None:
-        raw, (start, end, digits, shape) = view.raw, run
+    def _search_run(self, view: View, run: Run, rules: tuple[_NumericRule, ...], spans: list[Span]) -> None:
+        raw, (start, end, _, shape) = view.raw, run
         first, last, before = max(0, start - _LEAD), end + _TRAIL, len(spans)
-        near, near_words = b"", frozenset[bytes]()
-        for rule, search, _, rank, waker in self._rules_in(shape, digits, awake):
+        for rule, search, _, rank, _ in rules:
             if rule.fallback and len(spans) > before:
                 continue
-            if waker >= 0:
-                if not near:
-                    near = view.near(start, end)
-                if rule.near is not None:
-                    if rule.near.search(near) is None:
-                        continue
-                elif rule.words is not None:
-                    near_words = near_words or frozenset(words_of(near))
-                    if rule.words.isdisjoint(near_words):
-                        continue
             # Most runs match nothing, and a failing search costs half of an empty finditer.
             match = search(raw, first, last)
             while match is not None:

@@ -85,7 +85,7 @@ class Rule:
     The rest keeps a rule from running where it cannot match, and matters to speed only, `fallback` excepted:
     `needle`: must be found in the text in lower case (`Literals`; without one, any of the gate's) or in its shape (`Shapes`), or announces.
     `anchored`: matches only where its needle stands, or at the start of a long word. `dotted`: only for a long word beside a dot.
-    `shape`: what the run's shape, or the text's, must contain. `fewest`, `most`: digits in the run; `fewest` in the text for `Literals`.
+    `shape`: what the run's shape must contain, a pattern. `fewest`, `most`: digits in the run; `fewest` in the text for `Literals`.
     `near`, `words`: must be found near the run, in lower case or in the hint: the pattern, one of the words.
     `fallback`: only for runs in which no other rule has found anything.
     """
@@ -124,12 +124,8 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """Opens on a text of at least `fewest` digits whose `view.shape()` contains `pattern` (RE2's, and small); the rules run on that.
+    """Opens on a text of four digits or more whose `view.shape()` contains `pattern` (RE2's, and small); the rules run on that."""
 
-    A rule may ask for a `shape` of its own as well.
-    """
-
-    fewest: int
     pattern: bytes
 
 

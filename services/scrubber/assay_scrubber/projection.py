@@ -137,13 +137,14 @@ _UNSEEN_ONE = re.compile(_UNSEEN_BYTE)
 class Unfolded:
     """The text as a reader sees it: escapes decoded, unseen characters gone; `origin` leads back."""
 
-    __slots__ = ("_size", "gaps", "seen")
+    __slots__ = ("_positions", "_size", "gaps", "seen")
 
     def __init__(self, decoded: bytes) -> None:
         self.seen = decoded.translate(None, _UNSEEN_BYTE)
         self._size = len(decoded)
-        #: The k-th unseen byte stands before seen byte number (position - k).
-        self.gaps = [m.start() - k for k, m in enumerate(_UNSEEN_ONE.finditer(decoded))]
+        self._positions = [match.start() for match in _UNSEEN_ONE.finditer(decoded)]
+        #: How much is seen before each unseen byte.
+        self.gaps = [position - before for before, position in enumerate(self._positions)]
 
     def origin(self, start: int, end: int) -> tuple[int, int]:
         """The span of the projection that `seen[start:end]` came from, whole escapes included."""
@@ -153,8 +154,7 @@ class Unfolded:
 
     def seen_at(self, position: int) -> int:
         """How much is seen before `position` of the projection."""
-        gaps = self.gaps
-        return position - bisect_left(range(len(gaps)), position, key=lambda k: gaps[k] + k)
+        return position - bisect_left(self._positions, position)
 
 
 def unfold(raw: bytes) -> Unfolded | None:

@@ -56,7 +56,7 @@ FAMILY = Family(
     name="iban",
     category=Category.PAYMENT_CARD,
     rank=55,
-    gate=Shapes(6, b"AA99"),
+    gate=Shapes(rb"(?:^|[^A9_])AA99"),
     rules=(Rule(_CANDIDATE, _iban, needle=b"AA99", anchored=True),),
     description="International bank account numbers: country, its length and the check digits; in groups of any size.",
     finds=("GB82 WEST 1234 5698 7654 32", "DE89370400440532013000"),

@@ -50,6 +50,6 @@ FAMILY = Family(
     not_finds=("ff:ff:ff:ff:ff:ff", "12:34:56", "fingerprints of more pairs", "001a2b3c4d5e"),
     more=(
         (Seen(rb"(?:-[0-9a-f]{2}){4}-"), (Rule(_HYPHENS, _hyphened),)),
-        (Shapes(4, rb"[A9]{4}\.[A9]{4}\.[A9]{4}"), (Rule(_DOTS, _fours),)),
+        (Shapes(rb"[A9]{4}\.[A9]{4}\.[A9]{4}"), (Rule(_DOTS, _fours),)),
     ),
 )

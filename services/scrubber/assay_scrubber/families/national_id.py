@@ -210,6 +210,10 @@ def _shape(shape: bytes) -> re.Pattern[bytes]:
     return re.compile(rb"%b(?<![A9_\-.\x80]%b)(?![A9_]|[\-.]9)" % (re.escape(shape), re.escape(shape)))
 
 
+#: The same for RE2, which has no look-around; nearly.
+_STANDING_ALONE = rb"(?:^|[^A9_\-.])%b(?:$|[^A9_])"
+
+
 def _run_shape(pattern: bytes) -> re.Pattern[bytes]:
     return re.compile(rb"(?<![0-9A-Za-z\x80_.\-])%b(?![0-9A-Za-z\x80_]|[.\-][0-9])" % pattern)
 
@@ -271,11 +275,8 @@ FAMILY = Family(
     not_finds=("44051401359", "529.982.247-26", "11 digits without a word", "tax numbers of companies"),
     more=(
         *(
-            (
-                gate,
-                tuple(Rule(_shape(s), check, needle=s, anchored=True) for s, check in _LETTERED if gate.pattern in s),
-            )
-            for gate in (Shapes(4, b"999A"), Shapes(8, b"99-A"), Shapes(6, b" 99 99 99 A"), Shapes(13, b" 9A 999 9"))
+            (Shapes(_STANDING_ALONE % re.escape(shape)), (Rule(_shape(shape), check, needle=shape, anchored=True),))
+            for shape, check in _LETTERED
         ),
         (Announced(), _NHS),
     ),

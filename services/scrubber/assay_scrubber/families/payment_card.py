@@ -116,7 +116,9 @@ FAMILY = Family(
     rules=(
         Rule(_SOLID, _card, shape=b"9" * 13),
         Rule(_GROUPED, _grouped, shape=b"9999-"),
-        Rule(_WHOLE, _whole, most=_LONGEST, fallback=True),
+        Rule(
+            _WHOLE, _whole, most=_LONGEST, shape=rb"^(?!9{4}-9{4}-9{4}-9{4}-*$)", fallback=True
+        ),  # `_GROUPED` judges that
     ),
     description="Payment cards: a card's grouping, an issuer's prefix and length, and the Luhn check digit.",
     finds=("4111 1111 1111 1111", "4111-1111-1111-1111", "4111111111111111 12/26"),

@@ -5,6 +5,7 @@ what holds brackets or dots between names. A password needs a digit or a mark, a
 """
 
 import re
+from functools import lru_cache
 
 from assay_scrubber.encoded import base64_at
 from assay_scrubber.family import Family, Literals, Rule, View
@@ -240,15 +241,24 @@ def _basic(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return match.span(1)
 
 
+@lru_cache(maxsize=1024)
+def _says(hint: bytes) -> str:
+    """What the key of a value says about it."""
+    return "password" if _HINT_PASSWORD.search(hint) else "token" if _HINT_TOKEN.search(hint) else ""
+
+
 def _keyed(view: View) -> tuple[int, int] | None:
+    said = _says(view.hint)
+    if not said:
+        return None
     value = view.raw.strip()
     if not value or len(value) > _LONGEST_KEYED:
         return None
-    if _HINT_PASSWORD.search(view.hint):
+    if said == "password":
         good = len(value) >= _SHORTEST_KEYED and not _TEMPLATE.fullmatch(value) and value.lower() not in _PLACEHOLDERS
         good = good and value.count(b" ") <= _MOST_SPACES
     else:
-        good = _HINT_TOKEN.search(view.hint) is not None and _is_token(value)
+        good = _is_token(value)
     return (0, len(view.raw)) if good else None
 
 
