@@ -36,11 +36,15 @@ _SHORTLIST = 200
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One result; `score` is BM25's (higher is better, no upper bound), `coverage` the share of the question found."""
+    """One result; `score` is BM25's (higher is better, no upper bound), `coverage` the share of the question found.
+
+    `found_by` says what of it: the question's own `words`, `synonyms` of them, or both.
+    """
 
     document: Document
     score: float
     coverage: float
+    found_by: tuple[str, ...] = ("words",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +82,8 @@ class Search:
         added = sorted({term for others in also.values() for term in others} - set(asked))
         if not asked:
             return Result((), resolved, expansion_applied=False)
-        scores = self._scores(asked)
-        if added:
-            scores = scores + EXPANSION_WEIGHT * self._scores(added)
+        by_words, by_synonyms = self._scores(asked), self._scores(added)
+        scores = by_words + EXPANSION_WEIGHT * by_synonyms
         shortlist = np.argsort(-scores, kind="stable")[:_SHORTLIST]
         hits: list[Hit] = []
         taken: Counter[str] = Counter()
@@ -93,7 +96,9 @@ class Search:
                 continue
             coverage = self._coverage(asked, also, self._bags[place])
             if coverage >= self._min_coverage:
-                hits.append(Hit(document, round(float(scores[place]), 4), round(coverage, 4)))
+                ways = (("words", by_words), ("synonyms", by_synonyms))
+                found_by = tuple(name for name, found in ways if found[place] > 0)
+                hits.append(Hit(document, round(float(scores[place]), 4), round(coverage, 4), found_by))
                 taken[document.source_id] += 1
         return Result(tuple(hits), resolved, expansion_applied=bool(added))
 

@@ -36,7 +36,13 @@ def search(
     answer = extract_answer(result.hits)
     return {
         "results": [
-            {"slug": hit.document.id, "source_id": hit.document.source_id, "score": hit.score} for hit in result.hits
+            {
+                "slug": hit.document.id,
+                "source_id": hit.document.source_id,
+                "score": hit.score,
+                "found_by": list(hit.found_by),
+            }
+            for hit in result.hits
         ],
         "answer": answer.text,
         "citations": answer.citations,

@@ -112,3 +112,14 @@ def test_sentences_are_whole_and_on_one_line() -> None:
         "See e.g. that.",
         "More",
     ]
+
+
+def test_a_hit_says_whether_the_words_of_the_question_or_their_synonyms_found_it() -> None:
+    corpus = _corpus(
+        {"a.delete": "Delete it.", "a.remove": "Remove it.", "a.both": "Remove or delete it.", "a.other": "Read."}
+    )
+    index = Search(corpus, min_coverage=0.0)
+    assert stem("remove") in synonyms("delete")[stem("delete")]
+    found = {hit.document.id: hit.found_by for hit in index.search("delete", expand=True).hits}
+    assert found == {"a.delete": ("words",), "a.remove": ("synonyms",), "a.both": ("words", "synonyms")}
+    assert {hit.found_by for hit in index.search("delete").hits} == {("words",)}
