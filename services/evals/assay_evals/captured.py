@@ -61,6 +61,11 @@ def parse_line(number: int, line: str) -> dict[str, Any]:
         raise CapturedError(f"line {number}: not JSON") from None
     if not isinstance(record, dict):
         raise CapturedError(f"line {number}: not a JSON object")
+    if "\\ud" in line or "\\uD" in line:  # perhaps half a character, which no file can hold
+        try:
+            json.dumps(record, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise CapturedError(f"line {number}: no text: it holds a lone surrogate") from None
     return record
 
 

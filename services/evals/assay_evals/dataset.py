@@ -60,6 +60,7 @@ class TimeWindow(BaseModel):
         return self
 
     def __contains__(self, time: datetime) -> bool:
+        time = _in_utc(time)
         return (self.since is None or self.since <= time) and (self.until is None or time < self.until)
 
 

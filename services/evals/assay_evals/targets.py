@@ -74,6 +74,7 @@ class Question:
 MASK = "…"
 #: Words of a command that are no values: options, and files of programs.
 _LONG = re.compile(r"(--[A-Za-z][A-Za-z0-9_-]*)(=.*)?", re.DOTALL)
+_NAME = re.compile(r"[\w./~+-]+")
 _PROGRAM = re.compile(r"[\w./~+-]+\.(py|pyz|sh|bash|js|mjs|cjs|ts|rb|pl|php|jar|lua|exe)")
 
 
@@ -116,7 +117,11 @@ def _shown_words(words: Sequence[str]) -> Iterator[str]:
             yield f"{long[1]}={MASK}" if long[2] else word
         elif word.startswith("-"):
             yield word if len(word) <= 2 else word[:2] + MASK
-        elif place == 0 or _PROGRAM.fullmatch(word) or (before == "-m" and re.fullmatch(r"[\w.]+", word)):
+        elif (
+            _PROGRAM.fullmatch(word)
+            or (place == 0 and _NAME.fullmatch(word))
+            or (before == "-m" and _NAME.fullmatch(word))
+        ):
             yield word
         else:
             yield MASK
@@ -384,13 +389,23 @@ def _has_text(value: Any) -> bool:
 
 def _hit(value: Any) -> tuple[str, str | None]:
     if isinstance(value, str):
-        return value, None
+        return _text(value), None
     if isinstance(value, Mapping):
         slug = value.get("slug", value.get("id", value.get("context_id")))
         source = value.get("source_id")
         if isinstance(slug, str) and slug:
-            return slug, source if isinstance(source, str) else None
+            return _text(slug), _text(source) if isinstance(source, str) else None
     raise TargetError("a result has no slug or id")
+
+
+def _text(value: str) -> str:
+    """JSON can write half a character (a lone surrogate), which no file can hold: one answer's error rather than the end of a run."""
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise TargetError("a result's id is no text: it holds a lone surrogate") from None
+    return value
 
 
 def _plain(question: Question) -> dict[str, Any]:

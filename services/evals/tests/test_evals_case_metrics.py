@@ -221,6 +221,14 @@ def test_a_slug_may_hold_the_separator_of_sources() -> None:
     assert case_result(sourced, answer, {}, 1).retrieved == ["cpp::std::map", "cpp::std::vector", "std::vector"]
 
 
+def test_times_of_a_function_may_be_without_a_zone_or_beyond_all_calendars() -> None:
+    case = a_case(time_window=FEBRUARY)
+    naive = Retrieved(["x"], 1.0, facts=[Hit(time=datetime(2026, 2, 3))])  # noqa: DTZ001  # what somebody may return
+    assert case_metrics(case, naive, 10) == {"temporal_accuracy": 1.0}
+    for time in (10**30, -(10**30), 1e308, "9" * 5_000, [], {}):
+        assert measured(case, [found("x", time=time)]) == {}
+
+
 def test_results_of_a_run_say_nothing_of_times_and_actors() -> None:
     case = a_case(expected_actors=["bob"])
     result = case_result(case, Retrieved(["x"], 1.0, facts=[Hit(actors=("bob",))]), {}, 1)

@@ -188,7 +188,7 @@ async def test_a_command_that_fails_is_an_error(command: str, words: str) -> Non
         await CommandTarget(command).ask(Question("a"))
 
 
-@pytest.mark.parametrize("value", [3, {"rows": []}, [3], [{"score": 1}], {"results": [None]}, None])
+@pytest.mark.parametrize("value", [3, {"rows": []}, [3], [{"score": 1}], {"results": [None]}, ["\ud800"], None])
 def test_an_answer_of_an_unknown_form_is_an_error(value: Any) -> None:
     with pytest.raises(TargetError):
         read_answer(value, 1.0)
@@ -316,6 +316,7 @@ async def test_an_answer_that_nobody_foresaw_is_one_error_without_its_text() -> 
         ("command: sh -c 'ask --token secret'", "command: sh -c …"),
         ("command: curl -u me:secret https://me:secret@host/?k=secret", "command: curl -u … …"),
         ("command: ask --secret$x", "command: ask --…"),
+        ("command: TOKEN=secret ask", "command: … …"),
     ],
 )
 def test_a_target_is_written_down_without_what_may_be_secret(name: str, expected: str) -> None:
