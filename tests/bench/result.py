@@ -7,12 +7,8 @@ _COMPARE = {"<=": operator.le, ">=": operator.ge}
 
 
 def result(name: str, ours: float, anchor: float, unit: str, target: str | None, n: int) -> dict[str, Any]:
-    """One row. `ratio` is ours / anchor; `target` is such as `<= 0.25` or None; `met` follows from these two and nothing else."""
+    """One row. `ratio`: ours / anchor; `target`: such as `<= 0.25`, `0.4 to 1.4`, or None; `met` follows from these two alone."""
     ratio = ours / anchor
-    met = None
-    if target is not None:
-        sign, _, bound = target.partition(" ")
-        met = bool(_COMPARE[sign](ratio, float(bound)))
     return {
         "name": name,
         "ours": ours,
@@ -20,6 +16,14 @@ def result(name: str, ours: float, anchor: float, unit: str, target: str | None,
         "unit": unit,
         "ratio": ratio,
         "target": target,
-        "met": met,
+        "met": None if target is None else _meets(ratio, target),
         "n": n,
     }
+
+
+def _meets(ratio: float, target: str) -> bool:
+    low, between, high = target.partition(" to ")
+    if between:
+        return float(low) <= ratio <= float(high)
+    sign, _, bound = target.partition(" ")
+    return bool(_COMPARE[sign](ratio, float(bound)))

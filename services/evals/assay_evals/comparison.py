@@ -2,7 +2,7 @@
 
 The verdict has three values, because few cases often cannot tell:
 
-- `fail`: the change is for the worse, told from chance by interval and by sign-flip test, and at least the threshold;
+- `fail`: the change is for the worse, told from chance by its interval and by the test of all metrics, and at least the threshold;
 - `pass`: the interval excludes a worsening as large as the threshold (non-inferiority);
 - `inconclusive`: neither; `cases_needed` says how many would tell.
 """
@@ -17,18 +17,19 @@ import numpy as np
 from assay_evals.case_metrics import PATH
 from assay_evals.statistics import (
     RESAMPLES,
+    FlipTest,
     Floats,
     Interval,
     cases_needed,
     effect_size,
+    flip_tests,
     holm,
     interval,
     resampled_means,
     resampled_quantile_changes,
-    sign_flip_p,
 )
 
-#: An adjusted p below it is called significant.
+#: How often a comparison may call some metric worse though none is; and, a question of its own, how often better.
 ALPHA = 0.05
 
 
@@ -98,7 +99,11 @@ def rule_of(metric: str, rules: Mapping[str, Rule]) -> Rule:
 
 @dataclass(frozen=True)
 class MetricComparison:
-    """One metric in both runs. `delta` = candidate - baseline, in the metric's own unit; better or worse is the rule's business."""
+    """One metric in both runs. `delta` = candidate - baseline, in the metric's own unit; better or worse is the rule's business.
+
+    `p_worse` and `p_better` are one-sided and adjusted for all metrics that block (or for all that do not): they decide. `p_value` is
+    two-sided and of this metric alone, `p_holm` is that by Holm's adjustment; they decide nothing. Quantiles have an interval and no p.
+    """
 
     metric: str
     n: int
@@ -108,6 +113,8 @@ class MetricComparison:
     interval: Interval
     p_value: float | None
     p_holm: float | None
+    p_worse: float | None
+    p_better: float | None
     effect_size: float | None
     verdict: Verdict
     rule: Rule
@@ -119,11 +126,15 @@ class MetricComparison:
         return 100 * self.delta / self.baseline if self.baseline else None
 
     @property
+    def p_told(self) -> float | None:
+        """The adjusted p of the change in its own direction."""
+        return self.p_worse if self.worse else self.p_better
+
+    @property
     def significant(self) -> bool:
-        """Whether the change is told from chance, after Holm's adjustment; for quantiles, by their interval."""
-        if self.p_holm is None:
-            return self.interval.low > 0 or self.interval.high < 0
-        return self.p_holm < ALPHA
+        """Whether the change is told from chance, in its direction: by its interval, and by the test of all metrics where there is one."""
+        apart = self.interval.low > 0 or self.interval.high < 0
+        return apart and (self.p_told is None or self.p_told < ALPHA)
 
     @property
     def worse(self) -> bool:
@@ -173,9 +184,10 @@ class Comparison:
 
 
 def decide(delta: float, bounds: Interval, candidate: float, rule: Rule, p_value: float | None = None) -> Verdict:
-    """The verdict on one metric, from its change, the interval of that (95 %: each bound is one of 97.5 %) and its p where there is one.
+    """The verdict on one metric, from its change, the interval of that (95 %: each bound is one of 97.5 %) and, where there is one, the p
+    of a change in that direction.
 
-    The test keeps its level on few and skewed cases, where an interval may be too narrow; adjusted for the number of metrics, it keeps
+    The test keeps its level on few and skewed cases, where an interval may be too narrow; adjusted for the family of metrics, it keeps
     that of the whole gate. Where differences do not vary, as those of a single case, an interval has no width and the test alone speaks.
     """
     sign = -1.0 if rule.lower_is_better else 1.0
@@ -245,11 +257,8 @@ def _means(
 ) -> list[MetricComparison]:
     deltas = np.column_stack([candidate[name] - baseline[name] for name in names])
     means = resampled_means(deltas, resamples=resamples, seed=seed, clusters=clusters, weights=weights)
-    p_values = {
-        name: sign_flip_p(deltas[:, place], resamples=resamples, seed=seed, clusters=clusters, weights=weights)
-        for place, name in enumerate(names)
-    }
-    adjusted = _adjusted(p_values, rules)
+    tests = _tests(names, deltas, rules, clusters, weights, seed, resamples)
+    adjusted = _holm(tests, rules)
     found = []
     for place, name in enumerate(names):
         rule, column = rule_of(name, rules), deltas[:, place]
@@ -260,7 +269,9 @@ def _means(
         delta, before, after = (
             float(np.average(values[paired], weights=share)) for values in (column, baseline[name], candidate[name])
         )
-        verdict = decide(delta, bounds, after, rule, adjusted[name])
+        test = tests[name]
+        worse = delta > 0 if rule.lower_is_better else delta < 0
+        verdict = decide(delta, bounds, after, rule, test.fell if worse else test.rose)
         found.append(
             MetricComparison(
                 metric=name,
@@ -269,8 +280,10 @@ def _means(
                 candidate=after,
                 delta=delta,
                 interval=bounds,
-                p_value=p_values[name],
+                p_value=test.two_sided,
                 p_holm=adjusted[name],
+                p_worse=test.fell,
+                p_better=test.rose,
                 effect_size=effect_size(column),
                 verdict=verdict,
                 rule=rule,
@@ -280,11 +293,31 @@ def _means(
     return found
 
 
-def _adjusted(p_values: Mapping[str, float], rules: Mapping[str, Rule]) -> dict[str, float]:
-    """Holm's adjustment in two families: metrics that block, and all others, which so make no gate less sensitive."""
-    blocking = {name: p for name, p in p_values.items() if rule_of(name, rules).stage is Stage.BLOCK}
-    others = {name: p for name, p in p_values.items() if name not in blocking}
-    return holm(blocking) | holm(others)
+def _tests(
+    names: Sequence[str],
+    deltas: Floats,
+    rules: Mapping[str, Rule],
+    clusters: Sequence[Hashable] | None,
+    weights: Floats | None,
+    seed: int,
+    resamples: int,
+) -> dict[str, FlipTest]:
+    """The tests, of gains, in two families: metrics that block, and all others, which so make no gate less sensitive."""
+    found: dict[str, FlipTest] = {}
+    for blocks in (True, False):
+        family = [name for name in names if (rule_of(name, rules).stage is Stage.BLOCK) is blocks]
+        if family:
+            signs = [-1.0 if rule_of(name, rules).lower_is_better else 1.0 for name in family]
+            gains = deltas[:, [names.index(name) for name in family]] * np.array(signs)
+            tests = flip_tests(gains, resamples=resamples, seed=seed, clusters=clusters, weights=weights)
+            found |= dict(zip(family, tests, strict=True))
+    return found
+
+
+def _holm(tests: Mapping[str, FlipTest], rules: Mapping[str, Rule]) -> dict[str, float]:
+    """Holm's adjustment of the two-sided p, in the same families."""
+    blocking = {name: test.two_sided for name, test in tests.items() if rule_of(name, rules).stage is Stage.BLOCK}
+    return holm(blocking) | holm({name: test.two_sided for name, test in tests.items() if name not in blocking})
 
 
 def _more_cases(deltas: Floats, rule: Rule) -> int | None:
@@ -304,7 +337,8 @@ def _quantiles(before: Floats, after: Floats, rules: Mapping[str, Rule], seed: i
         one, other = float(np.quantile(before, share)), float(np.quantile(after, share))
         bounds = Interval(low, high, "percentile" if low != high else "degenerate")
         verdict = decide(other - one, bounds, other, rule, 1.0 if len(before) == 1 else None)
+        untested = (None, None, None, None, None)
         found.append(
-            MetricComparison(name, len(before), one, other, other - one, bounds, None, None, None, verdict, rule, None)
+            MetricComparison(name, len(before), one, other, other - one, bounds, *untested, verdict, rule, None)
         )
     return found

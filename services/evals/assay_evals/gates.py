@@ -13,7 +13,7 @@ import numpy as np
 from assay_evals.baseline import Baseline, Thresholds
 from assay_evals.qrels import Correctness, Floors
 from assay_evals.replay import ReplaySummary, RowResult
-from assay_evals.statistics import interval, resampled_means, sign_flip_p
+from assay_evals.statistics import flip_tests, interval, resampled_means
 
 VERSION = 1
 #: Errors whose reason a breach quotes.
@@ -102,4 +102,4 @@ def _intervals(counted: Sequence[RowResult], seed: int) -> dict[str, Any]:
     for place, name in enumerate(("mean_jaccard", "top1_stability_rate", "mean_latency_delta_ms")):
         bounds = interval(table[:, place], means[:, place])
         found[f"{name}_interval"] = [bounds.low, bounds.high]
-    return found | {"latency_p_value": sign_flip_p(table[:, 2], seed=seed)}
+    return found | {"latency_p_value": flip_tests(table[:, 2], seed=seed)[0].two_sided}

@@ -12,6 +12,7 @@ from assay_evals.runs import VERSION, CaseResult, Run
 
 #: Metrics whose breakdown and worst cases are shown, the first one that was measured.
 _SHOWN_FIRST = ("ndcg@10", "recall@10", "mrr", "faithfulness")
+_P = "p by sign flips of all metrics together, one-sided, in the direction of the change"
 _MARKS = {Verdict.PASS: "✅", Verdict.FAIL: "❌", Verdict.INCONCLUSIVE: "❔"}
 
 
@@ -125,18 +126,18 @@ def markdown(paired: PairedRuns, verdict: Verdict) -> str:
         "",
         *(f"- **{problem}**" for problem in problems(paired)),
         "",
-        "| | metric | baseline | candidate | change [95 %] | p (Holm) | stage | |",
+        "| | metric | baseline | candidate | change [95 %] | p | stage | |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     lines += [
         f"| {_MARKS[m.verdict]} | {m.metric} | {number(m.baseline, m.metric)} | {number(m.candidate, m.metric)} | {change(m)} "
-        f"| {'–' if m.p_holm is None else f'{m.p_holm:.3f}'} | {m.rule.stage.value} | {meaning(m)} |"
+        f"| {'–' if m.p_told is None else f'{m.p_told:.3f}'} | {m.rule.stage.value} | {meaning(m)} |"
         for m in comparison.metrics
     ]
     metric = shown_metric(paired)
     if metric and (worst := paired.worst(metric, 5)):
         lines += ["", f"Worst by {metric}: " + ", ".join(f"`{b.case_id}` {delta:+.2f}" for b, _, delta in worst)]
-    lines += ["", " ".join([*notes(paired), f"Seed {comparison.seed}, {comparison.resamples:,} resamples."])]
+    lines += ["", " ".join([*notes(paired), f"Seed {comparison.seed}, {comparison.resamples:,} resamples; {_P}."])]
     return "\n".join(lines) + "\n"
 
 
@@ -189,7 +190,7 @@ def html(paired: PairedRuns, verdict: Verdict, *, relevance: dict[str, set[str]]
     rows = "".join(
         f"<tr><td class='{m.verdict}'>{m.verdict}</td><td>{escape(m.metric)}</td><td class=n>{number(m.baseline, m.metric)}</td>"
         f"<td class=n>{number(m.candidate, m.metric)}</td><td class=n>{change(m)}</td>"
-        f"<td class=n>{'–' if m.p_holm is None else f'{m.p_holm:.3f}'}</td><td>{m.rule.stage}</td><td>{meaning(m)}</td></tr>"
+        f"<td class=n>{'–' if m.p_told is None else f'{m.p_told:.3f}'}</td><td>{m.rule.stage}</td><td>{meaning(m)}</td></tr>"
         for m in comparison.metrics
     )
     found = "".join(f"<p class=fail>{escape(problem)}</p>" for problem in problems(paired))
@@ -201,10 +202,10 @@ def html(paired: PairedRuns, verdict: Verdict, *, relevance: dict[str, set[str]]
         f"<h1>Retrieval evaluation: <b class={verdict}>{verdict}</b></h1>"
         f"<p>{escape(_between(paired))}.</p>{found}"
         f"<h2>Changes and their 95 % intervals</h2>{forest(comparison.metrics)}"
-        "<div class=wide><table><tr><th>verdict<th>metric<th>baseline<th>candidate<th>change [95 %]<th>p (Holm)<th>stage<th></tr>"
+        "<div class=wide><table><tr><th>verdict<th>metric<th>baseline<th>candidate<th>change [95 %]<th>p<th>stage<th></tr>"
         f"{rows}</table></div>{kinds}{worst}"
         f"{''.join(f'<p class=dim>{escape(note)}</p>' for note in notes(paired))}"
-        f"<p class=dim>Seed {comparison.seed}, {comparison.resamples:,} resamples; intervals by bootstrap, p by sign flips.</p>"
+        f"<p class=dim>Seed {comparison.seed}, {comparison.resamples:,} resamples; intervals by bootstrap; {_P}.</p>"
         "</body></html>\n"
     )
 

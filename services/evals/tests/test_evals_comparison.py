@@ -172,3 +172,38 @@ def test_metrics_that_do_not_block_make_the_gate_no_less_sensitive(others: int) 
     found = compare(before, after, seed=1).metrics[0]
     assert found.p_value == found.p_holm < 0.05
     assert found.verdict is Verdict.FAIL
+
+
+def test_metrics_that_move_together_do_not_hide_each_others_fall() -> None:
+    drop = np.random.default_rng(14).normal(-0.05, 0.12, 40)
+    alone = compare({"mrr": BASE[:40]}, {"mrr": BASE[:40] + drop}, rules={"mrr": Rule(0.0)}).metrics[0]
+    names = ["mrr", *(f"m{number}" for number in range(8))]
+    together = compare(
+        dict.fromkeys(names, BASE[:40]), dict.fromkeys(names, BASE[:40] + drop), rules=dict.fromkeys(names, Rule(0.0))
+    )
+    assert 0.001 < alone.p_worse < 0.05
+    assert [metric.p_worse for metric in together.metrics] == pytest.approx([alone.p_worse] * 9, abs=3e-4)
+    assert {metric.verdict for metric in together.metrics} == {Verdict.FAIL}
+    assert together.metrics[0].p_holm > 0.05, "Holm would have hidden it"
+
+
+def test_worse_and_better_are_two_questions() -> None:
+    noise = np.random.default_rng(15).normal(0, 0.05, 300)
+    worse, better, slower = compare(
+        {"mrr": BASE, "recall@5": BASE, "hallucination_rate": BASE},
+        {"mrr": BASE - 0.1 + noise, "recall@5": BASE + 0.1 + noise, "hallucination_rate": BASE + 0.1 + noise},
+    ).metrics
+    assert worse.p_worse < 0.001 < 0.9 < worse.p_better
+    assert better.p_better < 0.001 < 0.9 < better.p_worse
+    assert slower.p_worse < 0.001 < 0.9 < slower.p_better
+    assert [m.is_regression for m in (worse, better, slower)] == [True, False, True]
+    assert [m.is_improvement for m in (worse, better, slower)] == [False, True, False]
+
+
+@pytest.mark.parametrize(("mean", "improved"), [(0.030, False), (0.036, True)])
+def test_a_change_whose_interval_holds_0_is_not_called_one(mean: float, improved: bool) -> None:
+    change = np.random.default_rng(16).normal(0, 1, 40)
+    change = 0.1 * (change - change.mean()) / change.std() + mean
+    (found,) = compare({"mrr": BASE[:40]}, {"mrr": BASE[:40] + change}).metrics
+    assert found.p_better < 0.05
+    assert (found.interval.low > 0, found.is_improvement) == (improved, improved)

@@ -1,5 +1,7 @@
 """Statistics of comparisons: against scipy, and against simulations whose truth is known."""
 
+import itertools
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -8,13 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay_evals.statistics import (
+    RESAMPLES,
     cases_needed,
     effect_size,
+    flip_tests,
     holm,
     interval,
     resampled_means,
     resampled_quantile_changes,
-    sign_flip_p,
     student_quantile,
     wilson,
 )
@@ -81,26 +84,131 @@ def test_cases_of_a_cluster_are_drawn_together() -> None:
     assert together == pytest.approx(apart * np.sqrt(10), rel=0.1)
 
 
+def test_a_resample_of_three_cases_is_as_likely_as_it_should_be() -> None:
+    means = resampled_means(np.array([0.0, 1.0, 3.0]), seed=1, resamples=27_000)[:, 0]
+    found = dict(zip(*np.unique(np.rint(3 * means), return_counts=True), strict=True))
+    expected: dict[float, int] = {}
+    for drawn in itertools.product([0.0, 1.0, 3.0], repeat=3):
+        expected[sum(drawn)] = expected.get(sum(drawn), 0) + 1000
+    assert found.keys() == expected.keys()
+    assert all(found[total] == pytest.approx(count, abs=200) for total, count in expected.items())
+
+
+@pytest.mark.parametrize("resamples", [1, 2, 3, 4, 5, 1001])
+def test_there_are_as_many_resamples_as_were_asked_for(resamples: int) -> None:
+    means = resampled_means(np.arange(1.0, 8.0), seed=1, resamples=resamples)
+    assert means.shape == (resamples, 1)
+    assert np.all((means >= 1) & (means <= 7))
+
+
+def two_sided(deltas: npt.NDArray[np.float64], *, seed: int, resamples: int = RESAMPLES) -> float:
+    return flip_tests(deltas, seed=seed, resamples=resamples)[0].two_sided
+
+
 def test_the_sign_flip_test_is_that_of_scipy() -> None:
     deltas = np.random.default_rng(8).normal(0.3, 0.5, 40)
     theirs = scipy.stats.permutation_test(
         (deltas,), np.mean, permutation_type="samples", n_resamples=20_000, rng=2
     ).pvalue
-    assert sign_flip_p(deltas, seed=3) == pytest.approx(theirs, abs=0.005)
+    assert two_sided(deltas, seed=3) == pytest.approx(theirs, abs=0.005)
     assert 0.001 < theirs < 0.2
 
 
 def test_no_difference_is_no_evidence() -> None:
-    assert sign_flip_p(np.zeros(10), seed=1) == 1.0
+    (found,) = flip_tests(np.zeros(10), seed=1)
+    assert (found.two_sided, found.fell, found.rose) == (1.0, 1.0, 1.0)
     assert effect_size(np.zeros(10)) is None
     assert interval(np.zeros(10), np.zeros(100)).method == "degenerate"
+
+
+@pytest.mark.parametrize("deltas", [[-0.1], [-0.1, -0.1, -0.1, -0.1], [-0.1, -0.1001, -0.1, -0.1]])
+def test_a_fall_in_all_of_a_few_cases_is_as_rare_as_that_many_heads(deltas: list[float]) -> None:
+    (found,) = flip_tests(np.array(deltas), seed=1)
+    assert found.fell == pytest.approx(0.5 ** len(deltas), abs=0.02)
+    assert found.rose == 1.0
+
+
+def hall(values: npt.NDArray[np.float64]) -> float:
+    n, skewness = len(values), scipy.stats.skew(values)
+    u = values.mean() / values.std()
+    return float(np.sqrt(n) * (u + skewness * u**2 / 3 + skewness**2 * u**3 / 27 + skewness / (6 * n)))
+
+
+def test_the_test_of_a_family_is_the_textbooks_over_every_combination_of_signs() -> None:
+    deltas = np.random.default_rng(4).normal([-0.5, -0.3, 0.1], 0.5, (8, 3)) @ np.array(
+        [[1, 0.5, 0.2], [0, 1, 0.3], [0, 0, 1]]
+    )
+    observed = [-hall(column) for column in deltas.T]
+    flipped = np.array(
+        [
+            [-hall(column) for column in (deltas * np.array(signs)[:, None]).T]
+            for signs in itertools.product([-1, 1], repeat=8)
+        ]
+    )
+    left, running, expected = {0, 1, 2}, 0.0, {}
+    for place in sorted(left, key=lambda place: -observed[place]):
+        running = max(running, float(np.mean(flipped[:, sorted(left)].max(axis=1) >= observed[place] - 1e-9)))
+        expected[place] = running
+        left.remove(place)
+    found = flip_tests(deltas, seed=1, resamples=20_000)
+    assert [each.fell for each in found] == pytest.approx([expected[place] for place in range(3)], abs=0.015)
+    assert min(expected.values()) < 0.1 < max(expected.values())
+
+
+def test_metrics_that_say_the_same_cost_no_more_than_one() -> None:
+    deltas = skewed(np.random.default_rng(3), 60)[:, None] - 0.05
+    (alone,) = flip_tests(deltas, seed=1)
+    together = flip_tests(np.repeat(deltas, 9, axis=1) * np.arange(1, 10), seed=1)
+    assert 0.001 < alone.fell < 0.2
+    assert [each.fell for each in together] == pytest.approx([alone.fell] * 9, abs=3e-4)
+
+
+def test_a_metric_that_surely_fell_does_not_hide_another() -> None:
+    rng = np.random.default_rng(5)
+    surely, perhaps = rng.normal(-1, 0.5, 50), rng.normal(-0.3, 1, 50)
+    (alone,) = flip_tests(perhaps, seed=1)
+    beside = flip_tests(np.column_stack([surely, perhaps]), seed=1)[1]
+    assert beside.fell == pytest.approx(alone.fell, abs=3e-4)
+    assert 0.001 < alone.fell < 0.1
+
+
+def test_a_rise_is_the_fall_of_the_opposite() -> None:
+    deltas = np.random.default_rng(6).exponential(size=(40, 3)) - 0.8
+    for one, other in zip(flip_tests(deltas, seed=1), flip_tests(-deltas, seed=1), strict=True):
+        assert (one.fell, one.rose, one.two_sided) == (other.rose, other.fell, other.two_sided)
+
+
+def test_a_case_without_a_value_says_nothing_for_that_metric() -> None:
+    values = np.random.default_rng(9).normal(-0.3, 1, 40)
+    both = np.column_stack([values, np.where(np.arange(40) < 30, values, np.nan)])
+    (short,) = flip_tests(values[:30], seed=1)
+    found = flip_tests(both, seed=1)[1]
+    assert found.two_sided == pytest.approx(short.two_sided, abs=0.02)
+    with pytest.raises(ValueError, match="at least one case"):
+        flip_tests(np.column_stack([values, np.full(40, np.nan)]), seed=1)
 
 
 @pytest.mark.parametrize("n", [30, 50, 300])
 def test_a_change_that_is_none_is_called_one_about_as_often_as_said(n: int) -> None:
     rng = np.random.default_rng(100 + n)
     runs = 400
-    called = sum(sign_flip_p(skewed(rng, n), seed=run, resamples=500) < 0.05 for run in range(runs))
+    called = sum(two_sided(skewed(rng, n), seed=run, resamples=500) < 0.05 for run in range(runs))
+    low, high = wilson(called, runs, 0.999)
+    assert low < 0.07, called
+    assert high > 0.02, called
+
+
+@pytest.mark.parametrize("skewness", ["none", "many small losses, few large gains"])
+def test_of_nine_correlated_metrics_that_did_not_change_one_is_called_worse_about_as_often_as_said(
+    skewness: str,
+) -> None:
+    rng = np.random.default_rng(17)
+    called, runs = 0, 400
+    for run in range(runs):
+        values = 0.7 * rng.normal(size=(50, 1)) + 0.7 * rng.normal(size=(50, 9))
+        if skewness != "none":
+            values = np.exp(0.5 * values) - np.exp(0.5**2 * 0.98 / 2)
+        called += any(test.fell < 0.05 for test in flip_tests(values, seed=run, resamples=300))
     low, high = wilson(called, runs, 0.999)
     assert low < 0.07, called
     assert high > 0.02, called
@@ -155,5 +263,14 @@ def test_weighted_means_are_those_of_as_many_copies_of_each_case() -> None:
 
 def test_a_weighted_test_asks_about_the_weighted_mean() -> None:
     deltas = np.array([-0.2] * 10 + [0.2] * 10)
-    assert sign_flip_p(deltas, seed=1) > 0.9
-    assert sign_flip_p(deltas, seed=1, weights=np.array([9.0] * 10 + [1.0] * 10)) < 0.05
+    assert two_sided(deltas, seed=1) > 0.9
+    (weighed,) = flip_tests(deltas, seed=1, weights=np.array([9.0] * 10 + [1.0] * 10))
+    assert weighed.two_sided < 0.05
+    assert weighed.fell < 0.05 < weighed.rose
+
+
+def test_cases_of_a_cluster_change_sign_together() -> None:
+    deltas = np.repeat([-0.3, -0.2, -0.4], 20)
+    clusters = np.repeat(np.arange(3), 20).tolist()
+    assert flip_tests(deltas, seed=1)[0].fell < 0.001
+    assert flip_tests(deltas, seed=1, clusters=clusters)[0].fell == pytest.approx(1 / 8, abs=0.01)
