@@ -45,12 +45,18 @@ def scrub(
     ner: Annotated[
         bool, typer.Option("--ner", help="Also remove names of people and places, slowly; needs assay-scrubber[ner].")
     ] = False,
+    vendor_keys: Annotated[
+        bool,
+        typer.Option(
+            "--vendor-keys", help="Also look for keys of some 400 more vendors; needs assay-scrubber[kingfisher]."
+        ),
+    ] = False,
 ) -> None:
     """Remove personal data and secrets from stdin. Lines that cannot be scrubbed are left out, and counted: exit code 1."""
     from assay_cli import scrub_stream
 
     with ends_quietly():
-        scrubber = _scrubber(policy, project, ner)
+        scrubber = _scrubber(policy, project, ner=ner, vendor_keys=vendor_keys)
         complaints = _Complaints()
         source, ndjson = _source(sys.stdin.buffer, form)
         lines = scrub_stream.numbered(source, complaints)
@@ -99,17 +105,16 @@ def _source(stdin: BinaryIO, form: Input) -> tuple[Iterator[bytes], bool]:
     return chain(head, lines), ndjson
 
 
-def _scrubber(file: Path | None, project: str, ner: bool) -> "Scrubber":
+def _scrubber(file: Path | None, project: str, *, ner: bool, vendor_keys: bool) -> "Scrubber":
     from assay_scrubber.engine import Scrubber
-
-    policy = policies(file).of(project)
-    if not ner:
-        return Scrubber(policy)
     from assay_scrubber.names import NamesError, NamesScrubber
+    from assay_scrubber.vendor_keys import VendorKeysError, catalogue
 
+    found = policies(file)
     try:
-        return NamesScrubber(policy)
-    except NamesError as error:
+        policy = (found.asking(catalogue()) if vendor_keys else found).of(project)
+        return NamesScrubber(policy) if ner else Scrubber(policy)
+    except (NamesError, VendorKeysError) as error:
         raise CommandError(str(error)) from None
 
 

@@ -30,6 +30,7 @@ from .family import (
 )
 from .projection import Unfolded, project, unfold
 from .taxonomy import Category
+from .vendor_keys import Finder
 
 _NOT_DIGITS = bytes(b for b in range(256) if not 0x30 <= b <= 0x39)
 # What prose is made of is left out, the rest is short: most gates are a look at a few bytes. All that assigns is ':'.
@@ -127,7 +128,9 @@ def _covers(span: Span, start: int, shape: bytes) -> bool:
 class Detector:
     """Looks for the families it is made with. Safe to share between threads."""
 
-    def __init__(self, families: Sequence[Family]) -> None:
+    def __init__(self, families: Sequence[Family], also: tuple[Finder, int] | None = None) -> None:
+        """`also`: what finds more in a projected text, and the rank of the family that its findings are named by."""
+        self._also = also
         self._keyed = tuple(family for family in families if family.keyed is not None)
         parts = [(gate, rules, family.rank) for family in families for gate, rules in family.parts]
         self._always = tuple((rules, rank) for gate, rules, rank in parts if isinstance(gate, Always))
@@ -234,6 +237,9 @@ class Detector:
             awake |= self._search_under(view, announcing, spans)
         if has_long:
             self._search_long_words(view, words, spans, changes, decode)
+            if self._also is not None:
+                find, rank = self._also
+                spans += [(start, end, rank) for start, end in find(raw)]
         if announcing and (digits or len(raw.translate(None, _NOT_DIGITS))) >= _FEWEST_ANNOUNCED:
             self._search_announced(view, announcing, spans)
         if shapes and digits >= _FEWEST_SHAPED:

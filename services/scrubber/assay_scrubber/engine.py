@@ -9,10 +9,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from . import vendor_keys
 from .detector import Changes, Detector, Known, Span
 from .family import Family
 from .policy import Action, Policy
 from .projection import project
+from .registry import FAMILIES
 from .replacement import markers, renderers
 from .taxonomy import Category
 from .walk import ScrubbedJson, scrub_json
@@ -94,6 +96,7 @@ class Scrubber:
     """Applies one policy, and families of its own beside the registry's. Safe to share between threads."""
 
     def __init__(self, policy: Policy | None = None, custom: Iterable[Family] = ()) -> None:
+        """Raises VendorKeysError when the policy asks for a catalogue that is not installed."""
         policy = policy if policy is not None else Policy()
         self.policy = replace(policy, custom=(*policy.custom, *custom)) if custom else policy
         self.fingerprint = self.policy.fingerprint
@@ -103,7 +106,8 @@ class Scrubber:
         self._marker = markers(self.policy)
         self._allowed = frozenset(f.rank for f in families if self.policy.action(f.name) is Action.ALLOW)
         self._by_rank = {family.rank: family for family in families}
-        self._detect = Detector(families).detect
+        also = (vendor_keys.finder(), FAMILIES["api_key"].rank) if self.policy.catalogue else None
+        self._detect = Detector(families, also).detect
 
     def scrub(self, text: str, *, hint: bytes = b"") -> Scrubbed:
         """The text without what the policy's families find in it, but for what the policy allows.

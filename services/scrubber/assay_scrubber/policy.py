@@ -55,7 +55,8 @@ class Policy:
 
     `families`: names to look for; a configuration cannot leave any out, it can only allow what they find. `actions`: by family; `redact`
     where it says nothing. `custom`: families of the policy's own. `hash_key`: what `hash` needs. `scrub_slugs`: also slugs, source ids
-    and context ids, which by default count as the producer's own identifiers. Raises PolicyError.
+    and context ids, which by default count as the producer's own identifiers. `catalogue`: which catalogue of vendors' keys is asked beside
+    the families, as `vendor_keys.catalogue` names it; empty: none. Raises PolicyError.
     """
 
     families: frozenset[str] = frozenset(FAMILIES)
@@ -64,6 +65,7 @@ class Policy:
     hash_key: bytes | None = field(default=None, repr=False)
     replacement: str = DEFAULT_REPLACEMENT
     scrub_slugs: bool = False
+    catalogue: str = ""
 
     def __post_init__(self) -> None:
         for name in self.families:
@@ -118,7 +120,8 @@ class Policy:
                 "key": hmac.digest(self.hash_key or b"", b"fingerprint", "sha256").hex()[:16] if hashing else "",
                 "replacement": self.replacement,
                 "scrub_slugs": self.scrub_slugs,
-            },
+            }
+            | ({"catalogue": self.catalogue} if self.catalogue else {}),
             sort_keys=True,
             separators=(",", ":"),
         )

@@ -15,7 +15,7 @@ TOML. Everything is optional; see docs/policy.md:
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -40,6 +40,11 @@ class PolicySet:
     def of(self, project: str) -> Policy:
         """The policy of one project."""
         return self.projects.get(project, self.default)
+
+    def asking(self, catalogue: str) -> "PolicySet":
+        """The same policies, which ask a catalogue of vendors' keys as well (`vendor_keys.catalogue`)."""
+        projects = {name: replace(policy, catalogue=catalogue) for name, policy in self.projects.items()}
+        return PolicySet(replace(self.default, catalogue=catalogue), projects)
 
 
 def parse_policies(text: str, *, hash_key: bytes | None = None, scrub_slugs: bool = False) -> PolicySet:

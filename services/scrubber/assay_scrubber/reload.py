@@ -10,6 +10,7 @@ from assay_schema.settings import ScrubberSettings, SettingsError
 from .engine import Scrubber
 from .policy import PolicyError
 from .policy_file import PolicySet, parse_policies
+from .vendor_keys import VendorKeysError, catalogue
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +33,16 @@ def hash_key_of(settings: ScrubberSettings) -> bytes | None:
 
 def read_policies(settings: ScrubberSettings) -> PolicySet:
     """The policies of `scrubber.policy_file`, or the default one. Raises PolicyError, SettingsError or OSError."""
+    policies = _read(settings)
+    if not settings.vendor_keys:
+        return policies
+    try:
+        return policies.asking(catalogue())
+    except VendorKeysError as error:
+        raise SettingsError(f"scrubber.vendor_keys: {error}") from None
+
+
+def _read(settings: ScrubberSettings) -> PolicySet:
     key, file = hash_key_of(settings), settings.policy_file
     if file is None:
         return parse_policies("", hash_key=key, scrub_slugs=settings.scrub_slugs)

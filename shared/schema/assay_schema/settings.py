@@ -208,6 +208,10 @@ class ScrubberSettings(Section):
     hash_key_file: Path | None = Field(
         None, examples=["/etc/assay/hash-key"], description="File that holds the key, instead of the one above."
     )
+    vendor_keys: ExactBool = Field(
+        False,
+        description="Look for keys of some 400 more vendors with kingfisher; needs the extra `assay-scrubber[kingfisher]`.",
+    )
     port: int = Field(9101, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
 
 

@@ -1,0 +1,47 @@
+"""Keys of more vendors, by the rules of a catalogue that others keep: the extra `assay-scrubber[kingfisher]`.
+
+What it finds is named `api_key`, as what our own prefixes find is, so policies say the same of both. It runs inside this process and
+asks no server. Its rules are compiled once for a process, and kept in a directory of the user's cache.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+
+PACKAGE = "kingfisher-secret-scanner"
+INSTALL = "looking for keys of more vendors needs kingfisher in the environment that runs assay: pip install 'assay-scrubber[kingfisher]'"
+
+#: Finds keys in a projected text: (start, end) of each. Safe to share between threads.
+Finder = Callable[[bytes], list[tuple[int, int]]]
+
+
+class VendorKeysError(RuntimeError):
+    """The catalogue is not installed. The message says what to install."""
+
+
+def catalogue() -> str:
+    """Which catalogue is installed, for a policy's fingerprint: its name and version. Raises VendorKeysError."""
+    try:
+        return f"{PACKAGE} {version(PACKAGE)}"
+    except PackageNotFoundError:
+        raise VendorKeysError(INSTALL) from None
+
+
+@lru_cache(maxsize=1)
+def finder() -> Finder:
+    """The finder of the installed catalogue; the first call compiles or loads its rules. Raises VendorKeysError."""
+    try:
+        from kingfisher_sdk import Rules, Scanner
+    except ImportError:
+        raise VendorKeysError(INSTALL) from None
+    return finder_of(Scanner(Rules(), base64=False, redact=True).scan)
+
+
+def finder_of(scan: Callable[[bytes], list[object]]) -> Finder:
+    """A finder that asks kingfisher's `Scanner.scan`. Its helpers' findings, which it calls invisible, are no keys."""
+
+    def find(raw: bytes) -> list[tuple[int, int]]:
+        places = [finding.location for finding in scan(raw) if finding.visible]  # type: ignore[attr-defined]
+        return [(place["start_offset"], place["end_offset"]) for place in places]
+
+    return find
