@@ -306,8 +306,9 @@ def test_datasets_are_checked_compared_and_joined(assay: Assay, tmp_path: Path) 
 def test_a_rule_for_what_is_not_measured_is_refused(assay: Assay) -> None:
     for name in ("a", "b"):
         assay("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--name", name, "--limit", "5")
-    for option in ("--floor", "--threshold"):
-        found = assay("eval", "compare", "a", "b", option, "recal@10=0.7", code=2).output
+    assay("eval", "compare", "a", "b", "--stage", "recal@10=warn", "--inconclusive", "pass")
+    for option, value in (("--floor", "0.7"), ("--threshold", "0.7"), ("--stage", "block")):
+        found = assay("eval", "compare", "a", "b", option, f"recal@10={value}", code=2).output
         assert "do not both measure recal@10; they do: mrr, recall@5" in found
 
 

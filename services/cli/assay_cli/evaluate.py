@@ -236,6 +236,9 @@ def compare(
     paired = compare_runs(before, after, rules=rules, seed=seed)
     _expect_measured("--threshold", threshold, paired)
     _expect_measured("--floor", floor, paired)
+    lost = paired.comparison.metrics_only_baseline  # these fail, and the report says so
+    blocking = [each for each in stage or [] if each.endswith("=block") and each.rpartition("=")[0] not in lost]
+    _expect_measured("--stage", blocking, paired)
     counts_as = Verdict(inconclusive.value)
     verdict = paired.comparison.verdict(inconclusive=counts_as)
     if markdown:
