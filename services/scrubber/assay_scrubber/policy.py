@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from .family import Family
-from .registry import FAMILIES
+from .registry import FAMILIES, NAMES
 from .taxonomy import Category
 
 # Part of the fingerprint: raise it when detection changes, so that rows scrubbed by other rules can be told apart.
@@ -71,10 +71,10 @@ class Policy:
         for name in self.families:
             known("family", name, FAMILIES)
         for family in self.custom:
-            if family.name in FAMILIES:
+            if family.name in FAMILIES or family.name in NAMES:
                 raise PolicyError(f"pattern {family.name}: this is the name of a built-in family; take another")
-        members = {family.name: family for family in (*FAMILIES.values(), *self.custom)}
-        if len(members) != len(FAMILIES) + len(self.custom):
+        members = {family.name: family for family in (*FAMILIES.values(), *NAMES.values(), *self.custom)}
+        if len(members) != len(FAMILIES) + len(NAMES) + len(self.custom):
             raise PolicyError("two patterns have the same name")
         for name, action in self.actions.items():
             category = members[known("family", name, members)].category
@@ -96,7 +96,9 @@ class Policy:
         for key in values:
             known("policy setting", key, POLICY_KEYS)
         return cls(
-            actions=actions_of([values], FAMILIES.values()), hash_key=hash_key, scrub_slugs=slugs_of([values], False)
+            actions=actions_of([values], (*FAMILIES.values(), *NAMES.values())),
+            hash_key=hash_key,
+            scrub_slugs=slugs_of([values], False),
         )
 
     def members(self) -> list[Family]:

@@ -22,7 +22,7 @@ from typing import Any
 from .custom import PatternError, custom_family
 from .family import Family
 from .policy import POLICY_KEYS, Policy, PolicyError, actions_of, known, slugs_of
-from .registry import FAMILIES
+from .registry import FAMILIES, NAMES
 from .taxonomy import Category
 
 _LEVEL_KEYS = (*POLICY_KEYS, "patterns")
@@ -77,7 +77,7 @@ def _policy(levels: list[tuple[str, Mapping[str, Any]]], hash_key: bytes | None,
         tables = [level for _, level in levels]
         custom = _patterns(tables)
         return Policy(
-            actions=actions_of(tables, (*FAMILIES.values(), *custom)),
+            actions=actions_of(tables, (*FAMILIES.values(), *NAMES.values(), *custom)),
             custom=custom,
             hash_key=hash_key,
             scrub_slugs=slugs_of(tables, scrub_slugs),

@@ -23,7 +23,8 @@ from .families import (
     secret,
     us_ssn,
 )
-from .family import Family
+from .family import Family, Literals
+from .taxonomy import Category
 
 _MODULES = (
     private_key, connection_url, jwt, api_key, bearer_token, secret, email, iban, passport, driver_licence, payment_card,
@@ -32,4 +33,15 @@ _MODULES = (
 
 FAMILIES: MappingProxyType[str, Family] = MappingProxyType(
     {family.name: family for family in sorted((module.FAMILY for module in _MODULES), key=lambda f: f.rank)}
+)
+
+#: Families that no rule finds, only the extra `names`: policies may say what happens to them.
+NAMES: MappingProxyType[str, Family] = MappingProxyType(
+    {
+        name: Family(name, category, rank, Literals(()), ())
+        for name, category, rank in (
+            ("person_name", Category.CONTACT, 95),
+            ("place_name", Category.LOCATION, 96),
+        )
+    }
 )

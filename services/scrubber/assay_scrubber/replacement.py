@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from .family import Family
 from .policy import Action, Policy
-from .registry import FAMILIES
+from .registry import FAMILIES, NAMES
 from .taxonomy import Category
 
 HASH_LETTERS = 24
@@ -58,5 +58,5 @@ def _renderer(policy: Policy, family: Family) -> Render | None:
 
 def markers(policy: Policy) -> re.Pattern[str]:
     """Every replacement that this policy, or another without patterns of its own, can have made."""
-    names = "|".join(re.escape(name.upper()) for name in sorted({*FAMILIES, *(f.name for f in policy.custom)}))
+    names = "|".join(re.escape(name.upper()) for name in sorted({*FAMILIES, *NAMES, *(f.name for f in policy.custom)}))
     return re.compile(rf"{re.escape(policy.replacement)}|\[(?:REDACTED|(?:{names})(?::[a-p]{{{HASH_LETTERS}}})?)\]")
