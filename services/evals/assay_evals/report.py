@@ -36,6 +36,12 @@ def change(each: MetricComparison) -> str:
     return f"{each.delta:+.3f} [{each.interval.low:+.3f}, {each.interval.high:+.3f}]"
 
 
+def probability(each: MetricComparison) -> str:
+    """The p of the change in its direction."""
+    p = each.p_told
+    return "–" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
 def meaning(each: MetricComparison) -> str:
     """What a metric's verdict means, in words."""
     if each.metric.startswith(PATH) and each.verdict is Verdict.PASS:
@@ -131,7 +137,7 @@ def markdown(paired: PairedRuns, verdict: Verdict) -> str:
     ]
     lines += [
         f"| {_MARKS[m.verdict]} | {m.metric} | {number(m.baseline, m.metric)} | {number(m.candidate, m.metric)} | {change(m)} "
-        f"| {'–' if m.p_told is None else f'{m.p_told:.3f}'} | {m.rule.stage.value} | {meaning(m)} |"
+        f"| {probability(m)} | {m.rule.stage.value} | {meaning(m)} |"
         for m in comparison.metrics
     ]
     metric = shown_metric(paired)
@@ -190,7 +196,7 @@ def html(paired: PairedRuns, verdict: Verdict, *, relevance: dict[str, set[str]]
     rows = "".join(
         f"<tr><td class='{m.verdict}'>{m.verdict}</td><td>{escape(m.metric)}</td><td class=n>{number(m.baseline, m.metric)}</td>"
         f"<td class=n>{number(m.candidate, m.metric)}</td><td class=n>{change(m)}</td>"
-        f"<td class=n>{'–' if m.p_told is None else f'{m.p_told:.3f}'}</td><td>{m.rule.stage}</td><td>{meaning(m)}</td></tr>"
+        f"<td class=n>{escape(probability(m))}</td><td>{m.rule.stage}</td><td>{meaning(m)}</td></tr>"
         for m in comparison.metrics
     )
     found = "".join(f"<p class=fail>{escape(problem)}</p>" for problem in problems(paired))

@@ -196,3 +196,17 @@ def test_an_earlier_run_serves_as_long_as_the_dataset_and_the_judge_are_the_same
     assert comparable(before, replace(before.config, target="another", code_version="next")) is before
     assert comparable(before, replace(before.config, dataset_fingerprint="edited")) is None
     assert comparable(before, replace(before.config, judge="another")) is None
+
+
+@pytest.mark.parametrize(("worse", "p"), [(20, "< 0.001"), (4, "0.06"), (0, "1.000")])
+def test_a_p_too_small_to_print_is_not_printed_as_0(worse: int, p: str) -> None:
+    (row,) = [line for line in markdown(paired(worse), Verdict.FAIL).splitlines() if "| mrr |" in line]
+    assert f"| {p}" in row
+    assert "<td class=n>&lt; 0.001</td>" in html(paired(20), Verdict.FAIL)
+
+
+def test_the_document_says_which_p_decides_and_keeps_the_others() -> None:
+    metric = as_json(paired(20), Verdict.FAIL)["metrics"][0]
+    assert metric["p_worse"] < 0.001
+    assert metric["p_better"] == 1.0
+    assert metric["p_holm"] >= metric["p_value"]
