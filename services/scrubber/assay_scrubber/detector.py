@@ -20,6 +20,7 @@ from .family import (
     Digits,
     Family,
     Gate,
+    Judge,
     Literals,
     LongWords,
     Rule,
@@ -46,6 +47,9 @@ _DECIMALS = b"0123456789"
 _JOINS = (b"+", b"/")  # what joins a long word to more of the same base64
 # No number, date or id that a word announces has fewer digits; passports of some countries are nearly all letters.
 _FEWEST_ANNOUNCED, _FEWEST_SHAPED = 2, 4
+# A hardware address has as many hyphens, an IPv6 address as many colons; neither needs a digit.
+_FEWEST_HYPHENS, _FEWEST_COLONS = 5, 2
+_FEW_RUNS = 2
 # How far rules look around a run of digits: a sign or parenthesis before, a word character after.
 _LEAD, _TRAIL = 4, 2
 # All that decides what is found in a run: 48 bytes before a match, which may begin _LEAD bytes early; what it is called after it.
@@ -72,6 +76,9 @@ _NumericRule = tuple[Rule, Callable[..., re.Match[bytes] | None], re.Pattern[byt
 Span = tuple[int, int, int]  # start, end, rank
 Known = dict[tuple[int, bytes], list[Span]]
 """What is in a run of digits, by the run and what stands round it; offsets count from the start of the run."""
+_Said = tuple[tuple[int, ...], tuple[tuple[Judge, int], ...]]  # numbers of words that announce; judges and their ranks
+_NOTHING_SAID: _Said = ((), ())
+_LONGEST_KEYED = 4096
 _LiteralRow = tuple[bytes, int, bytes, Rule, int]  # mark and digits that are needed, needle, rule, rank
 
 
@@ -136,7 +143,7 @@ class Detector:
         self._always = tuple((rules, rank) for gate, rules, rank in parts if isinstance(gate, Always))
         self._rows: list[list[_LiteralRow]] = []
         self._announced: list[tuple[bytes, list[tuple[Rule, int]]]] = []
-        self._needles = self._set_needles(parts)
+        self._set_needles(parts)
         self._long = tuple(
             (rule, rule.pattern.match if rule.anchored else rule.pattern.search, rank)
             for gate, rules, rank in parts
@@ -148,46 +155,37 @@ class Detector:
         self._credentials = frozenset(family.rank for family in families if family.category is Category.CREDENTIAL)
         self._set_numeric([(gate.fewest, rules, rank) for gate, rules, rank in parts if isinstance(gate, Digits)])
 
-    def _set_needles(self, parts: list[tuple[Gate, tuple[Rule, ...], int]]) -> "re2.Set":
-        """Sets what each of the returned patterns opens: literals, words that announce, what wakes numeric rules, shapes, runs."""
+    def _set_needles(self, parts: list[tuple[Gate, tuple[Rule, ...], int]]) -> None:
+        """What each pattern of the two automata opens. They are two, because what one has seen multiplies its states."""
         literal: dict[bytes, list[_LiteralRow]] = {}
         announced: dict[bytes, list[tuple[Rule, int]]] = {}
-        wakers: dict[bytes, int] = {}
-        self._wakers: dict[Rule, int] = {}
-        self._waking: dict[bytes, list[int]] = {}
+        shapes: list[bytes] = []
+        self._shapes: list[tuple[tuple[Rule, ...], int, bool]] = []
         for gate, rules, rank in parts:
+            if isinstance(gate, Shapes | Seen):
+                shapes.append(_in_lower_case(gate.pattern) if isinstance(gate, Shapes) else gate.pattern)
+                self._shapes.append((rules, rank, isinstance(gate, Shapes)))
             for rule in rules:
                 if isinstance(gate, Announced):
                     announced.setdefault(rule.needle, []).append((rule, rank))
                 elif isinstance(gate, Literals):
                     for needle in [rule.needle] if rule.needle else gate.needles:
-                        literal.setdefault(re.escape(needle), []).append((gate.mark, rule.fewest, needle, rule, rank))
-                elif isinstance(gate, Seen):
-                    literal.setdefault(gate.pattern, []).append((b"", rule.fewest, rule.needle, rule, rank))
-                elif isinstance(gate, Digits) and (rule.near is not None or rule.words is not None):
-                    words = sorted(rule.words or ())
-                    pattern = rule.near.pattern if rule.near is not None else _whole_word(words)
-                    self._wakers[rule] = number = wakers.setdefault(pattern, len(wakers))
-                    for word in words:
-                        self._waking.setdefault(word, []).append(number)
+                        literal.setdefault(needle, []).append((gate.mark, rule.fewest, needle, rule, rank))
         self._rows, self._announced = list(literal.values()), list(announced.items())
         self._announcing = {word: number for number, word in enumerate(announced)}
-        self._near_wakers = sum({1 << number for rule, number in self._wakers.items() if rule.near is not None})
-        self._shapes = tuple((rules, rank) for gate, rules, rank in parts if isinstance(gate, Shapes))
-        shapes = [gate.pattern for gate, _, _ in parts if isinstance(gate, Shapes)]
-        self._first_shape = len(literal) + len(announced)
-        self._first_waker = self._first_shape + len(shapes) + 1
-        self._wake = _at_once(wakers)
-        words = [_whole_word([word]) for word in announced]
-        return _at_once([*literal, *words, *map(_in_lower_case, (*shapes, _RUN_IN_SHAPE)), *wakers])
+        self._needles = _at_once([*map(re.escape, literal), *(_whole_word([word]) for word in announced)])
+        self._in_shape = _at_once([*shapes, _in_lower_case(_RUN_IN_SHAPE)])
 
     def _set_numeric(self, numeric: list[tuple[int, tuple[Rule, ...], int]]) -> None:
-        self._fewest_digits = min((fewest for fewest, _, _ in numeric), default=1 << 62)
-        rows = [
-            (rule, rule.pattern.search, re.compile(rule.shape), rank, self._wakers.get(rule, -1))
-            for _, rules, rank in numeric
-            for rule in rules
-        ]
+        wakers: dict[bytes, int] = {}
+        rows: list[_NumericRule] = []
+        for _, rules, rank in numeric:
+            for rule in rules:
+                waker = rule.near.pattern if rule.near is not None else _whole_word(sorted(rule.words or ()))
+                sleeps = rule.near is not None or rule.words is not None
+                number = wakers.setdefault(waker, len(wakers)) if sleeps else -1
+                rows.append((rule, rule.pattern.search, re.compile(rule.shape), rank, number))
+        self._wakers, self._all_awake = _at_once(wakers), (1 << len(wakers)) - 1
         rows.sort(key=lambda row: row[0].fallback)  # stable: by rank, fallbacks last
         fewest = {rank: fewest for fewest, _, rank in numeric}
         # One row of rules for every number of digits that a run can have; the last one for all above.
@@ -195,7 +193,7 @@ class Detector:
             tuple(row for row in rows if max(row[0].fewest, fewest[row[3]]) <= digits <= row[0].most)
             for digits in range(_MANY_DIGITS + 1)
         )
-        self._by_hint: dict[bytes, tuple[list[int], int]] = {}
+        self._by_hint: dict[bytes, _Said] = {}
         # Runs have few shapes: what can match in one is worked out once. Bounded, and the same whoever writes it.
         self._by_shape: dict[tuple[int, bytes], tuple[tuple[_NumericRule, ...], bool]] = {}
 
@@ -223,73 +221,62 @@ class Detector:
     ) -> list[Span]:
         """`decode`: look into base64 too."""
         low, words = raw.lower(), raw.translate(_WORD_CLASSES)
-        opened = self._needles.Match(low)
-        has_long = words.find(_LONG_WORD) >= 0
-        if not (has_long or hint or self._always) and (opened is None or min(opened) >= self._first_waker):
-            return []  # nearly every text ends here
-        view, spans, announcing, shapes, awake = View(raw, low, hint), list[Span](), list[int](), list[int](), 0
-        digits = 0
-        if opened:
-            marks = raw.translate(_MARKS, _PLAIN)
+        marks = raw.translate(_MARKS, _PLAIN)
+        opened, shapes, digits = self._needles.Match(low), None, 0
+        if marks:
             digits = len(marks.translate(None, _NOT_DIGITS))
-            awake = self._search_literals(view, opened, marks, digits, announcing, shapes, spans)
-        if hint:
-            awake |= self._search_under(view, announcing, spans)
+            if digits >= _FEWEST_SHAPED or marks.count(b":") >= _FEWEST_COLONS or marks.count(b"-") >= _FEWEST_HYPHENS:
+                shapes = self._in_shape.Match(low)
+        said = self._said_by(hint) if hint else _NOTHING_SAID
+        has_long = words.find(_LONG_WORD) >= 0
+        if not (opened or shapes or has_long or said is not _NOTHING_SAID or self._always):
+            return []  # nearly every text ends here
+        view, spans, announcing = View(raw, low, hint), list[Span](), said[0]
+        if opened:
+            announcing = self._search_literals(view, opened, marks, digits, announcing, spans)
+        for judge, rank in said[1]:
+            value = raw.strip()
+            if value and len(value) <= _LONGEST_KEYED and judge(value):
+                spans.append((0, len(raw), rank))
         if has_long:
             self._search_long_words(view, words, spans, changes, decode)
             if self._also is not None:
                 find, rank = self._also
                 spans += [(start, end, rank) for start, end in find(raw)]
-        if announcing and (digits or len(raw.translate(None, _NOT_DIGITS))) >= _FEWEST_ANNOUNCED:
+        if announcing and digits >= _FEWEST_ANNOUNCED:
             self._search_announced(view, announcing, spans)
-        if shapes and digits >= _FEWEST_SHAPED:
-            self._search_numbers(view, digits, shapes, awake, spans, known, changes)
+        if shapes:
+            self._search_shapes(view, shapes, spans, known, changes)
         if self._always:
             self._search_always(view, spans)
         return spans
 
-    def _search_literals(
-        self,
-        view: View,
-        opened: list[int],
-        marks: bytes,
-        digits: int,
-        announcing: list[int],
-        shapes: list[int],
-        spans: list[Span],
-    ) -> int:
-        """`opened`: which needles are there. Sorts the others into what announces and what has a shape; returns what is awake."""
-        awake, literals, first_shape, first_waker = 0, len(self._rows), self._first_shape, self._first_waker
-        for number in opened:
-            if number < literals:
-                for mark, fewest, needle, rule, rank in self._rows[number]:
-                    if digits >= fewest and marks.find(mark) >= 0:
-                        _search_literal(view, needle, rule, rank, spans)
-            elif number >= first_waker:
-                awake |= 1 << (number - first_waker)
-            elif number >= first_shape:
-                shapes.append(number - first_shape)
-            else:
-                announcing.append(number - literals)
-        return awake
-
-    def _search_under(self, view: View, announcing: list[int], spans: list[Span]) -> int:
-        """What the key of a JSON value says about it, announces, or wakes."""
-        for family in self._keyed:
-            span = family.keyed(view) if family.keyed else None
-            if span is not None:
-                spans.append((*span, family.rank))
-        said = self._by_hint.get(view.hint)
+    def _said_by(self, hint: bytes) -> _Said:
+        """What the key of a JSON value announces, and what judges the whole value."""
+        said = self._by_hint.get(hint)
         if said is None:
-            words = words_of(view.hint)
-            awake = self._near_wakers
-            for number in (number for word in words for number in self._waking.get(word, ())):
-                awake |= 1 << number
-            said = [self._announcing[word] for word in words if word in self._announcing], awake
+            announcing = tuple(self._announcing[word] for word in words_of(hint) if word in self._announcing)
+            judges = tuple(
+                (judge, family.rank) for family in self._keyed if family.keyed and (judge := family.keyed(hint))
+            )
+            said = (announcing, judges) if announcing or judges else _NOTHING_SAID
             if len(self._by_hint) < _MOST_HINTS:
-                self._by_hint[view.hint] = said
-        announcing += [number for number in said[0] if number not in announcing]
-        return said[1]
+                self._by_hint[hint] = said
+        return said
+
+    def _search_literals(
+        self, view: View, opened: list[int], marks: bytes, digits: int, said: tuple[int, ...], spans: list[Span]
+    ) -> tuple[int, ...]:
+        """`opened`: which needles are there. Returns the words that announce, with those that the hint said."""
+        literals = len(self._rows)
+        for number in opened:
+            if number >= literals:
+                said = said if number - literals in said else (*said, number - literals)
+                continue
+            for mark, fewest, needle, rule, rank in self._rows[number]:
+                if digits >= fewest and marks.find(mark) >= 0:
+                    _search_literal(view, needle, rule, rank, spans)
+        return said
 
     def _search_always(self, view: View, spans: list[Span]) -> None:
         for rules, rank in self._always:
@@ -299,31 +286,23 @@ class Detector:
                     if span is not None:
                         spans.append((*span, rank))
 
-    def _search_numbers(
-        self,
-        view: View,
-        digits: int,
-        shapes: list[int],
-        awake: int,
-        spans: list[Span],
-        known: Known | None,
-        changes: Changes | None,
+    def _search_shapes(
+        self, view: View, shapes: list[int], spans: list[Span], known: Known | None, changes: Changes | None
     ) -> None:
-        """Families that need digits."""
+        """Families that need digits or pairs of them."""
         for number in shapes:
             if number == len(self._shapes):
-                if digits >= self._fewest_digits:
-                    self._search_runs(view, awake, spans, known, changes)
+                self._search_runs(view, spans, known, changes)
                 continue
-            rules, rank = self._shapes[number]
-            shape = view.shape()
+            rules, rank, shaped = self._shapes[number]
+            text = view.shape() if shaped else view.raw
             for rule in rules:
                 if rule.anchored:
-                    _search_at(view, shape, rule.needle, shape, rule, rank, spans)
+                    _search_at(view, text, rule.needle, text, rule, rank, spans)
                 else:
-                    _search_whole(view, shape, rule, rank, spans)
+                    _search_whole(view, text, rule, rank, spans)
 
-    def _search_announced(self, view: View, announcing: list[int], spans: list[Span]) -> None:
+    def _search_announced(self, view: View, announcing: tuple[int, ...], spans: list[Span]) -> None:
         head, skipped = view.hint + view.low, len(view.hint)
         for number in announcing:
             word, rules = self._announced[number]
@@ -408,23 +387,24 @@ class Detector:
                 self._by_shape[awake, shape] = found
         return found
 
-    def _search_runs(
-        self, view: View, awake: int, spans: list[Span], known: Known | None, changes: Changes | None
-    ) -> None:
-        """`awake`: what something in the text wakes. What is not also near a run sleeps there."""
-        raw = view.raw
-        for run in view.runs():
+    def _awake(self, text: bytes) -> int:
+        """What something in `text` wakes."""
+        awake = 0
+        for number in self._wakers.Match(text) or ():
+            awake |= 1 << number
+        return awake
+
+    def _search_runs(self, view: View, spans: list[Span], known: Known | None, changes: Changes | None) -> None:
+        raw, runs = view.raw, view.runs()
+        # What is nowhere in the text is not near a run either: worth a look when there are several.
+        awake = self._awake(view.hint + view.low) if len(runs) > _FEW_RUNS else self._all_awake
+        for run in runs:
             start, end, digits, shape = run
             if changes is not None and not changes.near(start - _RUN_SEES_BEFORE, end + _RUN_SEES_AFTER):
                 continue
             rules, sleepers = self._rules_in(shape, digits, awake)
-            here = 0
             if sleepers:
-                for number in self._wake.Match(view.near(start, end)) or ():
-                    here |= 1 << number
-                here &= awake
-                if here != awake:
-                    rules, sleepers = self._rules_in(shape, digits, here)
+                rules, sleepers = self._rules_in(shape, digits, self._awake(view.near(start, end)))
             if not rules:
                 continue
             if known is None or end - start > _LONGEST_KNOWN:

@@ -73,6 +73,7 @@ _NUMBER_CLASSES = bytes(
 _RUN = re.compile(rb"9[9\-]{6,}+")
 
 Accept = Callable[[View, "re.Match[bytes]"], tuple[int, int] | None]
+Judge = Callable[[bytes], bool]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,7 +162,7 @@ Gate = Literals | Announced | Seen | Digits | Shapes | LongWords | Always
 class Family:
     """`rank` decides who names a stretch that several families claim: the smallest.
 
-    `more`: further gates with rules of their own. `keyed` judges the whole value under the key that `view.hint` holds.
+    `more`: further gates with rules of their own. `keyed`: what judges a whole value under the key whose words it is given, if any.
     `description`, `finds` and `not_finds` are for readers: one line, and placeholders of what is and is not found.
     """
 
@@ -173,7 +174,7 @@ class Family:
     description: str = ""
     finds: tuple[str, ...] = ()
     not_finds: tuple[str, ...] = ()
-    keyed: Callable[[View], tuple[int, int] | None] | None = None
+    keyed: Callable[[bytes], Judge | None] | None = None
     more: tuple[tuple[Gate, tuple[Rule, ...]], ...] = ()
 
     @property

@@ -5,7 +5,7 @@ what holds brackets or dots between names. A password needs a digit or a mark, a
 """
 
 import re
-from functools import lru_cache
+from collections.abc import Callable
 
 from assay_scrubber.encoded import base64_at
 from assay_scrubber.family import Family, Literals, Rule, View
@@ -91,7 +91,7 @@ _CODE = re.compile(
     rb"\(.*\)|\[.*\]|\{.*\}|://|->|[=,;]|&&|&[A-Za-z0-9_\-]*=|\*\*|\$\w*[({]|\+\+|[)\]}]$|[)\]}][.,]|\|\||[A-Za-z_]{4,}[(\[]|[?!] "
 )
 _OPENING_MARKS = b"#&@%!^*-"
-_SHORTEST_KEYED, _LONGEST_KEYED, _MOST_SPACES = 4, 4096, 6
+_SHORTEST_KEYED, _MOST_SPACES = 4, 6
 
 
 def _is_password(value: bytes, *, quoted: bool) -> bool:
@@ -241,25 +241,13 @@ def _basic(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return match.span(1)
 
 
-@lru_cache(maxsize=1024)
-def _says(hint: bytes) -> str:
-    """What the key of a value says about it."""
-    return "password" if _HINT_PASSWORD.search(hint) else "token" if _HINT_TOKEN.search(hint) else ""
+def _secret(value: bytes) -> bool:
+    good = len(value) >= _SHORTEST_KEYED and not _TEMPLATE.fullmatch(value) and value.lower() not in _PLACEHOLDERS
+    return good and value.count(b" ") <= _MOST_SPACES
 
 
-def _keyed(view: View) -> tuple[int, int] | None:
-    said = _says(view.hint)
-    if not said:
-        return None
-    value = view.raw.strip()
-    if not value or len(value) > _LONGEST_KEYED:
-        return None
-    if said == "password":
-        good = len(value) >= _SHORTEST_KEYED and not _TEMPLATE.fullmatch(value) and value.lower() not in _PLACEHOLDERS
-        good = good and value.count(b" ") <= _MOST_SPACES
-    else:
-        good = _is_token(value)
-    return (0, len(view.raw)) if good else None
+def _keyed(hint: bytes) -> Callable[[bytes], bool] | None:
+    return _secret if _HINT_PASSWORD.search(hint) else _is_token if _HINT_TOKEN.search(hint) else None
 
 
 _RULES = (
