@@ -47,7 +47,7 @@ class System:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
         with (self.data.parent / "up.log").open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
-        deadline = time.monotonic() + 90
+        deadline = time.monotonic() + 240
         while not all(self._ready(self.port_base + offset) for offset in (2, 3)):
             if time.monotonic() > deadline or self._process.poll() is not None:
                 raise RuntimeError(self.log()[-4000:])
@@ -58,7 +58,7 @@ class System:
         """Ctrl-C; the exit code."""
         assert self._process
         self._process.send_signal(signal.SIGINT)
-        return self._process.wait(60)
+        return self._process.wait(240)
 
     def log(self) -> str:
         return (self.data.parent / "up.log").read_text(errors="replace")
@@ -82,6 +82,11 @@ class System:
         root = psutil.Process(self._process.pid)
         return [root, *root.children(recursive=True)]
 
+    def child(self, module: str) -> psutil.Process:
+        """The process that runs a module."""
+        (found,) = [process for process in self.processes() if module in command_of(process)]
+        return found
+
     def resident(self) -> int:
         """Bytes of memory of all processes together."""
         total = 0
@@ -97,6 +102,14 @@ class System:
                 return bool(answer.status == 200)
         except OSError:
             return False
+
+
+def command_of(process: psutil.Process) -> str:
+    """Its command line; empty if it has ended."""
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
 
 
 @contextlib.contextmanager

@@ -16,13 +16,13 @@ import pytest
 
 from tests.ports import free_ports
 from tests.receivers import alertmanager_binary
-from tests.system import PORTS
+from tests.system import PORTS, command_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.xdist_group("up")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.xdist_group("up")]
 
 ASSAY = (sys.executable, "-m", "assay_cli")
 #: Longest wait for anything here, in seconds: the machine may be busy.
-PATIENCE_S = 120
+PATIENCE_S = 300
 #: What is started where quality is not watched, and where it is, in the order of starting.
 CORE = ("redis", "store", "writer", "scrubber")
 ALL = ("redis", "store", "notifier", "writer", "drift", "judge", "scrubber")
@@ -86,7 +86,7 @@ class Up:
 
     def child(self, name: str) -> psutil.Process:
         marks = {"redis": "redis-server"} | {name: f"assay_{name}" for name in ALL[1:]}
-        (found,) = [process for process in self.descendants() if marks[name] in " ".join(process.cmdline())]
+        (found,) = [process for process in self.descendants() if marks[name] in command_of(process)]
         return found
 
     def wait(self) -> int:
@@ -101,7 +101,7 @@ class Up:
         if self.process.poll() is None:
             self.process.terminate()
             try:
-                self.process.wait(timeout=60)
+                self.process.wait(timeout=PATIENCE_S)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
@@ -184,11 +184,13 @@ def test_a_demo_run_accounts_for_every_event_notices_a_bad_retriever_and_a_secon
 def test_the_commands_it_prints_work(whole: Up) -> None:
     curl = re.search(r"^ +(curl -s -K .*)$", whole.output, flags=re.MULTILINE)
     assert curl
-    answer = subprocess.run(["sh", "-c", curl[1]], cwd=whole.data.parent, capture_output=True, text=True, timeout=60)
+    answer = subprocess.run(
+        ["sh", "-c", curl[1]], cwd=whole.data.parent, capture_output=True, text=True, timeout=PATIENCE_S
+    )
     assert answer.stdout.strip() == "0", answer.stderr
     health = re.search(r"^ +(curl -s \S+/readyz \S+/readyz)$", whole.output, flags=re.MULTILINE)
     assert health
-    answer = subprocess.run(["sh", "-c", health[1]], capture_output=True, text=True, timeout=60)
+    answer = subprocess.run(["sh", "-c", health[1]], capture_output=True, text=True, timeout=PATIENCE_S)
     assert answer.stdout.count('"status":"ok"') == 2
 
 

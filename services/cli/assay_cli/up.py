@@ -33,10 +33,10 @@ T = TypeVar("T")
 DEMO_SERVICE = "stdlib-search"
 #: Without any progress for this long, what is still missing is reported as missing, in seconds.
 STALL_S = 60.0
-_WATERMARK_WAIT_S = 5.0
+_WATERMARK_WAIT_S = 60.0
 #: How long to wait, after the last event is stored, for the judge to have seen every answer, and for the alert of a scenario, in seconds.
-_JUDGE_WAIT_S = 30.0
-_ALERT_WAIT_S = 45.0
+_JUDGE_WAIT_S = 120.0
+_ALERT_WAIT_S = 120.0
 _STATUS_EVERY_S = 10.0
 _LIVE_EVERY_S = 1.0
 #: How long what is cancelled may take to end before it is cancelled again, in seconds.
@@ -309,7 +309,7 @@ async def _until_accounted(system: "System", report: "Report", since_ms: int, lo
 
 
 async def _until_watermark(system: "System", admin: "Redis") -> None:
-    """Wait until the stored watermark has caught up with what is scrubbed. It follows within a second; never wait for long."""
+    """Wait until the stored watermark has caught up with what is scrubbed. It follows within a second, on a busy machine a little later."""
     from assay_cli.observe import lag, stored_watermark
 
     store = system.store_queries("sre")
