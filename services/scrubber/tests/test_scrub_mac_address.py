@@ -10,6 +10,8 @@ FOUND = [
     ("52-54-00-9d-0e-67", ["52-54-00-9d-0e-67"], "[REDACTED]"),
     ("001a.2b3c.4d5e,", ["001a.2b3c.4d5e"], "[REDACTED],"),
     ("00:1a:2b:ff:fe:3c:4d:5e", ["00:1a:2b:ff:fe:3c:4d:5e"], "[REDACTED]"),
+    ("MAC address 1234.5678.9012", ["1234.5678.9012"], "MAC address [REDACTED]"),
+    ("hwaddr=01-02-03-04-05-06", ["01-02-03-04-05-06"], "hwaddr=[REDACTED]"),
 ]
 KEPT = [
     "ff:ff:ff:ff:ff:ff",

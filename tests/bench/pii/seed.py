@@ -3,7 +3,8 @@
 import hashlib
 import random
 
-PHRASE = "what the bench measures is not what the rules were written on"
+# Changed whenever rates of the corpus were read while rules were being written: what is published was not.
+PHRASE = "what the bench measures is not what the rules were written on, nor what they were tried on"
 
 
 def seeded(part: str) -> random.Random:

@@ -19,16 +19,22 @@ _LENGTHS = dict(
     )
 )
 _LENGTH = {country.encode(): int(length) for country, length in _LENGTHS.items()}
+#: Countries whose account numbers have no letters: pieces of UUIDs have.
+_DIGITS_ONLY = frozenset(
+    b"AE AT BA BE CR CZ DE DK EE ES FI FO GL HR HU IL IS LT LY ME MN MR NO PL PT RS SD SE SI SK SO TL TN VA XK".split()
+)
 _VALUES = {bytes([c]): b"%d" % (c - 55) for c in range(0x41, 0x5B)}
 _SEPARATORS = b" -.\t\n\r\xa0"
 # Only the first four are consumed: the next number may follow at once. Letters and digits with at most two separators between.
 _CANDIDATE = re.compile(rb"AA99(?<![A9_]AA99)(?=([ .\-]{0,2}+(?:[A9]{1,30}+[ .\-\n]{0,2}+){1,12}))")
+_IN_UUID = re.compile(rb"[0-9a-f]-")  # before a later group of it
 _LETTER = re.compile(rb"[A-Z]")
 
 
 def is_iban(number: bytes) -> bool:
     """True for upper-case ASCII letters and digits of a known country's length with right check digits."""
-    if _LENGTH.get(number[:2]) != len(number):
+    country = number[:2]
+    if _LENGTH.get(country) != len(number) or (country in _DIGITS_ONLY and not number[2:].isdigit()):
         return False
     turned = number[4:] + number[:4]
     return int(_LETTER.sub(lambda m: _VALUES[m.group()], turned)) % 97 == 1
@@ -36,6 +42,8 @@ def is_iban(number: bytes) -> bool:
 
 def _iban(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     start = match.start()
+    if _IN_UUID.match(view.raw[max(0, start - 2) : start]):
+        return None
     written = view.raw[start : match.end(1)]
     length = _LENGTH.get(written[:2].upper())
     if length is None:

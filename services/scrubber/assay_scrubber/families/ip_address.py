@@ -24,6 +24,8 @@ _ANNOUNCED = re.compile(
 # Names of packages and comparisons: `lib-1.2.3.4`, `tool==1.2.3.4`, `pkg@1.2.3.4`.
 _PACKAGE = re.compile(rb"(?:[a-z]-|==|~=|>=|<=|!=|>|<|\^|~|[a-z]@|[a-z]_v?|#)$")
 
+_TAG = re.compile(rb"<(?:/?[a-z][^<>]{0,20}/?)>$")  # what ends with it is no comparison
+
 
 def _v4(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     dot = match.start()
@@ -41,7 +43,7 @@ def _v4(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     before = view.before(start, 24)
     if max(first, second, third, fourth) < 10 and not _ANNOUNCED.search(before):
         return None  # 1.8.1.5 is a version, or a section
-    if before and (_VERSION.search(before) or _PACKAGE.search(before, len(before) - 4)):
+    if before and (_VERSION.search(before) or _PACKAGE.search(before, len(before) - 4)) and not _TAG.search(before):
         return None
     return start, end
 

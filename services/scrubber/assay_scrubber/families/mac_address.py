@@ -11,6 +11,9 @@ _HYPHENS = re.compile(rb"-(?<=%b{2}-)%b{2}(?:-%b{2}){4}(?:-%b{2}-%b{2})?+(?![0-9
 _DOTS = re.compile(rb"\.(?<=[A9]{4}\.)[A9]{4}\.[A9]{4}(?![A9]|\.[A9])")  # over the text's shape
 _NO_LEFT = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789:-._\x80"
 _NOT_HEX_LETTERS = bytes(b for b in range(256) if b not in b"abcdefABCDEF")
+_ANNOUNCED = re.compile(
+    rb"(?<![a-z])(?:mac|macaddr|hwaddr|hwaddress|ether|hardware address|bssid|lladdr|physical address|ethernet)(?![a-z])[^\n]{0,16}$"
+)
 _ALPHABET = b"0123456789abcdef:-."
 
 
@@ -21,7 +24,7 @@ def _address(view: View, match: re.Match[bytes], size: int, *, letter: bool) -> 
     written = view.low[start:end]
     if written.translate(None, _ALPHABET):
         return None
-    if letter and not written.translate(None, _NOT_HEX_LETTERS):
+    if letter and not written.translate(None, _NOT_HEX_LETTERS) and not _ANNOUNCED.search(view.before(start)):
         return None
     digits = written.translate(None, b":-.")
     return None if digits.strip(b"0") == b"" or digits.strip(b"f") == b"" else (start, end)
