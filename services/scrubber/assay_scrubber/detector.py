@@ -15,6 +15,7 @@ from .custom import search_windows
 from .encoded import base64_at
 from .family import (
     MIN_RUN_DIGITS,
+    Accept,
     Always,
     Announced,
     Digits,
@@ -41,9 +42,10 @@ _WORD_CLASSES = bytes(0x77 if bytes([b]).isalnum() or b in b"_-" else b if b == 
 _LONG_WORD = b"w" * 16
 _LONG_WORDS = re.compile(_LONG_WORD + rb"w*+")  # begins with a literal, which the search skips to
 _LONGEST_BEFORE_DOT, _LONGEST_AFTER_DOT = 40, 130
-# What a word in which no rule can find anything is made of.
+# What a word in which no rule can find anything is made of: names in code, and hashes and ids in hexadecimal digits.
 _SMALL = b"abcdefghijklmnopqrstuvwxyz_-"
 _DECIMALS = b"0123456789"
+_HEXADECIMAL = b"0123456789abcdef-"
 _JOINS = (b"+", b"/")  # what joins a long word to more of the same base64
 # No number, date or id that a word announces has fewer digits; passports of some countries are nearly all letters.
 _FEWEST_ANNOUNCED, _FEWEST_SHAPED = 2, 4
@@ -54,15 +56,14 @@ _FEW_RUNS = 2
 _LEAD, _TRAIL = 4, 2
 # All that decides what is found in a run: 48 bytes before a match, which may begin _LEAD bytes early; what it is called after it.
 _RUN_SEES_BEFORE, _RUN_SEES_AFTER = 64, 64
-# Where no word announces anything and no number begins before its first digit, the next two bytes on either side decide.
-_RUN_TOUCHES = 2
-_SIGNS = (b"+", b"(")
 _LONGEST_KNOWN, _MOST_KNOWN = 256, 4096  # bounds of memory: about a megabyte
 # Above this a run's number of digits makes no difference to the rules: no number of any family is longer.
 _MANY_DIGITS = 32
 
 # How far from a long word what decides about it may be: what is dotted to it, on either side.
 _WORD_SEES = 192
+# How far the check of a match at a literal looks beyond the match.
+_MATCH_SEES = 192
 
 _FEW, _NO_RANK = 8, 1 << 62
 _LONGEST_SHAPE, _MOST_SHAPES, _MOST_HINTS = 32, 4096, 1024
@@ -70,9 +71,9 @@ _CLASSES = {b"A": rb"[a-z\x80]", b"9": b"[0-9]", b"A9": rb"a-z0-9\x80"}
 # Seven digits with nothing but separators between: fewer make no run.
 _RUN_IN_SHAPE = rb"9(?:[ \t.\-()/_]*9){6}"
 
-# A rule of a numeric family, its bound search, the shape it needs, its rank, the number of what wakes it (-1: always
-# awake): looked up once, for the innermost loop.
-_NumericRule = tuple[Rule, Callable[..., re.Match[bytes] | None], re.Pattern[bytes], int, int]
+# A rule of a numeric family for the innermost loop: the shape it needs, its search and check, its rank, whether it is a
+# fallback, the number of what wakes it (-1: nothing has to), the sign it needs.
+_NumericRule = tuple[re.Pattern[bytes], Callable[..., re.Match[bytes] | None], Accept, int, bool, int, bytes]
 Span = tuple[int, int, int]  # start, end, rank
 Known = dict[tuple[int, bytes], list[Span]]
 """What is in a run of digits, by the run and what stands round it; offsets count from the start of the run."""
@@ -127,6 +128,18 @@ def _in_lower_case(shape: bytes) -> bytes:
     return re.sub(rb"(?<=[\[^])A9|[A9]", lambda match: _CLASSES[match.group()], shape)
 
 
+def _has_assigned(text: bytes) -> bool:
+    """True when the text holds a mark that assigns: without one, most words of secrets mean nothing anywhere in it."""
+    return text.find(b":") >= 0 or text.find(b"=") >= 0 or text.find(b">") >= 0
+
+
+def _is_old(raw: bytes, start: int, end: int, changes: Changes) -> bool:
+    """True when nothing that decides about a long word is new: all round it, and the rest of its base64."""
+    if changes.near(start - _WORD_SEES, end + _WORD_SEES):
+        return False
+    return raw[end : end + 1] not in _JOINS and raw[start - 1 : start] not in _JOINS
+
+
 def _covers(span: Span, start: int, shape: bytes) -> bool:
     """True when `span` holds all digits of the run: nothing is left for another rule to find."""
     return span[0] <= start and span[1] >= start + len(shape.rstrip(b"-"))
@@ -144,13 +157,13 @@ class Detector:
         self._rows: list[list[_LiteralRow]] = []
         self._announced: list[tuple[bytes, list[tuple[Rule, int]]]] = []
         self._set_needles(parts)
-        self._long = tuple(
-            (rule, rule.pattern.match if rule.anchored else rule.pattern.search, rank)
-            for gate, rules, rank in parts
-            if isinstance(gate, LongWords)
-            for rule in rules
-        )
-        self._first_long = min((rank for _, _, rank in self._long), default=0)
+        long = [(rule, rank) for gate, rules, rank in parts if isinstance(gate, LongWords) for rule in rules]
+        self._first_long = min((rank for _, rank in long), default=0)
+        self._long = tuple((rule, rule.pattern.search, rank) for rule, rank in long if not rule.anchored)
+        self._long_at_start = tuple((rule, rank) for rule, rank in long if rule.anchored)
+        starts = [rule.pattern.pattern for rule, _ in self._long_at_start]
+        # One look for all of them: hardly any word begins so.
+        self._at_start = re.compile(b"|".join(b"(?:%b)" % start for start in starts)) if starts else None
         # Never let through, so what stands in one of these needs no closer look, unless for its name.
         self._credentials = frozenset(family.rank for family in families if family.category is Category.CREDENTIAL)
         self._set_numeric([(gate.fewest, rules, rank) for gate, rules, rank in parts if isinstance(gate, Digits)])
@@ -178,24 +191,23 @@ class Detector:
 
     def _set_numeric(self, numeric: list[tuple[int, tuple[Rule, ...], int]]) -> None:
         wakers: dict[bytes, int] = {}
-        rows: list[_NumericRule] = []
-        for _, rules, rank in numeric:
+        rows: list[tuple[int, int, _NumericRule]] = []
+        for fewest, rules, rank in numeric:
             for rule in rules:
                 waker = rule.near.pattern if rule.near is not None else _whole_word(sorted(rule.words or ()))
                 sleeps = rule.near is not None or rule.words is not None
                 number = wakers.setdefault(waker, len(wakers)) if sleeps else -1
-                rows.append((rule, rule.pattern.search, re.compile(rule.shape), rank, number))
-        self._wakers, self._all_awake = _at_once(wakers), (1 << len(wakers)) - 1
-        rows.sort(key=lambda row: row[0].fallback)  # stable: by rank, fallbacks last
-        fewest = {rank: fewest for fewest, _, rank in numeric}
+                row = (re.compile(rule.shape), rule.pattern.search, rule.accept, rank, rule.fallback, number, rule.sign)
+                rows.append((max(rule.fewest, fewest), rule.most, row))
+        self._wakers = _at_once(wakers)
+        rows.sort(key=lambda row: row[2][4])  # stable: by rank, fallbacks last
         # One row of rules for every number of digits that a run can have; the last one for all above.
         self._numeric: tuple[tuple[_NumericRule, ...], ...] = tuple(
-            tuple(row for row in rows if max(row[0].fewest, fewest[row[3]]) <= digits <= row[0].most)
-            for digits in range(_MANY_DIGITS + 1)
+            tuple(row for fewest, most, row in rows if fewest <= digits <= most) for digits in range(_MANY_DIGITS + 1)
         )
         self._by_hint: dict[bytes, _Said] = {}
         # Runs have few shapes: what can match in one is worked out once. Bounded, and the same whoever writes it.
-        self._by_shape: dict[tuple[int, bytes], tuple[tuple[_NumericRule, ...], bool]] = {}
+        self._by_shape: dict[bytes, tuple[_NumericRule, ...]] = {}
 
     def detect(self, raw: bytes, hint: bytes, known: Known | None = None, changes: Changes | None = None) -> list[Span]:
         """(start, end, rank of the family) of what is found in a projected text, unordered; `hint` is read as if it stood before it.
@@ -203,15 +215,17 @@ class Detector:
         `known`: what was found in runs of digits of the same text or another version of it, under the same hint. A run whose
         surroundings are the same is not looked at again: decoding and replacing leave most of them as they were.
         `changes`: where the text is another than one that was searched under the same hint, and in which nothing was found
-        that still stands: then only what is new is sure to be found.
+        that still stands: then only what is new is sure to be found. No change may bring a first mark that assigns.
         """
         spans = self._search(raw, hint, known, changes)
         # `find` throughout, because `in` tries bytes as a number first: it costs five times as much.
         if raw.find(b"%") >= 0 or raw.find(b"\\") >= 0 or raw.find(b"&") >= 0 or not raw.isascii():
             unfolded = unfold(raw)
             if unfolded is not None:
-                # The rest of it has just been searched.
-                changes = Changes(unfolded.gaps, unfolded.gaps) if changes is None else changes.unfolded(unfolded)
+                if changes is not None:
+                    changes = changes.unfolded(unfolded)
+                elif _has_assigned(raw) or not _has_assigned(unfolded.seen):
+                    changes = Changes(unfolded.gaps, unfolded.gaps)  # the rest of it has just been searched
                 for start, end, rank in self._search(unfolded.seen, hint, known, changes):
                     spans.append((*unfolded.origin(start, end), rank))
         return spans
@@ -233,7 +247,7 @@ class Detector:
             return []  # nearly every text ends here
         view, spans, announcing = View(raw, low, hint), list[Span](), said[0]
         if opened:
-            announcing = self._search_literals(view, opened, marks, digits, announcing, spans)
+            announcing = self._search_literals(view, opened, marks, digits, announcing, spans, changes)
         for judge, rank in said[1]:
             value = raw.strip()
             if value and len(value) <= _LONGEST_KEYED and judge(value):
@@ -265,7 +279,14 @@ class Detector:
         return said
 
     def _search_literals(
-        self, view: View, opened: list[int], marks: bytes, digits: int, said: tuple[int, ...], spans: list[Span]
+        self,
+        view: View,
+        opened: list[int],
+        marks: bytes,
+        digits: int,
+        said: tuple[int, ...],
+        spans: list[Span],
+        changes: Changes | None,
     ) -> tuple[int, ...]:
         """`opened`: which needles are there. Returns the words that announce, with those that the hint said."""
         literals = len(self._rows)
@@ -275,7 +296,7 @@ class Detector:
                 continue
             for mark, fewest, needle, rule, rank in self._rows[number]:
                 if digits >= fewest and marks.find(mark) >= 0:
-                    _search_literal(view, needle, rule, rank, spans)
+                    _search_literal(view, needle, rule, rank, spans, changes)
         return said
 
     def _search_always(self, view: View, spans: list[Span]) -> None:
@@ -298,7 +319,7 @@ class Detector:
             text = view.shape() if shaped else view.raw
             for rule in rules:
                 if rule.anchored:
-                    _search_at(view, text, rule.needle, text, rule, rank, spans)
+                    _search_at(view, text, rule.needle, text, rule, rank, spans, changes)
                 else:
                     _search_whole(view, text, rule, rank, spans)
 
@@ -318,38 +339,20 @@ class Detector:
     def _search_long_words(
         self, view: View, words: bytes, spans: list[Span], changes: Changes | None, decode: bool
     ) -> None:
-        raw, size, decoded_to = view.raw, len(view.raw), 0
+        raw, decoded_to = view.raw, 0
         known = spans[:_FEW]  # what the literals have found: a text full of that is looked through all the same
         for word in _LONG_WORDS.finditer(words):
             start, end = word.span()
             written = raw[start:end]
             kinds = written.translate(None, _SMALL)
-            if not kinds:
-                continue  # some_name_in_code
-            if (
-                changes is not None
-                and not changes.near(start - _WORD_SEES, end + _WORD_SEES)
-                and raw[end : end + 1] not in _JOINS
-                and raw[start - 1 : start] not in _JOINS
-            ):
+            if not kinds or not written.translate(None, _HEXADECIMAL):
+                continue
+            if changes is not None and _is_old(raw, start, end, changes):
                 continue
             within = min((rank for a, b, rank in known if a <= start and end <= b), default=_NO_RANK)
             if within < self._first_long:
                 continue
-            dotted = raw[start - 1 : start] == b"." or raw[end : end + 1] == b"."
-            for rule, find, rank in self._long:
-                if rule.dotted:
-                    if not dotted:
-                        continue
-                    first, last = max(0, start - _LONGEST_BEFORE_DOT), min(size, end + _LONGEST_AFTER_DOT)
-                else:
-                    first, last = start if rule.anchored else max(0, start - _LEAD), min(size, end + _TRAIL)
-                match = find(raw, first, last)
-                while match is not None:
-                    span = rule.accept(view, match)
-                    if span is not None:
-                        spans.append((*span, rank))
-                    match = None if rule.anchored else find(raw, max(match.end(), match.start() + 1), last)
+            self._search_long_word(view, start, end, spans)
             # Base64 of text has letters of both cases: hashes, ids and names in code have not.
             if (
                 decode
@@ -359,6 +362,27 @@ class Detector:
                 and not written.isupper()
             ):
                 decoded_to = self._search_encoded(raw, decoded_to, start, spans)
+
+    def _search_long_word(self, view: View, start: int, end: int, spans: list[Span]) -> None:
+        raw, last = view.raw, min(len(view.raw), end + _TRAIL)
+        if self._at_start is not None and self._at_start.match(raw, start, last) is not None:
+            for rule, rank in self._long_at_start:
+                match = rule.pattern.match(raw, start, last)
+                if match is not None and (span := rule.accept(view, match)) is not None:
+                    spans.append((*span, rank))
+        dotted = raw[start - 1 : start] == b"." or raw[end : end + 1] == b"."
+        for rule, search, rank in self._long:
+            if rule.dotted:
+                if not dotted:
+                    continue
+                first, last = max(0, start - _LONGEST_BEFORE_DOT), min(len(raw), end + _LONGEST_AFTER_DOT)
+            else:
+                first, last = max(0, start - _LEAD), min(len(raw), end + _TRAIL)
+            match = search(raw, first, last)
+            while match is not None:
+                if (span := rule.accept(view, match)) is not None:
+                    spans.append((*span, rank))
+                match = search(raw, max(match.end(), match.start() + 1), last)
 
     def _search_encoded(self, raw: bytes, before: int, start: int, spans: list[Span]) -> int:
         """Looks into the base64 around `start`; returns where it ends. What holds a finding goes whole."""
@@ -373,19 +397,14 @@ class Detector:
                 spans.append((first, last, min(ranks)))
         return last
 
-    def _rules_in(self, shape: bytes, digits: int, awake: int) -> tuple[tuple[_NumericRule, ...], bool]:
-        """The rules that can match in a run of this shape, and whether any of them sleeps unless woken."""
-        found = self._by_shape.get((awake, shape))
-        if found is None:
-            rules = tuple(
-                row
-                for row in self._numeric[min(digits, _MANY_DIGITS)]
-                if (row[4] < 0 or awake >> row[4] & 1) and row[2].search(shape) is not None
-            )
-            found = rules, any(row[4] >= 0 for row in rules)
+    def _rules_in(self, shape: bytes, digits: int) -> tuple[_NumericRule, ...]:
+        """The rules that can match in a run of this shape."""
+        rules = self._by_shape.get(shape)
+        if rules is None:
+            rules = tuple(row for row in self._numeric[min(digits, _MANY_DIGITS)] if row[0].search(shape))
             if len(shape) <= _LONGEST_SHAPE and len(self._by_shape) < _MOST_SHAPES:
-                self._by_shape[awake, shape] = found
-        return found
+                self._by_shape[shape] = rules
+        return rules
 
     def _awake(self, text: bytes) -> int:
         """What something in `text` wakes."""
@@ -397,43 +416,44 @@ class Detector:
     def _search_runs(self, view: View, spans: list[Span], known: Known | None, changes: Changes | None) -> None:
         raw, runs = view.raw, view.runs()
         # What is nowhere in the text is not near a run either: worth a look when there are several.
-        awake = self._awake(view.hint + view.low) if len(runs) > _FEW_RUNS else self._all_awake
+        awake = self._awake(view.hint + view.low) if len(runs) > _FEW_RUNS else -1
         for run in runs:
-            start, end, digits, shape = run
+            start, end = run[0], run[1]
             if changes is not None and not changes.near(start - _RUN_SEES_BEFORE, end + _RUN_SEES_AFTER):
                 continue
-            rules, sleepers = self._rules_in(shape, digits, awake)
-            if sleepers:
-                rules, sleepers = self._rules_in(shape, digits, self._awake(view.near(start, end)))
-            if not rules:
-                continue
             if known is None or end - start > _LONGEST_KNOWN:
-                self._search_run(view, run, rules, spans)
+                self._search_run(view, run, awake, spans)
                 continue
-            before, after = _RUN_SEES_BEFORE, _RUN_SEES_AFTER
-            if not sleepers and raw[start - 1 : start] not in _SIGNS:
-                before = after = _RUN_TOUCHES
             # Near the start of a text the hint counts as well, and so the place.
-            key = (start if start < before else -1, raw[max(0, start - before) : end + after])
+            place = start if start < _RUN_SEES_BEFORE else -1
+            key = (place, raw[max(0, start - _RUN_SEES_BEFORE) : end + _RUN_SEES_AFTER])
             found = known.get(key)
             if found is None:
-                first = len(spans)
-                self._search_run(view, run, rules, spans)
+                before = len(spans)
+                self._search_run(view, run, awake, spans)
                 if len(known) < _MOST_KNOWN:
-                    known[key] = [(a - start, b - start, rank) for a, b, rank in spans[first:]]
+                    known[key] = [(a - start, b - start, rank) for a, b, rank in spans[before:]]
             elif found:
                 spans += [(a + start, b + start, rank) for a, b, rank in found]
 
-    def _search_run(self, view: View, run: Run, rules: tuple[_NumericRule, ...], spans: list[Span]) -> None:
-        raw, (start, end, _, shape) = view.raw, run
-        first, last, before = max(0, start - _LEAD), end + _TRAIL, len(spans)
-        for rule, search, _, rank, _ in rules:
-            if rule.fallback and len(spans) > before:
+    def _search_run(self, view: View, run: Run, awake: int, spans: list[Span]) -> None:
+        """`awake`: what something in the text wakes; what is not near the run sleeps all the same."""
+        raw, (start, end, digits, shape) = view.raw, run
+        first, last, before, here = max(0, start - _LEAD), end + _TRAIL, len(spans), -1
+        for _, search, accept, rank, fallback, waker, sign in self._rules_in(shape, digits):
+            if fallback and len(spans) > before:
+                break
+            if waker >= 0:
+                if here < 0:
+                    here = awake and self._awake(view.near(start, end))
+                if not here >> waker & 1:
+                    continue
+            elif sign and raw.find(sign, first, start) < 0:
                 continue
             # Most runs match nothing, and a failing search costs half of an empty finditer.
             match = search(raw, first, last)
             while match is not None:
-                span = rule.accept(view, match)
+                span = accept(view, match)
                 if span is not None:
                     spans.append((*span, rank))
                 position = match.end()
@@ -442,16 +462,25 @@ class Detector:
                 break
 
 
-def _search_literal(view: View, needle: bytes, rule: Rule, rank: int, spans: list[Span]) -> None:
+def _search_literal(
+    view: View, needle: bytes, rule: Rule, rank: int, spans: list[Span], changes: Changes | None
+) -> None:
     text = view.low if rule.lower else view.raw
     if rule.anchored:
-        _search_at(view, view.low, needle, text, rule, rank, spans)
+        _search_at(view, view.low, needle, text, rule, rank, spans, changes)
     else:
         _search_whole(view, text, rule, rank, spans)
 
 
 def _search_at(
-    view: View, haystack: bytes, needle: bytes, text: bytes, rule: Rule, rank: int, spans: list[Span]
+    view: View,
+    haystack: bytes,
+    needle: bytes,
+    text: bytes,
+    rule: Rule,
+    rank: int,
+    spans: list[Span],
+    changes: Changes | None,
 ) -> None:
     """Matches of the rule in `text` where `needle` stands in `haystack`."""
     find, at = haystack.find, rule.pattern.match
@@ -461,9 +490,10 @@ def _search_at(
         if match is None:
             found = find(needle, found + 1)
             continue
-        span = rule.accept(view, match)
-        if span is not None:
-            spans.append((*span, rank))
+        if changes is None or changes.near(found - _MATCH_SEES, match.end() + _MATCH_SEES):
+            span = rule.accept(view, match)
+            if span is not None:
+                spans.append((*span, rank))
         found = find(needle, match.end())
 
 

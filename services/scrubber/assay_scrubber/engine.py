@@ -4,6 +4,7 @@ Pure: no I/O, no clock, no state between calls. Work is linear in the length of 
 changes nothing: after a replacement the result is searched again, until nothing more is found.
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import replace
@@ -23,6 +24,9 @@ from .walk import ScrubbedJson, scrub_json
 _MOST_PASSES = 8
 # Code points. A shorter text is read again sooner than it is remembered what was in it.
 _LONG = 1_000
+
+
+_HARMLESS = re.compile(r"[A-Za-z_\[\](){}*#. \-]*")
 
 
 class ScrubError(RuntimeError):
@@ -107,6 +111,10 @@ class Scrubber:
         self._allowed = frozenset(f.rank for f in families if self.policy.action(f.name) is Action.ALLOW)
         self._by_rank = {family.rank: family for family in families}
         also = (vendor_keys.finder(), FAMILIES["api_key"].rank) if self.policy.catalogue else None
+        # A mark in a replacement can make a secret of what stands anywhere in the text.
+        self._assigns = any(self.policy.action(f.name) is Action.HASH for f in families) or (
+            _HARMLESS.fullmatch(self.policy.replacement) is None
+        )
         self._detect = Detector(families, also).detect
 
     def scrub(self, text: str, *, hint: bytes = b"") -> Scrubbed:
@@ -128,7 +136,7 @@ class Scrubber:
         for _ in range(_MOST_PASSES):
             replacements = self._replacements(text, spans)
             result, places = _replace(text, spans, replacements)
-            again = self._detect(project(result), hint, known, Changes(*places))
+            again = self._detect(project(result), hint, known, None if self._assigns else Changes(*places))
             if again:
                 again = self._removed(result, again)
             if not again:

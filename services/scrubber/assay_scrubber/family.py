@@ -87,7 +87,8 @@ class Rule:
     `needle`: must be found in the text in lower case (`Literals`; without one, any of the gate's) or in its shape (`Shapes`), or announces.
     `anchored`: matches only where its needle stands, or at the start of a long word. `dotted`: only for a long word beside a dot.
     `shape`: what the run's shape must contain, a pattern. `fewest`, `most`: digits in the run; `fewest` in the text for `Literals`.
-    `near`, `words`: must be found near the run, in lower case or in the hint: the pattern, one of the words.
+    `near` (RE2's too), `words`: must be found near the run, in lower case or in the hint: the pattern, one of the words.
+    `sign`: must stand right before the run, or a few bytes.
     `fallback`: only for runs in which no other rule has found anything.
     """
 
@@ -97,6 +98,7 @@ class Rule:
     needle: bytes = b""
     near: re.Pattern[bytes] | None = None
     words: frozenset[bytes] | None = None
+    sign: bytes = b""
     fewest: int = 0
     most: int = 1 << 62
     shape: bytes = b""

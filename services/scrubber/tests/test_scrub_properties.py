@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from assay_scrubber.detector import Changes, Known
 from assay_scrubber.engine import Scrubber, merge
+from assay_scrubber.policy import Action, Policy
 from assay_scrubber.projection import project, unfold
 from assay_scrubber.registry import FAMILIES
 from assay_scrubber.taxonomy import Category
@@ -124,6 +125,23 @@ def test_all_that_a_reader_sees_is_found_though_only_what_was_decoded_is_searche
         for span in detect(unfolded.seen, hint):
             start, end = unfolded.origin(span[0], span[1])
             assert any(a <= start and end <= b for a, b, _ in found)
+
+
+@pytest.mark.parametrize("between", ["", " ".join(["far"] * 200)])
+@pytest.mark.parametrize("sign", ["%3A", "\\u003d", "&gt;", ":"])
+def test_a_mark_that_only_a_reader_sees_makes_a_secret_of_what_stands_anywhere(sign: str, between: str) -> None:
+    text = f"the credential is 8fK2mQ9xLw4Zt7Bn {between} {sign}"
+    assert "8fK2mQ9xLw4Zt7Bn" not in SCRUBBER.scrub(text).text
+
+
+@pytest.mark.parametrize("between", ["", " ".join(["far"] * 200)])
+@pytest.mark.parametrize(
+    "policy", [Policy(actions={"email": Action.HASH}, hash_key=b"k" * 32), Policy(replacement="<gone: 1>")]
+)
+def test_marks_of_a_replacement_leave_nothing_to_be_found_again(policy: Policy, between: str) -> None:
+    scrubber = Scrubber(policy)
+    once = scrubber.scrub(f"the credential is 8fK2mQ9xLw4Zt7Bn {between} ann@example.com")
+    assert scrubber.scrub(once.text).text == once.text
 
 
 RENDERINGS = {

@@ -302,7 +302,7 @@ FAMILY = Family(
     gate=Digits(7),
     rules=(
         Rule(_AMERICAN, _american, fewest=10, shape=rb"(?<!9)9?-{0,4}9{3}-{0,5}9{3}-{0,3}9{4}(?!9)"),
-        Rule(_PLUS, _international, near=re.compile(rb"\+")),
+        Rule(_PLUS, _international, sign=b"+"),
         Rule(_ZEROS, _after_zeros, near=re.compile(b"0[01]"), fewest=10, fallback=True),
         Rule(_ANY, _announced, words=_ANNOUNCING, fallback=True),
     ),
