@@ -25,7 +25,7 @@ _NORMAL = NormalDist()
 #: Cells of a matrix of resamples made at once (8 bytes each). So small that it stays in a core's cache: twice as fast as one large matrix.
 #: What it is multiplied by is contiguous; else OpenBLAS starts threads for it, which take ten times the CPU.
 _BLOCK_CELLS = 30_000
-#: Resamples made at once, at most: each block rearranges the cases anew, and where cases are few one arrangement says little.
+#: Draws that share their arrangements of the cases, and the most that are made at once: where cases are few, one arrangement says little.
 _BLOCK_ROWS = 200
 #: Statistics that differ by less, beside 1, are the same: sums of the same signs differ by their rounding.
 _ROUNDING = 1e-6
@@ -75,22 +75,26 @@ def resampled_means(
     generator = _generator(seed)
     small = np.uint16 if units <= 0xFFFF else np.uint32
     means = np.empty((resamples, columns))
-    draws = -(-resamples // _USES)
+    uses = _USES if units < _BLOCK_CELLS else 1  # rearranging very many cases costs more than drawing anew
+    draws = -(-resamples // uses)
     step = max(1, min(_BLOCK_ROWS, _BLOCK_CELLS // units))
     offsets = np.arange(step)[:, None] * units
+    arranged = [(filled, shares)]
     for start in range(0, draws, step):
+        if start % _BLOCK_ROWS < step:
+            orders = [generator.permutation(units) for _ in range(uses - 1)]
+            arranged[1:] = [(filled[order], shares[order]) for order in orders]
         rows = min(step, draws - start)
         drawn = generator.integers(0, units, (rows, units), dtype=small) + offsets[:rows]
         times = np.bincount(drawn.ravel(), minlength=rows * units).reshape(rows, units).astype(np.float64)
-        for use in range(_USES):
+        for use, (values_of, shares_of) in enumerate(arranged):
             block = means[use * draws + start :][:rows]  # of the last use, shorter where the number is no multiple
-            order = generator.permutation(units) if use else slice(None)
-            sums = (times @ filled[order])[: len(block)]
+            sums = (times @ values_of)[: len(block)]
             if complete:
                 np.divide(sums, units, out=block)
             else:
                 with np.errstate(invalid="ignore", divide="ignore"):
-                    np.divide(sums, (times @ shares[order])[: len(block)], out=block)
+                    np.divide(sums, (times @ shares_of)[: len(block)], out=block)
     return means
 
 

@@ -94,11 +94,13 @@ def test_a_resample_of_three_cases_is_as_likely_as_it_should_be() -> None:
     assert all(found[total] == pytest.approx(count, abs=200) for total, count in expected.items())
 
 
-@pytest.mark.parametrize("resamples", [1, 2, 3, 4, 5, 1001])
-def test_there_are_as_many_resamples_as_were_asked_for(resamples: int) -> None:
-    means = resampled_means(np.arange(1.0, 8.0), seed=1, resamples=resamples)
-    assert means.shape == (resamples, 1)
-    assert np.all((means >= 1) & (means <= 7))
+@pytest.mark.parametrize("cases", [20, 1_000, 40_000])
+@pytest.mark.parametrize("resamples", [1, 2, 3, 4, 5, 41])
+def test_there_are_as_many_resamples_as_were_asked_for_and_no_two_alike(cases: int, resamples: int) -> None:
+    values = np.random.default_rng(1).normal(size=cases)
+    means = resampled_means(values, seed=1, resamples=resamples)[:, 0]
+    assert len(set(means.tolist())) == len(means) == resamples
+    assert np.all(np.abs(means - values.mean()) < 5 * values.std() / np.sqrt(cases))
 
 
 def two_sided(deltas: npt.NDArray[np.float64], *, seed: int, resamples: int = RESAMPLES) -> float:
