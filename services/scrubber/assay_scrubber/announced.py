@@ -5,7 +5,7 @@ looked up among the text's words, and its pattern begins with it: a text without
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from .family import Accept, Rule
 
@@ -36,12 +36,14 @@ def words_of(text: bytes) -> list[bytes]:
     return text.translate(_TO_WORDS).split()
 
 
-def rules_after(words: str, value: bytes, accept: Accept | None = None) -> Iterator[Rule]:
-    """One rule for each of `words` (separated by spaces): the word, filler, `value` with one group.
+def rules_after(
+    words: str, value: bytes, accept: Accept | None = None, phrases: Iterable[bytes] = ()
+) -> Iterator[Rule]:
+    """One rule for each of `words` (separated by spaces), and of `phrases`: the word, filler, `value` with one group.
 
     `accept` defaults to taking the group. The rules share a pattern, which is tried where a rule's own word stands.
     """
-    needles = [word.encode("latin-1") for word in words.split()]
+    needles = [*(word.encode("latin-1") for word in words.split()), *phrases]
     any_of_them = b"|".join(map(re.escape, needles))
     pattern = re.compile(rb"(?<![a-z\x80])(?:%b)(?![a-z\x80])%b%b" % (any_of_them, FILLER, value))
     for needle in needles:

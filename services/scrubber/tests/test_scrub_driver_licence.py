@@ -10,6 +10,9 @@ FOUND = [
     ("Driving licence number MORGA657054SM9IJ!", ["MORGA657054SM9IJ"], "Driving licence number [REDACTED]!"),
     ('{"driver_license": "D123-4567-8901"}', ["D123-4567-8901"], '{"driver_license": "[REDACTED]"}'),
     ("driver license no: 123456789", ["123456789"], "driver license no: [REDACTED]"),
+    ("permis de conduire n° 13AA00002", ["13AA00002"], "permis de conduire n° [REDACTED]"),
+    ("patente di guida: U1B23456C7", ["U1B23456C7"], "patente di guida: [REDACTED]"),
+    ("Führerschein: B072RRE2I55", ["B072RRE2I55"], "Führerschein: [REDACTED]"),
 ]
 KEPT = [
     "D1234567",

@@ -7,6 +7,11 @@ from assay_scrubber.family import Announced, Family, View
 from assay_scrubber.taxonomy import Category
 
 _WORDS = "licence licences license licenses driverlicense driverslicense driverlicence fuehrerschein f\x80hrerschein rijbewijs"
+_PHRASES = (
+    b"permis de conduire", b"permiso de conducir", b"licencia de conducir", b"carnet de conducir", b"patente di guida",
+    b"carta de condu\x80\x80o", b"carteira de motorista", b"k\x80rkort", b"k\x80rekort", b"f\x80rerkort", b"ajokortti", b"prawo jazdy",
+    b"prawa jazdy", b"\x80idi\x80sk\x80 pr\x80kaz", b"vodi\x80sk\x80 preukaz", b"permis de conducere", b"ehliyet",
+)  # fmt: skip
 _NUMBER = rb"((?=[a-z0-9 \-]{0,6}[0-9])[a-z0-9]{1,18}(?:[ \-][a-z]{0,2}[0-9][a-z0-9]{0,9}){0,4})(?![a-z0-9])"
 _DRIVING = re.compile(rb"driv(?:er|ers|er's|ing)[^a-z0-9]{1,6}$")
 _FEWEST_DIGITS, _SHORTEST = 4, 5
@@ -27,7 +32,7 @@ FAMILY = Family(
     category=Category.GOVERNMENT_ID,
     rank=58,
     gate=Announced(),
-    rules=tuple(rules_after(_WORDS, _NUMBER, _number)),
+    rules=tuple(rules_after(_WORDS, _NUMBER, _number, phrases=_PHRASES)),
     description="Driving licence numbers after the words or under the key that announce them.",
     finds=(
         "driver's license D1234567",
