@@ -9,6 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
+from typer.testing import CliRunner
+
+from assay_cli.main import app
 from tests.store_server import PASSWORD
 
 
@@ -60,6 +63,15 @@ class Cli:
         finally:
             process.kill()
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def call(self, *arguments: str, role: str, extra: str = "") -> "subprocess.CompletedProcess[bytes]":
+        """The same in this process: quicker, and what a command prints and answers is the same."""
+        environment: dict[str, str | None] = {name: None for name in os.environ if name.startswith("ASSAY_")}
+        environment |= {"ASSAY_CONFIG": str(self.settings_file(role, extra)), "COLUMNS": "200"}
+        done = CliRunner().invoke(app, arguments, env=environment)
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        return subprocess.CompletedProcess(arguments, done.exit_code, done.stdout_bytes, done.stderr_bytes)
 
 
 class Output:

@@ -57,7 +57,7 @@ class Sink:
         self.owner.command(f"INSERT INTO assay_base.watermarks VALUES (0, {watermark}, now64(3))")
 
     def export(self, *arguments: str) -> "Export":
-        return Export(self.cli.run("export", *arguments, role="exporter"))
+        return Export(self.cli.call("export", *arguments, role="exporter"))
 
 
 class Export:

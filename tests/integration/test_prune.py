@@ -35,7 +35,7 @@ class Sink:
 
     def prune(self, *arguments: str) -> dict[str, tuple[int, int]]:
         """Visible and stored rows that the command says it deleted, by table."""
-        done = self.cli.run("prune", "--yes", *arguments, role="owner")
+        done = self.cli.call("prune", "--yes", *arguments, role="owner")
         assert (done.returncode, done.stderr) == (0, b"")
         table = [line.split() for line in done.stdout.decode().splitlines()[1:-1]]
         return {name: (int(visible), int(stored)) for name, visible, stored in table}

@@ -39,7 +39,7 @@ def ask(cli: Cli, *arguments: str) -> "subprocess.CompletedProcess[bytes]":
 
 
 def answer(cli: Cli, *arguments: str) -> str:
-    done = ask(cli, *arguments)
+    done = cli.call("query", *arguments, role="sre")
     assert (done.returncode, done.stderr) == (0, b"")
     return done.stdout.decode()
 
@@ -121,7 +121,8 @@ def test_no_rows_are_no_lines(cli: Cli) -> None:
 def test_what_the_engine_refuses_is_its_own_words_on_one_line_and_exit_2(
     cli: Cli, sql: str, complaint: bytes, form: str
 ) -> None:
-    done = ask(cli, sql if " " in sql else f"{sql} ", "--format", form)
+    ask_here = cli.run if form == "json" else cli.call
+    done = ask_here("query", sql if " " in sql else f"{sql} ", "--format", form, role="sre")
     assert done.returncode == 2
     assert complaint in done.stderr or sql.startswith("SELEC ")
     assert len(done.stderr.splitlines()) == 1
