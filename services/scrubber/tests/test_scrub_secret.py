@@ -60,6 +60,12 @@ FOUND = [
     ("wachtwoord: hunter2x", ["hunter2x"], "wachtwoord: [REDACTED]"),
 ]
 KEPT = [
+    "P11_FOR_OBJECT_ON_TOKEN | P11_KIT_URI_FOR_MODULE",
+    "#define __NR_request_key (__X32_SYSCALL_BIT + 249)",
+    "const PASS8 = 0x08000000;",
+    "printf(&quot;Password is correct.&quot;);",
+    'password = ":****"',
+    "password = utf8_to_utf16_dup(v);",
     "BASIC 000000000:",
     "basic abcdefghi",
     "password = get_password()",

@@ -19,7 +19,7 @@ _ALPHABET = b"0123456789abcdef:-."
 
 def _address(view: View, match: re.Match[bytes], size: int, *, letter: bool) -> tuple[int, int] | None:
     start, end = match.start() - size, match.end()
-    if start < 0 or (start and view.raw[start - 1] in _NO_LEFT):
+    if start < 0 or (start and view.raw[start - 1] in _NO_LEFT) or view.raw[max(0, start - 2) : start] == b"[*":
         return None
     written = view.low[start:end]
     if written.translate(None, _ALPHABET):

@@ -7,7 +7,7 @@ from assay_scrubber.family import Announced, Family, Literals, Rule, View
 from assay_scrubber.taxonomy import Category
 
 _WORDS = (
-    "passport passports passportno passportnum passportnumber passportnr ppt pasaporte passeport passeports reisepass reisepasses "
+    "passport passports passportno passportnum passportnumber passportnr pasaporte passeport passeports reisepass reisepasses "
     "reisepassnummer reisepassnr passaporto passaporte paspoort paspoortnummer paspoortnr passnummer passnr passnumret passnummeret "
     "pasnummer passinumero paszport paszportu pasaport pasaportul pa\x80aport pa\x80aportului pasaportu putovnica putovnice "
     "\x80tlev\x80l \x80tlev\x80lsz\x80m pasport pasos paso\x80"

@@ -237,6 +237,8 @@ def _after_zeros(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     digits = match.group().translate(None, _NOT_DIGITS)
     zeros = 3 if digits.startswith(b"011") else 2
     code = country_code(digits[zeros:])
+    if code is not None and digits.startswith(b"00", zeros + len(str(code))):
+        return None  # 0020.0002.0065
     group = _GROUPS.match(match.string, match.start())
     if code is None or group is None:
         return None

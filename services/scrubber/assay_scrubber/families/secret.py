@@ -39,7 +39,7 @@ _FOREIGN_WORDS = (
 ).split()
 _FOREIGN = re.compile(rb"(?:%b)()(?![a-z\x80])" % b"|".join(_FOREIGN_WORDS) + _TAIL)
 _REST = re.compile(
-    rb"(?:&[^\s\"'`<>&;]{1,64}(?![^\s\"'`<>&]{0,64}=))?"
+    rb"(?:&(?!quot|amp|lt|gt|apos|nbsp|#)[^\s\"'`<>&;]{1,64}(?![^\s\"'`<>&]{0,64}=))?"
 )  # an ampersand in a password, but not the next parameter
 _BEFORE_KEY = re.compile(
     rb"(?:api|access|accesskey|account|private|shared|signing|encryption|master|auth|consumer|client|storage|app|application|service|"
@@ -55,7 +55,7 @@ _HINT_TOKEN = re.compile(
 )
 
 _TEMPLATE = re.compile(
-    rb"\$\{?\w.*|\{.*|%\w?\(?.*\)?[sd]?|\*+|<.*|x{3,}|\.{2,}.*|-+|_+|\[.*|@.*|&.*|#.*|/.*|\\.*|https?:.*|\$\(.*|!.*:.*",
+    rb"\$\{?\w.*|\{.*|%\w?\(?.*\)?[sd]?|:?\*+|0x[0-9a-f]{1,8}|<.*|x{3,}|\.{2,}.*|-+|_+|\[.*|@.*|&.*|#.*|/.*|\\.*|https?:.*|\$\(.*|!.*:.*",
     re.IGNORECASE,
 )
 _NAME = re.compile(
@@ -71,6 +71,7 @@ _LONG_BASE64 = re.compile(rb"(?=[A-Za-z/+]*[0-9])(?=[0-9A-Z/+]*[a-z])(?=[0-9a-z/
 _MARKED = re.compile(rb"[#&@!^*]{1,2}[A-Za-z0-9]{4,64}+(?![A-Za-z0-9]*[(\[{:])")
 _DIGIT_INSIDE = re.compile(rb"[0-9][A-Za-z]")
 _FEWEST_DIGITS = 2
+_OF_NAMES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:"
 _DIGITS = b"0123456789"
 _NOT_DIGITS = bytes(b for b in range(256) if b not in _DIGITS)
 _SHORTEST_PASSWORD, _SHORTEST_TOKEN = 5, 12
@@ -196,6 +197,8 @@ def _password(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     if not match.group(2) and before != b"--":
         return None  # only a command's option has its value behind nothing but a space
     start, end, value, quoted = _value(match, view.raw)
+    if not quoted and view.raw[end : end + 1] == b"(" and not value.translate(None, _OF_NAMES):
+        return None  # a call
     return (start, end) if _is_password(value, quoted=quoted) else None
 
 
@@ -216,7 +219,9 @@ def _prose(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         return None
     start, end, value, quoted = _ending(match.group(5), match.span(6 if match.group(5) else 7), view.raw, whole=True)
     if not match.group(1) and not match.group(2):
-        good = _is_token(value, quoted=quoted)
+        good = _is_token(value, quoted=quoted) and (
+            not loosely or loosely == b" " or _surprises(value) * 5 >= len(value)
+        )
     elif loosely and loosely != b" ":
         good = len(value) >= _SHORTEST_LOOSE and _surprises(value) * 5 >= len(value)
     else:
