@@ -19,7 +19,8 @@ _AFTER_HEADER = re.compile(
 
 def _token(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     dot = match.start()
-    left = view.raw[max(0, dot - _LONGEST_HEADER) : dot]
+    earliest = max(0, dot - _LONGEST_HEADER)
+    left = view.raw[max(earliest, view.raw.rfind(b".", earliest, dot) + 1) : dot]
     segment = left[left.translate(_APART).rfind(b" ") + 1 :]
     opening = segment.find(_OPEN_BRACE)
     if opening < 0 or len(segment) - opening < len(_OPEN_BRACE) + _SHORTEST_SEGMENT:
