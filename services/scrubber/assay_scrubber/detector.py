@@ -5,17 +5,14 @@ a few bytes; patterns run only behind a gate that opened.
 """
 
 import re
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
-
-import re2
+from collections.abc import Sequence
 
 from .announced import words_of
+from .automaton import at_once, in_lower_case, whole_word
+from .changes import Changes
 from .custom import search_windows
 from .encoded import base64_at
 from .family import (
-    MIN_RUN_DIGITS,
-    Accept,
     Always,
     Announced,
     Digits,
@@ -25,12 +22,13 @@ from .family import (
     Literals,
     LongWords,
     Rule,
-    Run,
     Seen,
     Shapes,
+    Span,
     View,
 )
-from .projection import Unfolded, project, unfold
+from .numbers import LEAD, RUN_IN_SHAPE, TRAIL, Known, Numbers
+from .projection import project, unfold
 from .taxonomy import Category
 from .vendor_keys import Finder
 
@@ -51,81 +49,17 @@ _JOINS = (b"+", b"/")  # what joins a long word to more of the same base64
 _FEWEST_ANNOUNCED, _FEWEST_SHAPED = 2, 4
 # A hardware address has as many hyphens, an IPv6 address as many colons; neither needs a digit.
 _FEWEST_HYPHENS, _FEWEST_COLONS = 5, 2
-_FEW_RUNS = 2
-# How far rules look around a run of digits: a sign or parenthesis before, a word character after.
-_LEAD, _TRAIL = 4, 2
-# All that decides what is found in a run: 48 bytes before a match, which may begin _LEAD bytes early; what it is called after it.
-_RUN_SEES_BEFORE, _RUN_SEES_AFTER = 64, 64
-_LONGEST_KNOWN, _MOST_KNOWN = 256, 4096  # bounds of memory: about a megabyte
-# Above this a run's number of digits makes no difference to the rules: no number of any family is longer.
-_MANY_DIGITS = 32
-
 # How far from a long word what decides about it may be: what is dotted to it, on either side.
 _WORD_SEES = 192
 # How far the check of a match at a literal looks beyond the match.
 _MATCH_SEES = 192
 
 _FEW, _NO_RANK = 8, 1 << 62
-_LONGEST_SHAPE, _MOST_SHAPES, _MOST_HINTS = 32, 4096, 1024
-_CLASSES = {b"A": rb"[a-z\x80]", b"9": b"[0-9]", b"A9": rb"a-z0-9\x80"}
-# Seven digits with nothing but separators between: fewer make no run.
-_RUN_IN_SHAPE = rb"9(?:[ \t.\-()/_]*9){6}"
-
-# A rule of a numeric family for the innermost loop: the shape it needs, its search and check, its rank, whether it is a
-# fallback, the number of what wakes it (-1: nothing has to), the sign it needs.
-_NumericRule = tuple[re.Pattern[bytes], Callable[..., re.Match[bytes] | None], Accept, int, bool, int, bytes]
-Span = tuple[int, int, int]  # start, end, rank
-Known = dict[tuple[int, bytes], list[Span]]
-"""What is in a run of digits, by the run and what stands round it; offsets count from the start of the run."""
+_MOST_HINTS = 1024
 _Said = tuple[tuple[int, ...], tuple[tuple[Judge, int], ...]]  # numbers of words that announce; judges and their ranks
 _NOTHING_SAID: _Said = ((), ())
 _LONGEST_KEYED = 4096
 _LiteralRow = tuple[bytes, int, bytes, Rule, int]  # mark and digits that are needed, needle, rule, rank
-
-
-class Changes:
-    """Where a text differs from one that has been searched: spans in order, apart or touching, ends included.
-
-    What stands far from all of them was looked at before, and nothing has been found in it that is still there.
-    """
-
-    __slots__ = ("_ends", "_starts")
-
-    def __init__(self, starts: list[int], ends: list[int]) -> None:
-        self._starts, self._ends = starts, ends
-
-    def near(self, start: int, end: int) -> bool:
-        """True when some change touches `start` to `end`."""
-        place = bisect_left(self._ends, start)
-        return place < len(self._starts) and self._starts[place] <= end
-
-    def unfolded(self, unfolded: Unfolded) -> "Changes":
-        """The same changes in the text as a reader sees it."""
-        return Changes([unfolded.seen_at(p) for p in self._starts], [unfolded.seen_at(p) for p in self._ends])
-
-
-def _at_once(patterns: Iterable[bytes]) -> re2.Set:
-    """One automaton that tells in one pass which of `patterns` a text contains.
-
-    They are literals, or nearly: its states are few whatever the text, so no text makes it slow, or fills its memory.
-    """
-    options = re2.Options()
-    options.encoding = re2.Options.Encoding.LATIN1
-    together = re2.Set.SearchSet(options)
-    for pattern in patterns:
-        together.Add(pattern)
-    together.Compile()
-    return together
-
-
-def _whole_word(words: list[bytes]) -> bytes:
-    """RE2's pattern of one of `words`, whole."""
-    return rb"(?:^|[^a-z\x80])(?:%b)(?:[^a-z\x80]|$)" % b"|".join(map(re.escape, words))
-
-
-def _in_lower_case(shape: bytes) -> bytes:
-    """RE2's pattern, in text in lower case, of a pattern of shapes."""
-    return re.sub(rb"(?<=[\[^])A9|[A9]", lambda match: _CLASSES[match.group()], shape)
 
 
 def _has_assigned(text: bytes) -> bool:
@@ -138,11 +72,6 @@ def _is_old(raw: bytes, start: int, end: int, changes: Changes) -> bool:
     if changes.near(start - _WORD_SEES, end + _WORD_SEES):
         return False
     return raw[end : end + 1] not in _JOINS and raw[start - 1 : start] not in _JOINS
-
-
-def _covers(span: Span, start: int, shape: bytes) -> bool:
-    """True when `span` holds all digits of the run: nothing is left for another rule to find."""
-    return span[0] <= start and span[1] >= start + len(shape.rstrip(b"-"))
 
 
 class Detector:
@@ -166,7 +95,8 @@ class Detector:
         self._at_start = re.compile(b"|".join(b"(?:%b)" % start for start in starts)) if starts else None
         # Never let through, so what stands in one of these needs no closer look, unless for its name.
         self._credentials = frozenset(family.rank for family in families if family.category is Category.CREDENTIAL)
-        self._set_numeric([(gate.fewest, rules, rank) for gate, rules, rank in parts if isinstance(gate, Digits)])
+        self._numbers = Numbers([(gate.fewest, rules, rank) for gate, rules, rank in parts if isinstance(gate, Digits)])
+        self._by_hint: dict[bytes, _Said] = {}
 
     def _set_needles(self, parts: list[tuple[Gate, tuple[Rule, ...], int]]) -> None:
         """What each pattern of the two automata opens. They are two, because what one has seen multiplies its states."""
@@ -176,7 +106,7 @@ class Detector:
         self._shapes: list[tuple[tuple[Rule, ...], int, bool]] = []
         for gate, rules, rank in parts:
             if isinstance(gate, Shapes | Seen):
-                shapes.append(_in_lower_case(gate.pattern) if isinstance(gate, Shapes) else gate.pattern)
+                shapes.append(in_lower_case(gate.pattern) if isinstance(gate, Shapes) else gate.pattern)
                 self._shapes.append((rules, rank, isinstance(gate, Shapes)))
             for rule in rules:
                 if isinstance(gate, Announced):
@@ -186,28 +116,8 @@ class Detector:
                         literal.setdefault(needle, []).append((gate.mark, rule.fewest, needle, rule, rank))
         self._rows, self._announced = list(literal.values()), list(announced.items())
         self._announcing = {word: number for number, word in enumerate(announced)}
-        self._needles = _at_once([*map(re.escape, literal), *(_whole_word([word]) for word in announced)])
-        self._in_shape = _at_once([*shapes, _in_lower_case(_RUN_IN_SHAPE)])
-
-    def _set_numeric(self, numeric: list[tuple[int, tuple[Rule, ...], int]]) -> None:
-        wakers: dict[bytes, int] = {}
-        rows: list[tuple[int, int, _NumericRule]] = []
-        for fewest, rules, rank in numeric:
-            for rule in rules:
-                waker = rule.near.pattern if rule.near is not None else _whole_word(sorted(rule.words or ()))
-                sleeps = rule.near is not None or rule.words is not None
-                number = wakers.setdefault(waker, len(wakers)) if sleeps else -1
-                row = (re.compile(rule.shape), rule.pattern.search, rule.accept, rank, rule.fallback, number, rule.sign)
-                rows.append((max(rule.fewest, fewest), rule.most, row))
-        self._wakers = _at_once(wakers)
-        rows.sort(key=lambda row: row[2][4])  # stable: by rank, fallbacks last
-        # One row of rules for every number of digits that a run can have; the last one for all above.
-        self._numeric: tuple[tuple[_NumericRule, ...], ...] = tuple(
-            tuple(row for fewest, most, row in rows if fewest <= digits <= most) for digits in range(_MANY_DIGITS + 1)
-        )
-        self._by_hint: dict[bytes, _Said] = {}
-        # Runs have few shapes: what can match in one is worked out once. Bounded, and the same whoever writes it.
-        self._by_shape: dict[bytes, tuple[_NumericRule, ...]] = {}
+        self._needles = at_once([*map(re.escape, literal), *(whole_word([word]) for word in announced)])
+        self._in_shape = at_once([*shapes, in_lower_case(RUN_IN_SHAPE)])
 
     def detect(self, raw: bytes, hint: bytes, known: Known | None = None, changes: Changes | None = None) -> list[Span]:
         """(start, end, rank of the family) of what is found in a projected text, unordered; `hint` is read as if it stood before it.
@@ -313,7 +223,7 @@ class Detector:
         """Families that need digits or pairs of them."""
         for number in shapes:
             if number == len(self._shapes):
-                self._search_runs(view, spans, known, changes)
+                self._numbers.search(view, spans, known, changes)
                 continue
             rules, rank, shaped = self._shapes[number]
             text = view.shape() if shaped else view.raw
@@ -364,7 +274,7 @@ class Detector:
                 decoded_to = self._search_encoded(raw, decoded_to, start, spans)
 
     def _search_long_word(self, view: View, start: int, end: int, spans: list[Span]) -> None:
-        raw, last = view.raw, min(len(view.raw), end + _TRAIL)
+        raw, last = view.raw, min(len(view.raw), end + TRAIL)
         if self._at_start is not None and self._at_start.match(raw, start, last) is not None:
             for rule, rank in self._long_at_start:
                 match = rule.pattern.match(raw, start, last)
@@ -377,7 +287,7 @@ class Detector:
                     continue
                 first, last = max(0, start - _LONGEST_BEFORE_DOT), min(len(raw), end + _LONGEST_AFTER_DOT)
             else:
-                first, last = max(0, start - _LEAD), min(len(raw), end + _TRAIL)
+                first, last = max(0, start - LEAD), min(len(raw), end + TRAIL)
             match = search(raw, first, last)
             while match is not None:
                 if (span := rule.accept(view, match)) is not None:
@@ -396,70 +306,6 @@ class Detector:
             if ranks:
                 spans.append((first, last, min(ranks)))
         return last
-
-    def _rules_in(self, shape: bytes, digits: int) -> tuple[_NumericRule, ...]:
-        """The rules that can match in a run of this shape."""
-        rules = self._by_shape.get(shape)
-        if rules is None:
-            rules = tuple(row for row in self._numeric[min(digits, _MANY_DIGITS)] if row[0].search(shape))
-            if len(shape) <= _LONGEST_SHAPE and len(self._by_shape) < _MOST_SHAPES:
-                self._by_shape[shape] = rules
-        return rules
-
-    def _awake(self, text: bytes) -> int:
-        """What something in `text` wakes."""
-        awake = 0
-        for number in self._wakers.Match(text) or ():
-            awake |= 1 << number
-        return awake
-
-    def _search_runs(self, view: View, spans: list[Span], known: Known | None, changes: Changes | None) -> None:
-        raw, runs = view.raw, view.runs()
-        # What is nowhere in the text is not near a run either: worth a look when there are several.
-        awake = self._awake(view.hint + view.low) if len(runs) > _FEW_RUNS else -1
-        for run in runs:
-            start, end = run[0], run[1]
-            if changes is not None and not changes.near(start - _RUN_SEES_BEFORE, end + _RUN_SEES_AFTER):
-                continue
-            if known is None or end - start > _LONGEST_KNOWN:
-                self._search_run(view, run, awake, spans)
-                continue
-            # Near the start of a text the hint counts as well, and so the place.
-            place = start if start < _RUN_SEES_BEFORE else -1
-            key = (place, raw[max(0, start - _RUN_SEES_BEFORE) : end + _RUN_SEES_AFTER])
-            found = known.get(key)
-            if found is None:
-                before = len(spans)
-                self._search_run(view, run, awake, spans)
-                if len(known) < _MOST_KNOWN:
-                    known[key] = [(a - start, b - start, rank) for a, b, rank in spans[before:]]
-            elif found:
-                spans += [(a + start, b + start, rank) for a, b, rank in found]
-
-    def _search_run(self, view: View, run: Run, awake: int, spans: list[Span]) -> None:
-        """`awake`: what something in the text wakes; what is not near the run sleeps all the same."""
-        raw, (start, end, digits, shape) = view.raw, run
-        first, last, before, here = max(0, start - _LEAD), end + _TRAIL, len(spans), -1
-        for _, search, accept, rank, fallback, waker, sign in self._rules_in(shape, digits):
-            if fallback and len(spans) > before:
-                break
-            if waker >= 0:
-                if here < 0:
-                    here = awake and self._awake(view.near(start, end))
-                if not here >> waker & 1:
-                    continue
-            elif sign and raw.find(sign, first, start) < 0:
-                continue
-            # Most runs match nothing, and a failing search costs half of an empty finditer.
-            match = search(raw, first, last)
-            while match is not None:
-                span = accept(view, match)
-                if span is not None:
-                    spans.append((*span, rank))
-                position = match.end()
-                match = search(raw, position, last) if last - position > MIN_RUN_DIGITS else None
-            if len(spans) == before + 1 and _covers(spans[before], start, shape):
-                break
 
 
 def _search_literal(

@@ -11,8 +11,10 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from . import vendor_keys
-from .detector import Changes, Detector, Known, Span
-from .family import Family
+from .changes import Changes
+from .detector import Detector
+from .family import Family, Span
+from .numbers import Known
 from .policy import Action, Policy
 from .projection import project
 from .registry import FAMILIES

@@ -8,6 +8,7 @@ from .projection import LETTER
 from .taxonomy import Category
 
 Run = tuple[int, int, int, bytes]  # start, end, digits, shape: '9' for a digit, '-' for a separator
+Span = tuple[int, int, int]  # start, end, rank of the family
 
 
 class View:

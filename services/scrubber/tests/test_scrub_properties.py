@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay_scrubber.detector import Changes, Known
+from assay_scrubber.changes import Changes
 from assay_scrubber.engine import Scrubber, merge
+from assay_scrubber.numbers import Known
 from assay_scrubber.policy import Action, Policy
 from assay_scrubber.projection import project, unfold
 from assay_scrubber.registry import FAMILIES

@@ -1,0 +1,32 @@
+"""Automata that tell in one pass what a text contains, and the patterns they know. They are RE2's."""
+
+import re
+from collections.abc import Iterable
+
+import re2
+
+_CLASSES = {b"A": rb"[a-z\x80]", b"9": b"[0-9]", b"A9": rb"a-z0-9\x80"}
+
+
+def at_once(patterns: Iterable[bytes]) -> re2.Set:
+    """One automaton that tells in one pass which of `patterns` a text contains.
+
+    They are literals, or nearly: its states are few whatever the text, so no text makes it slow, or fills its memory.
+    """
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    together = re2.Set.SearchSet(options)
+    for pattern in patterns:
+        together.Add(pattern)
+    together.Compile()
+    return together
+
+
+def whole_word(words: list[bytes]) -> bytes:
+    """RE2's pattern of one of `words`, whole."""
+    return rb"(?:^|[^a-z\x80])(?:%b)(?:[^a-z\x80]|$)" % b"|".join(map(re.escape, words))
+
+
+def in_lower_case(shape: bytes) -> bytes:
+    """RE2's pattern, in text in lower case, of a pattern of shapes."""
+    return re.sub(rb"(?<=[\[^])A9|[A9]", lambda match: _CLASSES[match.group()], shape)

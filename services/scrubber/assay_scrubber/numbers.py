@@ -1,0 +1,120 @@
+"""Numbers: what the numeric families find in runs of digits and separators."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from .automaton import at_once, whole_word
+from .changes import Changes
+from .family import MIN_RUN_DIGITS, Accept, Rule, Run, Span, View
+
+# How far rules look around a run of digits: a sign or parenthesis before, a word character after.
+LEAD, TRAIL = 4, 2
+# All that decides what is found in a run: 48 bytes before a match, which may begin LEAD bytes early; what it is called after it.
+_RUN_SEES_BEFORE, _RUN_SEES_AFTER = 64, 64
+_LONGEST_KNOWN, _MOST_KNOWN = 256, 4096  # bounds of memory: about a megabyte
+# Above this a run's number of digits makes no difference to the rules: no number of any family is longer.
+_MANY_DIGITS = 32
+_FEW_RUNS = 2
+_LONGEST_SHAPE, _MOST_SHAPES = 32, 4096
+# Seven digits with nothing but separators between: fewer make no run.
+RUN_IN_SHAPE = rb"9(?:[ \t.\-()/_]*9){6}"
+
+# A rule of a numeric family for the innermost loop: the shape it needs, its search and check, its rank, whether it is a
+# fallback, the number of what wakes it (-1: nothing has to), the sign it needs.
+_NumericRule = tuple[re.Pattern[bytes], Callable[..., re.Match[bytes] | None], Accept, int, bool, int, bytes]
+Known = dict[tuple[int, bytes], list[Span]]
+"""What is in a run of digits, by the run and what stands round it; offsets count from the start of the run."""
+
+
+def _covers(span: Span, start: int, shape: bytes) -> bool:
+    """True when `span` holds all digits of the run: nothing is left for another rule to find."""
+    return span[0] <= start and span[1] >= start + len(shape.rstrip(b"-"))
+
+
+class Numbers:
+    """Looks for numeric families in the runs of a text. Safe to share between threads."""
+
+    def __init__(self, numeric: Sequence[tuple[int, tuple[Rule, ...], int]]) -> None:
+        """`numeric`: fewest digits, rules and rank of each family."""
+        wakers: dict[bytes, int] = {}
+        rows: list[tuple[int, int, _NumericRule]] = []
+        for fewest, rules, rank in numeric:
+            for rule in rules:
+                waker = rule.near.pattern if rule.near is not None else whole_word(sorted(rule.words or ()))
+                sleeps = rule.near is not None or rule.words is not None
+                number = wakers.setdefault(waker, len(wakers)) if sleeps else -1
+                row = (re.compile(rule.shape), rule.pattern.search, rule.accept, rank, rule.fallback, number, rule.sign)
+                rows.append((max(rule.fewest, fewest), rule.most, row))
+        self._wakers = at_once(wakers)
+        rows.sort(key=lambda row: row[2][4])  # stable: by rank, fallbacks last
+        # One row of rules for every number of digits that a run can have; the last one for all above.
+        self._numeric: tuple[tuple[_NumericRule, ...], ...] = tuple(
+            tuple(row for fewest, most, row in rows if fewest <= digits <= most) for digits in range(_MANY_DIGITS + 1)
+        )
+        # Runs have few shapes: what can match in one is worked out once. Bounded, and the same whoever writes it.
+        self._by_shape: dict[bytes, tuple[_NumericRule, ...]] = {}
+
+    def _rules_in(self, shape: bytes, digits: int) -> tuple[_NumericRule, ...]:
+        """The rules that can match in a run of this shape."""
+        rules = self._by_shape.get(shape)
+        if rules is None:
+            rules = tuple(row for row in self._numeric[min(digits, _MANY_DIGITS)] if row[0].search(shape))
+            if len(shape) <= _LONGEST_SHAPE and len(self._by_shape) < _MOST_SHAPES:
+                self._by_shape[shape] = rules
+        return rules
+
+    def _awake(self, text: bytes) -> int:
+        """What something in `text` wakes."""
+        awake = 0
+        for number in self._wakers.Match(text) or ():
+            awake |= 1 << number
+        return awake
+
+    def search(self, view: View, spans: list[Span], known: Known | None, changes: Changes | None) -> None:
+        """Adds what is found to `spans`; `known` and `changes` as `Detector.detect` takes them."""
+        raw, runs = view.raw, view.runs()
+        # What is nowhere in the text is not near a run either: worth a look when there are several.
+        awake = self._awake(view.hint + view.low) if len(runs) > _FEW_RUNS else -1
+        for run in runs:
+            start, end = run[0], run[1]
+            if changes is not None and not changes.near(start - _RUN_SEES_BEFORE, end + _RUN_SEES_AFTER):
+                continue
+            if known is None or end - start > _LONGEST_KNOWN:
+                self._search_run(view, run, awake, spans)
+                continue
+            # Near the start of a text the hint counts as well, and so the place.
+            place = start if start < _RUN_SEES_BEFORE else -1
+            key = (place, raw[max(0, start - _RUN_SEES_BEFORE) : end + _RUN_SEES_AFTER])
+            found = known.get(key)
+            if found is None:
+                before = len(spans)
+                self._search_run(view, run, awake, spans)
+                if len(known) < _MOST_KNOWN:
+                    known[key] = [(a - start, b - start, rank) for a, b, rank in spans[before:]]
+            elif found:
+                spans += [(a + start, b + start, rank) for a, b, rank in found]
+
+    def _search_run(self, view: View, run: Run, awake: int, spans: list[Span]) -> None:
+        """`awake`: what something in the text wakes; what is not near the run sleeps all the same."""
+        raw, (start, end, digits, shape) = view.raw, run
+        first, last, before, here = max(0, start - LEAD), end + TRAIL, len(spans), -1
+        for _, search, accept, rank, fallback, waker, sign in self._rules_in(shape, digits):
+            if fallback and len(spans) > before:
+                break
+            if waker >= 0:
+                if here < 0:
+                    here = awake and self._awake(view.near(start, end))
+                if not here >> waker & 1:
+                    continue
+            elif sign and raw.find(sign, first, start) < 0:
+                continue
+            # Most runs match nothing, and a failing search costs half of an empty finditer.
+            match = search(raw, first, last)
+            while match is not None:
+                span = accept(view, match)
+                if span is not None:
+                    spans.append((*span, rank))
+                position = match.end()
+                match = search(raw, position, last) if last - position > MIN_RUN_DIGITS else None
+            if len(spans) == before + 1 and _covers(spans[before], start, shape):
+                break
