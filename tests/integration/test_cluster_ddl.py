@@ -153,12 +153,15 @@ def test_copies_of_a_row_go_to_the_same_shard(engine: Engine) -> None:
 
 
 def test_a_redelivered_event_shows_once_through_the_whole_of_it(engine: Engine) -> None:
-    row, lost = candidate(), failure()
+    row, lost = candidate(project="again"), failure(project="again")
     for _ in range(2):
         insert(engine, "candidates", row)
         insert(engine, "capture_failures", lost)
         insert(engine, "watermarks", {"shard": 0, "watermark": 7})
-    assert engine.run("SELECT count(), any(event_id) FROM assay.candidates").split() == ["1", row["event_id"]]
+    assert engine.run("SELECT count(), any(event_id) FROM assay.candidates WHERE project = 'again'").split() == [
+        "1",
+        row["event_id"],
+    ]
     for view in (
         "rollup_minute_refresh",
         "rollup_hour_refresh",
@@ -166,14 +169,17 @@ def test_a_redelivered_event_shows_once_through_the_whole_of_it(engine: Engine) 
         engine.run(f"SYSTEM REFRESH VIEW assay_base_local.{view}")
         engine.run(f"SYSTEM WAIT VIEW assay_base_local.{view}")
     for bucket in ("minute", "hour"):
-        assert engine.run(f"SELECT sum(events), sum(failures) FROM assay.rollup_{bucket}").split() == ["1", "1"]
+        assert engine.run(
+            f"SELECT sum(events), sum(failures) FROM assay.rollup_{bucket} WHERE project = 'again'"
+        ).split() == ["1", "1"]
     assert engine.run("SELECT watermark FROM assay.watermark").split() == ["7"]
     assert engine.run("SELECT max(version) FROM assay.schema_migrations").split() == [str(migrations()[-1].version)]
 
 
 def test_a_filter_reaches_the_partitions_of_a_shard(engine: Engine) -> None:
+    insert(engine, "candidates", candidate(project="filtered"))
     plan = engine.run(
-        "EXPLAIN indexes = 1 SELECT query FROM assay.candidates WHERE event_time > now() - INTERVAL 1 HOUR AND project = 'default'"
+        "EXPLAIN indexes = 1 SELECT query FROM assay.candidates WHERE event_time > now() - INTERVAL 1 HOUR AND project = 'filtered'"
     )
     assert "toYYYYMMDD(event_time)" in plan
     assert "PrimaryKey" in plan

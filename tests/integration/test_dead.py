@@ -39,10 +39,10 @@ from assay_scrubber.policy import Policy
 from assay_scrubber.process import Processor
 from tests.cli_process import Cli
 from tests.ports import free_port
-from tests.redis_server import RedisServer, oldest_redis_binary, redis_binary
+from tests.redis_server import RedisServer, oldest_redis_binary, redis_binary, redis_version
 from tests.store_server import PASSWORD, StoreServer
 
-VERSIONS = {"oldest": ((6, 2), oldest_redis_binary), "installed": ((7, 0), redis_binary)}
+VERSIONS = {"oldest": ((6, 2), oldest_redis_binary), "installed": (redis_version(), redis_binary)}
 BOTH = pytest.mark.parametrize("system", VERSIONS, indirect=True)
 SECRET = "the account of jane.doe@example.com"
 DAY_MS = 86_400_000

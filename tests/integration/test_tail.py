@@ -15,7 +15,7 @@ import redis
 from assay_cli.identities import REDIS_IDENTITIES, acl_file, password_hash
 from assay_schema.streams import CAPTURE, EVENTS, FIELD
 from tests.cli_process import Cli, Output, stop
-from tests.redis_server import RedisServer
+from tests.redis_server import RedisServer, redis_version
 from tests.sample_rows import event_id_at, iso
 
 numbers = itertools.count(1)
@@ -26,7 +26,9 @@ def server(tmp_path: Path) -> Iterator[RedisServer]:
     directory = tmp_path / "redis"
     directory.mkdir()
     hashes = {identity.name: password_hash(f"{identity.name}-password") for identity in REDIS_IDENTITIES}
-    identities = [line for line in acl_file(hashes, (7, 0)).splitlines() if not line.startswith("user default")]
+    identities = [
+        line for line in acl_file(hashes, redis_version()).splitlines() if not line.startswith("user default")
+    ]
     (directory / "users.acl").write_text("\n".join([*identities, "user default on nopass ~* &* +@all\n"]))
     server = RedisServer(directory, "--aclfile", str(directory / "users.acl"), "--appendfsync", "always").start()
     yield server
@@ -68,7 +70,7 @@ def event(query: str, *, ago_ms: int = 0, kind: str = "retrieval", project: str 
 
 def add(client: redis.Redis, made: dict[str, Any], *, ago_ms: int = 0, shard: int = 0) -> None:
     ms = int(time.time() * 1000) - ago_ms
-    client.xadd(EVENTS.key(shard), {FIELD: json.dumps(made), "low": "1"}, id=f"{ms}-*")
+    client.xadd(EVENTS.key(shard), {FIELD: json.dumps(made), "low": "1"}, id=f"{ms}-{next(numbers)}")
 
 
 def queries(lines: list[bytes]) -> list[str]:

@@ -10,7 +10,7 @@ import redis
 
 from assay_capture import Capture
 from assay_schema.streams import CAPTURE, shard_of
-from tests.redis_server import RedisServer
+from tests.redis_server import RedisServer, redis_version
 
 #: All that the producers' user of Redis may do.
 PRODUCER = (
@@ -18,8 +18,7 @@ PRODUCER = (
     "on",
     ">secret",
     "resetkeys",
-    "%W~assay:*:capture",
-    "%R~assay:*:capture",
+    *(("%W~assay:*:capture", "%R~assay:*:capture") if redis_version() >= (7, 0) else ("~assay:*:capture",)),
     "-@all",
     "+xadd",
     "+xlen",
@@ -103,7 +102,8 @@ def test_a_redis_that_is_still_loading_is_sent_no_events_and_gets_each_once_in_o
             capture: Capture = make_capture(server.url)
             ids = [retrieve(capture) for _ in range(1500)]
             eventually(lambda: _rejected(client, "xlen") >= 1)  # it was asked while it was loading
-            client.config_set("key-load-delay", 0)
+            if redis_version() >= (7, 0):  # before, it listens to nothing until it has loaded
+                client.config_set("key-load-delay", 0)
             starting.join()
             eventually(lambda: len(arrived(server)) >= len(ids), capture.stats)
             assert [event["event_id"] for event in arrived(server)] == ids
@@ -261,6 +261,7 @@ def test_only_the_entries_that_redis_refused_are_sent_again(
         assert [event["event_id"] for event in arrived(redis_server, shard)] == expected
 
 
+@pytest.mark.skipif(redis_version() < (7, 0), reason="needs ACL DRYRUN of Redis 7.0; install redis-server")
 def test_a_user_that_may_only_add_and_measure_is_enough_and_cannot_read(
     make_capture: Any, redis_server: RedisServer, retrieve: Any, arrived: Any
 ) -> None:
