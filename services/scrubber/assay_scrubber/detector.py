@@ -47,8 +47,8 @@ _HEXADECIMAL = b"0123456789abcdef-"
 _JOINS = (b"+", b"/")  # what joins a long word to more of the same base64
 # No number, date or id that a word announces has fewer digits; passports of some countries are nearly all letters.
 _FEWEST_ANNOUNCED, _FEWEST_SHAPED = 2, 4
-# A hardware address has as many hyphens, an IPv6 address as many colons; neither needs a digit.
-_FEWEST_HYPHENS, _FEWEST_COLONS = 5, 2
+# A hardware address has as many hyphens or colons, an IPv6 address as many colons or two in a row; neither needs a digit.
+_FEWEST_PAIRED = 5
 # How far from a long word what decides about it may be: what is dotted to it, on either side.
 _WORD_SEES = 192
 # How far the check of a match at a literal looks beyond the match.
@@ -59,7 +59,24 @@ _MOST_HINTS = 1024
 _Said = tuple[tuple[int, ...], tuple[tuple[Judge, int], ...]]  # numbers of words that announce; judges and their ranks
 _NOTHING_SAID: _Said = ((), ())
 _LONGEST_KEYED = 4096
+Long = tuple[int, int, bytes]  # start, end, what of it is no small letter
 _LiteralRow = tuple[bytes, int, bytes, Rule, int]  # mark and digits that are needed, needle, rule, rank
+
+
+def _has_pairs(marks: bytes) -> bool:
+    return marks.count(b":") >= _FEWEST_PAIRED or marks.count(b"-") >= _FEWEST_PAIRED
+
+
+def _long_words(raw: bytes, words: bytes) -> list[Long]:
+    """The long words that are neither names in code nor hexadecimal."""
+    found = []
+    for word in _LONG_WORDS.finditer(words):
+        start, end = word.span()
+        written = raw[start:end]
+        kinds = written.translate(None, _SMALL)
+        if kinds and written.translate(None, _HEXADECIMAL):
+            found.append((start, end, kinds))
+    return found
 
 
 def _has_assigned(text: bytes) -> bool:
@@ -149,11 +166,12 @@ class Detector:
         opened, shapes, digits = self._needles.Match(low), None, 0
         if marks:
             digits = len(marks.translate(None, _NOT_DIGITS))
-            if digits >= _FEWEST_SHAPED or marks.count(b":") >= _FEWEST_COLONS or marks.count(b"-") >= _FEWEST_HYPHENS:
+            if digits >= _FEWEST_SHAPED or _has_pairs(marks) or raw.find(b"::") >= 0:
                 shapes = self._in_shape.Match(low)
         said = self._said_by(hint) if hint else _NOTHING_SAID
         has_long = words.find(_LONG_WORD) >= 0
-        if not (opened or shapes or has_long or said is not _NOTHING_SAID or self._always):
+        long = _long_words(raw, words) if has_long else []
+        if not (opened or shapes or long or said is not _NOTHING_SAID or self._always or (has_long and self._also)):
             return []  # nearly every text ends here
         view, spans, announcing = View(raw, low, hint), list[Span](), said[0]
         if opened:
@@ -162,11 +180,11 @@ class Detector:
             value = raw.strip()
             if value and len(value) <= _LONGEST_KEYED and judge(value):
                 spans.append((0, len(raw), rank))
-        if has_long:
-            self._search_long_words(view, words, spans, changes, decode)
-            if self._also is not None:
-                find, rank = self._also
-                spans += [(start, end, rank) for start, end in find(raw)]
+        if long:
+            self._search_long_words(view, long, spans, changes, decode)
+        if has_long and self._also is not None:
+            find, rank = self._also
+            spans += [(start, end, rank) for start, end in find(raw)]
         if announcing and digits >= _FEWEST_ANNOUNCED:
             self._search_announced(view, announcing, spans)
         if shapes:
@@ -247,16 +265,11 @@ class Detector:
                     found = head.find(word, match.end() if match is not None else found + 1)
 
     def _search_long_words(
-        self, view: View, words: bytes, spans: list[Span], changes: Changes | None, decode: bool
+        self, view: View, long: list[Long], spans: list[Span], changes: Changes | None, decode: bool
     ) -> None:
         raw, decoded_to = view.raw, 0
         known = spans[:_FEW]  # what the literals have found: a text full of that is looked through all the same
-        for word in _LONG_WORDS.finditer(words):
-            start, end = word.span()
-            written = raw[start:end]
-            kinds = written.translate(None, _SMALL)
-            if not kinds or not written.translate(None, _HEXADECIMAL):
-                continue
+        for start, end, kinds in long:
             if changes is not None and _is_old(raw, start, end, changes):
                 continue
             within = min((rank for a, b, rank in known if a <= start and end <= b), default=_NO_RANK)
@@ -269,7 +282,7 @@ class Detector:
                 and within not in self._credentials
                 and start >= decoded_to
                 and kinds.translate(None, _DECIMALS)
-                and not written.isupper()
+                and not raw[start:end].isupper()
             ):
                 decoded_to = self._search_encoded(raw, decoded_to, start, spans)
 
