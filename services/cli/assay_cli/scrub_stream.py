@@ -5,6 +5,7 @@ key of many lines is found. What cannot be scrubbed is left out and complained o
 """
 
 import json
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 LINE_MAX_BYTES = 16 * 1024 * 1024
 #: Text is handed on in blocks of about so many characters, and each is looked at with so many more behind it.
 BLOCK_CHARS, AHEAD_CHARS = 256 * 1024, 64 * 1024
+#: No word announces what stands further behind it. Where findings are denser, the best of so many ends of lines has to do.
+ANNOUNCED_WITHIN, _MOST_CUTS = 256, 64
 
 #: Line number (from 1) and what is wrong with it; never its content.
 Complain = Callable[[int, str], None]
@@ -135,16 +138,29 @@ def blocks(scrubber: "Scrubber", lines: Iterable[tuple[int, bytes]]) -> Iterator
 
 
 def _cut(scrubber: "Scrubber", text: str) -> int:
-    """Where a block ends: behind a line, outside of every finding."""
+    """Where a block ends: behind a line, outside of every finding, and so far before the next that what announces it goes with it."""
     cut = text.rfind("\n", 0, len(text) - AHEAD_CHARS) + 1 or text.find("\n") + 1 or len(text)
     try:
         findings = scrubber.scrub(text).findings
     except Exception:  # noqa: BLE001  # the block itself will say so
         return cut
-    for finding in reversed(findings):
-        if finding.start < cut < finding.end:
-            cut = text.rfind("\n", 0, finding.start) + 1
-    return cut or len(text)
+    findings.sort(key=lambda finding: finding.start)  # names come last
+    starts = [finding.start for finding in findings]
+    best, most = 0, -1
+    for _ in range(_MOST_CUTS):
+        following = bisect_left(starts, cut)
+        if following and findings[following - 1].end > cut:
+            cut = text.rfind("\n", 0, starts[following - 1]) + 1
+        else:
+            room = starts[following] - cut if following < len(starts) else ANNOUNCED_WITHIN
+            if room > most:
+                best, most = cut, room
+            if room >= ANNOUNCED_WITHIN:
+                break
+            cut = text.rfind("\n", 0, cut - 1) + 1
+        if not cut:
+            break
+    return best or len(text)
 
 
 def explain_ndjson(

@@ -97,6 +97,14 @@ def test_a_finding_of_many_lines_is_found_wherever_a_block_would_have_ended(monk
         assert Run(data, scrubber=lines).output == data.replace(secret.encode(), b"[REDACTED]")
 
 
+def test_a_block_ends_with_no_word_that_announces_what_stands_on_the_next_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scrub_stream, "BLOCK_CHARS", 200)
+    monkeypatch.setattr(scrub_stream, "AHEAD_CHARS", 200)
+    for before in range(0, 300, 7):
+        data = ("word\n" * (before // 5) + "x" * (before % 5) + "\n" + "my phone:\n020 7946 0958\n" * 30).encode()
+        assert Run(data).output == data.replace(b"020 7946 0958", b"[REDACTED]")
+
+
 def test_text_is_worked_on_in_blocks_of_bounded_size() -> None:
     line = b"to ann@example.com and further words that make a line of some length\n"
     count = 40_000
