@@ -112,6 +112,10 @@ def test_a_regression_is_stopped_an_improvement_and_a_neutral_change_are_let_thr
         "neutral",
         "worse",
     ]
+    (tmp_path / "runs/broken").mkdir()
+    (tmp_path / "runs/broken/run.json").write_text("{")
+    listed = assay("eval", "list", "--json")
+    assert (len(listed.stdout.splitlines()), "left out: runs/broken" in listed.stderr) == (3, True)
     shown = json.loads(assay("eval", "show", "main", "--json").stdout)
     assert (shown["cases"], shown["errored"], len(shown["results"])) == (351, 0, 351)
     assert "❌" in (tmp_path / "r.md").read_text()
@@ -259,6 +263,12 @@ BASELINE = ("--baseline", "main.baseline.ndjson")
         (("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--cutoffs", "5,50"), "--cutoffs"),
         (("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--gain", "log"), "--gain"),
         (("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--resume"), "--resume needs --name"),
+        (
+            ("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--name", ""),
+            "--name: '' is not the name of a folder",
+        ),
+        (("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--name", "a/b"), "is not the name of a folder"),
+        (("dataset", "mine", "--from", "no_rows.ndjson"), "no_rows.ndjson, line 1: feedback needs"),
         (("eval", "show", "none"), "holds no run"),
         (("eval", "compare", "none", "other"), "holds no run"),
         (("eval", "compare", "a", "b", "--threshold", "mrr=nan"), "is not a number"),
@@ -273,6 +283,7 @@ def test_what_cannot_be_done_is_said_in_a_line_with_exit_2(
 ) -> None:
     (tmp_path / "bad.ndjson").write_text("{]\n")
     (tmp_path / "empty.ndjson").write_text("\n")
+    (tmp_path / "no_rows.ndjson").write_text('{"verdict": "positive"}\n')
     (tmp_path / "folder").mkdir()
     (tmp_path / "qrels.json").write_text('{"schema_version": 1, "queries": [{"query": "q", "relevant_slugs": ["x"]}]}')
     rows = (tmp_path / "captured.ndjson").read_text()

@@ -76,7 +76,7 @@ def run(
 ) -> None:
     """Ask a system every question of a dataset and write the run down as it goes. Exits 1 if a case ended in an error."""
     from assay_evals.evaluation import evaluate_into
-    from assay_evals.runs import RUN_FILE, CaseResult, RunConfig, RunFolder
+    from assay_evals.runs import CaseResult, RunConfig, RunFolder
     from assay_evals.targets import shown
 
     if resume and name is None:
@@ -101,11 +101,7 @@ def run(
         label=label,
         project=project,
     )
-    name = name or datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    if not resume and (runs / name / RUN_FILE).exists():  # before the target is loaded, which may take a while
-        raise CommandError(
-            f"{runs / name} holds a run already: go on with --resume, name another, or delete that folder"
-        )
+    name = _free_name(name, runs, resume)  # before the target is loaded, which may take a while
     asked, how = System(target, workspace, concurrency, deadline, retries).open()
     folder = RunFolder(runs / name, config, resume=resume, target=target)
     with ends_quietly(), Progress(progress) as seen:
@@ -321,6 +317,21 @@ def _expect_measured(option: str, given: list[str] | None, paired: "PairedRuns")
             )
 
 
+def _free_name(name: str | None, runs: Path, resume: bool) -> str:
+    """The run's name: the one given, or the time. Raises `CommandError` for one that is taken, or that no folder can have."""
+    from assay_evals.runs import RUN_FILE
+
+    if name is None:
+        name = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    if name in ("", ".", "..") or "/" in name:
+        raise CommandError(f"--name: {name!r} is not the name of a folder; where the runs are kept is --runs")
+    if not resume and (runs / name / RUN_FILE).exists():
+        raise CommandError(
+            f"{runs / name} holds a run already: go on with --resume, name another, or delete that folder"
+        )
+    return name
+
+
 def _cutoffs(text: str, k: int) -> tuple[int, ...]:
     try:
         found = tuple(sorted({int(each) for each in text.split(",")}))
@@ -338,9 +349,14 @@ def _find(name: str, runs: Path) -> "Run":
 
 
 def _read(folder: Path) -> "Run | None":
-    from assay_evals.runs import RUN_FILE, read_run
+    """A run for the list, which one folder that cannot be read does not keep from the others."""
+    from assay_evals.runs import RUN_FILE, RunError, read_run
 
-    return read_run(folder) if (folder / RUN_FILE).exists() else None
+    try:
+        return read_run(folder) if (folder / RUN_FILE).exists() else None
+    except RunError as error:
+        typer.echo(f"left out: {error}", err=True)
+        return None
 
 
 def _code_version() -> str | None:

@@ -81,7 +81,7 @@ def mine(
 
 def _read_files(files: list[Path], miner: "Miner", project: str) -> None:
     from assay_cli.scrub import policies
-    from assay_evals.captured import parse_line
+    from assay_evals.captured import CapturedError, parse_line
     from assay_scrubber.engine import Scrubber
 
     scrubber = Scrubber(policies(None).of(project or "default"))
@@ -90,7 +90,10 @@ def _read_files(files: list[Path], miner: "Miner", project: str) -> None:
             if line.strip():
                 row = parse_line(number, line)
                 if not project or row.get("project", "default") == project:
-                    miner.add(_scrubbed(row, scrubber))
+                    try:
+                        miner.add(_scrubbed(row, scrubber))
+                    except CapturedError as error:
+                        raise CommandError(f"--from: {path}, line {number}: {error}") from None
 
 
 def _scrubbed(row: dict[str, Any], scrubber: Any) -> dict[str, Any]:

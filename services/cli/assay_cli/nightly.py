@@ -144,7 +144,7 @@ class Nightly:
     ) -> "tuple[Attempt, PairedRuns | None]":
         from assay_cli.judged import RunJudge
         from assay_evals.evaluation import evaluate_into
-        from assay_evals.nightly import Outcome, last_passed, night_of
+        from assay_evals.nightly import beyond_budget, last_passed, night_of
         from assay_evals.paired import comparable, compare_runs
         from assay_evals.runner import Asking
         from assay_evals.runs import RunConfig, RunError, RunFolder
@@ -194,7 +194,7 @@ class Nightly:
             attempt = replace(attempt, cost_usd=dollars(judge.spent))
             if judge.skipped:
                 detail = f"{judge.skipped} answers went unjudged: evals.budget_usd ({evals.budget_usd:g}) was used up"
-                attempt = replace(attempt, outcome=Outcome.BUDGET_EXCEEDED, detail=detail)
+                attempt = beyond_budget(attempt, detail)
         return attempt, paired
 
     def _require_key(self) -> None:

@@ -1,11 +1,11 @@
 """Captured retrievals as `assay export` writes them, or as somebody wrote by hand: NDJSON, one a line. Pure, a line at a time."""
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from assay_evals.errors import EvalsError
+from assay_evals.strict_json import JsonError, loads
 
 #: Value of `_kind` on a published baseline's first line.
 METADATA_KIND = "baseline_metadata"
@@ -56,21 +56,12 @@ def read_captured(lines: Iterable[str]) -> Iterator[Captured]:
 def parse_line(number: int, line: str) -> dict[str, Any]:
     """A line's JSON object. Raises `CapturedError`."""
     try:
-        record = json.loads(line, parse_constant=_refuse_constant)
-    except ValueError:
-        raise CapturedError(f"line {number}: not JSON") from None
+        record = loads(line)
+    except JsonError as error:
+        raise CapturedError(f"line {number}: {error}") from None
     if not isinstance(record, dict):
         raise CapturedError(f"line {number}: not a JSON object")
-    if "\\ud" in line or "\\uD" in line:  # perhaps half a character, which no file can hold
-        try:
-            json.dumps(record, ensure_ascii=False).encode()
-        except UnicodeEncodeError:
-            raise CapturedError(f"line {number}: no text: it holds a lone surrogate") from None
     return record
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
 
 
 def captured(number: int, record: dict[str, Any]) -> Captured:

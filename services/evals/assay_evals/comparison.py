@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from assay_evals.case_metrics import PATH
+from assay_evals.metrics import DEFAULT_CUTOFFS, below
 from assay_evals.statistics import (
     RESAMPLES,
     FlipTest,
@@ -69,10 +70,12 @@ class Rule:
 
 
 _FIVE, _THREE = Rule(0.05), Rule(0.03)
+#: Metrics that are cut off at a rank: those at other ranks than the default ones have the same rule.
+AT_RANK = ("recall", "precision", "ndcg", "hit")
 #: Rules that hold unless others are given. A metric that is not named here is informational, at 0.05.
 DEFAULT_RULES: dict[str, Rule] = {
     "mrr": _FIVE,
-    **{f"{metric}@{k}": _FIVE for metric in ("recall", "precision", "ndcg", "hit") for k in (5, 10)},
+    **{f"{metric}@{k}": _FIVE for metric in AT_RANK for k in DEFAULT_CUTOFFS},
     "null_accuracy": _FIVE,
     "faithfulness": _THREE,
     "citation_precision": _THREE,
@@ -94,6 +97,9 @@ LATENCY = "latency_ms"
 
 def rule_of(metric: str, rules: Mapping[str, Rule]) -> Rule:
     """The rule that holds for a metric: its own, or that of its kind."""
+    kind, at, rank = metric.partition("@")
+    if at and kind in AT_RANK and rank.isdecimal():
+        return rules.get(metric, _FIVE)
     return rules.get(metric, PATH_RULE if metric.startswith(PATH) else OTHER_RULE)
 
 
@@ -166,6 +172,8 @@ class Comparison:
     #: Metrics that one run alone has a value of. They are not compared; one that blocks and was lost is in `unlike`.
     metrics_only_baseline: list[str] = field(default_factory=list)
     metrics_only_candidate: list[str] = field(default_factory=list)
+    #: By metric that both measured: how many cases have a value of it in one run alone, and so are not compared by it.
+    unpaired: dict[str, int] = field(default_factory=dict)
     seed: int = 0
     resamples: int = RESAMPLES
 
@@ -192,10 +200,10 @@ def decide(delta: float, bounds: Interval, candidate: float, rule: Rule, p_value
     """
     sign = -1.0 if rule.lower_is_better else 1.0
     gain, low, high = sign * delta, *sorted((sign * bounds.low, sign * bounds.high))
-    if rule.floor is not None and sign * candidate < sign * rule.floor:
+    if rule.floor is not None and below(sign * candidate, sign * rule.floor):
         return Verdict.FAIL
     told = p_value is None or p_value < ALPHA
-    if high < 0 and gain <= -rule.threshold and told:
+    if high < 0 and not below(-rule.threshold, gain) and told:
         return Verdict.FAIL
     if gain != 0 and bounds.method == "degenerate" and not told:
         return Verdict.INCONCLUSIVE

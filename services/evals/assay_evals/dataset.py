@@ -22,10 +22,12 @@ import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from assay_evals.errors import EvalsError
+from assay_evals.strict_json import JsonError, JsonSyntaxError, loads
+from assay_schema.limits import NAME_MAX_CHARS, QUERY_MAX_CHARS
 
 QueryType = Literal["temporal", "actor", "technical", "status", "multi-hop", "null"]
 Grade = Annotated[int, Field(ge=0, le=3)]
-Identifier = Annotated[str, Field(min_length=1, max_length=512)]
+Identifier = Annotated[str, Field(min_length=1, max_length=NAME_MAX_CHARS)]
 
 
 class DatasetError(EvalsError):
@@ -73,7 +75,7 @@ class Case(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True, hide_input_in_errors=True)
 
     id: Identifier
-    query: Annotated[str, Field(min_length=1, max_length=51_200)]
+    query: Annotated[str, Field(min_length=1, max_length=QUERY_MAX_CHARS)]
     query_type: QueryType = "technical"
     expected_ids: list[Identifier] = Field(default_factory=list, description="What should be retrieved, best first.")
     graded_relevance: dict[Identifier, Grade] = Field(
@@ -194,9 +196,11 @@ def _explain(problem: Any) -> str:
 
 def _records(text: str) -> tuple[dict[str, Any], list[tuple[str, Any]]]:
     try:
-        whole = json.loads(text)
-    except ValueError:
+        whole = loads(text)
+    except JsonSyntaxError:
         whole = None
+    except JsonError as error:
+        raise DatasetError([str(error)]) from None
     if isinstance(whole, dict) and isinstance(whole.get("cases"), list):
         header = {key: value for key, value in whole.items() if key != "cases"}
         return header, [(f"case {number}", case) for number, case in enumerate(whole["cases"], start=1)]
@@ -207,10 +211,9 @@ def _records(text: str) -> tuple[dict[str, Any], list[tuple[str, Any]]]:
     records = []
     for number, line in lines:
         try:
-            records.append((f"line {number}", json.loads(line)))
-        except ValueError as error:
-            reason = error.msg if isinstance(error, json.JSONDecodeError) else "not JSON"
-            raise DatasetError([f"line {number}: not JSON ({reason})"]) from None
+            records.append((f"line {number}", loads(line)))
+        except JsonError as error:
+            raise DatasetError([f"line {number}: {error}"]) from None
     if records and _is_header(first := records[0][1]):
         return {key: value for key, value in first.items() if key not in {"record", "cases"}}, records[1:]
     return {}, records

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from assay_evals.baseline import Baseline, Thresholds
+from assay_evals.metrics import below
 from assay_evals.qrels import Correctness, Floors
 from assay_evals.replay import ReplaySummary, RowResult
 from assay_evals.statistics import flip_tests, interval, resampled_means
@@ -42,14 +43,14 @@ def regression_gate(
         breaches.append({"metric": "rows_replayed", "observed": 0, "threshold": 1, "reason": "no row was replayed"})
     else:
         for metric, least in (("mean_jaccard", thresholds.jaccard), ("top1_stability_rate", thresholds.top1)):
-            if shape[metric] < least:
+            if below(shape[metric], least):
                 breaches.append({"metric": metric, "observed": shape[metric], "threshold": least})
     captured = baseline.baseline_mean_latency_ms
     skipped = not math.isfinite(captured) or captured <= 0
     if not skipped and summary.rows_replayed:
         ratio = (captured + summary.mean_latency_delta_ms) / captured
         shape["latency_multiplier"] = ratio
-        if ratio > thresholds.latency_multiplier:
+        if below(thresholds.latency_multiplier, ratio):
             breaches.append(
                 {"metric": "latency_multiplier", "observed": ratio, "threshold": thresholds.latency_multiplier}
             )

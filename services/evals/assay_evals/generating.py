@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from assay_evals.dataset import Case, normalise
 from assay_evals.mining import ALIKE, Embed
+from assay_schema.limits import NAME_MAX_CHARS
 
 #: Least score on each scale, of 5.
 KEPT_FROM = 3
@@ -44,7 +45,7 @@ class Document(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    id: str = Field(min_length=1, max_length=512)
+    id: str = Field(min_length=1, max_length=NAME_MAX_CHARS)
     text: str = Field(min_length=1)
 
 
@@ -81,7 +82,7 @@ def documents(rows: Iterable[Mapping[str, Any]]) -> list[Document]:
         each: Mapping[str, Any]
         for each in row["contexts"] if isinstance(row.get("contexts"), list) else [row]:
             name, text = each.get("id", each.get("slug")), each.get("text")
-            if isinstance(name, str) and isinstance(text, str) and name and text.strip():
+            if isinstance(name, str) and isinstance(text, str) and 0 < len(name) <= NAME_MAX_CHARS and text.strip():
                 found.setdefault(name, Document(id=name, text=text[:PASSAGE_LONGEST]))
     return list(found.values())
 

@@ -151,6 +151,11 @@ def retrieval_metrics(
     return found | {"null_accuracy": null_accuracy(judged)}
 
 
+def below(value: float, least: float) -> bool:
+    """Whether a mean is less than it must be, by more than the rounding of sums: what reaches a threshold passes."""
+    return value < least - 1e-9
+
+
 def mean(values: Floats, weights: Floats | None = None) -> float | None:
     """Mean of the values that are numbers, weighted (Hajek) if weights are given; None without any."""
     known = ~np.isnan(values)

@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from assay_evals.captured import METADATA_KIND
+from assay_evals.captured import METADATA_KIND, CapturedError
 from assay_evals.dataset import Case, Dataset, normalise
+from assay_schema.limits import NAME_MAX_CHARS, QUERY_MAX_CHARS
 
 Embed = Callable[[Sequence[str]], "np.ndarray[Any, np.dtype[Any]]"]
 #: Cosine from which on two questions are alike.
@@ -71,13 +72,20 @@ class Miner:
         self.rows = 0
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """One exported row: a retrieval, an answer or feedback. Others, such as a baseline's first line, are passed over."""
+        """One exported row: a retrieval, an answer or feedback. Others, such as a baseline's first line, are passed over, and so is what
+        is too long for a case; scrubbing can have made it longer than what is captured.
+
+        Raises `CapturedError` for a row of these that lacks what it should have, as hand-made ones may.
+        """
         if row.get("_kind") == METADATA_KIND:
             return
         if "verdict" in row:
-            self._verdicts[str(row["event_id"])] = (str(row["target_event_id"]), str(row["verdict"]))
+            event_id, target, verdict = (row.get(name) for name in ("event_id", "target_event_id", "verdict"))
+            if event_id is None or target is None or verdict not in ("positive", "negative"):
+                raise CapturedError("feedback needs event_id, target_event_id, and a verdict of positive or negative")
+            self._verdicts[str(event_id)] = (str(target), str(verdict))
             self.rows += 1
-        elif isinstance(row.get("query"), str) and row["query"].strip():
+        elif isinstance(row.get("query"), str) and row["query"].strip() and len(row["query"]) <= QUERY_MAX_CHARS:
             self.rows += 1
             self._add_question(row)
 
@@ -89,13 +97,12 @@ class Miner:
             self._found[key] = Found(key[0], row["query"].strip())
         found = self._found[key]
         if "retrieved_slugs" in row:
-            means = list(dict.fromkeys(row["retrieved_slugs"]))
+            means = _names(row, "retrieved_slugs")
             found.slugs = found.slugs or means
             found.times += 1
             means = means[:EXPECTED]
         else:
-            cited = [citation["context_id"] for citation in row.get("citations") or []]
-            means = list(dict.fromkeys(cited or [context["id"] for context in row.get("contexts") or []]))
+            means = _names(row, "citations", "context_id") or _names(row, "contexts", "id")
         if event_id := row.get("event_id"):
             self._events[str(event_id)] = (key, means)
 
@@ -141,6 +148,16 @@ class Miner:
             known=len(ordered) - len(new) + near_known,
             pool=len(pool),
         )
+
+
+def _names(row: Mapping[str, Any], field_name: str, key: str | None = None) -> list[str]:
+    """The distinct ids under a field, each by itself or under a key of an object; those too long for a case are left out."""
+    listed = row.get(field_name) or []
+    if isinstance(listed, list | tuple):
+        found = [each.get(key) if key and isinstance(each, Mapping) else each for each in listed]
+        if all(isinstance(each, str) and each for each in found):
+            return [name for name in dict.fromkeys(found) if len(name) <= NAME_MAX_CHARS]
+    raise CapturedError(f"{field_name} must be an array of {f'objects with {key}, an id' if key else 'ids'}")
 
 
 def _hash(one: Found, salt: str) -> bytes:

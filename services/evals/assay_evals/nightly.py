@@ -119,6 +119,13 @@ def judged(attempt: Attempt, paired: PairedRuns | None) -> Attempt:
     return replace(attempt, outcome=Outcome(verdict.value), failed_metrics=failed, detail=detail)
 
 
+def beyond_budget(attempt: Attempt, detail: str) -> Attempt:
+    """The attempt whose money did not reach for all answers. What was measured and failed is a failure all the same."""
+    if attempt.failed_metrics or attempt.errored:
+        return replace(attempt, detail=f"{attempt.detail}; {detail}")
+    return replace(attempt, outcome=Outcome.BUDGET_EXCEEDED, detail=detail)
+
+
 def _failed(paired: PairedRuns | None) -> list[MetricComparison]:
     """The metrics for which it failed; those that do not block are in the run for who looks."""
     blocking = [each for each in paired.comparison.metrics if each.rule.stage is Stage.BLOCK] if paired else []

@@ -1,13 +1,13 @@
 """Two runs, paired by case: their comparison, and the cases that moved most. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from assay_evals.comparison import DEFAULT_RULES, LATENCY, Comparison, Rule, Stage, compare, rule_of
 from assay_evals.runs import CaseResult, Run, RunConfig
-from assay_evals.statistics import RESAMPLES
+from assay_evals.statistics import RESAMPLES, Floats
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def compare_runs(
         {name: run.column(name, [pair[side] for pair in pairs]) for name in names}
         for side, run in enumerate((baseline, candidate))
     ]
-    clusters = [pair[0].cluster or pair[0].case_id for pair in pairs]
+    clusters = [pair[0].unit for pair in pairs]
     comparison = compare(
         *columns,
         rules=rules,
@@ -77,14 +77,37 @@ def compare_runs(
         seed=seed,
         resamples=resamples,
     )
+    unpaired = _unpaired(names, columns, [bool(one.error or other.error) for one, other in pairs])
     comparison = replace(
         comparison,
+        unpaired={name: count for name, count in unpaired.items() if name not in _alone(comparison)},
         only_baseline=sorted(before.keys() - after.keys()),
         only_candidate=sorted(after.keys() - before.keys()),
         errored=[name for name in shared if before[name].error or after[name].error],
-        unlike=_unlike(baseline, candidate, comparison.metrics_only_baseline, {**DEFAULT_RULES, **(rules or {})}),
+        unlike=_unlike(baseline, candidate, _lost(comparison, unpaired), {**DEFAULT_RULES, **(rules or {})}),
     )
     return PairedRuns(baseline, candidate, comparison, pairs)
+
+
+def _unpaired(names: Iterable[str], columns: Sequence[Mapping[str, Floats]], errored: Sequence[bool]) -> dict[str, int]:
+    """By metric, how many cases that both answered have a value in one of them alone."""
+    answered = ~np.array(errored, dtype=bool)
+    before, after = columns
+    alone = {
+        name: int(np.count_nonzero(answered & (np.isnan(before[name]) != np.isnan(after[name])))) for name in names
+    }
+    return {name: count for name, count in alone.items() if count}
+
+
+def _alone(comparison: Comparison) -> set[str]:
+    return {*comparison.metrics_only_baseline, *comparison.metrics_only_candidate}
+
+
+def _lost(comparison: Comparison, unpaired: Mapping[str, int]) -> list[str]:
+    """Metrics of the baseline that could not be compared: the candidate measures them of no case, or of none of the same."""
+    compared = {each.metric for each in comparison.metrics}
+    disjoint = [name for name in unpaired if name not in compared | _alone(comparison)]
+    return [*comparison.metrics_only_baseline, *disjoint]
 
 
 def comparable(before: Run, config: RunConfig) -> Run | None:
@@ -96,7 +119,7 @@ def comparable(before: Run, config: RunConfig) -> Run | None:
 def _unlike(baseline: Run, candidate: Run, gone: Sequence[str], rules: Mapping[str, Rule]) -> list[str]:
     """What of two runs was not measured alike, in words: numbers of one name that mean different things are not compared in silence.
 
-    `gone`: metrics that the baseline alone has.
+    `gone`: metrics of the baseline that could not be compared.
     """
     one, other = baseline.config, candidate.config
     found = []

@@ -4,13 +4,14 @@ Documents are compared by source and slug throughout, whatever characters are in
 so is a result without one.
 """
 
-import json
 import math
 from dataclasses import dataclass, field
 from typing import Any
 
 from assay_evals.errors import EvalsError
+from assay_evals.metrics import below
 from assay_evals.replay import Document, Retrieved
+from assay_evals.strict_json import JsonError, loads
 
 DEFAULT_SOURCE = "default"
 VERSION = 1
@@ -51,9 +52,9 @@ class Floors:
 def read_qrels(text: str) -> list[KnownQuery]:
     """The questions of a file. Raises `QrelsError`."""
     try:
-        whole = json.loads(text)
-    except ValueError:
-        raise QrelsError("not JSON") from None
+        whole = loads(text)
+    except JsonError as error:
+        raise QrelsError(str(error)) from None
     if not isinstance(whole, dict):
         raise QrelsError('not a JSON object: write {"schema_version": 1, "queries": [...]}')
     if whole.get("schema_version") != VERSION or whole["schema_version"] is True:
@@ -170,7 +171,7 @@ class Correctness:
         found += [
             {"metric": name, "observed": summary[name], "threshold": floor}
             for name, floor in enforced
-            if summary[name] < floor
+            if below(summary[name], floor)
         ]
         return found
 

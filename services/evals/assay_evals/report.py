@@ -78,6 +78,7 @@ def as_json(paired: PairedRuns, verdict: Verdict) -> dict[str, Any]:
         "unlike": comparison.unlike,
         "metrics_only_baseline": comparison.metrics_only_baseline,
         "metrics_only_candidate": comparison.metrics_only_candidate,
+        "unpaired": comparison.unpaired,
         "seed": comparison.seed,
         "resamples": comparison.resamples,
         "metrics": [
@@ -119,6 +120,10 @@ def notes(paired: PairedRuns) -> list[str]:
             ("candidate", comparison.metrics_only_candidate),
         )
         if names
+    ] + [
+        f"{name} is compared without {count:,} case(s) that have a value of it in one run alone."
+        for name, count in comparison.unpaired.items()
+        if not name.startswith(PATH)
     ]
 
 

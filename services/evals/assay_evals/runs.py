@@ -72,6 +72,11 @@ class CaseResult:
     cluster: str | None = None
     weight: float = 1.0
 
+    @property
+    def unit(self) -> tuple[str | None, str]:
+        """What it is resampled with: its cluster, or itself alone."""
+        return (self.cluster, "") if self.cluster else (None, self.case_id)
+
     def value(self, metric: str) -> float | None:
         """A metric's value, or that of `latency_ms`; None where it does not apply."""
         if metric == LATENCY:
@@ -124,7 +129,7 @@ class Run:
         if not self.results or not self.names:
             return {}
         table = np.column_stack([self.column(name) for name in self.names])
-        clusters = [r.cluster or r.case_id for r in self.results] if any(r.cluster for r in self.results) else None
+        clusters = [r.unit for r in self.results] if any(r.cluster for r in self.results) else None
         weights = self.weights()
         means = resampled_means(table, seed=self.config.seed, clusters=clusters, weights=weights)
         found = {}

@@ -219,7 +219,12 @@ class CallableTarget:
         #: The loop's own pool would be smaller than a concurrency asked for, and waiting for it would count as the target's latency.
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="target")
         self._async = inspect.iscoroutinefunction(function)
-        parameters = inspect.signature(function).parameters
+        try:
+            parameters = inspect.signature(function).parameters
+        except ValueError:
+            raise TargetUsageError(
+                "the function does not say what it is called with: wrap it in one of yours"
+            ) from None
         anything = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
         named = {"limit", "tool_name", "detail", "expand_enabled", "params"}
         self._named = sorted(named if anything else named & set(list(parameters)[1:]))
@@ -312,8 +317,9 @@ def _function(module: str, name: str) -> Callable[..., Any]:
         sys.path.insert(0, here)  # a file beside the caller is a module, as it is for `python -m`
     try:
         found: Any = importlib.import_module(module)
-    except ImportError as error:
-        raise TargetUsageError(f"cannot import {module}: {error}") from None
+    except Exception as error:  # whatever a module does while it is loaded
+        what = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
+        raise TargetUsageError(f"cannot import {module}: {what}{error}") from error
     for part in name.split("."):
         found = getattr(found, part, None)
     if not callable(found):

@@ -207,3 +207,21 @@ def test_a_change_whose_interval_holds_0_is_not_called_one(mean: float, improved
     (found,) = compare({"mrr": BASE[:40]}, {"mrr": BASE[:40] + change}).metrics
     assert found.p_better < 0.05
     assert (found.interval.low > 0, found.is_improvement) == (improved, improved)
+
+
+@pytest.mark.parametrize("metric", ["recall@1", "ndcg@3", "precision@20", "hit@100"])
+def test_retrieval_blocks_at_whichever_rank_it_is_cut_off(metric: str) -> None:
+    assert compare({metric: BASE}, {metric: BASE - 0.3}).verdict() is Verdict.FAIL
+    gentle = {metric: Rule(0.05, stage=Stage.WARN)}
+    assert compare({metric: BASE}, {metric: BASE - 0.3}, rules=gentle).verdict() is Verdict.PASS
+
+
+@pytest.mark.parametrize("metric", ["novel", "novel@5", "recall@x", "recall"])
+def test_a_metric_that_nobody_named_only_informs(metric: str) -> None:
+    assert compare({metric: BASE}, {metric: BASE - 0.3}).verdict() is Verdict.PASS
+
+
+def test_a_mean_that_only_rounding_keeps_from_its_floor_passes() -> None:
+    values = np.array([0.1, 0.2, 0.3] * 10)
+    floor = float(np.nextafter(values.mean(), 1))
+    assert compare({"mrr": values}, {"mrr": values}, rules={"mrr": Rule(0.05, floor=floor)}).verdict() is Verdict.PASS

@@ -43,6 +43,14 @@ def test_equality_passes() -> None:
     assert breaches(replayed(baseline(), worse=2), Thresholds(jaccard=0.8, top1=0.8)) == []
 
 
+def test_a_mean_that_only_rounding_keeps_from_its_threshold_passes() -> None:
+    rows = replayed(baseline())
+    same = [RowResult(each.row, jaccard=0.85, top1=True, current_latency_ms=10.0) for each in rows]
+    assert sum(0.85 for _ in same) / len(same) < 0.85, "as sums of fractions are"
+    assert breaches(same) == []
+    assert breaches([*same[1:], RowResult(rows[0].row, jaccard=0.84, top1=True)]) == ["mean_jaccard"]
+
+
 @pytest.mark.parametrize(("ms", "expected"), [(20.0, []), (20.1, ["latency_multiplier"])])
 def test_a_slower_target_breaches_above_its_multiple(ms: float, expected: list[str]) -> None:
     assert breaches(replayed(baseline(), ms=ms)) == expected

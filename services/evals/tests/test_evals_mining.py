@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from assay_evals.captured import CapturedError
 from assay_evals.dataset import Case, Dataset, read_dataset, write_dataset
 from assay_evals.mining import Miner
 
@@ -107,3 +108,26 @@ def test_what_was_answered_and_what_people_said_is_never_in_a_case() -> None:
     rows = [answer, verdict("e", "positive") | {"text": secret}]
     (case,) = mine(rows).values()
     assert secret not in case.model_dump_json()
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({"verdict": "positive"}, "feedback needs"),
+        ({"verdict": "splendid", "event_id": "1", "target_event_id": "2"}, "feedback needs"),
+        ({"query": "a secret", "retrieved_slugs": 5}, "retrieved_slugs must be an array of ids"),
+        ({"query": "a secret", "retrieved_slugs": [{"a": 1}]}, "retrieved_slugs must be an array of ids"),
+        ({"query": "a secret", "retrieved_slugs": [""]}, "retrieved_slugs must be an array of ids"),
+        ({"query": "a secret", "citations": [{}]}, "citations must be an array of objects with context_id"),
+        ({"query": "a secret", "contexts": [7]}, "contexts must be an array of objects with id"),
+    ],
+)
+def test_a_row_that_lacks_what_it_should_have_is_refused_without_its_words(row: dict[str, Any], words: str) -> None:
+    with pytest.raises(CapturedError, match=words) as found:
+        Miner().add(row)
+    assert "secret" not in str(found.value)
+
+
+def test_what_is_too_long_for_a_case_is_passed_over() -> None:
+    rows = [retrieval("keys " * 20_000, "a"), retrieval("disks", "b" * 2_000, "c"), retrieval("users", "d" * 1_024)]
+    assert {query: case.expected_ids for query, case in mine(rows).items()} == {"disks": ["c"], "users": ["d" * 1_024]}

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from assay_evals.nightly import Attempt, Outcome, judged, last_passed, night_of, transitions, why_not
+from assay_evals.nightly import Attempt, Outcome, beyond_budget, judged, last_passed, night_of, transitions, why_not
 from assay_evals.paired import compare_runs
 from assay_evals.runs import CaseResult, Run, RunConfig
 from assay_schema.alerts import AlertKind, AlertState
@@ -128,3 +128,14 @@ def test_an_alert_names_the_metric_and_its_numbers() -> None:
     assert alert.baseline == pytest.approx(0.91)
     assert alert.value == pytest.approx(0.51)
     assert "mrr" in alert.summary
+
+
+def test_a_regression_is_told_though_the_money_did_not_reach() -> None:
+    good, bad, broken = a_run("good", 0.9), a_run("bad", 0.5), a_run("broken", 0.9, errors=5)
+    failed = beyond_budget(judged(ran(bad), compare_runs(good, bad)), "3 answers went unjudged")
+    assert (failed.outcome, failed.failed_metrics) == (Outcome.FAIL, ["mrr"])
+    assert failed.detail.endswith("; 3 answers went unjudged")
+    errored = beyond_budget(judged(ran(broken), None), "3 answers went unjudged")
+    assert errored.outcome is Outcome.ERROR
+    passed = beyond_budget(judged(ran(good), compare_runs(good, good)), "3 answers went unjudged")
+    assert (passed.outcome, passed.detail) == (Outcome.BUDGET_EXCEEDED, "3 answers went unjudged")

@@ -44,6 +44,8 @@ def test_an_entry_without_an_id_is_named_by_its_place() -> None:
     ("text", "words"),
     [
         ("{", "not JSON"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"schema_version": 1, "queries": [{"query_id": "\\ud800"}]}', "lone surrogate"),
         ("[]", "not a JSON object"),
         (qrels(SHORT, schema_version=2), "schema_version must be 1"),
         (qrels(), "at least one entry"),
@@ -120,3 +122,13 @@ def test_slugs_and_sources_that_hold_the_separator_are_told_apart() -> None:
         total = Correctness()
         total.add(known, Retrieved([slug], 1.0, sources=[source]))
         assert total.as_json()["mean_recall_at_k"] == expected
+
+
+def test_a_mean_that_only_rounding_keeps_from_its_floor_is_no_breach() -> None:
+    (known,) = read_qrels(qrels({"query": "q", "relevant_slugs": [f"d{n}" for n in range(10)]}))
+    total = Correctness()
+    for _ in range(3):
+        total.add(known, Retrieved([f"d{n}" for n in range(7)], 1.0))
+    assert total.as_json()["mean_recall_at_k"] < 0.7, "as sums of fractions are"
+    assert total.breaches(Floors(recall=0.7)) == []
+    assert [each["metric"] for each in total.breaches(Floors(recall=0.71))] == ["mean_recall_at_k"]

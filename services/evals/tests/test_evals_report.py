@@ -210,3 +210,42 @@ def test_the_document_says_which_p_decides_and_keeps_the_others() -> None:
     assert metric["p_worse"] < 0.001
     assert metric["p_better"] == 1.0
     assert metric["p_holm"] >= metric["p_value"]
+
+
+def with_faithfulness(run: Run, places: range) -> Run:
+    return with_results(
+        run,
+        [
+            replace(each, metrics=each.metrics | {"faithfulness": 0.9}) if place in places else each
+            for place, each in enumerate(run.results)
+        ],
+    )
+
+
+def test_cases_that_a_metric_is_compared_without_are_counted() -> None:
+    before = a_run("main", [GOOD] * 40)
+    found = compare_runs(with_faithfulness(before, range(40)), with_faithfulness(before, range(10)))
+    words = "faithfulness is compared without 30 case(s) that have a value of it in one run alone."
+    assert words in markdown(found, Verdict.PASS)
+    assert words in html(found, Verdict.PASS)
+    assert as_json(found, Verdict.PASS)["unpaired"] == {"faithfulness": 30}
+
+
+def test_a_case_that_errored_is_not_counted_again_for_each_metric() -> None:
+    before = a_run("main", [GOOD] * 40)
+    broken = compare_runs(before, with_results(before, [case_error(CASES[0], "HTTP 503", 3), *before.results[1:]]))
+    assert broken.comparison.unpaired == {}
+
+
+def test_a_blocking_metric_of_no_case_in_common_fails() -> None:
+    before = a_run("main", [GOOD] * 40)
+    found = compare_runs(with_faithfulness(before, range(20)), with_faithfulness(before, range(20, 40)))
+    assert found.comparison.verdict() is Verdict.FAIL
+    assert found.comparison.unlike == ["the candidate does not measure faithfulness"]
+
+
+def test_a_cluster_named_as_another_case_takes_that_case_not_in() -> None:
+    cases = [case.model_copy(update={"cluster": "c39"}) if number < 2 else case for number, case in enumerate(CASES)]
+    before = a_run("main", [GOOD] * 40, cases)
+    assert len({each.unit for each in before.results}) == 39
+    assert before.results[0].unit == before.results[1].unit != before.results[39].unit

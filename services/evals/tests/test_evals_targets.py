@@ -346,3 +346,21 @@ async def test_as_many_plain_functions_run_at_a_time_as_are_asked_for() -> None:
     done = await everything(target, [str(number) for number in range(40)], Asking(concurrency=40, retries=0))
     await target.close()
     assert [asked.error for asked in done] == [None] * 40
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [("def find(:", "SyntaxError"), ("raise RuntimeError('no index')", "RuntimeError: no index")]
+)
+def test_a_module_that_cannot_be_loaded_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, words: str
+) -> None:
+    name = f"broken_module_{words[:3].lower()}"
+    (tmp_path / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(TargetUsageError, match=f"cannot import {name}: {words}"):
+        open_target(f"{name}:find")
+
+
+def test_a_function_that_does_not_say_what_it_takes_is_refused() -> None:
+    with pytest.raises(TargetUsageError, match="wrap it"):
+        open_target("builtins:dict")
