@@ -171,10 +171,14 @@ def test_alerts_that_redis_did_not_take_are_published_at_the_next_start(nights: 
 def test_a_killed_attempt_is_gone_on_with_after_its_deadline(nights: Nights) -> None:
     (nights.folder / "mode").write_text("hang")
     file = nights.folder / "evaluator.toml"
+    far = (datetime.now(UTC).hour + 12) % 24  # no night begins while this runs
+    nights.settings = nights.settings.model_copy(
+        update={"evals": nights.settings.evals.model_copy(update={"hour": far})}
+    )
     evals = nights.settings.evals
     file.write_text(
         f'[redis]\nurl = "{nights.redis.url}"\n[store]\nurl = "{nights.server.url}"\nuser = "evaluator"\npassword = "{PASSWORD}"\n'
-        f'[evals]\ndataset = "{evals.dataset}"\ntarget = "{evals.target}"\nproject = "{evals.project}"\n'
+        f'[evals]\ndataset = "{evals.dataset}"\ntarget = "{evals.target}"\nproject = "{evals.project}"\nhour = {far}\n'
     )
     command = [str(Path(sys.executable).parent / "assay"), "eval", "nightly", "--once"]
     process = subprocess.Popen(command, cwd=nights.folder, env={**os.environ, "ASSAY_CONFIG": str(file)})

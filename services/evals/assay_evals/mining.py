@@ -155,8 +155,9 @@ def _names(row: Mapping[str, Any], field_name: str, key: str | None = None) -> l
     listed = row.get(field_name) or []
     if isinstance(listed, list | tuple):
         found = [each.get(key) if key and isinstance(each, Mapping) else each for each in listed]
-        if all(isinstance(each, str) and each for each in found):
-            return [name for name in dict.fromkeys(found) if len(name) <= NAME_MAX_CHARS]
+        names = [each for each in found if isinstance(each, str) and each]
+        if len(names) == len(found):
+            return [name for name in dict.fromkeys(names) if len(name) <= NAME_MAX_CHARS]
     raise CapturedError(f"{field_name} must be an array of {f'objects with {key}, an id' if key else 'ids'}")
 
 
