@@ -218,7 +218,7 @@ def case_error(case: Case, error: str, tries: int) -> CaseResult:
 
 
 class RunFolder:
-    """A run's folder, open for writing. Each result is on disk before the next case is asked for.
+    """A run's folder, open for writing. A result that was added is on disk, for whoever kills the process.
 
     `target` is the target's whole name, of which the configuration and the folder hold no secrets; going on with a run needs the same.
     """

@@ -122,18 +122,21 @@ def interval(
     """The 95 % interval of a mean, from the cases' values and its bootstrap means; `nan` in either is passed over.
 
     `units`: how many independent units there are, where cases come in clusters. `student` chooses the method; None, by the units.
-    `weights`: those the bootstrap means were made with.
+    `weights`: those the bootstrap means were made with. Few heavy cases among many light ones count for few (Kish 1965): for as many as
+    would give a mean of equal weights the same variance.
     """
     known = ~np.isnan(values)
     values, means = values[known], means[~np.isnan(means)]
     if not len(values) or not len(means):
         raise ValueError("no values: an interval needs at least one case")
-    centre = float(np.average(values, weights=None if weights is None else weights[known]))
-    count = units or len(values)
-    if count == 1 or np.ptp(values) == 0:
+    shares = np.ones(len(values)) if weights is None else weights[known]
+    centre = float(np.average(values, weights=shares))
+    count = min(units or len(values), int(shares.sum() ** 2 / np.sum(shares**2) + _ROUNDING))
+    if (units or len(values)) == 1 or np.ptp(values) == 0:
         return Interval(centre, centre, "degenerate")
     if student if student is not None else count < STUDENT_BELOW:
         # The spread of resampled means is that of the mean, but for the factor by which a sample's own spread is too small.
+        count = max(count, 2)
         half = student_quantile(count - 1) * float(means.std()) * math.sqrt(count / (count - 1))
         return Interval(centre - half, centre + half, "student")
     low, high = np.quantile(means, [0.025, 0.975])

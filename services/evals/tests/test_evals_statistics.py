@@ -263,6 +263,21 @@ def test_weighted_means_are_those_of_as_many_copies_of_each_case() -> None:
     assert np.allclose(whole, means), "clusters of one case each change nothing"
 
 
+def test_few_heavy_cases_among_many_light_ones_count_for_few() -> None:
+    rng = np.random.default_rng(13)
+    weights = np.where(np.arange(300) < 10, 300.0, 1.0)
+    covered, runs = 0, 300
+    for run in range(runs):
+        values = rng.normal(size=300)
+        bounds = interval(
+            values, resampled_means(values, seed=run, weights=weights, resamples=300)[:, 0], weights=weights
+        )
+        covered += bounds.low <= 0 <= bounds.high
+    assert bounds.method == "student"
+    assert wilson(covered, runs, 0.999)[1] > 0.95, covered
+    assert interval(values, values, weights=np.full(300, 7.0)).method == "percentile", "all of one weight are all"
+
+
 def test_a_weighted_test_asks_about_the_weighted_mean() -> None:
     deltas = np.array([-0.2] * 10 + [0.2] * 10)
     assert two_sided(deltas, seed=1) > 0.9
