@@ -30,7 +30,7 @@ async def evaluate_into(
     judge: AnswerJudge | None = None,
     on_result: Callable[[CaseResult], None] | None = None,
 ) -> Run:
-    """Ask the cases that the folder does not hold yet, each result on disk as soon as it and those before it are done. Closes the target."""
+    """Ask the cases that the folder does not hold yet, each result on disk once it and those before it are done. Closes the target."""
     left = [case for case in dataset.cases if case.id not in folder.done]
     asking = ask_all(target, left, lambda case: Question(case.query, limit=folder.config.k), how, judge=judge)
     try:
