@@ -52,7 +52,7 @@ _FEWEST_PAIRED = 5
 # How far from a long word what decides about it may be: what is dotted to it, on either side.
 _WORD_SEES = 192
 # How far the check of a match at a literal looks beyond the match.
-_MATCH_SEES = 192
+_MATCH_SEES = 264
 
 _FEW, _NO_RANK = 8, 1 << 62
 _MOST_HINTS = 1024

@@ -18,12 +18,13 @@ from .numbers import Known
 from .policy import Action, Policy
 from .projection import project
 from .registry import FAMILIES
-from .replacement import markers, renderers
+from .replacement import markers, renderers, silencer
 from .taxonomy import Category
 from .walk import ScrubbedJson, scrub_json
 
-# One pass finds all but what only a replacement brings into reach of its announcing word; more than three never occur.
-_MOST_PASSES = 8
+# One pass finds all but what only a replacement brings into reach of its announcing word, or parts from the number before it.
+# That goes on in rows of numbers on one line: after so many passes the rest of the line goes with the next of them.
+_PASSES, _MOST_PASSES = 8, 16
 # Code points. A shorter text is read again sooner than it is remembered what was in it.
 _LONG = 1_000
 
@@ -98,6 +99,11 @@ def _absorb(spans: list[Span], replacements: list[str], starts: list[int], again
     return merge([*spans, *found])
 
 
+def _to_ends_of_lines(text: str, spans: list[Span]) -> list[Span]:
+    ends = [text.find("\n", end) for _, end, _ in spans]
+    return [(start, end if end >= 0 else len(text), rank) for (start, _, rank), end in zip(spans, ends, strict=True)]
+
+
 class Scrubber:
     """Applies one policy, and families of its own beside the registry's. Safe to share between threads."""
 
@@ -113,10 +119,9 @@ class Scrubber:
         self._allowed = frozenset(f.rank for f in families if self.policy.action(f.name) is Action.ALLOW)
         self._by_rank = {family.rank: family for family in families}
         also = (vendor_keys.finder(), FAMILIES["api_key"].rank) if self.policy.catalogue else None
+        self._silence = silencer(self.policy) if self._render is not None else None
         # A mark in a replacement can make a secret of what stands anywhere in the text.
-        self._assigns = any(self.policy.action(f.name) is Action.HASH for f in families) or (
-            _HARMLESS.fullmatch(self.policy.replacement) is None
-        )
+        self._assigns = _HARMLESS.fullmatch(self.policy.replacement) is None
         self._detect = Detector(families, also).detect
 
     def scrub(self, text: str, *, hint: bytes = b"") -> Scrubbed:
@@ -125,7 +130,7 @@ class Scrubber:
         `hint` is read as if it stood before the text (lower case): the key that a JSON value stands under.
         Raises ScrubError when the result does not settle.
         """
-        raw = project(text)
+        raw = self._projected(text)
         known: Known | None = {} if len(text) > _LONG else None
         found = self._detect(raw, hint, known)
         if not found:
@@ -135,14 +140,16 @@ class Scrubber:
         allowed = self._let_through(found, spans) if self._allowed else []
         if not spans:
             return Scrubbed(text, self._findings(allowed))
-        for _ in range(_MOST_PASSES):
+        for number in range(_MOST_PASSES):
             replacements = self._replacements(text, spans)
             result, places = _replace(text, spans, replacements)
-            again = self._detect(project(result), hint, known, None if self._assigns else Changes(*places))
+            again = self._detect(self._projected(result), hint, known, None if self._assigns else Changes(*places))
             if again:
                 again = self._removed(result, again)
             if not again:
                 return Scrubbed(result, self._findings(sorted(spans + allowed) if allowed else spans))
+            if number >= _PASSES:
+                again = _to_ends_of_lines(result, again)
             spans = _absorb(spans, replacements, places[0], again)
             allowed = self._let_through(allowed, spans) if allowed else []
         raise ScrubError("scrubbing did not settle; the text must not be stored")
@@ -154,6 +161,10 @@ class Scrubber:
     def scrub_json(self, value: Any) -> ScrubbedJson:
         """Every value of a JSON document scrubbed, and findings by family; see `walk.scrub_json`."""
         return scrub_json(self, value)
+
+    def _projected(self, text: str) -> bytes:
+        raw = project(text)
+        return self._silence(raw) if self._silence is not None and raw.find(b"[") >= 0 else raw
 
     def _replacements(self, text: str, spans: list[Span]) -> list[str]:
         render = self._render

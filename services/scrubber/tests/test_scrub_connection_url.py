@@ -23,6 +23,8 @@ FOUND = [
     (r"postgres:\/\/u:p@h\/db", [r"postgres:\/\/u:p@h\/db"], "[REDACTED]"),
     ("postgres://ann:密码😀@db/app", ["postgres://ann:密码😀@db/app"], "[REDACTED]"),
     ("连接postgres://u:p@h/db。然后", ["postgres://u:p@h/db"], "连接[REDACTED]。然后"),
+    ("https://a/x@b⭕⭕redis://:pw@h/0 now", ["redis://:pw@h/0"], "https://a/x@b⭕⭕[REDACTED] now"),
+    ("jdbc:mysql://h/数据?user=a&pwd=swordfish", ["jdbc:mysql://h/数据?user=a&pwd=swordfish"], "[REDACTED]"),
     ("POSTGRES://U:P@H/DB", ["POSTGRES://U:P@H/DB"], "[REDACTED]"),
 ]
 KEPT = [

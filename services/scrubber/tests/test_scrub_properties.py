@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay_scrubber.changes import Changes
+from assay_scrubber.custom import custom_family
 from assay_scrubber.engine import Scrubber, merge
 from assay_scrubber.numbers import Known
 from assay_scrubber.policy import Action, Policy
@@ -142,6 +143,31 @@ def test_a_mark_that_only_a_reader_sees_makes_a_secret_of_what_stands_anywhere(s
 def test_marks_of_a_replacement_leave_nothing_to_be_found_again(policy: Policy, between: str) -> None:
     scrubber = Scrubber(policy)
     once = scrubber.scrub(f"the credential is 8fK2mQ9xLw4Zt7Bn {between} ann@example.com")
+    assert scrubber.scrub(once.text).text == once.text
+
+
+@pytest.mark.parametrize("unit", ["0044 20 7946 0958 ", "+91 93249 16777"])
+def test_a_row_of_numbers_that_each_replacement_shows_the_next_of_is_removed_and_not_refused(unit: str) -> None:
+    once = SCRUBBER.scrub(f"reach us: {unit * 40}\nuntil five")
+    assert re.search(r"[0-9]{4}", once.text) is None
+    assert once.text.endswith("\nuntil five")
+    assert SCRUBBER.scrub(once.text).findings == []
+
+
+@pytest.mark.parametrize("action", [Action.LABEL, Action.HASH])
+def test_a_label_announces_no_more_than_any_other_replacement(action: Action) -> None:
+    text = "phone 5551234567, " + ", ".join(str(5551230000 + number) for number in range(60))
+    plain, named = SCRUBBER.scrub(text), Scrubber(Policy(actions={"phone": action}, hash_key=b"k" * 32))
+    once = named.scrub(text)
+    assert once.findings[:3] == plain.findings[:3]
+    assert len(once.findings) < 10
+    assert named.scrub(once.text).text == once.text
+
+
+def test_a_digit_in_a_label_makes_no_secret_of_a_word_far_away() -> None:
+    family = custom_family("desk2", Category.ONLINE_IDENTIFIER, "DESK-[A-Z]{4}")
+    scrubber = Scrubber(Policy(custom=(family,), actions={"desk2": Action.LABEL}))
+    once = scrubber.scrub(f"api_key: QwErTyUiOpAsDfGhJkLzXcVb {'far ' * 200} DESK-ABCD")
     assert scrubber.scrub(once.text).text == once.text
 
 

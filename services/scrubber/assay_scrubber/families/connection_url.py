@@ -43,7 +43,10 @@ def _has_credentials(scheme: bytes, rest: bytes) -> bool:
 
 def _without_prose(body: bytes) -> bytes:
     """Without what stands behind the URL: punctuation, and text of scripts that put no space there."""
-    prose = body.find(_OTHER, body.rfind(b"@") + 2)  # a password may be in any script, and so may a host begin
+    told = body.rfind(b"@") + 2  # a password may be in any script, and so may a host begin
+    for parameter in _PASSWORD_PARAMETER.finditer(body.lower()):
+        told = max(told, parameter.end())
+    prose = body.find(_OTHER, told)
     return (body if prose < 0 else body[:prose]).rstrip(_TRAILING)
 
 
@@ -55,7 +58,8 @@ def _url(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         scheme = left[len(left.rstrip(_SCHEME)) :].lstrip(b"0123456789+.-:")
         # Between two URLs stands the scheme of the second: it is not part of the first one's credentials.
         if scheme and _has_credentials(scheme.rsplit(b":", 1)[-1], piece):
-            return position - len(scheme), match.start(1) + len(_without_prose(match.group(1)))
+            rest = match.group(1)[position - match.start() :]
+            return position - len(scheme), position + 3 + len(_without_prose(rest))
         position += 3 + len(piece)
         left = piece[-_LONGEST_SCHEME:]
     return None
