@@ -263,6 +263,9 @@ BASELINE = ("--baseline", "main.baseline.ndjson")
         (("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--cutoffs", "5,50"), "--cutoffs"),
         (("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--gain", "log"), "--gain"),
         (("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--resume"), "--resume needs --name"),
+        (("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--resume", "--name", "r"), "holds no run r"),
+        (("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--name", "../r"), "is not the name of a folder"),
+        (("bench", "publish", "--from", "captured.ndjson", "--to", "./captured.ndjson", "--force"), "--from reads"),
         (
             ("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--name", ""),
             "--name: '' is not the name of a folder",

@@ -319,16 +319,19 @@ def _expect_measured(option: str, given: list[str] | None, paired: "PairedRuns")
 
 def _free_name(name: str | None, runs: Path, resume: bool) -> str:
     """The run's name: the one given, or the time. Raises `CommandError` for one that is taken, or that no folder can have."""
-    from assay_evals.runs import RUN_FILE
+    from assay_evals.runs import RUN_FILE, RunError, run_folder
 
     if name is None:
         name = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    if name in ("", ".", "..") or "/" in name:
-        raise CommandError(f"--name: {name!r} is not the name of a folder; where the runs are kept is --runs")
-    if not resume and (runs / name / RUN_FILE).exists():
-        raise CommandError(
-            f"{runs / name} holds a run already: go on with --resume, name another, or delete that folder"
-        )
+    try:
+        folder = run_folder(runs, name)
+    except RunError as error:
+        raise CommandError(f"--name: {error}; where the runs are kept is --runs") from None
+    begun = (folder / RUN_FILE).exists()
+    if begun and not resume:
+        raise CommandError(f"{folder} holds a run already: go on with --resume, name another, or delete that folder")
+    if resume and not begun:
+        raise CommandError(f"--resume: {runs} holds no run {name}: leave --resume out to begin one")
     return name
 
 

@@ -54,6 +54,8 @@ def publish(
     from assay_evals.baseline import Thresholds
     from assay_evals.errors import EvalsError
 
+    if to.exists() and source.exists() and to.samefile(source):
+        raise CommandError(f"--to: {to} is the file that --from reads: name another")
     if to.exists() and not force:
         raise CommandError(f"--to: {to} is there already; write over it with --force")
     limits = _thresholds(Thresholds(), threshold_jaccard, threshold_top1, threshold_latency_multiplier)

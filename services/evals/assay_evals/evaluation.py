@@ -14,7 +14,7 @@ from assay_evals.paired import PairedRuns, compare_runs
 from assay_evals.replay import Retrieved
 from assay_evals.report import change, meaning, problems
 from assay_evals.runner import Asking, ask_all, to_the_end
-from assay_evals.runs import CaseResult, Run, RunConfig, RunFolder, case_error, case_result, read_run, score
+from assay_evals.runs import CaseResult, Run, RunConfig, RunFolder, case_error, case_result, read_run, run_folder, score
 from assay_evals.targets import Question, Target, opened, shown
 
 #: Scores an answer beyond its retrieval: metrics by name, None where they do not apply.
@@ -69,7 +69,7 @@ def evaluate(
     asking = how or Asking()
     named = shown(target) if isinstance(target, str) else f"{target.__module__}:{target.__qualname__}"
     folder = RunFolder(
-        Path(runs) / name,
+        run_folder(Path(runs), name),
         RunConfig.of(golden, named, **options),
         resume=resume,
         target=target if isinstance(target, str) else None,

@@ -8,6 +8,7 @@ the result once. Texts that the target returned are not written: they have not b
 import json
 import math
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -32,6 +33,19 @@ RUN_FILE, RESULTS_FILE = "run.json", "results.ndjson"
 
 class RunError(EvalsError):
     """A run that cannot be read or continued; says which file, and what to do."""
+
+
+#: A run's name is a folder's beside those of the other runs.
+_RUN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,127}")
+
+
+def run_folder(runs: Path, name: str) -> Path:
+    """The folder of the run of that name. Raises `RunError` for a name that would lead elsewhere."""
+    if not _RUN_NAME.fullmatch(name):
+        raise RunError(
+            f"{name!r} is not the name of a folder: letters, digits and . _ + - (not . + - first), at most 128 of them"
+        )
+    return runs / name
 
 
 @dataclass(frozen=True)

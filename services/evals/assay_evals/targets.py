@@ -9,7 +9,7 @@ What a target returns is read in any of these forms, whichever it speaks:
   the `claim` it is cited for; the passages it was made from as `contexts: [{"id": "a", "text": "..."}]`; and `latency_ms`, the target's own
   measure of its time. Without one, the time until its answer is taken.
 
-An error's text may hold what was asked, so only its class and, for HTTP, its status are kept.
+An error's text may hold what was asked, so only its class is kept and, of a function, the place in its code, or of HTTP, its status.
 """
 
 import asyncio
@@ -35,6 +35,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from assay_evals.dataset import Moment
 from assay_evals.errors import EvalsError
+from assay_evals.places import place_of
 from assay_evals.replay import Hit, Retrieved
 
 #: Environment variable with the bearer token that is sent to an HTTP target.
@@ -241,13 +242,29 @@ class CallableTarget:
                 found = await asyncio.get_running_loop().run_in_executor(self._threads, call)
         except TargetError:
             raise
-        except Exception as error:
-            raise TargetError(type(error).__name__) from error
+        except (
+            BaseException
+        ) as error:  # also `sys.exit()`: what a target does must never end the evaluation, and least of all as passed
+            if isinstance(error, GeneratorExit) or (isinstance(error, asyncio.CancelledError) and _is_cancelled()):
+                raise
+            raise TargetError(_raised(error)) from error
         return read_answer(found, (time.perf_counter() - started) * 1000)
 
     async def close(self) -> None:
         """Let go of the threads; one whose call has not returned goes on until it does."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _is_cancelled() -> bool:
+    """Whether it is we who are cancelled: a deadline, or the end of the run."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _raised(error: BaseException) -> str:
+    """An error's class and place in the target's code. Its words may hold what was asked."""
+    place = place_of(error)
+    return type(error).__name__ + (f" (at {place})" if place else "")
 
 
 class CommandTarget:
@@ -317,9 +334,10 @@ def _function(module: str, name: str) -> Callable[..., Any]:
         sys.path.insert(0, here)  # a file beside the caller is a module, as it is for `python -m`
     try:
         found: Any = importlib.import_module(module)
-    except Exception as error:  # whatever a module does while it is loaded
-        what = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
-        raise TargetUsageError(f"cannot import {module}: {what}{error}") from error
+    except (Exception, SystemExit) as error:  # whatever a module does while it is loaded
+        where = f" (at {place})" if (place := place_of(error)) else ""
+        what = str(error) if isinstance(error, ImportError) else type(error).__name__
+        raise TargetUsageError(f"cannot import {module}: {what}{where}") from error
     for part in name.split("."):
         found = getattr(found, part, None)
     if not callable(found):

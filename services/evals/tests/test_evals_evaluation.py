@@ -7,6 +7,7 @@ import pytest
 
 import assay_evals
 from assay_evals import Case, Dataset, Verdict, assert_no_regression, evaluate
+from assay_evals.errors import EvalsError
 from assay_evals.evaluation import evaluate_into
 from assay_evals.replay import Retrieved
 from assay_evals.runner import Asking
@@ -53,6 +54,21 @@ def test_a_run_that_errored_is_a_regression(tmp_path: Path) -> None:
     assert [result.case_id for result in change.errored] == ["c7"]
     with pytest.raises(AssertionError, match=r"1 case\(s\) ended in an error: c7"):
         assert_no_regression(tmp_path / "main", change)
+
+
+def test_a_target_that_ends_the_process_is_an_error_of_its_case(tmp_path: Path) -> None:
+    def leaves(query: str) -> list[str]:
+        raise SystemExit(0)
+
+    run = evaluate(Dataset(cases=DATASET.cases[:2]), leaves, tmp_path, "r")
+    assert [str(result.error).partition(" (at ")[0] for result in run.errored] == ["SystemExit", "SystemExit"]
+
+
+@pytest.mark.parametrize("name", ["../evil", "a b/c", "", ".", ".."])
+def test_a_name_that_leads_out_of_the_folder_of_runs_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(EvalsError, match="is not the name of a folder"):
+        evaluate(DATASET, right, tmp_path / "runs", name)
+    assert not list(tmp_path.iterdir())
 
 
 async def test_a_judge_is_asked_about_each_answer(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import importlib
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable
@@ -138,9 +139,49 @@ async def test_an_error_of_a_function_says_its_class() -> None:
     def broken(query: str) -> None:
         raise LookupError(query)
 
+    line = broken.__code__.co_firstlineno + 1
     with pytest.raises(TargetError) as caught:
         await CallableTarget(broken).ask(Question(SECRET))
-    assert str(caught.value) == "LookupError"
+    assert str(caught.value).startswith("LookupError (at ")
+    assert str(caught.value).endswith(f"{Path(__file__).name}:{line})")
+
+
+@pytest.mark.parametrize("error", [SystemExit(0), KeyboardInterrupt(), asyncio.CancelledError()])
+async def test_a_function_that_ends_the_process_is_an_error_of_its_question(error: BaseException) -> None:
+    def plain(query: str) -> None:
+        raise error
+
+    async def coroutine(query: str) -> None:
+        raise error
+
+    for function in (plain, coroutine):
+        asked = [each async for each in ask_all(CallableTarget(function), ["q"], Question, Asking())]
+        assert [str(each.error).partition(" (at ")[0] for each in asked] == [type(error).__name__]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("import sys\nsys.exit(0)\n", r"cannot import my_broken_target: SystemExit \(at my_broken_target\.py:2\)$"),
+        (
+            "\nraise ValueError('secret')\n",
+            r"cannot import my_broken_target: ValueError \(at my_broken_target\.py:2\)$",
+        ),
+        ("def f(query):\n  return [\n", r"cannot import my_broken_target: SyntaxError \(at my_broken_target\.py:2\)$"),
+        ("import json\njson.loads('{')\n", r"JSONDecodeError \(at my_broken_target\.py:2\)$"),
+        ("import no_such_module\n", "cannot import my_broken_target: No module named 'no_such_module'"),
+    ],
+)
+def test_a_module_that_cannot_be_loaded_says_where(
+    text: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "my_broken_target.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    importlib.invalidate_caches()
+    with pytest.raises(TargetUsageError, match=words):
+        open_target("my_broken_target:f")
 
 
 async def test_a_function_is_found_beside_the_caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -346,19 +387,6 @@ async def test_as_many_plain_functions_run_at_a_time_as_are_asked_for() -> None:
     done = await everything(target, [str(number) for number in range(40)], Asking(concurrency=40, retries=0))
     await target.close()
     assert [asked.error for asked in done] == [None] * 40
-
-
-@pytest.mark.parametrize(
-    ("text", "words"), [("def find(:", "SyntaxError"), ("raise RuntimeError('no index')", "RuntimeError: no index")]
-)
-def test_a_module_that_cannot_be_loaded_says_why(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, words: str
-) -> None:
-    name = f"broken_module_{words[:3].lower()}"
-    (tmp_path / f"{name}.py").write_text(text)
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(TargetUsageError, match=f"cannot import {name}: {words}"):
-        open_target(f"{name}:find")
 
 
 def test_a_function_that_does_not_say_what_it_takes_is_refused() -> None:

@@ -1,0 +1,37 @@
+"""Where in a developer's own code an error was raised: a place in a file, never the error's words, which may hold what was asked."""
+
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+
+#: Folders of code that is nobody's own: where an error passed through them, the caller's line says more.
+_LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+
+
+def place_of(error: BaseException) -> str | None:
+    """`file:line` of the innermost frame in code that is neither a library's nor Assay's own, else of the innermost file; None without one.
+
+    A file that does not compile is the place itself. Files below the working directory are named from there, others by their name alone.
+    """
+    if isinstance(error, SyntaxError) and error.filename and Path(error.filename).is_file():
+        return _named(error.filename, error.lineno or 1)
+    files = [(name, line) for name, line in _frames(error.__traceback__) if Path(name).is_file()]
+    own = [(name, line) for name, line in files if not _of_library(name)]
+    return _named(*(own or files)[-1]) if files else None
+
+
+def _frames(trace: TracebackType | None) -> Iterator[tuple[str, int]]:
+    while trace is not None:
+        if Path(trace.tb_frame.f_code.co_filename).parent != Path(__file__).parent:
+            yield trace.tb_frame.f_code.co_filename, trace.tb_lineno
+        trace = trace.tb_next
+
+
+def _of_library(name: str) -> bool:
+    return name.startswith(_LIBRARIES) or "site-packages" in Path(name).parts
+
+
+def _named(name: str, line: int) -> str:
+    path, here = Path(name).absolute(), Path.cwd()
+    return f"{path.relative_to(here) if path.is_relative_to(here) else path.name}:{line}"
