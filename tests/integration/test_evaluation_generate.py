@@ -83,6 +83,16 @@ def test_nothing_is_spent_above_the_budget(assay: Assay, tmp_path: Path, monkeyp
         assert 0 < server.nano <= 60_000_000
 
 
+@pytest.mark.parametrize("wrong", [("--known", "none.ndjson"), ("--target", "nowhere:find"), ("--from", "none.ndjson")])
+def test_nothing_is_spent_on_what_could_not_be_kept(
+    assay: Assay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: tuple[str, str]
+) -> None:
+    with AnthropicServer(reply=reply) as server:
+        monkeypatch.setenv("ASSAY_CONFIG", settings(tmp_path, server.url))
+        assert wrong[0] in assay(*wrong, code=2).output
+        assert server.bodies == []
+
+
 def test_a_refused_key_ends_it_at_once(assay: Assay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with AnthropicServer(reply=reply) as server:
         monkeypatch.setenv("ASSAY_CONFIG", settings(tmp_path, server.url, "wrong"))

@@ -3,10 +3,10 @@
 import asyncio
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -83,6 +83,19 @@ def lines_of(path: Path, option: str) -> Iterable[str]:
         raise CommandError(f"{option}: {path} is a folder") from None
     except UnicodeDecodeError:
         raise CommandError(f"{option}: {path} is not UTF-8 text") from None
+
+
+def rows_of(files: Iterable[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects of NDJSON files after `--from`, each with where it stands. Raises `CommandError` that says where."""
+    from assay_evals.captured import CapturedError, parse_line
+
+    for path in files:
+        for number, line in enumerate(lines_of(path, "--from"), start=1):
+            if line.strip():
+                try:
+                    yield f"--from: {path}: line {number}", parse_line(number, line)
+                except CapturedError as error:
+                    raise CommandError(f"--from: {path}: {error}") from None
 
 
 def a_number(text: str | None, option: str) -> float | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from assay_cli.asking import TargetName, a_number, lines_of
+from assay_cli.asking import System, TargetName, a_number, rows_of
 from assay_cli.dataset import load
 from assay_cli.errors import CommandError
 from assay_cli.terminal import ends_quietly
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from assay_evals.dataset import Case
     from assay_evals.generating import Document
-    from assay_evals.runner import Asked
+    from assay_evals.runner import Asked, Asking
+    from assay_evals.targets import Target
 
 #: Seconds before a call that the API was too busy for is tried again, and how often it is tried in all.
 AGAIN_S, TRIES = 1.0, 3
@@ -40,7 +41,6 @@ def generate(
 ) -> None:
     """Have a model write questions, another call check them, and the target find them; print what holds as NDJSON to review."""
     from assay_drift.embedding import embedder
-    from assay_evals.captured import parse_line
     from assay_evals.dataset import Dataset, write_dataset
     from assay_evals.generating import documents, drawn, unlike
 
@@ -48,16 +48,19 @@ def generate(
     if cap is None or cap < 0 or count < 1:
         raise CommandError("--budget: 0 or more; --count: 1 or more")
     model = Model(cap)
-    rows = (parse_line(n, line) for path in files for n, line in enumerate(lines_of(path, "--from"), 1) if line.strip())
-    chosen = drawn(documents(rows), count, seed)
+    chosen = drawn(documents(row for _, row in rows_of(files)), count, seed)
     if not chosen:
         raise CommandError(
             '--from: no passages: lines are {"id", "text"}, or answers as `assay export --kind answer` writes them'
         )
+    # Whatever cannot be is found out before money is spent.
+    questions = [case.query for case in load(known, "--known").cases] if known else []
+    system = System(target).open()
+    embed = embedder()[1]
     with ends_quietly():
         cases, dropped = asyncio.run(_generate(model, chosen))
-        cases, lost = _round_trip(cases, target)
-        kept = unlike(cases, [case.query for case in load(known, "--known").cases] if known else [], embedder()[1])
+        cases, lost = _round_trip(cases, *system)
+        kept = unlike(cases, questions, embed)
         dropped += lost + kept.dropped
         why = ", ".join(f"{number} {reason}" for reason, number in dropped.most_common()) or "none"
         typer.echo(
@@ -102,16 +105,14 @@ async def _generate(model: "Model", chosen: "list[Document]") -> "tuple[list[Cas
     return [case for case in found if case is not None], dropped
 
 
-def _round_trip(cases: "list[Case]", target: str) -> "tuple[list[Case], Counter[str]]":
+def _round_trip(cases: "list[Case]", target: "Target", how: "Asking") -> "tuple[list[Case], Counter[str]]":
     """The cases for which the target has the passage among its first results."""
     from contextlib import aclosing
 
-    from assay_cli.asking import System
     from assay_evals.generating import ROUND_TRIP
     from assay_evals.runner import ask_all
     from assay_evals.targets import Question
 
-    opened, how = System(target).open()
     kept: list[Case] = []
     lost: Counter[str] = Counter()
 
@@ -126,12 +127,12 @@ def _round_trip(cases: "list[Case]", target: str) -> "tuple[list[Case], Counter[
     async def work() -> None:
         try:
             async with aclosing(
-                ask_all(opened, cases, lambda case: Question(case.query, limit=ROUND_TRIP), how)
+                ask_all(target, cases, lambda case: Question(case.query, limit=ROUND_TRIP), how)
             ) as all_of_them:
                 async for asked in all_of_them:
                     take(asked)
         finally:
-            await opened.close()
+            await target.close()
 
     asyncio.run(work())
     return kept, lost

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from assay_cli.asking import a_number, lines_of
+from assay_cli.asking import a_number, rows_of
 from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
 from assay_cli.dataset import load
 from assay_cli.durations import duration_ms
@@ -81,19 +81,16 @@ def mine(
 
 def _read_files(files: list[Path], miner: "Miner", project: str) -> None:
     from assay_cli.scrub import policies
-    from assay_evals.captured import CapturedError, parse_line
+    from assay_evals.captured import CapturedError
     from assay_scrubber.engine import Scrubber
 
     scrubber = Scrubber(policies(None).of(project or "default"))
-    for path in files:
-        for number, line in enumerate(lines_of(path, "--from"), start=1):
-            if line.strip():
-                row = parse_line(number, line)
-                if not project or row.get("project", "default") == project:
-                    try:
-                        miner.add(_scrubbed(row, scrubber))
-                    except CapturedError as error:
-                        raise CommandError(f"--from: {path}, line {number}: {error}") from None
+    for where, row in rows_of(files):
+        if not project or row.get("project", "default") == project:
+            try:
+                miner.add(_scrubbed(row, scrubber))
+            except CapturedError as error:
+                raise CommandError(f"{where}: {error}") from None
 
 
 def _scrubbed(row: dict[str, Any], scrubber: Any) -> dict[str, Any]:
