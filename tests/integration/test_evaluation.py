@@ -185,6 +185,10 @@ def test_the_correctness_gate_holds_known_right_questions(assay: Assay, tmp_path
     failed = json.loads(assay("gate", "--qrels", "wrong.json", "--target", SEARCH, "--json", code=1).stdout)
     metrics = [each["metric"] for each in failed["correctness_gate"]["breaches"]]
     assert metrics == ["mean_recall_at_k", "first_relevant_hit_rate"]
+    assert [each["query_id"] for each in failed["correctness_gate"]["missed"]] == ["q1"]
+    told = assay("gate", "--qrels", "wrong.json", "--target", SEARCH, code=1).output
+    assert f"q1: recall 0.000; missing elsewhere::{first['slug']}; first {first['source_id']}::{first['slug']}" in told
+    assert "came back with source" in told
 
 
 @pytest.mark.xdist_group("evaluation")
@@ -315,6 +319,13 @@ def test_datasets_are_checked_compared_and_joined(assay: Assay, tmp_path: Path) 
     )
     assert json.loads(assay("dataset", "stats", "merged.ndjson", "--json").stdout)["cases"] == 2
     assert "differs" in assay("dataset", "merge", "one.json", "two.json", code=2).output
+
+
+@pytest.mark.xdist_group("evaluation")
+@pytest.mark.parametrize(("k", "cutoffs"), [("5", [5]), ("3", [3]), ("20", [5, 10])])
+def test_without_cutoffs_metrics_are_cut_off_where_k_reaches(assay: Assay, k: str, cutoffs: list[int]) -> None:
+    run = ("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--name", "a", "--limit", "2", "--json")
+    assert json.loads(assay(*run, "-k", k).stdout)["config"]["cutoffs"] == cutoffs
 
 
 @pytest.mark.xdist_group("evaluation")

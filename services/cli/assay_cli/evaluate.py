@@ -49,7 +49,14 @@ def run(
     name: Annotated[str | None, typer.Option(help="The run's name; default: the time.")] = None,
     runs: RunsFolder = DEFAULT_RUNS,
     k: Annotated[int, typer.Option("-k", help="How many results are asked for.")] = 10,
-    cutoffs: Annotated[str, typer.Option(help="Ranks at which metrics are cut off.")] = "5,10",
+    cutoffs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RANKS",
+            help="Ranks at which metrics are cut off; default 5,10, as far as -k reaches.",
+            show_default=False,
+        ),
+    ] = None,
     gain: Annotated[
         str, typer.Option(metavar="linear|burges", help="Gain of nDCG: the grade, or 2^grade - 1.")
     ] = "linear",
@@ -335,7 +342,13 @@ def _free_name(name: str | None, runs: Path, resume: bool) -> str:
     return name
 
 
-def _cutoffs(text: str, k: int) -> tuple[int, ...]:
+def _cutoffs(text: str | None, k: int) -> tuple[int, ...]:
+    from assay_evals.metrics import DEFAULT_CUTOFFS
+
+    if k < 1:
+        raise CommandError(f"-k: {k} is below 1")
+    if text is None:
+        return tuple(each for each in DEFAULT_CUTOFFS if each <= k) or (k,)
     try:
         found = tuple(sorted({int(each) for each in text.split(",")}))
     except ValueError:

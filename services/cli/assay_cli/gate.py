@@ -20,7 +20,23 @@ if TYPE_CHECKING:
     from assay_evals.baseline import Baseline, Thresholds
     from assay_evals.qrels import Floors, KnownQuery
 
-Threshold = Annotated[str | None, typer.Option(metavar="NUMBER", show_default=False)]
+
+def _least(what: str) -> Any:
+    return typer.Option(metavar="NUMBER", show_default=False, help=what)
+
+
+Jaccard = Annotated[str | None, _least("Least mean Jaccard@k, 0 to 1; default: what a baseline says, else 0.85.")]
+Top1 = Annotated[
+    str | None, _least("Least share of rows with the same first result; default: what a baseline says, else 0.80.")
+]
+LatencyMultiplier = Annotated[
+    str | None, _least("Most times the captured mean latency, above 0; default: what a baseline says, else 2.")
+]
+Recall = Annotated[str | None, _least("Least mean recall@k of known-right questions, 0 to 1; default 0.70.")]
+FirstRelevant = Annotated[str | None, _least("Least share of questions whose first result is right; default 0.60.")]
+ExpectedTop1 = Annotated[
+    str | None, _least("Least share of questions whose first result is the expected first; default 0.50.")
+]
 
 bench = typer.Typer(no_args_is_help=True, help="Baselines for `assay gate`: publish captured rows under a hash.")
 
@@ -41,9 +57,9 @@ def publish(
     deduplicate: Annotated[
         bool, typer.Option("--deduplicate", help="Keep the first row of a question that was captured several times.")
     ] = False,
-    threshold_jaccard: Threshold = None,
-    threshold_top1: Threshold = None,
-    threshold_latency_multiplier: Threshold = None,
+    threshold_jaccard: Jaccard = None,
+    threshold_top1: Top1 = None,
+    threshold_latency_multiplier: LatencyMultiplier = None,
     data: DataDirectory = DEFAULT_DATA,
     as_json: Annotated[bool, typer.Option("--json", help="What was published, as JSON on stdout.")] = False,
 ) -> None:
@@ -114,12 +130,12 @@ def gate(
     ] = None,
     qrels: Annotated[Path | None, typer.Option(help="Known-right questions: does what is right come back?")] = None,
     k: Annotated[int, typer.Option("-k", help="How many results of a known-right question count.")] = 10,
-    threshold_jaccard: Threshold = None,
-    threshold_top1: Threshold = None,
-    threshold_latency_multiplier: Threshold = None,
-    threshold_recall: Threshold = None,
-    threshold_first_relevant: Threshold = None,
-    threshold_expected_top1: Threshold = None,
+    threshold_jaccard: Jaccard = None,
+    threshold_top1: Top1 = None,
+    threshold_latency_multiplier: LatencyMultiplier = None,
+    threshold_recall: Recall = None,
+    threshold_first_relevant: FirstRelevant = None,
+    threshold_expected_top1: ExpectedTop1 = None,
     as_json: Annotated[bool, typer.Option("--json", help="The verdict as JSON on stdout.")] = False,
     workspace: Workspace = None,
     concurrency: Concurrency = 5,
@@ -228,7 +244,25 @@ def _in_words(verdict: dict[str, Any]) -> str:
             + "".join(f"   {each[key]}" for key in ("error_tail", "reason") if each.get(key))
             for each in part["breaches"]
         ]
+        if part["breaches"]:
+            lines += _missed(part)
     return "\n".join([*lines, f"verdict: {verdict['verdict']}"])
+
+
+def _missed(part: dict[str, Any]) -> list[str]:
+    """The questions behind a breach: what is right and did not come back, and what came first."""
+    lines = []
+    for miss in part.get("missed", ()):
+        more = miss["missing_total"] - len(miss["missing"])
+        missing = ", ".join(miss["missing"]) + (f" and {more} more" if more else "")
+        told = [f"recall {_figure(miss['recall_at_k'])}"]
+        told += [f"missing {missing}"] if missing else []
+        told.append(f"first {miss['first']}" if miss["first"] else "nothing came back")
+        told += [f"expected first {miss['expected_top1']}"] if miss["expected_top1"] else []
+        lines.append(f"  {miss['query_id']}: {'; '.join(told)}")
+        lines += [f"    {miss['hint']}"] if miss["hint"] else []
+    left = part.get("missed_total", 0) - len(part.get("missed", ()))
+    return [*lines, f"  and {left:,} more question(s) that missed something"] if left else lines
 
 
 _SHOWN = (

@@ -168,15 +168,16 @@ def read_dataset(text: str) -> Dataset:
     cases, problems = [], []
     seen: dict[str, str] = {}
     for place, record in records:
+        if isinstance(record, JsonError):
+            problems.append(f"{place}: {record}")
+            continue
+        name = record.get("id") if isinstance(record, dict) else None
+        if isinstance(name, str) and seen.setdefault(name, place) != place:
+            problems.append(f"{place}: the id {name[:NAME_MAX_CHARS]} is already that of {seen[name]}")
         try:
-            case = Case.model_validate(record)
+            cases.append(Case.model_validate(record))
         except ValidationError as error:
             problems += [f"{place}: {_explain(problem)}" for problem in error.errors()]
-            continue
-        if case.id in seen:
-            problems.append(f"{place}: the id {case.id} is already that of {seen[case.id]}")
-        seen[case.id] = place
-        cases.append(case)
     if not records:
         problems.append("no cases: a dataset has at least one")
     try:
@@ -195,10 +196,12 @@ def _explain(problem: Any) -> str:
 
 
 def _records(text: str) -> tuple[dict[str, Any], list[tuple[str, Any]]]:
+    """The header, and each record with its place; a `JsonError` stands for a line that is none."""
+    broken: JsonSyntaxError | None = None
     try:
         whole = loads(text)
-    except JsonSyntaxError:
-        whole = None
+    except JsonSyntaxError as error:
+        whole, broken = None, error
     except JsonError as error:
         raise DatasetError([str(error)]) from None
     if isinstance(whole, dict) and isinstance(whole.get("cases"), list):
@@ -208,15 +211,20 @@ def _records(text: str) -> tuple[dict[str, Any], list[tuple[str, Any]]]:
         return {}, [(f"case {number}", case) for number, case in enumerate(whole, start=1)]
     # Not splitlines(), which also splits at characters that may stand in a JSON string, such as U+2028.
     lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
-    records = []
-    for number, line in lines:
-        try:
-            records.append((f"line {number}", loads(line)))
-        except JsonError as error:
-            raise DatasetError([f"line {number}: {error}"]) from None
+    records = [(f"line {number}", _line(line)) for number, line in lines]
+    if broken and records and not any(isinstance(record, dict) for _, record in records):
+        # Nothing here is a line of NDJSON: one document, broken in one place, and not as many problems as it has lines.
+        raise DatasetError([f"line {broken.line if len(lines) > 1 else lines[0][0]}: {broken}"])
     if records and _is_header(first := records[0][1]):
         return {key: value for key, value in first.items() if key not in {"record", "cases"}}, records[1:]
     return {}, records
+
+
+def _line(text: str) -> Any:
+    try:
+        return loads(text)
+    except JsonError as error:
+        return error
 
 
 def _is_header(record: Any) -> bool:

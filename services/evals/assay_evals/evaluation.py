@@ -87,7 +87,8 @@ def assert_no_regression(
 ) -> PairedRuns:
     """For a test: the candidate is no worse than the baseline, else `AssertionError` with a line for each metric that says so.
 
-    Runs may be named by their folders. `inconclusive` says what metrics count as that too few cases cannot decide.
+    Runs may be named by their folders. `inconclusive` says what metrics count as that too few cases cannot decide: they pass, since no
+    worsening is shown, unless `Verdict.FAIL` is asked for (the command line calls them inconclusive, exit code 3).
     """
     one, other = (each if isinstance(each, Run) else read_run(Path(each)) for each in (baseline, candidate))
     paired = compare_runs(one, other, rules=rules, seed=seed)

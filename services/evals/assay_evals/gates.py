@@ -79,6 +79,8 @@ def correctness_gate(total: Correctness, floors: Floors, *, path: str) -> dict[s
         "summary": total.as_json(),
         "thresholds": named,
         "breaches": total.breaches(floors),
+        "missed_total": len(total.misses),
+        "missed": [miss.as_json() for miss in total.worst()],
     }
 
 

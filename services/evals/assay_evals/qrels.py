@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from assay_evals.dataset import document_id
 from assay_evals.errors import EvalsError
 from assay_evals.metrics import below
 from assay_evals.replay import Document, Retrieved
@@ -17,6 +18,8 @@ DEFAULT_SOURCE = "default"
 VERSION = 1
 #: Errors that the verdict quotes by query id.
 SHOWN_ERRORS = 5
+#: Questions that the verdict lists because something of theirs was missed, and documents that it names of each.
+SHOWN_MISSES, SHOWN_MISSING = 20, 5
 
 
 class QrelsError(EvalsError):
@@ -104,6 +107,72 @@ def _document(number: int, field_name: str, value: Any) -> Document:
     return str(parts[0]), str(parts[1])
 
 
+@dataclass(frozen=True)
+class Miss:
+    """A question that was answered and not wholly right. `first` is the document that came back first, None if nothing did."""
+
+    query_id: str
+    recall: float
+    missing: list[Document]
+    first: Document | None
+    first_is_relevant: bool
+    expected_top1: Document | None
+    #: Where a document came back under another source than the expected one: which, and what to write.
+    hint: str | None
+
+    def as_json(self) -> dict[str, Any]:
+        """One of the gate's `missed`."""
+        return {
+            "query_id": self.query_id,
+            "recall_at_k": self.recall,
+            "missing": [_name(each) for each in self.missing[:SHOWN_MISSING]],
+            "missing_total": len(self.missing),
+            "first": _name(self.first) if self.first else None,
+            "first_is_relevant": self.first_is_relevant,
+            "expected_top1": _name(self.expected_top1) if self.expected_top1 else None,
+            "hint": self.hint,
+        }
+
+
+def _name(document: Document) -> str:
+    source, slug = document
+    return document_id(slug, source)
+
+
+def _miss(known: KnownQuery, current: Retrieved, k: int) -> Miss | None:
+    documents = _with_default_source(current)[:k]
+    missing = [each for each in known.relevant if each not in documents]
+    first = documents[0] if documents else None
+    wrong_top = known.expected_top1 is not None and first != known.expected_top1
+    if not missing and first in known.relevant and not wrong_top:
+        return None
+    expected = [*missing, known.expected_top1] if wrong_top and known.expected_top1 else missing
+    hints = (_hint(each, current.documents(with_source=True)) for each in expected)
+    return Miss(
+        known.query_id,
+        1 - len(missing) / len(known.relevant),
+        missing,
+        first,
+        first in known.relevant,
+        known.expected_top1 if wrong_top else None,
+        next((each for each in hints if each), None),
+    )
+
+
+def _hint(expected: Document, returned: list[Document]) -> str | None:
+    """How the expected document came back after all, under another source."""
+    source, slug = expected
+    for found, name in returned:
+        if name == _name(expected) and not found:
+            return f"{name} came back as one name: let the target return source_id and slug apart"
+        if name == slug and (found or DEFAULT_SOURCE) != source:
+            came = f"{slug} came back with source {found}" if found else f"{slug} came back without a source"
+            if source == DEFAULT_SOURCE:
+                return f"{came}, and is expected without one: name it in the file as {{source_id, slug}}"
+            return f"{came}, and is expected with source {source}"
+    return None
+
+
 @dataclass
 class Correctness:
     """Running totals over the known-right questions. Recall never exceeds 1: a document counts once."""
@@ -117,6 +186,8 @@ class Correctness:
     expected_top1_denominator: int = 0
     #: (query_id, class of the error) of the first few.
     errors: list[tuple[str, str]] = field(default_factory=list)
+    #: Answered questions of which something was missed, in the order of the answers.
+    misses: list[Miss] = field(default_factory=list)
 
     def add(self, known: KnownQuery, current: Retrieved) -> None:
         """Count one answered question."""
@@ -127,6 +198,12 @@ class Correctness:
         if known.expected_top1 is not None:
             self.expected_top1_denominator += 1
             self._top1 += documents[:1] == [known.expected_top1]
+        if miss := _miss(known, current, self.k):
+            self.misses.append(miss)
+
+    def worst(self) -> list[Miss]:
+        """The first `SHOWN_MISSES` of what was missed, the least recall first."""
+        return sorted(self.misses, key=lambda miss: (miss.recall, miss.first_is_relevant))[:SHOWN_MISSES]
 
     def fail(self, known: KnownQuery, error: str) -> None:
         """Count one question that the target could not answer."""

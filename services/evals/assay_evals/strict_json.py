@@ -12,7 +12,11 @@ class JsonError(ValueError):
 
 
 class JsonSyntaxError(JsonError):
-    """Not JSON at all."""
+    """Not JSON at all, from `line` on."""
+
+    def __init__(self, message: str, line: int = 1) -> None:
+        super().__init__(message)
+        self.line = line
 
 
 def loads(text: str) -> Any:
@@ -24,8 +28,9 @@ def loads(text: str) -> Any:
     except RecursionError:
         raise JsonError("not JSON that can be read: it is nested too deeply") from None
     except ValueError as error:
-        reason = f"not JSON ({error.msg})" if isinstance(error, json.JSONDecodeError) else "not JSON"
-        raise JsonSyntaxError(reason) from None
+        if isinstance(error, json.JSONDecodeError):
+            raise JsonSyntaxError(f"not JSON ({error.msg})", error.lineno) from None
+        raise JsonSyntaxError("not JSON") from None
     if "\\ud" in text or "\\uD" in text:  # perhaps half a character, which no file can hold
         try:
             json.dumps(value, ensure_ascii=False).encode()

@@ -122,3 +122,26 @@ def test_a_merge_keeps_one_of_equal_cases_and_refuses_different_ones() -> None:
 def test_a_line_separator_within_a_question_does_not_end_its_line() -> None:
     dataset = a_dataset(CASE | {"query": "one\u2028two\u0085three\x0cfour"})
     assert read_dataset("\n".join(write_dataset(dataset))) == dataset
+
+
+def test_every_broken_line_is_named_and_every_id_that_stands_twice() -> None:
+    text = "{]\n" + lines(CASE) + '{"id": \n' + lines({"id": "c1"}, CASE, [1])
+    with pytest.raises(DatasetError) as found:
+        read_dataset(text)
+    assert [problem.partition(" (")[0] for problem in found.value.problems] == [
+        "line 1: not JSON",
+        "line 3: not JSON",
+        "line 4: the id c1 is already that of line 2",
+        "line 4: query: Field required",
+        "line 5: the id c1 is already that of line 2",
+        "line 6: Input should be a valid dictionary or instance of Case",
+    ]
+
+
+def test_one_document_that_is_broken_is_one_problem_at_its_line() -> None:
+    document = json.dumps({"version": "1", "cases": [CASE, NULL]}, indent=2).splitlines()
+    document[5] += "]"
+    with pytest.raises(DatasetError) as found:
+        read_dataset("\n".join(document))
+    (problem,) = found.value.problems
+    assert problem.startswith("line 6: not JSON")

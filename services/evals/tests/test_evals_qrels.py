@@ -132,3 +132,24 @@ def test_a_mean_that_only_rounding_keeps_from_its_floor_is_no_breach() -> None:
     assert total.as_json()["mean_recall_at_k"] < 0.7, "as sums of fractions are"
     assert total.breaches(Floors(recall=0.7)) == []
     assert [each["metric"] for each in total.breaches(Floors(recall=0.71))] == ["mean_recall_at_k"]
+
+
+def test_a_miss_says_what_was_missing_what_came_first_and_under_which_source_it_came() -> None:
+    (from_kb,) = judged(SHORT, "people/alice", sources=("kb",)).worst()
+    assert from_kb.as_json() == {
+        "query_id": "q1",
+        "recall_at_k": 0.0,
+        "missing": ["default::people/alice"],
+        "missing_total": 1,
+        "first": "kb::people/alice",
+        "first_is_relevant": False,
+        "expected_top1": "default::people/alice",
+        "hint": "people/alice came back with source kb, and is expected without one: name it in the file as {source_id, slug}",
+    }
+    (bare,) = judged(LONG, "people/alice").worst()
+    assert bare.hint == "people/alice came back without a source, and is expected with source host"
+    (joined,) = judged(LONG, "host::people/alice").worst()
+    assert joined.hint == "host::people/alice came back as one name: let the target return source_id and slug apart"
+    (absent,) = judged(SHORT, "x").worst()
+    assert (absent.first, absent.hint) == (("default", "x"), None)
+    assert judged(SHORT, "people/alice").worst() == []
