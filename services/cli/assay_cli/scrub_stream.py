@@ -100,7 +100,10 @@ def _document(scrubber: "Scrubber", line: bytes) -> bytes:
         raise LineError(f"refused by the policy: {', '.join(refused)}")
     if scrubbed.value == value:
         return line
-    text = json.dumps(scrubbed.value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        text = json.dumps(scrubbed.value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except ValueError:
+        raise LineError("a number is too large to be written again") from None
     return text.encode("utf-8", "backslashreplace") + line[len(line.rstrip(b"\r\n")) :]
 
 

@@ -56,6 +56,7 @@ def test_documents_are_scrubbed_value_by_value_and_unchanged_ones_stay_byte_for_
         (b'{"a": "ann@example.com", "a": ""}', "a key is there twice; left out"),
         (b'{"a": NaN, "b": "ann@example.com"}', "not JSON: NaN and Infinity are not; left out"),
         (b'{"a": "ann@example.com\xff"}', "not UTF-8; left out"),
+        (b'{"a": 1e400, "b": "ann@example.com"}', "a number is too large to be written again; left out"),
         (b"[" * 100_000, "nested too deep; left out"),
         (b"[" * 300 + b'"ann@example.com"' + b"]" * 300, "cannot be scrubbed (NestingError); left out"),
     ],

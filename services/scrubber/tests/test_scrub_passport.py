@@ -29,6 +29,7 @@ FOUND = [
     (r'{"passport":"\tAB1234567"}', ["AB1234567"], r'{"passport":"\t[REDACTED]"}'),
 ]
 KEPT = [
+    "USB: WD My Passport (0x1058:0x0830)",
     "PST PDT PWT PPT|80 70 70 70|0101",
     "X1234567",
     "passport application of 2024",

@@ -68,7 +68,7 @@ def test_a_project_may_define_a_pattern_anew_and_add_its_own() -> None:
         ("[actions]\ncredential = 'allow'\n", "credential can never be allowed"),
         ("[families]\nemail = 'hash'\n", "scrubber.hash_key_file"),
         ("[patterns.x]\ncategory = 'contact'\n", r"patterns\.x: pattern must be text"),
-        ("[patterns.x]\ncategory = 'home'\npattern = 'a'\n", "unknown category 'home'"),
+        ("[patterns.x]\ncategory = 'home'\npattern = 'a'\n", r"unknown category of patterns\.x 'home'"),
         ("[patterns.x]\ncategory = 'contact'\npattern = '(?=a)'\n", "no look-around"),
         ("[patterns.email]\ncategory = 'contact'\npattern = 'a'\n", "name of a built-in family"),
         ("[patterns]\nx = 'a'\n", "patterns must be tables"),

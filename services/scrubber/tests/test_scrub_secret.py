@@ -60,6 +60,7 @@ FOUND = [
     ("wachtwoord: hunter2x", ["hunter2x"], "wachtwoord: [REDACTED]"),
 ]
 KEPT = [
+    'PASS: suite.base/align-c++.exp: print alignof("a_char")',
     "P11_FOR_OBJECT_ON_TOKEN | P11_KIT_URI_FOR_MODULE",
     "#define __NR_request_key (__X32_SYSCALL_BIT + 249)",
     "const PASS8 = 0x08000000;",

@@ -36,7 +36,7 @@ def _number(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     number, start = match.group(1), match.start(1) - len(view.hint)
     digits = sum(c in b"0123456789" for c in number)
     length = len(number) - sum(c in b" -" for c in number)
-    if length < _SHORTEST or _DATE.fullmatch(number):
+    if length < _SHORTEST or _DATE.fullmatch(number) or number.startswith(b"0x"):
         return None
     if digits < _FEWEST_DIGITS:
         if start < 0 or not view.raw[start : start + len(number)].isupper() or length < _SHORTEST_MIXED:

@@ -63,6 +63,8 @@ _NAME = re.compile(
 )
 # A pinned version of a package that is called token or key: `token==17.3.61.dev8421`, `key==v9.24.29+5e3a1f20`.
 _VERSION = re.compile(rb"=?v?[0-9]{1,4}(?:\.[0-9]{1,6}){1,3}(?:[.+\-][0-9A-Za-z.]{1,16})?")
+# `PASS: suite/align-c++.exp`, in the log of a test.
+_FILE = re.compile(rb"[A-Za-z_.][\w.\-]{0,64}(?:/[\w+\-]{1,64}){0,8}/[\w+\-]{1,64}\.[a-z]{1,4}")
 _PLACEHOLDERS = frozenset(
     (b"true", b"false", b"null", b"none", b"undefined", b"string", b"password", b"secret", b"required", b"optional", b"redacted", b"nil",
      b"str", b"bytes", b"hidden", b"masked", b"changeme", b"example", b"empty", b"unknown", b"n/a")
@@ -199,6 +201,8 @@ def _password(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     start, end, value, quoted = _value(match, view.raw)
     if not quoted and view.raw[end : end + 1] == b"(" and not value.translate(None, _OF_NAMES):
         return None  # a call
+    if match.group(1) is None and _FILE.fullmatch(value):
+        return None
     return (start, end) if _is_password(value, quoted=quoted) else None
 
 
