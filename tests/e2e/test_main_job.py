@@ -18,6 +18,7 @@ import pytest
 import redis
 
 from assay_capture import Capture
+from assay_evals import read_dataset, run_gate
 from assay_runtime.config import load_settings
 from assay_schema.export import RetrievalRow
 from assay_schema.ids import new_event_id
@@ -228,6 +229,45 @@ def test_exported_lines_are_valid_newest_first_and_begin_with_the_seventeen_fiel
 
 def _with(exported: tuple[list[dict[str, Any]], str], event_id: str) -> tuple[list[dict[str, Any]], str] | None:
     return exported if any(row["event_id"] == event_id for row in exported[0]) else None
+
+
+def test_an_export_is_published_gated_and_mined_as_it_is(system: System, tmp_path: Path) -> None:
+    """What the demo's search answered, captured by the SDK and exported, holds changes of that search."""
+    from assay_demo import target
+
+    settings = load_settings(system.data / "secrets/producer.toml")
+    questions = (
+        "measure how long a block of code takes",
+        "parse JSON",
+        "compress a file with gzip",
+        "delete a folder and all that is in it",
+    )
+    fields = {"enabled": True, "service": "e2e", "project": "evaluated"}
+    with contextlib.closing(
+        Capture(settings.model_copy(update={"capture": settings.capture.model_copy(update=fields)}))
+    ) as capture:
+        for question in questions:
+            hits = target.search(question)["results"]
+            sources = sorted({hit["source_id"] for hit in hits})
+            slugs = [hit["slug"] for hit in hits]
+            last = retrieve(capture, question, retrieved_slugs=slugs, source_ids=sources, latency_ms=60_000)
+        until(lambda: stored(system, last), "the last is stored")
+    rows, baseline = tmp_path / "captured.ndjson", tmp_path / "main.baseline.ndjson"
+
+    def exported() -> bool:
+        done = assay(system, "export", "--since", "1d", "--project", "evaluated")
+        rows.write_text(done.stdout)
+        return len(done.stdout.splitlines()) == len(questions)
+
+    until(exported, "the export has all of them")
+    published = assay(system, "bench", "publish", "--from", str(rows), "--to", str(baseline))
+    assert published.returncode == 0, published.stderr
+    verdicts = [
+        run_gate(change, baseline=baseline)["verdict"] for change in (target.search, target.neutral, target.degraded)
+    ]
+    assert verdicts == ["pass", "pass", "fail"]
+    mined = assay(system, "dataset", "mine", "--from", str(rows))
+    assert {case.query for case in read_dataset(mined.stdout).cases} == set(questions), mined.stderr
 
 
 @contextlib.contextmanager
