@@ -93,6 +93,7 @@ PATH_RULE = Rule(2.0, stage=Stage.INFORMATIONAL)
 #: Metrics that are a quantile over cases of the column `latency_ms`, not a mean.
 QUANTILES = {"latency_p50_ms": 0.5, "latency_p95_ms": 0.95}
 LATENCY = "latency_ms"
+_SHARES = {*DEFAULT_RULES.keys() - QUANTILES.keys(), "required_citations", "required_entities"}
 
 
 def rule_of(metric: str, rules: Mapping[str, Rule]) -> Rule:
@@ -101,6 +102,12 @@ def rule_of(metric: str, rules: Mapping[str, Rule]) -> Rule:
     if at and kind in AT_RANK and rank.isdecimal():
         return rules.get(metric, _FIVE)
     return rules.get(metric, PATH_RULE if metric.startswith(PATH) else OTHER_RULE)
+
+
+def is_share(metric: str) -> bool:
+    """Whether its values lie between 0 and 1. A judge may measure what does not."""
+    kind, at, rank = metric.partition("@")
+    return metric in _SHARES or metric.startswith(PATH) or bool(at and kind in AT_RANK and rank.isdecimal())
 
 
 @dataclass(frozen=True)
@@ -287,7 +294,7 @@ def _means(
                 baseline=before,
                 candidate=after,
                 delta=delta,
-                interval=bounds,
+                interval=bounds.within(-1, 1) if is_share(name) else bounds,
                 p_value=test.two_sided,
                 p_holm=adjusted[name],
                 p_worse=test.fell,

@@ -57,6 +57,10 @@ def meaning(each: MetricComparison) -> str:
     if each.verdict is Verdict.INCONCLUSIVE:
         if each.cases_needed:
             return f"too few cases to tell: about {each.cases_needed:,} would"
+        if each.interval.method == "degenerate":
+            return f"too few independent cases to tell (n={each.n})"
+        if each.worse and (each.interval.low > 0 or each.interval.high < 0) and not each.significant:
+            return f"worse, but not told from chance (n={each.n})"
         return (
             "worse, though not surely by its threshold" if each.is_regression else "too close to its threshold to tell"
         )
@@ -113,18 +117,26 @@ def problems(paired: PairedRuns) -> list[str]:
 def notes(paired: PairedRuns) -> list[str]:
     """What a reader should know and no gate fails for, in words."""
     comparison = paired.comparison
-    return [
-        f"Only the {side} measures {', '.join(names)}: not compared."
-        for side, names in (
-            ("baseline", comparison.metrics_only_baseline),
-            ("candidate", comparison.metrics_only_candidate),
-        )
-        if names
-    ] + [
-        f"{name} is compared without {count:,} case(s) that have a value of it in one run alone."
-        for name, count in comparison.unpaired.items()
-        if not name.startswith(PATH)
-    ]
+    return (
+        [
+            f"Only the {side} measures {', '.join(names)}: not compared."
+            for side, names in (
+                ("baseline", comparison.metrics_only_baseline),
+                ("candidate", comparison.metrics_only_candidate),
+            )
+            if names
+        ]
+        + [
+            f"{name} is compared without {count:,} case(s) that have a value of it in one run alone."
+            for name, count in comparison.unpaired.items()
+            if not name.startswith(PATH)
+        ]
+        + [
+            f"Metrics of the stage {stage.value} do not decide, and {', '.join(names)} failed."
+            for stage in (Stage.INFORMATIONAL, Stage.WARN)
+            if (names := [m.metric for m in comparison.metrics if m.rule.stage is stage and m.verdict is Verdict.FAIL])
+        ]
+    )
 
 
 def markdown(paired: PairedRuns, verdict: Verdict) -> str:
@@ -137,7 +149,7 @@ def markdown(paired: PairedRuns, verdict: Verdict) -> str:
         "",
         *(f"- **{problem}**" for problem in problems(paired)),
         "",
-        "| | metric | baseline | candidate | change [95 %] | p | stage | |",
+        "| | metric | baseline | candidate | change [95 %] | p | stage | what it means |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     lines += [
@@ -187,9 +199,15 @@ table{border-collapse:collapse;width:100%;margin:1rem 0}
 th,td{text-align:left;padding:.35rem .6rem;border-bottom:1px solid var(--line);vertical-align:top}
 td.n{font-variant-numeric:tabular-nums;white-space:nowrap}
 small,.dim{color:var(--dim)}svg{width:100%;height:auto}svg text{fill:var(--ink);font-size:12px}
-.wide{overflow-x:auto}.cols{display:grid;grid-template-columns:1fr 1fr;gap:1rem;overflow-wrap:anywhere}
+.wide{overflow-x:auto}.key{margin:.2rem 0 0;color:var(--dim);font-size:.85em}
+.cols{display:grid;grid-template-columns:1fr 1fr;gap:1rem;overflow-wrap:anywhere}
 ol{margin:.2rem 0;padding-left:1.4rem}li.hit{color:var(--good);font-weight:600}
+@media(max-width:46rem){.forest text{font-size:21px}.stacked tr:first-child{display:none}
+.stacked tr{display:block;padding:.5rem 0;border-bottom:1px solid var(--line)}.stacked td{display:flex;gap:1rem;border:0;padding:.1rem 0}
+.stacked td::before{content:attr(data-of);flex:0 0 8rem;color:var(--dim)}}
 """
+_COLUMNS = ("verdict", "metric", "baseline", "candidate", "change [95 %]", "p", "stage", "what it means")
+_LEGEND = "A line is a metric's change and its interval; to the right is better. Upright: no change. Dashed mark: the worsening that fails."
 
 
 def html(paired: PairedRuns, verdict: Verdict, *, relevance: dict[str, set[str]] | None = None) -> str:
@@ -198,12 +216,7 @@ def html(paired: PairedRuns, verdict: Verdict, *, relevance: dict[str, set[str]]
     `relevance`, by case id, marks the documents that should have come back.
     """
     comparison, metric = paired.comparison, shown_metric(paired)
-    rows = "".join(
-        f"<tr><td class='{m.verdict}'>{m.verdict}</td><td>{escape(m.metric)}</td><td class=n>{number(m.baseline, m.metric)}</td>"
-        f"<td class=n>{number(m.candidate, m.metric)}</td><td class=n>{change(m)}</td>"
-        f"<td class=n>{escape(probability(m))}</td><td>{m.rule.stage}</td><td>{meaning(m)}</td></tr>"
-        for m in comparison.metrics
-    )
+    rows = "".join(_row(m) for m in comparison.metrics)
     found = "".join(f"<p class=fail>{escape(problem)}</p>" for problem in problems(paired))
     kinds = _types(paired, metric) if metric else ""
     worst = _worst(paired, metric, relevance or {}) if metric else ""
@@ -212,13 +225,30 @@ def html(paired: PairedRuns, verdict: Verdict, *, relevance: dict[str, set[str]]
         f"<title>Evaluation: {verdict}</title><style>{_STYLE}</style></head><body>"
         f"<h1>Retrieval evaluation: <b class={verdict}>{verdict}</b></h1>"
         f"<p>{escape(_between(paired))}.</p>{found}"
-        f"<h2>Changes and their 95 % intervals</h2>{forest(comparison.metrics)}"
-        "<div class=wide><table><tr><th>verdict<th>metric<th>baseline<th>candidate<th>change [95 %]<th>p<th>stage<th></tr>"
-        f"{rows}</table></div>{kinds}{worst}"
         f"{''.join(f'<p class=dim>{escape(note)}</p>' for note in notes(paired))}"
+        f"<h2>Changes and their 95 % intervals</h2>{forest(comparison.metrics)}"
+        f"<div class=wide><table class=stacked><tr>{''.join(f'<th>{name}' for name in _COLUMNS)}</tr>"
+        f"{rows}</table></div>{kinds}{worst}"
         f"<p class=dim>Seed {comparison.seed}, {comparison.resamples:,} resamples; intervals by bootstrap; {_P}.</p>"
         "</body></html>\n"
     )
+
+
+def _row(m: MetricComparison) -> str:
+    """A metric's row; on a narrow screen each cell stands in a line of its own, behind the name of its column."""
+    cells = (
+        (m.verdict, m.verdict.value),
+        ("", m.metric),
+        ("n", number(m.baseline, m.metric)),
+        ("n", number(m.candidate, m.metric)),
+        ("n", change(m)),
+        ("n", probability(m)),
+        ("", m.rule.stage.value),
+        ("", meaning(m)),
+    )
+    shown = zip(_COLUMNS, cells, strict=True)
+    row = "".join(f"<td class='{kind}' data-of='{of}'>{escape(text)}</td>" for of, (kind, text) in shown)
+    return f"<tr>{row}</tr>"
 
 
 def forest(metrics: list[MetricComparison]) -> str:
@@ -229,19 +259,18 @@ def forest(metrics: list[MetricComparison]) -> str:
     shares = [each for each in metrics if not each.metric.endswith("_ms") and not each.metric.startswith(PATH)]
     if not shares:
         return ""
-    reach = (
-        max(0.02, *(abs(bound) for m in shares for bound in (m.interval.low, m.interval.high, m.rule.threshold))) * 1.1
-    )
-    left, width, step = 190, 700, 26
+    bounds = [sorted((_gain(each, each.interval.low), _gain(each, each.interval.high))) for each in shares]
+    worst = max(0.02, *(-low for low, _ in bounds), *(each.rule.threshold for each in shares)) * 1.1
+    # Room for the words below the axis on the other side of no change, and not more.
+    best = max(0.02, 0.25 * worst, *(high for _, high in bounds)) * 1.1
+    left, width, step = 210, 680, 26
 
     def x(value: float) -> float:
-        return left + (value / reach + 1) / 2 * width
+        return left + (value + worst) / (worst + best) * width
 
     height = step * len(shares) + 40
     parts = [f"<line x1={x(0):.1f} x2={x(0):.1f} y1=10 y2={height - 24} stroke='var(--dim)'/>"]
-    for place, each in enumerate(shares):
-        sign = -1 if each.rule.lower_is_better else 1
-        low, high = sorted((sign * each.interval.low, sign * each.interval.high))
+    for place, (each, (low, high)) in enumerate(zip(shares, bounds, strict=True)):
         y = 24 + place * step
         colour = {Verdict.PASS: "--good", Verdict.FAIL: "--bad", Verdict.INCONCLUSIVE: "--unsure"}[each.verdict]
         parts.append(
@@ -250,14 +279,19 @@ def forest(metrics: list[MetricComparison]) -> str:
             f"<line x1={x(-each.rule.threshold):.1f} x2={x(-each.rule.threshold):.1f} y1={y - 8} y2={y + 8} "
             "stroke='var(--dim)' stroke-dasharray=2 />"
             f"<line x1={x(low):.1f} x2={x(high):.1f} y1={y} y2={y} stroke='var({colour})' stroke-width=3 />"
-            f"<circle cx={x(sign * each.delta):.1f} cy={y} r=5 fill='var({colour})'/></g>"
+            f"<circle cx={x(_gain(each, each.delta)):.1f} cy={y} r=5 fill='var({colour})'/></g>"
         )
     parts.append(
-        f"<text x={left} y={height - 6}>worse by {reach:.2f}</text>"
-        f"<text x={left + width} y={height - 6} text-anchor=end>better by {reach:.2f}</text>"
+        f"<text x={left} y={height - 6}>worse by {worst:.2f}</text>"
+        f"<text x={left + width} y={height - 6} text-anchor=end>better by {best:.2f}</text>"
     )
     label = "Change of each metric with its interval; dashed: the worsening that fails"
-    return f"<svg viewBox='0 0 {left + width + 10} {height}' role=img aria-label='{label}'>{''.join(parts)}</svg>"
+    picture = f"<svg class=forest viewBox='0 0 {left + width + 10} {height}' role=img aria-label='{label}'>"
+    return f"{picture}{''.join(parts)}</svg><p class=key>{_LEGEND}</p>"
+
+
+def _gain(each: MetricComparison, value: float) -> float:
+    return -value if each.rule.lower_is_better else value
 
 
 def _types(paired: PairedRuns, metric: str) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 import orjson
 
 from assay_evals.case_metrics import PATH, case_metrics, path_share
-from assay_evals.comparison import LATENCY, QUANTILES
+from assay_evals.comparison import LATENCY, QUANTILES, is_share
 from assay_evals.dataset import Case, Dataset
 from assay_evals.errors import EvalsError
 from assay_evals.metrics import DEFAULT_CUTOFFS, Gain, judge, mean, retrieval_metrics
@@ -154,6 +154,7 @@ class Run:
                 continue
             units = None if clusters is None else len({c for c, here in zip(clusters, known, strict=True) if here})
             bounds = interval(values, means[:, place], units=units, weights=weights)
+            bounds = bounds.within(0, 1) if is_share(name) else bounds
             average = mean(values, weights)
             assert average is not None
             found[name] = MetricSummary(average, int(known.sum()), bounds.low, bounds.high)

@@ -43,6 +43,10 @@ class Interval:
     high: float
     method: Literal["student", "percentile", "degenerate"]
 
+    def within(self, least: float, most: float) -> "Interval":
+        """The part of it that is possible: it covers the truth exactly as often."""
+        return Interval(min(max(self.low, least), most), min(max(self.high, least), most), self.method)
+
 
 def resampled_means(
     values: Floats,

@@ -13,7 +13,7 @@ from assay_evals.comparison import QUANTILES, Rule, Stage, Verdict
 from assay_evals.dataset import Case
 from assay_evals.paired import PairedRuns, comparable, compare_runs
 from assay_evals.replay import Retrieved
-from assay_evals.report import as_json, html, junit, markdown
+from assay_evals.report import as_json, html, junit, markdown, meaning, notes
 from assay_evals.runs import CaseResult, Run, RunConfig, case_error, case_result, score
 
 CASES = [
@@ -202,7 +202,7 @@ def test_an_earlier_run_serves_as_long_as_the_dataset_and_the_judge_are_the_same
 def test_a_p_too_small_to_print_is_not_printed_as_0(worse: int, p: str) -> None:
     (row,) = [line for line in markdown(paired(worse), Verdict.FAIL).splitlines() if "| mrr |" in line]
     assert f"| {p}" in row
-    assert "<td class=n>&lt; 0.001</td>" in html(paired(20), Verdict.FAIL)
+    assert "<td class='n' data-of='p'>&lt; 0.001</td>" in html(paired(20), Verdict.FAIL)
 
 
 def test_the_document_says_which_p_decides_and_keeps_the_others() -> None:
@@ -249,3 +249,38 @@ def test_a_cluster_named_as_another_case_takes_that_case_not_in() -> None:
     before = a_run("main", [GOOD] * 40, cases)
     assert len({each.unit for each in before.results}) == 39
     assert before.results[0].unit == before.results[1].unit != before.results[39].unit
+
+
+def test_one_case_is_said_to_be_too_few() -> None:
+    found = compare_runs(a_run("main", [GOOD], CASES[:1]), a_run("change", [BAD], CASES[:1])).comparison
+    (mrr,) = [each for each in found.metrics if each.metric == "mrr"]
+    assert (mrr.delta, mrr.verdict, meaning(mrr)) == (
+        -1.0,
+        Verdict.INCONCLUSIVE,
+        "too few independent cases to tell (n=1)",
+    )
+
+
+def test_intervals_of_shares_stay_where_shares_can_be() -> None:
+    before, after = a_run("main", [GOOD, GOOD], CASES[:2]), a_run("change", [GOOD, BAD], CASES[:2])
+    mrr = after.summary()["mrr"]
+    assert (mrr.low, mrr.high) == (0.0, 1.0)
+    (change,) = [each for each in compare_runs(before, after).comparison.metrics if each.metric == "mrr"]
+    assert (change.interval.low, change.interval.high) == (-1.0, 1.0)
+
+
+def test_a_page_that_passes_says_that_failures_of_what_informs_do_not_decide() -> None:
+    rules = {each.metric: Rule(0.05, stage=Stage.INFORMATIONAL) for each in paired().comparison.metrics}
+    found = paired(20, rules=rules)
+    assert found.comparison.verdict() is Verdict.PASS
+    for text in (html(found, Verdict.PASS), markdown(found, Verdict.PASS)):
+        assert "Metrics of the stage informational do not decide, and mrr, recall@5" in text
+        assert "what it means" in text
+    assert not [note for note in notes(paired(20)) if "do not decide" in note]
+
+
+def test_the_picture_gives_the_side_where_nothing_moved_less_room_and_names_its_marks() -> None:
+    picture = html(paired(20), Verdict.FAIL)
+    worse, better = (float(picture.partition(f"{side} by ")[2][:4]) for side in ("worse", "better"))
+    assert worse > 2 * better > 0
+    assert "Dashed mark: the worsening that fails" in picture
