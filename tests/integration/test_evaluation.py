@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 from click.testing import Result
+from stamina.instrumentation import get_on_retry_hooks, set_on_retry_hooks
 from typer.testing import CliRunner
 
 from assay_cli.main import app
+from tests.ports import free_port
 
 GOLDEN = str(resources.files("assay_demo") / "golden.jsonl")
 SEARCH, NEUTRAL, DEGRADED = (f"timed_target:{name}" for name in ("search", "neutral", "degraded"))
@@ -182,6 +184,9 @@ def test_the_correctness_gate_holds_known_right_questions(assay: Assay, tmp_path
     for name, entries in (("right", [entry]), ("wrong", [wrong])):
         (tmp_path / f"{name}.json").write_text(json.dumps({"schema_version": 1, "queries": entries}))
     assay("gate", "--qrels", "right.json", "--target", SEARCH, "--threshold-recall", "1")
+    without = {key: value for key, value in entry.items() if key != "expected_top1"}
+    (tmp_path / "without.json").write_text(json.dumps({"schema_version": 1, "queries": [without]}))
+    assert "expected_top1_hit_rate -\n" in assay("gate", "--qrels", "without.json", "--target", SEARCH).stdout
     failed = json.loads(assay("gate", "--qrels", "wrong.json", "--target", SEARCH, "--json", code=1).stdout)
     metrics = [each["metric"] for each in failed["correctness_gate"]["breaches"]]
     assert metrics == ["mean_recall_at_k", "first_relevant_hit_rate"]
@@ -203,6 +208,29 @@ def test_a_target_that_errors_never_passes(assay: Assay, baseline: str, tmp_path
     (breach,) = gate["regression_gate"]["breaches"]
     assert (breach["metric"], breach["observed"]) == ("rows_errored", 1)
     assert "parse JSON" not in json.dumps(breach), "what was asked is in no error"
+
+
+@pytest.mark.xdist_group("evaluation")
+def test_a_replay_of_nothing_says_why_and_gives_no_figure(assay: Assay, tmp_path: Path) -> None:
+    rows = [json.loads(line) | {"query": " "} for line in capture(tmp_path).read_text().splitlines()]
+    (tmp_path / "blank.ndjson").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    replay = ("replay", "--target", SEARCH, "--against")
+    found = assay(*replay, "blank.ndjson", code=2)
+    assert "nothing was replayed: 5 row(s) have an empty question" in found.stderr
+    assert "Jaccard" not in found.output
+
+
+@pytest.mark.xdist_group("evaluation")
+def test_errors_beyond_those_that_are_named_are_counted_and_no_try_is_logged(assay: Assay, tmp_path: Path) -> None:
+    away = ("--target", f"http://127.0.0.1:{free_port()}/search", "--retries", "1")
+    set_on_retry_hooks(None)  # those that stamina brings
+    found = assay("eval", "run", "--dataset", GOLDEN, "--limit", "5", "--name", "away", *away, code=1)
+    assert found.output.count("errored: ") == 4
+    assert "errored: and 2 more" in found.stdout
+    assert get_on_retry_hooks() == ()
+    found = assay("replay", "--against", str(capture(tmp_path)), *away, code=2)
+    assert "errored: and 2 more" in found.stderr
+    assert "nothing was replayed: 5 row(s) errored" in found.stderr
 
 
 @pytest.mark.xdist_group("evaluation")

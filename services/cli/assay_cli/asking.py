@@ -28,6 +28,8 @@ TargetName = Annotated[
 ]
 #: A number as JSON and most people write it; Python itself would also take `1_0` and the digits of other scripts.
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+#: Errors that are named where there are more.
+ERRORS_SHOWN = 3
 Workspace = Annotated[str | None, typer.Option(help="Sent to an HTTP target as X-Workspace-ID.")]
 Concurrency = Annotated[int, typer.Option(help="Questions asked at a time.")]
 Deadline = Annotated[float, typer.Option("--deadline", help="Seconds that one question may take, with all its tries.")]
@@ -49,6 +51,7 @@ class System:
         from assay_evals.runner import Asking
         from assay_evals.targets import TargetUsageError, open_target
 
+        say_no_tries()
         try:
             how = Asking(self.concurrency, self.deadline_s, self.retries)
         except ValueError as error:
@@ -70,6 +73,13 @@ class System:
 
         target, how = self.open()
         asyncio.run(ask_each(target, items, question, how, take))
+
+
+def say_no_tries() -> None:
+    """Each try that failed would be a line in the log; a result counts its tries, and says what the last one ended in."""
+    from stamina.instrumentation import set_on_retry_hooks
+
+    set_on_retry_hooks([])
 
 
 def lines_of(path: Path, option: str) -> Iterable[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from assay_cli import evaluation_store
-from assay_cli.asking import Concurrency, Deadline, Retries, System, TargetName, Workspace, a_number
+from assay_cli.asking import ERRORS_SHOWN, Concurrency, Deadline, Retries, System, TargetName, Workspace, a_number
 from assay_cli.connect import DEFAULT_DATA, DataDirectory
 from assay_cli.dataset import load
 from assay_cli.errors import FINDING, CommandError
@@ -272,7 +272,9 @@ def summary_of(found: "Run") -> str:
         ),
         *(f"  {name:20} {value:,.1f}" for name, value in found.latency().items()),
     ]
-    lines += [f"  errored: {result.case_id}: {result.error}" for result in found.errored[:3]]
+    lines += [f"  errored: {result.case_id}: {result.error}" for result in found.errored[:ERRORS_SHOWN]]
+    if (more := len(found.errored) - ERRORS_SHOWN) > 0:
+        lines.append(f"  errored: and {more:,} more")
     return "\n".join(lines)
 
 

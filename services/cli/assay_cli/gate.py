@@ -237,7 +237,10 @@ def _in_words(verdict: dict[str, Any]) -> str:
         if not part["ran"]:
             continue
         summary = part["summary"]
-        figures = ", ".join(f"{key} {_figure(summary[key])}" for key in _SHOWN if key in summary)
+        unasked = {"expected_top1_hit_rate"} if not summary.get("expected_top1_denominator") else set()
+        figures = ", ".join(
+            f"{key} {'-' if key in unasked else _figure(summary[key])}" for key in _SHOWN if key in summary
+        )
         lines.append(f"{name}: {'FAIL' if part['breaches'] else 'pass'}   {figures}")
         lines += [
             f"  {each['metric']}: {_figure(each.get('observed'))} beside a threshold of {_figure(each.get('threshold'))}"

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from assay_cli.asking import say_no_tries
 from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
 from assay_cli.dataset import load
 from assay_cli.errors import FINDING, OPERATIONAL, CommandError
@@ -44,7 +45,7 @@ def nightly(
     once: Annotated[bool, typer.Option("--once", help="One attempt now, if today's has not been, and exit.")] = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Run the evaluation of [evals] once a day. With --once exits 0 pass (or not due), 1 fail, 2 no result, 3 inconclusive."""
+    """Run the evaluation of \\[evals] once a day. With --once exits 0 pass (or not due), 1 fail, 2 no result, 3 inconclusive."""
     worker = Nightly(settings_for("evaluator", data), lambda: datetime.now(UTC))
     if once:
         attempt = worker.attempt()
@@ -152,6 +153,7 @@ class Nightly:
         from assay_evals.targets import open_target, shown
         from assay_judge.pricing import dollars
 
+        say_no_tries()
         evals = self.settings.evals
         golden = load(self._dataset, "evals.dataset")
         if evals.judge == "anthropic":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay_cli.asking import Concurrency, Deadline, Retries, System, TargetName, Workspace, lines_of
+from assay_cli.asking import ERRORS_SHOWN, Concurrency, Deadline, Retries, System, TargetName, Workspace, lines_of
 from assay_cli.errors import CommandError
 from assay_cli.progress import Mode, Progress
 from assay_cli.replay_results import ResultsFile
@@ -78,13 +78,13 @@ def replay(
         system.ask(results.with_earlier(rows), lambda each: None if each[1] else question_of(each[0], k), take)
         if report:
             report.end(summary)
-    if report:
-        return
-    if as_json:
+    if as_json and not report:
         document = {"schema_version": 1, "summary": summary.as_json()}
         typer.echo(json.dumps(document, ensure_ascii=False, indent=2))
-    else:
+    elif not as_json:
         _say(summary)
+    if not summary.rows_replayed:
+        raise CommandError(f"nothing was replayed: {_why_none(summary)}")
 
 
 class _Report:
@@ -118,10 +118,26 @@ def _check(
 
 
 def _say(summary: "ReplaySummary") -> None:
-    ratio = "" if summary.latency_ratio is None else f" ({summary.latency_ratio:.2f}×)"
     typer.echo(
         f"Replayed {summary.rows_replayed:,} of {summary.rows_total:,} captured queries "
-        f"({summary.rows_skipped:,} skipped, {summary.rows_errored:,} errored)\n"
+        f"({summary.rows_skipped:,} skipped, {summary.rows_errored:,} errored)"
+    )
+    if summary.rows_replayed:
+        _say_how_far(summary)
+    for result in summary.errors[:ERRORS_SHOWN]:
+        typer.echo(f"errored: row {result.row.id}: {result.error}", err=True)
+    if (more := summary.rows_errored - min(len(summary.errors), ERRORS_SHOWN)) and summary.errors:
+        typer.echo(f"errored: and {more:,} more", err=True)
+
+
+def _why_none(summary: "ReplaySummary") -> str:
+    reasons = ((summary.rows_skipped, "row(s) have an empty question"), (summary.rows_errored, "row(s) errored"))
+    return ", ".join(f"{count:,} {what}" for count, what in reasons if count)
+
+
+def _say_how_far(summary: "ReplaySummary") -> None:
+    ratio = "" if summary.latency_ratio is None else f" ({summary.latency_ratio:.2f}×)"
+    typer.echo(
         f"Mean Jaccard@k:   {summary.mean_jaccard:.3f}\n"
         f"Top-1 stability:  {summary.top1_stability_rate:.1%}\n"
         f"Mean nDCG@k:      {summary.as_json()['mean_ndcg']:.3f}  (beside the captured order)\n"
@@ -140,5 +156,3 @@ def _say(summary: "ReplaySummary") -> None:
         typer.echo(
             f"  jaccard={result.jaccard:.2f} captured={len(result.row.slugs)} current={len(result.current)}  {shown!r}"
         )
-    for result in summary.errors[:3]:
-        typer.echo(f"errored: row {result.row.id}: {result.error}", file=sys.stderr)

@@ -43,12 +43,12 @@ def scrub(
         typer.Option("--explain", help="Instead of the text, one JSON object for each finding: where, never what."),
     ] = False,
     ner: Annotated[
-        bool, typer.Option("--ner", help="Also remove names of people and places, slowly; needs assay-scrubber[ner].")
+        bool, typer.Option("--ner", help="Also remove names of people and places, slowly; needs assay-scrubber\\[ner].")
     ] = False,
     vendor_keys: Annotated[
         bool,
         typer.Option(
-            "--vendor-keys", help="Also look for keys of some 400 more vendors; needs assay-scrubber[kingfisher]."
+            "--vendor-keys", help="Also look for keys of some 400 more vendors; needs assay-scrubber\\[kingfisher]."
         ),
     ] = False,
 ) -> None:

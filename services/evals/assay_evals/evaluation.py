@@ -10,6 +10,7 @@ from typing import Any
 
 from assay_evals.comparison import Rule, Verdict
 from assay_evals.dataset import Case, Dataset, read_dataset
+from assay_evals.files import text_of
 from assay_evals.paired import PairedRuns, compare_runs
 from assay_evals.replay import Retrieved
 from assay_evals.report import change, meaning, problems
@@ -65,7 +66,7 @@ def evaluate(
 
     `target` is a function or a name as the command line takes it; `options` are fields of `RunConfig`. Raises `EvalsError`.
     """
-    golden = dataset if isinstance(dataset, Dataset) else read_dataset(Path(dataset).read_text(encoding="utf-8"))
+    golden = dataset if isinstance(dataset, Dataset) else read_dataset(text_of(dataset))
     asking = how or Asking()
     named = shown(target) if isinstance(target, str) else f"{target.__module__}:{target.__qualname__}"
     folder = RunFolder(

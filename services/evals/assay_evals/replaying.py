@@ -1,7 +1,7 @@
 """Replays and gates from a notebook, a test or the command line: a target is asked, and what came back is held against what should.
 
 Files are named or given as read; targets are functions, or names as the command line takes them. What is in a file and cannot be used
-raises `EvalsError`, a missing file `OSError`.
+raises `EvalsError`, as does a file that is missing.
 """
 
 import os
@@ -12,6 +12,8 @@ from typing import Any
 
 from assay_evals.baseline import Baseline, Thresholds, read_baseline
 from assay_evals.captured import Captured, read_captured
+from assay_evals.errors import EvalsError
+from assay_evals.files import lines_of, text_of
 from assay_evals.gates import NOT_RUN, correctness_gate, gate_verdict, regression_gate
 from assay_evals.qrels import Correctness, Floors, KnownQuery, read_qrels
 from assay_evals.replay import DEFAULT_K, ReplaySummary, Retrieved, RowResult, compare_row, skip_reason
@@ -64,9 +66,8 @@ def replay_captured(
     if not isinstance(against, str | Path):
         to_the_end(ask_each(system, islice(against, limit), lambda row: question_of(row, k), asking, take))
         return summary
-    with Path(against).open(encoding="utf-8") as lines:
-        rows = islice(read_captured(lines), limit)
-        to_the_end(ask_each(system, rows, lambda row: question_of(row, k), asking, take))
+    rows = islice(read_captured(lines_of(against)), limit)
+    to_the_end(ask_each(system, rows, lambda row: question_of(row, k), asking, take))
     return summary
 
 
@@ -87,7 +88,7 @@ def run_gate(
     """
     published, known = _baseline(baseline), _known(qrels)
     if not published and not known:
-        raise ValueError("name a baseline, qrels, or both: a gate that holds nothing passes everything")
+        raise EvalsError("name a baseline, qrels, or both: a gate that holds nothing passes everything")
     asking, results, total = how or Asking(), list[RowResult](), Correctness(k=k)
     told = on_answer or (lambda: None)
 
@@ -125,9 +126,8 @@ def run_gate(
 def _baseline(given: str | Path | Baseline | None) -> Baseline | None:
     if given is None or isinstance(given, Baseline):
         return given
-    with Path(given).open(encoding="utf-8") as lines:
-        return read_baseline(lines)
+    return read_baseline(lines_of(given))
 
 
 def _known(given: str | Path | Sequence[KnownQuery] | None) -> Sequence[KnownQuery]:
-    return read_qrels(Path(given).read_text(encoding="utf-8")) if isinstance(given, str | Path) else given or []
+    return read_qrels(text_of(given)) if isinstance(given, str | Path) else given or []

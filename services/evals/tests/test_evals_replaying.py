@@ -10,6 +10,7 @@ from assay_evals import evaluate, replay_captured, run_gate
 from assay_evals.baseline import Thresholds, publish
 from assay_evals.captured import CapturedError, captured
 from assay_evals.dataset import Case, Dataset
+from assay_evals.errors import EvalsError
 from assay_evals.qrels import Floors, KnownQuery
 from assay_evals.replay import RowResult
 
@@ -53,6 +54,20 @@ def test_a_replay_counts_and_hands_on_every_row(baseline: Path) -> None:
     assert (found.rows_total, found.rows_errored, found.mean_jaccard) == (8, 1, 1.0)
     assert [each.row.query for each in seen if each.error] == ["q3"]
     assert replay_captured(iter(ROWS), other, limit=3).as_json()["mean_jaccard"] == 0.0
+
+
+def test_a_file_that_cannot_be_read_is_an_error_that_says_which(tmp_path: Path) -> None:
+    missing, binary = tmp_path / "none", tmp_path / "binary"
+    binary.write_bytes(b"\xff\xfe")
+    for path, words in ((missing, "no file .*none"), (tmp_path, "is a folder"), (binary, "is not UTF-8 text")):
+        for read in (
+            lambda path=path: replay_captured(path, same),
+            lambda path=path: run_gate(same, baseline=path),
+            lambda path=path: run_gate(same, qrels=path),
+            lambda path=path: evaluate(path, same, tmp_path / "runs", "r"),
+        ):
+            with pytest.raises(EvalsError, match=words):
+                read()
 
 
 def test_a_replay_of_what_is_no_row_names_its_line(tmp_path: Path) -> None:

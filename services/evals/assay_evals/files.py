@@ -1,0 +1,26 @@
+"""Files that a caller names, read with errors that a caller can mend."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from assay_evals.errors import EvalsError
+
+
+def lines_of(path: str | Path) -> Iterator[str]:
+    """The lines of a text file, one at a time. Raises `EvalsError` for one that cannot be read; never quotes what is in it."""
+    try:
+        with Path(path).open(encoding="utf-8") as file:
+            yield from file
+    except FileNotFoundError:
+        raise EvalsError(f"no file {path}") from None
+    except IsADirectoryError:
+        raise EvalsError(f"{path} is a folder") from None
+    except UnicodeDecodeError:
+        raise EvalsError(f"{path} is not UTF-8 text") from None
+    except OSError as error:
+        raise EvalsError(f"{path} cannot be read: {error.strerror or type(error).__name__}") from None
+
+
+def text_of(path: str | Path) -> str:
+    """A text file whole. Raises `EvalsError` as `lines_of` does."""
+    return "".join(lines_of(path))
