@@ -25,6 +25,8 @@ FOUND = [
     ("连接postgres://u:p@h/db。然后", ["postgres://u:p@h/db"], "连接[REDACTED]。然后"),
     ("https://a/x@b⭕⭕redis://:pw@h/0 now", ["redis://:pw@h/0"], "https://a/x@b⭕⭕[REDACTED] now"),
     ("jdbc:mysql://h/数据?user=a&pwd=swordfish", ["jdbc:mysql://h/数据?user=a&pwd=swordfish"], "[REDACTED]"),
+    (r'{"a": "x\nredis://:pw@h/0"}', ["redis://:pw@h/0"], r'{"a": "x\n[REDACTED]"}'),
+    (r'{"a": "x\u2028redis://:pw@h/0"}', ["redis://:pw@h/0"], r'{"a": "x\u2028[REDACTED]"}'),
     ("POSTGRES://U:P@H/DB", ["POSTGRES://U:P@H/DB"], "[REDACTED]"),
 ]
 KEPT = [

@@ -24,6 +24,7 @@ FOUND = [
     ("BSN: 111222333", ["111222333"], "BSN: [REDACTED]"),
     ("131052-308T", ["131052-308T"], "[REDACTED]"),
     ("national id 1234567890", ["1234567890"], "national id [REDACTED]"),
+    (r'{"national id": "\nAB1234567"}', ["AB1234567"], r'{"national id": "\n[REDACTED]"}'),
     ('{"tax_id": "36574261809"}', ["36574261809"], '{"tax_id": "[REDACTED]"}'),
     ("NHS number: 943 476 5919", ["943 476 5919"], "NHS number: [REDACTED]"),
     ("nhs no 9434765919", ["9434765919"], "nhs no [REDACTED]"),

@@ -228,6 +228,19 @@ def test_nothing_of_a_planted_secret_survives_any_rendering(
         assert SCRUBBER.scrub(output).text == output
 
 
+@pytest.mark.parametrize("mark", ["\n", "\t", '"', "\\", "/", "\u2028"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_document_that_is_scrubbed_as_text_stays_a_document(family: str, mark: str, scrub_corpus: ModuleType) -> None:
+    rng = random.Random(f"{family}/{mark}")
+    for first in FAMILIES:
+        values = [WORD.get(name, "{}").format(scrub_corpus.MAKERS[name][0](rng)) for name in (first, family)]
+        document = {"note": mark.join(values), "rest": 1}
+        for depth in range(2):
+            written = json.dumps({"inner": json.dumps(document)} if depth else document)
+            kept = json.loads(SCRUBBER.scrub(written).text)
+            assert (json.loads(kept["inner"]) if depth else kept).keys() == document.keys(), written
+
+
 _NARROW = {code + 0xFEE0: code for code in range(0x21, 0x7F)}
 
 

@@ -16,6 +16,7 @@ _SHORTEST_BARE_TOKEN = 16
 # Always consumes the whole URL, so that URLs inside it are not read again and again.
 _URL = re.compile(rb"://([^\x00-\x20\"'`<>\\]{1,4096}+)")
 _PASSWORD_PARAMETER = re.compile(rb"[?&;](?:password|passwd|pwd|pass|secret|access_token|api_?key)=[^&;\s$<{*\[]")
+_ESCAPED = re.compile(rb"[nrtbf]|u[0-9A-Fa-f]{4}")
 _TEMPLATE = re.compile(rb"\$\{?[A-Za-z_]\w*\}?|\{\{?[^}]*\}\}?|%[sd]|\*+|<[^>]*>|x{3,}|\[REDACTED\]")
 
 
@@ -55,7 +56,10 @@ def _url(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     pieces = match.group(1).split(b"://")
     left = view.raw[max(0, position - _LONGEST_SCHEME) : position]
     for piece in pieces:
-        scheme = left[len(left.rstrip(_SCHEME)) :].lstrip(b"0123456789+.-:")
+        before, scheme = left[: len(left.rstrip(_SCHEME))], left[len(left.rstrip(_SCHEME)) :]
+        if before.endswith(b"\\") and (escape := _ESCAPED.match(scheme)):
+            scheme = scheme[escape.end() :]  # the letter belongs to the escape: JSON inside JSON stays JSON
+        scheme = scheme.lstrip(b"0123456789+.-:")
         # Between two URLs stands the scheme of the second: it is not part of the first one's credentials.
         if scheme and _has_credentials(scheme.rsplit(b":", 1)[-1], piece):
             rest = match.group(1)[position - match.start() :]

@@ -142,13 +142,16 @@ def _passes(view: View, name: str, number: bytes) -> bool:
 
 
 def _announced(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    modules = _announcing(view.before(match.start()))
+    start, end = match.span()
+    modules = _announcing(view.before(start))
+    left = _LETTERS.search(view.raw, max(0, start - 3), start)
+    if left is not None:
+        before = view.raw[max(0, left.start() - 1) : left.start()]
+        if not before.isalnum() and before != b"\\":  # its letter would belong to an escape
+            start = left.start()
+            modules = _announcing(view.before(start)) if modules is None else modules
     if modules is None:
         return None
-    start, end = match.span()
-    left = _LETTERS.search(view.raw, max(0, start - 3), start)
-    if left is not None and (left.start() == 0 or not view.raw[left.start() - 1 : left.start()].isalnum()):
-        start = left.start()
     right = _TRAILING.match(view.raw, end)
     ends = (right.end(), end) if right is not None else (end,)
     if not modules:
