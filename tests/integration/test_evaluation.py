@@ -1,6 +1,7 @@
 """Evaluate before you ship, as an engineer would: the demo's search, its golden dataset, a baseline, and changes of every kind."""
 
 import json
+import subprocess
 import sys
 from collections.abc import Callable
 from datetime import datetime
@@ -231,6 +232,24 @@ def test_errors_beyond_those_that_are_named_are_counted_and_no_try_is_logged(ass
     found = assay("replay", "--against", str(capture(tmp_path)), *away, code=2)
     assert "errored: and 2 more" in found.stderr
     assert "nothing was replayed: 5 row(s) errored" in found.stderr
+
+
+@pytest.mark.xdist_group("evaluation")
+def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
+    (tmp_path / "stopping_target.py").write_text(
+        "import asyncio, os, signal\n"
+        "async def stops(query):\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n    await asyncio.Event().wait()\n"
+    )
+    target = ("--target", "stopping_target:stops", "--progress", "none")
+    capture(tmp_path)
+    for arguments, words in (
+        (("eval", "run", "--dataset", GOLDEN, "--name", "r"), "; go on with the same command and: --name r --resume"),
+        (("replay", "--against", "captured.ndjson"), "nothing was kept: --output FILE keeps each row"),
+    ):
+        program = [str(Path(sys.executable).parent / "assay"), *arguments, *target]
+        done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+        assert (done.returncode, words in done.stderr) == (130, True), done.stderr
 
 
 @pytest.mark.xdist_group("evaluation")

@@ -111,7 +111,12 @@ def run(
     name = _free_name(name, runs, resume)  # before the target is loaded, which may take a while
     asked, how = System(target, workspace, concurrency, deadline, retries).open()
     folder = RunFolder(runs / name, config, resume=resume, target=target)
-    with ends_quietly(), Progress(progress) as seen:
+
+    def kept() -> str:
+        count = f"{len(folder.done):,} of {len(golden.cases):,} cases are done"
+        return f"{count}; go on with the same command and: --name {name} --resume"
+
+    with ends_quietly(stopped=kept), Progress(progress) as seen:
         seen.total, seen.rows = len(golden.cases), len(folder.done)
 
         def count(_: CaseResult) -> None:

@@ -162,7 +162,7 @@ def gate(
     known = _qrels(qrels) if qrels else []
     system = System(target, workspace, concurrency, deadline, retries)
     opened, how = system.open()
-    with ends_quietly(), Progress(progress) as seen:
+    with ends_quietly(stopped=lambda: "nothing was kept, a gate begins anew"), Progress(progress) as seen:
         seen.total = (len(published.rows) if published else 0) + len(known)
 
         def count() -> None:

@@ -60,8 +60,15 @@ def replay(
     summary = ReplaySummary(top=top_regressions)
     rows = islice(read_captured(lines_of(against, "--against")), limit)
     report = _Report() if as_json and verbose else None
+
+    def kept() -> str:
+        count = f"{summary.rows_total:,} rows are done"
+        if output is None:
+            return f"{count}, and nothing was kept: --output FILE keeps each row as it is done"
+        return f"{count} and kept; go on with the same command and: --resume"
+
     with (
-        ends_quietly(),
+        ends_quietly(stopped=kept),
         Progress(progress) as seen,
         ResultsFile(output, resume, against, target, k) as results,
     ):

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import typer
 
@@ -12,8 +12,11 @@ INTERRUPTED = 130
 
 
 @contextlib.contextmanager
-def ends_quietly(*, interrupted: int = INTERRUPTED) -> Iterator[None]:
-    """No traceback: exit 0 when the reader closed the pipe (as `head` does), `interrupted` on Ctrl-C."""
+def ends_quietly(*, interrupted: int = INTERRUPTED, stopped: Callable[[], str] | None = None) -> Iterator[None]:
+    """No traceback: exit 0 when the reader closed the pipe (as `head` does), `interrupted` on Ctrl-C.
+
+    `stopped` is what a person who pressed it is told: what is kept, and how to go on.
+    """
     try:
         yield
         sys.stdout.flush()
@@ -22,6 +25,8 @@ def ends_quietly(*, interrupted: int = INTERRUPTED) -> Iterator[None]:
         raise typer.Exit(0) from None
     except KeyboardInterrupt:
         _leave_stdout()
+        if stopped:
+            typer.echo(f"stopped: {stopped()}", err=True)
         raise typer.Exit(interrupted) from None
 
 

@@ -21,6 +21,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -274,6 +275,9 @@ class CommandTarget:
         self._arguments = _words(command)
         if not self._arguments:
             raise TargetUsageError("the command is empty")
+        if shutil.which(self._arguments[0]) is None:
+            (program,) = _shown_words(self._arguments[:1])
+            raise TargetUsageError(f"there is no program {program} that can be run")
 
     async def ask(self, question: Question) -> Retrieved:
         """One process."""

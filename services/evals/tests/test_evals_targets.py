@@ -199,6 +199,8 @@ async def test_a_function_is_found_beside_the_caller(tmp_path: Path, monkeypatch
         ("no_such_module_here:f", "cannot import"),
         ("json:nothing", "no function nothing"),
         ("command:", "empty"),
+        ("command: /no/such/program --key s3cret", "there is no program /no/such/program that can be run$"),
+        ("command: 's3cret key' x", "there is no program … that can be run$"),
         ("command: ask 'it", "a quote that is not closed"),
         ("ftp://me:secret@x", "'ftp://x' is no target"),
         ("http:///v1", "is no address"),
@@ -221,7 +223,6 @@ async def test_a_command_reads_the_question_and_writes_the_answer() -> None:
     [
         (f"{sys.executable} -c 'import sys; sys.exit(3)'", "ended with 3"),
         (f"{sys.executable} -c 'print(1, 2)'", "not JSON"),
-        ("/no/such/program", "cannot be started"),
     ],
 )
 async def test_a_command_that_fails_is_an_error(command: str, words: str) -> None:
