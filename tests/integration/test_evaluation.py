@@ -329,6 +329,12 @@ BASELINE = ("--baseline", "main.baseline.ndjson")
         (("eval", "compare", "a", "b", "--threshold", "mrr=nan"), "is not a number"),
         (("eval", "compare", "a", "b", "--threshold", "0.1"), "METRIC=VALUE"),
         (("eval", "compare", "a", "b", "--stage", "mrr=maybe"), "is not one of informational, warn, block"),
+        (("eval", "compare", "a", "b", "--floor", "mrr=2"), "--floor: mrr: 2 is not between 0 and 1"),
+        (("eval", "compare", "a", "b", "--html", "no/x.html"), "--html: no folder no"),
+        (("eval", "compare", "a", "b", "--junit", "folder"), "--junit: folder is a folder"),
+        (("eval", "compare", "a", "b", "--markdown", "-"), "--markdown: - is not a file"),
+        (("gate", "--target", SEARCH, *BASELINE, "--deadline", "nan"), "--deadline is a number of seconds above 0"),
+        (("gate", "--target", SEARCH, *BASELINE, "--retries", "-1"), "--retries is 0 or more"),
         (("dataset", "stats", "bad.ndjson"), "line 1: not JSON"),
         (("dataset", "merge", GOLDEN), "two datasets or more"),
     ],
@@ -373,6 +379,27 @@ def test_datasets_are_checked_compared_and_joined(assay: Assay, tmp_path: Path) 
 def test_without_cutoffs_metrics_are_cut_off_where_k_reaches(assay: Assay, k: str, cutoffs: list[int]) -> None:
     run = ("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--name", "a", "--limit", "2", "--json")
     assert json.loads(assay(*run, "-k", k).stdout)["config"]["cutoffs"] == cutoffs
+
+
+@pytest.mark.xdist_group("evaluation")
+def test_a_report_takes_only_the_dataset_that_the_runs_were_asked(assay: Assay, tmp_path: Path) -> None:
+    assay("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--name", "a", "--limit", "5")
+    compare = ("eval", "compare", "a", "a", "--inconclusive", "pass", "--html", "report.html", "--dataset")
+    assay(*compare, GOLDEN)
+    (tmp_path / "other.json").write_text('[{"id": "c", "query": "q", "expected_ids": ["x"]}]')
+    assert "is not what these runs were asked" in assay(*compare, "other.json", code=2).output
+
+
+@pytest.mark.xdist_group("evaluation")
+def test_what_cannot_be_read_of_results_is_counted_and_said_once(assay: Assay, tmp_path: Path) -> None:
+    (tmp_path / "vague_target.py").write_text(
+        "def find(query):\n"
+        "    return [{'slug': 'a', 'time': 'yesterday', 'actors': 5}, {'slug': 'b', 'time': None, 'actors': []}]\n"
+    )
+    run = ("eval", "run", "--dataset", GOLDEN, "--target", "vague_target:find", "--name", "v", "--limit", "3")
+    told = assay(*run).stderr
+    for field in ("time", "actors"):
+        assert told.count(f"3 result(s) say {field} in a way that cannot be read") == 1
 
 
 @pytest.mark.xdist_group("evaluation")

@@ -55,7 +55,7 @@ class System:
         try:
             how = Asking(self.concurrency, self.deadline_s, self.retries)
         except ValueError as error:
-            raise CommandError(str(error)) from None
+            raise CommandError(f"--{error}") from None
         try:
             timeout_s, connections = self.deadline_s, self.concurrency
             return open_target(self.target, workspace=self.workspace, timeout_s=timeout_s, connections=connections), how

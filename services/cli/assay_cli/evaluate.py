@@ -23,6 +23,7 @@ from assay_cli.terminal import ends_quietly
 
 if TYPE_CHECKING:
     from assay_evals.comparison import Rule, Verdict
+    from assay_evals.dataset import Dataset
     from assay_evals.paired import PairedRuns
     from assay_evals.runs import Run
 
@@ -132,6 +133,10 @@ def run(
         done = asyncio.run(work())
     if judged and (note := judged.close_note()):
         typer.echo(note, err=True)
+    for field, results in folder.unread.items():
+        typer.echo(
+            f"{results:,} result(s) say {field} in a way that cannot be read: they count as if they said none", err=True
+        )
     if to_store:
         evaluation_store.store(done, data)
     typer.echo(json.dumps(done.as_json(), ensure_ascii=False, indent=2) if as_json else summary_of(done))
@@ -238,9 +243,14 @@ def compare(
     from assay_evals.paired import compare_runs
 
     rules = _rules(threshold, floor, stage)
+    for option, path in (("--markdown", markdown), ("--junit", junit), ("--html", html)):
+        _expect_place(option, path)
     before, after = (
         evaluation_store.stored(name, data) if in_store else _find(name, runs) for name in (baseline, candidate)
     )
+    golden = load(dataset, "--dataset") if dataset else None
+    if golden and not any(_asked(golden, each) for each in (before, after)):
+        raise CommandError(f"--dataset: {dataset} is not what these runs were asked: give that one, or leave it out")
     paired = compare_runs(before, after, rules=rules, seed=seed)
     _expect_measured("--threshold", threshold, paired)
     _expect_measured("--floor", floor, paired)
@@ -250,13 +260,13 @@ def compare(
     counts_as = Verdict(inconclusive.value)
     verdict = paired.comparison.verdict(inconclusive=counts_as)
     if markdown:
-        markdown.write_text(report.markdown(paired, verdict), encoding="utf-8")
+        _write("--markdown", markdown, report.markdown(paired, verdict))
     if junit:
-        junit.write_text(report.junit(paired, inconclusive=counts_as), encoding="utf-8")
+        _write("--junit", junit, report.junit(paired, inconclusive=counts_as))
     if html:
-        cases = load(dataset, "--dataset").cases if dataset else []
+        cases = golden.cases if golden else []
         right = {case.id: {name for name, grade in case.relevance.items() if grade > 0} for case in cases}
-        html.write_text(report.html(paired, verdict, relevance=right), encoding="utf-8")
+        _write("--html", html, report.html(paired, verdict, relevance=right))
     if as_json:
         typer.echo(json.dumps(report.as_json(paired, verdict), ensure_ascii=False, indent=2))
     else:
@@ -264,6 +274,30 @@ def compare(
     code = {Verdict.PASS: 0, Verdict.FAIL: FINDING, Verdict.INCONCLUSIVE: INCONCLUSIVE}[verdict]
     if code:
         raise typer.Exit(code)
+
+
+def _asked(golden: "Dataset", found: "Run") -> bool:
+    """Whether a run was asked this dataset, or, as with `--limit`, a part of it."""
+    cases = {result.case_id for result in found.results}
+    part = golden.model_copy(update={"cases": [case for case in golden.cases if case.id in cases]})
+    return found.config.dataset_fingerprint in (golden.fingerprint, part.fingerprint)
+
+
+def _expect_place(option: str, path: Path | None) -> None:
+    """A report's file that cannot be one is told before anything is written."""
+    if path is None:
+        return
+    if path.name == "-" or path.is_dir():
+        raise CommandError(f"{option}: {path} is {'a folder' if path.is_dir() else 'not a file'}: name a file")
+    if not path.parent.is_dir():
+        raise CommandError(f"{option}: no folder {path.parent}")
+
+
+def _write(option: str, path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"{option}: {path} cannot be written: {error.strerror}") from None
 
 
 def summary_of(found: "Run") -> str:
@@ -295,7 +329,7 @@ def _compared(paired: "PairedRuns", verdict: "Verdict") -> str:
 
 
 def _rules(thresholds: list[str] | None, floors: list[str] | None, stages: list[str] | None) -> "dict[str, Rule]":
-    from assay_evals.comparison import DEFAULT_RULES, Stage, rule_of
+    from assay_evals.comparison import DEFAULT_RULES, Stage, is_share, rule_of
 
     found = dict(DEFAULT_RULES)
     changes: list[tuple[str, dict[str, Any]]] = []
@@ -304,7 +338,11 @@ def _rules(thresholds: list[str] | None, floors: list[str] | None, stages: list[
         if value is None or value < 0:
             raise CommandError(f"--threshold: {metric}: below 0")
         changes.append((metric, {"threshold": value}))
-    changes += [(metric, {"floor": a_number(text, "--floor")}) for metric, text in _pairs("--floor", floors)]
+    for metric, text in _pairs("--floor", floors):
+        value = a_number(text, "--floor")
+        if value is None or (is_share(metric) and not 0 <= value <= 1):
+            raise CommandError(f"--floor: {metric}: {text} is not between 0 and 1, where shares are")
+        changes.append((metric, {"floor": value}))
     for metric, text in _pairs("--stage", stages):
         if text not in list(Stage):
             raise CommandError(f"--stage: {text!r} is not one of {', '.join(Stage)}")

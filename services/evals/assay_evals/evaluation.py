@@ -43,6 +43,7 @@ async def evaluate_into(
                 else:
                     metrics = {**score([case], [answer], folder.config)[0], **asked.judged}
                     result = case_result(case, answer, metrics, asked.tries)
+                    folder.unread.update(answer.unread)
                 folder.add(result)
                 if on_result:
                     on_result(result)

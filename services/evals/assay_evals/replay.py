@@ -12,7 +12,7 @@ Replay needs no judgements: it compares with what was captured, which need not h
 """
 
 import heapq
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -50,6 +50,8 @@ class Retrieved:
 
     `facts[i]` is what the target says of `slugs[i]` beyond its name; empty where it says nothing of any.
 
+    `unread` counts results by the field of theirs that was given and is nothing that can be read, such as a `time` of "yesterday".
+
     `citations` are what an answer cites, as (id, the claim it is cited for or None). `contexts` are the passages it was made from, as (id,
     text); an answer can only be judged with them.
     """
@@ -61,6 +63,7 @@ class Retrieved:
     citations: Sequence[tuple[str, str | None]] = ()
     contexts: Sequence[tuple[str, str]] = ()
     facts: Sequence[Hit] = ()
+    unread: Mapping[str, int] = field(default_factory=dict)
 
     def documents(self, with_source: bool) -> list[Document]:
         """Distinct documents in order, with their sources if asked for."""

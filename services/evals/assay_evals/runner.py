@@ -29,10 +29,13 @@ class Asking:
     retries: int = 2
 
     def __post_init__(self) -> None:
-        if self.concurrency < 1 or self.retries < 0 or not 0 < self.deadline_s < float("inf"):
-            raise ValueError(
-                "concurrency is 1 or more, retries 0 or more, and the deadline a number of seconds above 0"
-            )
+        for holds, words in (
+            (self.concurrency >= 1, "concurrency is 1 or more"),
+            (self.retries >= 0, "retries is 0 or more"),
+            (0 < self.deadline_s < float("inf"), "deadline is a number of seconds above 0"),
+        ):
+            if not holds:
+                raise ValueError(words)
 
 
 @dataclass(frozen=True)

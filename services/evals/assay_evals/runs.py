@@ -9,6 +9,7 @@ import json
 import math
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -241,6 +242,8 @@ class RunFolder:
     def __init__(self, folder: Path, config: RunConfig, *, resume: bool = False, target: str | None = None) -> None:
         self.folder, self.config = folder, config
         self.done: dict[str, CaseResult] = {}
+        #: Results of what was asked now, by a field of theirs that could not be read.
+        self.unread: Counter[str] = Counter()
         run_file, results_file = folder / RUN_FILE, folder / RESULTS_FILE
         if run_file.exists():
             if not resume:

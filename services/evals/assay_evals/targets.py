@@ -23,6 +23,7 @@ import re
 import shlex
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
@@ -376,6 +377,7 @@ def read_answer(value: Any, elapsed_ms: float) -> Retrieved:
         citations=[(_hit(each)[0], _claim(each)) for each in whole.get("citations") or []],
         contexts=[(_hit(each)[0], each["text"]) for each in whole.get("contexts") or [] if _has_text(each)],
         facts=facts if any(hit is not _NOTHING for hit in facts) else (),
+        unread=Counter(name for each in found for name in _unread(each)),
     )
 
 
@@ -388,8 +390,21 @@ _PATH_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,31}")
 def _facts(value: Any) -> Hit:
     if not isinstance(value, Mapping) or not value.keys() & {"time", "actors", "found_by"}:
         return _NOTHING
-    paths = tuple(name for name in _names(value.get("found_by")) if _PATH_NAME.fullmatch(name))
-    return Hit(_time(value.get("time")), _names(value.get("actors")), paths)
+    return Hit(_time(value.get("time")), _names(value.get("actors")), _path_names(value.get("found_by")))
+
+
+def _unread(value: Any) -> Iterator[str]:
+    """Fields of a result that say something, and nothing that can be read."""
+    if isinstance(value, Mapping):
+        for name, read in (("time", _time), ("actors", _names), ("found_by", _path_names)):
+            given = value.get(name)
+            empty = given is None or (isinstance(given, str | list | tuple) and not given)
+            if not empty and not read(given):
+                yield name
+
+
+def _path_names(value: Any) -> tuple[str, ...]:
+    return tuple(name for name in _names(value) if _PATH_NAME.fullmatch(name))
 
 
 def _time(value: Any) -> datetime | None:

@@ -321,7 +321,7 @@ async def test_a_question_that_hangs_ends_at_its_deadline() -> None:
 
 @pytest.mark.parametrize("bad", [{"concurrency": 0}, {"retries": -1}, {"deadline_s": float("nan")}, {"deadline_s": 0}])
 def test_ways_of_asking_that_make_no_sense_are_refused(bad: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="concurrency"):
+    with pytest.raises(ValueError, match=next(iter(bad)).removesuffix("_s")):
         Asking(**bad)
 
 
