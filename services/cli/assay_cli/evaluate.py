@@ -22,6 +22,8 @@ from assay_cli.progress import Mode, Progress
 from assay_cli.terminal import ends_quietly
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from assay_evals.comparison import Rule, Verdict
     from assay_evals.dataset import Dataset
     from assay_evals.paired import PairedRuns
@@ -133,10 +135,7 @@ def run(
         done = asyncio.run(work())
     if judged and (note := judged.close_note()):
         typer.echo(note, err=True)
-    for field, results in folder.unread.items():
-        typer.echo(
-            f"{results:,} result(s) say {field} in a way that cannot be read: they count as if they said none", err=True
-        )
+    _tell_unread(folder.unread)
     if to_store:
         evaluation_store.store(done, data)
     typer.echo(json.dumps(done.as_json(), ensure_ascii=False, indent=2) if as_json else summary_of(done))
@@ -274,6 +273,12 @@ def compare(
     code = {Verdict.PASS: 0, Verdict.FAIL: FINDING, Verdict.INCONCLUSIVE: INCONCLUSIVE}[verdict]
     if code:
         raise typer.Exit(code)
+
+
+def _tell_unread(unread: "Mapping[str, int]") -> None:
+    for field, results in unread.items():
+        told = f"{results:,} result(s) say {field} in a way that cannot be read"
+        typer.echo(f"{told}: they count as if they said none", err=True)
 
 
 def _asked(golden: "Dataset", found: "Run") -> bool:
