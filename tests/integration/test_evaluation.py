@@ -235,6 +235,30 @@ def test_errors_beyond_those_that_are_named_are_counted_and_no_try_is_logged(ass
 
 
 @pytest.mark.xdist_group("evaluation")
+def test_errors_are_shown_in_full_to_who_asks_and_are_in_no_file(assay: Assay, tmp_path: Path) -> None:
+    (tmp_path / "failing_target.py").write_text("def find(query):\n    raise LookupError('the words of ' + query)\n")
+    (tmp_path / "failing_command.py").write_text("import sys\nsys.exit('the words of stderr')\n")
+    rows = str(capture(tmp_path))
+    command = f"command: {sys.executable} failing_command.py"
+    for name, target in (("function", "failing_target:find"), ("command", command)):
+        run = ("eval", "run", "--dataset", GOLDEN, "--limit", "5", "--target", target)
+        quiet = assay(*run, "--name", name, code=1)
+        assert "the words of" not in quiet.output
+        assert quiet.stderr.count("--show-errors") == 1
+        loud = assay(*run, "--name", f"{name}-loud", "--show-errors", code=1)
+        assert loud.stderr.count("the words of") == 3 * (
+            1 + (name == "function")
+        )  # its line of code, and what it raised
+        assert "the words of" not in loud.stdout
+        gate = ("replay", "--against", rows, "--target", target, "--output", f"{name}.ndjson", "--show-errors")
+        assert "the words of" in assay(*gate, code=2).stderr
+    kept = [path for path in tmp_path.rglob("*") if path.suffix in (".json", ".ndjson")]
+    assert len(kept) > 8
+    assert not any("the words of" in path.read_text() for path in kept)
+    assert "LookupError (at failing_target.py:2)" in (tmp_path / "runs/function/results.ndjson").read_text()
+
+
+@pytest.mark.xdist_group("evaluation")
 def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
     (tmp_path / "stopping_target.py").write_text(
         "import asyncio, os, signal\n"

@@ -4,13 +4,14 @@ import asyncio
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from assay_cli.errors import CommandError
+from assay_cli.errors_of_targets import ERRORS_SHOWN, ErrorsOfTarget
 
 if TYPE_CHECKING:
     from assay_evals.runner import Asked, Asking
@@ -28,12 +29,17 @@ TargetName = Annotated[
 ]
 #: A number as JSON and most people write it; Python itself would also take `1_0` and the digits of other scripts.
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-#: Errors that are named where there are more.
-ERRORS_SHOWN = 3
 Workspace = Annotated[str | None, typer.Option(help="Sent to an HTTP target as X-Workspace-ID.")]
 Concurrency = Annotated[int, typer.Option(help="Questions asked at a time.")]
 Deadline = Annotated[float, typer.Option("--deadline", help="Seconds that one question may take, with all its tries.")]
 Retries = Annotated[int, typer.Option(help="Tries beyond the first where the target may fare better.")]
+ShowErrors = Annotated[
+    bool,
+    typer.Option(
+        "--show-errors",
+        help=f"Print the first {ERRORS_SHOWN} errors in full on stderr. They may hold what was asked, and are in no file.",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,7 @@ class System:
     concurrency: int = 5
     deadline_s: float = 30.0
     retries: int = 2
+    errors: ErrorsOfTarget = field(default_factory=lambda: ErrorsOfTarget(in_full=False))
 
     def open(self) -> "tuple[Target, Asking]":
         """The target and how it is asked. Raises `CommandError` for what cannot be."""
@@ -53,12 +60,18 @@ class System:
 
         say_no_tries()
         try:
-            how = Asking(self.concurrency, self.deadline_s, self.retries)
+            how = Asking(self.concurrency, self.deadline_s, self.retries, told=self.errors)
         except ValueError as error:
             raise CommandError(f"--{error}") from None
         try:
-            timeout_s, connections = self.deadline_s, self.concurrency
-            return open_target(self.target, workspace=self.workspace, timeout_s=timeout_s, connections=connections), how
+            target = open_target(
+                self.target,
+                workspace=self.workspace,
+                timeout_s=self.deadline_s,
+                connections=self.concurrency,
+                keep_said=self.errors.in_full,
+            )
+            return target, how
         except TargetUsageError as error:
             raise CommandError(f"--target: {error}") from None
 

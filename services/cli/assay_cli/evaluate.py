@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from assay_cli import evaluation_store
-from assay_cli.asking import ERRORS_SHOWN, Concurrency, Deadline, Retries, System, TargetName, Workspace, a_number
+from assay_cli.asking import Concurrency, Deadline, Retries, ShowErrors, System, TargetName, Workspace, a_number
 from assay_cli.connect import DEFAULT_DATA, DataDirectory
 from assay_cli.dataset import load
 from assay_cli.errors import FINDING, CommandError
+from assay_cli.errors_of_targets import ERRORS_SHOWN, ErrorsOfTarget
 from assay_cli.evaluation_store import InStore
 from assay_cli.judged import judge_named
 from assay_cli.progress import Mode, Progress
@@ -82,6 +83,7 @@ def run(
     concurrency: Concurrency = 5,
     deadline: Deadline = 30.0,
     retries: Retries = 2,
+    show_errors: ShowErrors = False,
     progress: Annotated[Mode, typer.Option(help="Progress on stderr: for people, as JSON, or none.")] = Mode.AUTO,
 ) -> None:
     """Ask a system every question of a dataset and write the run down as it goes. Exits 1 if a case ended in an error."""
@@ -112,7 +114,8 @@ def run(
         project=project,
     )
     name = _free_name(name, runs, resume)  # before the target is loaded, which may take a while
-    asked, how = System(target, workspace, concurrency, deadline, retries).open()
+    system = System(target, workspace, concurrency, deadline, retries, ErrorsOfTarget(show_errors))
+    asked, how = system.open()
     folder = RunFolder(runs / name, config, resume=resume, target=target)
 
     def kept() -> str:
@@ -139,6 +142,7 @@ def run(
     if to_store:
         evaluation_store.store(done, data)
     typer.echo(json.dumps(done.as_json(), ensure_ascii=False, indent=2) if as_json else summary_of(done))
+    system.errors.say_how()
     if done.errored:
         raise typer.Exit(FINDING)
 

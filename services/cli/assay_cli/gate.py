@@ -10,9 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from assay_cli import audit
-from assay_cli.asking import Concurrency, Deadline, Retries, System, TargetName, Workspace, a_number, lines_of
+from assay_cli.asking import (
+    Concurrency,
+    Deadline,
+    Retries,
+    ShowErrors,
+    System,
+    TargetName,
+    Workspace,
+    a_number,
+    lines_of,
+)
 from assay_cli.connect import DEFAULT_DATA, DataDirectory
 from assay_cli.errors import FINDING, CommandError, explain
+from assay_cli.errors_of_targets import ErrorsOfTarget
 from assay_cli.progress import Mode, Progress
 from assay_cli.terminal import ends_quietly
 
@@ -141,6 +152,7 @@ def gate(
     concurrency: Concurrency = 5,
     deadline: Deadline = 30.0,
     retries: Retries = 2,
+    show_errors: ShowErrors = False,
     progress: Annotated[Mode, typer.Option(help="Progress on stderr: for people, as JSON, or none.")] = Mode.AUTO,
 ) -> None:
     """Hold a system against a baseline, known-right questions, or both. Exits 0 if all pass, 1 on a breach, 2 if it cannot tell."""
@@ -160,7 +172,7 @@ def gate(
     _expect_file(baseline, given, "--threshold-jaccard, -top1 and -latency-multiplier are of --baseline")
     _expect_file(qrels, of_known, "--threshold-recall, -first-relevant and -expected-top1 are of --qrels")
     known = _qrels(qrels) if qrels else []
-    system = System(target, workspace, concurrency, deadline, retries)
+    system = System(target, workspace, concurrency, deadline, retries, ErrorsOfTarget(show_errors))
     opened, how = system.open()
     with ends_quietly(stopped=lambda: "nothing was kept, a gate begins anew"), Progress(progress) as seen:
         seen.total = (len(published.rows) if published else 0) + len(known)
@@ -181,6 +193,7 @@ def gate(
     typer.echo(json.dumps(verdict, ensure_ascii=False, indent=2) if as_json else _in_words(verdict))
     if regression.get("latency_skipped"):
         typer.echo("the baseline has no latency to compare with: that check was skipped", err=True)
+    system.errors.say_how()
     if verdict["verdict"] != "pass":
         raise typer.Exit(FINDING)
 

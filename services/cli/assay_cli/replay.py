@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay_cli.asking import ERRORS_SHOWN, Concurrency, Deadline, Retries, System, TargetName, Workspace, lines_of
+from assay_cli.asking import Concurrency, Deadline, Retries, ShowErrors, System, TargetName, Workspace, lines_of
 from assay_cli.errors import CommandError
+from assay_cli.errors_of_targets import ERRORS_SHOWN, ErrorsOfTarget
 from assay_cli.progress import Mode, Progress
 from assay_cli.replay_results import ResultsFile
 from assay_cli.terminal import ends_quietly, printable
@@ -48,6 +49,7 @@ def replay(
     concurrency: Concurrency = 5,
     deadline: Deadline = 30.0,
     retries: Retries = 2,
+    show_errors: ShowErrors = False,
     progress: Annotated[Mode, typer.Option(help="Progress on stderr: for people, as JSON, or none.")] = Mode.AUTO,
 ) -> None:
     """Ask a system what was captured, and say how far its answers are from those of then. Exits 0 however far; `assay gate` judges."""
@@ -56,7 +58,7 @@ def replay(
     from assay_evals.replaying import question_of, result_of
 
     _check(limit, k, top_regressions, resume, output, verbose, as_json)
-    system = System(target, workspace, concurrency, deadline, retries)
+    system = System(target, workspace, concurrency, deadline, retries, ErrorsOfTarget(show_errors))
     summary = ReplaySummary(top=top_regressions)
     rows = islice(read_captured(lines_of(against, "--against")), limit)
     report = _Report() if as_json and verbose else None
@@ -90,6 +92,7 @@ def replay(
         typer.echo(json.dumps(document, ensure_ascii=False, indent=2))
     elif not as_json:
         _say(summary)
+    system.errors.say_how()
     if not summary.rows_replayed:
         raise CommandError(f"nothing was replayed: {_why_none(summary)}")
 

@@ -22,11 +22,15 @@ HELD_PER_PLACE = 4
 
 @dataclass(frozen=True)
 class Asking:
-    """How a target is asked. `deadline_s` bounds one question with all its tries; `retries` counts those beyond the first."""
+    """How a target is asked. `deadline_s` bounds one question with all its tries; `retries` counts those beyond the first.
+
+    `told` gets the error of each question that stays without an answer. It may hold what was asked: for a person's eyes, never to be kept.
+    """
 
     concurrency: int = 5
     deadline_s: float = 30.0
     retries: int = 2
+    told: Callable[[Exception], None] | None = None
 
     def __post_init__(self) -> None:
         for holds, words in (
@@ -122,6 +126,12 @@ async def _ask(target: Target, item: Item, question: Question | None, how: Askin
     if question is None:
         return Asked(item, None, None, 0)
     tries = 0
+
+    def without_answer(error: Exception, reason: str) -> Asked[Item]:
+        if how.told:
+            how.told(error)
+        return Asked(item, None, reason, tries)
+
     try:
         async with asyncio.timeout(how.deadline_s):
             async for attempt in stamina.retry_context(
@@ -136,9 +146,9 @@ async def _ask(target: Target, item: Item, question: Question | None, how: Askin
                 with attempt:
                     return Asked(item, await target.ask(question), None, tries)
     except TargetError as error:
-        return Asked(item, None, str(error), tries)
-    except TimeoutError:
-        return Asked(item, None, f"no answer within {how.deadline_s:g} s", tries)
+        return without_answer(error, str(error))
+    except TimeoutError as error:
+        return without_answer(error, f"no answer within {how.deadline_s:g} s")
     except Exception as error:  # noqa: BLE001  # what nobody foresaw is one item's error; its text may hold what was asked
-        return Asked(item, None, type(error).__name__, tries)
+        return without_answer(error, type(error).__name__)
     raise AssertionError("unreachable: the last try returns or raises")

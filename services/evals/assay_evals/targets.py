@@ -49,12 +49,13 @@ _LISTS = ("results", "hits", "data")
 class TargetError(Exception):
     """The target did not answer, or not in a form that is known. Its message never holds what was asked or answered.
 
-    `retryable`: whether the same question may fare better in a moment.
+    `retryable`: whether the same question may fare better in a moment. `said`: what the target itself said of it, where that was asked for;
+    it may hold anything.
     """
 
-    def __init__(self, message: str, *, retryable: bool = False) -> None:
+    def __init__(self, message: str, *, retryable: bool = False, said: str | None = None) -> None:
         super().__init__(message)
-        self.retryable = retryable
+        self.retryable, self.said = retryable, said
 
 
 class TargetUsageError(EvalsError):
@@ -164,7 +165,13 @@ class HttpTarget:
     """A service over HTTP: `POST` of the question as JSON, or `GET` where the address holds `{query}`."""
 
     def __init__(
-        self, url: str, *, workspace: str | None = None, timeout_s: float = 30.0, connections: int = 5
+        self,
+        url: str,
+        *,
+        workspace: str | None = None,
+        timeout_s: float = 30.0,
+        connections: int = 5,
+        keep_said: bool = False,
     ) -> None:
         import httpx
 
@@ -177,7 +184,7 @@ class HttpTarget:
         headers = {WORKSPACE_HEADER: workspace} if workspace else {}
         if token := os.environ.get(TOKEN_VARIABLE):
             headers["Authorization"] = f"Bearer {token}"
-        self._url = url
+        self._url, self._keep_said = url, keep_said
         self._errors: tuple[type[Exception], ...] = (httpx.HTTPError, httpx.InvalidURL)
         self._client = httpx.AsyncClient(
             headers=headers,
@@ -203,7 +210,8 @@ class HttpTarget:
         elapsed = (time.perf_counter() - started) * 1000
         if response.status_code >= 400:
             status = response.status_code
-            raise TargetError(f"HTTP {status}", retryable=status in (408, 429) or status >= 500)
+            said = response.text if self._keep_said else None
+            raise TargetError(f"HTTP {status}", retryable=status in (408, 429) or status >= 500, said=said)
         try:
             return read_answer(response.json(), elapsed)
         except ValueError:
@@ -272,8 +280,8 @@ def _raised(error: BaseException) -> str:
 class CommandTarget:
     """A command, started for each question: the question as one JSON object on its stdin, the answer as JSON on its stdout."""
 
-    def __init__(self, command: str) -> None:
-        self._arguments = _words(command)
+    def __init__(self, command: str, *, keep_said: bool = False) -> None:
+        self._arguments, self._keep_said = _words(command), keep_said
         if not self._arguments:
             raise TargetUsageError("the command is empty")
         if shutil.which(self._arguments[0]) is None:
@@ -288,34 +296,45 @@ class CommandTarget:
                 *self._arguments,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.PIPE if self._keep_said else asyncio.subprocess.DEVNULL,
             )
         except OSError as error:
             raise TargetError(f"the command cannot be started: {type(error).__name__}") from None
         try:
-            output, _ = await process.communicate(json.dumps(_plain(question)).encode())
+            output, errors = await process.communicate(json.dumps(_plain(question)).encode())
         finally:
             if process.returncode is None:
                 with contextlib.suppress(ProcessLookupError):
                     process.kill()
                 await process.wait()
+        said = errors.decode(errors="replace") if errors else None
         if process.returncode:
-            raise TargetError(f"the command ended with {process.returncode}")
+            raise TargetError(f"the command ended with {process.returncode}", said=said)
         try:
             return read_answer(json.loads(output), (time.perf_counter() - started) * 1000)
         except ValueError:
-            raise TargetError("the command's output is not JSON") from None
+            raise TargetError("the command's output is not JSON", said=said) from None
 
     async def close(self) -> None:
         """Nothing to let go of: each process ended with its answer."""
 
 
-def open_target(name: str, *, workspace: str | None = None, timeout_s: float = 30.0, connections: int = 5) -> Target:
-    """A target by its name: `http://...`, `module:function`, or `command: ...`. Raises `TargetUsageError`."""
+def open_target(
+    name: str,
+    *,
+    workspace: str | None = None,
+    timeout_s: float = 30.0,
+    connections: int = 5,
+    keep_said: bool = False,
+) -> Target:
+    """A target by its name: `http://...`, `module:function`, or `command: ...`. Raises `TargetUsageError`.
+
+    `keep_said`: whether errors carry what the target said of them, the body of a response or what a command wrote on stderr.
+    """
     if name.startswith(("http://", "https://")):
-        return HttpTarget(name, workspace=workspace, timeout_s=timeout_s, connections=connections)
+        return HttpTarget(name, workspace=workspace, timeout_s=timeout_s, connections=connections, keep_said=keep_said)
     if name.startswith("command:"):
-        return CommandTarget(name.removeprefix("command:"))
+        return CommandTarget(name.removeprefix("command:"), keep_said=keep_said)
     module, colon, function = name.partition(":")
     if not colon or not all(part.isidentifier() for part in [*module.split("."), *function.split(".")]):
         raise TargetUsageError(
