@@ -390,7 +390,10 @@ def test_datasets_are_checked_compared_and_joined(assay: Assay, tmp_path: Path) 
     assert "query" in assay("dataset", "validate", "bad.json", code=1).output
     assert json.loads(assay("dataset", "stats", GOLDEN, "--json").stdout)["cases"] == 351
     assert "~ a: notes" in assay("dataset", "diff", "one.json", "two.json", code=1).output
-    assay("dataset", "diff", "one.json", "one.json")
+    assert "version" not in assay("dataset", "diff", "one.json", "one.json").output
+    (tmp_path / "later.json").write_bytes(b"\xef\xbb\xbf" + json.dumps({"version": "2", "cases": [case]}).encode())
+    assert "0 changed; version 1 became 2" in assay("dataset", "diff", "one.json", "later.json").stderr
+    assert json.loads(assay("dataset", "diff", "one.json", "later.json", "--json").stdout)["new_version"] == "2"
     (tmp_path / "merged.ndjson").write_text(
         assay("dataset", "merge", "one.json", "three.json", "--version", "2").stdout
     )
@@ -412,6 +415,16 @@ def test_a_report_takes_only_the_dataset_that_the_runs_were_asked(assay: Assay, 
     assay(*compare, GOLDEN)
     (tmp_path / "other.json").write_text('[{"id": "c", "query": "q", "expected_ids": ["x"]}]')
     assert "is not what these runs were asked" in assay(*compare, "other.json", code=2).output
+
+
+@pytest.mark.xdist_group("evaluation")
+def test_mining_says_how_many_cases_hold_that_nothing_should_come_back(assay: Assay, tmp_path: Path) -> None:
+    path = capture(tmp_path, QUESTIONS[:2])
+    assert "null cases" not in assay("dataset", "mine", "--from", str(path)).stderr
+    first, second = (json.loads(line) for line in path.read_text().splitlines())
+    path.write_text("".join(json.dumps(row) + "\n" for row in (first, second | {"retrieved_slugs": []})))
+    told = assay("dataset", "mine", "--from", str(path)).stderr
+    assert "all of them are unreviewed; 1 became null cases" in told
 
 
 @pytest.mark.xdist_group("evaluation")

@@ -96,9 +96,9 @@ def say_no_tries() -> None:
 
 
 def lines_of(path: Path, option: str) -> Iterable[str]:
-    """The lines of a text file, one at a time. Raises `CommandError` naming the option."""
+    """The lines of a text file, one at a time, without a byte order mark. Raises `CommandError` naming the option."""
     try:
-        with path.open(encoding="utf-8") as file:
+        with path.open(encoding="utf-8-sig") as file:
             yield from file
     except FileNotFoundError:
         raise CommandError(f"{option}: no file {path}") from None

@@ -62,19 +62,23 @@ def stats(file: File, as_json: AsJson = False) -> None:
 
 @dataset.command()
 def diff(old: File, new: File, as_json: AsJson = False) -> None:
-    """Say which cases came, went or changed. Exits 1 if any did."""
+    """Say which cases came, went or changed, and whether the version did. Exits 1 if any case did."""
     from assay_evals.dataset import diff_datasets
 
-    found = diff_datasets(load(old), load(new))
+    before, after = load(old), load(new)
+    found = diff_datasets(before, after)
     if as_json:
-        typer.echo(json.dumps({"schema_version": 1} | asdict(found), indent=2))
+        versions = {"old_version": before.version, "new_version": after.version}
+        typer.echo(json.dumps({"schema_version": 1} | asdict(found) | versions, indent=2))
     else:
         for mark, names in (("+", found.added), ("-", found.removed)):
             for name in names:
                 typer.echo(f"{mark} {name}")
         for name, fields in found.changed.items():
             typer.echo(f"~ {name}: {', '.join(fields)}")
-        typer.echo(f"{len(found.added)} added, {len(found.removed)} removed, {len(found.changed)} changed", err=True)
+        counts = f"{len(found.added)} added, {len(found.removed)} removed, {len(found.changed)} changed"
+        version = f"; version {before.version} became {after.version}" if before.version != after.version else ""
+        typer.echo(counts + version, err=True)
     if not found.same:
         raise typer.Exit(FINDING)
 

@@ -15,6 +15,7 @@ from assay_cli.errors import CommandError
 from assay_cli.terminal import ends_quietly
 
 if TYPE_CHECKING:
+    from assay_evals.dataset import Case
     from assay_evals.mining import Miner
     from assay_runtime.store import Client
 
@@ -73,10 +74,18 @@ def mine(
         )
         if not mined.cases:
             raise CommandError("nothing to mine: capture retrievals first, or widen --since, --project and --from")
+        typer.echo(_to_review(mined.cases), err=True)
         today = datetime.now(UTC).date().isoformat()
         dataset = Dataset(name="mined", version=today, created_at=today, cases=mined.cases)
         for line in write_dataset(dataset):
             typer.echo(line)
+
+
+def _to_review(cases: "list[Case]") -> str:
+    """What a person has to do with them; a null case holds that nothing should come back, which nobody said of these."""
+    empty = sum(case.query_type == "null" for case in cases)
+    also = f"; {empty:,} became null cases, since nothing was retrieved for them: take out what should find something"
+    return f"all of them are unreviewed{also if empty else ''}"
 
 
 def _read_files(files: list[Path], miner: "Miner", project: str) -> None:

@@ -164,7 +164,7 @@ def _canonical(case: Case) -> bytes:
 
 def read_dataset(text: str) -> Dataset:
     """A dataset from its text. Raises `DatasetError`, which names every problem with its line or place."""
-    header, records = _records(text)
+    header, records = _records(text.removeprefix("\ufeff"))  # as editors on Windows begin a file
     cases, problems = [], []
     seen: dict[str, str] = {}
     for place, record in records:

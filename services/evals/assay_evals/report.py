@@ -213,13 +213,13 @@ _LEGEND = "A line is a metric's change and its interval; to the right is better.
 def html(paired: PairedRuns, verdict: Verdict, *, relevance: dict[str, set[str]] | None = None) -> str:
     """One page without scripts or addresses: the verdict, changes with their intervals, types of query, worst cases side by side.
 
-    `relevance`, by case id, marks the documents that should have come back.
+    `relevance`, by case id, marks the documents that should have come back; without it the page says which option does.
     """
     comparison, metric = paired.comparison, shown_metric(paired)
     rows = "".join(_row(m) for m in comparison.metrics)
     found = "".join(f"<p class=fail>{escape(problem)}</p>" for problem in problems(paired))
     kinds = _types(paired, metric) if metric else ""
-    worst = _worst(paired, metric, relevance or {}) if metric else ""
+    worst = _worst(paired, metric, relevance) if metric else ""
     return (
         "<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content='width=device-width'>"
         f"<title>Evaluation: {verdict}</title><style>{_STYLE}</style></head><body>"
@@ -306,13 +306,14 @@ def _types(paired: PairedRuns, metric: str) -> str:
     )
 
 
-def _worst(paired: PairedRuns, metric: str, relevance: dict[str, set[str]]) -> str:
+def _worst(paired: PairedRuns, metric: str, relevance: dict[str, set[str]] | None) -> str:
     shown = "".join(
         f"<h3>{escape(before.case_id)} <small>{metric} {delta:+.3f}</small></h3><div class=cols>"
-        f"{_ranking('baseline', before, relevance)}{_ranking('candidate', after, relevance)}</div>"
+        f"{_ranking('baseline', before, relevance or {})}{_ranking('candidate', after, relevance or {})}</div>"
         for before, after, delta in paired.worst(metric, 10)
     )
-    return f"<h2>Worst cases by {escape(metric)}</h2>{shown}" if shown else ""
+    unmarked = "<p class=dim>Give --dataset too, and what should come back is marked here.</p>"
+    return f"<h2>Worst cases by {escape(metric)}</h2>{'' if relevance else unmarked}{shown}" if shown else ""
 
 
 def _ranking(title: str, result: CaseResult, relevance: dict[str, set[str]]) -> str:
@@ -320,7 +321,7 @@ def _ranking(title: str, result: CaseResult, relevance: dict[str, set[str]]) -> 
     items = "".join(
         f"<li{' class=hit' if document in right else ''}>{escape(document)}</li>" for document in result.retrieved[:10]
     )
-    return f"<div><b>{title}</b><ol>{items}</ol></div>"
+    return f"<div><b>{title}</b>{f'<ol>{items}</ol>' if items else '<p class=dim>nothing came back</p>'}</div>"
 
 
 def _between(paired: PairedRuns) -> str:

@@ -145,3 +145,7 @@ def test_one_document_that_is_broken_is_one_problem_at_its_line() -> None:
         read_dataset("\n".join(document))
     (problem,) = found.value.problems
     assert problem.startswith("line 6: not JSON")
+
+
+def test_a_byte_order_mark_is_no_part_of_a_dataset() -> None:
+    assert read_dataset("\ufeff" + lines(CASE)).fingerprint == read_dataset(lines(CASE)).fingerprint

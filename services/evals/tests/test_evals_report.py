@@ -279,6 +279,15 @@ def test_a_page_that_passes_says_that_failures_of_what_informs_do_not_decide() -
     assert not [note for note in notes(paired(20)) if "do not decide" in note]
 
 
+def test_the_worst_cases_say_what_marks_them_and_where_nothing_came_back() -> None:
+    before, nothing = a_run("main", [GOOD] * 40), Retrieved([], 10.0)
+    found = compare_runs(before, a_run("change", [nothing] * 20 + [GOOD] * 20))
+    assert "nothing came back" in html(found, Verdict.FAIL)
+    assert "Give --dataset too" in html(found, Verdict.FAIL)
+    assert "Give --dataset too" not in html(found, Verdict.FAIL, relevance={"c0": {"x"}})
+    assert "nothing came back" not in html(paired(20), Verdict.FAIL)
+
+
 def test_the_picture_gives_the_side_where_nothing_moved_less_room_and_names_its_marks() -> None:
     picture = html(paired(20), Verdict.FAIL)
     worse, better = (float(picture.partition(f"{side} by ")[2][:4]) for side in ("worse", "better"))
