@@ -11,7 +11,7 @@ from .announced import words_of
 from .automaton import at_once, in_lower_case, whole_word
 from .changes import Changes
 from .custom import search_windows
-from .encoded import base64_at
+from .encoded import base64_at, base64_between_slashes
 from .family import (
     Always,
     Announced,
@@ -313,11 +313,13 @@ class Detector:
         if found is None:
             return start
         first, last, text = found
-        if text:
-            inner = project(text)
+        for a, b, inside in [found] if text else base64_between_slashes(raw, first, last):
+            inner = project(inside)
             ranks = [rank for _, _, rank in self._search(inner, b"", decode=False)]
+            if not ranks and (unfolded := unfold(inner)) is not None:
+                ranks = [rank for _, _, rank in self._search(unfolded.seen, b"", decode=False)]
             if ranks:
-                spans.append((first, last, min(ranks)))
+                spans.append((a, b, min(ranks)))
         return last
 
 

@@ -2,9 +2,11 @@
 
 import binascii
 import re
+from collections.abc import Iterator
 
 _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_\-]++={0,2}")
+_BETWEEN_SLASHES = re.compile(rb"[A-Za-z0-9+_\-]{16,}+={0,2}")
 _STANDARD = bytes.maketrans(b"-_", b"+/")
 _READABLE = bytes(range(0x20, 0x7F)) + b"\t\r\n"
 _HEAD = 16  # digits that are decoded first: twelve bytes, of which random ones are hardly ever all readable
@@ -20,13 +22,26 @@ def base64_at(raw: bytes, before: int, start: int) -> tuple[int, int, str] | Non
     match = _BASE64.match(raw, first)
     if match is None:
         return None
-    written = match.group().rstrip(b"=").translate(_STANDARD)
+    return first, match.end(), _text_of(match.group())
+
+
+def base64_between_slashes(raw: bytes, first: int, last: int) -> Iterator[tuple[int, int, str]]:
+    """What of `raw[first:last]`, which is no base64 as a whole, is base64 of text between two slashes, as in a path: (start, end, text)."""
+    for match in _BETWEEN_SLASHES.finditer(raw, first, last):
+        text = _text_of(match.group())
+        if text:
+            yield *match.span(), text
+
+
+def _text_of(base64: bytes) -> str:
+    """Empty when it is not readable text."""
+    written = base64.rstrip(b"=").translate(_STANDARD)
     head = written[: min(_HEAD, len(written) // 4 * 4)]  # whole groups of four: the rest would need its padding
     if binascii.a2b_base64(head).translate(None, _READABLE):
-        return first, match.end(), ""
+        return ""
     usable = len(written) - (len(written) % 4 == 1)
     decoded = binascii.a2b_base64(written[:usable] + b"=" * (-usable % 4))
     try:
-        return first, match.end(), decoded.decode("utf-8")
+        return decoded.decode("utf-8")
     except UnicodeDecodeError:
-        return first, match.end(), ""
+        return ""

@@ -1,6 +1,7 @@
 # ruff: noqa: S311, SIM905  # a seeded generator of test data; lists of words read better as text
 """What holds for every text: idempotence, sound spans, nothing of a planted secret left, clean text untouched."""
 
+import base64
 import json
 import random
 import re
@@ -239,6 +240,16 @@ def test_a_document_that_is_scrubbed_as_text_stays_a_document(family: str, mark:
             written = json.dumps({"inner": json.dumps(document)} if depth else document)
             kept = json.loads(SCRUBBER.scrub(written).text)
             assert (json.loads(kept["inner"]) if depth else kept).keys() == document.keys(), written
+
+
+@pytest.mark.parametrize("read", [str, urllib.parse.quote, lambda text: json.dumps({"a": text})])
+@pytest.mark.parametrize(
+    "where", ["{}", "https://api.example/cb/{}/end", "/{}/{}/", "?state={}&x=1", '{{"cursor": "{}"}}']
+)
+def test_what_base64_holds_is_found_as_it_is_read_and_in_paths(where: str, read: Any) -> None:
+    held = base64.urlsafe_b64encode(read("to ann.lopez@example.com today").encode()).decode().rstrip("=")
+    text = where.format(held, held)
+    assert SCRUBBER.scrub(text).text == text.replace(held, "[REDACTED]")
 
 
 _NARROW = {code + 0xFEE0: code for code in range(0x21, 0x7F)}
