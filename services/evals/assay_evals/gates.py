@@ -104,5 +104,7 @@ def _intervals(counted: Sequence[RowResult], seed: int) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for place, name in enumerate(("mean_jaccard", "top1_stability_rate", "mean_latency_delta_ms")):
         bounds = interval(table[:, place], means[:, place])
+        if not name.endswith("_ms"):
+            bounds = bounds.within(0, 1)
         found[f"{name}_interval"] = [bounds.low, bounds.high]
     return found | {"latency_p_value": flip_tests(table[:, 2], seed=seed)[0].two_sided}

@@ -93,3 +93,9 @@ def test_both_gates_must_pass() -> None:
     document = json.loads(json.dumps(gate_verdict(NOT_RUN, failing)))
     assert (document["schema_version"], document["verdict"]) == (1, "fail")
     assert set(document) == {"schema_version", "verdict", "regression_gate", "correctness_gate"}
+
+
+def test_intervals_of_shares_stay_between_0_and_1() -> None:
+    source = baseline(rows=2)
+    summary = regression_gate(source, replayed(source, worse=1), Thresholds(), path="x")["summary"]
+    assert (summary["mean_jaccard_interval"], summary["top1_stability_rate_interval"]) == ([0, 1], [0, 1])
