@@ -1,5 +1,6 @@
 """Where in a developer's own code an error was raised: a place in a file, never the error's words, which may hold what was asked."""
 
+import importlib
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,6 +8,8 @@ from types import TracebackType
 
 #: Folders of code that is nobody's own: where an error passed through them, the caller's line says more.
 _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+#: Of Assay itself, and of what imports a module for it.
+_PASSED_THROUGH = (Path(__file__).parent, Path(importlib.__file__).parent)
 
 
 def place_of(error: BaseException) -> str | None:
@@ -23,8 +26,9 @@ def place_of(error: BaseException) -> str | None:
 
 def _frames(trace: TracebackType | None) -> Iterator[tuple[str, int]]:
     while trace is not None:
-        if Path(trace.tb_frame.f_code.co_filename).parent != Path(__file__).parent:
-            yield trace.tb_frame.f_code.co_filename, trace.tb_lineno
+        name = trace.tb_frame.f_code.co_filename
+        if Path(name).parent not in _PASSED_THROUGH:
+            yield name, trace.tb_lineno
         trace = trace.tb_next
 
 

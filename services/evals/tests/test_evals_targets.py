@@ -169,7 +169,7 @@ async def test_a_function_that_ends_the_process_is_an_error_of_its_question(erro
         ),
         ("def f(query):\n  return [\n", r"cannot import my_broken_target: SyntaxError \(at my_broken_target\.py:2\)$"),
         ("import json\njson.loads('{')\n", r"JSONDecodeError \(at my_broken_target\.py:2\)$"),
-        ("import no_such_module\n", "cannot import my_broken_target: No module named 'no_such_module'"),
+        ("import no_such_module\n", r"No module named 'no_such_module' \(at my_broken_target\.py:1\)$"),
     ],
 )
 def test_a_module_that_cannot_be_loaded_says_where(
@@ -196,7 +196,7 @@ async def test_a_function_is_found_beside_the_caller(tmp_path: Path, monkeypatch
     [
         ("nonsense", "is no target"),
         ("ftp://x", "is no target"),
-        ("no_such_module_here:f", "cannot import"),
+        ("no_such_module_here:f", "cannot import no_such_module_here: No module named 'no_such_module_here'$"),
         ("json:nothing", "no function nothing"),
         ("command:", "empty"),
         ("command: /no/such/program --key s3cret", "there is no program /no/such/program that can be run$"),
