@@ -304,6 +304,8 @@ def read_run(folder: Path) -> Run:
         document = json.loads((folder / RUN_FILE).read_text())
     except FileNotFoundError:
         raise RunError(f"{folder} holds no run: it has no {RUN_FILE}") from None
+    except OSError as error:
+        raise RunError(f"{folder / RUN_FILE} cannot be read: {error.strerror or type(error).__name__}") from None
     except ValueError:
         raise RunError(f"{folder / RUN_FILE} is not JSON") from None
     if not isinstance(document, dict) or document.get("schema_version") != VERSION:
@@ -311,21 +313,28 @@ def read_run(folder: Path) -> Run:
     try:
         config = RunConfig(**(document["config"] | {"cutoffs": tuple(document["config"]["cutoffs"])}))
         named = document["run_id"], config, document["started_at"], document["completed_at"]
+        if not all(isinstance(each, str) for each in (named[0], named[2], named[3] or "")):
+            raise TypeError
     except (KeyError, TypeError):
-        raise RunError(f"{folder / RUN_FILE} is not a run's: a field is missing or unknown") from None
+        raise RunError(
+            f"{folder / RUN_FILE} is not a run's: a field is missing, unknown or of the wrong type"
+        ) from None
     results: dict[str, CaseResult] = {}
     path = folder / RESULTS_FILE
-    lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+    try:
+        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+    except OSError as error:
+        raise RunError(f"{path} cannot be read: {error.strerror or type(error).__name__}") from None
     for number, line in enumerate(lines, start=1):
         if not line.endswith(b"\n"):
             break  # the process was killed while it wrote this
         try:
             result = CaseResult(**orjson.loads(line))
+            results[result.case_id] = result
         except (ValueError, TypeError):
             raise RunError(
                 f"{path}: line {number} is not a result: delete it, and continue the run with --resume"
             ) from None
-        results[result.case_id] = result
     return Run(*named, list(results.values()))
 
 

@@ -1,5 +1,6 @@
 """Runs on disk: what is written, and going on after a kill."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -153,3 +154,20 @@ def test_a_file_that_says_too_little_is_no_run(tmp_path: Path, document: str) ->
     (tmp_path / "run.json").write_text(document)
     with pytest.raises(RunError, match=r"run\.json"):
         read_run(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["run.json", RESULTS_FILE])
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
+    finished(tmp_path / "r1")
+    (tmp_path / "r1" / name).unlink()
+    (tmp_path / "r1" / name).mkdir()
+    with pytest.raises(RunError, match=f"{name} cannot be read: Is a directory"):
+        read_run(tmp_path / "r1")
+
+
+def test_a_time_that_is_none_is_no_run(tmp_path: Path) -> None:
+    finished(tmp_path / "r1")
+    document = json.loads((tmp_path / "r1/run.json").read_text()) | {"started_at": 5}
+    (tmp_path / "r1/run.json").write_text(json.dumps(document))
+    with pytest.raises(RunError, match="of the wrong type"):
+        read_run(tmp_path / "r1")
