@@ -313,12 +313,11 @@ def read_run(folder: Path) -> Run:
     try:
         config = RunConfig(**(document["config"] | {"cutoffs": tuple(document["config"]["cutoffs"])}))
         named = document["run_id"], config, document["started_at"], document["completed_at"]
-        if not all(isinstance(each, str) for each in (named[0], named[2], named[3] or "")):
-            raise TypeError
+        known = all(isinstance(each, str) for each in (named[0], named[2], named[3] or ""))
     except (KeyError, TypeError):
-        raise RunError(
-            f"{folder / RUN_FILE} is not a run's: a field is missing, unknown or of the wrong type"
-        ) from None
+        known = False
+    if not known:
+        raise RunError(f"{folder / RUN_FILE} is not a run's: a field is missing, unknown or of the wrong type")
     results: dict[str, CaseResult] = {}
     path = folder / RESULTS_FILE
     try:
