@@ -55,8 +55,9 @@ class System:
 
     def open(self) -> "tuple[Target, Asking]":
         """The target and how it is asked. Raises `CommandError` for what cannot be."""
+        from assay_evals.errors import TargetUsageError
         from assay_evals.runner import Asking
-        from assay_evals.targets import TargetUsageError, open_target
+        from assay_evals.targets import open_target
 
         say_no_tries()
         try:

@@ -89,7 +89,7 @@ def run(
     """Ask a system every question of a dataset and write the run down as it goes. Exits 1 if a case ended in an error."""
     from assay_evals.evaluation import evaluate_into
     from assay_evals.runs import CaseResult, RunConfig, RunFolder
-    from assay_evals.targets import shown
+    from assay_evals.target_names import shown
 
     if resume and name is None:
         raise CommandError("--resume needs --name, the run to go on with")

@@ -150,7 +150,8 @@ class Nightly:
         from assay_evals.runner import Asking
         from assay_evals.runs import RunConfig, RunError, RunFolder
         from assay_evals.stored import load_stored, store_run
-        from assay_evals.targets import open_target, shown
+        from assay_evals.target_names import shown
+        from assay_evals.targets import open_target
         from assay_judge.pricing import dollars
 
         say_no_tries()

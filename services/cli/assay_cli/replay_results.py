@@ -24,7 +24,7 @@ _BLOCK = 65_536
 
 def begun_with(against: Path, target: str, k: int | None) -> dict[str, Any]:
     """What a replay is begun with, without secrets, and what must be the same to go on with it. A pipe is not read for it."""
-    from assay_evals.targets import seal, shown
+    from assay_evals.target_names import seal, shown
 
     sha256 = None
     if against.is_file():
@@ -77,7 +77,7 @@ class ResultsFile:
         return self._path.with_name(self._path.name + ".part")
 
     def _expect_same(self, before: dict[str, Any], now: dict[str, Any], run_file: Path) -> None:
-        from assay_evals.targets import opens
+        from assay_evals.target_names import opens
 
         if before.get("schema_version") != 1:
             raise CommandError(f"--resume: {run_file} does not say what it was begun with: name another --output")

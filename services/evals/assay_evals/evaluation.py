@@ -16,7 +16,8 @@ from assay_evals.replay import Retrieved
 from assay_evals.report import change, meaning, problems
 from assay_evals.runner import Asking, ask_all, to_the_end
 from assay_evals.runs import CaseResult, Run, RunConfig, RunFolder, case_error, case_result, read_run, run_folder, score
-from assay_evals.targets import Question, Target, opened, shown
+from assay_evals.target_names import shown
+from assay_evals.targets import Question, Target, opened
 
 #: Scores an answer beyond its retrieval: metrics by name, None where they do not apply.
 AnswerJudge = Callable[[Case, Retrieved], Awaitable[Mapping[str, float | None]]]

@@ -11,8 +11,9 @@ from typing import Any, Generic, TypeVar
 
 import stamina
 
+from assay_evals.errors import TargetError
 from assay_evals.replay import Retrieved
-from assay_evals.targets import Question, Target, TargetError
+from assay_evals.targets import Question, Target
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")

@@ -26,7 +26,7 @@ from assay_evals.errors import EvalsError
 from assay_evals.metrics import DEFAULT_CUTOFFS, Gain, judge, mean, retrieval_metrics
 from assay_evals.replay import Retrieved
 from assay_evals.statistics import Floats, interval, resampled_means
-from assay_evals.targets import opens, seal
+from assay_evals.target_names import opens, seal
 
 VERSION = 1
 RUN_FILE, RESULTS_FILE = "run.json", "results.ndjson"

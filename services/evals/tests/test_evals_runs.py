@@ -18,7 +18,7 @@ from assay_evals.runs import (
     read_run,
     score,
 )
-from assay_evals.targets import shown
+from assay_evals.target_names import shown
 
 CASES = [
     Case(id="a", query="qa", expected_ids=["x"], query_type="status"),

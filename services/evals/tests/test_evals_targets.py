@@ -12,22 +12,12 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from assay_evals.answers import read_answer
+from assay_evals.errors import TargetError, TargetUsageError
 from assay_evals.replay import Retrieved
 from assay_evals.runner import Asked, Asking, ask_all
-from assay_evals.targets import (
-    CallableTarget,
-    CommandTarget,
-    HttpTarget,
-    Question,
-    Target,
-    TargetError,
-    TargetUsageError,
-    open_target,
-    opens,
-    read_answer,
-    seal,
-    shown,
-)
+from assay_evals.target_names import opens, seal, shown
+from assay_evals.targets import CallableTarget, CommandTarget, HttpTarget, Question, Target, open_target
 
 SECRET = "where does alice live"
 
