@@ -96,17 +96,15 @@ def say_no_tries() -> None:
     set_on_retry_hooks([])
 
 
-def lines_of(path: Path, option: str) -> Iterable[str]:
-    """The lines of a text file, one at a time, without a byte order mark. Raises `CommandError` naming the option."""
+def lines_of(path: Path, option: str) -> Iterator[str]:
+    """The lines of a text file, one at a time. Raises `CommandError` naming the option."""
+    from assay_evals import files
+    from assay_evals.errors import EvalsError
+
     try:
-        with path.open(encoding="utf-8-sig") as file:
-            yield from file
-    except FileNotFoundError:
-        raise CommandError(f"{option}: no file {path}") from None
-    except IsADirectoryError:
-        raise CommandError(f"{option}: {path} is a folder") from None
-    except UnicodeDecodeError:
-        raise CommandError(f"{option}: {path} is not UTF-8 text") from None
+        yield from files.lines_of(path)
+    except EvalsError as error:
+        raise CommandError(f"{option}: {error}") from None
 
 
 def rows_of(files: Iterable[Path]) -> Iterator[tuple[str, dict[str, Any]]]:

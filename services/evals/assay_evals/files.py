@@ -7,9 +7,9 @@ from assay_evals.errors import EvalsError
 
 
 def lines_of(path: str | Path) -> Iterator[str]:
-    """The lines of a text file, one at a time. Raises `EvalsError` for one that cannot be read; never quotes what is in it."""
+    """The lines of a text file, one at a time, without a byte order mark. Raises `EvalsError` if it cannot be read; never quotes it."""
     try:
-        with Path(path).open(encoding="utf-8") as file:
+        with Path(path).open(encoding="utf-8-sig") as file:
             yield from file
     except FileNotFoundError:
         raise EvalsError(f"no file {path}") from None
