@@ -44,6 +44,12 @@ class StoreServer:
         self._directory = directory
         self._process: subprocess.Popen[bytes] | None = None
 
+    @property
+    def pid(self) -> int:
+        """Of the running process."""
+        assert self._process is not None
+        return self._process.pid
+
     def start(self) -> "StoreServer":
         self._directory.mkdir(parents=True, exist_ok=True)
         users = self._directory / "users.json"

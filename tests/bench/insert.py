@@ -94,10 +94,10 @@ def _round(client: Client, load: Any, file: Path, seed: int) -> tuple[float, flo
     payload = batch.payload
     file.write_bytes(payload)
     started = time.perf_counter()
-    insert_json_rows(client, "assay_base.candidates", payload, len(batch), batch.token)
+    insert_json_rows(client, "assay_base.candidates", payload, len(batch))
     inserted = time.perf_counter()
     [step], _ = batches(delivered_for_step, event_row)
-    insert_json_rows(client, "assay_base.candidates", step.payload, len(step), step.token)
+    insert_json_rows(client, "assay_base.candidates", step.payload, len(step))
     stepped = time.perf_counter()
     return inserted - started, stepped - inserted, load(file)
 

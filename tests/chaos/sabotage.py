@@ -6,7 +6,6 @@ The proof that the suite can fail. Production code has no such switches: this pa
 import asyncio
 import re
 import sys
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,7 +15,6 @@ from assay_runtime.config import load_settings
 from assay_runtime.delivery import Consumer
 from assay_runtime.entries import Entry, Outcome
 from assay_writer import app as writer_app
-from assay_writer.batch import Batch
 
 _EVENTS_FINAL = re.compile(r"\b(?!watermarks|schema_migrations)(\w+) FINAL\b")
 
@@ -43,7 +41,7 @@ def no_reclaim() -> None:
 
 
 def no_idempotence() -> None:
-    """Tables that keep every copy, and inserts that cannot be told from one another."""
+    """Tables that keep every copy."""
     found = migrate.migrations
 
     def plain() -> list[migrate.Migration]:
@@ -53,7 +51,6 @@ def no_idempotence() -> None:
         ]
 
     migrate.migrations = plain
-    Batch.token = property(lambda _: uuid.uuid4().hex)  # type: ignore[assignment, method-assign]
 
 
 def trim_by_maxlen() -> None:

@@ -72,8 +72,7 @@ def without_replicas(statement: str) -> str:
     text = statement.replace(" ON CLUSTER '{cluster}'", "").replace(
         f"DEFINER = {cluster_ddl.DEFINER} ", "DEFINER = CURRENT_USER "
     )
-    text = re.sub(r"ReplicatedReplacingMergeTree\('[^']*', '[^']*'(?:, (\w+))?\)", r"ReplacingMergeTree(\1)", text)
-    return re.sub(r"\breplicated_deduplication_window(_seconds)? = \d+, ", "", text)
+    return re.sub(r"ReplicatedReplacingMergeTree\('[^']*', '[^']*'(?:, (\w+))?\)", r"ReplacingMergeTree(\1)", text)
 
 
 @pytest.fixture(scope="module")

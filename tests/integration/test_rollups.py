@@ -257,3 +257,46 @@ def test_rollups_expire_with_the_events_they_count(server: StoreServer, owner: C
     ).result_rows
     assert len(engines) == 2
     assert all("TTL" in row[0] and "created_at" in row[0] for row in engines)
+
+
+def test_what_is_stored_after_the_clock_of_the_store_was_set_back_is_counted(owner: Client) -> None:
+    before = [candidate(number) for number in range(5)]
+    store(owner, "candidates", before)
+    refresh_rollups(owner)
+    for bucket in ("minute", "hour"):  # as after refreshes by a clock that was two days ahead
+        owner.command(
+            f"INSERT INTO assay_base.rollup_{bucket} SELECT * REPLACE (refreshed_at + toIntervalDay(2) AS refreshed_at) "
+            f"FROM assay_base.rollup_{bucket} FINAL"
+        )
+    for number in range(5, 15, 5):
+        before += (more := [candidate(each) for each in range(number, number + 5)])
+        store(owner, "candidates", more)
+        refresh_rollups(owner, ("rollup_minute_refresh", "rollup_hour_refresh"))
+        assert_rollups_hold(owner, {"candidates": before})
+
+
+def test_absurd_latencies_and_scores_make_no_sum_infinite(owner: Client) -> None:
+    absurd = [candidate(number, latency_ms=1e308, retrieved_scores=[1e308, 0.5]) for number in range(3)]
+    store(owner, "candidates", absurd)
+    store(owner, "answers", [answer(number, latency_ms=1.7e308) for number in range(3)])
+    refresh_rollups(owner)
+    for bucket in ("minute", "hour"):
+        found = owner.query(
+            f"SELECT count(), countIf(isFinite(latency_ms_sum)), countIf(isFinite(top_score_sum)) FROM assay.rollup_{bucket}"
+        ).result_rows[0]
+        assert found[0] >= 2
+        assert found == (found[0], found[0], found[0])
+
+
+def test_a_sum_that_became_infinite_in_an_earlier_version_is_counted_anew(owner: Client) -> None:
+    store(owner, "candidates", [candidate(number, latency_ms=2.0) for number in range(3)])
+    refresh_rollups(owner)
+    for bucket in ("minute", "hour"):
+        owner.command(
+            f"INSERT INTO assay_base.rollup_{bucket} SELECT * REPLACE (inf AS latency_ms_sum, "
+            f"refreshed_at + toIntervalMillisecond(1) AS refreshed_at) FROM assay_base.rollup_{bucket} FINAL"
+        )
+    assert owner.query("SELECT sum(latency_ms_sum) FROM assay.rollup_minute").result_rows == [(float("inf"),)]
+    refresh_rollups(owner, ("rollup_minute_repair", "rollup_hour_refresh"))
+    for bucket in ("minute", "hour"):
+        assert owner.query(f"SELECT sum(latency_ms_sum) FROM assay.rollup_{bucket}").result_rows == [(6.0,)]

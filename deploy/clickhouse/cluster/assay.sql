@@ -58,7 +58,7 @@ CREATE TABLE IF NOT EXISTS `assay_base_local`.candidates ON CLUSTER '{cluster}'
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}', ver)
 PARTITION BY toYYYYMMDD(event_time)
 ORDER BY (project, event_time, event_id)
-SETTINGS replicated_deduplication_window = 1000, replicated_deduplication_window_seconds = 604800, materialize_ttl_recalculate_only = 1
+SETTINGS replicated_deduplication_window = 1000, materialize_ttl_recalculate_only = 1
 COMMENT 'Captured retrievals: what was asked and which chunks came back.';
 
 CREATE TABLE IF NOT EXISTS `assay_base_local`.answers ON CLUSTER '{cluster}'
@@ -104,7 +104,7 @@ CREATE TABLE IF NOT EXISTS `assay_base_local`.answers ON CLUSTER '{cluster}'
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}', ver)
 PARTITION BY toYYYYMMDD(event_time)
 ORDER BY (project, event_time, event_id)
-SETTINGS replicated_deduplication_window = 1000, replicated_deduplication_window_seconds = 604800, materialize_ttl_recalculate_only = 1
+SETTINGS replicated_deduplication_window = 1000, materialize_ttl_recalculate_only = 1
 COMMENT 'Captured answers, with the passages they were given and the citations they made.';
 
 CREATE TABLE IF NOT EXISTS `assay_base_local`.feedback ON CLUSTER '{cluster}'
@@ -141,7 +141,7 @@ CREATE TABLE IF NOT EXISTS `assay_base_local`.feedback ON CLUSTER '{cluster}'
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}', ver)
 PARTITION BY toYYYYMMDD(event_time)
 ORDER BY (project, event_time, event_id)
-SETTINGS replicated_deduplication_window = 1000, replicated_deduplication_window_seconds = 604800, materialize_ttl_recalculate_only = 1
+SETTINGS replicated_deduplication_window = 1000, materialize_ttl_recalculate_only = 1
 COMMENT 'Verdicts of people on earlier events.';
 
 CREATE TABLE IF NOT EXISTS `assay_base_local`.capture_failures ON CLUSTER '{cluster}'
@@ -168,7 +168,7 @@ CREATE TABLE IF NOT EXISTS `assay_base_local`.capture_failures ON CLUSTER '{clus
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}', ver)
 ORDER BY failure_id
-SETTINGS replicated_deduplication_window = 1000, replicated_deduplication_window_seconds = 604800, materialize_ttl_recalculate_only = 1
+SETTINGS replicated_deduplication_window = 1000, materialize_ttl_recalculate_only = 1
 COMMENT 'What could not be stored, and why. Never the content.';
 
 CREATE TABLE IF NOT EXISTS `assay_base_local`.watermarks ON CLUSTER '{cluster}'
@@ -822,7 +822,7 @@ CREATE TABLE IF NOT EXISTS `assay_base_local`.scores ON CLUSTER '{cluster}'
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}', ver)
 PARTITION BY toYYYYMMDD(event_time)
 ORDER BY (project, event_time, event_id, fingerprint)
-SETTINGS replicated_deduplication_window = 1000, replicated_deduplication_window_seconds = 604800, materialize_ttl_recalculate_only = 1
+SETTINGS replicated_deduplication_window = 1000, materialize_ttl_recalculate_only = 1
 COMMENT 'What the judge thinks of each answer: one row for each answer and judge.';
 
 CREATE TABLE IF NOT EXISTS `assay_base_local`.calibrations ON CLUSTER '{cluster}'
@@ -961,7 +961,7 @@ CREATE TABLE IF NOT EXISTS `assay_base_local`.alerts ON CLUSTER '{cluster}'
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}', ver)
 ORDER BY (alert_id, transition_id)
-SETTINGS replicated_deduplication_window = 1000, replicated_deduplication_window_seconds = 604800
+SETTINGS replicated_deduplication_window = 1000
 COMMENT 'Transitions of alert episodes.';
 
 CREATE VIEW IF NOT EXISTS `assay_local`.alerts ON CLUSTER '{cluster}'
@@ -1217,7 +1217,7 @@ CREATE TABLE IF NOT EXISTS `assay_base_local`.eval_runs ON CLUSTER '{cluster}'
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}', ver)
 ORDER BY (project, run_id)
-SETTINGS replicated_deduplication_window = 1000, replicated_deduplication_window_seconds = 604800, materialize_ttl_recalculate_only = 1
+SETTINGS replicated_deduplication_window = 1000, materialize_ttl_recalculate_only = 1
 COMMENT 'Evaluation runs: one row each.';
 
 CREATE TABLE IF NOT EXISTS `assay_base_local`.eval_results ON CLUSTER '{cluster}'
@@ -1249,7 +1249,7 @@ CREATE TABLE IF NOT EXISTS `assay_base_local`.eval_results ON CLUSTER '{cluster}
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}', ver)
 ORDER BY (project, run_id, case_id)
-SETTINGS replicated_deduplication_window = 1000, replicated_deduplication_window_seconds = 604800, materialize_ttl_recalculate_only = 1
+SETTINGS replicated_deduplication_window = 1000, materialize_ttl_recalculate_only = 1
 COMMENT 'What each case of an evaluation run came to: one row for each run and case.';
 
 CREATE TABLE IF NOT EXISTS `assay_base_local`.eval_outcomes ON CLUSTER '{cluster}'
@@ -1280,7 +1280,7 @@ CREATE TABLE IF NOT EXISTS `assay_base_local`.eval_outcomes ON CLUSTER '{cluster
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}', ver)
 ORDER BY (project, attempt_id)
-SETTINGS replicated_deduplication_window = 1000, replicated_deduplication_window_seconds = 604800, materialize_ttl_recalculate_only = 1
+SETTINGS replicated_deduplication_window = 1000, materialize_ttl_recalculate_only = 1
 COMMENT 'How nightly evaluations ended: one row for each attempt.';
 
 CREATE VIEW IF NOT EXISTS `assay_local`.eval_runs ON CLUSTER '{cluster}'
@@ -1366,6 +1366,267 @@ AS SELECT
     errored, failed_metrics, cost_usd, detail, alerts, stored_at
 FROM `assay_base_local`.eval_outcomes FINAL
 COMMENT 'How nightly evaluations ended: one row for each attempt.';
+
+ALTER TABLE `assay_base_local`.candidates ON CLUSTER '{cluster}' MODIFY SETTING replicated_deduplication_window = 0;
+
+ALTER TABLE `assay_base_local`.answers ON CLUSTER '{cluster}' MODIFY SETTING replicated_deduplication_window = 0;
+
+ALTER TABLE `assay_base_local`.feedback ON CLUSTER '{cluster}' MODIFY SETTING replicated_deduplication_window = 0;
+
+ALTER TABLE `assay_base_local`.capture_failures ON CLUSTER '{cluster}' MODIFY SETTING replicated_deduplication_window = 0;
+
+ALTER TABLE `assay_base_local`.scores ON CLUSTER '{cluster}' MODIFY SETTING replicated_deduplication_window = 0;
+
+ALTER TABLE `assay_base_local`.alerts ON CLUSTER '{cluster}' MODIFY SETTING replicated_deduplication_window = 0;
+
+ALTER TABLE `assay_base_local`.eval_runs ON CLUSTER '{cluster}' MODIFY SETTING replicated_deduplication_window = 0;
+
+ALTER TABLE `assay_base_local`.eval_results ON CLUSTER '{cluster}' MODIFY SETTING replicated_deduplication_window = 0;
+
+ALTER TABLE `assay_base_local`.eval_outcomes ON CLUSTER '{cluster}' MODIFY SETTING replicated_deduplication_window = 0;
+
+CREATE OR REPLACE VIEW `assay_base_local`.rollup_minute_source ON CLUSTER '{cluster}'
+DEFINER = owner SQL SECURITY DEFINER
+AS SELECT
+    CAST(kind, 'Enum8(\'retrieval\' = 1, \'answer\' = 2, \'feedback\' = 3, \'failure\' = 4)') AS kind, project, service, tool, minute,
+    events, failures, incidents, failure_reasons, without_result, positive, negative, latency_ms_sum, latency_ms_max,
+    mapFromArrays(arrayDistinct(latencies), arrayMap(us -> countEqual(latencies, us), arrayDistinct(latencies))) AS latency_us,
+    scored, top_score_sum, top_score_min, pii_events, pii_families, fingerprint, created_at
+FROM
+(
+    SELECT
+        'retrieval' AS kind, project, service, toString(tool_name) AS tool, toStartOfMinute(event_time) AS minute,
+        count() AS events, toUInt64(0) AS failures, toUInt64(0) AS incidents,
+        CAST(map(), 'Map(LowCardinality(String), UInt64)') AS failure_reasons,
+        countIf(empty(retrieved_chunk_ids)) AS without_result, toUInt64(0) AS positive, toUInt64(0) AS negative,
+        sum(least(latency_ms, 1e15)) AS latency_ms_sum, max(latency_ms) AS latency_ms_max,
+        arraySort(
+            groupArray(toUInt32(round(1000 * pow(1.02, round(log(greatest(least(latency_ms, 3600000), 0.001)) / log(1.02))))))
+        ) AS latencies,
+        countIf(notEmpty(retrieved_scores)) AS scored,
+        sumIf(greatest(-1e15, least(retrieved_scores[1], 1e15)), notEmpty(retrieved_scores)) AS top_score_sum,
+        minIf(toNullable(retrieved_scores[1]), notEmpty(retrieved_scores)) AS top_score_min,
+        countIf(notEmpty(t.pii_families)) AS pii_events, sumMap(t.pii_families) AS pii_families,
+        sum(reinterpretAsInt64(cityHash64(id))) AS fingerprint, max(t.created_at) AS created_at
+    FROM `assay_base_local`.candidates AS t FINAL
+    GROUP BY project, service, tool, minute
+    UNION ALL
+    SELECT
+        'answer' AS kind, project, service, '' AS tool, toStartOfMinute(event_time) AS minute,
+        count() AS events, toUInt64(0) AS failures, toUInt64(0) AS incidents,
+        CAST(map(), 'Map(LowCardinality(String), UInt64)') AS failure_reasons,
+        toUInt64(0) AS without_result, toUInt64(0) AS positive, toUInt64(0) AS negative,
+        sum(least(latency_ms, 1e15)) AS latency_ms_sum, max(latency_ms) AS latency_ms_max,
+        arraySort(
+            groupArray(toUInt32(round(1000 * pow(1.02, round(log(greatest(least(latency_ms, 3600000), 0.001)) / log(1.02))))))
+        ) AS latencies,
+        toUInt64(0) AS scored,
+        toFloat64(0) AS top_score_sum,
+        CAST(NULL, 'Nullable(Float64)') AS top_score_min,
+        countIf(notEmpty(t.pii_families)) AS pii_events, sumMap(t.pii_families) AS pii_families,
+        sum(reinterpretAsInt64(cityHash64(id))) AS fingerprint, max(t.created_at) AS created_at
+    FROM `assay_base_local`.answers AS t FINAL
+    GROUP BY project, service, tool, minute
+    UNION ALL
+    SELECT
+        'feedback' AS kind, project, service, '' AS tool, toStartOfMinute(event_time) AS minute,
+        count() AS events, toUInt64(0) AS failures, toUInt64(0) AS incidents,
+        CAST(map(), 'Map(LowCardinality(String), UInt64)') AS failure_reasons,
+        toUInt64(0) AS without_result, countIf(verdict = 'positive') AS positive, countIf(verdict = 'negative') AS negative,
+        toFloat64(0) AS latency_ms_sum, toFloat64(0) AS latency_ms_max,
+        CAST([], 'Array(UInt32)') AS latencies,
+        toUInt64(0) AS scored,
+        toFloat64(0) AS top_score_sum,
+        CAST(NULL, 'Nullable(Float64)') AS top_score_min,
+        countIf(notEmpty(t.pii_families)) AS pii_events, sumMap(t.pii_families) AS pii_families,
+        sum(reinterpretAsInt64(cityHash64(id))) AS fingerprint, max(t.created_at) AS created_at
+    FROM `assay_base_local`.feedback AS t FINAL
+    GROUP BY project, service, tool, minute
+    UNION ALL
+    SELECT
+        'failure' AS kind, project, service, '' AS tool, toStartOfMinute(t.created_at) AS minute,
+        toUInt64(0) AS events, countIf(entry_id IS NOT NULL) AS failures, countIf(entry_id IS NULL) AS incidents,
+        sumMap(map(CAST(toString(reason), 'LowCardinality(String)'), toUInt64(1))) AS failure_reasons,
+        toUInt64(0) AS without_result, toUInt64(0) AS positive, toUInt64(0) AS negative,
+        toFloat64(0) AS latency_ms_sum, toFloat64(0) AS latency_ms_max,
+        CAST([], 'Array(UInt32)') AS latencies,
+        toUInt64(0) AS scored,
+        toFloat64(0) AS top_score_sum,
+        CAST(NULL, 'Nullable(Float64)') AS top_score_min,
+        toUInt64(0) AS pii_events, CAST(map(), 'Map(LowCardinality(String), UInt64)') AS pii_families,
+        sum(reinterpretAsInt64(cityHash64(failure_id, t.created_at))) AS fingerprint, max(t.created_at) AS created_at
+    FROM `assay_base_local`.capture_failures AS t FINAL
+    GROUP BY project, service, minute
+)
+COMMENT 'What rollup_minute is to hold, counted from the tables when read.';
+
+CREATE OR REPLACE VIEW `assay_base_local`.rollup_minute_stale ON CLUSTER '{cluster}'
+DEFINER = owner SQL SECURITY DEFINER
+AS WITH (SELECT least(max(refreshed_at), now64(3, 'UTC')) FROM `assay_base_local`.rollup_minute) - toIntervalMinute(2) AS since
+SELECT DISTINCT CAST(kind, 'Enum8(\'retrieval\' = 1, \'answer\' = 2, \'feedback\' = 3, \'failure\' = 4)') AS kind, project, minute
+FROM
+(
+    SELECT 'retrieval' AS kind, project, toStartOfMinute(event_time) AS minute FROM `assay_base_local`.candidates WHERE stored_at >= since
+    UNION ALL
+    SELECT 'answer' AS kind, project, toStartOfMinute(event_time) AS minute FROM `assay_base_local`.answers WHERE stored_at >= since
+    UNION ALL
+    SELECT 'feedback' AS kind, project, toStartOfMinute(event_time) AS minute FROM `assay_base_local`.feedback WHERE stored_at >= since
+    UNION ALL
+    SELECT 'failure' AS kind, project, toStartOfMinute(created_at) AS minute
+    FROM `assay_base_local`.capture_failures
+    WHERE failure_id IN (SELECT failure_id FROM `assay_base_local`.capture_failures WHERE stored_at >= since)
+)
+COMMENT 'Minutes into which something was stored since the last refresh.';
+
+CREATE OR REPLACE VIEW `assay_base_local`.rollup_minute_differing ON CLUSTER '{cluster}'
+DEFINER = owner SQL SECURITY DEFINER
+AS SELECT CAST(kind, 'Enum8(\'retrieval\' = 1, \'answer\' = 2, \'feedback\' = 3, \'failure\' = 4)') AS kind, project, hour
+FROM
+(
+    SELECT 'retrieval' AS kind, project, toStartOfHour(event_time) AS hour, sum(reinterpretAsInt64(cityHash64(id))) AS difference
+    FROM `assay_base_local`.candidates FINAL
+    GROUP BY project, hour
+    UNION ALL
+    SELECT 'answer' AS kind, project, toStartOfHour(event_time) AS hour, sum(reinterpretAsInt64(cityHash64(id))) AS difference
+    FROM `assay_base_local`.answers FINAL
+    GROUP BY project, hour
+    UNION ALL
+    SELECT 'feedback' AS kind, project, toStartOfHour(event_time) AS hour, sum(reinterpretAsInt64(cityHash64(id))) AS difference
+    FROM `assay_base_local`.feedback FINAL
+    GROUP BY project, hour
+    UNION ALL
+    SELECT
+        'failure' AS kind, project, toStartOfHour(created_at) AS hour,
+        sum(reinterpretAsInt64(cityHash64(failure_id, created_at))) AS difference
+    FROM `assay_base_local`.capture_failures FINAL
+    GROUP BY project, hour
+    UNION ALL
+    SELECT
+        toString(kind) AS kind, project, toStartOfHour(minute) AS hour,
+        toInt64(countIf(NOT isFinite(latency_ms_sum + top_score_sum))) - sum(fingerprint) AS difference
+    FROM `assay_base_local`.rollup_minute FINAL
+    GROUP BY kind, project, hour
+)
+GROUP BY kind, project, hour
+HAVING sum(difference) != 0
+COMMENT 'Hours of rollup_minute in which something else was counted than the tables hold. Reads all of both.';
+
+DROP VIEW IF EXISTS `assay_base_local`.rollup_minute_refresh ON CLUSTER '{cluster}';
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS `assay_base_local`.rollup_minute_refresh ON CLUSTER '{cluster}'
+REFRESH EVERY 1 MINUTE APPEND TO `assay_base_local`.rollup_minute EMPTY
+DEFINER = owner SQL SECURITY DEFINER
+AS WITH (SELECT greatest(now64(3, 'UTC'), max(refreshed_at) + toIntervalMillisecond(1)) FROM `assay_base_local`.rollup_minute) AS at
+SELECT *
+FROM
+(
+    SELECT
+        kind, project, service, tool, minute, events, failures, incidents, failure_reasons, without_result, positive, negative,
+        latency_ms_sum, latency_ms_max, latency_us, scored, top_score_sum, top_score_min, pii_events, pii_families,
+        fingerprint, created_at, at AS refreshed_at
+    FROM `assay_base_local`.rollup_minute_source
+    WHERE (kind, project, minute) IN (SELECT kind, project, minute FROM `assay_base_local`.rollup_minute_stale)
+    UNION ALL
+    SELECT
+        kind, project, service, tool, minute, toUInt64(0) AS events, toUInt64(0) AS failures, toUInt64(0) AS incidents,
+        CAST(map(), 'Map(LowCardinality(String), UInt64)') AS failure_reasons, toUInt64(0) AS without_result,
+        toUInt64(0) AS positive, toUInt64(0) AS negative, toFloat64(0) AS latency_ms_sum, toFloat64(0) AS latency_ms_max,
+        CAST(map(), 'Map(UInt32, UInt64)') AS latency_us, toUInt64(0) AS scored, toFloat64(0) AS top_score_sum,
+        CAST(NULL, 'Nullable(Float64)') AS top_score_min, toUInt64(0) AS pii_events,
+        CAST(map(), 'Map(LowCardinality(String), UInt64)') AS pii_families, toInt64(0) AS fingerprint, created_at, at AS refreshed_at
+    FROM `assay_base_local`.rollup_minute
+    WHERE (kind, project, minute) IN (SELECT kind, project, minute FROM `assay_base_local`.rollup_minute_stale)
+      AND (kind, project, service, tool, minute) NOT IN
+    (
+        SELECT kind, project, service, tool, minute FROM `assay_base_local`.rollup_minute_source
+        WHERE (kind, project, minute) IN (SELECT kind, project, minute FROM `assay_base_local`.rollup_minute_stale)
+    )
+)
+SETTINGS max_threads = 1, max_bytes_before_external_group_by = 268435456;
+
+DROP VIEW IF EXISTS `assay_base_local`.rollup_minute_repair ON CLUSTER '{cluster}';
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS `assay_base_local`.rollup_minute_repair ON CLUSTER '{cluster}'
+REFRESH EVERY 1 HOUR APPEND TO `assay_base_local`.rollup_minute EMPTY
+DEFINER = owner SQL SECURITY DEFINER
+AS WITH (SELECT greatest(now64(3, 'UTC'), max(refreshed_at) + toIntervalMillisecond(1)) FROM `assay_base_local`.rollup_minute) AS at
+SELECT *
+FROM
+(
+    SELECT
+        kind, project, service, tool, minute, events, failures, incidents, failure_reasons, without_result, positive, negative,
+        latency_ms_sum, latency_ms_max, latency_us, scored, top_score_sum, top_score_min, pii_events, pii_families,
+        fingerprint, created_at, at AS refreshed_at
+    FROM `assay_base_local`.rollup_minute_source
+    WHERE (kind, project, toStartOfHour(minute)) IN (SELECT kind, project, hour FROM `assay_base_local`.rollup_minute_differing)
+    UNION ALL
+    SELECT
+        kind, project, service, tool, minute, toUInt64(0) AS events, toUInt64(0) AS failures, toUInt64(0) AS incidents,
+        CAST(map(), 'Map(LowCardinality(String), UInt64)') AS failure_reasons, toUInt64(0) AS without_result,
+        toUInt64(0) AS positive, toUInt64(0) AS negative, toFloat64(0) AS latency_ms_sum, toFloat64(0) AS latency_ms_max,
+        CAST(map(), 'Map(UInt32, UInt64)') AS latency_us, toUInt64(0) AS scored, toFloat64(0) AS top_score_sum,
+        CAST(NULL, 'Nullable(Float64)') AS top_score_min, toUInt64(0) AS pii_events,
+        CAST(map(), 'Map(LowCardinality(String), UInt64)') AS pii_families, toInt64(0) AS fingerprint, created_at, at AS refreshed_at
+    FROM `assay_base_local`.rollup_minute
+    WHERE (kind, project, toStartOfHour(minute)) IN (SELECT kind, project, hour FROM `assay_base_local`.rollup_minute_differing)
+      AND (kind, project, service, tool, minute) NOT IN
+    (
+        SELECT kind, project, service, tool, minute FROM `assay_base_local`.rollup_minute_source
+        WHERE (kind, project, toStartOfHour(minute)) IN (SELECT kind, project, hour FROM `assay_base_local`.rollup_minute_differing)
+    )
+)
+SETTINGS max_threads = 1, max_bytes_before_external_group_by = 268435456;
+
+DROP VIEW IF EXISTS `assay_base_local`.rollup_hour_refresh ON CLUSTER '{cluster}';
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS `assay_base_local`.rollup_hour_refresh ON CLUSTER '{cluster}'
+REFRESH EVERY 1 MINUTE OFFSET 20 SECOND APPEND TO `assay_base_local`.rollup_hour EMPTY
+DEFINER = owner SQL SECURITY DEFINER
+AS WITH (SELECT greatest(now64(3, 'UTC'), max(refreshed_at) + toIntervalMillisecond(1)) FROM `assay_base_local`.rollup_hour) AS at
+SELECT *
+FROM
+(
+    SELECT
+        kind, project, service, tool, toStartOfHour(minute) AS hour,
+        sum(events) AS events, sum(failures) AS failures, sum(incidents) AS incidents, sumMap(failure_reasons) AS failure_reasons,
+        sum(without_result) AS without_result, sum(positive) AS positive, sum(negative) AS negative,
+        sum(latency_ms_sum) AS latency_ms_sum, max(latency_ms_max) AS latency_ms_max, sumMap(latency_us) AS latency_us,
+        sum(scored) AS scored, sum(top_score_sum) AS top_score_sum, min(top_score_min) AS top_score_min,
+        sum(pii_events) AS pii_events, sumMap(pii_families) AS pii_families, sum(fingerprint) AS fingerprint,
+        max(created_at) AS created_at, at AS refreshed_at
+    FROM `assay_base_local`.rollup_minute FINAL
+    WHERE (kind, project, toStartOfHour(minute)) IN
+    (
+        SELECT kind, project, toStartOfHour(minute)
+        FROM `assay_base_local`.rollup_minute
+        WHERE refreshed_at >= (SELECT max(refreshed_at) FROM `assay_base_local`.rollup_hour) - toIntervalMinute(2)
+    )
+    GROUP BY kind, project, service, tool, hour
+)
+SETTINGS max_threads = 1, max_bytes_before_external_group_by = 268435456;
+
+DROP VIEW IF EXISTS `assay_base_local`.rollup_hour_repair ON CLUSTER '{cluster}';
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS `assay_base_local`.rollup_hour_repair ON CLUSTER '{cluster}'
+REFRESH EVERY 1 HOUR OFFSET 5 MINUTE APPEND TO `assay_base_local`.rollup_hour EMPTY
+DEFINER = owner SQL SECURITY DEFINER
+AS WITH (SELECT greatest(now64(3, 'UTC'), max(refreshed_at) + toIntervalMillisecond(1)) FROM `assay_base_local`.rollup_hour) AS at
+SELECT *
+FROM
+(
+    SELECT
+        kind, project, service, tool, toStartOfHour(minute) AS hour,
+        sum(events) AS events, sum(failures) AS failures, sum(incidents) AS incidents, sumMap(failure_reasons) AS failure_reasons,
+        sum(without_result) AS without_result, sum(positive) AS positive, sum(negative) AS negative,
+        sum(latency_ms_sum) AS latency_ms_sum, max(latency_ms_max) AS latency_ms_max, sumMap(latency_us) AS latency_us,
+        sum(scored) AS scored, sum(top_score_sum) AS top_score_sum, min(top_score_min) AS top_score_min,
+        sum(pii_events) AS pii_events, sumMap(pii_families) AS pii_families, sum(fingerprint) AS fingerprint,
+        max(created_at) AS created_at, at AS refreshed_at
+    FROM `assay_base_local`.rollup_minute FINAL
+    WHERE (kind, project, toStartOfHour(minute)) IN (SELECT kind, project, hour FROM `assay_base_local`.rollup_hour_differing)
+    GROUP BY kind, project, service, tool, hour
+)
+SETTINGS max_threads = 1, max_bytes_before_external_group_by = 268435456;
 
 CREATE DATABASE IF NOT EXISTS `assay_base` ON CLUSTER '{cluster}';
 
@@ -1996,3 +2257,7 @@ INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (6, 
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (7, '0007_quality.sql', '89460996678bd5f0022e58b061b528df358df6f8216d781a03f68969d20c157c');
 
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (8, '0008_evals.sql', '786820627eeeb97aceacbccd7545dd4745ce21b9d8fe58dac2880280555513f7');
+
+INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (9, '0009_insert_deduplication.sql', '55b28fa0e805aaa73f4e8c4ef81b33a31ecdc590665d1120d36af82d2677c77f');
+
+INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (10, '0010_rollups_hold.sql', 'bdbad34a0e11ff7dc4adbd23507b4bd326140d04a264279b423ddab4e69a441a');

@@ -163,6 +163,7 @@ def _store(settings: Settings, patient: Examination, streams: list[StreamFacts])
         patient.check(
             "watermark", lambda: checks.watermark(*probes.watermark_place(client, names.database), waiting), hint
         )
+        patient.check("views", lambda: checks.final_reads(*probes.final_settings(client)), hint)
         patient.check("failures in 24 h", lambda: _failures(names), hint)
         patient.check("alerts", lambda: _alerts(names), hint)
         patient.check(

@@ -225,6 +225,18 @@ def schema(applied: int, known: int) -> Finding:
 WATERMARK_STALE_S = 60.0
 
 
+def final_reads(skip_indexes: bool, exact: bool) -> Finding:
+    """Whether a view shows each event once: with skip indexes and without exact mode, a window can show a later copy of an event."""
+    if skip_indexes and not exact:
+        return Finding(
+            "views",
+            Status.FAIL,
+            "may show an event twice",
+            "set use_skip_indexes_if_final_exact_mode = 1 in the profiles of the store's users",
+        )
+    return Finding("views", Status.OK, "show each event once")
+
+
 def watermark(place: int, moved_s_ago: float, waiting: int) -> Finding:
     """Exports read up to the watermark, so one that stands still holds them back."""
     moved = f"{place}, moved {age(moved_s_ago)} ago"

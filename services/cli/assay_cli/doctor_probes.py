@@ -98,6 +98,16 @@ def store_ahead_s(client: "Store") -> float:
     return float(now_ms / 1_000 - (before + time.time()) / 2)
 
 
+def final_settings(client: "Store") -> tuple[bool, bool]:
+    """Whether FINAL uses skip indexes, and whether exactly. A server that has no such settings does the first not, the second always."""
+    rows = client.query(
+        "SELECT name, value FROM system.settings "
+        "WHERE name IN ('use_skip_indexes_if_final', 'use_skip_indexes_if_final_exact_mode')"
+    ).result_rows
+    values = {str(name): value == "1" for name, value in rows}
+    return values.get("use_skip_indexes_if_final", False), values.get("use_skip_indexes_if_final_exact_mode", True)
+
+
 def failures_by_reason(client: "Store") -> list[FailureFacts]:
     """Failures of the last 24 hours, as `assay query failures` counts them. `client` must be one of the views' database."""
     from assay_runtime.queries import named_queries

@@ -116,6 +116,14 @@ def test_the_schema_must_be_the_one_this_version_works_with(applied: int, status
 
 
 @pytest.mark.parametrize(
+    ("skip_indexes", "exact", "status"),
+    [(True, True, Status.OK), (False, False, Status.OK), (False, True, Status.OK), (True, False, Status.FAIL)],
+)
+def test_reading_with_skip_indexes_needs_exact_mode(skip_indexes: bool, exact: bool, status: Status) -> None:
+    assert checks.final_reads(skip_indexes, exact).status is status
+
+
+@pytest.mark.parametrize(
     ("moved_s_ago", "waiting", "status"),
     [(5, 0, Status.OK), (5, 9, Status.OK), (86_400, 0, Status.OK), (61, 1, Status.WARN)],
 )

@@ -151,8 +151,7 @@ class Rows:
     (The engine has an interface of its own for this, but it reports success for rows that a constraint or a limit refused.)
 
     Rows become visible block by block (1,048,449 rows or `max_insert_block_size`) and partition by partition: an insert
-    that is cancelled or fails half-way may leave some of its blocks. Send it again under the same deduplication token, or
-    into tables that tell copies apart.
+    that is cancelled or fails half-way may leave some of its blocks. Send it again, into tables that tell copies apart.
     """
 
     def __init__(self, handle: Handle, head: str, input_format: str, kill: Callable[[Handle], None]) -> None:

@@ -5,7 +5,6 @@ An entry that is no row, or that the store refuses, never blocks the others of i
 
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
-from hashlib import blake2b
 
 from assay_writer.rows import Row, RowError
 
@@ -35,14 +34,6 @@ class Batch:
     def payload(self) -> bytes:
         """The rows as JSONEachRow: one JSON object a line."""
         return b"\n".join(self.rows) + b"\n"
-
-    @property
-    def token(self) -> str:
-        """The same for the same entries in the same order, and for no others: their content is settled when they enter the log."""
-        digest = blake2b(self.table.encode(), digest_size=16)
-        for identity in self.identities:
-            digest.update(b"\n" + identity.encode())
-        return digest.hexdigest()
 
     def split(self) -> tuple["Batch", "Batch"]:
         """Two halves."""

@@ -71,7 +71,7 @@ class Sink:
             self._client.close()
 
     def _insert(self, part: Batch) -> None:
-        insert_json_rows(self._connected(), self._table(part.table), part.payload, len(part), part.token)
+        insert_json_rows(self._connected(), self._table(part.table), part.payload, len(part))
 
     def _table(self, name: str) -> str:
         return f"{self._settings.base_database}.{name}"

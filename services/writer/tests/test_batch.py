@@ -55,13 +55,6 @@ def test_no_entries_make_no_batch() -> None:
     assert batches([], to_row) == ([], [])
 
 
-def test_the_token_is_the_same_for_the_same_entries_and_differs_for_any_others() -> None:
-    three, table_u = batch(3), Batch("u", batch(3).entry_ids, batch(3).rows, batch(3).identities)
-    first, rest = three.split()
-    assert batch(3).token == three.token
-    assert len({three.token, batch(4).token, first.token, rest.token, table_u.token}) == 5
-
-
 @given(size=st.integers(1, 200), refused=st.sets(st.integers(0, 199), max_size=5))
 def test_exactly_the_refused_rows_are_isolated_and_all_others_are_stored_once(size: int, refused: set[int]) -> None:
     refused = {number for number in refused if number < size}

@@ -42,12 +42,11 @@ SHARDING_KEYS = {
 }
 #: Views whose one row is about all rows: they read what is distributed, rather than being distributed themselves.
 OF_ALL_SHARDS = ("watermark", "judge_spend", "quality_by_day", "judging_by_day", "feedback_by_day")
-#: A redelivery comes within the time that events wait in Redis; a token kept for a week spares it. The tables are right without.
-TOKENS_KEPT_S = 7 * 24 * 3600
 
 _ON_CLUSTER = "ON CLUSTER '{cluster}'"
 _HEAD = re.compile(
-    r"^(CREATE (?:DATABASE|TABLE|VIEW|MATERIALIZED VIEW) IF NOT EXISTS \S+|CREATE OR REPLACE VIEW \S+|ALTER TABLE \S+)"
+    r"^(CREATE (?:DATABASE|TABLE|VIEW|MATERIALIZED VIEW) IF NOT EXISTS \S+|CREATE OR REPLACE VIEW \S+|DROP VIEW IF EXISTS \S+"
+    r"|ALTER TABLE \S+)"
 )
 _CREATED = re.compile(r"^CREATE (?:OR REPLACE )?(TABLE|VIEW) (?:IF NOT EXISTS )?`(\w+)`\.(\w+)")
 _COLUMNS = re.compile(r"^\(\n.*?^\)$", re.MULTILINE | re.DOTALL)
@@ -67,9 +66,7 @@ def local(statement: str) -> str:
     if not known:
         raise ValueError(f"teach {__name__} what this means in a cluster: {statement.splitlines()[0]}")
     text = _ENGINE.sub(_replicated, text)
-    text = _WINDOW.sub(
-        rf"replicated_deduplication_window = \1, replicated_deduplication_window_seconds = {TOKENS_KEPT_S}", text
-    )
+    text = _WINDOW.sub(r"replicated_deduplication_window = \1", text)
     return text.replace("DEFINER = CURRENT_USER", f"DEFINER = {DEFINER}")
 
 

@@ -82,21 +82,21 @@ def connect(settings: StoreSettings, *, database: str | None = None) -> Client:
     )
 
 
-def insert_json_rows(client: Client, table: str, payload: bytes, rows: int, token: str | None = None) -> None:
+def insert_json_rows(client: Client, table: str, payload: bytes, rows: int) -> None:
     """Write `rows` rows of JSONEachRow `payload` into `table` (`database.table`); returns once the store says that all are written.
 
-    At least once: after an error the whole batch may or may not be there, and is to be sent again. The tables make that harmless; the
-    `token` (see `assay_writer.batch`) makes it cheap. Raises `WrittenRowsError`, or the driver's errors (see `reason_of`).
+    At least once: after an error the whole batch may or may not be there, and is to be sent again; the tables make that harmless. No
+    deduplication token: the engine notes one before the rows are in place, and would take rows that a failed commit lost for stored.
+    Raises `WrittenRowsError`, or the driver's errors (see `reason_of`).
     """
     if not rows:
         return
-    settings = INSERT_SETTINGS if token is None else {**INSERT_SETTINGS, "insert_deduplication_token": token}
     summary = client.raw_insert(
         table,
         insert_block=lz4.frame.compress(payload),
         compression="lz4",
         fmt="JSONEachRow",
-        settings=settings,
+        settings=INSERT_SETTINGS,
     )
     if summary.written_rows != rows:
         raise WrittenRowsError(

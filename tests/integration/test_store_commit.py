@@ -1,0 +1,75 @@
+"""An insert whose commit fails, or whose store dies at its commit, is stored when it is sent again.
+
+The engine moves a part into place by renaming its directory. Whatever it keeps to recognise a repeated insert, it must not take a part that
+never came into place for one that did.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from assay_runtime.migrate import migrate
+from assay_runtime.store import INSERT_SETTINGS, Client, connect
+from tests import system_calls
+from tests.sample_rows import Json, answer, candidate, failure, feedback, lines, score
+from tests.store_server import StoreServer
+
+pytestmark = [
+    pytest.mark.skipif(bool(system_calls.missing()), reason=f"needs strace: {system_calls.missing()}"),
+    pytest.mark.xdist_group("store_commit"),
+]
+
+RENAMES = "rename,renameat,renameat2"
+ROWS: dict[str, Callable[..., Json]] = {
+    "candidates": candidate,
+    "answers": answer,
+    "feedback": feedback,
+    "capture_failures": failure,
+    "scores": lambda _, **fields: score(**fields),
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
+    with StoreServer(tmp_path_factory.mktemp("store")) as server:
+        migrate(server.settings())
+        with connect(server.settings().store) as owner:  # only inserts rename; rollups and merges would take the fault
+            for view in ("rollup_minute_refresh", "rollup_minute_repair", "rollup_hour_refresh", "rollup_hour_repair"):
+                owner.command(f"SYSTEM STOP VIEW assay_base.{view}")
+        yield server
+
+
+@pytest.fixture
+def writer(server: StoreServer) -> Iterator[Client]:
+    with connect(server.settings("writer").store, database="assay_base") as client:
+        yield client
+
+
+@pytest.mark.parametrize("token", [None, "token"], ids=["as now", "by a writer of version 0.1"])
+@pytest.mark.parametrize("fault", ["error=ENOSPC", "error=EIO", "signal=SIGKILL"])
+@pytest.mark.parametrize("table", ROWS)
+def test_an_insert_whose_commit_fails_is_stored_when_it_is_sent_again(
+    server: StoreServer, writer: Client, table: str, fault: str, token: str | None
+) -> None:
+    project = f"{token}-{fault.partition('=')[2]}"
+    rows = [ROWS[table](number, project=project) for number in range(50)]
+
+    def insert() -> None:
+        more = {"insert_deduplication_token": f"{table}-{project}"} if token else {}
+        summary = writer.raw_insert(
+            f"assay_base.{table}", insert_block=lines(rows), fmt="JSONEachRow", settings=INSERT_SETTINGS | more
+        )
+        assert summary.written_rows == 50
+
+    with system_calls.broken(server.pid, RENAMES, f"{fault}:when=1"), contextlib.suppress(Exception):
+        insert()
+        pytest.fail("the fault did not hit the insert")
+    if fault.startswith("signal"):
+        server.kill()
+        server.start()
+
+    insert()
+
+    with connect(server.settings().store) as owner:
+        assert owner.query(f"SELECT count() FROM {table} WHERE project = '{project}'").result_rows == [(50,)]
