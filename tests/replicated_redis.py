@@ -10,7 +10,7 @@ import redis
 
 from assay_schema.topology import SLOTS, master_of_slot, slot_of
 from tests.ports import free_port
-from tests.redis_server import RedisServer, redis_binary
+from tests.redis_server import INSTALLED, RedisServer
 
 #: After this long without an answer a server is taken for dead, in milliseconds.
 DEAD_AFTER_MS = 1_500
@@ -183,7 +183,7 @@ class Watched:
                 f"sentinel down-after-milliseconds assay {DEAD_AFTER_MS}\nsentinel failover-timeout assay 2500\n"
             )
             with (home / "log").open("wb") as log:
-                command = [redis_binary(), str(home / "sentinel.conf"), "--sentinel"]
+                command = [INSTALLED.path, str(home / "sentinel.conf"), "--sentinel"]
                 self._sentinels.append(subprocess.Popen(command, stdout=log, stderr=log))
         for port in self._ports:
             with redis.Redis(port=port, socket_timeout=60) as sentinel:

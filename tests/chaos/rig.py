@@ -27,7 +27,7 @@ from assay_schema.settings import Settings
 from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES
 from tests.chaos.proxy import Proxy
 from tests.ports import free_port
-from tests.redis_server import redis_binary
+from tests.redis_server import INSTALLED
 from tests.store_server import PASSWORD, ROLES
 
 ROOT = Path(__file__).parents[2]
@@ -182,7 +182,7 @@ class Rig:
 
     def start_redis(self, directory: Path) -> None:
         """(Re)start Redis in a directory, as `assay up` configures it."""
-        command = [redis_binary(), "--port", str(self.redis_port), "--bind", "127.0.0.1", "--dir", str(directory)]
+        command = [INSTALLED.path, "--port", str(self.redis_port), "--bind", "127.0.0.1", "--dir", str(directory)]
         command += [
             "--appendonly",
             "yes",

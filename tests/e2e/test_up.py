@@ -16,6 +16,7 @@ import pytest
 
 from tests.ports import free_ports
 from tests.receivers import alertmanager_binary
+from tests.redis_server import INSTALLED
 from tests.system import PORTS, command_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.xdist_group("up")]
@@ -85,7 +86,7 @@ class Up:
         return psutil.Process(self.process.pid).children(recursive=True)
 
     def child(self, name: str) -> psutil.Process:
-        marks = {"redis": "redis-server"} | {name: f"assay_{name}" for name in ALL[1:]}
+        marks = {"redis": INSTALLED.path} | {name: f"assay_{name}" for name in ALL[1:]}
         (found,) = [process for process in self.descendants() if marks[name] in command_of(process)]
         return found
 

@@ -39,11 +39,10 @@ from assay_scrubber.policy import Policy
 from assay_scrubber.process import Processor
 from tests.cli_process import Cli
 from tests.ports import free_port
-from tests.redis_server import RedisServer, oldest_redis_binary, redis_binary, redis_version
+from tests.redis_server import SERVERS, RedisServer
 from tests.store_server import PASSWORD, StoreServer
 
-VERSIONS = {"oldest": ((6, 2), oldest_redis_binary), "installed": (redis_version(), redis_binary)}
-BOTH = pytest.mark.parametrize("system", VERSIONS, indirect=True)
+BOTH = pytest.mark.parametrize("system", SERVERS, indirect=True)
 SECRET = "the account of jane.doe@example.com"
 DAY_MS = 86_400_000
 FAST = DeliverySettings(visibility_timeout_s=0.2, max_deliveries=2)
@@ -96,13 +95,15 @@ class System:
 
 @pytest.fixture
 def system(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[System]:
-    version, binary = VERSIONS[getattr(request, "param", "installed")]
+    program = SERVERS[getattr(request, "param", "installed")]
     directory = tmp_path / "redis"
     directory.mkdir()
     hashes = {identity.name: password_hash(f"{identity.name}-password") for identity in REDIS_IDENTITIES}
-    identities = [line for line in acl_file(hashes, version).splitlines() if not line.startswith("user default")]
+    identities = [
+        line for line in acl_file(hashes, program.version).splitlines() if not line.startswith("user default")
+    ]
     (directory / "users.acl").write_text("\n".join([*identities, "user default on nopass ~* &* +@all\n"]))
-    server = RedisServer(directory, "--aclfile", str(directory / "users.acl"), binary=binary()).start()
+    server = RedisServer(directory, "--aclfile", str(directory / "users.acl"), binary=program.path).start()
     with contextlib.closing(System(tmp_path, server).root):
         yield System(tmp_path, server)
     server.stop()

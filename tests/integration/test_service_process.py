@@ -65,7 +65,7 @@ def until_status(port: int, path: str, wanted: int) -> None:
 
 
 class OldRedis(socketserver.StreamRequestHandler):
-    """Answers like a Redis of version 6.0, over a real socket."""
+    """Answers like a Redis of version 6.2, over a real socket."""
 
     def handle(self) -> None:
         while line := self.rfile.readline():
@@ -73,7 +73,7 @@ class OldRedis(socketserver.StreamRequestHandler):
             for _ in range(int(line[1:])):
                 self.rfile.readline()
                 words.append(self.rfile.readline().strip().upper())
-            text = b"redis_version:6.0.16\r\n"
+            text = b"redis_version:6.2.21\r\n"
             self.wfile.write(b"$%d\r\n%s\r\n" % (len(text), text) if words[0] == b"INFO" else b"+OK\r\n")
 
 
@@ -120,8 +120,9 @@ def test_a_wrong_password_is_refused_at_once_and_never_shown(redis_server: Redis
 
 def test_an_old_redis_is_refused_with_what_is_needed(old_redis: str) -> None:
     said = refusal(ASSAY_REDIS_URL=old_redis, ASSAY_SCRUBBER_PORT=str(free_port()))
-    assert "6.0.16" in said
-    assert "6.2 or newer" in said
+    assert "6.2.21" in said
+    assert "7.0 or newer" in said
+    assert "ASSAY_REDIS_URL" in said
 
 
 def test_an_occupied_port_is_refused_naming_the_setting(redis_server: RedisServer) -> None:

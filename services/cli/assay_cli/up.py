@@ -164,9 +164,9 @@ async def _supervise(options: Options, system: "System", record: Any, console: "
     with _signals(stop, supervisor, logs):
         parent = asyncio.create_task(_watch_parent(stop))
         try:
-            logs.announce(
-                f"data in {system.data}; Redis {'.'.join(map(str, system.redis.version))} at {system.redis.path}"
-            )
+            for reason in system.redis.passed_over:
+                logs.announce(f"not used: {reason}")
+            logs.announce(f"data in {system.data}; {system.redis} at {system.redis.path}")
             await _unless(stop, supervisor.start())
             ports = system.ports_used
             logs.announce(f"up: {', '.join(ports)} on ports {min(ports.values())} to {max(ports.values())}")

@@ -16,10 +16,12 @@ GIB = 1024**3
 
 @pytest.mark.parametrize(
     ("version", "status"),
-    [("7.0.15", Status.OK), ("6.2.5", Status.OK), ("8.10.0", Status.OK), ("6.0.16", Status.FAIL), ("5.0", Status.FAIL)],
+    [("7.0.0", Status.OK), ("7.2.4", Status.OK), ("8.10.0", Status.OK), ("6.2.21", Status.FAIL), ("5.0", Status.FAIL)],
 )
-def test_redis_before_6_2_fails(version: str, status: Status) -> None:
-    assert checks.redis_version(replace(HEALTHY, version=version)).status is status
+def test_redis_before_7_0_fails_and_the_hint_says_what_to_install(version: str, status: Status) -> None:
+    finding = checks.redis_version(replace(HEALTHY, version=version))
+    assert finding.status is status
+    assert ("upgrade the server to Redis 7.0 or newer, or Valkey" in finding.hint) is (status is Status.FAIL)
 
 
 @pytest.mark.parametrize(

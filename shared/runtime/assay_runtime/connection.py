@@ -24,7 +24,7 @@ PASSING_ERRORS = (
     exceptions.BusyLoadingError,
 )
 #: Oldest Redis with everything the streams need.
-OLDEST_REDIS = (6, 2)
+OLDEST_REDIS = (7, 0)
 
 
 def address(settings: RedisSettings) -> str:
@@ -83,7 +83,10 @@ async def refuse_unfit(client: Client) -> None:
         server = await one.info("server")
         version = tuple(int(part) for part in server["redis_version"].split(".")[:2])
         if version < OLDEST_REDIS:
-            raise RuntimeError(f"Redis {server['redis_version']} is too old: Assay needs 6.2 or newer")
+            raise RuntimeError(
+                f"Redis {server['redis_version']} is too old: Assay needs Redis 7.0 or newer, or Valkey; "
+                "upgrade the server that redis.url (ASSAY_REDIS_URL) names"
+            )
 
 
 async def appends_to_disk(client: Client) -> bool:

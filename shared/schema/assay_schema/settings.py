@@ -44,7 +44,7 @@ ExactBool = Annotated[bool, BeforeValidator(_exact)]
 
 
 class RedisSettings(Section):
-    """Redis or Valkey, 6.2 or newer, with append-only files on."""
+    """Redis or Valkey, 7.0 or newer, with append-only files on."""
 
     url: SecretStr = Field(
         SecretStr("redis://127.0.0.1:6379/0"),
