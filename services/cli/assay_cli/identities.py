@@ -102,7 +102,7 @@ IDENTITIES = (
         "Reads what producers handed in, passes scrubbed events and failures on.",
         (
             Grant(_SERVICE),
-            Grant((*_READ_AS_GROUP, "xsetid", "xgroup|setid"), (_capture,)),
+            Grant((*_READ_AS_GROUP, "xsetid", "xgroup|setid", "del"), (_capture,)),
             Grant(("xadd", "xlen", "xinfo|groups", "memory|usage"), (_events, _failures)),
             Grant(("xadd", "xlen", "xtrim"), (_dead,)),
             Grant(("get", "set"), (_low, _overflow)),

@@ -31,6 +31,7 @@ from assay_notifier.records import Records
 from assay_runtime import dead, scripts
 from assay_runtime.delivery import bury_finish, forward_finish
 from assay_runtime.entries import Outcome
+from assay_runtime.watermark import Quiet
 from assay_schema.failures import Failure, Reason
 from assay_schema.settings import RedisSettings, settings_from
 from assay_schema.streams import (
@@ -323,6 +324,22 @@ async def test_what_scripts_moved_is_still_moved_after_redis_was_killed_and_rest
     server.start()
     assert state() == before
     assert [len(entries) for entries in before[:2]] == [0, 2]  # type: ignore[arg-type]
+
+
+async def test_a_scrubber_sets_the_empty_stream_back_after_an_id_ahead_of_the_clock(
+    server: Server, root: redis.Redis
+) -> None:
+    key, ahead = CAPTURE.key(), "9999999999999-0"
+    root.xadd(key, {"data": b"{}"}, id=ahead)
+    server.as_("scrubber").execute_command("XREADGROUP", "GROUP", "scrubber", "one", "STREAMS", key, ">")
+    for entry_id, _ in root.xrange(key):
+        root.xack(key, "scrubber", entry_id)
+        root.xdel(key, entry_id)
+    async with redis.asyncio.Redis(port=server.port, username="scrubber", password="scrubber-password") as scrubber:
+        await Quiet(scrubber, 1).run()
+    later = root.xadd(key, {"data": b"{}"})
+    assert int(later.partition(b"-")[0]) < int(ahead.partition("-")[0])
+    assert server.as_("scrubber").execute_command("XREADGROUP", "GROUP", "scrubber", "one", "STREAMS", key, ">")
 
 
 def test_a_scrubber_cannot_read_events(server: Server, root: redis.Redis) -> None:

@@ -241,6 +241,13 @@ if back then
 end
 if back or target > parts(last) then
   local moved = redis.pcall('XSETID', KEYS[1], target_id) -- not while memory is full
+  if back and moved.err and string.find(moved.err, 'max_deleted_entry_id', 1, true) then
+    -- Valkey lets no stream go back below what was deleted from it, so the empty one gives way to a new one.
+    local deleted = redis.pcall('DEL', KEYS[1])
+    if type(deleted) == 'table' then return 0 end
+    redis.call('XGROUP', 'CREATE', KEYS[1], ARGV[3], target_id, 'MKSTREAM')
+    moved = redis.call('XSETID', KEYS[1], target_id)
+  end
   if moved.err then return 0 end
   last = target_id
 end
