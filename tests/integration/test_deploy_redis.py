@@ -12,7 +12,7 @@ from redis.retry import Retry
 
 from assay_cli.identities import REDIS_IDENTITIES, acl_template
 from assay_schema.settings import Settings
-from assay_schema.streams import CAPTURE, FIELD, STREAMS, low_key, overflow_key, watermark_key
+from assay_schema.streams import CAPTURE, FIELD, STREAMS, low_key, numbered_key, overflow_key, watermark_key
 from tests.deployed_redis import DeployedRedis
 
 ROOT = Path(__file__).parents[2]
@@ -84,10 +84,16 @@ READERS = {
     "scores": {"writer", "drift"},
 }
 #: Who may set a key, and who may see it.
-SETTERS = {low_key(): {"scrubber"}, overflow_key(): {"scrubber"}, watermark_key(): {"writer"}}
+SETTERS = {
+    low_key(): {"scrubber", "writer"},
+    overflow_key(): {"scrubber"},
+    numbered_key(): {"scrubber"},
+    watermark_key(): {"writer"},
+}
 GETTERS = {
     low_key(): {"scrubber", "writer", "owner", "admin"},
     overflow_key(): {"scrubber"},
+    numbered_key(): {"scrubber"},
     watermark_key(): {"scrubber", "writer", "drift", "owner", "admin"},
 }
 

@@ -32,6 +32,7 @@ from assay_schema.streams import (
     episodes_key,
     low_key,
     notices_key,
+    numbered_key,
     overflow_key,
     watermark_key,
 )
@@ -63,7 +64,7 @@ _NOBODY = "user default off resetpass ~* &* +@all"
 
 _capture, _events, _failures, _dead, _scores = (stream.key() for stream in (CAPTURE, EVENTS, FAILURES, DEAD, SCORES))
 _alerts = ALERTS.key()
-_low, _watermark, _overflow = low_key(), watermark_key(), overflow_key()
+_low, _watermark, _overflow, _numbered = low_key(), watermark_key(), overflow_key(), numbered_key()
 _notices, _episodes = notices_key(), episodes_key()
 _drift, _drift_seen, _acknowledged, _calibration = drift_key(), drift_seen_key(), acknowledged_key(), calibration_key()
 #: The judge's own: spend, records of its calls, traffic. Their names hold projects and events.
@@ -105,21 +106,20 @@ IDENTITIES = (
             Grant((*_READ_AS_GROUP, "xsetid", "xgroup|setid", "del"), (_capture,)),
             Grant(("xadd", "xlen", "xinfo|groups", "memory|usage"), (_events, _failures)),
             Grant(("xadd", "xlen", "xtrim"), (_dead,)),
-            Grant(("get", "set"), (_low, _overflow)),
+            Grant(("get", "set"), (_low, _overflow, _numbered)),
             Grant(("get",), (_watermark,)),
-            Grant(_RUN_SCRIPTS, (_capture, _events, _failures, _dead, _low, _overflow)),
+            Grant(_RUN_SCRIPTS, (_capture, _events, _failures, _dead, _low, _overflow, _numbered)),
         ),
     ),
     Identity(
         "writer",
         "Reads scrubbed events, failures, scores and alerts, writes them to the store.",
         (
-            Grant(_SERVICE),
+            Grant((*_SERVICE, "wait")),
             Grant(_READ_AS_GROUP, (_events, _failures, _scores, _alerts)),
             Grant(("xadd",), (_failures,)),
             Grant(("xadd", "xlen", "xtrim"), (_dead,)),
-            Grant(("get",), (_low,)),
-            Grant(("get", "set"), (_watermark,)),
+            Grant(("get", "set"), (_low, _watermark)),
             Grant(_RUN_SCRIPTS, (_events, _failures, _dead, _scores, _alerts, _low, _watermark)),
         ),
         store_role="writer",

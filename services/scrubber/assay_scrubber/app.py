@@ -43,13 +43,13 @@ def build(settings: Settings) -> Service:
 
     bounds = Bounds(entries=settings.scrubber.batch_entries, bytes=16 * ENTRY_MAX_BYTES, age_s=0)
     for shard in range(settings.redis.shards):
-        finish = forward_finish(service.client, STAGE, shard, settings.redis.shards)
+        finish = forward_finish(service.client, STAGE, shard, settings.redis.shards, await_writer=True)
         service.consume(CAPTURE, shard, process=scrub, finish=finish, bounds=bounds, document=Event)
         service.publishes(EVENTS, shard, ScrubbedEvent)
         service.publishes(FAILURES, shard, Failure)
     waiting_for = [(stream, stream.groups[0]) for stream in (EVENTS, FAILURES)]
     service.every_tick(Headroom(service.client, service.consumers, waiting_for, settings.delivery).run)
-    service.every_tick(Quiet(service.client, settings.redis.shards).run)
+    service.every_tick(Quiet(service.client, settings.redis.shards, await_writer=True).run)
     service.every_tick(Expiry(service.client, settings).run)
     return service
 

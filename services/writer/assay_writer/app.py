@@ -5,37 +5,31 @@ Delivery: at least once into tables that show each event once. While the store i
 
 import asyncio
 import contextlib
-import logging
 import re
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from assay_runtime import metrics
 from assay_runtime.dead import Expiry
 from assay_runtime.delivery import settle_finish
-from assay_runtime.entries import Bounds, Entry, Outcome, Process, SinkUnavailableError
+from assay_runtime.entries import Bounds, Entry, Outcome, Process
 from assay_runtime.service import Service, main
 from assay_runtime.tracing import link
-from assay_runtime.watermark import Watermark, trim_finished
 from assay_schema.alerts import Alert
 from assay_schema.events import ScrubbedEvent
 from assay_schema.failures import Failure
-from assay_schema.ids import row_ms
 from assay_schema.scores import Score
 from assay_schema.settings import Settings
 from assay_schema.streams import ALERTS, EVENTS, FAILURES, SCORES, Stream
 from assay_writer.batch import Batch
-from assay_writer.rows import ANSWERS, CANDIDATES, FEEDBACK, Row, alert_row, event_row, failure_row, score_row
+from assay_writer.rows import EVENT_TABLES, Row, alert_row, event_row, failure_row, score_row
 from assay_writer.sink import STAGE, Sink
-
-log = logging.getLogger(__name__)
+from assay_writer.watermarks import Watermarks
 
 #: Rows of a batch whose way from capture to store is measured.
 MEASURED_ROWS = 100
-#: Tables whose rows come from producers.
-EVENT_TABLES = (CANDIDATES, ANSWERS, FEEDBACK)
 _TRACEPARENT = re.compile(rb'"traceparent":"([0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2})"')
 DOCUMENTS: dict[Stream, tuple[Any, Callable[[bytes], Row]]] = {
     EVENTS: (ScrubbedEvent, event_row),
@@ -52,25 +46,18 @@ class Writer:
 
     def __init__(self, service: Service, sink: Sink) -> None:
         self._service, self._sink = service, sink
-        #: Events stored by this process, by shard.
-        self._stored: Counter[int] = Counter()
-        self._stored_bytes: Counter[int] = Counter()
-        self._kept: dict[int, int] = {}
-        delivery = service.settings.delivery
-        self._watermarks = [
-            Watermark(service.client, shard, STAGE, delivery.history_entries, delivery.held_bytes)
-            for shard in range(service.settings.redis.shards)
-        ]
+        self.watermarks = Watermarks(service, sink, TRIMMED)
 
     def process(self, shard: int, stream: Stream, to_row: Callable[[bytes], Row]) -> Process:
         """The work on one shard of a stream."""
 
         async def write(entries: Sequence[Entry]) -> list[Outcome]:
             link(traceparents(entries))
+            if stream is EVENTS:
+                self.watermarks.reading(shard, entries)
             outcomes, batches = await asyncio.to_thread(self._sink.write, entries, to_row)
             if stream is EVENTS:
-                self._stored[shard] += len(entries)
-                self._stored_bytes[shard] += sum(len(entry.data) for entry in entries)
+                self.watermarks.written(shard, entries)
             for batch in batches:
                 _measure(batch)
             return outcomes
@@ -80,22 +67,6 @@ class Writer:
     async def ready(self) -> bool:
         """Whether the store answers."""
         return await asyncio.to_thread(self._sink.ready)
-
-    async def keep_watermarks(self) -> None:
-        """Advance every shard's watermark, in Redis and then in the store; trim what is stored."""
-        for watermark in self._watermarks:
-            shard = watermark.shard
-            reached = await watermark.advance(self._stored[shard], self._stored_bytes[shard])
-            metrics.WATERMARK_MS.labels(str(shard)).set(row_ms(reached))
-            for stream in TRIMMED:
-                await trim_finished(self._service.client, stream, shard, self._service.settings.delivery.held_bytes)
-            if reached and reached != self._kept.get(watermark.shard):
-                try:
-                    await asyncio.to_thread(self._sink.keep_watermark, watermark.shard, reached)
-                except SinkUnavailableError as error:
-                    log.warning("the watermark is not stored yet", extra={"error_class": error.error_class})
-                else:
-                    self._kept[watermark.shard] = reached
 
 
 def traceparents(entries: Sequence[Entry]) -> Iterator[str]:
@@ -132,7 +103,9 @@ def build(settings: Settings) -> Service:
                 document=document,
                 sink_ready=writer.ready,
             )
-    service.every_tick(writer.keep_watermarks)
+    for shard in range(settings.redis.shards):
+        service.every_tick(partial(writer.watermarks.keep, shard))
+    service.notes(writer.watermarks.problems)
     service.every_tick(Expiry(service.client, settings).run)
     service.at_exit(sink.close)
     return service

@@ -21,6 +21,8 @@ FEEDBACK = "feedback"
 CAPTURE_FAILURES = "capture_failures"
 SCORES = "scores"
 ALERTS = "alerts"
+#: Tables whose rows come from producers, and have an `id`.
+EVENT_TABLES = (CANDIDATES, ANSWERS, FEEDBACK)
 
 
 class RowError(ValueError):

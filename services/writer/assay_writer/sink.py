@@ -15,7 +15,7 @@ from assay_runtime.store import Client, StoreError, connect, describe, insert_js
 from assay_schema.failures import Reason
 from assay_schema.settings import StoreSettings
 from assay_writer.batch import Batch, batches, insert_isolating
-from assay_writer.rows import Row
+from assay_writer.rows import EVENT_TABLES, Row
 
 STAGE = "writer"
 #: What the store, its driver or the network may raise. Anything else is a defect of ours and blames no sink.
@@ -56,6 +56,20 @@ class Sink:
         """Store a shard's watermark, so that an export needs no Redis. Raises `SinkUnavailableError`."""
         row = orjson.dumps({"shard": shard, "watermark": watermark})
         self._guard(lambda: insert_json_rows(self._connected(), self._table("watermarks"), row, 1))
+
+    def numbers(self) -> tuple[dict[int, int], int]:
+        """The watermark of each shard that has one, and the greatest `id` of all rows. Raises `SinkUnavailableError`."""
+        return self._guard(self._numbers)
+
+    def _numbers(self) -> tuple[dict[int, int], int]:
+        client, watermarks = self._connected(), self._table("watermarks")
+        found = client.query(f"SELECT shard, max(watermark) FROM {watermarks} GROUP BY shard").result_rows  # noqa: S608  # our names
+        stored = {int(shard): int(watermark) for shard, watermark in found}
+        least = greatest = min(stored.values(), default=0)
+        for table in map(self._table, EVENT_TABLES):  # rows above the least are few, and the index on `id` finds them
+            [[newest]] = client.query(f"SELECT max(id) FROM {table} WHERE id > {least}").result_rows  # noqa: S608  # our names
+            greatest = max(greatest, int(newest))
+        return stored, greatest
 
     def ready(self) -> bool:
         """Whether the store answers us now."""

@@ -20,12 +20,12 @@ from redis.exceptions import RedisError, ResponseError
 from assay_runtime import metrics
 from assay_runtime.connection import Client
 from assay_runtime.entries import Bounds, Entry, Outcome, Process, SinkUnavailableError
-from assay_runtime.scripts import BURY, FORWARD, SETTLE
+from assay_runtime.scripts import BURY, FORWARD, NUMBERS_UNKNOWN, SETTLE
 from assay_runtime.tracing import span
 from assay_schema.failures import GIVEN_UP, Failure, Reason
 from assay_schema.ids import row_id
 from assay_schema.settings import DeliverySettings
-from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES, FIELD, Stream, low_key, overflow_key
+from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES, FIELD, Stream, low_key, numbered_key, overflow_key
 from assay_schema.validation import identity_of
 
 log = logging.getLogger(__name__)
@@ -42,13 +42,19 @@ CLAIMED_AT_ONCE = 16
 TRIES_ALONE = 3
 
 
-def forward_finish(client: Client, group: str, shard: int, shards: int) -> Finish:
-    """Finish entries of `capture`: acknowledge, delete and pass on, atomically."""
+class NumbersUnknownError(RedisError):
+    """Redis has lost everything, or is new: no `id` may be given until a writer has said which ones the store has."""
+
+
+def forward_finish(client: Client, group: str, shard: int, shards: int, *, await_writer: bool = False) -> Finish:
+    """Finish entries of `capture`: acknowledge, delete and pass on, atomically. With `await_writer` none are numbered by a Redis that knows
+    of no watermark, and the step raises `NumbersUnknownError`."""
     script = client.register_script(FORWARD)
-    keys = [CAPTURE.key(shard), EVENTS.key(shard), FAILURES.key(shard), overflow_key(shard), low_key(shard)]
+    keys = [CAPTURE.key(shard), EVENTS.key(shard), FAILURES.key(shard)]
+    keys += [overflow_key(shard), low_key(shard), numbered_key(shard)]
 
     async def finish(outcomes: Sequence[Outcome]) -> int:
-        arguments: list[str | bytes | int] = [group, shard, shards]
+        arguments: list[str | bytes | int] = [group, shard, shards, int(await_writer)]
         for outcome in outcomes:
             if outcome.failure is not None:
                 arguments += (outcome.entry_id, "f", outcome.failure.model_dump_json())
@@ -56,7 +62,10 @@ def forward_finish(client: Client, group: str, shard: int, shards: int) -> Finis
                 row = row_id(outcome.entry_id, shard, shards)
                 named = outcome.event if row is None else b'{"id":%d,' % row + outcome.event[1:]
                 arguments += (outcome.entry_id, "o" if row is None else "e", named)
-        return int(await script(keys=keys, args=arguments))
+        done = int(await script(keys=keys, args=arguments))
+        if done == NUMBERS_UNKNOWN:
+            raise NumbersUnknownError("waiting for a writer; start one, and see its log")
+        return done
 
     return finish
 
@@ -183,6 +192,11 @@ class Consumer:
         async with self._changed:
             self.held_back = why
             self._changed.notify_all()
+
+    @property
+    def held(self) -> frozenset[str]:
+        """The entries that are ours to keep: waiting, worked on, or being finished."""
+        return frozenset(self._held)
 
     @property
     def sink_up(self) -> bool:

@@ -3,8 +3,16 @@
 `redis.replicate_commands()` makes Redis 6.2 write effects instead of scripts to its log; later versions always do.
 """
 
-from assay_schema.ids import AHEAD_MAX_MS, EPOCH_MS, PLACES
+from assay_schema.ids import AHEAD_MAX_MS, EPOCH_MS, LAST_MS, PLACES
 from assay_schema.streams import FIELD, FIELD_LOW
+
+#: How far above everything it knows a Redis begins to number that has not numbered before, since one before it may have gone further. In
+#: milliseconds of the clock: more than a log loses at its end, and than a replaced master goes on (`min-replicas-max-lag`).
+UNKNOWN_MS = 60_000
+#: The same for the counter, in events of a shard.
+UNKNOWN_EVENTS = 1_000_000
+#: Answer of `FORWARD` instead of a count: nobody has said yet which numbers the store has.
+NUMBERS_UNKNOWN = -1
 
 #: Where an entry stands in the numbering of rows. Needs the locals `shard` and `shards`.
 _PLACES = f"""local function parts(entry_id)
@@ -32,58 +40,75 @@ local function counted(key)
   local count = redis.call('GET', key)
   return count and count * 2 * shards + 2 * shard + 1 or 0
 end
+
+local function newest_id(key)
+  local info = redis.call('XINFO', 'STREAM', key)
+  for i = 1, #info, 2 do
+    if info[i] == 'last-generated-id' then return info[i + 1] end
+  end
+end
+
+if now > {LAST_MS} then return redis.error_reply('CLOCK the clock of this Redis is beyond the year 2058; set it right') end
+"""
+
+#: Which Redis this is: another one after each restart, each failover and each move of a slot. Empty where the server does not say.
+_HERE = """local here = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') or ''
 """
 
 #: Finish entries of `capture`: acknowledge, delete, and pass each on to `events` or `failures`, all or nothing.
 #: An entry that somebody else finished meanwhile is passed over, so a consumer that was thought dead cannot publish twice.
-#: KEYS: capture, events, failures, overflow counter, low watermark. ARGV: group, shard, shards, then three for each entry: entry id;
+#: KEYS: capture, events, failures, overflow counter, low watermark, which Redis numbered last. ARGV: group, shard, shards, 1 to wait for a
+#: writer, then three for each entry: entry id;
 #: 'e' for an event, 'o' for an event whose `id` is still to be given, 'f' for a failure; JSON. (Lua copies a text whenever it is
 #: changed, so the usual case passes it through as it came.) An event that came under an id far ahead of the clock, or whose `id` would be
 #: at or below a watermark that was already said, as after a failover to a server with a slow clock, gets one from the counter instead.
-#: Returns how many entries it finished.
+#: So does every event for a minute after Redis came up anew: it may have lost the end of its log, and numbers that were given there are in
+#: the store. A Redis without any watermark has lost everything, or is new; with 1 it numbers nothing before a writer, who knows the store,
+#: has set one (see `WATERMARK`). Returns how many entries it finished, or -1 where it waits.
 FORWARD = f"""
 redis.replicate_commands()
-local capture, events, failures, overflow, low_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local capture, events, failures, overflow, low_key, numbered = unpack(KEYS)
 local group, shard, shards = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
-{_PLACES}
+{_PLACES}{_HERE}
 -- What was said before: no entry may get an `id` up to it any more.
-local said = tonumber(redis.call('GET', low_key) or '0')
+local said = redis.call('GET', low_key)
+if not said and ARGV[4] == '1' then return {NUMBERS_UNKNOWN} end
+said = tonumber(said or '0')
+local last = redis.call('GET', numbered)
+if here ~= '' and last ~= here and (last or said > 0) then
+  local newest = newest_id(capture)
+  local direct = ahead(newest) and (now - {EPOCH_MS}) * {PLACES} or below(newest) + 1
+  said = math.max(direct + {UNKNOWN_MS * PLACES}, math.max(said, counted(overflow)) + {UNKNOWN_EVENTS} * 2 * shards)
+end
 
 local function low_watermark()
-  local first, entry_id, step = redis.call('XRANGE', capture, '-', '+', 'COUNT', 1)[1], nil, 0
-  if first then
-    entry_id = first[1]
-  else
-    local info = redis.call('XINFO', 'STREAM', capture)
-    for i = 1, #info, 2 do
-      if info[i] == 'last-generated-id' then entry_id, step = info[i + 1], 1 end
-    end
-  end
+  local first = redis.call('XRANGE', capture, '-', '+', 'COUNT', 1)[1]
+  local entry_id = first and first[1] or newest_id(capture)
   if ahead(entry_id) then return math.max(said, counted(overflow)) end
-  return math.max(said, below(entry_id) + step)
+  return math.max(said, below(entry_id) + (first and 0 or 1))
 end
 
 local low = low_watermark()
 
+local count
 local function overflow_id(entry_id)
   local ms, step = parts(entry_id), 2 * shards
   if ahead(entry_id) then ms = now end
   local floor = math.ceil(math.max((ms - {EPOCH_MS}) * {PLACES} + {PLACES - 1}, low) / step)
-  local count = math.max(tonumber(redis.call('GET', overflow) or '0') + 1, floor)
-  redis.call('SET', overflow, string.format('%.0f', count))
+  count = math.max((count or tonumber(redis.call('GET', overflow) or '0')) + 1, floor)
   return string.format('%.0f', count * step + 2 * shard + 1)
 end
 
 local mine, ids = {{}}, {{}}
-for i = 4, #ARGV, 3 do
+for i = 5, #ARGV, 3 do
   mine[#mine + 1], ids[#ids + 1] = i, ARGV[i]
 end
 if redis.call('XACK', capture, group, unpack(ids)) < #ids then
   -- Somebody else finished some of them. Finishing deletes an entry too, so those that are left are ours.
   mine, ids = {{}}, {{}}
   local seen = {{}}
-  for i = 4, #ARGV, 3 do
+  for i = 5, #ARGV, 3 do
     if not seen[ARGV[i]] and redis.call('XRANGE', capture, ARGV[i], ARGV[i])[1] then
       seen[ARGV[i]] = true
       mine[#mine + 1], ids[#ids + 1] = i, ARGV[i]
@@ -100,6 +125,7 @@ for n, i in ipairs(mine) do
   if what == 'o' then json = '{{"id":' .. overflow_id(ARGV[i]) .. ',' .. string.sub(json, 2) end
   jsons[n] = json
 end
+if count then redis.call('SET', overflow, string.format('%.0f', count)) end
 local after = string.format('%.0f', low_watermark())
 low = string.format('%.0f', low)
 for n, i in ipairs(mine) do
@@ -110,6 +136,7 @@ for n, i in ipairs(mine) do
   end
 end
 redis.call('SET', low_key, after)
+if here ~= last then redis.call('SET', numbered, here) end
 return #mine
 """
 
@@ -168,10 +195,14 @@ return moved
 """
 
 #: The closed watermark of a shard, kept so that it never goes back.
-#: KEYS: events, low watermark, watermark. ARGV: group.
-#: Returns the watermark as text and the id of the newest entry below which everything is stored ('' if none is left in the stream).
+#: KEYS: events, low watermark, watermark. ARGV: group; the watermark that the store has ('' while that is not known); the greatest `id`
+#: that is known to be given; which Redis was told so before. One that was not, or that lost what it was told, is told again: from then on
+#: it gives no `id` up to either.
+#: Returns the watermark as text, the id of the newest entry below which everything is stored ('' if none is left in the stream), which
+#: Redis this is, and 0 where it could not be told.
 WATERMARK = f"""
 redis.replicate_commands()
+{_HERE}
 local function field(entry)
   if not entry then return nil end
   for i = 1, #entry[2], 2 do
@@ -180,7 +211,20 @@ local function field(entry)
 end
 
 local kept = tonumber(redis.call('GET', KEYS[3]) or '0')
-local low = tonumber(redis.call('GET', KEYS[2]) or '0')
+local low = redis.call('GET', KEYS[2])
+local stands, told = tonumber(ARGV[2]), 1
+if stands then
+  kept = math.max(kept, stands)
+  if not low or tonumber(low) < stands or here ~= ARGV[4] then
+    low = string.format('%.0f', math.max(tonumber(low or '0'), stands, tonumber(ARGV[3])))
+    local set = redis.pcall('SET', KEYS[2], low)
+    if type(set) == 'table' and set.err then told = 0 end
+  end
+end
+low = tonumber(low or '0')
+local function answer(entry_id)
+  return {{string.format('%.0f', kept), entry_id, here, told}}
+end
 local delivered
 for _, group in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
   local name, last
@@ -190,7 +234,7 @@ for _, group in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
   end
   if name == ARGV[1] then delivered = last end
 end
-if not delivered then return {{string.format('%.0f', kept), ''}} end
+if not delivered then return answer('') end
 local pending = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1)[1]
 local stored
 if pending then
@@ -202,7 +246,7 @@ else
 end
 kept = math.max(kept, field(stored) or 0)
 redis.pcall('SET', KEYS[3], string.format('%.0f', kept)) -- not while memory is full; trimming goes on
-return {{string.format('%.0f', kept), stored and stored[1] or ''}}
+return answer(stored and stored[1] or '')
 """
 
 #: Walk a stream without sending its entries. KEYS: stream. ARGV: first and last id, most entries.
@@ -217,17 +261,17 @@ return {#entries, bytes, #entries > 0 and entries[#entries][1] or ''}
 #: Let the low watermark of a quiet shard follow the clock, or one quiet shard would hold back every export. `XSETID` keeps later entries
 #: above it, even if the clock is set back. Where a producer chose an id far ahead of the clock, the empty stream and its group go back to
 #: the clock: later entries are numbered as if that entry had not been.
-#: KEYS: capture, low watermark, overflow counter. ARGV: shard, shards, group. Returns 1 if the shard was quiet.
+#: KEYS: capture, low watermark, overflow counter, which Redis numbered last. ARGV: shard, shards, group, 1 to wait for a writer (see
+#: `FORWARD`). Returns 1 if the shard was quiet.
 QUIET = f"""
 redis.replicate_commands()
 local shard, shards = tonumber(ARGV[1]), tonumber(ARGV[2])
-{_PLACES}
-if redis.call('XLEN', KEYS[1]) > 0 then return 0 end
-local info, last = redis.call('XINFO', 'STREAM', KEYS[1]), '0-0'
-for i = 1, #info, 2 do
-  if info[i] == 'last-generated-id' then last = info[i + 1] end
-end
-local said = tonumber(redis.call('GET', KEYS[2]) or '0')
+{_PLACES}{_HERE}
+local said = redis.call('GET', KEYS[2])
+if redis.call('XLEN', KEYS[1]) > 0 or (not said and ARGV[4] == '1') then return 0 end
+local last = newest_id(KEYS[1])
+said = tonumber(said or '0')
+if said == 0 and not redis.call('GET', KEYS[4]) then redis.pcall('SET', KEYS[4], here) end -- nothing was ever given
 local target, back = now, false
 if ahead(last) then
   back = true

@@ -7,11 +7,13 @@ import time
 from collections import deque
 from collections.abc import Iterable
 
+from redis.exceptions import NoPermissionError
+
 from assay_runtime.connection import Client
 from assay_runtime.scripts import QUIET, STRIDE, WATERMARK
 from assay_schema.ids import entry_parts
 from assay_schema.settings import DeliverySettings
-from assay_schema.streams import CAPTURE, EVENTS, Stream, low_key, overflow_key, watermark_key
+from assay_schema.streams import CAPTURE, EVENTS, Stream, low_key, numbered_key, overflow_key, watermark_key
 
 #: Seconds between two looks at shards without traffic: how far their watermark may be behind the clock.
 QUIET_EVERY_S = 2.0
@@ -22,6 +24,8 @@ MARKS_MOST = 10_000
 #: How large an entry of a stream other than `events` is taken to be, in bytes, and how many are looked at in one trim.
 SMALL_ENTRY_BYTES = 2_048
 OLDEST_ENTRIES = 1_000
+#: How long replicas may take to have a watermark, in milliseconds; a later look asks again.
+WAIT_MS = 500
 #: Bytes of a stream that a group which stands still may hold, unless the settings say otherwise.
 HELD_BYTES = DeliverySettings().held_bytes
 
@@ -47,10 +51,21 @@ class History:
 class Watermark:
     """Reads and keeps the watermark of one shard. It never goes back, whoever asks and however often."""
 
-    def __init__(self, client: Client, shard: int, group: str, history: int, held_bytes: int = HELD_BYTES) -> None:
+    def __init__(
+        self, client: Client, shard: int, group: str, history: int, held_bytes: int = HELD_BYTES, replicas: int = 0
+    ) -> None:
         self.shard = shard
-        self._client, self._group = client, group
-        self._script, self._stride = client.register_script(WATERMARK), client.register_script(STRIDE)
+        #: What the store is known to have of the shard: its watermark, None while that is not known, and the greatest `id` that was seen.
+        #: Redis is told, so that it gives no such `id` again.
+        self.stored: int | None = None
+        self.given = 0
+        #: Which Redis answered last, by its replication id, and whether it could be told.
+        self.redis = b""
+        self.told = True
+        self._told_redis = b""
+        self._client, self._group, self._replicas = client, group, replicas
+        self._stride = client.register_script(STRIDE)
+        self._safe = 0
         self._keys = [EVENTS.key(shard), low_key(shard), watermark_key(shard)]
         self._history = History(history)
         #: What stays for groups that have not finished it, and beyond which it goes all the same.
@@ -63,11 +78,12 @@ class Watermark:
         self._left_bytes = 0
 
     async def advance(self, stored: int, stored_bytes: int = 0) -> int:
-        """The watermark now. Trims events that are stored, no longer wanted for live tail, and finished by every group there is.
+        """The watermark now, as far as enough replicas have it. Trims events that are stored, no longer wanted for live tail, and finished
+        by every group there is.
 
         `stored` and `stored_bytes` are this process's counts.
         """
-        watermark, entry_id = await self._script(keys=self._keys, args=[self._group])
+        entry_id = await self._reach()
         if self._left is None:
             left, left_bytes = await self._count_left(entry_id)
             self._left, self._left_bytes = left - stored, left_bytes - stored_bytes
@@ -75,17 +91,38 @@ class Watermark:
             self._mark(self._left + stored, self._left_bytes + stored_bytes, entry_id.decode())
         if self._floor != self._trimmed:
             await self._trim()
-        return int(watermark)
+        return self._safe
+
+    async def _reach(self) -> bytes:
+        """Ask for the watermark, and tell what the store has. Returns the id of the newest entry below which everything is stored."""
+        known = "" if self.stored is None else self.stored
+        pipeline = self._client.pipeline(transaction=False, shard_hint=self._keys[0])
+        pipeline.eval(WATERMARK, len(self._keys), *self._keys, self._group, known, self.given, self._told_redis)
+        if self._replicas:  # of this connection: what another has written may be on another server
+            pipeline.execute_command("WAIT", self._replicas, WAIT_MS)
+        answer, *have = await pipeline.execute(raise_on_error=False)
+        if isinstance(answer, Exception):
+            raise answer
+        watermark, entry_id, self.redis, told = answer
+        if self.stored is not None and told:
+            self._told_redis = self.redis
+        # A user of an earlier version may not ask. That makes nothing worse than it was, and is shown.
+        refused = bool(have) and isinstance(have[0], NoPermissionError)
+        self.told = bool(told) and not refused
+        if not have or refused or int(have[0]) >= self._replicas:
+            self._safe = max(self._safe, int(watermark))
+        return bytes(entry_id)
 
     def _mark(self, stored: int, stored_bytes: int, entry_id: str) -> None:
         self._floor = self._history.mark(stored, entry_id) or self._floor
         self._held_floor = self._held.mark(stored_bytes, entry_id) or self._held_floor
 
     async def _trim(self) -> None:
-        others = await first_unfinished(self._client, self._keys[0])
-        others.pop(self._group, None)
-        held = _least([self._floor, *others.values()])
-        floor = max(held, min(self._floor, self._held_floor, key=entry_parts), key=entry_parts)
+        unfinished = await first_unfinished(self._client, self._keys[0])
+        # Marks are of the past: a Redis that lost the end of its log, or whose clock was set back, has later entries below them.
+        own = unfinished.pop(self._group, "0-0")
+        held = _least([self._floor, *unfinished.values()])
+        floor = _least([own, max(held, _least([self._floor, self._held_floor]), key=entry_parts)])
         if floor != self._trimmed:
             await self._client.xtrim(self._keys[0], minid=floor, approximate=True, limit=0)
             self._trimmed = floor
@@ -137,11 +174,12 @@ async def trim_finished(client: Client, stream: Stream, shard: int, held_bytes: 
 
 
 class Quiet:
-    """The scrubber's chore for shards without traffic: their watermark follows the clock (see the script)."""
+    """The scrubber's chore for shards without traffic: their watermark follows the clock (see the script). `await_writer` as of
+    `forward_finish`."""
 
-    def __init__(self, client: Client, shards: int) -> None:
+    def __init__(self, client: Client, shards: int, *, await_writer: bool = False) -> None:
         self._script = client.register_script(QUIET)
-        self._shards = shards
+        self._shards, self._await_writer = shards, await_writer
         self._next = 0.0
 
     async def run(self) -> None:
@@ -150,5 +188,5 @@ class Quiet:
             return
         self._next = time.monotonic() + QUIET_EVERY_S
         for shard in range(self._shards):
-            keys = [CAPTURE.key(shard), low_key(shard), overflow_key(shard)]
-            await self._script(keys=keys, args=[shard, self._shards, CAPTURE.groups[0]])
+            keys = [CAPTURE.key(shard), low_key(shard), overflow_key(shard), numbered_key(shard)]
+            await self._script(keys=keys, args=[shard, self._shards, CAPTURE.groups[0], int(self._await_writer)])

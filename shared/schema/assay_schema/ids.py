@@ -19,6 +19,8 @@ EPOCH_MS = 1_704_067_200_000
 #: Bits of an `id` below its milliseconds.
 PLACE_BITS = 13
 PLACES = 1 << PLACE_BITS
+#: The last Unix millisecond for which there is an `id`, but for a day that the counter may need.
+LAST_MS = EPOCH_MS + (1 << 53 - PLACE_BITS) - 86_400_000
 #: An entry id further ahead of the clock than this was chosen by a producer, in milliseconds; it dates and numbers nothing.
 AHEAD_MAX_MS = 3_600_000
 

@@ -181,6 +181,11 @@ class DeliverySettings(Section):
         ge=1024,
         description="The same for the memory that they take in Redis, in bytes.",
     )
+    watermark_replicas: int = Field(
+        1,
+        ge=0,
+        description="Behind Sentinels, replicas that must have a watermark before exports go by it; elsewhere `redis.replicas` counts.",
+    )
     dead_days: float = Field(7.0, gt=0, description="Days that given-up entries are kept.")
     lag_limit_entries: int = Field(
         100_000, ge=1, description="More unread entries than this and `/readyz` says not ready."

@@ -63,6 +63,11 @@ def overflow_key(shard: int = 0) -> str:
     return f"{PREFIX}:{{{shard}}}:overflow"
 
 
+def numbered_key(shard: int = 0) -> str:
+    """Key of the Redis that gave the last `id` of a shard, by its replication id: one that reads another's name here came up anew."""
+    return f"{PREFIX}:{{{shard}}}:numbered"
+
+
 def drift_key(shard: int = 0) -> str:
     """Key of what the drift service knows: a hash with one field for each series, and `version`, which every change raises."""
     return f"{PREFIX}:{{{shard}}}:drift"

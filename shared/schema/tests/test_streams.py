@@ -16,6 +16,7 @@ from assay_schema.streams import (
     drift_key,
     drift_seen_key,
     low_key,
+    numbered_key,
     overflow_key,
     shard_of,
     watermark_key,
@@ -38,6 +39,7 @@ from assay_schema.streams import (
         (low_key(2), "assay:{2}:low"),
         (watermark_key(2), "assay:{2}:watermark"),
         (overflow_key(2), "assay:{2}:overflow"),
+        (numbered_key(2), "assay:{2}:numbered"),
     ],
 )
 def test_keys_are_fixed(key: str, expected: str) -> None:
@@ -45,7 +47,7 @@ def test_keys_are_fixed(key: str, expected: str) -> None:
 
 
 def test_all_keys_of_a_shard_share_one_cluster_slot_and_are_distinct() -> None:
-    keys = [stream.key(3) for stream in STREAMS] + [low_key(3), watermark_key(3), overflow_key(3)]
+    keys = [stream.key(3) for stream in STREAMS] + [low_key(3), watermark_key(3), overflow_key(3), numbered_key(3)]
     assert {key[key.index("{") : key.index("}") + 1] for key in keys} == {"{3}"}
     assert len(set(keys)) == len(keys)
 
