@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help setup run test lint fmt lock peers docs bench fuzz chaos clean
 
-PYTHON ?= python3
+PYTHON ?= $(or $(shell command -v python3),python3.11)
 VENV := .venv
 BIN := $(VENV)/bin
 PACKAGES := shared/schema shared/runtime services/capture services/scrubber services/writer services/judge services/drift services/notifier services/evals services/store services/cli deploy/demo
@@ -13,7 +13,7 @@ STAMP := $(VENV)/.installed
 PEERS := $(VENV)-peers
 
 help:  ## Show this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@$(PYTHON) -c 'import re; [print(f"  make {name:8} {text}") for name, text in re.findall(r"^([a-z]+):.*?## (.*)", open("Makefile").read(), re.M)]'
 
 setup: $(STAMP)  ## Create .venv and install everything, pinned and hash-checked
 
@@ -22,7 +22,7 @@ $(STAMP): requirements.lock $(PACKAGES:%=%/pyproject.toml)
 		{ echo "Assay needs Python 3.11 or newer; name one with: make setup PYTHON=python3.12"; exit 2; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing locked dependencies into $(VENV) ..."
-	@awk '/^uv==/ {found = 1} found {print} found && !/\\$$/ {exit}' requirements.lock > $(VENV)/uv.lock  # uv first: it installs the rest six times faster
+	@$(PYTHON) -c 'import re; print(re.search(r"^uv==(.*\\\n)*.*", open("requirements.lock").read(), re.M)[0])' > $(VENV)/uv.lock  # uv first: it installs the rest six times faster
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $(VENV)/uv.lock
 	@$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --offline $(PACKAGES:%=-e ./%)
