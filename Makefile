@@ -24,7 +24,7 @@ $(STAMP): requirements.lock $(PACKAGES:%=%/pyproject.toml)
 	@echo "Installing locked dependencies into $(VENV) ..."
 	@$(PYTHON) -c 'import re; print(re.search(r"^uv==(.*\\\n)*.*", open("requirements.lock").read(), re.M)[0])' > $(VENV)/uv.lock  # uv first: it installs the rest six times faster
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $(VENV)/uv.lock
-	@$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
+	@$(BIN)/uv pip sync --quiet --system-certs --python $(BIN)/python --require-hashes requirements.lock  # trusts whom pip and git trust
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --offline $(PACKAGES:%=-e ./%)
 	@touch $@
 
@@ -43,7 +43,7 @@ peers: setup $(PEERS)/.installed
 $(PEERS)/.installed: tests/bench/peers.lock
 	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
 	@echo "Installing what benchmarks compare with into $(PEERS) ..."
-	@$(BIN)/uv pip sync --quiet --python $(PEERS)/bin/python --require-hashes tests/bench/peers.lock
+	@$(BIN)/uv pip sync --quiet --system-certs --python $(PEERS)/bin/python --require-hashes tests/bench/peers.lock
 	@touch $@
 
 run: setup  ## Start everything, drive the demo producer, print a summary, stay up (ONCE=1: exit then; SCENARIO=regression: break the retriever)
