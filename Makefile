@@ -2,6 +2,8 @@
 .DEFAULT_GOAL := help
 .PHONY: help setup run test lint fmt lock peers docs bench fuzz chaos clean
 
+# Tests start hundreds of processes. Where the environment forbids it to keep bytecode, each would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= $(or $(shell command -v python3),python3.11)
 VENV := .venv
 BIN := $(VENV)/bin
@@ -51,7 +53,7 @@ run: setup  ## Start everything, drive the demo producer, print a summary, stay 
 	@$(BIN)/assay up --demo $(if $(filter 1,$(ONCE)),--once) $(if $(SCENARIO),--scenario $(SCENARIO) --data data/regression) $(if $(PORT_BASE),--port-base $(PORT_BASE))
 
 test: lint  ## Run lint and all tests against a real Redis and the real embedded engine
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup $(PYTEST)
 
 lint: setup  ## Ruff, strict types, import contracts
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy $(foreach p,$(PACKAGES),$(wildcard $(p)/assay_*)) && $(BIN)/lint-imports

@@ -28,6 +28,8 @@ LONGEST_OF_A_DAY_S = 120
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Workers share the tests so that each module's servers start once, and no worker is left with a long test when the others are done."""
     for item in items:
+        if _runs_redis(item):
+            item.add_marker(pytest.mark.redis)
         if item.get_closest_marker("xdist_group") is None and _has_fixtures_of_its_module(item):
             item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
@@ -39,6 +41,29 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     left_s = 86_400 - time.time() % 86_400
     if left_s < LONGEST_OF_A_DAY_S and item.get_closest_marker("one_day"):
         time.sleep(left_s + 0.1)
+
+
+#: Modules whose functions and classes start the Redis that is installed here.
+_REDIS_STARTERS = (
+    "tests.redis_server",
+    "tests.replicated_redis",
+    "tests.deployed_redis",
+    "tests.bench.durability",
+    "tests.chaos",
+    "tests.e2e",
+)
+
+
+def _runs_redis(item: pytest.Item) -> bool:
+    """Whether a test's module takes something from those that start Redis, or it has a fixture that does."""
+    if not isinstance(item, pytest.Function):
+        return False
+    names = vars(item.module)
+    return (
+        not {"redis_server", "redis_binary"}.isdisjoint(item.fixturenames)
+        or not {"INSTALLED", "SERVERS"}.isdisjoint(names)
+        or any(getattr(value, "__module__", "").startswith(_REDIS_STARTERS) for value in names.values())
+    )
 
 
 def _has_fixtures_of_its_module(item: pytest.Item) -> bool:

@@ -2,13 +2,12 @@
 
 import asyncio
 import contextlib
-import shutil
 import ssl
 import subprocess
 import threading
 from pathlib import Path
 
-import pytest
+from tests.programs import needed
 
 _KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
 
@@ -17,8 +16,7 @@ class Authority:
     """Issues certificates that `ca` vouches for. Skips the test where openssl is missing."""
 
     def __init__(self, directory: Path) -> None:
-        if shutil.which("openssl") is None:
-            pytest.skip("openssl is not installed")
+        needed("openssl")
         directory.mkdir(parents=True)
         self._directory = directory
         self.ca = directory / "ca.pem"

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import threading
 import time
@@ -71,11 +70,6 @@ class Receiver:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join(60)
-
-
-def alertmanager_binary() -> str | None:
-    """Debian's name, or upstream's; None where it is not installed."""
-    return shutil.which("prometheus-alertmanager") or shutil.which("alertmanager")
 
 
 class AlertmanagerServer:

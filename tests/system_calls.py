@@ -3,7 +3,6 @@
 Needs `strace` and the right to trace one's own processes; `missing()` says why it cannot be had.
 """
 
-import shutil
 import subprocess
 import tempfile
 import time
@@ -11,14 +10,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.programs import found, lacking
+
 #: How long strace may take to attach, in seconds.
 ATTACH_S = 60
 
 
 def missing() -> str:
     """Why no call can be broken here; '' if it can."""
-    if not shutil.which("strace"):
-        return "strace is not on PATH"
+    if not found("strace"):
+        return lacking("strace")
     tried = subprocess.run(
         ["strace", "-e", "trace=none", "-e", "inject=rename:error=ENOSPC", "true"], capture_output=True, timeout=60
     )

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from tests.chaos.__main__ import all_faults
 from tests.chaos.ledger import Books, Ledger, Window, chain_faults, reconcile
+from tests.chaos.runner import Report
 
 
 def books(
@@ -89,3 +91,21 @@ def window(after: int, upto: int, *rows: tuple[int, str]) -> Window:
 )
 def test_chained_windows_hold_every_row_once(windows: list[Window], faults: list[str]) -> None:
     assert chain_faults(windows, ROWS) == faults
+
+
+def played(scenario: str, recovery: float) -> Report:
+    return Report(scenario, reconcile(books("a", "a")), 10.0, recovery)
+
+
+def test_a_death_that_is_felt_for_longer_than_the_bound_fails_the_run_and_is_named() -> None:
+    reports = [played("kill writer", 2.0), played("crash loop", 19.4), played("network cut", 30.0)]
+    assert all_faults(reports, [], 7.0) == [
+        "missed: recovery from a death took 19.4 s at p99, bound 7.0 s (crash loop 19.4 s)"
+    ]
+
+
+def test_a_run_is_well_when_no_scenario_has_a_fault_and_every_bound_was_held() -> None:
+    reports = [played("kill writer", 6.9), played("network cut", 30.0)]
+    assert all_faults(reports, [], 7.0) == []
+    reports[1].faults.append("1 lost")
+    assert all_faults(reports, ["a rollup counts wrong"], 7.0) == ["a rollup counts wrong", "network cut: 1 lost"]

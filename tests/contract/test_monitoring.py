@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from assay_schema.streams import STREAMS
 from assay_store.metrics import Metrics as StoreMetrics
 from tests.alert_samples import transition
 from tests.contract.compose_files import BASE, load
+from tests.programs import needed
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 ALERTS = DEPLOY / "prometheus/alerts.yml"
@@ -52,13 +52,6 @@ def series() -> dict[str, set[str]]:
                 endings = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"]}.get(family.type, [""])
                 names |= {f"{family.name}{end}": labels | ({"le"} if end == "_bucket" else set()) for end in endings}
     return names
-
-
-def tool(name: str) -> str:
-    found = shutil.which(name)
-    if found is None:
-        pytest.skip(f"{name} is not installed (Debian: prometheus, prometheus-alertmanager)")
-    return found
 
 
 def run(*command: str) -> None:
@@ -174,20 +167,20 @@ def test_panels_do_not_overlap_and_each_has_its_own_number(dashboard: Path) -> N
 
 
 def test_prometheus_accepts_its_configuration() -> None:
-    run(tool("promtool"), "check", "config", "--syntax-only", str(DEPLOY / "prometheus/prometheus.yml"))
+    run(needed("promtool"), "check", "config", "--syntax-only", str(DEPLOY / "prometheus/prometheus.yml"))
 
 
 def test_alerts_fire_when_they_should_and_only_then() -> None:
-    run(tool("promtool"), "check", "rules", str(ALERTS))
-    run(tool("promtool"), "test", "rules", str(DEPLOY / "prometheus/alerts_test.yml"))
+    run(needed("promtool"), "check", "rules", str(ALERTS))
+    run(needed("promtool"), "test", "rules", str(DEPLOY / "prometheus/alerts_test.yml"))
 
 
 def test_prometheus_understands_every_panel(tmp_path: Path) -> None:
     recorded = [{"record": f"panel:{number}", "expr": text} for number, text in enumerate(expressions().values())]
     file = tmp_path / "panels.yml"
     file.write_text(yaml.safe_dump({"groups": [{"name": "panels", "rules": recorded}]}))
-    run(tool("promtool"), "check", "rules", str(file))
+    run(needed("promtool"), "check", "rules", str(file))
 
 
 def test_alertmanager_accepts_its_configuration() -> None:
-    run(tool("amtool"), "check-config", str(DEPLOY / "alertmanager/alertmanager.yml"))
+    run(needed("amtool"), "check-config", str(DEPLOY / "alertmanager/alertmanager.yml"))

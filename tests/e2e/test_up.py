@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from tests.ports import free_ports
-from tests.receivers import alertmanager_binary
+from tests.programs import found
 from tests.redis_server import INSTALLED
 from tests.system import PORTS, command_of
 
@@ -164,7 +164,7 @@ def test_a_demo_run_accounts_for_every_event_notices_a_bad_retriever_and_a_secon
                 "and people are told, and Alertmanager where there is one"
             )
             assert "[CRITICAL] score drift of faithfulness in project default" in up.output
-            assert alertmanager_binary() is None or "in Alertmanager" in " ".join(up.output.split())
+            assert found("prometheus-alertmanager") is None or "in Alertmanager" in " ".join(up.output.split())
         rows = counted(up.output)
         for kind in ("retrieval", "answer", "feedback"):
             captured, stored = rows[kind]

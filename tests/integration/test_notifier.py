@@ -21,7 +21,8 @@ from assay_schema.alerts import Alert
 from assay_schema.streams import ALERTS, DEAD, FAILURES, FIELD, notices_key
 from tests.alert_samples import STATES, episode, transition
 from tests.ports import free_port
-from tests.receivers import AlertmanagerServer, Receiver, Request, alertmanager_binary
+from tests.programs import needed
+from tests.receivers import AlertmanagerServer, Receiver, Request
 from tests.redis_server import RedisServer
 
 SECRET = "whsec_" + "c2VjcmV0IG9mIHRoZSB0ZXN0cywgMzIgYnl0ZXMgbG9uZw=="
@@ -141,10 +142,7 @@ def from_alertmanager(receiver: Receiver, alert_id: uuid.UUID) -> dict[str, list
 
 @pytest.fixture
 def alertmanager(tmp_path: Path, receiver: Receiver) -> Iterator[AlertmanagerServer]:
-    binary = alertmanager_binary()
-    if binary is None:
-        pytest.skip("no Alertmanager is installed (Debian: prometheus-alertmanager)")
-    running = AlertmanagerServer(tmp_path, binary, f"{receiver.url}/alertmanager").start()
+    running = AlertmanagerServer(tmp_path, needed("prometheus-alertmanager"), f"{receiver.url}/alertmanager").start()
     yield running
     running.stop()
 

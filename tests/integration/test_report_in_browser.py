@@ -1,7 +1,6 @@
 """The report page in a real browser: it is drawn, asks nobody for anything, and has no script to run."""
 
 import json
-import shutil
 import subprocess
 from importlib import resources
 from pathlib import Path
@@ -14,9 +13,10 @@ from assay_evals.paired import PairedRuns, compare_runs
 from assay_evals.replay import Retrieved
 from assay_evals.report import html
 from assay_evals.runs import Run, RunConfig, case_result, score
+from tests.programs import found, lacking
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no browser here: install chromium")
+CHROMIUM = found("chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=lacking("chromium"))
 
 #: Reads what a person would see, from the page as the browser laid it out.
 PROBE = """

@@ -16,7 +16,7 @@ from tests.sample_rows import Json, answer, candidate, failure, feedback, lines,
 from tests.store_server import StoreServer
 
 pytestmark = [
-    pytest.mark.skipif(bool(system_calls.missing()), reason=f"needs strace: {system_calls.missing()}"),
+    pytest.mark.skipif(bool(system_calls.missing()), reason=system_calls.missing()),
     pytest.mark.xdist_group("store_commit"),
 ]
 

@@ -20,6 +20,7 @@ import pytest
 from clickhouse_connect.driver.client import Client
 
 from tests.ports import free_port
+from tests.programs import needed
 from tests.store_server import PASSWORD, ROLES, StoreServer
 
 
@@ -207,11 +208,12 @@ def test_sigterm_lets_a_running_request_end_and_exits_0(tmp_path: Path) -> None:
         assert closed.connect_ex(("127.0.0.1", port)) != 0
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("mount") is None, reason="mounting a small disk needs root")
 def test_a_small_disk_that_fills_up_answers_an_error_and_works_again_when_there_is_room(tmp_path: Path) -> None:
     small = tmp_path / "small"
     small.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(small)], capture_output=True)
+    mounted = subprocess.run(
+        [needed("mount"), "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(small)], capture_output=True
+    )
     if mounted.returncode:
         pytest.skip("mounting is not allowed here")
     server = StoreServer(small, "--keep-free-bytes", str(8 << 20))

@@ -4,7 +4,6 @@ import asyncio
 import base64
 import http.client
 import json
-import shutil
 import subprocess
 import time
 import urllib.parse
@@ -21,6 +20,7 @@ from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import DatabaseError
 from clickhouse_connect.driver.external import ExternalData
 
+from tests.programs import found, lacking
 from tests.store_server import PASSWORD, StoreServer
 
 BASIC = "Basic " + base64.b64encode(f"owner:{PASSWORD}".encode()).decode()
@@ -401,7 +401,7 @@ def _has(module: str) -> bool:
     return True
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+@pytest.mark.skipif(found("curl") is None, reason=lacking("curl"))
 def test_curl_is_a_client_too(server: StoreServer) -> None:
     def curl(*arguments: str) -> str:
         command = ["curl", "-sS", "--max-time", "20", "-u", f"owner:{PASSWORD}", *arguments]
