@@ -12,7 +12,6 @@ DEBIAN = {
     ("chromium", "chromium-browser", "google-chrome"): "chromium",
     ("openssl",): "openssl",
     ("curl",): "curl",
-    ("mount",): "mount",
     ("strace",): "strace",
 }
 

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from tests.ports import free_ports
-from tests.programs import found
+from tests.programs import found, lacking
 from tests.redis_server import INSTALLED
 from tests.system import PORTS, command_of
 
@@ -182,6 +182,7 @@ def test_a_demo_run_accounts_for_every_event_notices_a_bad_retriever_and_a_secon
             assert "applied 0001" not in up.output
 
 
+@pytest.mark.skipif(found("curl") is None, reason=lacking("curl"))
 def test_the_commands_it_prints_work(whole: Up) -> None:
     curl = re.search(r"^ +(curl -s -K .*)$", whole.output, flags=re.MULTILINE)
     assert curl

@@ -46,12 +46,17 @@ def writer(server: StoreServer) -> Iterator[Client]:
         yield client
 
 
-@pytest.mark.parametrize("token", [None, "token"], ids=["as now", "by a writer of version 0.1"])
 @pytest.mark.parametrize("fault", ["error=ENOSPC", "error=EIO", "signal=SIGKILL"])
-@pytest.mark.parametrize("table", ROWS)
 def test_an_insert_whose_commit_fails_is_stored_when_it_is_sent_again(
-    server: StoreServer, writer: Client, table: str, fault: str, token: str | None
+    server: StoreServer, writer: Client, fault: str
 ) -> None:
+    for table in ROWS:
+        for token in (None, "token"):  # as now, and as a writer of version 0.1
+            assert stored_when_sent_again(server, writer, table, fault, token) == 50, (table, token)
+
+
+def stored_when_sent_again(server: StoreServer, writer: Client, table: str, fault: str, token: str | None) -> int:
+    """How many rows of 50 are there after an insert that failed at its commit, and the same insert once more."""
     project = f"{token}-{fault.partition('=')[2]}"
     rows = [ROWS[table](number, project=project) for number in range(50)]
 
@@ -72,4 +77,4 @@ def test_an_insert_whose_commit_fails_is_stored_when_it_is_sent_again(
     insert()
 
     with connect(server.settings().store) as owner:
-        assert owner.query(f"SELECT count() FROM {table} WHERE project = '{project}'").result_rows == [(50,)]
+        return int(owner.query(f"SELECT count() FROM {table} WHERE project = '{project}'").result_rows[0][0])

@@ -1,0 +1,27 @@
+"""A disk that can be full: a tmpfs of so many bytes. Needs the right to mount, and no program."""
+
+import ctypes
+import os
+from pathlib import Path
+
+_DETACH = 2
+
+
+def mount(folder: Path, size: int) -> None:
+    """Put a disk there. Raises `OSError`, mostly for want of the right to."""
+    _call("mount", b"tmpfs", os.fsencode(folder), b"tmpfs", ctypes.c_ulong(0), b"size=%d" % size)
+
+
+def unmount(folder: Path) -> None:
+    """Take it away, as soon as nobody has a file of it open."""
+    _call("umount2", os.fsencode(folder), _DETACH)
+
+
+def _call(name: str, *arguments: object) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)  # macOS calls them differently: there it says that it may not
+    function = getattr(libc, name, None)
+    if function is None:
+        raise PermissionError(name)
+    if function(*arguments):
+        error = ctypes.get_errno()
+        raise OSError(error, os.strerror(error))
