@@ -52,8 +52,10 @@ run: setup  ## Start everything, drive the demo producer, print a summary, stay 
 	@$(if $(filter regression,$(SCENARIO)),rm -rf data/regression)
 	@$(BIN)/assay up --demo $(if $(filter 1,$(ONCE)),--once) $(if $(SCENARIO),--scenario $(SCENARIO) --data data/regression) $(if $(PORT_BASE),--port-base $(PORT_BASE))
 
-test: lint  ## Run lint and all tests against a real Redis and the real embedded engine
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup $(PYTEST)
+test: setup  ## Run lint and all tests against a real Redis and the real embedded engine (PYTEST="-k name")
+	@mkdir -p build && { $(MAKE) --no-print-directory lint > build/lint.log 2>&1 & } && lint=$$!; \
+		$(BIN)/python -m pytest -n 2 --dist loadgroup $(PYTEST); tests=$$?; \
+		wait $$lint && echo "lint: well" || { cat build/lint.log; exit 1; }; exit $$tests
 
 lint: setup  ## Ruff, strict types, import contracts
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy $(foreach p,$(PACKAGES),$(wildcard $(p)/assay_*)) && $(BIN)/lint-imports

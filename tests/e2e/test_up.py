@@ -43,7 +43,9 @@ def until(condition: Callable[[], bool], what: str) -> None:
 
 
 def environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+    """A person's: without settings, and with Python's output buffered, as it is unless a container says otherwise."""
+    dropped = ("ASSAY_", "PYTHONUNBUFFERED")
+    return {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
 
 
 class Up:

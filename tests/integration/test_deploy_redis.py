@@ -12,7 +12,7 @@ from redis.retry import Retry
 
 from assay_cli.identities import REDIS_IDENTITIES, acl_template
 from assay_schema.settings import Settings
-from assay_schema.streams import CAPTURE, FIELD, STREAMS, low_key, numbered_key, overflow_key, watermark_key
+from assay_schema.streams import CAPTURE, EVENTS, FIELD, STREAMS, low_key, numbered_key, overflow_key, watermark_key
 from tests.deployed_redis import DeployedRedis
 
 ROOT = Path(__file__).parents[2]
@@ -133,7 +133,7 @@ def test_the_services_keys_are_theirs(deployed: DeployedRedis, key: str) -> None
     [
         lambda client: client.flushall(),
         lambda client: client.keys("*"),
-        lambda client: client.delete(CAPTURE.key()),
+        lambda client: client.delete(EVENTS.key(7)),
         lambda client: client.config_set("appendonly", "no"),
         lambda client: client.acl_list(),
         lambda client: client.set("assay:{0}:mine", "1"),
@@ -145,6 +145,10 @@ def test_the_services_keys_are_theirs(deployed: DeployedRedis, key: str) -> None
 )
 def test_nobody_may_do_what_no_service_needs(deployed: DeployedRedis, act: Callable[["redis.Redis"], Any]) -> None:
     assert allowed(deployed, act) == set()
+
+
+def test_only_the_scrubber_may_delete_the_stream_that_it_alone_reads(deployed: DeployedRedis) -> None:
+    assert allowed(deployed, lambda client: client.delete(CAPTURE.key(7))) == {"scrubber"}
 
 
 def test_a_producer_can_append_and_count_and_nothing_else(deployed: DeployedRedis) -> None:

@@ -1,5 +1,6 @@
 """What the processes say: to the terminal with a prefix, and to one bounded file for each."""
 
+import sys
 from pathlib import Path
 from typing import IO
 
@@ -7,6 +8,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from assay_cli.secrets import make_private
+from assay_cli.terminal import leave_stdout
 
 #: Size at which a log file is set aside as `.1`, replacing the one before, in bytes.
 LOG_MAX_BYTES = 10 * 1024 * 1024
@@ -28,11 +30,13 @@ class Terminal(Console):
         try:
             self.print(*renderables, soft_wrap=True)
         except OSError:
-            self.quiet = True
+            self.on_broken_pipe()
 
     def on_broken_pipe(self) -> None:
-        """Rich would end the program here."""
+        """Rich would end the program here, and the interpreter's flush at exit would make the exit code 120."""
         self.quiet = True
+        if self.file is sys.stdout:
+            leave_stdout()
 
 
 class BoundedLog:

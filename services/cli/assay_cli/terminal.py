@@ -21,16 +21,16 @@ def ends_quietly(*, interrupted: int = INTERRUPTED, stopped: Callable[[], str] |
         yield
         sys.stdout.flush()
     except BrokenPipeError:
-        _leave_stdout()
+        leave_stdout()
         raise typer.Exit(0) from None
     except KeyboardInterrupt:
-        _leave_stdout()
+        leave_stdout()
         if stopped:
             typer.echo(f"stopped: {stopped()}", err=True)
         raise typer.Exit(interrupted) from None
 
 
-def _leave_stdout() -> None:
+def leave_stdout() -> None:
     """Let the interpreter's own flush at exit go nowhere: the pipe may be gone, and half a line must not be completed."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
