@@ -17,7 +17,7 @@ from typing import Any
 
 from assay_capture import Capture, SettingsError
 from assay_capture.configuration import read_settings
-from assay_capture.spool import default_spool_dir
+from assay_capture.owners import default_spool_dir
 from assay_demo.corpus import load_corpus
 from assay_demo.driver import Pace, Plan, Tally, drive
 from assay_demo.golden import read_cases

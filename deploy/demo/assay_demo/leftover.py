@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from assay_capture.spool import private_directory
+from assay_capture.owners import private_directory
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def leftover(stats: Mapping[str, Any], still_in_spool: int) -> Leftover:
 def events_since(spool_dir: Path, service: str, first_id: str) -> int:
     """Events of a service in this user's spool whose `event_id` is above `first_id`: they sort by time, so they are this run's."""
     found = 0
-    for segment in private_directory(spool_dir).glob("*.jsonl"):
+    for segment in private_directory(spool_dir).rglob("*.jsonl"):
         try:
             lines = segment.read_bytes().splitlines()
         except OSError:  # sent and deleted meanwhile by another process, or not ours to read

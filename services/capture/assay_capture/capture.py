@@ -5,11 +5,9 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from queue import SimpleQueue
 from typing import Any, Literal, TypeVar, Unpack
 from uuid import UUID
 
@@ -17,9 +15,11 @@ from assay_capture.blocks import Described, RetrievalBlock, RetrievalFields, cap
 from assay_capture.configuration import project_name, read_settings, service_name
 from assay_capture.entry_queue import EntryQueue
 from assay_capture.link import Link, Outcome
+from assay_capture.native import RLock, SimpleQueue
+from assay_capture.owners import default_spool_dir
 from assay_capture.publisher import Publisher
 from assay_capture.snapshot import NotCapturedError, encoded, shard_from
-from assay_capture.spool import Spool, default_spool_dir
+from assay_capture.spool import Spool
 from assay_capture.stats import CaptureStats, Problems
 from assay_capture.trace import current_traceparent
 from assay_schema.events import Detail
@@ -27,6 +27,7 @@ from assay_schema.ids import new_event_id
 from assay_schema.limits import SCHEMA_VERSION
 from assay_schema.settings import Settings, capture_on
 from assay_schema.streams import shard_of
+from assay_schema.topology import destination
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -271,7 +272,8 @@ class Capture:
         self._queue = EntryQueue(capture.queue_entries, capture.queue_bytes, capture.batch_entries, self._inbox.put)
         self._spool = None
         self._publisher = None
-        self._starting = threading.Lock()
+        self._start_lock = RLock()
+        self._starting = False
 
     def _record_retrieval(self, event_id: str, fields: dict[str, Any]) -> None:
         if not self._enabled:
@@ -325,8 +327,12 @@ class Capture:
 
     def _start(self) -> None:
         """Start the publisher. If the system has no thread left, the next event tries again."""
-        if not self._starting.acquire(blocking=False):
-            return  # another thread is at it, or this is a signal handler in the midst of it
+        if not self._start_lock.acquire(blocking=False):
+            return  # another thread is at it
+        if self._starting:  # this is a signal handler in the midst of it, or a greenlet while another imports
+            self._start_lock.release()
+            return
+        self._starting = True
         try:
             if self._publisher is not None or self._closed:
                 return
@@ -337,17 +343,20 @@ class Capture:
         except Exception:  # noqa: BLE001  (no thread, no address space: the event waits in memory)
             self._problems.log_once("start", "cannot start a thread; events wait in memory until one can be started")
         finally:
-            self._starting.release()
+            self._starting = False
+            self._start_lock.release()
 
     def _new_publisher(self) -> Publisher:
         settings, problems, shards = self._settings.capture, self._problems, self._shards
         if settings.durability != "memory" and self._spool is None:
             self._spool = Spool(
                 settings.spool_dir or default_spool_dir(),
+                destination(self._settings.redis),
                 settings.spool_bytes,
                 settings.durability == "fsync",
                 lambda data: shard_from(data, shards),
                 problems,
+                frozenset(filter(None, map(str.strip, settings.spool_adopt.split(",")))),
             )
         return Publisher(settings, shards, self._queue, self._inbox, Link(self._settings.redis), self._spool, problems)
 

@@ -4,9 +4,10 @@ Its lock guards two integers and a deque, never I/O. It is re-entrant, since a s
 of a capture.
 """
 
-import threading
 from collections import deque
 from collections.abc import Callable
+
+from assay_capture.native import RLock, give_way
 
 #: One event on its way: the shard of its project and its JSON. A plain tuple, which costs a third of a named one.
 Entry = tuple[int, bytes]
@@ -18,14 +19,18 @@ class EntryQueue:
     def __init__(self, max_entries: int, max_bytes: int, batch_entries: int, wake: Callable[[None], None]) -> None:
         self._max_entries = max_entries
         self._max_bytes = max_bytes
+        self._half_entries = max_entries // 2
+        self._half_bytes = max_bytes // 2
         self._batch_entries = batch_entries
         self._wake = wake
-        self._lock = threading.RLock()
+        self._lock = RLock()
         self._waiting: deque[Entry] = deque()
         self.entries = 0
         self.bytes = 0
         #: Entries ever released.
         self.released = 0
+        #: Whether the consumer can make room now: a spool takes what Redis does not.
+        self.drains = False
         #: Why an entry that does not fit has no room: `queue_full`, or what keeps the spool from making room.
         self.full_reason = "queue_full"
 
@@ -33,7 +38,10 @@ class EntryQueue:
         return len(self._waiting)
 
     def put(self, shard: int, data: bytes) -> bool:
-        """Add an entry and wake the consumer if it may be idle or has a full batch. False if it does not fit."""
+        """Add an entry and wake the consumer if it may be idle or has a full batch. False if it does not fit.
+
+        A caller that outruns the consumer gives way to it: in a tight loop it would get a turn too rarely to make room.
+        """
         size = len(data)
         with self._lock:
             if self.entries >= self._max_entries or self.bytes + size > self._max_bytes:
@@ -44,6 +52,8 @@ class EntryQueue:
             waiting = len(self._waiting)
         if waiting == 1 or waiting % self._batch_entries == 0:
             self._wake(None)
+        if self.drains and (self.entries > self._half_entries or self.bytes > self._half_bytes):
+            give_way()
         return True
 
     @property
@@ -77,4 +87,4 @@ class EntryQueue:
 
     def over_half_full(self) -> bool:
         """Whether either bound is more than half used."""
-        return self.entries * 2 > self._max_entries or self.bytes * 2 > self._max_bytes
+        return self.entries > self._half_entries or self.bytes > self._half_bytes

@@ -6,13 +6,13 @@ before the spool, the spool before the queue.
 
 import logging
 import random
-import threading
 import time
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
+from queue import Empty
 
 from assay_capture.entry_queue import Entry, EntryQueue
 from assay_capture.link import Link, Outcome
+from assay_capture.native import SimpleQueue, start_thread, wait_until
 from assay_capture.sender import Sender
 from assay_capture.spool import Spool
 from assay_capture.stats import Problems
@@ -68,8 +68,7 @@ class Publisher:
         self._sender = Sender(link, inbox.put)
         self._spool = spool
         self._problems = problems
-        self._thread = threading.Thread(target=self._run, name="assay-capture", daemon=True)
-        self._progress = threading.Condition()
+        queue.drains = spool is not None
         #: Events sent from memory, written to the spool, and sent from the spool.
         self.published = 0
         self.spooled = 0
@@ -94,17 +93,15 @@ class Publisher:
     def start(self) -> None:
         """Start both threads. Raises RuntimeError if the system has none left."""
         self._sender.start()
-        self._thread.start()
+        start_thread(self._run, "assay-capture")
 
     def flush(self, timeout: float) -> bool:
         """Wait until all that was captured before is in Redis or in the spool. False if `timeout` seconds were not enough."""
         target = self._queue.accepted
         self._flush_until = max(self._flush_until, target)
         self._inbox.put(None)
-        with self._progress:
-            return self._progress.wait_for(lambda: self._queue.released >= target or self._ended, timeout) and (
-                self._queue.released >= target
-            )
+        wait_until(lambda: self._queue.released >= target or self._ended, timeout)
+        return self._queue.released >= target
 
     def close(self, timeout: float) -> None:
         """Send what can be sent within `timeout` seconds, put the rest in the spool (or count it as dropped), and end."""
@@ -112,7 +109,7 @@ class Publisher:
         self._retry_at = 0.0  # one more attempt, in case Redis is back
         self._closing_until = self._closing_since + timeout
         self._inbox.put(None)
-        self._thread.join(timeout + 2.0)  # writing the rest to the spool comes after the deadline
+        wait_until(lambda: self._ended, timeout + 2.0)  # writing the rest to the spool comes after the deadline
 
     def abandon(self) -> None:
         """In a forked child: let go of the parent's connection and spool without touching either."""
@@ -134,16 +131,12 @@ class Publisher:
             self.end()
         finally:
             self._ended = True
-            with self._progress:
-                self._progress.notify_all()
 
     def _step(self) -> None:
         self._problems.log_new()
         self._adopt()
         self._spill()
         self._send_next()
-        with self._progress:
-            self._progress.notify_all()
 
     # Waiting
 
@@ -286,7 +279,7 @@ class Publisher:
             if not self._write(self._held.entries, self._held.place):
                 return
             self._held = None
-        while entries := self._queue.take(self._settings.batch_entries, BATCH_BYTES):
+        while entries := self._queue.take(self._queue.entries, self._spool.segment_bytes):
             if not self._write(entries, None):
                 self._queue.put_back(entries)
                 return
@@ -303,6 +296,7 @@ class Publisher:
         assert self._spool is not None
         problem = self._spool.write(entries, place)
         self._queue.full_reason = problem or "queue_full"
+        self._queue.drains = problem is None
         if problem is not None:
             return False
         self.spooled += len(entries)

@@ -1,49 +1,32 @@
 """Where events wait on disk while Redis cannot take them.
 
-Below `capture.spool_dir`, each user has a directory of their own (0700), `assay-spool-<uid>`. The directory above may be anybody's, such as
-/tmp: nothing about it is changed. In the user's are segments (0600), `<owner>-<number>.jsonl`, one event a line, and a `<owner>.lock` for
-each process that writes there. A process holds a lock on its own lock file as long as it lives. Whoever finds a lock free owns the segments
-beside it, so what a dead process left is sent by the next one that looks. A segment is deleted after Redis has acknowledged its last event;
-a crash before that sends it again, and `event_id` keeps that from becoming second rows.
+A process writes segments, files of one event a line (0600), in a directory that it owns (see `owners`). It reads them back in order, and
+those of dead processes before. A segment is deleted after Redis has acknowledged its last event; a crash before that sends it again, and
+`event_id` keeps that from becoming second rows.
 
-Not thread-safe: the publisher's thread owns it. POSIX only (flock).
+System calls are few on purpose: after each, this thread waits for its turn among the host program's threads.
+
+Not thread-safe: the publisher's thread owns it.
 """
 
-import errno
-import fcntl
 import os
-import stat
-import tempfile
+import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from assay_capture.entry_queue import Entry
+from assay_capture.owners import UNNAMED, Owner, Owners, sync_directory
 from assay_capture.stats import Problems
-from assay_schema.ids import new_event_id
 
 #: A segment is closed when it is this large, in bytes, or an eighth of the whole spool.
 SEGMENT_BYTES = 4 * 1024 * 1024
 #: Read at once from a segment, in bytes.
 READ_BYTES = 256 * 1024
-
-
-def default_spool_dir() -> Path:
-    """`assay-spool` in the user's state directory, or, for a user without a home, the directory for temporary files."""
-    state = os.environ.get("XDG_STATE_HOME")
-    if state and Path(state).is_absolute():
-        return Path(state) / "assay-spool"
-    try:
-        return Path.home() / ".local" / "state" / "assay-spool"
-    except RuntimeError:
-        return Path(tempfile.gettempdir())
-
-
-def private_directory(spool_dir: Path) -> Path:
-    """This user's own directory in a spool directory that others may use too."""
-    return spool_dir / f"assay-spool-{os.geteuid()}"
+#: How often the other processes' part of the spool is measured, in seconds. Also when an eighth of the room may be gone.
+MEASURE_EVERY_S = 0.5
 
 
 @dataclass(order=True)
@@ -53,6 +36,7 @@ class _Segment:
     owner: str
     number: int
     path: Path = field(compare=False)
+    size: int = field(compare=False, default=0)
 
 
 class _Reader:
@@ -84,20 +68,35 @@ class Spool:
     """The segments of this process and those it took over, as one first-in first-out sequence of events."""
 
     def __init__(
-        self, spool_dir: Path, max_bytes: int, fsync: bool, shard_for: Callable[[bytes], int], problems: Problems
+        self,
+        spool_dir: Path,
+        destination: str,
+        max_bytes: int,
+        fsync: bool,
+        shard_for: Callable[[bytes], int],
+        problems: Problems,
+        adopt: Container[str] = (),
     ) -> None:
-        self._directory = private_directory(spool_dir)
+        self._owners = Owners(spool_dir, destination, adopt)
         self._max_bytes = max_bytes
-        self._segment_bytes = min(SEGMENT_BYTES, max(1, max_bytes // 8))
+        #: A segment's size; also the most that one `write` should be given, unless it is one event.
+        self.segment_bytes = min(SEGMENT_BYTES, max(1, max_bytes // 8))
         self._fsync = fsync
         self._shard_for = shard_for
         self._problems = problems
-        self._owner: str | None = None
-        self._locks: dict[str, int] = {}
+        self._own: Owner | None = None
+        #: Every owner that this process has locked, by name; its own among them.
+        self._locked: dict[str, Owner] = {}
+        #: Owners with a segment that can be neither sent nor deleted: kept locked, so that it is not taken up again and again.
+        self._stuck: set[str] = set()
         self._segments: list[_Segment] = []
         self._next_number = 1
         self._writing: tuple[_Segment, int] | None = None
         self._reading: _Reader | None = None
+        self._elsewhere = 0
+        self._measure_at = 0.0
+        self._unmeasured = 0
+        self._looked_around = False
         self.adopted_segments = 0
         self.torn_lines = 0
 
@@ -113,46 +112,79 @@ class Spool:
 
         Returns None if it is on disk (with fsync: on the medium), else `spool_full` or `spool_error`.
         """
-        lines = b"".join([data + b"\n" for _, data in entries])
+        lines = b"\n".join([*[data for _, data in entries], b""])
         try:
-            self._own_directory()
-            if self._directory_bytes() + len(lines) > self._max_bytes:
+            if not self._fits(len(lines)):
                 return "spool_full"
-            if place is None:
-                segment, descriptor = self._writing or self._create(self.reserve())
-                self._writing = segment, descriptor
-                if self._append(descriptor, lines) >= self._segment_bytes:
-                    self._seal()
-            else:
-                segment, descriptor = self._create(place)
-                try:
-                    self._append(descriptor, lines)
-                finally:
-                    os.close(descriptor)
+            try:
+                self._store(lines, place)
+            except FileNotFoundError:
+                self._begin_again()
+                self._store(lines, place)
         except OSError as error:
             self._problems.log_once(
                 f"spool:{error.errno}",
                 f"cannot write the spool ({type(error).__name__}, errno {error.errno}); events wait in memory; "
-                f"check the space and rights of capture.spool_dir (ASSAY_CAPTURE_SPOOL_DIR); {self._directory.name} in it has to be "
-                "a directory of this user with mode 0700",
+                "check the space and rights of capture.spool_dir (ASSAY_CAPTURE_SPOOL_DIR); "
+                f"assay-spool-{os.geteuid()} in it has to be a directory of this user with mode 0700, on a disk with file locks",
             )
             return "spool_error"
+        self._unmeasured += len(lines)
         return None
 
+    def _fits(self, size: int) -> bool:
+        """Whether there is room. What other processes have there is measured now and then, and always when room is short."""
+        room = self._max_bytes - self.bytes_waiting() - self._elsewhere
+        now = time.monotonic()
+        if now >= self._measure_at or self._unmeasured + size > room // 8:
+            self._elsewhere = self._owners.bytes_elsewhere(self._locked)
+            self._measure_at, self._unmeasured = now + MEASURE_EVERY_S, 0
+            room = self._max_bytes - self.bytes_waiting() - self._elsewhere
+        return size <= room
+
+    def _store(self, lines: bytes, place: int | None) -> None:
+        if place is not None:
+            segment, descriptor = self._create(place)
+            try:
+                self._append(segment, descriptor, lines)
+            finally:
+                os.close(descriptor)
+            return
+        if self._writing is None:
+            self._writing = self._create(self.reserve())
+        segment, descriptor = self._writing
+        if not os.fstat(descriptor).st_nlink:
+            raise FileNotFoundError  # deleted by somebody else: what would be written could not be found again
+        try:
+            self._append(segment, descriptor, lines)
+        except OSError:
+            self._seal()  # whatever of the lines is in it: the next ones must not follow half of one
+            raise
+        if segment.size >= self.segment_bytes:
+            self._seal()
+
     def _create(self, number: int) -> tuple[_Segment, int]:
-        assert self._owner is not None
-        segment = _Segment(self._owner, number, self._directory / f"{self._owner}-{number:010d}.jsonl")
-        descriptor = os.open(segment.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        if segment not in self._segments:
-            self._segments.append(segment)
-            self._segments.sort()
-        if self._fsync:
-            _sync_directory(self._directory)
+        if self._own is None:
+            self._own = self._owners.begin(self._fsync)
+            self._locked[self._own.name] = self._own
+        path = self._own.path / f"{number:010d}.jsonl"
+        # A file of that number is what an attempt left that failed.
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+        try:
+            if self._fsync:
+                sync_directory(self._own.path)
+        except OSError:
+            os.close(descriptor)
+            raise
+        segment = _Segment(self._own.name, number, path)
+        if segment in self._segments:
+            self._segments.remove(segment)
+        self._segments.append(segment)
+        self._segments.sort()
         return segment, descriptor
 
-    def _append(self, descriptor: int, lines: bytes) -> int:
-        """Write all lines or none; returns the segment's new size."""
-        before = os.fstat(descriptor).st_size
+    def _append(self, segment: _Segment, descriptor: int, lines: bytes) -> None:
+        """Write all lines or none, as far as the disk lets us take back what it took."""
         try:
             view = memoryview(lines)
             while view:
@@ -160,9 +192,21 @@ class Spool:
             if self._fsync:
                 os.fsync(descriptor)
         except OSError:
-            os.ftruncate(descriptor, before)
+            with suppress(OSError):
+                os.ftruncate(descriptor, segment.size)
             raise
-        return before + len(lines)
+        segment.size += len(lines)
+
+    def _begin_again(self) -> None:
+        """Somebody deleted segments, or the whole directory. What was in them is gone; what comes now needs a file that is there."""
+        self._seal()
+        being_read = self._reading and self._reading.segment  # an open file can be read to its end
+        for segment in [segment for segment in self._segments if segment != being_read and not segment.path.exists()]:
+            self._gone(segment)
+        if self._own is not None and not self._own.stands():
+            del self._locked[self._own.name]
+            self._own.release()
+            self._own = None
 
     def _seal(self) -> None:
         writing, self._writing = self._writing, None
@@ -195,8 +239,9 @@ class Spool:
     def sent(self) -> None:
         """Redis has all events that `read` gave last. Deletes the segment if those were its last ones."""
         reader = self._reading
-        if reader is not None and reader.at_end():
-            self._finish(reader)
+        with suppress(OSError):  # the next `read` meets it as well
+            if reader is not None and reader.at_end():
+                self._finish(reader)
 
     def _open_oldest(self) -> None:
         segment = self._segments[0]
@@ -204,6 +249,8 @@ class Spool:
             self._seal()
         try:
             self._reading = _Reader(segment)
+        except FileNotFoundError:
+            self._gone(segment)
         except OSError:
             self._give_up(segment)
 
@@ -219,12 +266,28 @@ class Spool:
         if reader.rest:
             self.torn_lines += 1
             self._problems.log_once("spool:torn", "a spool segment ended in the middle of an event, as after a crash")
-        reader.segment.path.unlink(missing_ok=True)
+        try:
+            reader.segment.path.unlink(missing_ok=True)
+        except OSError as error:
+            self._problems.log_once(
+                "spool:kept",
+                f"a spool segment was sent and cannot be deleted ({type(error).__name__}, errno {error.errno}); the next process "
+                "sends it again, which makes no second rows; check the disk of capture.spool_dir",
+            )
+            self._stuck.add(reader.segment.owner)
         self._forget(reader.segment)
 
     def _give_up(self, segment: _Segment) -> None:
         self._problems.log_once(
             "spool:unreadable", "a spool segment cannot be read and is left where it is; check capture.spool_dir"
+        )
+        self._stuck.add(segment.owner)
+        self._forget(segment)
+
+    def _gone(self, segment: _Segment) -> None:
+        self._problems.log_once(
+            "spool:gone",
+            "spool segments were deleted by something else, and their events are lost; check capture.spool_dir",
         )
         self._forget(segment)
 
@@ -232,134 +295,70 @@ class Spool:
         if self._reading is not None and self._reading.segment == segment:
             self._close_reading()
         self._segments.remove(segment)
-        if segment.owner != self._owner and not any(other.owner == segment.owner for other in self._segments):
-            self._unlock(segment.owner)
+        owner = self._locked.get(segment.owner)
+        if owner is None or owner is self._own or owner.name in self._stuck:
+            return
+        if not any(other.owner == owner.name for other in self._segments):
+            self._locked.pop(owner.name).release()
 
     # Owners
 
     def adopt(self) -> None:
         """Take over the segments of processes that died. Their events go before this process's own, but for a segment begun."""
-        try:
-            _require_private(self._directory)
-            owners = sorted(path.stem for path in self._directory.glob("*.lock"))
-        except OSError:
-            return  # nothing was ever spooled here, or it is not ours to send; a write would say so
-        for owner in owners:
-            if owner not in self._locks and (lock := self._locked(owner)) is not None:
-                self._take_over(owner, lock)
+        for owner in self._owners.abandoned(self._locked):
+            self._take_over(owner)
+        if not self._looked_around:
+            self._looked_around = True
+            self._name_what_nobody_sends()
 
-    def _take_over(self, owner: str, lock: int) -> None:
-        self._locks[owner] = lock
-        found = [
-            _Segment(owner, int(path.stem.rpartition("-")[2]), path)
-            for path in self._directory.glob(f"{owner}-*.jsonl")
-            if path.stem.rpartition("-")[2].isdigit()
-        ]
+    def _take_over(self, owner: Owner) -> None:
+        try:
+            found = [_Segment(owner.name, *segment) for segment in owner.segments()]
+        except OSError:
+            found = []
+        if not found:
+            owner.release()
+            return
+        self._locked[owner.name] = owner
         self.adopted_segments += len(found)
         self._segments = sorted([*self._segments, *found])
         reading = self._reading
         if reading is not None:
             self._segments.remove(reading.segment)
             self._segments.insert(0, reading.segment)
-        if not found:
-            self._unlock(owner)
 
-    def _locked(self, owner: str) -> int | None:
-        path = self._directory / f"{owner}.lock"
-        try:
-            descriptor = os.open(path, os.O_RDWR)
-        except OSError:
-            return None
-        return descriptor if _lock(descriptor) else None
-
-    def _own_directory(self) -> None:
-        """Make the directory and this process's lock file, once."""
-        if self._owner is not None:
-            return
-        self._directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with suppress(FileExistsError):
-            self._directory.mkdir(mode=0o700)
-        _require_private(self._directory)
-        while True:
-            owner = new_event_id().replace("-", "")
-            descriptor = os.open(self._directory / f"{owner}.lock", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-            if _lock(descriptor):  # else another process took the file for a dead one's in between
-                self._owner = owner
-                self._locks[owner] = descriptor
-                return
-
-    def _unlock(self, owner: str) -> None:
-        descriptor = self._locks.pop(owner)
-        (self._directory / f"{owner}.lock").unlink(missing_ok=True)
-        os.close(descriptor)
+    def _name_what_nobody_sends(self) -> None:
+        for name in self._owners.left_for_others():
+            whose = "of an earlier version, for a Redis that it does not name" if name == UNNAMED else f"for {name}"
+            self._problems.log_once(
+                f"spool:left:{name}",
+                f"the spool holds events {whose}, which no running process sends; if they belong to this Redis, "
+                f"set capture.spool_adopt (ASSAY_CAPTURE_SPOOL_ADOPT) to {name}",
+            )
 
     # Size and end
 
     def bytes_waiting(self) -> int:
         """Bytes in the segments of this process and those it took over."""
-        return sum(_size(segment.path) for segment in list(self._segments))
-
-    def _directory_bytes(self) -> int:
-        return sum(_size(path) for path in self._directory.glob("*.jsonl"))
+        return sum([segment.size for segment in list(self._segments)])
 
     def close(self) -> None:
         """Let go of everything; what still waits is there for the next process that looks."""
         self._seal()
         self._close_reading()
-        for owner in list(self._locks):
-            if any(segment.owner == owner for segment in self._segments):
-                os.close(self._locks.pop(owner))
-            else:
-                self._unlock(owner)
+        for name in list(self._locked):
+            self._locked.pop(name).release()
         self._segments = []
 
     def abandon(self) -> None:
         """In a forked child: close the copies of the parent's descriptors. The parent's locks stay locked."""
-        for descriptor in [*self._locks.values(), *([self._writing[1]] if self._writing else [])]:
+        owners = [owner.descriptor for owner in self._locked.values()]
+        for descriptor in [*owners, *([self._writing[1]] if self._writing else [])]:
             os.close(descriptor)
-        self._locks, self._writing, self._segments = {}, None, []
+        self._locked, self._writing, self._segments = {}, None, []
         self._close_reading()
 
     def _close_reading(self) -> None:
         reading, self._reading = self._reading, None
         if reading is not None:
             os.close(reading.descriptor)
-
-
-def _require_private(directory: Path) -> None:
-    """Raise unless it is a directory, no link to one, that belongs to this user and that nobody else has any right to.
-
-    Whoever else could write there could have their own events sent, or read these. Nothing is mended: it may be another's on purpose.
-    """
-    state = directory.lstat()
-    if not stat.S_ISDIR(state.st_mode):
-        raise NotADirectoryError(errno.ENOTDIR, "not a directory, or a link")
-    if state.st_uid != os.geteuid() or state.st_mode & 0o077:
-        raise PermissionError(errno.EPERM, "not private to this user")
-
-
-def _lock(descriptor: int) -> bool:
-    """Lock a lock file that still has its name; closes the descriptor if that fails."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.fstat(descriptor).st_nlink:
-            return True
-    except OSError:
-        pass
-    os.close(descriptor)
-    return False
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -1,10 +1,11 @@
 """What the SDK counts. Every event is in exactly one place: `captured == published + spooled + dropped + queue_entries`."""
 
 import logging
-import threading
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
+
+from assay_capture.native import RLock
 
 log = logging.getLogger("assay_capture")
 
@@ -56,7 +57,7 @@ class Problems:
     """Counts drops by reason. Counting is what callers do; logging, which may wait for I/O, is left to the publisher's thread."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self._lock = RLock()
         self._refused: Counter[str] = Counter()
         self._lost: Counter[str] = Counter()
         self._logged: set[str] = set()

@@ -369,3 +369,26 @@ def test_a_program_that_is_idle_is_left_alone(make_capture: Any, redis_server: R
     assert capture.flush(60)
     assert capture._publisher is not None
     assert capture._publisher._pause() is None
+
+
+def test_a_burst_that_redis_cannot_follow_goes_to_the_spool_and_arrives_whole(
+    make_capture: Any, redis_server: RedisServer, retrieve: Any, eventually: Any
+) -> None:
+    capture: Capture = make_capture(redis_server.url, queue_entries=2_000)
+    for number in range(40_000):
+        retrieve(capture, str(number))
+    assert capture.stats().dropped == {}
+    eventually(lambda: capture.flush(60) and not capture.stats().spool_bytes, capture.stats)
+    with redis_server.client() as client:
+        assert client.xlen(CAPTURE.key(0)) == 40_000
+
+
+def test_a_queue_that_nothing_drains_is_no_reason_to_give_way(
+    make_capture: Any, retrieve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns: list[None] = []
+    monkeypatch.setattr("assay_capture.entry_queue.give_way", lambda: turns.append(None))
+    in_memory: Capture = make_capture("redis://127.0.0.1:1/0", durability="memory", queue_entries=10)
+    for _ in range(20):
+        retrieve(in_memory)
+    assert turns == []

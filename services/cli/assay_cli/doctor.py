@@ -19,6 +19,7 @@ from assay_cli.errors import FINDING, explain
 from assay_cli.terminal import ends_quietly, printable
 from assay_schema.settings import Settings, SettingsError, StoreSettings
 from assay_schema.streams import DEAD
+from assay_schema.topology import destination
 
 if TYPE_CHECKING:
     from assay_runtime.connection import Client as Redis
@@ -194,8 +195,8 @@ def _failures(settings: StoreSettings) -> Finding:
 
 def _host(settings: Settings, data: Path, patient: Examination) -> None:
     def spool() -> Finding:
-        size, oldest_s = probes.spool_state(probes.spool_directory(settings.capture))
-        return checks.spool(size, oldest_s, settings.capture.spool_bytes)
+        found = probes.spool_facts(probes.spool_directory(settings.capture))
+        return checks.spool(found, destination(settings.redis), settings.capture.spool_bytes)
 
     def disk() -> Finding:
         where = data if data.is_dir() else Path.cwd()

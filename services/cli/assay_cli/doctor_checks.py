@@ -291,22 +291,45 @@ def _reason(facts: FailureFacts) -> str:
 SPOOL_OLD_S = 60.0
 
 
-def spool(size_bytes: int, oldest_s: float | None, limit_bytes: int) -> Finding:
-    """The producers' spool on this host: it fills while Redis is away."""
-    if oldest_s is None:
+@dataclass(frozen=True)
+class SpoolFacts:
+    """What producers of one user spooled on this host for one Redis: its destination's name, or `unnamed` for what an old version left."""
+
+    destination: str
+    size_bytes: int
+    oldest_s: float
+
+
+def spool(found: Sequence[SpoolFacts], destination: str, limit_bytes: int) -> Finding:
+    """The producers' spools on this host: they fill while Redis is away. `destination` names the Redis of these settings."""
+    if not found:
         return Finding("spool", Status.OK, "empty")
-    summary = f"{size(size_bytes)} of {size(limit_bytes)}, oldest {age(oldest_s)}"
-    if size_bytes > 0.9 * limit_bytes:
+    fullest = max(found, key=lambda facts: facts.size_bytes)
+    oldest_s = max(facts.oldest_s for facts in found)
+    summary = f"{size(fullest.size_bytes)} of {size(limit_bytes)}, oldest {age(oldest_s)}"
+    old = [facts for facts in found if facts.oldest_s > SPOOL_OLD_S]
+    others = [
+        f"{facts.destination} ({size(facts.size_bytes)}, {age(facts.oldest_s)})"
+        for facts in old
+        if facts.destination != destination
+    ]
+    if others:
+        summary += f"; for another Redis than {destination}: {', '.join(others)}"
+    if fullest.size_bytes > 0.9 * limit_bytes:
         return Finding(
             "spool",
             Status.FAIL,
             f"{summary}: events are dropped when it is full",
             "bring Redis back, or raise capture.spool_bytes",
         )
-    if oldest_s > SPOOL_OLD_S:
-        return Finding(
-            "spool", Status.WARN, summary, "events leave it when a producer with this spool runs and reaches Redis"
+    if others:
+        hint = (
+            "a producer with that address sends it; if this Redis took that one's place, name it in capture.spool_adopt"
         )
+        return Finding("spool", Status.WARN, summary, hint)
+    if old:
+        hint = "events leave it when a producer with this spool runs and reaches Redis"
+        return Finding("spool", Status.WARN, summary, hint)
     return Finding("spool", Status.OK, summary)
 
 

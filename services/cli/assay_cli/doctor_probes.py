@@ -3,10 +3,11 @@
 import os
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay_cli.doctor_checks import FailureFacts, GroupFacts, RedisFacts, StreamFacts
+from assay_cli.doctor_checks import FailureFacts, GroupFacts, RedisFacts, SpoolFacts, StreamFacts
 from assay_schema.failures import GIVEN_UP
 from assay_schema.settings import FILE_VARIABLE, CaptureSettings
 from assay_schema.streams import STREAMS, Stream
@@ -145,21 +146,22 @@ def watermark_place(client: "Store", database: str) -> tuple[int, float]:
     return int(place), moved_ms / 1_000
 
 
-def spool_state(directory: Path) -> tuple[int, float | None]:
-    """Bytes in a spool, and the age in seconds of its oldest file with anything in it; None when it is empty.
-
-    Each user's events are in a directory of their own; those that this user may not read are not counted.
-    """
-    found, oldest = 0, None
-    for path in directory.glob("assay-spool-*/*.jsonl"):
+def spool_facts(directory: Path) -> list[SpoolFacts]:
+    """What waits in a spool, by destination. Each user's events are in a directory of their own; those that this user may not read are
+    not counted."""
+    sizes, oldest = Counter[str](), dict[str, float]()
+    for path in directory.glob("assay-spool-*/**/*.jsonl"):
         try:
             state = path.stat()
         except FileNotFoundError:
             continue  # sent meanwhile
         if state.st_size:
-            found += state.st_size
-            oldest = min(state.st_mtime, oldest or state.st_mtime)
-    return found, None if oldest is None else max(0.0, time.time() - oldest)
+            within = path.relative_to(directory).parts
+            name = within[1] if len(within) == 4 else "unnamed"
+            sizes[name] += state.st_size
+            oldest[name] = min(state.st_mtime, oldest.get(name, state.st_mtime))
+    now = time.time()
+    return [SpoolFacts(name, sizes[name], max(0.0, now - oldest[name])) for name in sorted(sizes)]
 
 
 def spool_directory(settings: CaptureSettings) -> Path:

@@ -291,7 +291,9 @@ def settings_text(
             "user": identity.name,
             "password": store_password,
         }
-    sections["capture"] = {"spool_dir": str(spool)} | sections.get("capture", {})
+    capture = sections.get("capture", {})
+    # In its own directory, all is for its own Redis, whatever port that had before.
+    sections["capture"] = ({} if "spool_dir" in capture else {"spool_dir": str(spool), "spool_adopt": "all"}) | capture
     for service in (field.name for field in fields(Ports) if field.name in Settings.model_fields):
         if service in ("redis", "store"):
             continue

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from assay_cli import doctor_checks as checks
-from assay_cli.doctor_checks import FailureFacts, Finding, GroupFacts, RedisFacts, Status, StreamFacts
+from assay_cli.doctor_checks import FailureFacts, Finding, GroupFacts, RedisFacts, SpoolFacts, Status, StreamFacts
 from assay_schema.settings import DeliverySettings
 
 HEALTHY = RedisFacts(
@@ -148,13 +148,24 @@ def test_failures_of_events_that_were_all_stored_since_are_no_warning() -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "oldest_s", "status"),
-    [(0, None, Status.OK), (10, 5.0, Status.OK), (10, 61.0, Status.WARN), (95, 5.0, Status.FAIL)],
+    ("spools", "status"),
+    [
+        ([], Status.OK),
+        ([SpoolFacts("redis-a", 10, 5.0)], Status.OK),
+        ([SpoolFacts("redis-a", 10, 61.0)], Status.WARN),
+        ([SpoolFacts("redis-a", 95, 5.0)], Status.FAIL),
+        ([SpoolFacts("redis-a", 50, 5.0), SpoolFacts("redis-b", 50, 5.0)], Status.OK),
+    ],
 )
-def test_a_spool_that_does_not_empty_warns_and_a_full_one_fails(
-    size: int, oldest_s: float | None, status: Status
-) -> None:
-    assert checks.spool(size, oldest_s, 100).status is status
+def test_a_spool_that_does_not_empty_warns_and_a_full_one_fails(spools: list[SpoolFacts], status: Status) -> None:
+    assert checks.spool(spools, "redis-a", 100).status is status
+
+
+def test_a_spool_for_another_redis_is_named_with_the_setting_that_sends_it() -> None:
+    finding = checks.spool([SpoolFacts("redis-a", 10, 5.0), SpoolFacts("unnamed", 10, 7_300.0)], "redis-a", 100)
+    assert finding.status is Status.WARN
+    assert "unnamed (10 B, 2 h)" in finding.summary
+    assert "capture.spool_adopt" in finding.hint
 
 
 @pytest.mark.parametrize(("free", "status"), [(50 * GIB, Status.OK), (GIB, Status.WARN), (10 * 1024**2, Status.FAIL)])

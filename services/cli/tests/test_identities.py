@@ -585,6 +585,16 @@ def test_a_persons_own_settings_are_carried_over_but_not_their_addresses() -> No
     assert settings.capture.service == 'quoted " and \N{SNOWMAN} \\'
 
 
+def test_what_waits_in_the_installations_own_spool_is_sent_whatever_its_ports_were_before() -> None:
+    producer = next(identity for identity in IDENTITIES if identity.name == "producer")
+    named = {"ports": PORTS, "redis_password": "r", "store_password": None, "spool": Path("/data/spool")}
+    own = settings_from({}, settings_text(producer, **named)).capture  # type: ignore[arg-type]
+    assert (own.spool_dir, own.spool_adopt) == (Path("/data/spool"), "all")
+    base = {"capture": {"spool_dir": "/shared/spool"}}
+    shared = settings_from({}, settings_text(producer, **named, base=base)).capture  # type: ignore[arg-type]
+    assert (shared.spool_dir, shared.spool_adopt) == (Path("/shared/spool"), "")
+
+
 def test_a_secret_is_in_the_file_of_the_service_that_needs_it_and_in_no_other() -> None:
     base = {"notifier": {"webhook_secret": "planted", "apprise_urls": "slack://planted", "group_wait_s": 9}}
     for identity in SETTINGS_IDENTITIES:

@@ -139,7 +139,15 @@ class CaptureSettings(Section):
         description="Directory of the spool, where each user has one of their own; default: `assay-spool` in the user's state directory.",
     )
     spool_bytes: int = Field(
-        256 * 1024 * 1024, ge=1024, description="Largest spool, in bytes; beyond it events are dropped and counted."
+        256 * 1024 * 1024,
+        ge=1024,
+        description="Largest spool for one Redis, in bytes; beyond it events are dropped and counted.",
+    )
+    spool_adopt: str = Field(
+        "",
+        examples=["redis.example-6379-0-9f86d081884c7d65"],
+        description="What waits in the spool for another Redis and is to be sent to this one: names of directories in "
+        "`assay-spool-UID`, separated by commas; `unnamed` for what the version before left; `all`.",
     )
     high_water_entries: int = Field(
         1_000_000, ge=1, description="Above this many unscrubbed entries in Redis, events wait in the spool."

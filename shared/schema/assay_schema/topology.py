@@ -4,9 +4,11 @@ Services and the SDK ask alike, each with its own kind of connection, whenever t
 after a slot has moved to another one.
 """
 
+import hashlib
+import re
 from binascii import crc_hqx
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from assay_schema.settings import RedisSettings, SettingsError
 
@@ -57,6 +59,27 @@ def address_of(settings: RedisSettings) -> str:
     user, at, _ = netloc.rpartition("@")
     host, port = named[0]
     return text.replace(netloc, f"{user}{at}{f'[{host}]' if ':' in host else host}:{port}", 1)
+
+
+def destination(settings: RedisSettings) -> str:
+    """A name for the Redis that is at the address: the same for all that mean the same servers, and fit for a directory.
+
+    Hosts in any order, ports, the database's number, a socket's path and what Sentinels call the master make it. User, password, TLS,
+    `redis.mode`, shards and time-outs do not: with others of those it is the same Redis.
+    """
+    parts = urlsplit(settings.url.get_secret_value())
+    places = sorted({f"{host}:{port}" for host, port in hosts(settings)}) or [parts.path]
+    database = _database(parts)
+    master = settings.sentinel_master if settings.mode == "sentinel" else ""
+    digest = hashlib.sha256("\n".join([*places, database, master]).encode()).hexdigest()[:16]
+    readable = re.sub(r"[^A-Za-z0-9.]+", "-", places[0]).strip("-.")[:80]
+    return f"{readable}-{database}-{digest}"
+
+
+def _database(parts: SplitResult) -> str:
+    """The number of the database an address names, as redis-py reads it."""
+    named = parse_qs(parts.query).get("db", [""])[0] or ("" if parts.scheme == "unix" else parts.path.strip("/"))
+    return str(int(named)) if named.isascii() and named.isdigit() else "0"
 
 
 def master_of_slot(slots: Any, slot: int, asked: str) -> Address | None:
