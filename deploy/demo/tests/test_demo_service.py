@@ -284,7 +284,8 @@ def test_what_an_earlier_run_left_in_the_spool_is_told_apart_from_what_is_this_r
     assert json.loads(first.stderr.splitlines()[-1])["spooled"] == waiting > 0
     second = _command(
         tmp_path,
-        environment | {"ASSAY_REDIS_URL": there, "ASSAY_CAPTURE_EXIT_DEADLINE_S": "60"},
+        environment
+        | {"ASSAY_REDIS_URL": there, "ASSAY_CAPTURE_EXIT_DEADLINE_S": "60", "ASSAY_CAPTURE_SPOOL_ADOPT": "all"},
         "--limit",
         "1",
         "--json",
