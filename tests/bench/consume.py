@@ -75,9 +75,6 @@ async def ours(client: Client, settings: RedisSettings) -> float:
     async def process(entries: Sequence[Entry]) -> list[Outcome]:
         return processor.process(iter(entries))
 
-    async def ready() -> bool:
-        return True
-
     consumer = Consumer(
         client,
         CAPTURE,
@@ -87,7 +84,6 @@ async def ours(client: Client, settings: RedisSettings) -> float:
         finish=forward_finish(client, "scrubber", 0, 1),
         bounds=Bounds(BATCH, 1 << 24, 0),
         settings=DeliverySettings(),
-        sink_ready=ready,
     )
     broker = make_broker(settings)
     await consumer.prepare()

@@ -124,10 +124,6 @@ def until(condition: Callable[[], object], seconds: float = 60) -> None:
         time.sleep(0.05)
 
 
-async def always() -> bool:
-    return True
-
-
 async def give_up(system: System, stream: Stream) -> None:
     """Run the real consumer, as the identity whose work it is, over work that fails for its own reasons, until all is given up."""
     group = stream.groups[0]
@@ -139,7 +135,7 @@ async def give_up(system: System, stream: Stream) -> None:
         finish = forward_finish(client, group, 0, 1) if stream is CAPTURE else settle_finish(client, stream, group, 0)
         consumer = Consumer(
             client, stream, group=group, name="one", process=failing, finish=finish,
-            bounds=Bounds(entries=100, bytes=1_000_000, age_s=0), settings=FAST, sink_ready=always,
+            bounds=Bounds(entries=100, bytes=1_000_000, age_s=0), settings=FAST,
         )  # fmt: skip
         with contextlib.suppress(redis.ResponseError):  # the group may be there
             await client.xgroup_create(stream.key(), group, id="0")

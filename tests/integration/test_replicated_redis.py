@@ -93,9 +93,6 @@ class Consumers:
                 self.numbers.setdefault(event["event_id"], set()).add(event["id"])
             return [Outcome(entry.id) for entry in entries]
 
-        async def ready() -> bool:
-            return True
-
         raw = stream is CAPTURE
         return Consumer(
             self.client,
@@ -109,7 +106,6 @@ class Consumers:
             bounds=Bounds(200, 1 << 22, 0),
             settings=DELIVERY,
             shard=shard,
-            sink_ready=ready,
         )
 
     @contextlib.asynccontextmanager

@@ -95,7 +95,6 @@ def build(settings: Settings) -> Service:
             finish=bury_finish(service.client, ALERTS, STAGE, shard),
             bounds=bounds,
             document=Alert,
-            sink_ready=dispatcher.well,
         )
     alertmanager = next((channel for channel in found if isinstance(channel, Alertmanager)), None)
     keeper = Keeper(records, alertmanager, settings.notifier.resend_s)

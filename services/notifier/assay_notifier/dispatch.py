@@ -23,7 +23,7 @@ from assay_notifier.channel import Channel, NotDeliveredError
 from assay_notifier.notice import Notice
 from assay_notifier.records import Pair, Records
 from assay_runtime import metrics
-from assay_runtime.entries import Entry, Outcome, Process, failure_of
+from assay_runtime.entries import Entry, Outcome, Process, acquit, failure_of
 from assay_schema.alerts import Alert
 from assay_schema.failures import Failure, Reason
 from assay_schema.ids import entry_parts
@@ -90,15 +90,12 @@ class Dispatcher:
         self._give_up_s, self._forget_behind_s, self._clock = give_up_s, forget_behind_s, clock
         self._remembered: dict[Pair, None] = {}
 
-    async def well(self) -> bool:
-        """Whether every channel is well. While one is not, deliveries count against no entry."""
-        return not any(way.trouble for way in self.ways)
-
     def process(self, shard: int, records: Records) -> Process:
         """The work on one shard."""
 
         async def notify(entries: Sequence[Entry]) -> list[Outcome]:
             alerts, outcomes = _parsed(entries)
+            await acquit()  # a receiver may take its time
             try:
                 waiting = await _patiently(lambda: _noted(records, alerts))
                 pairs = await _patiently(lambda: self._taken(records, waiting))

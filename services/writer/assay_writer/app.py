@@ -14,7 +14,7 @@ from typing import Any
 from assay_runtime import metrics
 from assay_runtime.dead import Expiry
 from assay_runtime.delivery import settle_finish
-from assay_runtime.entries import Bounds, Entry, Outcome, Process
+from assay_runtime.entries import Bounds, Entry, Outcome, Process, acquit
 from assay_runtime.service import Service, main
 from assay_runtime.tracing import link
 from assay_schema.alerts import Alert
@@ -24,6 +24,7 @@ from assay_schema.scores import Score
 from assay_schema.settings import Settings
 from assay_schema.streams import ALERTS, EVENTS, FAILURES, SCORES, Stream
 from assay_writer.batch import Batch
+from assay_writer.batch import batches as sorted_rows
 from assay_writer.rows import EVENT_TABLES, Row, alert_row, event_row, failure_row, score_row
 from assay_writer.sink import STAGE, Sink
 from assay_writer.watermarks import Watermarks
@@ -55,7 +56,9 @@ class Writer:
             link(traceparents(entries))
             if stream is EVENTS:
                 self.watermarks.reading(shard, entries)
-            outcomes, batches = await asyncio.to_thread(self._sink.write, entries, to_row)
+            batches, poison = await asyncio.to_thread(sorted_rows, entries, to_row)
+            await acquit()
+            outcomes = await asyncio.to_thread(self._sink.write, entries, batches, poison)
             if stream is EVENTS:
                 self.watermarks.written(shard, entries)
             for batch in batches:
@@ -63,10 +66,6 @@ class Writer:
             return outcomes
 
         return write
-
-    async def ready(self) -> bool:
-        """Whether the store answers."""
-        return await asyncio.to_thread(self._sink.ready)
 
 
 def traceparents(entries: Sequence[Entry]) -> Iterator[str]:
@@ -101,7 +100,6 @@ def build(settings: Settings) -> Service:
                 finish=settle_finish(service.client, stream, STAGE, shard),
                 bounds=bounds,
                 document=document,
-                sink_ready=writer.ready,
             )
     for shard in range(settings.redis.shards):
         service.every_tick(partial(writer.watermarks.keep, shard))

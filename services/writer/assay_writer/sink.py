@@ -14,8 +14,8 @@ from assay_runtime.entries import Entry, Outcome, SinkUnavailableError, failure_
 from assay_runtime.store import Client, StoreError, connect, describe, insert_json_rows, reason_of
 from assay_schema.failures import Reason
 from assay_schema.settings import StoreSettings
-from assay_writer.batch import Batch, batches, insert_isolating
-from assay_writer.rows import EVENT_TABLES, Row
+from assay_writer.batch import Batch, Poison, insert_isolating
+from assay_writer.rows import EVENT_TABLES
 
 STAGE = "writer"
 #: What the store, its driver or the network may raise. Anything else is a defect of ours and blames no sink.
@@ -34,13 +34,12 @@ class Sink:
         self._settings = settings
         self._client: Client | None = None
 
-    def write(self, entries: Sequence[Entry], to_row: Callable[[bytes], Row]) -> tuple[list[Outcome], list[Batch]]:
-        """Insert entries' rows; returns an outcome for each entry, and the batches that were tried.
+    def write(self, entries: Sequence[Entry], parts: Sequence[Batch], poison: Sequence[Poison]) -> list[Outcome]:
+        """Insert entries' rows, as `batches` sorted them; returns an outcome for each entry.
 
         At least once: raises `SinkUnavailableError` if the store is away or refuses us, and then nothing may be acknowledged.
         An entry that is no row, or whose row the store refuses, has a failure as its outcome and blocks nobody.
         """
-        parts, poison = batches(entries, to_row)
         by_id = {entry.id: entry for entry in entries}
         blamed = [(bad.entry_id, "RowError", bad.rule) for bad in poison]
         for part in parts:
@@ -50,7 +49,7 @@ class Sink:
             entry_id: failure_of(by_id[entry_id], STAGE, Reason.CHECK_VIOLATION, error_class, detail)
             for entry_id, error_class, detail in blamed
         }
-        return [Outcome(entry.id, failure=failures.get(entry.id)) for entry in entries], parts
+        return [Outcome(entry.id, failure=failures.get(entry.id)) for entry in entries]
 
     def keep_watermark(self, shard: int, watermark: int) -> None:
         """Store a shard's watermark, so that an export needs no Redis. Raises `SinkUnavailableError`."""
@@ -70,14 +69,6 @@ class Sink:
             [[newest]] = client.query(f"SELECT max(id) FROM {table} WHERE id > {least}").result_rows  # noqa: S608  # our names
             greatest = max(greatest, int(newest))
         return stored, greatest
-
-    def ready(self) -> bool:
-        """Whether the store answers us now."""
-        try:
-            self._guard(lambda: self._connected().command("SELECT 1"))
-        except SinkUnavailableError:
-            return False
-        return True
 
     def close(self) -> None:
         """Close the connections."""

@@ -8,7 +8,7 @@ import pytest
 
 from assay_runtime.entries import Entry, SinkUnavailableError
 from assay_schema.settings import StoreSettings
-from assay_writer.batch import Batch
+from assay_writer.batch import Batch, batches
 from assay_writer.sink import Sink
 from tests.ports import free_port
 
@@ -30,7 +30,7 @@ def test_tries_of_a_batch_during_an_outage_do_not_pile_up_in_memory() -> None:
     entries = [Entry("1-1", b"{}")]
     for _ in range(5):
         with pytest.raises(SinkUnavailableError):
-            sink.write(entries, lambda data: ("candidates", data, "1:1"))
+            sink.write(entries, *batches(entries, lambda data: ("candidates", data, "1:1")))
     alive = sum(
         type(thing) is Batch for thing in gc.get_objects()
     )  # not isinstance: other tests leave objects that lie about it

@@ -19,7 +19,7 @@ from redis.exceptions import RedisError, ResponseError
 
 from assay_runtime import metrics
 from assay_runtime.connection import Client
-from assay_runtime.entries import Bounds, Entry, Outcome, Process, SinkUnavailableError
+from assay_runtime.entries import Bounds, Entry, Outcome, Process, SinkUnavailableError, acquitting
 from assay_runtime.scripts import BURY, FORWARD, NUMBERS_UNKNOWN, SETTLE
 from assay_runtime.tracing import span
 from assay_schema.failures import GIVEN_UP, Failure, Reason
@@ -121,7 +121,6 @@ class Consumer:
         bounds: Bounds,
         settings: DeliverySettings,
         shard: int = 0,
-        sink_ready: Callable[[], Awaitable[bool]],
     ) -> None:
         self.stream, self.shard, self.group, self.name = stream, shard, group, name
         self.key = stream.key(shard)
@@ -129,12 +128,14 @@ class Consumer:
         self._away_for: set[Reason] = set()
         self._client = client
         self._process, self._finish, self._bounds, self._settings = process, finish, bounds, settings
-        self._sink_ready = sink_ready
         self._bury = client.register_script(BURY)
         self._waiting: list[Entry] = []
         self._waiting_bytes = 0
         self._oldest = 0.0
-        self._held: set[str] = set()
+        #: Entries that are ours to keep, and how many deliveries earlier runs and other consumers left on each; 0 for a fresh one.
+        self._held: dict[str, int] = {}
+        #: Those whose delivery of now is counted in Redis on top of that.
+        self._counted: set[str] = set()
         #: An entry to be worked on by itself, before what waits.
         self._alone: Entry | None = None
         self._changed = asyncio.Condition()
@@ -221,9 +222,9 @@ class Consumer:
         await self._recovered.wait()
         return await self._take(entries)
 
-    def _hold(self, entries: Sequence[Entry]) -> None:
+    def _hold(self, entries: Sequence[Entry], deliveries: int = 0) -> None:
         """From now on these are ours to keep, and not to be claimed again from ourselves."""
-        self._held.update(entry.id for entry in entries)
+        self._held.update((entry.id, deliveries) for entry in entries)
 
     async def _take(self, entries: Sequence[Entry]) -> bool:
         async with self._changed:
@@ -282,7 +283,8 @@ class Consumer:
         started = time.monotonic()
         with span(f"{self.group} process {self.stream.name}", self.stream.name, self.group, len(batch)):
             try:
-                outcomes = await self._outcomes(batch)
+                outcomes = await self._outcomes(batch) if await self._begin(batch) else ()
+                await self._acquit(batch)  # they have done no harm; what is left is up to Redis
                 await self._finishing.acquire()
             finally:
                 self._working.release()
@@ -290,21 +292,58 @@ class Consumer:
                 await self._finish_outcomes(outcomes)
             finally:
                 self._finishing.release()
-                self._held.difference_update(entry.id for entry in batch)
+                for entry in batch:
+                    self._held.pop(entry.id, None)
+                    self._counted.discard(entry.id)
                 async with self._changed:
                     self._changed.notify_all()
         metrics.BATCH_ENTRIES.labels(self.stream.name).observe(len(batch))
         metrics.BATCH_SECONDS.labels(self.stream.name).observe(time.monotonic() - started)
+
+    async def _begin(self, batch: Sequence[Entry]) -> bool:
+        """Count this delivery, before the work: should it kill the process, nobody is left to count it. False when a stop comes first.
+
+        A fresh entry was counted as it was read.
+        """
+        again = [entry.id for entry in batch if self._held.get(entry.id)]
+        self._counted.update(again)
+        return not again or bool(await self._patiently(partial(self._count, again, 1)))
+
+    async def _acquit(self, batch: Sequence[Entry]) -> None:
+        """Take this delivery back from entries that proved sound: from here on a death or a stop is not their fault."""
+        sound = [entry.id for entry in batch if entry.id in self._counted]
+        self._counted.difference_update(sound)
+        if sound:
+            await self._patiently(partial(self._count, sound, 0))
+
+    async def _count(self, ids: Sequence[str], now: int) -> int:
+        """Set how often each was delivered: as often as before, and `now` times."""
+        counts: dict[int, list[str]] = {}
+        for entry_id in ids:
+            counts.setdefault(self._held[entry_id] + now, []).append(entry_id)
+        for deliveries, same in counts.items():
+            for start in range(0, len(same), PAGE):
+                await self._claimed(same[start : start + PAGE], retrycount=deliveries)
+        return len(ids)
+
+    async def _claimed(self, ids: Sequence[str], *, idle_ms: int = 0, retrycount: int | None = None) -> list[str]:
+        """Claim entries; returns those that are ours now. Claiming counts no delivery."""
+        found = await self._client.xclaim(
+            self.key, self.group, self.name, idle_ms, ids, retrycount=retrycount, justid=True
+        )
+        return [entry_id.decode() for entry_id in found]
 
     async def _outcomes(self, batch: Sequence[Entry]) -> Sequence[Outcome]:
         """Work on a batch until its sink takes it. An error that blames no sink splits it, until the entry that causes it is alone."""
         pause = 0.05
         while True:
             try:
-                outcomes = await self._process(batch)
+                with acquitting(partial(self._acquit, batch)):
+                    outcomes = await self._process(batch)
                 self._sink_back()
                 return outcomes
             except SinkUnavailableError as error:
+                await self._acquit(batch)
                 await self._sink_away(error)
                 if self._stopping:
                     return []  # all of it stays pending
@@ -322,16 +361,12 @@ class Consumer:
     async def _blame(self, entry: Entry, error_class: str) -> int:
         """Count a failed delivery against an entry, or give it up. One that stays pending comes again after the visibility time-out."""
         log.error("entry failed", extra={"entry_id": entry.id, "error_class": error_class})
-        pending = await self._client.xpending_range(self.key, self.group, entry.id, entry.id, 1)
-        if not pending:
-            return 0
-        deliveries = pending[0]["times_delivered"]
+        deliveries = self._held[entry.id] + 1
         if deliveries >= self._settings.max_deliveries:
             await self._give_up(entry.id, deliveries)
         else:
-            await self._client.xclaim(
-                self.key, self.group, self.name, 0, [entry.id], retrycount=deliveries + 1, justid=True
-            )
+            await self._claimed([entry.id], retrycount=deliveries)
+        self._counted.discard(entry.id)
         return 1
 
     async def _finish_outcomes(self, outcomes: Sequence[Outcome]) -> None:
@@ -414,7 +449,7 @@ class Consumer:
     async def _show_life(self) -> None:
         held = list(self._held)
         for start in range(0, len(held), PAGE):
-            await self._client.xclaim(self.key, self.group, self.name, 0, held[start : start + PAGE], justid=True)
+            await self._claimed(held[start : start + PAGE])
 
     async def _reclaim(self) -> None:
         """Take over what a dead or stalled consumer left."""
@@ -447,23 +482,20 @@ class Consumer:
             for item in page:
                 if (entry_id := item["message_id"].decode()) not in self._held:
                     counts.setdefault(item["times_delivered"], []).append(entry_id)
-            well = await self._sink_ready()
             for deliveries, ids in counts.items():
-                if well and deliveries >= self._settings.max_deliveries:
-                    for entry_id in ids:
-                        await self._try_alone(entry_id, deliveries, idle_ms)
-                else:
-                    await self._claim(
-                        ids, idle_ms, deliveries + well
-                    )  # an outage is no entry's fault and counts for none
+                if deliveries < self._settings.max_deliveries:
+                    await self._take_again(ids, idle_ms, deliveries)
+                    continue
+                for entry_id in ids:
+                    if self._stopping:
+                        return
+                    await self._try_alone(entry_id, deliveries, idle_ms)
 
-    async def _claim(self, ids: list[str], idle_ms: int, deliveries: int) -> None:
-        claimed = await self._client.xclaim(
-            self.key, self.group, self.name, idle_ms, ids, retrycount=deliveries, justid=True
-        )
+    async def _take_again(self, ids: list[str], idle_ms: int, deliveries: int) -> None:
+        claimed = await self._claimed(ids, idle_ms=idle_ms)
         for start in range(0, len(claimed), CLAIMED_AT_ONCE):
-            entries = await self._read([entry_id.decode() for entry_id in claimed[start : start + CLAIMED_AT_ONCE]])
-            self._hold(entries)
+            entries = await self._read(claimed[start : start + CLAIMED_AT_ONCE])
+            self._hold(entries, deliveries)
             if not await self._take(entries):
                 return
 
@@ -471,12 +503,8 @@ class Consumer:
         """Work by itself on an entry whose consumers died too often: only one that kills again is given up, and none of its neighbours."""
         if deliveries >= self._settings.max_deliveries + TRIES_ALONE:
             await self._give_up(entry_id, deliveries)
-            return
-        claimed = await self._client.xclaim(
-            self.key, self.group, self.name, idle_ms, [entry_id], retrycount=deliveries + 1, justid=True
-        )
-        if claimed and (entries := await self._read([entry_id])):
-            self._hold(entries)
+        elif entries := await self._read(await self._claimed([entry_id], idle_ms=idle_ms)):
+            self._hold(entries, deliveries)
             async with self._changed:
                 self._alone = entries[0]
                 self._changed.notify_all()

@@ -1,8 +1,10 @@
 """What a service's pure core takes and gives: entries in, outcomes out."""
 
+import contextlib
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -33,6 +35,28 @@ class Outcome:
 
 #: A service's work: outcomes for the entries it finished. An entry without an outcome stays pending and is delivered again.
 Process = Callable[[Sequence[Entry]], Awaitable[Sequence[Outcome]]]
+
+
+_acquit: ContextVar[Callable[[], Awaitable[None]] | None] = ContextVar("acquit", default=None)
+
+
+async def acquit() -> None:
+    """For a service's work: the entries are sound, only their sink is waited for. If the process dies from here on, none is blamed.
+
+    A slow sink takes far longer than the work. Without this, whoever restarts a service in an outage would blame what it holds.
+    """
+    if say := _acquit.get():
+        await say()
+
+
+@contextlib.contextmanager
+def acquitting(say: Callable[[], Awaitable[None]]) -> Iterator[None]:
+    """Within this, `acquit` calls `say`."""
+    before = _acquit.set(say)
+    try:
+        yield
+    finally:
+        _acquit.reset(before)
 
 
 class SinkUnavailableError(Exception):

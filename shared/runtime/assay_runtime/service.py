@@ -42,11 +42,6 @@ REDIS_REMEDY = (
 )
 
 
-async def always() -> bool:
-    """The answer of a sink that is Redis itself."""
-    return True
-
-
 class Service:
     """One process: consumers on the shards of its streams, a health port, and a tick for chores."""
 
@@ -77,7 +72,6 @@ class Service:
         finish: Finish,
         bounds: Bounds,
         document: Any,
-        sink_ready: Callable[[], Awaitable[bool]] = always,
     ) -> None:
         """Run `process` over the entries of one shard, in batches within `bounds`, acknowledged by `finish`."""
         name = self.settings.delivery.consumer or f"{socket.gethostname()}-{os.getpid()}"
@@ -91,7 +85,6 @@ class Service:
             bounds=bounds,
             settings=self.settings.delivery,
             shard=shard,
-            sink_ready=sink_ready,
         )
         self.consumers.append(consumer)
         subscribe(self.broker, consumer, document)

@@ -5,11 +5,11 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
 
 import pytest
-from redis.exceptions import OutOfMemoryError
+from redis.exceptions import ConnectionError, OutOfMemoryError  # noqa: A004  # redis-py's own
 
 from assay_runtime.connection import Client
-from assay_runtime.delivery import Consumer, forward_finish, settle_finish
-from assay_runtime.entries import Bounds, Entry, Outcome, SinkUnavailableError
+from assay_runtime.delivery import TRIES_ALONE, Consumer, forward_finish, settle_finish
+from assay_runtime.entries import Bounds, Entry, Outcome, SinkUnavailableError, acquit
 from assay_runtime.fast import leave_groups_alone, make_broker, subscribe
 from assay_runtime.watermark import Watermark, trim_finished
 from assay_schema.failures import Failure, Reason
@@ -34,10 +34,6 @@ async def until(condition: Callable[[], object], seconds: float = 60) -> None:
             await asyncio.sleep(0.02)
 
 
-async def ready() -> bool:
-    return True
-
-
 def make(
     client: Client, stream: Stream, process: object, name: str = "one", *, age_s: float = 0, entries: int = 100
 ) -> Consumer:
@@ -52,7 +48,6 @@ def make(
         finish=finish,
         bounds=Bounds(entries=entries, bytes=10_000_000, age_s=age_s),
         settings=FAST,
-        sink_ready=ready,
     )
 
 
@@ -280,26 +275,48 @@ async def test_an_entry_that_breaks_the_work_is_isolated_and_buried_after_too_ma
     assert (await client.xpending(EVENTS.key(), "writer"))["pending"] == 0
 
 
-async def test_restarts_while_the_sink_is_away_are_not_counted_against_the_entries(
-    redis_server: RedisServer, client: Client
-) -> None:
-    away, stored = True, set[bytes]()
+@contextlib.asynccontextmanager
+async def running_until_killed(server: RedisServer, consumer: Consumer) -> AsyncIterator[None]:
+    """As a process that ends by kill -9: from the end of the block on, no command of it reaches Redis."""
+    async with running(server, consumer):
+        yield
+        consumer._client.execute_command = unreachable
+    del consumer._client.execute_command
 
-    async def sink_ready() -> bool:
-        return not away
+
+async def unreachable(*_: object, **__: object) -> None:
+    raise ConnectionError("killed")
+
+
+@pytest.mark.parametrize("hanging", [False, True], ids=["refused at once", "no answer"])
+@pytest.mark.parametrize("run", [running, running_until_killed], ids=["stopped", "killed"])
+async def test_restarts_while_the_sink_takes_nothing_are_not_counted_against_the_entries(
+    redis_server: RedisServer, client: Client, run: Callable[..., object], hanging: bool
+) -> None:
+    """However a store refuses: it need not look away, and may answer everything but an insert."""
+    away, stored, waits = True, set[bytes](), asyncio.Event()
 
     async def store(entries: Sequence[Entry]) -> list[Outcome]:
+        await acquit()
+        waits.set()
+        if away and hanging:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(over.wait(), 60)
         if away:
-            raise SinkUnavailableError(Reason.DB_DOWN, "ConnectionRefusedError")
+            raise SinkUnavailableError(Reason.DB_DOWN, "NOT_ENOUGH_SPACE")
         stored.update(entry.data for entry in entries)
         return [Outcome(entry.id) for entry in entries]
 
     await fill(client, EVENTS, 200)
-    for _ in range(FAST.max_deliveries + 3):
+    for _ in range(20):
+        waits.clear()
+        over = asyncio.Event()
         consumer = make(client, EVENTS, store, entries=20)
-        consumer._sink_ready = sink_ready
-        async with running(redis_server, consumer):
-            await until(lambda consumer=consumer: not consumer.sink_up)
+        async with run(redis_server, consumer):  # type: ignore[attr-defined]
+            async with asyncio.timeout(60):
+                await waits.wait()
+            over.set()
+    assert await _deliveries(client) <= {1}
     away = False
     consumer = make(client, EVENTS, store, entries=20)
     async with running(redis_server, consumer):
@@ -307,42 +324,96 @@ async def test_restarts_while_the_sink_is_away_are_not_counted_against_the_entri
     assert await client.xlen(DEAD.key()) == 0
 
 
-async def test_an_entry_that_kills_its_process_is_given_up_and_none_of_its_neighbours(
+async def test_restarts_of_a_full_redis_that_takes_no_result_are_not_counted_against_the_entries(
     redis_server: RedisServer, client: Client
 ) -> None:
-    stored = set[bytes]()
-    killed = asyncio.Event()
+    finishing = asyncio.Event()
+
+    async def refused(_: Sequence[Outcome]) -> int:
+        finishing.set()
+        raise OutOfMemoryError("command not allowed when used memory > 'maxmemory'.")
+
+    await fill(client, CAPTURE, 50)
+    for _ in range(FAST.max_deliveries + TRIES_ALONE + 1):
+        finishing.clear()
+        consumer = make(client, CAPTURE, passing_on)
+        consumer._finish = refused
+        async with running_until_killed(redis_server, consumer), asyncio.timeout(60):
+            await finishing.wait()
+    async with running(redis_server, make(client, CAPTURE, passing_on)):
+        await until(lambda: _length(client, EVENTS, 50))
+    assert await client.xlen(DEAD.key()) == 0
+
+
+async def test_a_stop_leaves_suspects_that_nobody_has_looked_at_as_they_were(
+    redis_server: RedisServer, client: Client
+) -> None:
+    waits = asyncio.Event()
+
+    async def away(entries: Sequence[Entry]) -> list[Outcome]:
+        waits.set()
+        raise SinkUnavailableError(Reason.DB_DOWN, "TOO_MANY_PARTS")
+
+    ids = await fill(client, EVENTS, 50)
+    await make(client, EVENTS, away).prepare()
+    await client.xreadgroup("writer", "one", {EVENTS.key(): ">"})
+    await client.xclaim(EVENTS.key(), "writer", "one", 0, ids, retrycount=FAST.max_deliveries, justid=True)
+    async with running(redis_server, make(client, EVENTS, away)), asyncio.timeout(60):
+        await waits.wait()
+    assert await _deliveries(client) == {FAST.max_deliveries}
+
+
+@pytest.mark.parametrize("outage", [range(0), range(2, 9), range(20)], ids=["no outage", "later", "from the start"])
+async def test_an_entry_that_kills_its_process_is_given_up_and_none_of_its_neighbours(
+    redis_server: RedisServer, client: Client, outage: range
+) -> None:
+    """Also if the sink is away meanwhile: entries that only wait are acquitted, and the one that kills never is."""
+    stored, deaths = set[bytes](), 0
 
     async def dying(entries: Sequence[Entry]) -> list[Outcome]:
+        nonlocal deaths
         if any(entry.data == b"13" for entry in entries):
-            killed.set()
-            await asyncio.sleep(3600)  # a process that is gone neither answers nor acknowledges
+            deaths += 1
+            happened.set()
+            await dead.wait()
+            raise SinkUnavailableError(Reason.OTHER, "killed")
+        await acquit()
+        if start in outage:
+            happened.set()
+            raise SinkUnavailableError(Reason.DB_DOWN, "TOO_MANY_PARTS")
         stored.update(entry.data for entry in entries)
         return [Outcome(entry.id) for entry in entries]
 
+    async def over() -> bool:
+        return happened.is_set() or (len(stored) == 39 and await client.xlen(DEAD.key()) > 0)
+
     await fill(client, EVENTS, 40)
-    for _ in range(20):
-        killed.clear()
-        consumer = make(client, EVENTS, dying)
-        broker = make_broker(RedisSettings.model_validate({"url": redis_server.url}))
-        await consumer.prepare()
-        subscribe(broker, consumer, dict)
-        await leave_groups_alone(broker)
-        await broker.start()
-        consumer.start()
-        await until(lambda: killed.is_set() or _all_but_one(stored))
-        await broker.stop()
-        for task in consumer._tasks:  # kill -9: nothing is drained
-            task.cancel()
-        await asyncio.gather(*consumer._tasks, return_exceptions=True)
-        if await client.xlen(DEAD.key()):
+    for start in range(outage.stop + 20):  # noqa: B007  # `dying` looks at it
+        happened, dead = asyncio.Event(), asyncio.Event()
+        async with running_until_killed(redis_server, make(client, EVENTS, dying)):
+            await until(over)
+            asyncio.get_running_loop().call_later(0.05, dead.set)
+        if not happened.is_set():
             break
     assert stored == {str(n).encode() for n in range(40) if n != 13}
     assert [fields[b"data"] for _, fields in await client.xrange(DEAD.key())] == [b"13"]
+    assert deaths == FAST.max_deliveries + TRIES_ALONE
 
 
-def _all_but_one(stored: set[bytes]) -> bool:
-    return len(stored) == 39
+async def test_an_entry_that_fails_is_tried_as_often_as_the_setting_says(
+    redis_server: RedisServer, client: Client
+) -> None:
+    tries = 0
+
+    async def failing(entries: Sequence[Entry]) -> list[Outcome]:
+        nonlocal tries
+        tries += 1
+        raise ValueError("unexpected")
+
+    await fill(client, EVENTS, 1)
+    async with running(redis_server, make(client, EVENTS, failing)):
+        await until(lambda: _length(client, DEAD, 1))
+    assert tries == FAST.max_deliveries
 
 
 async def test_entries_are_finished_while_the_memory_of_redis_is_full(
@@ -456,3 +527,9 @@ async def _read(client: Client, expected: int) -> bool:
     """Whether the group has read this many entries."""
     [group] = await client.xinfo_groups(EVENTS.key())
     return len(await client.xrange(EVENTS.key(), max=group["last-delivered-id"])) >= expected
+
+
+async def _deliveries(client: Client) -> set[int]:
+    """How often the entries that are pending were delivered."""
+    found = await client.xpending_range(EVENTS.key(), "writer", "-", "+", 1_000)
+    return {item["times_delivered"] for item in found}

@@ -26,9 +26,6 @@ async def scrubber(client: Client) -> Consumer:
     async def passing_on(entries: Sequence[Entry]) -> list[Outcome]:
         return [Outcome(entry.id, event=b'{"n":1}') for entry in entries]
 
-    async def ready() -> bool:
-        return True
-
     consumer = Consumer(
         client,
         CAPTURE,
@@ -38,7 +35,6 @@ async def scrubber(client: Client) -> Consumer:
         finish=forward_finish(client, "scrubber", 0, 1),
         bounds=Bounds(entries=10, bytes=1_000_000, age_s=0),
         settings=DeliverySettings(),
-        sink_ready=ready,
     )
     await consumer.prepare()
     return consumer
