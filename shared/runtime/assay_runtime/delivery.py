@@ -487,8 +487,6 @@ class Consumer:
                     await self._take_again(ids, idle_ms, deliveries)
                     continue
                 for entry_id in ids:
-                    if self._stopping:
-                        return
                     await self._try_alone(entry_id, deliveries, idle_ms)
 
     async def _take_again(self, ids: list[str], idle_ms: int, deliveries: int) -> None:
@@ -501,6 +499,8 @@ class Consumer:
 
     async def _try_alone(self, entry_id: str, deliveries: int, idle_ms: int) -> None:
         """Work by itself on an entry whose consumers died too often: only one that kills again is given up, and none of its neighbours."""
+        if self._stopping:
+            return  # whoever was not looked at stays as it is
         if deliveries >= self._settings.max_deliveries + TRIES_ALONE:
             await self._give_up(entry_id, deliveries)
         elif entries := await self._read(await self._claimed([entry_id], idle_ms=idle_ms)):
