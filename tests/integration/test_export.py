@@ -382,6 +382,22 @@ def test_ctrl_c_ends_it_with_130_whole_lines_and_no_cursor(many: Sink, tmp_path:
         stop(process)
 
 
+def test_a_second_export_with_the_same_cursor_file_is_refused_and_exports_nothing(many: Sink, tmp_path: Path) -> None:
+    process = many.cli.start("export", "--cursor-file", "cursor", role="exporter")
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        second = Export(many.cli.run("export", "--cursor-file", "cursor", role="exporter"))
+        assert (second.code, second.out) == (2, b"")
+        assert "another export is using cursor" in second.err
+        assert sum(1 for _ in process.stdout) == 299_999
+        assert process.wait(60) == 0
+    finally:
+        stop(process)
+    third = Export(many.cli.run("export", "--cursor-file", "cursor", role="exporter"))
+    assert (third.code, third.rows) == (0, [])
+
+
 def test_a_store_that_dies_in_the_middle_is_an_error_and_no_cursor(many: Sink, tmp_path: Path) -> None:
     process = many.cli.start("export", "--cursor-file", "cursor", role="exporter")
     try:

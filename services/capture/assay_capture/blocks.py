@@ -45,24 +45,25 @@ Drop = Callable[[str], None]
 
 
 class RetrievalBlock:
-    """One timed block. Use it as `with` or as `async with`, once."""
+    """One timed block, as `with` or as `async with`. Used again, it captures another event, under another `event_id`."""
 
     def __init__(self, record: Record, drop: Drop, fields: dict[str, Any]) -> None:
         self._record = record
         self._drop = drop
-        self._fields = fields
-        self._has_result = False
+        self._asked = fields
+        self._found: dict[str, Any] | None = None
         self._began = 0.0
-        #: Identity of the event, known from the start so that an answer can refer to it.
+        self._spent = False
+        #: Identity of the event, known from the start so that an answer can refer to it, and kept until the block begins again.
         self.event_id = new_event_id()
 
     def result(self, *, slugs: Sequence[str], chunk_ids: Sequence[int], **fields: Unpack[RetrievalFields]) -> None:
         """Say what was found, with any other field that only the search knows, such as `source_ids`. The last call counts."""
         refuse_unknown("result", fields)
-        self._fields.update(fields, retrieved_slugs=slugs, retrieved_chunk_ids=chunk_ids)
-        self._has_result = True
+        self._found = {**(self._found or {}), **fields, "retrieved_slugs": slugs, "retrieved_chunk_ids": chunk_ids}
 
     def __enter__(self) -> Self:
+        self._renew()
         self._began = time.perf_counter()
         return self
 
@@ -73,10 +74,17 @@ class RetrievalBlock:
         traceback: TracebackType | None,
     ) -> None:
         latency_ms = (time.perf_counter() - self._began) * 1000
-        if self._has_result:
-            self._record(self.event_id, {**self._fields, "latency_ms": latency_ms})
+        found, self._found = self._found, None
+        if found is not None:
+            self._renew()  # a block within itself, or in two threads at once, ends twice
+            self._spent = True
+            self._record(self.event_id, {**self._asked, **found, "latency_ms": latency_ms})
         elif exception_type is None:
             self._drop("no_result")
+
+    def _renew(self) -> None:
+        if self._spent:
+            self.event_id, self._spent = new_event_id(), False
 
     async def __aenter__(self) -> Self:
         return self.__enter__()

@@ -225,6 +225,38 @@ def test_a_block_that_forgets_its_result_is_counted(make_capture: Any) -> None:
     assert capture.stats().dropped == {"no_result": 1}
 
 
+def test_a_block_used_again_captures_another_event_with_what_was_found_then(
+    make_capture: Any, redis_server: RedisServer, arrived: Any
+) -> None:
+    capture: Capture = make_capture(redis_server.url)
+    block = capture.retrieving(tool_name="query", query="q")
+    told = [block.event_id]
+    for number in range(3):
+        with block:
+            told.append(block.event_id)
+            if number != 1:
+                block.result(slugs=[str(number)], chunk_ids=[], **({"detail": "low"} if number == 0 else {}))
+        told.append(block.event_id)
+    assert capture.flush(60)
+    first, last = arrived(redis_server)
+    assert capture.stats().dropped == {"no_result": 1}, "what the first time found is not the second's result"
+    assert [first["payload"]["retrieved_slugs"], last["payload"]["retrieved_slugs"]] == [["0"], ["2"]]
+    assert (first["payload"]["detail"], last["payload"].get("detail")) == ("low", None)
+    assert told[:3] == [first["event_id"]] * 3, "an id holds from the start until the block begins again"
+    assert told[-1] == last["event_id"] != first["event_id"]
+
+
+def test_a_block_within_itself_makes_two_events(make_capture: Any, redis_server: RedisServer, arrived: Any) -> None:
+    capture: Capture = make_capture(redis_server.url)
+    block = capture.retrieving(tool_name="query", query="q")
+    with block:
+        with block:
+            block.result(slugs=["inner"], chunk_ids=[])
+        block.result(slugs=["outer"], chunk_ids=[])
+    assert capture.flush(60)
+    assert len({event["event_id"] for event in arrived(redis_server)}) == 2
+
+
 @pytest.mark.parametrize("on", [True, False])
 def test_a_misspelt_field_of_a_block_is_a_type_error_as_it_is_of_a_call(on: bool) -> None:
     capture = Capture(Settings(), service="tests", enabled=on)

@@ -1,11 +1,39 @@
-"""The file in which an export keeps how far it came."""
+"""The file in which an export keeps how far it came, and the lock beside it that keeps a second export out meanwhile."""
 
+import contextlib
+import fcntl
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from assay_cli.durations import cursor
 from assay_cli.errors import CommandError
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep other exports with this file out: two at once would export the same rows. Raises `CommandError` if there is one.
+
+    The lock file stays: if it were removed, a third export could lock a new one while a second still waits for the old.
+    """
+    target = path.resolve()
+    try:
+        descriptor = os.open(target.with_name(f".{target.name}.lock"), os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise CommandError(f"--cursor-file: cannot lock {path}: {error}") from None
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CommandError(
+                f"--cursor-file: another export is using {path}; wait for its end, or give each export a file of its own"
+            ) from None
+        except OSError as error:
+            raise CommandError(f"--cursor-file: cannot lock {path}: {error}; use a file on a local disk") from None
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def read_cursor(path: Path) -> int | None:
@@ -20,7 +48,13 @@ def read_cursor(path: Path) -> int | None:
 
 
 def write_cursor(path: Path, place: int) -> None:
-    """Replace the file in one step that survives a crash: either the old cursor is there or the new one. Raises `CommandError`."""
+    """Replace the file in one step that survives a crash: either the old cursor is there or the new one. Raises `CommandError`.
+
+    Never by a smaller cursor, whoever wrote the larger one meanwhile.
+    """
+    if (read_cursor(path) or 0) > place:
+        return
+    path = path.resolve()
     try:
         mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

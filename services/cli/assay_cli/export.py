@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
-from assay_cli.cursor_file import read_cursor, write_cursor
+from assay_cli.cursor_file import locked, read_cursor, write_cursor
 from assay_cli.durations import Bound, bound
 from assay_cli.errors import CommandError
 from assay_cli.export_lines import BrokenAnswerError, Lines
@@ -94,7 +94,7 @@ def export(
     Windows that chain, each `--since` the cursor of the one before, hold every event once. With --cursor-file, --since counts only for
     the first run, before the file exists.
     """
-    with ends_quietly():
+    with ends_quietly(), _alone(cursor_file, limit):
         ask = _Request.checked(since, until, limit, tool, kind, project, cursor_file)
         settings = settings_for("exporter", data)
         out = sys.stdout.buffer
@@ -108,6 +108,16 @@ def export(
             _settle(out)
             write_cursor(cursor_file, span.cursor)
     typer.echo(f"exported {seen.rows} row(s); cursor {span.cursor}", err=True)
+
+
+def _alone(cursor_file: Path | None, limit: int | None) -> contextlib.AbstractContextManager[None]:
+    if cursor_file is None:
+        return contextlib.nullcontext()
+    if limit is not None:
+        raise CommandError(
+            "--limit with --cursor-file would skip the rows beyond the limit for ever; use one of them, or bound the window by --until"
+        )
+    return locked(cursor_file)
 
 
 @dataclass(frozen=True)
@@ -137,10 +147,6 @@ class _Request:
         _one_of("--kind", kind, Exported)
         if tool is not None and kind != Exported.RETRIEVAL:
             raise CommandError(f"--tool: rows of kind {kind} have no tool; leave it out, or use --kind retrieval")
-        if limit is not None and cursor_file is not None:
-            raise CommandError(
-                "--limit with --cursor-file would skip the rows beyond the limit for ever; use one of them, or bound the window by --until"
-            )
         now_ms = time.time_ns() // 1_000_000
         lower = bound(since, now_ms, "--since") if since is not None else None
         upper = bound(until, now_ms, "--until") if until is not None else None
