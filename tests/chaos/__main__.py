@@ -16,9 +16,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from tests.chaos import faults, replicated, whole
-from tests.chaos.rig import VISIBILITY_S
+from tests.chaos import whole
+from tests.chaos.catalogue import DEATHS, PROOFS, SCENARIOS
+from tests.chaos.rig import VISIBILITY_S, Rig
 from tests.chaos.runner import Report, Run, chosen, run
+from tests.chaos.scenario import Scenario
 
 EVENTS = 1_050_000
 #: In this time all must be as it should be after a death, in seconds, at the 99th percentile: what the dead held is claimed after the
@@ -38,7 +40,7 @@ def main() -> int:
         "--only", action="append", default=[], metavar="NAME", help="only this scenario; may be repeated"
     )
     parser.add_argument(
-        "--sabotage", choices=faults.PROOFS, help="switch one mechanism off and play the scenario that shows it"
+        "--sabotage", choices=PROOFS, help="switch one mechanism off and play the scenario that shows it"
     )
     parser.add_argument("--no-proofs", action="store_true", help="leave the proofs out")
     parser.add_argument(
@@ -53,13 +55,13 @@ def main() -> int:
     asked = parser.parse_args()
     logging.getLogger("clickhouse_connect").setLevel(logging.CRITICAL)  # a store that is away is no news here
     if asked.list:
-        for scenario in (*faults.SCENARIOS, *(one for group in replicated.SCENARIOS.values() for one in group)):
+        for scenario in (one for group in SCENARIOS.values() for one in group):
             print(f"{scenario.name:36} {(scenario.fault.__doc__ or '-').splitlines()[0]}")
         return 0
     try:
-        apart = {whole.NAME, *(scenario.name for group in replicated.SCENARIOS.values() for scenario in group)}
+        apart = {whole.NAME, *(scenario.name for group in _apart().values() for scenario in group)}
         named = [name for name in asked.only if name not in apart]
-        wanted = named or ([faults.PROOFS[asked.sabotage].scenario] if asked.sabotage else [])
+        wanted = named or ([PROOFS[asked.sabotage].scenario] if asked.sabotage else [])
         scenarios = [] if asked.only and not named else chosen(wanted)
     except KeyError as unknown:
         parser.error(f"no scenario {unknown}; --list names them")
@@ -77,18 +79,22 @@ def main() -> int:
     return 0 if well else 1
 
 
-def _suite(console: Console, directory: Path, scenarios: list[faults.Scenario], asked: argparse.Namespace) -> bool:
+def _suite(console: Console, directory: Path, scenarios: list[Scenario], asked: argparse.Namespace) -> bool:
     directory.mkdir()
     with_whole = not asked.sabotage and (not asked.only or whole.NAME in asked.only)
     several = {
-        kind: [one for one in group if not asked.sabotage and (not asked.only or one.name in asked.only)]
-        for kind, group in replicated.SCENARIOS.items()
+        kind: [
+            one
+            for one in group
+            if not one.missing() and not asked.sabotage and (not asked.only or one.name in asked.only)
+        ]
+        for kind, group in _apart().items()
     }
     everything = [*scenarios, *(one for group in several.values() for one in group)]
     weight = sum(scenario.load.weight for scenario in everything) + with_whole
-    for scenario in set(faults.SCENARIOS) - set(scenarios):
-        if not scenario.runnable:
-            console.print(f"[yellow]not run: {scenario.name} (needs the right to mount a small file system)[/]")
+    for scenario in (one for group in SCENARIOS.values() for one in group):
+        if missing := scenario.missing():
+            console.print(f"[yellow]not run: {scenario.name} (needs {missing})[/]")
     played, wrong = run(
         directory,
         scenarios,
@@ -128,7 +134,7 @@ def all_faults(reports: Sequence[Report], of_the_whole: Sequence[str], recovery_
     slow = ", ".join(
         f"{report.scenario} {report.recovery:.1f} s"
         for report in reports
-        if report.scenario in faults.DEATHS and report.recovery >= recovery_bound_s
+        if report.scenario in DEATHS and report.recovery >= recovery_bound_s
     )
     missed = f"missed: recovery from a death took {_p99(deaths):.1f} s at p99, bound {recovery_bound_s:.1f} s ({slow})"
     return [*found, missed]
@@ -136,11 +142,16 @@ def all_faults(reports: Sequence[Report], of_the_whole: Sequence[str], recovery_
 
 def _recoveries(reports: Sequence[Report]) -> list[float]:
     """How long each death was felt, in seconds."""
-    return [report.recovery for report in reports if report.scenario in faults.DEATHS]
+    return [report.recovery for report in reports if report.scenario in DEATHS]
 
 
 def _p99(values: Sequence[float]) -> float:
     return sorted(values)[math.ceil(len(values) * 0.99) - 1]
+
+
+def _apart() -> dict[type[Rig], tuple[Scenario, ...]]:
+    """Scenarios that need another rig than the usual one."""
+    return {kind: group for kind, group in SCENARIOS.items() if kind is not Rig}
 
 
 def _proofs(console: Console, directory: Path, seed: int) -> bool:
@@ -149,7 +160,7 @@ def _proofs(console: Console, directory: Path, seed: int) -> bool:
     for column in ("switched off", "scenario", "found"):
         table.add_column(column, overflow="fold")
     shown = True
-    for mechanism, proof in faults.PROOFS.items():
+    for mechanism, proof in PROOFS.items():
         home = directory / mechanism
         home.mkdir()
         played, wrong = run(

@@ -1,4 +1,4 @@
-"""What can go wrong, one small function each, and the table of scenarios. A fault returns when it is over.
+"""What can go wrong, one small function each, and the scenarios they are part of. A fault returns when it is over.
 
 Times are drawn from the run's seed, so that a run can be repeated.
 """
@@ -6,17 +6,12 @@ Times are drawn from the run's seed, so that a run can be repeated.
 import contextlib
 import functools
 import json
-import math
-import random
 import shutil
 import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 import redis
 
@@ -24,56 +19,11 @@ from assay_schema.events import Kind
 from assay_schema.streams import CAPTURE, EVENTS, FIELD
 from assay_store.options import StoreOptions
 from tests.chaos.proxy import store_error
-from tests.chaos.rig import BATCH_ROWS, HIGH_WATER_ENTRIES, HISTORY_ENTRIES, RESTART_PAUSE_S, VISIBILITY_S, Rig
+from tests.chaos.rig import BATCH_ROWS, HIGH_WATER_ENTRIES, HISTORY_ENTRIES, RESTART_PAUSE_S, VISIBILITY_S
+from tests.chaos.scenario import TWO, Fault, Load, Scenario, Stage
 
 #: Most entries of `events` while the writer stands still: its history, the mark, and what the scrubber passes on between two looks.
 EVENTS_MOST = HISTORY_ENTRIES + HIGH_WATER_ENTRIES + 10 * BATCH_ROWS
-
-
-@dataclass(frozen=True)
-class Load:
-    """What the producers of a scenario do."""
-
-    #: Of the run's events, how large a part; 1 is the usual one.
-    weight: float = 1.0
-    #: How long it lasts if nothing holds it up, in seconds.
-    seconds: float = 8.0
-    raw: int = 2
-    sdk: int = 2
-    #: Of the events, how many go through the SDK.
-    sdk_share: float = 0.2
-    skew_s: float = 0.0
-    #: Events near the limits of the contract, up to a mebibyte each, instead of ordinary ones.
-    large: bool = False
-    high_water: int = 1_000_000
-
-
-@dataclass
-class Stage:
-    """What a fault may touch."""
-
-    rig: Rig
-    rng: random.Random
-    #: The SDK's producers. What one that is killed leaves in its spool is sent by the next that looks.
-    sdk: list["subprocess.Popen[bytes]"] = field(default_factory=list)
-    poison: set[str] = field(default_factory=set)
-    #: What the fault itself saw go wrong.
-    wrong: list[str] = field(default_factory=list)
-    #: When something was last killed, by the monotonic clock; infinite if nothing was.
-    died: float = math.inf
-
-    def pause(self, shortest: float, longest: float) -> None:
-        """Let time pass, in seconds."""
-        time.sleep(self.rng.uniform(shortest, longest))
-
-    def kill(self, *names: str) -> None:
-        """`kill -9` of all at once; the keeper brings them back."""
-        self.died = time.monotonic()
-        for name in names:
-            self.rig.processes[name].send(signal.SIGKILL)
-
-
-Fault = Callable[[Stage], None]
 
 
 def killed(*names: str, times: int = 2) -> Fault:
@@ -225,24 +175,24 @@ def store_disk_full(stage: Stage) -> None:
     """The store's file system has no room left. Needs root: it is a tmpfs that shrinks."""
     stage.pause(0.5, 1)
     folder = stage.rig.directory / "store"
-    _fill(folder, StoreOptions(folder, folder).keep_free_bytes)
+    fill(folder, StoreOptions(folder, folder).keep_free_bytes)
     stage.pause(3, 4)
-    _empty(folder)
+    empty(folder)
 
 
 STORE_TMPFS_BYTES = 8 << 30
 
 
 @functools.cache
-def can_mount() -> bool:
-    """Whether this user may mount a small file system: root, and in a container only with the right to."""
+def no_mounting() -> str:
+    """Why this user may not mount a small file system: only root may, and in a container only with the right to."""
     with tempfile.TemporaryDirectory() as folder:
         try:
             mount(Path(folder))
         except (OSError, subprocess.CalledProcessError):
-            return False
+            return "the right to mount a small file system"
         unmount(Path(folder))
-        return True
+        return ""
 
 
 def mount(folder: Path) -> None:
@@ -257,7 +207,7 @@ def unmount(folder: Path) -> None:
     subprocess.run(["umount", "-l", folder], check=False)
 
 
-def _fill(folder: Path, reserve: int = 0) -> None:
+def fill(folder: Path, reserve: int = 0) -> None:
     """Take all the room there is with a file, as a log that grows would; `reserve` is what somebody keeps free."""
     _resize(folder, shutil.disk_usage(folder).used + reserve + (256 << 20))
     with contextlib.suppress(OSError), (folder / "ballast").open("wb", buffering=0) as ballast:
@@ -265,7 +215,7 @@ def _fill(folder: Path, reserve: int = 0) -> None:
             ballast.write(bytes(1 << 20))
 
 
-def _empty(folder: Path) -> None:
+def empty(folder: Path) -> None:
     """Give the room back."""
     (folder / "ballast").unlink()
     _resize(folder, STORE_TMPFS_BYTES)
@@ -285,9 +235,9 @@ def redis_disk_full(stage: Stage) -> None:
         shutil.copytree(home, small, dirs_exist_ok=True)
         rig.start_redis(small)
         stage.pause(0.5, 1)
-        _fill(small)
+        fill(small)
         stage.pause(3, 4)
-        _empty(small)
+        empty(small)
         stage.pause(2, 3)
         rig.processes["redis"].hold(signal.SIGTERM)
         shutil.rmtree(home)
@@ -477,27 +427,6 @@ def _id_at(ms: int, number: int) -> str:
     return f"{ms >> 16:08x}-{ms & 0xFFFF:04x}-7000-8000-{number:012x}"
 
 
-@dataclass(frozen=True)
-class Scenario:
-    """One fault under load."""
-
-    name: str
-    fault: Fault
-    load: Load = Load()
-    scrubbers: int = 1
-    writers: int = 1
-    needs_root: bool = False
-    #: Why the writer must have found its sink away, by the incidents it recorded: a fault that nobody noticed was none.
-    incident: str | None = None
-
-    @property
-    def runnable(self) -> bool:
-        """Whether this user may cause the fault."""
-        return not self.needs_root or can_mount()
-
-
-TWO = {"scrubbers": 2, "writers": 2}
-
 SCENARIOS = (
     Scenario("load alone", nothing, Load(seconds=5)),
     Scenario("kill scrubber", killed("scrubber-1", times=3)),
@@ -514,7 +443,7 @@ SCENARIOS = (
     Scenario("redis frozen", redis_frozen),
     Scenario("redis read-only", redis_demoted),
     Scenario("redis full", redis_full, Load(sdk=3, sdk_share=0.4)),
-    Scenario("redis disk full", redis_disk_full, Load(seconds=10), needs_root=True),
+    Scenario("redis disk full", redis_disk_full, Load(seconds=10), missing=no_mounting),
     Scenario("consumer groups lost", groups_lost),
     Scenario("redis clock set back", clock_set_back),
     Scenario("producers' clocks wrong", nothing, Load(seconds=5, skew_s=-3 * 86_400)),
@@ -531,7 +460,7 @@ SCENARIOS = (
     Scenario("store read-only", store_read_only, Load(seconds=9), incident="rls_reject"),
     Scenario("store out of memory", store_out_of_memory, Load(seconds=10), incident="db_down"),
     Scenario("store refuses", store_refuses, incident="rls_reject"),
-    Scenario("store disk full", store_disk_full, needs_root=True, incident="db_down"),
+    Scenario("store disk full", store_disk_full, missing=no_mounting, incident="db_down"),
     Scenario("network slow", network_slow),
     Scenario("network cut", network_cut),
     Scenario("network silent", network_silent, Load(seconds=14)),
@@ -541,33 +470,7 @@ SCENARIOS = (
     Scenario(
         "large entries", killed("scrubber-1", "writer-1"), Load(weight=0.006, seconds=6, sdk_share=0.3, large=True)
     ),
+    Scenario("large entries after small ones", nothing, Load(weight=0.03, seconds=8, sdk=0, large_after=0.8)),
     Scenario("poison", poisoned, Load(seconds=6)),
     Scenario("rolling restart", rolling_restart, Load(seconds=12), **TWO),
 )
-
-
-#: Scenarios that time how long a death is felt: from the last one until all is as it should be.
-DEATHS = frozenset(
-    scenario.name for scenario in SCENARIOS if scenario.name.startswith(("kill ", "crash loop", "two of each"))
-)
-
-
-class Proof(NamedTuple):
-    """Which scenario shows that a mechanism is needed, and what the ledger must say of it without."""
-
-    scenario: str
-    #: The end of a fault's words. Another fault, such as a machine too slow for a proof's patience, proves nothing.
-    fault: str
-
-    def shown(self, faults: Iterable[str]) -> bool:
-        """Whether the fault is among those found."""
-        return any(fault.endswith(self.fault) for fault in faults)
-
-
-PROOFS = {
-    "ack-before-insert": Proof("store down, writer killed", " lost"),
-    "no-reclaim": Proof("kill scrubber and writer", " lost"),
-    "no-idempotence": Proof("store dies before answering", " seen twice"),
-    "trim-by-maxlen": Proof("store down, writer killed", " lost"),
-    "eager-watermark": Proof("freeze writer", " rows missed"),
-}

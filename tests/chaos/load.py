@@ -11,7 +11,7 @@ import random
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,8 @@ class Order:
     timeout_s: float = 3.0
     high_water: int = 1_000_000
     large: bool = False
+    #: After so many ordinary events only large ones; -1 for never.
+    large_after: int = -1
     #: Settings of Redis beside its address.
     topology: dict[str, str | int] = field(default_factory=dict)
 
@@ -148,8 +150,12 @@ def raw(order: Order, attempted: Notes, sent: Notes) -> None:
     """Send each chunk until Redis has acknowledged all of it. A time-out makes second entries, as with any producer."""
     settings = _redis(order)
     link = Link(settings)
-    build, pace = builder(order), Pace(order.rate)
+    build, pace, done = builder(order), Pace(order.rate), 0
     for size in chunks(order):
+        if 0 <= order.large_after <= done:
+            build = builder(replace(order, large=True, large_after=-1))
+            order = replace(order, large_after=-1)
+        done += size
         events = [build() for _ in range(size)]
         names = [identity for identity, _ in events]
         attempted.add(names)

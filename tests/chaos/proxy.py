@@ -26,6 +26,8 @@ class Proxy:
         self.refusing = False
         #: Every HTTP request gets this answer, and the target never hears of it.
         self.answer: bytes | None = None
+        #: Every HTTP request that inserts gets this answer; others pass.
+        self.answer_to_inserts: bytes | None = None
         #: Called once, in place of the next answer of the target, which vanishes together with its connection.
         self.instead_of_answer: Callable[[], None] | None = None
         self._target = target
@@ -52,7 +54,7 @@ class Proxy:
     def heal(self) -> None:
         """An ordinary network again. Connections that were tampered with end."""
         self.delay_s, self.silent, self.deaf, self.refusing = 0.0, False, False, False
-        self.answer = self.instead_of_answer = None
+        self.answer = self.answer_to_inserts = self.instead_of_answer = None
         self.cut()
 
     def _cut(self) -> None:
@@ -77,8 +79,8 @@ class Proxy:
         self._connections.add(connection)
         try:
             with contextlib.suppress(OSError, asyncio.CancelledError, asyncio.IncompleteReadError):
-                if self.answer is not None:
-                    await self._answer(reader, writer, self.answer)
+                if self.answer is not None or self.answer_to_inserts is not None:
+                    await self._answer(reader, writer)
                 elif not self.refusing:
                     await self._pass_on(reader, writer)
         finally:
@@ -114,13 +116,43 @@ class Proxy:
             sink.write(piece)
             await sink.drain()
 
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answer: bytes) -> None:
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer requests, one after another; those that pass are sent on over a connection each."""
         while head := await reader.readuntil(b"\r\n\r\n"):
-            for line in head.lower().split(b"\r\n"):
-                if line.startswith(b"content-length:"):
-                    await reader.readexactly(int(line.partition(b":")[2]))
-            writer.write(answer)
+            length = _content_length(head)
+            body = await (reader.readexactly(length) if length is not None else _chunks(reader))
+            refused = self.answer or (self.answer_to_inserts if b"INSERT" in head.partition(b"\r\n")[0] else None)
+            writer.write(refused or await self._passed_on(head, body))
             await writer.drain()
+
+    async def _passed_on(self, head: bytes, body: bytes) -> bytes:
+        first, _, rest = head.partition(b"\r\n")
+        fields = [line for line in rest.split(b"\r\n") if line and not line.lower().startswith(b"connection:")]
+        back, forth = await asyncio.open_connection("127.0.0.1", self._target, limit=PIECE)
+        try:
+            forth.write(b"\r\n".join([first, *fields, b"Connection: close", b"", b""]) + body)
+            await forth.drain()
+            return (await back.read()).replace(b"connection: close\r\n", b"", 1)
+        finally:
+            forth.transport.abort()
+
+
+def _content_length(head: bytes) -> int | None:
+    """Bytes of the body; None if it comes in chunks."""
+    for line in head.lower().split(b"\r\n"):
+        if line.startswith(b"content-length:"):
+            return int(line.partition(b":")[2])
+    return None if b"transfer-encoding: chunked" in head.lower() else 0
+
+
+async def _chunks(reader: asyncio.StreamReader) -> bytes:
+    """A body in chunks, as it came."""
+    body = b""
+    while True:
+        size = await reader.readuntil(b"\r\n")
+        body += size + await reader.readexactly(int(size, 16) + 2)
+        if int(size, 16) == 0:
+            return body
 
 
 def store_error(code: int, name: str) -> bytes:

@@ -9,9 +9,9 @@ from types import MappingProxyType
 
 import redis
 
-from tests.chaos.faults import Load, Scenario, Stage
 from tests.chaos.proxy import Proxy
 from tests.chaos.rig import Rig
+from tests.chaos.scenario import Load, Scenario, Stage
 from tests.redis_server import RedisServer
 from tests.replicated_redis import Cluster, Watched, until
 

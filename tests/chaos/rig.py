@@ -170,6 +170,7 @@ class Rig:
                 process.keep()
 
     def _managed(self, name: str, command: list[str], environment: Mapping[str, str] | None = None) -> Managed:
+        environment = {**(environment or {}), **self.clock_of(name)}
         process = Managed(name, command, self.directory / "log" / f"{name}.log", environment)
         if old := self.processes.get(name):
             old.hold(signal.SIGTERM)
@@ -177,6 +178,10 @@ class Rig:
         self.processes[name] = process
         process.start()
         return process
+
+    def clock_of(self, name: str) -> Mapping[str, str]:  # noqa: ARG002
+        """What gives a process a clock other than the machine's, in its environment."""
+        return {}
 
     # Redis and the store
 
@@ -241,8 +246,12 @@ class Rig:
             environment = {**os.environ, "ASSAY_CONFIG": str(self.settings_file("owner", direct=True))}
             subprocess.run(command, cwd=ROOT, env=environment, check=True, timeout=120)
             return
+        migrate(self.owner_settings())
+
+    def owner_settings(self) -> Settings:
+        """To change the tables."""
         values = {"url": f"http://127.0.0.1:{self.store_port}", "user": "owner", "password": PASSWORD}
-        migrate(Settings.model_validate({"store": values}))
+        return Settings.model_validate({"store": values})
 
     # Services
 

@@ -18,18 +18,23 @@ from redis.exceptions import RedisError
 
 from assay_runtime.store import Client, describe
 from tests.chaos import faults
-from tests.chaos.faults import Scenario, Stage
+from tests.chaos.catalogue import DEATHS, SCENARIOS
 from tests.chaos.ledger import Books, Ledger, chain_faults, reconcile
-from tests.chaos.load import Order, noted
+from tests.chaos.load import Order, event_ms_of, noted
 from tests.chaos.rig import BATCH_ROWS, HISTORY_ENTRIES, ROOT, VIEWS, Rig, running
+from tests.chaos.scenario import Scenario, Stage
 from tests.chaos.windows import Exporter
 from tests.store_server import refresh_rollups
 
 #: What each may hold in memory whatever happens, in bytes of resident memory. In Redis an outage of the store waits.
-RSS_LIMITS = {"redis": 1 << 30, "scrubber": 300 << 20, "writer": 400 << 20, "store": 3 << 30}
+RSS_LIMITS = {"redis": 1 << 30, "scrubber": 150 << 20, "writer": 150 << 20, "store": 3 << 30}
 #: Entries of a drained events stream: the history for live tail, and some batches, since it is trimmed in steps.
 EVENTS_LEFT = HISTORY_ENTRIES + 10 * BATCH_ROWS
 ROLLUPS = ("rollup_minute", "rollup_hour")
+#: What keeps them from minute to minute. The hourly comparison would hide what these miss.
+REFRESHES = ("rollup_minute_refresh", "rollup_hour_refresh")
+#: How long an event may be on its way to Redis, in seconds.
+ON_ITS_WAY_S = 3.0
 #: How long a scenario may take to catch up, in seconds.
 PATIENCE_S = 90.0
 
@@ -85,6 +90,7 @@ class Producers:
             skew_s=self._load.skew_s if how == "raw" else 0.0,
             high_water=self._load.high_water,
             large=self._load.large,
+            large_after=round(events * self._load.large_after) if how == "raw" and self._load.large_after >= 0 else -1,
             topology=dict(self._rig.topology),
         )
         command = [sys.executable, "-m", "tests.chaos.load", order.text()]
@@ -151,7 +157,7 @@ class Run:
         try:
             rig.until(lambda: rig.captured_up_to() and _flowing(producers), "the load has begun", 90)
             scenario.fault(stage)
-            felt_since = min(stage.died, time.monotonic()) if scenario.name in faults.DEATHS else time.monotonic()
+            felt_since = min(stage.died, time.monotonic()) if scenario.name in DEATHS else time.monotonic()
             self._recovered(wrong)
             recovery = time.monotonic() - felt_since
             wrong += producers.wait()
@@ -213,6 +219,7 @@ class Run:
                                   "WHERE entry_id IS NOT NULL")  # fmt: skip
             incidents = set(column(store, "SELECT concat(reason, ' ', toString(failure_id)) FROM assay.capture_failures "
                                           "WHERE entry_id IS NULL"))  # fmt: skip
+        sent -= {event for event in sent - set(visible) if _forgotten(event, stage)}
         failures = [(event, entry) for event, _, entry in (row.partition("|") for row in rows)]
         fresh = [failure for failure in failures if failure not in self.failures_before]
         self.failures_before.update(failures)
@@ -259,11 +266,13 @@ class Run:
 
     def _compare_whole(self, wrong: list[str]) -> None:
         with contextlib.closing(self.rig.store()) as store:
-            refresh_rollups(store)
+            refresh_rollups(store, REFRESHES)
             for view, (kind, windows) in zip(VIEWS, self.exporter.windows.items(), strict=True):
                 rows = column(store, f"SELECT concat(toString(id), '|', toString(event_id)) FROM assay.{view}")
                 stored = [(int(number), event) for number, _, event in (row.partition("|") for row in rows)]
                 wrong += [f"export of {kind}: {fault}" for fault in chain_faults(windows, stored)]
+                if again := len(stored) - len({number for number, _ in stored}):
+                    wrong.append(f"{again} ids of kind {kind} used twice")
                 if stored and max(stored)[0] > windows[-1].upto:
                     wrong.append(f"export of {kind}: rows above the last window")
                 for rollup in ROLLUPS:
@@ -279,6 +288,12 @@ class Run:
             for rollup in ROLLUPS:
                 if (counted := column(store, f"SELECT sum(failures) FROM assay.{rollup}")[0]) != failed:
                     wrong.append(f"{rollup} counts {counted} failures, there are {failed}")
+
+
+def _forgotten(event: str, stage: Stage) -> bool:
+    """Whether Redis took an event in a time whose log it lost."""
+    made = event_ms_of(event) / 1000
+    return any(begun - ON_ITS_WAY_S <= made <= ended for begun, ended in stage.forgotten)
 
 
 def _events_of(view: str, service: str) -> str:
@@ -310,9 +325,9 @@ def _patiently(step: Callable[[], Any], seconds: float = 60) -> Any:
 
 
 def chosen(names: Iterable[str]) -> list[Scenario]:
-    """Scenarios by name, or all that this user may run. Raises `KeyError`."""
-    known = {scenario.name: scenario for scenario in faults.SCENARIOS}
-    return [known[name] for name in names] or [scenario for scenario in faults.SCENARIOS if scenario.runnable]
+    """Scenarios of the usual rig by name, or all that can be played here. Raises `KeyError`."""
+    known = {scenario.name: scenario for scenario in SCENARIOS[Rig]}
+    return [known[name] for name in names] or [scenario for scenario in SCENARIOS[Rig] if not scenario.missing()]
 
 
 def run(
@@ -327,7 +342,7 @@ def run(
     kind: type[Rig] = Rig,
 ) -> tuple[Run, list[str]]:
     """Play scenarios; `events` is for each. Returns the run and what is wrong with its whole."""
-    mounted = any(scenario.needs_root for scenario in scenarios)
+    mounted = any(scenario.missing is faults.no_mounting for scenario in scenarios)
     if mounted:
         (directory / "store").mkdir()
         faults.mount(directory / "store")

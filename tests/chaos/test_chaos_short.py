@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.faults import PROOFS, SCENARIOS
+from tests.chaos.catalogue import PROOFS, SCENARIOS
 from tests.chaos.rig import Rig
 from tests.chaos.runner import chosen, run
 
@@ -43,9 +43,10 @@ def test_an_acknowledgement_before_the_insert_is_found_out(tmp_path: Path) -> No
 
 
 def test_every_scenario_has_a_name_of_its_own_and_says_what_it_does() -> None:
-    names = [scenario.name for scenario in SCENARIOS]
+    scenarios = [scenario for group in SCENARIOS.values() for scenario in group]
+    names = [scenario.name for scenario in scenarios]
     assert len(names) == len(set(names))
     assert {proof.scenario for proof in PROOFS.values()} <= set(names)
     assert PROOFS["no-reclaim"].shown(["9 lost"])
     assert not PROOFS["no-reclaim"].shown(["the watermark did not pass the end of the fault within 12 s"])
-    assert all(scenario.fault.__doc__ for scenario in SCENARIOS if scenario.fault.__name__ != "fault")
+    assert all(scenario.fault.__doc__ for scenario in scenarios if scenario.fault.__name__ != "fault")

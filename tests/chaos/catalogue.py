@@ -1,0 +1,41 @@
+"""All scenarios, by the kind of rig they need, and the proofs that the suite can fail."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from tests.chaos import clocks, commits, faults, forgetting, refusals, replicated
+from tests.chaos.rig import Rig
+from tests.chaos.scenario import Scenario
+
+SCENARIOS: dict[type[Rig], tuple[Scenario, ...]] = {
+    Rig: (*faults.SCENARIOS, *refusals.SCENARIOS, *commits.SCENARIOS, *forgetting.SCENARIOS),
+    **forgetting.APART,
+    **clocks.SCENARIOS,
+    **replicated.SCENARIOS,
+}
+
+#: Scenarios that time how long a death is felt: from the last one until all is as it should be.
+DEATHS = frozenset(
+    scenario.name for scenario in SCENARIOS[Rig] if scenario.name.startswith(("kill ", "crash loop", "two of each"))
+)
+
+
+class Proof(NamedTuple):
+    """Which scenario shows that a mechanism is needed, and what the ledger must say of it without."""
+
+    scenario: str
+    #: The end of a fault's words. Another fault, such as a machine too slow for a proof's patience, proves nothing.
+    fault: str
+
+    def shown(self, faults: Iterable[str]) -> bool:
+        """Whether the fault is among those found."""
+        return any(fault.endswith(self.fault) for fault in faults)
+
+
+PROOFS = {
+    "ack-before-insert": Proof("store down, writer killed", " lost"),
+    "no-reclaim": Proof("kill scrubber and writer", " lost"),
+    "no-idempotence": Proof("store dies before answering", " seen twice"),
+    "trim-by-maxlen": Proof("store down, writer killed", " lost"),
+    "eager-watermark": Proof("freeze writer", " rows missed"),
+}

@@ -1,0 +1,110 @@
+"""Faults at single system calls, which kills at random moments never hit: a rename, a sync or a write that fails, or is the last."""
+
+import contextlib
+from pathlib import Path
+
+from tests import system_calls
+from tests.chaos.scenario import Load, Scenario, Stage
+
+#: What the engine may move a part into place with.
+RENAMES = "rename,renameat,renameat2"
+SYNCS = "fsync,fdatasync,sync_file_range"
+WRITES = "write,writev,pwrite64"
+
+
+def _pid(stage: Stage, name: str) -> int:
+    pid = stage.rig.processes[name].pid
+    assert pid is not None
+    return pid
+
+
+def _log_of_redis(stage: Stage) -> Path:
+    """The file that Redis appends to now."""
+    return max((stage.rig.directory / "redis/appendonlydir").glob("*.incr.aof"), key=lambda file: file.stat().st_mtime)
+
+
+def commits_fail(stage: Stage) -> None:
+    """The store cannot move some of its parts into place: the disk is full, or broken, just then."""
+    for error in ("ENOSPC", "EIO"):
+        stage.pause(0.5, 1)
+        with system_calls.broken(_pid(stage, "store"), RENAMES, f"error={error}:when={stage.rng.randint(1, 3)}+3"):
+            stage.pause(2.5, 3)
+
+
+def killed_at_commit(stage: Stage) -> None:
+    """The store is killed when it is about to move a part into place, with all said that it says before."""
+    for _ in range(3):
+        stage.pause(0.3, 0.8)
+        _kill_at(stage, "store", RENAMES, stage.rng.randint(1, 4))
+        stage.rig.until_store_ready()
+
+
+def store_writes_fail(stage: Stage) -> None:
+    """Writes and syncs of the store fail, some of them and anywhere."""
+    for calls, error in ((WRITES, "ENOSPC"), (SYNCS, "EIO")):
+        stage.pause(0.5, 1)
+        faulty = system_calls.broken(_pid(stage, "store"), calls, f"error={error}:when=20+40")
+        with contextlib.suppress(RuntimeError), faulty:  # it may die of it
+            stage.pause(2, 2.5)
+        stage.rig.until_store_ready()
+
+
+def redis_writes_fail(stage: Stage) -> None:
+    """Redis cannot write some pieces of its log: it takes nothing more until it can."""
+    stage.pause(0.5, 1)
+    with system_calls.broken(_pid(stage, "redis"), "write", "error=ENOSPC:when=5+5", path=_log_of_redis(stage)):
+        stage.pause(3, 4)
+
+
+def redis_killed_at_its_log(stage: Stage) -> None:
+    """Redis is killed when it is about to write its log, with what it has carried out and not yet answered."""
+    for _ in range(3):
+        stage.pause(0.5, 1)
+        _kill_at(stage, "redis", "write", stage.rng.randint(5, 40), _log_of_redis(stage))
+        stage.rig.until(stage.rig.redis_answers, "redis is back")
+
+
+def redis_cannot_rewrite_its_log(stage: Stage) -> None:
+    """The log is rewritten under load, twice, and the new one cannot be moved into place; then it can, and Redis is killed."""
+    stage.pause(0.5, 1)
+    with stage.rig.redis() as client:
+        for _ in range(2):
+            with system_calls.broken(_pid(stage, "redis"), RENAMES, "error=EIO"):
+                client.bgrewriteaof()
+                stage.pause(1, 1.5)
+        client.bgrewriteaof()
+        stage.pause(1, 1.5)
+    stage.kill("redis")
+    stage.rig.until(stage.rig.redis_answers, "redis is back")
+
+
+def slow_disk(stage: Stage) -> None:
+    """Each sync of Redis's log and each rename of the store takes most of a second."""
+    stage.pause(0.5, 1)
+    slow = "delay_enter=700000"
+    with (
+        system_calls.broken(_pid(stage, "redis"), SYNCS, slow),
+        system_calls.broken(_pid(stage, "store"), RENAMES, slow),
+    ):
+        stage.pause(4, 5)
+
+
+def _kill_at(stage: Stage, name: str, calls: str, which: int, path: Path | None = None) -> None:
+    """Kill a process at the `which`-th of its next such calls; one that makes fewer of them is killed by and by."""
+    pid = _pid(stage, name)
+    deadly = system_calls.broken(pid, calls, f"signal=SIGKILL:when={which}", path=path)
+    with contextlib.suppress(RuntimeError, TimeoutError), deadly:
+        stage.rig.until(lambda: stage.rig.processes[name].pid != pid, f"{name} met its call", 5)
+    if stage.rig.processes[name].pid == pid:
+        stage.kill(name)
+
+
+SCENARIOS = (
+    Scenario("store's commits fail", commits_fail, Load(seconds=9), missing=system_calls.missing),
+    Scenario("store killed at its commit", killed_at_commit, Load(seconds=12), missing=system_calls.missing),
+    Scenario("store's writes fail", store_writes_fail, Load(seconds=9), missing=system_calls.missing),
+    Scenario("redis's writes fail", redis_writes_fail, Load(sdk=3, sdk_share=0.4), missing=system_calls.missing),
+    Scenario("redis killed at its log", redis_killed_at_its_log, Load(seconds=10), missing=system_calls.missing),
+    Scenario("redis cannot rewrite its log", redis_cannot_rewrite_its_log, missing=system_calls.missing),
+    Scenario("slow disk", slow_disk, Load(seconds=9), missing=system_calls.missing),
+)

@@ -1,0 +1,97 @@
+"""A Redis that comes back without the end of its log, as after a power loss, and an upgrade of the tables under load."""
+
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import patch
+
+from assay_runtime import migrate
+from assay_schema.streams import CAPTURE
+from tests.chaos.rig import Rig
+from tests.chaos.scenario import TWO, Load, Scenario, Stage
+
+#: How much of the log is lost, in seconds.
+TAIL_S = 1.5
+#: The last migration of the first release.
+FIRST_RELEASE = 8
+
+
+def forget(stage: Stage, before_start: Callable[[], None] = lambda: None) -> None:
+    """Kill Redis, and start it with what its log held a moment ago."""
+    rig = stage.rig
+    home, copy = rig.directory / "redis", rig.directory / "redis-earlier"
+    begun = time.time()
+    shutil.copytree(home, copy)
+    time.sleep(TAIL_S)
+    rig.processes["redis"].hold(signal.SIGKILL)
+    stage.forgotten.append((begun, time.time()))
+    shutil.rmtree(home)
+    copy.rename(home)
+    before_start()
+    rig.start_redis(home)
+
+
+def log_forgotten(stage: Stage) -> None:
+    """The log loses its last one and a half seconds, three times."""
+    for _ in range(3):
+        stage.pause(0.7, 1.2)
+        forget(stage)
+    stage.pause(0.5, 1)
+
+
+def log_forgotten_while_counting(stage: Stage) -> None:
+    """The same while entries are numbered by a counter, since their stream is ten minutes ahead of the clock."""
+    with stage.rig.redis() as client:
+        seconds, _ = client.time()
+        client.execute_command("XSETID", CAPTURE.key(), f"{(seconds + 600) * 1000}-0")
+    log_forgotten(stage)
+
+
+def log_forgotten_while_the_store_is_away(stage: Stage) -> None:
+    """The same in an outage of the store, so that a backlog waits, and stays away from what trims."""
+    stage.pause(0.3, 0.6)
+    stage.rig.processes["store"].hold()
+    log_forgotten(stage)
+    stage.rig.processes["store"].start()
+    stage.rig.until_store_ready()
+    stage.pause(0.5, 1)
+    forget(stage)
+
+
+class AheadRig(Rig):
+    """One whose streams stay ahead of the clock, which no other scenario wants."""
+
+
+class OldTablesRig(Rig):
+    """Tables as the first release made them."""
+
+    def _migrate(self) -> None:
+        everything = migrate.migrations()
+        with patch.object(migrate, "migrations", lambda: everything[:FIRST_RELEASE]):
+            migrate.migrate(self.owner_settings())
+
+
+def tables_upgraded(stage: Stage) -> None:
+    """The tables are brought to today's while events flow, twice at once; then services restart, one of each at a time."""
+    stage.pause(1, 1.5)
+    with ThreadPoolExecutor(2) as two:
+        for done in [two.submit(migrate.migrate, stage.rig.owner_settings()) for _ in range(2)]:
+            done.result()
+    for name in ("writer-1", "writer-2", "scrubber-1", "scrubber-2"):
+        stage.pause(0.3, 0.6)
+        process = stage.rig.processes[name]
+        process.hold(signal.SIGTERM)
+        process.start()
+        stage.rig.until_services_ready(name)
+
+
+APART: dict[type[Rig], tuple[Scenario, ...]] = {
+    OldTablesRig: (Scenario("tables upgraded under load", tables_upgraded, Load(seconds=12), **TWO),),
+    AheadRig: (Scenario("redis forgets while ids are counted", log_forgotten_while_counting, Load(seconds=10)),),
+}
+SCENARIOS = (
+    Scenario("redis forgets its last seconds", log_forgotten, Load(seconds=10)),
+    Scenario("redis forgets while the store is away", log_forgotten_while_the_store_is_away, Load(seconds=12)),
+)

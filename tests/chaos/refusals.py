@@ -1,0 +1,96 @@
+"""Outages of the store that meet restarts: what an engineer does first, and what a supervisor does all day."""
+
+import signal
+import time
+
+from assay_schema.streams import CAPTURE, EVENTS
+from assay_store.options import StoreOptions
+from tests.chaos import faults
+from tests.chaos.proxy import store_error
+from tests.chaos.scenario import Load, Scenario, Stage
+
+#: More than the deliveries and the tries alone after which an entry is given up.
+RESTARTS = 10
+REFUSALS = (
+    (201, "QUOTA_EXCEEDED"),
+    (242, "TABLE_IS_READ_ONLY"),
+    (243, "NOT_ENOUGH_SPACE"),
+    (252, "TOO_MANY_PARTS"),
+    (241, "MEMORY_LIMIT_EXCEEDED"),
+)
+
+
+def _restarted(stage: Stage, name: str, times: int, *signals: signal.Signals) -> None:
+    """End a service and let it come up, again and again; each life long enough to begin its work."""
+    for turn in range(times):
+        stage.rig.processes[name].send(signals[turn % len(signals)])
+        stage.rig.until(lambda: not stage.rig.processes[name].running, f"{name} has ended")
+        stage.rig.until(lambda: stage.rig.processes[name].running, f"{name} runs again")
+        stage.rig.until_services_ready(name)
+        stage.pause(0.1, 0.6)
+
+
+def inserts_refused(stage: Stage) -> None:
+    """The store answers, and refuses every insert, in five ways; in each the writer is restarted ten times."""
+    stage.pause(0.5, 1)
+    for code, name in REFUSALS:
+        stage.rig.to_store.answer_to_inserts = store_error(code, name)
+        stage.rig.to_store.cut()
+        _restarted(stage, "writer-1", RESTARTS, signal.SIGTERM)
+    stage.rig.to_store.heal()
+
+
+def inserts_refused_to_the_dying(stage: Stage) -> None:
+    """The same with a full disk alone, and a writer that is killed as often as it is asked to end."""
+    stage.pause(0.5, 1)
+    stage.rig.to_store.answer_to_inserts = store_error(243, "NOT_ENOUGH_SPACE")
+    stage.rig.to_store.cut()
+    _restarted(stage, "writer-1", 2 * RESTARTS, signal.SIGTERM, signal.SIGKILL)
+    stage.rig.to_store.heal()
+
+
+def disk_full(stage: Stage) -> None:
+    """The store's file system has no room left, and writer and scrubber are restarted ten times meanwhile."""
+    stage.pause(0.5, 1)
+    folder = stage.rig.directory / "store"
+    faults.fill(folder, StoreOptions(folder, folder).keep_free_bytes)
+    for name in ("writer-1", "scrubber-1"):
+        _restarted(stage, name, RESTARTS, signal.SIGTERM)
+    faults.empty(folder)
+
+
+def restarts_above_the_mark(stage: Stage) -> None:
+    """The store is away until the streams are full to their marks, and the scrubber that waits is restarted ten times."""
+    stage.pause(0.5, 1)
+    stage.rig.processes["store"].hold()
+    longest = 0
+    with stage.rig.redis() as client:
+        over = time.monotonic() + 30
+        while not int(client.xlen(CAPTURE.key())) > 1_000 and time.monotonic() < over:  # the scrubber has begun to wait
+            time.sleep(0.05)
+        for turn in range(RESTARTS):
+            _restarted(stage, "scrubber-1", 1, (signal.SIGKILL, signal.SIGTERM)[turn % 2])
+            longest = max(longest, int(client.xlen(EVENTS.key())))
+    if longest > faults.EVENTS_MOST:
+        stage.wrong.append(f"{longest} entries in events although the writer stood still")
+    stage.rig.processes["store"].start()
+    stage.rig.until_store_ready()
+
+
+SCENARIOS = (
+    Scenario("inserts refused, writer restarted", inserts_refused, Load(seconds=20), incident="rls_reject"),
+    Scenario("inserts refused, writer killed", inserts_refused_to_the_dying, Load(seconds=15), incident="db_down"),
+    Scenario(
+        "store disk full, services restarted",
+        disk_full,
+        Load(seconds=12),
+        missing=faults.no_mounting,
+        incident="db_down",
+    ),
+    Scenario(
+        "store down, scrubber restarted above its mark",
+        restarts_above_the_mark,
+        Load(weight=2, seconds=9, sdk=3, sdk_share=0.4, high_water=5_000),
+        incident="db_down",
+    ),
+)
