@@ -36,6 +36,7 @@ PROOFS = {
     "ack-before-insert": Proof("store down, writer killed", " lost"),
     "no-reclaim": Proof("kill scrubber and writer", " lost"),
     "no-idempotence": Proof("store dies before answering", " seen twice"),
+    "insert-tokens": Proof("store's commits fail", " lost"),
     "trim-by-maxlen": Proof("store down, writer killed", " lost"),
     "eager-watermark": Proof("freeze writer", " rows missed"),
 }

@@ -69,7 +69,8 @@ class Producers:
         load = scenario.load
         through_sdk = round(events * load.sdk_share) if load.sdk else 0
         shares = [("raw", (events - through_sdk) // load.raw)] * load.raw
-        shares += [("sdk", through_sdk // load.sdk)] * load.sdk
+        if load.sdk:
+            shares += [("sdk", through_sdk // load.sdk)] * load.sdk
         self._seed, self._load = seed, load
         self.processes = [self._send(how, share, share / load.seconds) for how, share in shares]
         self.sdk = [process for process, (how, _) in zip(self.processes, shares, strict=True) if how == "sdk"]

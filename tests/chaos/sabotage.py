@@ -4,17 +4,20 @@ The proof that the suite can fail. Production code has no such switches: this pa
 """
 
 import asyncio
+import hashlib
 import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
-from assay_runtime import delivery, migrate, scripts, watermark
+from assay_runtime import delivery, migrate, scripts, store, watermark
 from assay_runtime.config import load_settings
 from assay_runtime.delivery import Consumer
 from assay_runtime.entries import Entry, Outcome
 from assay_writer import app as writer_app
+from assay_writer import sink
 
 _EVENTS_FINAL = re.compile(r"\b(?!watermarks|schema_migrations)(\w+) FINAL\b")
 
@@ -53,6 +56,22 @@ def no_idempotence() -> None:
     migrate.migrations = plain
 
 
+def insert_tokens() -> None:
+    """The tables recognise an insert that is repeated, by a token that its rows give it."""
+    found = migrate.migrations
+
+    def with_windows() -> list[migrate.Migration]:
+        return [replace(step, text=re.sub(r"(deduplication_window =) 0", r"\1 1000", step.text)) for step in found()]
+
+    def named(client: store.Client, table: str, payload: bytes, rows: int) -> None:
+        token = hashlib.blake2b(payload).hexdigest()
+        with patch.dict(store.INSERT_SETTINGS, {"insert_deduplication_token": token}):
+            store.insert_json_rows(client, table, payload, rows)
+
+    migrate.migrations = with_windows
+    sink.insert_json_rows = named
+
+
 def trim_by_maxlen() -> None:
     """The events stream is cut to a length, read or not."""
     delivery.FORWARD = scripts.FORWARD.replace(
@@ -69,6 +88,7 @@ MECHANISMS: dict[str, Callable[[], None]] = {
     "ack-before-insert": ack_before_insert,
     "no-reclaim": no_reclaim,
     "no-idempotence": no_idempotence,
+    "insert-tokens": insert_tokens,
     "trim-by-maxlen": trim_by_maxlen,
     "eager-watermark": eager_watermark,
 }
