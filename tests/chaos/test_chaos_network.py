@@ -1,16 +1,31 @@
 """The faulty network itself, against a real Redis: a fault that is none would prove nothing."""
 
 import contextlib
+import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 import redis
+from clickhouse_connect.driver.exceptions import DatabaseError
 
+from assay_runtime.store import connect
+from tests.chaos import clocks
 from tests.chaos.proxy import Proxy, store_error
 from tests.redis_server import RedisServer
+from tests.store_server import StoreServer
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[StoreServer]:
+    with StoreServer(tmp_path / "store") as server:
+        yield server
 
 
 @pytest.fixture
@@ -112,3 +127,38 @@ def test_a_store_error_reads_as_an_answer_of_http() -> None:
     assert head.startswith(b"HTTP/1.1 500 ")
     assert b"X-ClickHouse-Exception-Code: 201" in head
     assert f"Content-Length: {len(body)}".encode() in head
+
+
+def test_inserts_can_be_refused_while_everything_else_passes(store: StoreServer) -> None:
+    proxy = Proxy(store.port).start()
+    try:
+        settings = store.settings().store.model_copy(update={"url": f"http://127.0.0.1:{proxy.port}"})
+        with closing(connect(settings, database="default")) as client:
+            client.command("CREATE TABLE t (x UInt8) ENGINE = Memory")
+        proxy.answer_to_inserts = store_error(252, "TOO_MANY_PARTS")
+        with closing(connect(settings, database="default")) as client:
+            with pytest.raises(DatabaseError, match="TOO_MANY_PARTS"):
+                client.raw_insert("t", insert_block=b'{"x":1}\n', fmt="JSONEachRow")
+            assert client.command("SELECT count() FROM t") == 0
+        proxy.heal()
+        with closing(connect(settings, database="default")) as client:
+            client.raw_insert("t", insert_block=b'{"x":1}\n', fmt="JSONEachRow")
+            assert client.command("SELECT count() FROM t") == 1
+    finally:
+        proxy.stop()
+
+
+@pytest.mark.skipif(bool(clocks.missing()), reason=f"needs {clocks.missing()}")
+def test_a_process_goes_by_a_clock_of_its_own_that_can_be_stepped(tmp_path: Path) -> None:
+    rig = clocks.ClocksRig(tmp_path)
+    environment = {**os.environ, **rig.clock_of("x")}
+    says = "import time, datetime; print(time.time(), datetime.datetime.now().timestamp(), time.monotonic())"
+    for offset_s in (0, -93_600, 3_600):
+        rig.step("x", offset_s)
+        told = subprocess.run(
+            [sys.executable, "-c", says], env=environment, capture_output=True, check=True, timeout=60
+        )
+        now, same, span = map(float, told.stdout.split())
+        assert abs(now - time.time() - offset_s) < 60
+        assert abs(same - now) < 60
+        assert abs(span - time.monotonic()) < 60
