@@ -23,26 +23,39 @@ def missing() -> str:
     return "" if shutil.which("cc") else "a C compiler"
 
 
+class Clock:
+    """The clock of one process, in a directory that processes may share."""
+
+    def __init__(self, directory: Path, name: str) -> None:
+        self._offset = directory / f"clock-{name}"
+        self._library = directory / "clock.so"
+        if not self._library.exists():
+            subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", self._library, SOURCE], check=True, timeout=120)
+        self.step(0)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What gives a process this clock."""
+        return {"LD_PRELOAD": str(self._library), "CLOCK_OFFSET_FILE": str(self._offset)}
+
+    def step(self, offset_s: float) -> None:
+        """Set it so many seconds ahead of the true time, at once."""
+        with self._offset.open("r+b" if self._offset.exists() else "wb", buffering=0) as offset:
+            offset.write(struct.pack("=q", round(offset_s * 1e9)))
+
+
 class ClocksRig(Rig):
     """Redis and the services by clocks of their own."""
 
+    def __init__(self, directory: Path, sabotage: str | None = None) -> None:
+        super().__init__(directory, sabotage)
+        self.clocks: dict[str, Clock] = {}
+
     def clock_of(self, name: str) -> Mapping[str, str]:
         """What gives a process its clock."""
-        library = self.directory / "clock.so"
-        if not library.exists():
-            subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", library, SOURCE], check=True, timeout=120)
-        place = self._place(name)
-        if not place.exists():
-            place.write_bytes(bytes(8))
-        return {"LD_PRELOAD": str(library), "CLOCK_OFFSET_FILE": str(place)}
-
-    def step(self, name: str, offset_s: float) -> None:
-        """Set a process's clock so many seconds ahead of the true one, at once."""
-        with self._place(name).open("r+b", buffering=0) as place:
-            place.write(struct.pack("=q", round(offset_s * 1e9)))
-
-    def _place(self, name: str) -> Path:
-        return self.directory / f"clock-{name}"
+        if name not in self.clocks:
+            self.clocks[name] = Clock(self.directory, name)
+        return self.clocks[name].environment
 
 
 def _rig(stage: Stage) -> ClocksRig:
@@ -58,7 +71,7 @@ def wrong(*names: str, by_s: tuple[float, ...], restarted: bool = False) -> Faul
         for offset_s in (*by_s, 0):
             stage.pause(0.3, 0.6)
             for name in names:
-                rig.step(name, offset_s)
+                rig.clocks[name].step(offset_s)
                 if restarted:
                     rig.processes[name].send(signal.SIGTERM)
             stage.pause(2, 3)
@@ -80,13 +93,13 @@ def redis_forgets_with_a_slow_clock(seconds: float) -> Fault:
             stage.pause(1, 1.5)
         rig.processes["store"].start()
         rig.until_store_ready()
-        rig.step("redis", 0)
+        rig.clocks["redis"].step(0)
 
     return fault
 
 
 def _behind(rig: ClocksRig, seconds: float) -> Callable[[], None]:
-    return lambda: rig.step("redis", -seconds)
+    return lambda: rig.clocks["redis"].step(-seconds)
 
 
 _LOAD = Load(seconds=10)

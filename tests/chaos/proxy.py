@@ -121,7 +121,7 @@ class Proxy:
         while head := await reader.readuntil(b"\r\n\r\n"):
             length = _content_length(head)
             body = await (reader.readexactly(length) if length is not None else _chunks(reader))
-            refused = self.answer or (self.answer_to_inserts if b"INSERT" in head.partition(b"\r\n")[0] else None)
+            refused = self.answer or (self.answer_to_inserts if _inserts(head, body) else None)
             writer.write(refused or await self._passed_on(head, body))
             await writer.drain()
 
@@ -135,6 +135,11 @@ class Proxy:
             return (await back.read()).replace(b"connection: close\r\n", b"", 1)
         finally:
             forth.transport.abort()
+
+
+def _inserts(head: bytes, body: bytes) -> bool:
+    """Whether a request's statement, in its address or at the start of its body, is an INSERT."""
+    return b"INSERT" in head.partition(b"\r\n")[0] or body.startswith(b"INSERT")
 
 
 def _content_length(head: bytes) -> int | None:

@@ -150,11 +150,11 @@ def test_inserts_can_be_refused_while_everything_else_passes(store: StoreServer)
 
 @pytest.mark.skipif(bool(clocks.missing()), reason=f"needs {clocks.missing()}")
 def test_a_process_goes_by_a_clock_of_its_own_that_can_be_stepped(tmp_path: Path) -> None:
-    rig = clocks.ClocksRig(tmp_path)
-    environment = {**os.environ, **rig.clock_of("x")}
+    clock = clocks.Clock(tmp_path, "x")
+    environment = {**os.environ, **clock.environment}
     says = "import time, datetime; print(time.time(), datetime.datetime.now().timestamp(), time.monotonic())"
     for offset_s in (0, -93_600, 3_600):
-        rig.step("x", offset_s)
+        clock.step(offset_s)
         told = subprocess.run(
             [sys.executable, "-c", says], env=environment, capture_output=True, check=True, timeout=60
         )
