@@ -1,5 +1,7 @@
 """Redis as more than one server on loopback: a cluster with replicas, and a master that Sentinels watch."""
 
+import contextlib
+import socket
 import subprocess
 import time
 from collections.abc import Callable
@@ -151,19 +153,27 @@ def _known(node: RedisServer) -> list[str]:
     return [line for line in text.splitlines() if "handshake" not in line]
 
 
-class Watched:
-    """A master and a replica, and three Sentinels that call the master `assay`."""
+#: The users that replicas and Sentinels log in as, so that a server can be cut off from them and from nobody else.
+_FOLLOWER, _WATCHER = "follower", "watcher"
 
-    def __init__(self, directory: Path, options: tuple[str, ...] = ()) -> None:
+
+class Watched:
+    """A master and its replicas, and three Sentinels that call the master `assay`."""
+
+    def __init__(self, directory: Path, options: tuple[str, ...] = (), replicas: int = 1) -> None:
         self.servers: list[RedisServer] = []
-        for number in range(2):
+        self._replicas = replicas
+        users = [word for user in (_FOLLOWER, _WATCHER) for word in ("--user", user, "on", ">x", "~*", "&*", "+@all")]
+        for number in range(1 + replicas):
             home = directory / f"server-{number}"
             home.mkdir(parents=True)
             following = ("--replicaof", "127.0.0.1", str(self.servers[0].port)) if number else ()
-            self.servers.append(RedisServer(home, *_EAGER, *following, *options))
+            login = ("--masteruser", _FOLLOWER, "--masterauth", "x")
+            self.servers.append(RedisServer(home, *_EAGER, *users, *login, *following, *options))
         self._directory = directory
         self._ports = [free_port() for _ in range(3)]
         self._sentinels: list[subprocess.Popen[bytes]] = []
+        self._silent: socket.socket | None = None
         self.url = "redis://" + ",".join(f"127.0.0.1:{port}" for port in self._ports)
 
     def start(self) -> "Watched":
@@ -171,9 +181,14 @@ class Watched:
         for server in self.servers:
             server.start()
         with self.servers[0].client() as client:
-            until(lambda: client.info("replication")["connected_slaves"] == 1, "the replica has connected")
-        with self.servers[1].client() as client:
-            until(lambda: client.info("replication")["master_link_status"] == "up", "the replica is in step")
+            until(
+                lambda: client.info("replication")["connected_slaves"] == self._replicas, "the replicas have connected"
+            )
+        for replica in self.servers[1:]:
+            with replica.client() as client:
+                until(
+                    lambda client=client: client.info("replication")["master_link_status"] == "up", "they are in step"
+                )
         for port in self._ports:
             home = self._directory / f"sentinel-{port}"
             home.mkdir()
@@ -181,14 +196,39 @@ class Watched:
                 f'port {port}\nbind 127.0.0.1\ndir "{home}"\n'
                 f"sentinel monitor assay 127.0.0.1 {self.servers[0].port} 2\n"
                 f"sentinel down-after-milliseconds assay {DEAD_AFTER_MS}\nsentinel failover-timeout assay 2500\n"
+                f"sentinel auth-user assay {_WATCHER}\nsentinel auth-pass assay x\n"
             )
             with (home / "log").open("wb") as log:
                 command = [INSTALLED.path, str(home / "sentinel.conf"), "--sentinel"]
                 self._sentinels.append(subprocess.Popen(command, stdout=log, stderr=log))
         for port in self._ports:
             with redis.Redis(port=port, socket_timeout=60) as sentinel:
-                until(lambda sentinel=sentinel: _complete(sentinel), "the Sentinels know one another")
+                until(lambda sentinel=sentinel: self._complete(sentinel), "the Sentinels know one another")
         return self
+
+    def cut_off(self, server: RedisServer) -> None:
+        """Take the network between a master and its replicas and Sentinels away, but not between it and anybody else.
+
+        A connection over a network that is gone does not end. So the master keeps one, to a replica that says nothing any more, and
+        takes writes until `min-replicas-max-lag` is over.
+        """
+        self._silent = _silent_replica(server)
+        with server.client() as client:
+            for user in (_FOLLOWER, _WATCHER):
+                client.execute_command("ACL", "SETUSER", user, "off")
+                client.execute_command("CLIENT", "KILL", "USER", user)
+            client.execute_command(
+                "ACL", "SETUSER", "default", "-ping"
+            )  # as which a Sentinel goes on that cannot log in
+
+    def join(self, server: RedisServer) -> None:
+        """Give the network back."""
+        if self._silent:
+            self._silent.close()
+        with server.client() as client:
+            for user in (_FOLLOWER, _WATCHER):
+                client.execute_command("ACL", "SETUSER", user, "on")
+            client.execute_command("ACL", "SETUSER", "default", "+ping")
 
     def master(self) -> RedisServer:
         """The server that a majority of Sentinels names."""
@@ -200,23 +240,45 @@ class Watched:
         return next(server for server in self.servers if server.port == int(port))
 
     def in_step(self) -> bool:
-        """Whether the master has its replica, and Sentinels may fail over to it."""
+        """Whether the master has its replicas, and Sentinels may fail over to each."""
         with self.master().client() as client:
-            if client.info("replication")["connected_slaves"] != 1:
+            if client.info("replication")["connected_slaves"] != self._replicas:
                 return False
         with redis.Redis(port=self._ports[0], socket_timeout=60) as sentinel:
-            (replica,) = sentinel.sentinel_slaves("assay")
-            return bool(replica["flags"] == "slave" and replica["master-link-status"] == "ok")
+            replicas = sentinel.sentinel_slaves("assay")
+            return all(replica["flags"] == "slave" and replica["master-link-status"] == "ok" for replica in replicas)
 
     def stop(self) -> None:
         """End all."""
+        if self._silent:
+            self._silent.close()
         for sentinel in self._sentinels:
             sentinel.kill()
             sentinel.wait(60)
         for server in self.servers:
             server.stop()
 
+    def _complete(self, sentinel: Any) -> bool:
+        (state,) = sentinel.sentinel_masters().values()
+        return bool(state["num-other-sentinels"] == 2 and state["num-slaves"] == self._replicas)
 
-def _complete(sentinel: Any) -> bool:
-    (state,) = sentinel.sentinel_masters().values()
-    return bool(state["num-other-sentinels"] == 2 and state["num-slaves"] == 1)
+
+def _silent_replica(server: RedisServer) -> socket.socket:
+    """A connection that the server takes for a replica in step that has not said how far it is."""
+    replica = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+    replica.sendall(b"PSYNC ? -1\r\n")
+    replica.setblocking(False)
+
+    def online() -> bool:
+        with contextlib.suppress(BlockingIOError):
+            replica.recv(1 << 20)
+        state = client.info("replication")
+        return any(
+            each["port"] == 0 and each["state"] == "online"
+            for name, each in state.items()
+            if name[:5] == "slave" and name[5:].isdigit()
+        )
+
+    with server.client() as client:
+        until(online, "the silent replica is taken for one")
+    return replica

@@ -73,6 +73,15 @@ class WatchedRig(Rig):
         self.servers.stop()
 
 
+class LenientRig(WatchedRig):
+    """A master with two replicas, which goes on for seconds after the network to them is gone."""
+
+    def __init__(self, directory: Path, sabotage: str | None = None) -> None:
+        super().__init__(directory, sabotage)
+        options = ("--min-replicas-to-write", "1", "--min-replicas-max-lag", "8")
+        self.servers = Watched(directory / "redis-of-three", options, replicas=2)
+
+
 def slot_moved(stage: Stage) -> None:
     """The slot of a shard goes to another master and back, under load; half-way it stays for seconds."""
     cluster = _cluster(stage)
@@ -115,6 +124,30 @@ def watched_master_killed(stage: Stage) -> None:
         until(watched.in_step, "the old master follows the new one")
 
 
+def watched_master_cut_off(stage: Stage) -> None:
+    """The master is cut off from replicas and Sentinels, but not from producers and services, which stay with it until it takes nothing
+    more. Meanwhile a replica has been promoted and takes what others send."""
+    assert isinstance(stage.rig, WatchedRig)
+    watched = stage.rig.servers
+    stage.pause(0.7, 1.5)
+    old = watched.master()
+    watched.cut_off(old)
+    until(lambda: watched.master() is not old, "a replica was promoted")
+    with old.client() as client:
+        until(lambda: _refuses(client), "the old master takes nothing more")
+    stage.pause(0.3, 1)
+    watched.join(old)
+    until(watched.in_step, "the old master follows the new one")
+
+
+def _refuses(client: "redis.Redis") -> bool:
+    try:
+        client.set("refused", 1)
+    except redis.ResponseError:
+        return True
+    return False
+
+
 def _cluster(stage: Stage) -> Cluster:
     assert isinstance(stage.rig, ClusterRig)
     return stage.rig.servers
@@ -135,4 +168,5 @@ SCENARIOS: dict[type[Rig], tuple[Scenario, ...]] = {
         Scenario("cluster, master and services killed", master_and_services_killed, _LOAD),
     ),
     WatchedRig: (Scenario("sentinel, master killed", watched_master_killed, Load(seconds=12)),),
+    LenientRig: (Scenario("sentinel, master cut off", watched_master_cut_off, Load(seconds=20)),),
 }

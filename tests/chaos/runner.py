@@ -285,6 +285,8 @@ class Run:
                     twice = column(store, f"SELECT count() - uniqExact(event_id) FROM {table}")[0]
                     if twice != "0":
                         wrong.append(f"{twice} rows too many in {table}")
+                if (shared := column(store, f"SELECT count() - uniqExact(id) FROM assay.{view}")[0]) != "0":
+                    wrong.append(f"{shared} ids of {kind} given twice")
             failed = column(store, "SELECT count() FROM assay.capture_failures WHERE entry_id IS NOT NULL")[0]
             for rollup in ROLLUPS:
                 if (counted := column(store, f"SELECT sum(failures) FROM assay.{rollup}")[0]) != failed:

@@ -95,6 +95,8 @@ class Link:
                 except moved:
                     raise  # the next connection goes to whoever is the master then
                 except ResponseError as error:
+                    if self._replaced(error):
+                        raise
                     failed.append(entry)
                     problem, detail = _classified(error)
                 answered += 1
@@ -108,12 +110,18 @@ class Link:
                 except ResponseError:
                     self._may_weigh = False
             if entries and self._wait and int(connection.read_response()) < self._settings.replicas:
+                if self._settings.mode != "standalone":
+                    self._close(place)  # it may be cut off from them, and replaced by one of them
                 return Outcome(entries, "down", "too few replicas; see redis.replicas", depth, size)
         except (RedisError, OSError, ValueError, PasswordFileError) as error:
             self._close(place)
             failed += entries[answered:]
             problem, detail = _classified(error)
         return Outcome(failed, problem, detail, depth, size)
+
+    def _replaced(self, error: Exception) -> bool:
+        """Whether a master that refuses may be one that was replaced: cut off from its replicas, it never hears of it."""
+        return self._settings.mode != "standalone" and str(error).startswith("NOREPLICAS")
 
     def close(self) -> None:
         """Drop the connections, if any. In a forked child this closes the child's copies only."""

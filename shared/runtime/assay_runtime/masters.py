@@ -19,6 +19,7 @@ from redis.exceptions import (
     ClusterDownError,
     ConnectionError,  # noqa: A004  # redis-py's own
     ReadOnlyError,
+    ResponseError,
     TimeoutError,  # noqa: A004
     TryAgainError,
 )
@@ -30,6 +31,8 @@ from assay_schema.topology import Address, hosts, master_named, master_of_slot, 
 
 #: Answers of a server that is not the master of a key, or not yet, or only of some of its neighbours. MOVED is a kind of ASK here.
 NOT_THE_MASTER = (AskError, ClusterDownError, TryAgainError, ReadOnlyError)
+#: How the answer of a master begins that has too few replicas: it may be cut off from them, and replaced by one of them.
+TOO_FEW_REPLICAS = "NOREPLICAS"
 _KEY = re.compile(rf"{PREFIX}:\{{(\d+)\}}:")
 
 
@@ -50,12 +53,17 @@ class MasterConnection(Connection):
             await super().connect_check_health(check_health, retry_socket_connect=False)
 
     async def read_response(self, *arguments: Any, **named: Any) -> Any:
-        """An answer of the master. Any other's `NOT_THE_MASTER` ends the connection."""
+        """An answer of the master. Any other's `NOT_THE_MASTER` ends the connection, as does `TOO_FEW_REPLICAS`."""
         try:
             return await super().read_response(*arguments, **named)
         except NOT_THE_MASTER as error:
-            await self.disconnect()
-            raise ConnectionError(f"{self.host}:{self.port} is not the master ({type(error).__name__})") from None
+            why = type(error).__name__
+        except ResponseError as error:
+            if not str(error).startswith(TOO_FEW_REPLICAS):
+                raise
+            why = TOO_FEW_REPLICAS
+        await self.disconnect()
+        raise ConnectionError(f"{self.host}:{self.port} is not the master ({why})")
 
 
 class MasterTLSConnection(MasterConnection, SSLConnection):
