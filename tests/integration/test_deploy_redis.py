@@ -91,7 +91,7 @@ SETTERS = {
     watermark_key(): {"writer"},
 }
 GETTERS = {
-    low_key(): {"scrubber", "writer", "owner", "admin"},
+    low_key(): {"scrubber", "writer", "drift", "owner", "admin"},
     overflow_key(): {"scrubber"},
     numbered_key(): {"scrubber"},
     watermark_key(): {"scrubber", "writer", "drift", "owner", "admin"},

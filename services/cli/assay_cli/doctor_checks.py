@@ -146,18 +146,18 @@ def redis_replicas(facts: RedisFacts, awaited: int) -> Finding:
 
 @dataclass(frozen=True)
 class GroupFacts:
-    """One consumer group. `lag` counts entries not yet delivered, None where Redis cannot say."""
+    """One consumer group. `lag` counts entries not yet delivered."""
 
     name: str
     consumers: int
     pending: int
-    lag: int | None
+    lag: int
     oldest_pending_ms: int | None = None
 
     @property
     def waiting(self) -> int:
-        """Entries it has not finished, as far as known."""
-        return self.pending + (self.lag or 0)
+        """Entries it has not finished."""
+        return self.pending + self.lag
 
 
 @dataclass(frozen=True)
@@ -196,9 +196,8 @@ def stream(facts: StreamFacts, settings: DeliverySettings) -> Finding:
                 statuses.append(Status.WARN)
                 hints.append(f"start the {name}; it creates its group")
             continue
-        lag = "unknown lag" if group.lag is None else f"lag {group.lag:,}"
-        parts.append(f"{name}: {lag}, {group.pending:,} pending" + _oldest(group))
-        if group.lag is not None and group.lag > settings.lag_limit_entries:
+        parts.append(f"{name}: lag {group.lag:,}, {group.pending:,} pending" + _oldest(group))
+        if group.lag > settings.lag_limit_entries:
             statuses.append(Status.FAIL if not group.consumers else Status.WARN)
             hints.append(f"more than delivery.lag_limit_entries wait; start more of the {name}, or see its log")
         elif group.waiting and not group.consumers:

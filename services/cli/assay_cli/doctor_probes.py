@@ -72,25 +72,25 @@ async def stream_facts(client: "Redis", shards: int) -> list[StreamFacts]:
 
 
 async def _stream(client: "Redis", stream: Stream, shard: int, now_ms: int) -> StreamFacts:
+    from assay_runtime.lag import groups
+
     key = stream.key(shard)
-    length = int(await client.xlen(key))
-    states = await _groups(client, key) if stream.groups else []
-    groups = [await _group(client, key, state, length, now_ms) for state in states]
-    return StreamFacts(stream.name, shard, length, stream.groups, tuple(groups), stream.optional)
+    found = [
+        GroupFacts(
+            name,
+            group.consumers,
+            group.pending,
+            group.unread,
+            await _oldest_ms(client, key, name, group.pending, now_ms),
+        )
+        for name, group in (await groups(client, stream, shard) if stream.groups else {}).items()
+    ]
+    return StreamFacts(stream.name, shard, int(await client.xlen(key)), stream.groups, tuple(found), stream.optional)
 
 
-async def _group(client: "Redis", key: str, state: dict[str, Any], length: int, now_ms: int) -> GroupFacts:
-    name, pending = state["name"].decode(), int(state["pending"])
-    oldest = None
-    if pending:
-        first = (await client.xpending(key, name))["min"]
-        oldest = max(0, now_ms - int(first.partition(b"-")[0])) if first else None
-    # Redis before 7 does not count lag, and later ones lose count after some deletions. Then the stream's length is all there is to go
-    # by: exact for a stream whose entries are deleted as they are finished, too much for one that keeps a history.
-    lag = state.get("lag")
-    if lag is None and key.endswith(":capture"):
-        lag = max(0, length - pending)
-    return GroupFacts(name, int(state["consumers"]), pending, lag, oldest)
+async def _oldest_ms(client: "Redis", key: str, group: str, pending: int, now_ms: int) -> int | None:
+    first = (await client.xpending(key, group))["min"] if pending else None
+    return max(0, now_ms - int(first.partition(b"-")[0])) if first else None
 
 
 def store_ahead_s(client: "Store") -> float:

@@ -46,7 +46,7 @@ _CONNECT = ("auth", "hello", "ping", "client|id", "client|getname", "client|setn
 _CONNECT_SINCE_7_2 = ("client|setinfo",)
 _READ_AS_GROUP = (
     "xreadgroup", "xack", "xdel", "xtrim", "xlen", "xrange", "xrevrange", "xpending", "xclaim", "xautoclaim",
-    "xinfo|stream", "xinfo|groups", "xinfo|consumers", "xgroup|create", "xgroup|createconsumer",
+    "xinfo|stream", "xinfo|groups", "xinfo|consumers", "xgroup|create", "xgroup|createconsumer", "xgroup|setid",
 )  # fmt: skip
 _SERVICE = ("time", "info", "script|load", "script|exists")
 _RUN_SCRIPTS = ("eval", "evalsha")
@@ -103,7 +103,7 @@ IDENTITIES = (
         "Reads what producers handed in, passes scrubbed events and failures on.",
         (
             Grant(_SERVICE),
-            Grant((*_READ_AS_GROUP, "xsetid", "xgroup|setid", "del"), (_capture,)),
+            Grant((*_READ_AS_GROUP, "xsetid", "del"), (_capture,)),
             Grant(("xadd", "xlen", "xinfo|groups", "memory|usage"), (_events, _failures)),
             Grant(("xadd", "xlen", "xtrim"), (_dead,)),
             Grant(("get", "set"), (_low, _overflow, _numbered)),
@@ -144,7 +144,7 @@ IDENTITIES = (
             Grant(_SERVICE),
             Grant(_READ_AS_GROUP, (_events, _scores, _failures)),
             Grant(("xlen", "xinfo|groups"), (_capture,)),
-            Grant(("get",), (_watermark,)),
+            Grant(("get",), (_low, _watermark)),
             Grant(("xadd",), (_alerts, _failures)),
             Grant(("xadd", "xlen", "xtrim"), (_dead,)),
             Grant(("hget", "hset", "hmget", "hgetall", "hdel", "hincrby", "hkeys"), (_drift,)),

@@ -11,9 +11,10 @@ from typing import Any
 
 import psutil
 from redis.asyncio import Redis
-from redis.exceptions import BusyLoadingError, RedisError, ResponseError
+from redis.exceptions import BusyLoadingError, RedisError
 
 from assay_cli.errors import CommandError
+from assay_runtime.lag import group_of
 from assay_schema.streams import CAPTURE, EVENTS, FAILURES, low_key, watermark_key
 
 #: Tables of captured events, by kind.
@@ -171,11 +172,11 @@ async def stored_watermark(store: StoreQueries) -> int:
 
 @dataclass(frozen=True)
 class Lag:
-    """Entries that wait for each step: unread, and read but unfinished. None where Redis cannot say, as before 7.0."""
+    """Entries that wait for each step: unread, and read but unfinished."""
 
     capture: int
-    events: int | None
-    failures: int | None
+    events: int
+    failures: int
     #: Everything captured up to here has been scrubbed.
     low: int
     #: Everything captured up to here is stored or recorded as failed.
@@ -183,40 +184,21 @@ class Lag:
 
     def __str__(self) -> str:
         streams = {"capture": self.capture, "events": self.events, "failures": self.failures}
-        return ", ".join(f"{name} {'unknown' if lag is None else f'{lag:,}'}" for name, lag in streams.items())
+        return ", ".join(f"{name} {lag:,}" for name, lag in streams.items())
 
 
 async def lag(client: Redis, shards: int) -> Lag:
     """The lag over all shards and the lowest watermarks. Raises `RedisError`."""
-    capture = 0
-    events: list[int | None] = []
-    failures: list[int | None] = []
+    waiting = {CAPTURE: 0, EVENTS: 0, FAILURES: 0}
     lows, watermarks = [], []
     for shard in range(shards):
-        capture += int(await client.xlen(CAPTURE.key(shard)))  # entries leave it when they are finished
-        for stream, lags in ((EVENTS, events), (FAILURES, failures)):
-            lags.append(await _group_lag(client, stream.key(shard), stream.groups[0]))
+        for stream in waiting:
+            group = await group_of(client, stream, shard, stream.groups[0])
+            # Before its service has made the group, all of the stream waits.
+            waiting[stream] += int(await client.xlen(stream.key(shard))) if group is None else group.unfinished
         lows.append(int(await client.get(low_key(shard)) or 0))
         watermarks.append(int(await client.get(watermark_key(shard)) or 0))
-    return Lag(capture, _sum(events), _sum(failures), min(lows), min(watermarks))
-
-
-def _sum(lags: list[int | None]) -> int | None:
-    known = [lag for lag in lags if lag is not None]
-    return sum(known) if len(known) == len(lags) else None
-
-
-async def _group_lag(client: Redis, key: str, group: str) -> int | None:
-    """Entries of a stream that keeps a history which the group has not finished; None where Redis does not count the unread."""
-    try:
-        groups = await client.xinfo_groups(key)
-    except ResponseError:
-        return 0  # no such stream yet
-    for state in groups:
-        if state["name"].decode() == group:
-            unread = state.get("lag")
-            return None if unread is None else int(state["pending"]) + int(unread)
-    return int(await client.xlen(key))
+    return Lag(waiting[CAPTURE], waiting[EVENTS], waiting[FAILURES], min(lows), min(watermarks))
 
 
 def memory(pids: Mapping[str, int], apart: int) -> dict[str, int]:

@@ -60,7 +60,6 @@ EVENTS = StreamFacts("events", 0, 10, ("writer",), (READ,))
     [
         (EVENTS, Status.OK, "10 entries, writer: lag 0, 0 pending"),
         (replace(EVENTS, length=1), Status.OK, "1 entry, "),
-        (replace(EVENTS, groups=(replace(READ, lag=None),)), Status.OK, "unknown lag"),
         (replace(EVENTS, groups=(), length=0), Status.OK, "group writer missing"),
         (replace(EVENTS, groups=()), Status.WARN, "group writer missing"),
         (replace(EVENTS, expected=("writer", "judge"), optional=("judge",)), Status.OK, "10 entries, writer: lag 0"),

@@ -5,9 +5,9 @@ Exactly one transition is published whatever is redelivered and however many rep
 only goes on from there while none come.
 
 Rights in Redis, for each shard N. As a group's reader (`drift`): `events`, `scores`, `failures`. HGETALL on `drift`; HKEYS on
-`acknowledged`; HGETALL on `calibration`; ZMSCORE on `drift-seen`; GET on `watermark`; XINFO GROUPS and XLEN on `capture` and `events`;
-XADD on `alerts` and `failures`; XADD, XLEN and XTRIM on `dead`. In scripts (EVAL, EVALSHA) on all of these keys: HGET, HSET, HDEL,
-HINCRBY, ZADD, ZREMRANGEBYRANK, XPENDING, XACK, XADD, and what giving an entry up needs. No store.
+`acknowledged`; HGETALL on `calibration`; ZMSCORE on `drift-seen`; GET on `low` and `watermark`; XINFO GROUPS and XLEN on
+`capture` and `events`; XADD on `alerts` and `failures`; XADD, XLEN and XTRIM on `dead`. In scripts (EVAL, EVALSHA) on all of these
+keys: HGET, HSET, HDEL, HINCRBY, ZADD, ZREMRANGEBYRANK, XPENDING, XACK, XADD, and what giving an entry up needs. No store.
 """
 
 import time
@@ -21,6 +21,7 @@ from assay_drift.monitor import Asked, Facts, Monitor
 from assay_drift.state import GROUP, Sample, ShardState, Work
 from assay_runtime.delivery import Finish
 from assay_runtime.entries import Bounds, Entry, Outcome, failure_of
+from assay_runtime.lag import group_of
 from assay_runtime.service import Service, main
 from assay_schema.alerts import Alert
 from assay_schema.events import ScrubbedEvent
@@ -124,11 +125,9 @@ class Looks:
         client = self._service.client
         lags = {}
         for stream in (CAPTURE, EVENTS):
-            if not await client.xlen(stream.key(shard)):
-                continue
-            for group in await client.xinfo_groups(stream.key(shard)):
-                if (name := group["name"].decode()) in ("scrubber", "writer") and group.get("lag") is not None:
-                    lags[name] = int(group["lag"]) + int(group["pending"])
+            name = stream.groups[0]
+            if group := await group_of(client, stream, shard, name):
+                lags[name] = group.unfinished
         watermark = int(await client.get(watermark_key(shard)) or 0)
         minutes = (self._clock() - row_ms(watermark)) / 60_000 if watermark else None
         return Facts(lags, minutes)

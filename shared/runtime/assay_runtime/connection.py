@@ -77,6 +77,11 @@ def servers(client: Client) -> list[Client]:
     return client.shards if isinstance(client, ClusterClient) else [client]
 
 
+def server_of(client: Client, shard: int) -> Client:
+    """A client of the server that has a shard."""
+    return client.shards[shard] if isinstance(client, ClusterClient) else client
+
+
 async def refuse_unfit(client: Client) -> None:
     """Raise `RuntimeError` when Redis is too old. Without append-only files it works, but a crash of Redis loses events."""
     for one in servers(client):

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from assay_runtime import metrics
 from assay_runtime.connection import Client
 from assay_runtime.delivery import Consumer
+from assay_runtime.lag import group_of
 from assay_schema.settings import DeliverySettings
-from assay_schema.streams import Stream, low_key, watermark_key
+from assay_schema.streams import Stream
 
 log = logging.getLogger(__name__)
 
@@ -39,23 +40,10 @@ async def backlog(client: Client, stream: Stream, shard: int, group: str) -> Bac
     length = int(await client.xlen(key))
     if not length:
         return Backlog(0, 0)
-    entries = length
-    state = {each["name"].decode(): each for each in await client.xinfo_groups(key)}.get(group)
-    if state is not None:
-        lag, pending = state.get("lag"), int(state["pending"])
-        # What Redis counts as lag can be wrong for good once it was killed, and 6.2 counts none: the watermark is the better witness.
-        # Without it a service would wait for ever for entries that are stored and only kept as history.
-        if not pending and await _all_stored(client, shard):
-            entries = 0
-        elif lag is not None:
-            entries = min(length, int(lag) + pending)
+    found = await group_of(client, stream, shard, group)
+    entries = length if found is None else min(length, found.unfinished)
     size = int(await client.memory_usage(key) or 0)
     return Backlog(entries, size * entries // length)
-
-
-async def _all_stored(client: Client, shard: int) -> bool:
-    watermark, low = await client.get(watermark_key(shard)), await client.get(low_key(shard))
-    return int(watermark or 0) >= int(low or 0)
 
 
 class Headroom:

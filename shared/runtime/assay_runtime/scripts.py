@@ -11,6 +11,8 @@ from assay_schema.streams import FIELD, FIELD_LOW
 UNKNOWN_MS = 60_000
 #: The same for the counter, in events of a shard.
 UNKNOWN_EVENTS = 1_000_000
+#: A step of `STRIDE` ends beyond this many bytes.
+STRIDE_BYTES = 4 * 1024 * 1024
 #: Answer of `FORWARD` instead of a count: nobody has said yet which numbers the store has.
 NUMBERS_UNKNOWN = -1
 
@@ -249,13 +251,49 @@ redis.pcall('SET', KEYS[3], string.format('%.0f', kept)) -- not while memory is 
 return answer(stored and stored[1] or '')
 """
 
-#: Walk a stream without sending its entries. KEYS: stream. ARGV: first and last id, most entries.
-#: Returns how many entries there are, their bytes, and the id of the last of them ('' if there are none).
-STRIDE = """
-local entries = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[2], 'COUNT', ARGV[3])
-local bytes = 0
-for _, entry in ipairs(entries) do bytes = bytes + #entry[2][2] end
-return {#entries, bytes, #entries > 0 and entries[#entries][1] or ''}
+#: Walk a stream without sending its entries, of which few are in memory at once. KEYS: stream. ARGV: first and last id, most entries.
+#: Returns how many entries there are up to the last one looked at, their bytes, and its id ('' if there are none).
+STRIDE = f"""
+local first, found, bytes, last = ARGV[1], 0, 0, ''
+while found < tonumber(ARGV[3]) and bytes < {STRIDE_BYTES} do
+  local entries = redis.call('XRANGE', KEYS[1], first, ARGV[2], 'COUNT', math.min(16, ARGV[3] - found))
+  if #entries == 0 then break end
+  for _, entry in ipairs(entries) do bytes = bytes + #entry[2][2] end
+  found, last = found + #entries, entries[#entries][1]
+  first = '(' .. last
+end
+return {{found, bytes, last}}
+"""
+
+#: Put right how many entries of a stream a group has read. KEYS: stream. ARGV: group; the id up to which entries were counted, how many
+#: there were; the state of the stream when the counting began ('' at first).
+#: Returns how many entries are unread, or -1 and the id up to which to count, '' where the stream was trimmed meanwhile; and the state.
+COUNTED = """
+redis.replicate_commands()
+local length, added = redis.call('XLEN', KEYS[1]), 0
+local info = redis.call('XINFO', 'STREAM', KEYS[1])
+for i = 1, #info, 2 do
+  if info[i] == 'entries-added' then added = info[i + 1] end
+end
+-- Only what leaves the stream changes this.
+local gone = string.format('%.0f', added - length)
+if ARGV[4] ~= '' and ARGV[4] ~= gone then return {-1, '', gone} end
+for _, group in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
+  local name, delivered, read
+  for i = 1, #group, 2 do
+    if group[i] == 'name' then name = group[i + 1] end
+    if group[i] == 'last-delivered-id' then delivered = group[i + 1] end
+    if group[i] == 'entries-read' then read = group[i + 1] end
+  end
+  if name == ARGV[1] then
+    if ARGV[4] == '' or delivered ~= ARGV[2] then return {-1, delivered, gone} end
+    local is = added - length + tonumber(ARGV[3])
+    -- A user of an earlier version may not; then only the number returned is right.
+    if read ~= is then redis.pcall('XGROUP', 'SETID', KEYS[1], name, delivered, 'ENTRIESREAD', string.format('%.0f', is)) end
+    return {length - tonumber(ARGV[3]), delivered, gone}
+  end
+end
+return {0, '', gone}
 """
 
 #: Let the low watermark of a quiet shard follow the clock, or one quiet shard would hold back every export. `XSETID` keeps later entries

@@ -23,6 +23,7 @@ from assay_runtime.delivery import Consumer, Finish
 from assay_runtime.entries import Bounds, Process
 from assay_runtime.fast import leave_groups_alone, make_broker, publish_document, subscribe
 from assay_runtime.health import Problems, application, health_server, listen
+from assay_runtime.lag import Count, group_of
 from assay_runtime.logs import configure_logs
 from assay_runtime.tracing import export_spans
 from assay_schema.settings import Settings, SettingsError
@@ -51,6 +52,7 @@ class Service:
         self.broker = make_broker(settings.redis)
         self.consumers: list[Consumer] = []
         self.lag: dict[str, int] = {}
+        self._counts: dict[str, Count] = {}
         self._chores: list[Callable[[], Awaitable[None]]] = []
         self._closers: list[Callable[[], None]] = []
         self._stoppers: list[Callable[[], None]] = []
@@ -87,6 +89,7 @@ class Service:
             shard=shard,
         )
         self.consumers.append(consumer)
+        self._counts[consumer.key] = Count(self.client, stream, shard, self.name)
         subscribe(self.broker, consumer, document)
 
     def publishes(self, stream: Stream, shard: int, document: Any) -> None:
@@ -205,17 +208,14 @@ class Service:
         return True
 
     async def _look_at(self, consumer: Consumer) -> None:
-        groups = {group["name"].decode(): group for group in await self.client.xinfo_groups(consumer.key)}
-        if consumer.group not in groups:
+        group = await group_of(self.client, consumer.stream, consumer.shard, consumer.group)
+        if group is None:
             await consumer.prepare()
             return
-        group = groups[consumer.group]
-        lag = group.get("lag")
-        if lag is None:  # Redis 6.2, or entries deleted from the middle: what is left and not pending has not been read
-            lag = max(0, await self.client.xlen(consumer.key) - group["pending"])
-        self.lag[consumer.key] = lag
-        metrics.LAG.labels(consumer.stream.name, str(consumer.shard)).set(lag)
-        metrics.PENDING.labels(consumer.stream.name, str(consumer.shard)).set(group["pending"])
+        unread = await self._counts[consumer.key].unread(group)
+        self.lag[consumer.key] = unread
+        metrics.LAG.labels(consumer.stream.name, str(consumer.shard)).set(unread)
+        metrics.PENDING.labels(consumer.stream.name, str(consumer.shard)).set(group.pending)
 
     def _dead(self) -> list[str]:
         if not self._started:
