@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import socketserver
 import subprocess
 import sys
@@ -9,10 +10,11 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
+from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD, low_key
 from tests.ports import free_port
 from tests.redis_server import RedisServer
 
@@ -55,6 +57,23 @@ def status(port: int, path: str) -> int:
         return error.code
     except OSError:
         return 0
+
+
+def said_at(port: int, path: str) -> str:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=60) as answer:
+            return str(answer.read().decode())
+    except urllib.error.HTTPError as error:
+        return error.read().decode()
+    except OSError:
+        return ""
+
+
+def until(condition: Callable[[], object], what: str) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, f"not in time: {what}"
+        time.sleep(0.05)
 
 
 def until_status(port: int, path: str, wanted: int) -> None:
@@ -123,6 +142,59 @@ def test_an_old_redis_is_refused_with_what_is_needed(old_redis: str) -> None:
     assert "6.2.21" in said
     assert "7.0 or newer" in said
     assert "ASSAY_REDIS_URL" in said
+
+
+def test_a_redis_that_evicts_is_refused_and_the_setting_named(redis_server: RedisServer) -> None:
+    with redis_server.client() as client:
+        client.config_set("maxmemory-policy", "allkeys-lru")
+    said = refusal(ASSAY_REDIS_URL=redis_server.url, ASSAY_SCRUBBER_PORT=str(free_port()))
+    assert "maxmemory-policy is allkeys-lru; set maxmemory-policy noeviction" in said
+
+
+def test_a_redis_that_begins_to_evict_makes_a_running_service_not_ready(redis_server: RedisServer) -> None:
+    port = free_port()
+    with (
+        redis_server.client() as client,
+        started(ASSAY_REDIS_URL=redis_server.url, ASSAY_SCRUBBER_PORT=str(port)) as process,
+    ):
+        until_status(port, "/readyz", 200)
+        client.config_set("maxmemory-policy", "allkeys-lru")
+        until_status(port, "/readyz", 503)
+        assert "maxmemory-policy is allkeys-lru" in said_at(port, "/readyz")
+        for n in range(10):
+            client.set(f"ballast-{n}", b"x" * 100_000)
+        client.config_set("maxmemory", client.info("memory")["used_memory"] - 500_000)
+        client.config_set("maxmemory-policy", "noeviction")
+        client.config_set("maxmemory", 0)
+        until_status(port, "/readyz", 200)
+        until(lambda: "evicted_keys" in said_at(port, "/readyz"), "lost keys are named")
+        stopped(process)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM], ids=["killed", "stopped"])
+def test_a_scrubber_that_restarts_above_the_mark_passes_nothing_on(
+    redis_server: RedisServer, how: signal.Signals
+) -> None:
+    with redis_server.client() as client:
+        client.xgroup_create(EVENTS.key(), "writer", id="0", mkstream=True)
+        for _ in range(60):
+            client.xadd(EVENTS.key(), {FIELD: b"{}"})
+        client.set(low_key(), 1)  # the scrubber has passed on what no writer has stored
+        for _ in range(2_000):
+            client.xadd(CAPTURE.key(), {FIELD: b"no event"})
+        for _ in range(3):
+            port = free_port()
+            settings = {
+                "ASSAY_REDIS_URL": redis_server.url,
+                "ASSAY_SCRUBBER_PORT": str(port),
+                "ASSAY_DELIVERY_CONSUMER": "one",
+                "ASSAY_DELIVERY_HIGH_WATER_ENTRIES": "50",
+            }
+            with started(**settings) as process:
+                until(lambda port=port: "high_water_entries" in said_at(port, "/readyz"), "it is held back")
+                process.send_signal(how)
+                process.wait(60)
+        assert (client.xlen(CAPTURE.key()), client.xlen(FAILURES.key())) == (2_000, 0)
 
 
 def test_an_occupied_port_is_refused_naming_the_setting(redis_server: RedisServer) -> None:

@@ -75,6 +75,7 @@ class RedisFacts:
     memory: int
     memory_limit: int
     eviction: str
+    evicted: int
     replicas: int = 0
     #: Valkey says which Redis it stands for in `version`; its own is here.
     valkey: str = ""
@@ -114,12 +115,19 @@ def redis_persistence(facts: RedisFacts) -> Finding:
 def redis_memory(facts: RedisFacts) -> Finding:
     """Streams must neither be evicted nor grow until Redis refuses writes."""
     check, used = "redis memory", size(facts.memory)
-    if facts.memory_limit and facts.eviction != "noeviction":
+    if facts.eviction != "noeviction":
         return Finding(
             check,
             Status.FAIL,
-            f"{used}; {facts.eviction} may evict streams",
-            "set maxmemory-policy noeviction in redis.conf",
+            f"{used}; {facts.eviction} may evict streams, so services do not start",
+            "set maxmemory-policy noeviction in redis.conf, or where your provider has its settings",
+        )
+    if facts.evicted:
+        return Finding(
+            check,
+            Status.FAIL,
+            f"{used}; {facts.evicted} keys were evicted, with the events in them",
+            "see which events are missing, then CONFIG RESETSTAT",
         )
     if not facts.memory_limit:
         return Finding(check, Status.OK, f"{used}, no limit")

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 async def redis_facts(client: "Redis") -> RedisFacts:
     """Version, persistence, memory and replicas."""
-    sections = ("server", "persistence", "memory", "replication")
-    server, persistence, memory, replication = [await client.info(section) for section in sections]
+    sections = ("server", "persistence", "memory", "replication", "stats")
+    server, persistence, memory, replication, stats = [await client.info(section) for section in sections]
     return RedisFacts(
         version=str(server["redis_version"]),
         valkey=str(server.get("valkey_version", "")),
@@ -29,6 +29,7 @@ async def redis_facts(client: "Redis") -> RedisFacts:
         memory=int(memory["used_memory"]),
         memory_limit=int(memory["maxmemory"]),
         eviction=str(memory["maxmemory_policy"]),
+        evicted=int(stats["evicted_keys"]),
         replicas=int(replication["connected_slaves"]),
     )
 

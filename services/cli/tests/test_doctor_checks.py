@@ -9,7 +9,13 @@ from assay_cli.doctor_checks import FailureFacts, Finding, GroupFacts, RedisFact
 from assay_schema.settings import DeliverySettings
 
 HEALTHY = RedisFacts(
-    "7.0.15", append_only=True, last_write_ok=True, memory=10 * 1024**2, memory_limit=0, eviction="noeviction"
+    "7.0.15",
+    append_only=True,
+    last_write_ok=True,
+    memory=10 * 1024**2,
+    memory_limit=0,
+    eviction="noeviction",
+    evicted=0,
 )
 GIB = 1024**3
 
@@ -36,7 +42,7 @@ def test_redis_without_a_working_append_only_file_fails(append_only: bool, writt
     ("memory", "limit", "eviction", "status"),
     [
         (GIB, 0, "noeviction", Status.OK),
-        (GIB, 0, "allkeys-lru", Status.OK),  # without a limit nothing is evicted
+        (GIB, 0, "allkeys-lru", Status.FAIL),  # services do not start
         (GIB, 2 * GIB, "noeviction", Status.OK),
         (GIB, 2 * GIB, "allkeys-lru", Status.FAIL),
         (int(1.6 * GIB), 2 * GIB, "noeviction", Status.WARN),

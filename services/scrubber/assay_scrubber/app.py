@@ -48,7 +48,7 @@ def build(settings: Settings) -> Service:
         service.publishes(EVENTS, shard, ScrubbedEvent)
         service.publishes(FAILURES, shard, Failure)
     waiting_for = [(stream, stream.groups[0]) for stream in (EVENTS, FAILURES)]
-    service.every_tick(Headroom(service.client, service.consumers, waiting_for, settings.delivery).run)
+    service.gate(Headroom(service.client, service.consumers, waiting_for, settings.delivery).run)
     service.every_tick(Quiet(service.client, settings.redis.shards, await_writer=True).run)
     service.every_tick(Expiry(service.client, settings).run)
     return service

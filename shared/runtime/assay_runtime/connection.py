@@ -83,7 +83,10 @@ def server_of(client: Client, shard: int) -> Client:
 
 
 async def refuse_unfit(client: Client) -> None:
-    """Raise `RuntimeError` when Redis is too old. Without append-only files it works, but a crash of Redis loses events."""
+    """Raise `RuntimeError` when Redis is too old, or throws keys away when its memory is full.
+
+    Without append-only files it works, but a crash of Redis loses events.
+    """
     for one in servers(client):
         server = await one.info("server")
         version = tuple(int(part) for part in server["redis_version"].split(".")[:2])
@@ -92,6 +95,28 @@ async def refuse_unfit(client: Client) -> None:
                 f"Redis {server['redis_version']} is too old: Assay needs Redis 7.0 or newer, or Valkey; "
                 "upgrade the server that redis.url (ASSAY_REDIS_URL) names"
             )
+    if problem := await evicts(client):
+        raise RuntimeError(problem)
+
+
+async def evicts(client: Client) -> str:
+    """What is wrong with a Redis that throws streams away when its memory is full; '' for one that does not.
+
+    By `INFO`, which a managed Redis answers as well; `CONFIG GET` it may refuse.
+    """
+    for one in servers(client):
+        policy = (await one.info("memory"))["maxmemory_policy"]
+        if policy != "noeviction":
+            return (
+                f"redis would throw events away when its memory is full: its maxmemory-policy is {policy}; set maxmemory-policy "
+                "noeviction in redis.conf, or where your provider has its settings"
+            )
+    return ""
+
+
+async def evicted_keys(client: Client) -> int:
+    """How many keys Redis threw away since it started, all servers together."""
+    return sum([int((await one.info("stats"))["evicted_keys"]) for one in servers(client)])
 
 
 async def appends_to_disk(client: Client) -> bool:

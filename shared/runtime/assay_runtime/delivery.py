@@ -189,7 +189,7 @@ class Consumer:
         await asyncio.gather(*self._tasks, return_exceptions=True)  # not cancelled: redis-py may swallow a cancellation
 
     async def hold_back(self, why: str) -> None:
-        """Begin no batch until told so with ''. Reading pauses once a full batch waits; a stop still finishes what is held."""
+        """Begin no batch until told so with ''. Reading pauses once a full batch waits."""
         async with self._changed:
             self.held_back = why
             self._changed.notify_all()
@@ -252,11 +252,16 @@ class Consumer:
                 batches.create_task(self._work(batch))
 
     async def _gather(self) -> list[Entry]:
-        """The next batch, as soon as one of its bounds is reached. Empty at the end."""
+        """The next batch, as soon as one of its bounds is reached. Empty at the end.
+
+        What is held back stays pending at a stop, or restarts would carry past any mark what should wait.
+        """
         async with self._changed:
             await self._changed.wait_for(
                 lambda: self._stopping or (not self.held_back and (self._waiting or self._alone))
             )
+            if self.held_back:
+                return []
             if self._alone:
                 batch, self._alone = [self._alone], None
                 return batch

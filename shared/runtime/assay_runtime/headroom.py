@@ -3,12 +3,13 @@
 The scrubber stops passing on; raw entries then wait in `capture`, and above that stream's own high water the SDK waits in its spool.
 """
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from assay_runtime import metrics
-from assay_runtime.connection import Client
+from assay_runtime.connection import PASSING_ERRORS, Client
 from assay_runtime.delivery import Consumer
 from assay_runtime.lag import group_of
 from assay_schema.settings import DeliverySettings
@@ -18,6 +19,8 @@ log = logging.getLogger(__name__)
 
 #: Below this part of a mark the waiting ends.
 ENOUGH = 0.9
+#: Why a consumer waits while Redis does not say how full the next streams are.
+UNKNOWN = "redis does not say how far behind the next service is"
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ async def backlog(client: Client, stream: Stream, shard: int, group: str) -> Bac
 
 
 class Headroom:
-    """A chore: holds consumers back while what they fill is over its high water. `streams` with the group that empties each."""
+    """A service's gate: holds consumers back while what they fill is over its high water. `streams` with the group that empties each."""
 
     def __init__(
         self,
@@ -59,14 +62,28 @@ class Headroom:
         self._client, self._consumers, self._streams, self._settings = client, consumers, streams, settings
 
     async def run(self) -> None:
-        """Look once."""
-        for consumer in self._consumers:
-            over = ""
-            for stream, group in self._streams:
-                found = await backlog(self._client, stream, consumer.shard, group)
-                metrics.BACKLOG_BYTES.labels(stream.name, str(consumer.shard)).set(found.bytes)
-                if mark := found.over(self._settings, ENOUGH if consumer.held_back else 1.0):
-                    over = over or f"{stream.key(consumer.shard)} is over {mark}: check that the {group} runs"
-            if bool(over) != bool(consumer.held_back):
-                log.warning("holding back" if over else "no longer holding back", extra={"cause": over})
-            await consumer.hold_back(over)
+        """Look once, at all shards at the same time. Raises `RedisError` for those that could not be looked at."""
+        looks = [self._look(consumer) for consumer in self._consumers]
+        for error in await asyncio.gather(*looks, return_exceptions=True):
+            if error:
+                raise error
+
+    async def _look(self, consumer: Consumer) -> None:
+        try:
+            over = await self._over(consumer)
+        except PASSING_ERRORS:
+            # It may come back with anything in it, and one batch after another would go on top before the next look.
+            await consumer.hold_back(consumer.held_back or UNKNOWN)
+            raise
+        if bool(over) != (consumer.held_back not in ("", UNKNOWN)):
+            log.warning("holding back" if over else "no longer holding back", extra={"cause": over})
+        await consumer.hold_back(over)
+
+    async def _over(self, consumer: Consumer) -> str:
+        over = ""
+        for stream, group in self._streams:
+            found = await backlog(self._client, stream, consumer.shard, group)
+            metrics.BACKLOG_BYTES.labels(stream.name, str(consumer.shard)).set(found.bytes)
+            if mark := found.over(self._settings, 1.0 if consumer.held_back in ("", UNKNOWN) else ENOUGH):
+                over = over or f"{stream.key(consumer.shard)} is over {mark}: check that the {group} runs"
+        return over

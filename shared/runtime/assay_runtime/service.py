@@ -18,7 +18,7 @@ from redis.exceptions import AuthenticationError, OutOfMemoryError, RedisError, 
 
 from assay_runtime import metrics
 from assay_runtime.config import load_settings
-from assay_runtime.connection import appends_to_disk, connect, refuse_unfit
+from assay_runtime.connection import appends_to_disk, connect, evicted_keys, evicts, refuse_unfit
 from assay_runtime.delivery import Consumer, Finish
 from assay_runtime.entries import Bounds, Process
 from assay_runtime.fast import leave_groups_alone, make_broker, publish_document, subscribe
@@ -33,8 +33,12 @@ log = logging.getLogger(__name__)
 
 #: How often streams are looked at, in seconds.
 TICK_S = 0.5
+#: How often the settings of Redis are looked at, in seconds.
+FITNESS_EVERY_S = 2.0
 #: Redis must have answered within this many seconds for the service to be ready.
 REDIS_SILENCE_S = 5.0
+#: A step that a service repeats.
+Chore = Callable[[], Awaitable[None]]
 #: Redis answers, and will not have us: a wrong password, missing rights.
 REFUSALS = (ResponseError, AuthenticationError)
 #: What to check then.
@@ -53,15 +57,18 @@ class Service:
         self.consumers: list[Consumer] = []
         self.lag: dict[str, int] = {}
         self._counts: dict[str, Count] = {}
-        self._chores: list[Callable[[], Awaitable[None]]] = []
+        self._chores: list[Chore] = [self._look_at_redis]
+        self._gates: list[Chore] = []
         self._closers: list[Callable[[], None]] = []
         self._stoppers: list[Callable[[], None]] = []
-        self._redis_answered = 0.0
+        #: Since when Redis owes each of our chores an answer.
+        self._unanswered: dict[str, float] = {}
+        self._evicts, self._evicted, self._fitness_due = "", 0, 0.0
         self._started = False
         self._failed = False
         self._closed = asyncio.Event()
         self._port = port
-        self._notes: list[Problems] = []
+        self._notes: list[Problems] = [self._lost_keys]
         self._health = health_server(application(self._dead, self._unready, self._noted))
         self._tasks: list[asyncio.Task[Any]] = []
 
@@ -96,8 +103,13 @@ class Service:
         """Say in the AsyncAPI document that this service writes to a stream."""
         publish_document(self.broker, stream, shard, document)
 
-    def every_tick(self, chore: Callable[[], Awaitable[None]]) -> None:
-        """Run a chore a few times a second; an unreachable Redis only skips it."""
+    def every_tick(self, chore: Chore) -> None:
+        """Run a chore a few times a second, beside all others; an unreachable Redis only skips it."""
+        self._chores.append(chore)
+
+    def gate(self, chore: Chore) -> None:
+        """Run a chore that may hold consumers back: once before they begin, and then every tick."""
+        self._gates.append(chore)
         self._chores.append(chore)
 
     def notes(self, notes: Problems) -> None:
@@ -130,7 +142,7 @@ class Service:
         health = listen(self.settings.telemetry.host, self._port, f"ASSAY_{self.name}_PORT".upper())
         self._tasks = [
             asyncio.create_task(self._health.serve(sockets=[health])),
-            asyncio.create_task(self._tick(app)),
+            asyncio.create_task(self._watch(app)),
         ]
         await app.run()
         return 1 if self._failed else 0
@@ -141,6 +153,8 @@ class Service:
                 await refuse_unfit(self.client)
                 for consumer in self.consumers:
                     await consumer.prepare()
+                for gate in self._gates:
+                    await gate()
                 await leave_groups_alone(self.broker)
                 if not await appends_to_disk(self.client):
                     log.warning("redis keeps no append-only file: if it dies, events are lost; set appendonly yes")
@@ -163,6 +177,11 @@ class Service:
         gc.freeze()  # what is alive now stays: collecting it again and again costs a quarter of the CPU
         gc.set_threshold(100_000, 50, 50)
         self._started = True
+        shards = sorted({consumer.shard for consumer in self.consumers})
+        chores: dict[str, Chore] = {f"shard {shard}": partial(self._look_at, shard) for shard in shards}
+        self._unanswered = dict.fromkeys(chores, 0.0)
+        chores |= {f"chore {number}": chore for number, chore in enumerate(self._chores)}
+        self._tasks += [asyncio.create_task(self._repeat(name, chore), name=name) for name, chore in chores.items()]
         log.info("ready to consume", extra={"consumer": self.consumers[0].name})
 
     async def _drain(self) -> None:
@@ -180,23 +199,32 @@ class Service:
         await self.client.aclose()
         log.info("stopped")
 
-    async def _tick(self, app: FastStream) -> None:
-        while not self._closed.is_set():
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._closed.wait(), TICK_S)
-            if not self._started:
-                continue
-            if dead := self._dead():
+    async def _watch(self, app: FastStream) -> None:
+        """End the service when it cannot go on."""
+        while await self._pause():
+            if self._started and (dead := self._dead()):
                 log.error("cannot go on: %s", "; ".join(dead))
                 self._failed = True
                 app.exit()
                 return
-            answered = [await self._do(partial(self._look_at, consumer)) for consumer in self.consumers]
-            answered += [await self._do(chore) for chore in self._chores]
-            if all(answered):
-                self._redis_answered = time.monotonic()
 
-    async def _do(self, chore: Callable[[], Awaitable[None]]) -> bool:
+    async def _repeat(self, name: str, chore: Chore) -> None:
+        """Run a chore every tick. Each has its own turn: one that waits for the Redis of its shard delays no other."""
+        while await self._pause():
+            if not self._started:
+                continue
+            if await self._do(chore):
+                self._unanswered.pop(name, None)
+            else:
+                self._unanswered.setdefault(name, time.monotonic())
+
+    async def _pause(self) -> bool:
+        """Wait for the next tick; False when there is none."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._closed.wait(), TICK_S)
+        return not self._closed.is_set()
+
+    async def _do(self, chore: Chore) -> bool:
         """Run a chore; one that fails must not keep the others from their turn. Whether Redis answered."""
         try:
             await chore()
@@ -207,7 +235,19 @@ class Service:
             log.error("a chore failed", extra={"error_class": type(error).__name__})
         return True
 
-    async def _look_at(self, consumer: Consumer) -> None:
+    async def _look_at_redis(self) -> None:
+        if time.monotonic() < self._fitness_due:
+            return
+        self._evicts, self._evicted = await evicts(self.client), await evicted_keys(self.client)
+        self._fitness_due = time.monotonic() + FITNESS_EVERY_S
+
+    async def _look_at(self, shard: int) -> None:
+        self._unanswered.setdefault(f"shard {shard}", time.monotonic())
+        for consumer in self.consumers:
+            if consumer.shard == shard:
+                await self._look_at_group(consumer)
+
+    async def _look_at_group(self, consumer: Consumer) -> None:
         group = await group_of(self.client, consumer.stream, consumer.shard, consumer.group)
         if group is None:
             await consumer.prepare()
@@ -227,6 +267,12 @@ class Service:
             problems.append("a subscriber stopped reading")
         return problems
 
+    def _lost_keys(self) -> list[str]:
+        if not self._evicted:
+            return []
+        why = "events among them are lost; set maxmemory-policy noeviction, then CONFIG RESETSTAT"
+        return [f"redis threw {self._evicted} keys away (evicted_keys): {why}"]
+
     def _noted(self) -> list[str]:
         return [note for notes in self._notes for note in notes()]
 
@@ -234,8 +280,10 @@ class Service:
         if not self._started:
             return ["starting"]
         problems = []
-        if time.monotonic() - self._redis_answered > REDIS_SILENCE_S:
+        if any(time.monotonic() - since > REDIS_SILENCE_S for since in self._unanswered.values()):
             problems.append("redis does not answer")
+        if self._evicts:
+            problems.append(self._evicts)
         problems += [f"the sink of {consumer.key} is away" for consumer in self.consumers if not consumer.sink_up]
         problems += [consumer.held_back for consumer in self.consumers if consumer.held_back]
         limit = self.settings.delivery.lag_limit_entries

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 import pytest
+from redis.exceptions import RedisError
 
 from assay_runtime.connection import Client
 from assay_runtime.delivery import Consumer, forward_finish
@@ -12,7 +13,7 @@ from assay_runtime.headroom import Headroom, backlog
 from assay_runtime.watermark import Watermark
 from assay_schema.settings import DeliverySettings
 from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD
-from tests.redis_server import each_redis_binary  # noqa: F401
+from tests.redis_server import RedisServer, each_redis_binary  # noqa: F401
 
 KB = b"x" * 1_000
 FILLED = [(EVENTS, "writer"), (FAILURES, "writer")]
@@ -118,7 +119,8 @@ async def test_the_scrubber_waits_above_the_mark_and_goes_on_when_the_writer_has
     assert await client.xlen(CAPTURE.key()) == 0
 
 
-async def test_a_stop_finishes_what_is_held_although_the_mark_is_reached(client: Client, scrubber: Consumer) -> None:
+async def test_a_stop_above_the_mark_leaves_what_is_held_for_the_next_run(client: Client, scrubber: Consumer) -> None:
+    """Or each restart would carry a batch past the mark."""
     await scrubber.hold_back("over the mark")
     scrubber.start()
     entry = Entry((await client.xadd(CAPTURE.key(), {FIELD: KB})).decode(), KB)
@@ -126,4 +128,25 @@ async def test_a_stop_finishes_what_is_held_although_the_mark_is_reached(client:
     assert await scrubber.offer([entry])
     async with asyncio.timeout(60):
         await scrubber.stop()
-    assert await client.xlen(CAPTURE.key()) == 0
+    [pending] = await client.xpending_range(CAPTURE.key(), "scrubber", "-", "+", 10)
+    assert (pending["message_id"].decode(), pending["times_delivered"]) == (entry.id, 1)
+
+
+async def test_a_redis_that_was_away_is_looked_at_before_the_next_batch(
+    redis_server: RedisServer, client: Client, scrubber: Consumer
+) -> None:
+    """It may come back with more in it than any mark allows."""
+    headroom = Headroom(client, [scrubber], FILLED, DeliverySettings(high_water_entries=50))
+    await headroom.run()
+    assert not scrubber.held_back
+    redis_server.kill()
+    with pytest.raises(RedisError):
+        await headroom.run()
+    assert "redis does not say" in scrubber.held_back
+    redis_server.start()
+    await pass_on(client, 100)
+    await headroom.run()
+    assert "delivery.high_water_entries" in scrubber.held_back
+    await store(client, 100)
+    await headroom.run()
+    assert not scrubber.held_back
