@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import atexit
 import os
-import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar, Unpack
 from uuid import UUID
 
+from assay_capture import endings
 from assay_capture.blocks import Described, RetrievalBlock, RetrievalFields, captured_function, refuse_unknown
 from assay_capture.configuration import project_name, read_settings, service_name
 from assay_capture.entry_queue import EntryQueue
@@ -56,7 +55,9 @@ class Capture:
         self._begin()
         if self._enabled:
             Link(settings.redis)  # refuses an address that could never work while the program starts
-            _LIVE.add(self)
+            endings.watch(self, self._forked)
+            if settings.capture.close_on_sigterm:
+                endings.close_on_sigterm()
 
     @classmethod
     def from_env(cls, service: str | None = None, environment: Mapping[str, str] | None = None) -> Capture:
@@ -222,15 +223,15 @@ class Capture:
 
         Runs by itself at exit. Events captured afterwards are dropped and counted.
         """
-        if self._closed or not self._enabled:
+        if not self._enabled:
             return
         self._closed = True
-        _LIVE.discard(self)
         if self._publisher is not None:
             self._publisher.close(self._settings.capture.exit_deadline_s if timeout is None else timeout)
         elif len(self._queue):  # no thread could be started, as from Python 3.12 on while the interpreter ends
             publisher = self._publisher = self._new_publisher()
             publisher.end()
+        endings.forget(self)
 
     async def aflush(self, timeout: float = 5.0) -> bool:  # noqa: ASYNC109  (the same signature as `flush`)
         """`flush` without holding up the event loop."""
@@ -339,7 +340,7 @@ class Capture:
             publisher = self._new_publisher()
             publisher.start()
             self._publisher = publisher
-            _close_before_a_child_of_multiprocessing_exits()
+            endings.close_before_a_child_of_multiprocessing_exits()
         except Exception:  # noqa: BLE001  (no thread, no address space: the event waits in memory)
             self._problems.log_once("start", "cannot start a thread; events wait in memory until one can be started")
         finally:
@@ -366,27 +367,3 @@ class Capture:
         if publisher is not None:
             with suppress(Exception):  # caught by the fork in the midst of opening or closing something
                 publisher.abandon()
-
-
-_LIVE: set[Capture] = set()
-
-
-def _close_all() -> None:
-    for capture in list(_LIVE):
-        capture.close()
-
-
-def _start_afresh_in_child() -> None:
-    for capture in list(_LIVE):
-        capture._forked()  # noqa: SLF001  (this module's own class)
-
-
-def _close_before_a_child_of_multiprocessing_exits() -> None:
-    """Children that multiprocessing forks end by `os._exit`, without atexit; it has finalizers of its own."""
-    process, util = sys.modules.get("multiprocessing.process"), sys.modules.get("multiprocessing.util")
-    if process is not None and util is not None and process.parent_process() is not None:
-        util.Finalize(None, _close_all, exitpriority=-100)
-
-
-atexit.register(_close_all)
-os.register_at_fork(after_in_child=_start_afresh_in_child)

@@ -100,8 +100,9 @@ class Owners:
 
     def _make_directories(self) -> list[Path]:
         """Make what is missing above the owners; returns the parents of what was made."""
-        self._private.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        made = []
+        above = self._private.parent
+        made = [missing.parent for missing in (above, *above.parents) if not missing.exists()]
+        above.mkdir(mode=0o700, parents=True, exist_ok=True)
         for directory in (self._private, self._directory):
             with suppress(FileExistsError):
                 directory.mkdir(mode=0o700)

@@ -104,11 +104,15 @@ class Publisher:
         return self._queue.released >= target
 
     def close(self, timeout: float) -> None:
-        """Send what can be sent within `timeout` seconds, put the rest in the spool (or count it as dropped), and end."""
-        self._closing_since = time.monotonic()
-        self._retry_at = 0.0  # one more attempt, in case Redis is back
-        self._closing_until = self._closing_since + timeout
-        self._inbox.put(None)
+        """Send what can be sent within `timeout` seconds, put the rest in the spool (or count it as dropped), and end.
+
+        Called again, as by a signal handler in the midst of it, it waits for the end that was asked for first.
+        """
+        if self._closing_until is None:
+            self._closing_since = time.monotonic()
+            self._retry_at = 0.0  # one more attempt, in case Redis is back
+            self._closing_until = self._closing_since + timeout
+            self._inbox.put(None)
         wait_until(lambda: self._ended, timeout + 2.0)  # writing the rest to the spool comes after the deadline
 
     def abandon(self) -> None:
@@ -130,7 +134,7 @@ class Publisher:
                     time.sleep(TICK_S)
             self.end()
         finally:
-            self._ended = True
+            self._ended = True  # also if it could not end well: nobody is to wait for it
 
     def _step(self) -> None:
         self._problems.log_new()
@@ -327,3 +331,4 @@ class Publisher:
         if self._spool is not None:
             self._spool.close()
         self._sender.stop(0.0 if flying is not None else 1.0)
+        self._ended = True

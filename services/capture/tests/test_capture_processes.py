@@ -198,6 +198,102 @@ def test_children_of_multiprocessing_send_their_events_before_they_end(
     assert sorted(_queries(arrived(redis_server))) == ["child 0", "child 1", "child 2", "parent"]
 
 
+def test_sigterm_sends_what_is_in_memory_where_the_setting_asks_for_it(
+    program: Program, redis_server: RedisServer, arrived: Any
+) -> None:
+    body = """
+        for number in range(50):
+            one(str(number))
+        print("captured", flush=True)
+        threading.Event().wait()
+    """
+    for asked, sent in (("false", []), ("true", [str(number) for number in range(50)])):
+        process = program(body, CAPTURE_CLOSE_ON_SIGTERM=asked)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "captured\n"
+        process.terminate()
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == -signal.SIGTERM, errors
+        assert _queries(arrived(redis_server)) == sent
+
+
+def test_sigterm_is_left_to_a_program_that_handles_it(
+    program: Program, redis_server: RedisServer, arrived: Any
+) -> None:
+    process = program(
+        """
+        import signal
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
+        Capture.from_env(service="another")
+        one("a")
+        print("captured", flush=True)
+        threading.Event().wait()
+        """,
+        CAPTURE_CLOSE_ON_SIGTERM="true",
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "captured\n"
+    process.terminate()
+    process.communicate(timeout=60)
+    assert process.returncode == 7
+    assert _queries(arrived(redis_server)) == ["a"]
+
+
+def test_a_second_sigterm_ends_a_process_that_waits_for_a_redis_that_hangs(
+    program: Program, redis_server: RedisServer
+) -> None:
+    process = program(
+        """
+        one("a")
+        assert capture.flush(60)
+        print("captured", flush=True)
+        sys.stdin.readline()
+        one("b")
+        print("again", flush=True)
+        threading.Event().wait()
+        """,
+        CAPTURE_CLOSE_ON_SIGTERM="true",
+        CAPTURE_DURABILITY="memory",
+    )
+    assert process.stdout is not None
+    assert process.stdin is not None
+    assert process.stdout.readline() == "captured\n"
+    redis_server.kill(signal.SIGSTOP)
+    try:
+        print("go", file=process.stdin, flush=True)
+        assert process.stdout.readline() == "again\n"
+        process.terminate()
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(1)
+        process.terminate()
+        process.communicate(timeout=30)  # the exit's own deadline is a minute
+        assert process.returncode == -signal.SIGTERM
+    finally:
+        redis_server.kill(signal.SIGCONT)
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize("end", ["close", "terminate"])
+def test_workers_of_a_pool_send_what_they_captured(
+    method: str, end: str, program: Program, redis_server: RedisServer, arrived: Any
+) -> None:
+    process = program(
+        f"""
+        if __name__ == "__main__":
+            with multiprocessing.get_context("{method}").Pool(2) as pool:
+                pool.map(one, [str(number) for number in range(200)])
+                if "{end}" == "close":
+                    pool.close()
+                    pool.join()
+        """,
+        # `with` ends by terminate(), which is SIGTERM; after close() and join() the workers have ended by themselves.
+        CAPTURE_CLOSE_ON_SIGTERM="true" if end == "terminate" else "false",
+    )
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    assert sorted(_queries(arrived(redis_server)), key=int) == [str(number) for number in range(200)]
+
+
 def test_what_a_killed_producer_had_spooled_is_sent_by_the_next(
     program: Program, redis_server: RedisServer, make_capture: Any, retrieve: Any, arrived: Any, eventually: Any
 ) -> None:

@@ -129,6 +129,10 @@ class CaptureSettings(Section):
     batch_entries: int = Field(500, ge=1, description="Most events sent to Redis in one round trip.")
     flush_interval_ms: int = Field(50, ge=1, description="Longest time an event waits for its batch, in milliseconds.")
     exit_deadline_s: float = Field(5.0, ge=0, description="Seconds the SDK may take at exit to send what it holds.")
+    close_on_sigterm: ExactBool = Field(
+        False,
+        description="Whether SIGTERM, in a program without a handler for it, sends what the SDK holds before it ends the process.",
+    )
     durability: Literal["memory", "spool", "fsync"] = Field(
         "spool",
         description="Where events wait while Redis is away: memory only, a spool on disk, or a spool with fsync per batch.",
