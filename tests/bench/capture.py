@@ -72,6 +72,12 @@ def measure(quick: bool = False) -> list[dict[str, Any]]:
             result("to a spool / to Redis", rate["spool"], rate["memory"], "events/s", None, events),
             result("to a spool with fsync / to Redis", rate["fsync"], rate["memory"], "events/s", None, events),
         ]
+        burst = 20_000 if quick else 200_000
+        calls = {
+            url: _burst(url, directory / f"burst-{number}", burst) for number, url in enumerate((server.url, away))
+        }
+        name = "calls of a burst, none dropped, Redis up / away"
+        rows.append(result(name, calls[server.url], calls[away], "calls/s", None, burst))
         return rows
 
 
@@ -136,6 +142,20 @@ def _rate(url: str, spool: Path, durability: str, events: int) -> float:
             call()
         settle()
         return events / (time.perf_counter() - began)
+
+
+def _burst(url: str, spool: Path, events: int) -> float:
+    """Calls a second in a tight loop with the default queue, far too small for it. Raises if any event was dropped."""
+    settings = Settings.model_validate({"redis": {"url": url}, "capture": {"spool_dir": spool}})
+    capture = Capture(settings, service="bench", enabled=True)
+    began = time.perf_counter()
+    for _ in range(events):
+        _retrieve(capture)
+    seconds = time.perf_counter() - began
+    capture.close(0)
+    if capture.stats().dropped:
+        raise RuntimeError(f"the burst was too much: {capture.stats()}")
+    return events / seconds
 
 
 #: What the other two carry: the same values as `_retrieve`, under the same names.
