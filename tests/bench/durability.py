@@ -49,9 +49,16 @@ class Loss:
 
 
 def open_capture(url: str, spool: Path, durability: str) -> Capture:
-    """A capture whose queue holds all that a run captures: what is measured is never a drop."""
+    """A capture whose queue holds all that a run captures: what is measured is never a drop. Where Redis is away the address is another
+    one than that of the next producer, which is to send what was left there all the same."""
     redis = RedisSettings.model_validate({"url": url, "connect_timeout_s": 1, "command_timeout_s": 2})
-    values = {"enabled": True, "durability": durability, "spool_dir": spool, "queue_entries": 200_000}
+    values = {
+        "enabled": True,
+        "durability": durability,
+        "spool_dir": spool,
+        "spool_adopt": "all",
+        "queue_entries": 200_000,
+    }
     settings = Settings(redis=redis, capture=CaptureSettings.model_validate(values))
     return Capture(settings, service="bench")
 
