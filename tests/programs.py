@@ -13,6 +13,7 @@ DEBIAN = {
     ("openssl",): "openssl",
     ("curl",): "curl",
     ("strace",): "strace",
+    ("cc",): "build-essential",
 }
 
 

@@ -3,7 +3,6 @@
 Needs a C compiler, for `clock.c`. The engine of the store asks the kernel itself; its clock cannot be moved.
 """
 
-import shutil
 import signal
 import struct
 import subprocess
@@ -13,6 +12,7 @@ from pathlib import Path
 from tests.chaos.forgetting import forget
 from tests.chaos.rig import Rig
 from tests.chaos.scenario import Fault, Load, Scenario, Stage
+from tests.programs import found, lacking
 
 HOUR_S, DAY_S = 3_600, 86_400
 SOURCE = Path(__file__).with_name("clock.c")
@@ -20,7 +20,7 @@ SOURCE = Path(__file__).with_name("clock.c")
 
 def missing() -> str:
     """Why no clock can be moved here."""
-    return "" if shutil.which("cc") else "a C compiler"
+    return "" if found("cc") else lacking("cc")
 
 
 class Clock:

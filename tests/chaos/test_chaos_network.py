@@ -148,7 +148,7 @@ def test_inserts_can_be_refused_while_everything_else_passes(store: StoreServer)
         proxy.stop()
 
 
-@pytest.mark.skipif(bool(clocks.missing()), reason=f"needs {clocks.missing()}")
+@pytest.mark.skipif(bool(clocks.missing()), reason=clocks.missing())
 def test_a_process_goes_by_a_clock_of_its_own_that_can_be_stepped(tmp_path: Path) -> None:
     clock = clocks.Clock(tmp_path, "x")
     environment = {**os.environ, **clock.environment}

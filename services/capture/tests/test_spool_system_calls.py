@@ -15,8 +15,8 @@ import pytest
 from assay_capture.owners import private_directory
 from assay_capture.spool import Spool
 from assay_capture.stats import Problems
+from tests import system_calls
 
-STRACE = shutil.which("strace")
 #: What a spool calls that changes anything, and what it looks with.
 CALLS = ("mkdir", "openat", "flock", "write", "fsync", "ftruncate", "rename", "unlink", "rmdir", "getdents64", "read")
 ERRORS = {
@@ -113,13 +113,12 @@ class Traced:
 
     def run(self, directory: Path, *options: str) -> tuple[int, str, str]:
         """A child's exit code, what it said, and the trace."""
-        assert STRACE is not None
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         print(directory, file=self._process.stdin, flush=True)
         child = self._process.stdout.readline().split()[1]
         trace = directory.parent / "trace"
-        command = [STRACE, "-y", "-o", str(trace), "-e", f"trace={','.join(CALLS)}", *options, "-p", child]
+        command = ["strace", "-y", "-o", str(trace), "-e", f"trace={','.join(CALLS)}", *options, "-p", child]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as tracer:
             assert tracer.stderr is not None
             attached = tracer.stderr.readline()
@@ -138,8 +137,8 @@ class Traced:
 
 @pytest.fixture
 def traced() -> Iterator[Traced]:
-    if STRACE is None or subprocess.run([STRACE, "-o", os.devnull, "true"], capture_output=True).returncode:
-        pytest.skip("needs strace, and the right to trace processes")
+    if why := system_calls.missing():
+        pytest.skip(why)
     running = Traced()
     yield running
     running.stop()
