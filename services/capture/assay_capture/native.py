@@ -1,8 +1,8 @@
-"""Threads, locks and sleep of the system, also in a program that gevent has patched, before or after this was imported.
+"""Threads, locks and sleep of the system, also in a program that gevent or eventlet has patched, before or after this was imported.
 
-gevent puts greenlets in the place of threads. The SDK's background work must not be done by greenlets. They run only when the program
+These put greenlets in the place of threads. The SDK's background work must not be done by greenlets. They run only when the program
 yields, they hold up all others while they write to a disk, and one that waits in a queue made before the patch hangs the process.
-So real threads do it. What both sides touch (queues, locks held for an instant) is real as well: gevent does not replace these two.
+So real threads do it. What both sides touch (queues, locks held for an instant) is real as well: these two are not replaced.
 """
 
 import importlib
@@ -24,11 +24,13 @@ TURN_S = 0.00005
 
 def start_thread(run: Callable[[], None], name: str) -> None:
     """Run something in a daemon thread. Raises RuntimeError if the system has none left."""
-    monkey = sys.modules.get("gevent.monkey")
-    if monkey is not None and monkey.is_module_patched("threading"):
-        _original("_thread", "start_new_thread")(run, ())
-    else:
-        threading.Thread(target=run, name=name, daemon=True).start()
+    gevent, eventlet = sys.modules.get("gevent.monkey"), sys.modules.get("eventlet.patcher")
+    if gevent is not None and gevent.is_module_patched("threading"):
+        gevent.get_original("_thread", "start_new_thread")(run, ())
+        return
+    patched = eventlet is not None and eventlet.is_monkey_patched("thread")
+    threads: Any = eventlet.original("threading") if eventlet is not None and patched else threading
+    threads.Thread(target=run, name=name, daemon=True).start()
 
 
 def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
@@ -59,5 +61,7 @@ def _sleep(seconds: float) -> None:
 
 
 def _original(module: str, name: str) -> Any:
-    monkey = sys.modules.get("gevent.monkey")
-    return getattr(importlib.import_module(module), name) if monkey is None else monkey.get_original(module, name)
+    gevent, eventlet = sys.modules.get("gevent.monkey"), sys.modules.get("eventlet.patcher")
+    if gevent is not None:
+        return gevent.get_original(module, name)
+    return getattr(importlib.import_module(module) if eventlet is None else eventlet.original(module), name)
