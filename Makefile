@@ -70,7 +70,7 @@ docs: setup  ## Regenerate schemas, AsyncAPI documents, the table reference and 
 	@$(BIN)/python -m assay_runtime.cluster_ddl --write
 	@$(BIN)/python -m assay_scrubber.family_reference --write
 
-bench: setup $(if $(filter-out capture insert store rollup durability scale statistics judge calibration pipeline,$(or $(SUITE),all)),peers)  ## Measure, side by side in one run (SUITE=capture|scrub|insert|store|rollup|durability|scale|metrics|statistics|judge|calibration|drift|pipeline)
+bench: setup $(if $(filter-out capture insert store rollup durability scale statistics judge calibration pipeline memory,$(or $(SUITE),all)),peers)  ## Measure, side by side in one run (SUITE=capture|scrub|insert|store|rollup|durability|scale|metrics|statistics|judge|calibration|drift|pipeline|memory)
 	@$(BIN)/python -m tests.bench $(SUITE)
 
 fuzz: setup  ## Search for texts that scrubbing is slow on, one minute (SECONDS=n, SEED=n to repeat a search)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import clickhouse_connect
@@ -27,9 +27,10 @@ PORTS = 8
 class System:
     """`assay up` in a data directory of its own."""
 
-    def __init__(self, data: Path, port_base: int, *options: str) -> None:
+    def __init__(self, data: Path, port_base: int, *options: str, settings: Mapping[str, str] | None = None) -> None:
+        """`settings`: variables of the environment beside this process's own."""
         self.data, self.port_base = data, port_base
-        self._options = options
+        self._options, self._settings = options, dict(settings or {})
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> "System":
@@ -44,7 +45,9 @@ class System:
             str(self.port_base),
             *self._options,
         ]
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")
+        } | self._settings
         with (self.data.parent / "up.log").open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
         deadline = time.monotonic() + 240
@@ -113,11 +116,11 @@ def command_of(process: psutil.Process) -> str:
 
 
 @contextlib.contextmanager
-def running(directory: Path, *options: str) -> Iterator[System]:
+def running(directory: Path, *options: str, settings: Mapping[str, str] | None = None) -> Iterator[System]:
     """A system that is up, and gone afterwards."""
     data = directory / "data"
     data.mkdir(mode=0o700)
-    system = System(data, free_ports(PORTS), *options).start()
+    system = System(data, free_ports(PORTS), *options, settings=settings).start()
     try:
         yield system
     finally:

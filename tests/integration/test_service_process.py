@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from assay_cli.doctor_probes import memory_of
+from assay_runtime.memory import BOUND_BYTES
 from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD, low_key
 from tests.ports import free_port
 from tests.redis_server import RedisServer
@@ -118,6 +120,17 @@ def test_it_waits_for_redis_says_so_and_becomes_ready_when_redis_comes(redis_ser
         until_status(port, "/readyz", 200)
         assert status(port, "/metrics") == 200
         stopped(process)
+
+
+def test_it_says_how_much_memory_it_has_and_may_have(redis_server: RedisServer) -> None:
+    port = free_port()
+    with started(ASSAY_REDIS_URL=redis_server.url, ASSAY_SCRUBBER_PORT=str(port)):
+        until_status(port, "/readyz", 200)
+        found = memory_of("127.0.0.1", port)
+        assert found is not None
+        held, bound = found
+        assert 20 << 20 < held < bound == BOUND_BYTES
+    assert memory_of("127.0.0.1", free_port()) is None
 
 
 def test_it_stops_cleanly_while_it_still_waits_for_redis() -> None:

@@ -51,6 +51,7 @@ def examine(data: Path) -> list[Finding]:
     patient.add(Finding("configuration", Status.OK, f"valid, from {source}"))
     streams = asyncio.run(_redis(settings, patient))
     _store(settings, patient, streams)
+    _memory(settings, patient)
     _host(settings, data, patient)
     return patient.findings
 
@@ -208,6 +209,13 @@ def _host(settings: Settings, data: Path, patient: Examination) -> None:
     patient.check(
         "secrets", lambda: checks.secrets(probes.secret_modes(data)), "run this as the user who ran `assay up`"
     )
+
+
+def _memory(settings: Settings, patient: Examination) -> None:
+    for service in ("scrubber", "writer", "judge", "drift", "notifier"):
+        place = settings.telemetry.host, getattr(settings, service).port
+        if (found := probes.memory_of(*place)) is not None:
+            patient.add(checks.memory(service, *found))
 
 
 _COLOURS = {Status.OK: "green", Status.WARN: "yellow", Status.FAIL: "bold red"}

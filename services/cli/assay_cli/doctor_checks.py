@@ -344,6 +344,24 @@ def spool(found: Sequence[SpoolFacts], destination: str, limit_bytes: int) -> Fi
 DISK_WARN_BYTES, DISK_FAIL_BYTES = 2 * 1024**3, 512 * 1024**2
 
 
+#: From this part of its bound on, the memory of a service is a warning.
+SERVICE_MEMORY_WARN = 0.9
+
+
+def memory(service: str, held: int, bound: int) -> Finding:
+    """A service's resident memory against its bound."""
+    summary = f"{size(held)} of {size(bound)}"
+    if held > bound * SERVICE_MEMORY_WARN:
+        status = Status.FAIL if held > bound else Status.WARN
+        return Finding(
+            f"memory of the {service}",
+            status,
+            summary,
+            "lower writer.batch_rows and batch_bytes" if service == "writer" else "see its log",
+        )
+    return Finding(f"memory of the {service}", Status.OK, summary)
+
+
 def disk(free: int, total: int, where: str) -> Finding:
     """Room for the store, Redis's log and the spool."""
     summary = f"{size(free)} free of {size(total)} at {where}"

@@ -1,8 +1,10 @@
 """What `assay doctor` measures. Each probe may raise; the command turns that into a finding."""
 
 import os
+import re
 import tempfile
 import time
+import urllib.request
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -109,6 +111,18 @@ def final_settings(client: "Store") -> tuple[bool, bool]:
     ).result_rows
     values = {str(name): value == "1" for name, value in rows}
     return values.get("use_skip_indexes_if_final", False), values.get("use_skip_indexes_if_final_exact_mode", True)
+
+
+def memory_of(host: str, port: int) -> tuple[int, int] | None:
+    """Resident bytes of a service and its bound; None where it does not run on this host."""
+    try:
+        with urllib.request.urlopen(f"http://{host}:{port}/metrics", timeout=5) as answer:  # a host of ours
+            text = answer.read().decode()
+    except OSError:
+        return None
+    held = re.search(r"^process_resident_memory_bytes (\S+)$", text, re.MULTILINE)
+    bound = re.search(r"^assay_memory_bound_bytes (\S+)$", text, re.MULTILINE)
+    return (int(float(held[1])), int(float(bound[1]))) if held and bound else None
 
 
 def failures_by_reason(client: "Store") -> list[FailureFacts]:

@@ -225,3 +225,10 @@ def test_open_alerts_are_a_warning_that_says_where_to_look() -> None:
     assert checks.open_alerts({}).status == Status.OK
     found = checks.open_alerts({"warn": 2, "critical": 1})
     assert (found.status, found.summary, found.hint) == (Status.WARN, "1 critical, 2 warn open", "assay alerts list")
+
+
+@pytest.mark.parametrize(("held", "status"), [(100, Status.OK), (140, Status.WARN), (151, Status.FAIL)])
+def test_the_memory_of_a_service_is_shown_against_its_bound(held: int, status: Status) -> None:
+    found = checks.memory("writer", held << 20, 150 << 20)
+    assert (found.check, found.status) == ("memory of the writer", status)
+    assert "150" in found.summary

@@ -36,6 +36,8 @@ PENDING = Gauge("assay_pending_entries", "Entries read and not yet acknowledged"
 BACKLOG_BYTES = Gauge(
     "assay_backlog_bytes", "Bytes of Redis's memory that unfinished entries take", ["stream", "shard"]
 )
+#: Beside `process_resident_memory_bytes`, which says how much there is.
+MEMORY_BOUND = Gauge("assay_memory_bound_bytes", "Bytes of resident memory that this process stays below")
 SINK_UP = Gauge("assay_sink_up", "1 while the sink takes batches, 0 while it is away", ["stream"])
 WATERMARK_MS = Gauge("assay_watermark_ms", "Unix milliseconds of the closed watermark", ["shard"])
 #: The judge. `status` as in `scores`; `result` is `ok` or the class of what went wrong.

@@ -16,7 +16,7 @@ from faststream import FastStream
 from faststream.specification import AsyncAPI
 from redis.exceptions import AuthenticationError, OutOfMemoryError, RedisError, ResponseError
 
-from assay_runtime import metrics
+from assay_runtime import memory, metrics
 from assay_runtime.config import load_settings
 from assay_runtime.connection import appends_to_disk, connect, evicted_keys, evicts, refuse_unfit
 from assay_runtime.delivery import Consumer, Finish
@@ -200,8 +200,12 @@ class Service:
         log.info("stopped")
 
     async def _watch(self, app: FastStream) -> None:
-        """End the service when it cannot go on."""
+        """Give back what memory is free, and end the service when it cannot go on."""
+        given_back = 0.0
         while await self._pause():
+            if time.monotonic() - given_back > memory.GIVE_BACK_EVERY_S:
+                memory.give_back()
+                given_back = time.monotonic()
             if self._started and (dead := self._dead()):
                 log.error("cannot go on: %s", "; ".join(dead))
                 self._failed = True
@@ -293,6 +297,7 @@ class Service:
 
 def main(name: str, build: Callable[[Settings], Service]) -> None:
     """Entry point of a service's process: settings, logs, spans, then serve."""
+    memory.bound()
     try:
         settings = load_settings()
     except SettingsError as error:

@@ -1,0 +1,50 @@
+"""How much memory each service may hold, and how what is free goes back to the system.
+
+glibc keeps a heap for each thread that ever took memory and rarely gives any back; clients' errors and responses are part of reference
+cycles that hold whole batches until they are collected. The calls to the C library do nothing where it is another (musl, macOS).
+"""
+
+import contextlib
+import ctypes
+import gc
+from collections.abc import Callable
+
+from assay_runtime import metrics
+
+#: Resident memory that every service stays below, in bytes, whatever is away and for how long; with the default sizes of batches.
+BOUND_BYTES = 150 << 20
+#: How often memory that is free goes back to the system, in seconds.
+GIVE_BACK_EVERY_S = 2.0
+#: `mallopt` parameters (malloc.h): how many heaps there are, and from which size on a block is mapped, and unmapped when it is freed.
+_M_ARENA_MAX, _M_MMAP_THRESHOLD = -8, -3
+_HEAPS = 1
+_MAPPED_FROM_BYTES = 256 * 1024
+
+
+def bound() -> None:
+    """Publish the bound of this process, have all threads share one heap, and large blocks mapped by themselves.
+
+    Call before threads are started.
+    """
+    metrics.MEMORY_BOUND.set(BOUND_BYTES)
+    with contextlib.suppress(AttributeError, OSError):
+        libc = ctypes.CDLL(None)
+        libc.mallopt(_M_ARENA_MAX, _HEAPS)
+        libc.mallopt(_M_MMAP_THRESHOLD, _MAPPED_FROM_BYTES)
+
+
+def give_back() -> None:
+    """Collect cycles, and give whole free pages to the system. Takes a few milliseconds."""
+    gc.collect()
+    _trim()
+
+
+def _trimming() -> Callable[[], object]:
+    try:
+        trim = ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError):
+        return lambda: None
+    return lambda: trim(0)
+
+
+_trim = _trimming()
