@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.chaos import whole
-from tests.chaos.catalogue import DEATHS, PROOFS, SCENARIOS
+from tests.chaos.catalogue import DEATHS, PROOFS, SCENARIOS, rig_of
 from tests.chaos.rig import VISIBILITY_S, Rig
 from tests.chaos.runner import Report, Run, chosen, run
 from tests.chaos.scenario import Scenario
@@ -61,7 +61,7 @@ def main() -> int:
     try:
         apart = {whole.NAME, *(scenario.name for group in _apart().values() for scenario in group)}
         named = [name for name in asked.only if name not in apart]
-        wanted = named or ([PROOFS[asked.sabotage].scenario] if asked.sabotage else [])
+        wanted = named
         scenarios = [] if asked.only and not named else chosen(wanted)
     except KeyError as unknown:
         parser.error(f"no scenario {unknown}; --list names them")
@@ -69,9 +69,13 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="assay-chaos-") as temporary:
         directory = asked.keep or Path(temporary)
         directory.mkdir(exist_ok=True)
+        if asked.sabotage:
+            found = _sabotaged(directory, asked.sabotage, asked.seed)
+            console.print("\n".join(found) or "nothing was found")
+            return 1 if found else 0
         started = time.monotonic()
         well = _suite(console, directory / "suite", scenarios, asked)
-        if not (asked.only or asked.sabotage or asked.no_proofs):
+        if not (asked.only or asked.no_proofs):
             well &= _proofs(console, directory, asked.seed)
         console.print(
             f"{time.monotonic() - started:.0f} s, seed {asked.seed}: {'[green]well' if well else '[red]not well'}[/]"
@@ -81,13 +85,9 @@ def main() -> int:
 
 def _suite(console: Console, directory: Path, scenarios: list[Scenario], asked: argparse.Namespace) -> bool:
     directory.mkdir()
-    with_whole = not asked.sabotage and (not asked.only or whole.NAME in asked.only)
+    with_whole = not asked.only or whole.NAME in asked.only
     several = {
-        kind: [
-            one
-            for one in group
-            if not one.missing() and not asked.sabotage and (not asked.only or one.name in asked.only)
-        ]
+        kind: [one for one in group if not one.missing() and (not asked.only or one.name in asked.only)]
         for kind, group in _apart().items()
     }
     everything = [*scenarios, *(one for group in several.values() for one in group)]
@@ -100,8 +100,6 @@ def _suite(console: Console, directory: Path, scenarios: list[Scenario], asked: 
         scenarios,
         seed=asked.seed,
         events=round(asked.events / weight),
-        sabotage=asked.sabotage,
-        patience_s=PROOF_PATIENCE_S if asked.sabotage else 90.0,
         told=lambda report: _tell(console, report),
     )
     for kind, group in several.items():
@@ -161,23 +159,28 @@ def _proofs(console: Console, directory: Path, seed: int) -> bool:
         table.add_column(column, overflow="fold")
     shown = True
     for mechanism, proof in PROOFS.items():
-        home = directory / mechanism
-        home.mkdir()
-        played, wrong = run(
-            home,
-            chosen([proof.scenario]),
-            seed=seed,
-            events=PROOF_EVENTS,
-            sabotage=mechanism,
-            patience_s=PROOF_PATIENCE_S,
-        )
-        found = [fault for report in played.reports for fault in report.faults] + wrong
+        if missing := rig_of(proof.scenario)[1].missing():
+            console.print(f"[yellow]not shown: {mechanism} (needs {missing})[/]")
+            continue
+        found = _sabotaged(directory, mechanism, seed)
         noticed = proof.shown(found)
         shown &= noticed
         said = "; ".join(found) or "nothing"
         table.add_row(mechanism, proof.scenario, said if noticed else f"[red]{said}: this suite would not notice[/]")
     console.print(table)
     return shown
+
+
+def _sabotaged(directory: Path, mechanism: str, seed: int) -> list[str]:
+    """What is found with one mechanism switched off."""
+    home = directory / mechanism
+    home.mkdir()
+    kind, scenario = rig_of(PROOFS[mechanism].scenario)
+    patience_s = PROOF_PATIENCE_S
+    played, wrong = run(
+        home, [scenario], seed=seed, events=PROOF_EVENTS, sabotage=mechanism, patience_s=patience_s, kind=kind
+    )
+    return [fault for report in played.reports for fault in report.faults] + wrong
 
 
 def _tell(console: Console, report: Report) -> None:

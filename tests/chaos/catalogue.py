@@ -20,6 +20,15 @@ DEATHS = frozenset(
 )
 
 
+def rig_of(name: str) -> tuple[type[Rig], Scenario]:
+    """A scenario by name, and the kind of rig that it needs. Raises `KeyError`."""
+    for kind, group in SCENARIOS.items():
+        for scenario in group:
+            if scenario.name == name:
+                return kind, scenario
+    raise KeyError(name)
+
+
 class Proof(NamedTuple):
     """Which scenario shows that a mechanism is needed, and what the ledger must say of it without."""
 
@@ -39,4 +48,7 @@ PROOFS = {
     "insert-tokens": Proof("store's commits fail", " lost"),
     "trim-by-maxlen": Proof("store down, writer killed", " lost"),
     "eager-watermark": Proof("freeze writer", " rows missed"),
+    "blame-outages": Proof("inserts refused, writer killed", " entries were given up"),
+    "late-look": Proof("store down, scrubber restarted above its mark", " although the writer stood still"),
+    "numbers-forgotten": Proof("redis forgets while ids are counted", " used twice"),
 }

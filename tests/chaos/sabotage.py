@@ -16,6 +16,7 @@ from assay_runtime import delivery, migrate, scripts, store, watermark
 from assay_runtime.config import load_settings
 from assay_runtime.delivery import Consumer
 from assay_runtime.entries import Entry, Outcome
+from assay_runtime.service import Service
 from assay_writer import app as writer_app
 from assay_writer import sink
 
@@ -84,6 +85,25 @@ def eager_watermark() -> None:
     watermark.WATERMARK = scripts.WATERMARK.replace("field(stored) or 0)", "low)")
 
 
+def blame_outages() -> None:
+    """A delivery counts against an entry whatever ended it."""
+
+    async def nothing(self: Consumer, batch: Sequence[Entry]) -> None:
+        await asyncio.sleep(0)
+
+    Consumer._acquit = nothing  # type: ignore[method-assign]
+
+
+def late_look() -> None:
+    """A scrubber looks how far behind the writer is when it has begun to work."""
+    Service.gate = Service.every_tick  # type: ignore[method-assign]
+
+
+def numbers_forgotten() -> None:
+    """A Redis that lost the end of its log goes on numbering where that ends."""
+    delivery.FORWARD = scripts.FORWARD.replace("if here ~= '' and last ~= here", "if false")
+
+
 MECHANISMS: dict[str, Callable[[], None]] = {
     "ack-before-insert": ack_before_insert,
     "no-reclaim": no_reclaim,
@@ -91,6 +111,9 @@ MECHANISMS: dict[str, Callable[[], None]] = {
     "insert-tokens": insert_tokens,
     "trim-by-maxlen": trim_by_maxlen,
     "eager-watermark": eager_watermark,
+    "blame-outages": blame_outages,
+    "late-look": late_look,
+    "numbers-forgotten": numbers_forgotten,
 }
 
 
