@@ -50,5 +50,6 @@ PROOFS = {
     "eager-watermark": Proof("freeze writer", " rows missed"),
     "blame-outages": Proof("inserts refused, writer killed", " entries were given up"),
     "late-look": Proof("store down, scrubber restarted above its mark", " although the writer stood still"),
+    "local-clock": Proof("clock of the scrubber a day behind", " well but failed"),
     "numbers-forgotten": Proof("redis forgets while ids are counted", " used twice"),
 }

@@ -13,6 +13,7 @@ from typing import Any
 from unittest.mock import patch
 
 from assay_runtime import delivery, migrate, scripts, store, watermark
+from assay_runtime.clock import RedisClock
 from assay_runtime.config import load_settings
 from assay_runtime.delivery import Consumer
 from assay_runtime.entries import Entry, Outcome
@@ -99,6 +100,11 @@ def late_look() -> None:
     Service.gate = Service.every_tick  # type: ignore[method-assign]
 
 
+def local_clock() -> None:
+    """Arrivals are dated by the clock of the host."""
+    RedisClock.set = lambda *_: None  # type: ignore[method-assign]
+
+
 def numbers_forgotten() -> None:
     """A Redis that lost the end of its log goes on numbering where that ends."""
     delivery.FORWARD = scripts.FORWARD.replace("if here ~= '' and last ~= here", "if false")
@@ -113,6 +119,7 @@ MECHANISMS: dict[str, Callable[[], None]] = {
     "eager-watermark": eager_watermark,
     "blame-outages": blame_outages,
     "late-look": late_look,
+    "local-clock": local_clock,
     "numbers-forgotten": numbers_forgotten,
 }
 

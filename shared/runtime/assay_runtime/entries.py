@@ -1,7 +1,6 @@
 """What a service's pure core takes and gives: entries in, outcomes out."""
 
 import contextlib
-import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextvars import ContextVar
@@ -10,6 +9,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import NamedTuple
 
+from assay_runtime.clock import clock
 from assay_schema.failures import Failure, Reason
 from assay_schema.ids import AHEAD_MAX_MS, entry_parts
 from assay_schema.validation import identity_of
@@ -78,8 +78,8 @@ class Bounds:
 
 
 def arrived_ms(entry_id: str) -> int:
-    """When an entry arrived, in Unix milliseconds: what its id says, or now if a producer chose that id ahead of the clock."""
-    ms, now = entry_parts(entry_id)[0], time.time_ns() // 1_000_000
+    """When an entry arrived, in Unix milliseconds of Redis's clock: what its id says, or now if a producer chose that id ahead of it."""
+    ms, now = entry_parts(entry_id)[0], clock.now_ms()
     return now if ms > now + AHEAD_MAX_MS else ms
 
 

@@ -17,8 +17,9 @@ from faststream.specification import AsyncAPI
 from redis.exceptions import AuthenticationError, OutOfMemoryError, RedisError, ResponseError
 
 from assay_runtime import memory, metrics
+from assay_runtime.clock import clock
 from assay_runtime.config import load_settings
-from assay_runtime.connection import appends_to_disk, connect, evicted_keys, evicts, refuse_unfit
+from assay_runtime.connection import appends_to_disk, connect, evicted_keys, evicts, refuse_unfit, servers
 from assay_runtime.delivery import Consumer, Finish
 from assay_runtime.entries import Bounds, Process
 from assay_runtime.fast import leave_groups_alone, make_broker, publish_document, subscribe
@@ -151,6 +152,7 @@ class Service:
         while True:
             try:
                 await refuse_unfit(self.client)
+                clock.set(*await servers(self.client)[0].time())
                 for consumer in self.consumers:
                     await consumer.prepare()
                 for gate in self._gates:
@@ -242,6 +244,7 @@ class Service:
     async def _look_at_redis(self) -> None:
         if time.monotonic() < self._fitness_due:
             return
+        clock.set(*await servers(self.client)[0].time())
         self._evicts, self._evicted = await evicts(self.client), await evicted_keys(self.client)
         self._fitness_due = time.monotonic() + FITNESS_EVERY_S
 
@@ -278,7 +281,8 @@ class Service:
         return [f"redis threw {self._evicted} keys away (evicted_keys): {why}"]
 
     def _noted(self) -> list[str]:
-        return [note for notes in self._notes for note in notes()]
+        off = clock.host_is_off()
+        return [*([off] if off else []), *(note for notes in self._notes for note in notes())]
 
     def _unready(self) -> list[str]:
         if not self._started:
