@@ -155,6 +155,8 @@ def _known(node: RedisServer) -> list[str]:
 
 #: The users that replicas and Sentinels log in as, so that a server can be cut off from them and from nobody else.
 _FOLLOWER, _WATCHER = "follower", "watcher"
+#: What a Sentinel asks of a server, and nobody else here.
+_OF_SENTINELS = ("ping", "slaveof", "replicaof")
 
 
 class Watched:
@@ -217,9 +219,8 @@ class Watched:
             for user in (_FOLLOWER, _WATCHER):
                 client.execute_command("ACL", "SETUSER", user, "off")
                 client.execute_command("CLIENT", "KILL", "USER", user)
-            client.execute_command(
-                "ACL", "SETUSER", "default", "-ping"
-            )  # as which a Sentinel goes on that cannot log in
+            # As whom a Sentinel goes on that cannot log in.
+            client.execute_command("ACL", "SETUSER", "default", *(f"-{command}" for command in _OF_SENTINELS))
 
     def join(self, server: RedisServer) -> None:
         """Give the network back."""
@@ -228,7 +229,7 @@ class Watched:
         with server.client() as client:
             for user in (_FOLLOWER, _WATCHER):
                 client.execute_command("ACL", "SETUSER", user, "on")
-            client.execute_command("ACL", "SETUSER", "default", "+ping")
+            client.execute_command("ACL", "SETUSER", "default", *(f"+{command}" for command in _OF_SENTINELS))
 
     def master(self) -> RedisServer:
         """The server that a majority of Sentinels names."""

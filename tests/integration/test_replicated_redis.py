@@ -9,8 +9,10 @@ from pathlib import Path
 
 import orjson
 import pytest
+from redis.exceptions import RedisError
 
 from assay_capture import Capture
+from assay_capture.link import Link
 from assay_runtime.connection import Client, connect
 from assay_runtime.delivery import Consumer, forward_finish, settle_finish
 from assay_runtime.entries import Bounds, Entry, Outcome
@@ -227,3 +229,35 @@ async def test_a_command_goes_to_the_master_of_its_keys_shard_and_one_server_is_
                 assert direct.xlen(EVENTS.key(shard)) == await client.xlen(EVENTS.key(shard)) == 1
     finally:
         await client.aclose()
+
+
+@pytest.mark.parametrize(("least", "awaited"), [("1", 0), ("0", 1)], ids=["it refuses", "what it takes has no replica"])
+async def test_producers_and_services_leave_a_master_that_was_cut_off_and_replaced(
+    tmp_path: Path, least: str, awaited: int
+) -> None:
+    watched = Watched(tmp_path, ("--min-replicas-to-write", least, "--min-replicas-max-lag", "2"), replicas=2)
+    try:
+        old = watched.start().master()
+        settings = redis_settings(watched.url, "sentinel").model_copy(update={"replicas": awaited})
+        link, client = Link(settings), connect(settings)
+        assert not link.send([(0, b"before")]).failed
+        await client.set("before", 1)
+        watched.cut_off(old)
+        until(lambda: watched.master() is not old, "a replica was promoted")
+        new = watched.master()
+        with new.client() as direct:
+
+            def arrived() -> bool:
+                link.send([(0, b"after")])
+                return bool(direct.xrevrange(CAPTURE.key(), count=1)[0][1] == {b"data": b"after"})
+
+            await asyncio.to_thread(until, arrived, "the producer has found the new master")
+            if least == "1":  # else nothing tells a service
+                async with asyncio.timeout(60):
+                    while not direct.exists("after"):
+                        with contextlib.suppress(RedisError):
+                            await client.set("after", 1)
+        await client.aclose()
+        link.close()
+    finally:
+        watched.stop()
