@@ -19,7 +19,7 @@ from assay_runtime.entries import Bounds, Entry, Outcome
 from assay_runtime.fast import leave_groups_alone, make_broker, subscribe
 from assay_runtime.watermark import Quiet
 from assay_schema.settings import CaptureSettings, DeliverySettings, RedisSettings, Settings
-from assay_schema.streams import CAPTURE, EVENTS
+from assay_schema.streams import CAPTURE, EVENTS, low_key
 from tests.replicated_redis import Cluster, Watched, until
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.slow]
@@ -261,3 +261,21 @@ async def test_producers_and_services_leave_a_master_that_was_cut_off_and_replac
         link.close()
     finally:
         watched.stop()
+
+
+async def test_a_shard_whose_redis_is_away_keeps_no_other_from_following_the_clock(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path / "cluster", masters=2, replicas=0)
+    try:
+        settings = redis_settings(cluster.start().url, "cluster")
+        client = connect(settings, attempts=1)
+        for shard in range(SHARDS):
+            await client.xgroup_create(CAPTURE.key(shard), "scrubber", id="0", mkstream=True)
+        away = cluster.master_of(0)
+        assert cluster.master_of(2) is not away
+        away.kill()
+        with pytest.raises(RedisError):
+            await Quiet(client, SHARDS).run()
+        assert await client.get(low_key(2)) is not None
+        await client.aclose()
+    finally:
+        cluster.stop()

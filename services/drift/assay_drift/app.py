@@ -20,6 +20,7 @@ from assay_drift.embedding import embedder
 from assay_drift.monitor import Asked, Facts, Monitor
 from assay_drift.state import GROUP, Sample, ShardState, Work
 from assay_runtime.delivery import Finish
+from assay_runtime.each import each
 from assay_runtime.entries import Bounds, Entry, Outcome, failure_of
 from assay_runtime.lag import group_of
 from assay_runtime.service import Service, main
@@ -117,9 +118,11 @@ class Looks:
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + TICK_EVERY_S
-        for shard, state in enumerate(self._states):
-            facts, now_ms = await self._facts(shard), self._clock()
-            await state.tick(lambda monitor, facts=facts, now_ms=now_ms: monitor.tick(now_ms, facts), now_ms)  # type: ignore[misc]
+        await each(range(len(self._states)), self._look)
+
+    async def _look(self, shard: int) -> None:
+        facts, now_ms = await self._facts(shard), self._clock()
+        await self._states[shard].tick(lambda monitor: monitor.tick(now_ms, facts), now_ms)
 
     async def _facts(self, shard: int) -> Facts:
         client = self._service.client

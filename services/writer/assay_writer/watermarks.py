@@ -41,8 +41,9 @@ class Watermarks:
             )
             for shard in range(settings.redis.shards)
         ]
-        self._asking = asyncio.Lock()
+        #: When to ask the store; None once it has answered.
         self._ask_at: float | None = 0.0
+        self._answer: asyncio.Task[None] | None = None
         self._refused = ""
 
     def reading(self, shard: int, entries: Sequence[Entry]) -> None:
@@ -64,7 +65,7 @@ class Watermarks:
 
     async def keep(self, shard: int) -> None:
         """Advance a shard's watermark, in Redis and then in the store; trim what is stored."""
-        await self._ask_the_store()
+        self._ask()
         own = self._shards[shard]
         reached = await own.watermark.advance(own.written["entries"], own.written["bytes"])
         metrics.WATERMARK_MS.labels(str(shard)).set(row_ms(reached))
@@ -96,25 +97,29 @@ class Watermarks:
         own.unknown &= consumer.held
         return bool(own.unknown)
 
+    def _ask(self) -> None:
+        """Ask the store once which numbers it has. Nothing waits for its answer but what needs it."""
+        if self._answer is not None and self._answer.done():
+            self._answer.result()  # a defect is the chore's, and told
+            self._answer = None
+        if self._answer is None and self._ask_at is not None and time.monotonic() >= self._ask_at:
+            self._answer = asyncio.create_task(self._ask_the_store())
+
     async def _ask_the_store(self) -> None:
-        """Once: which numbers the store has."""
-        async with self._asking:
-            if self._ask_at is None or time.monotonic() < self._ask_at:
-                return
-            try:
-                stored, greatest = await asyncio.to_thread(self._sink.numbers)
-                for shard in set(range(len(self._shards))) - stored.keys():
-                    # The least of all shards is what exports go by.
-                    await asyncio.to_thread(self._sink.keep_watermark, shard, 0)
-            except SinkUnavailableError as error:
-                self._ask_at = time.monotonic() + ASK_AGAIN_S
-                self._refused = _STORE_REFUSES if error.reason is Reason.RLS_REJECT else ""
-                log.warning("the store does not say which numbers it has", extra={"error_class": error.error_class})
-                return
-            for shard, own in enumerate(self._shards):
-                own.watermark.stored = own.kept = max(own.kept, stored.get(shard, 0))
-                own.watermark.given = max(own.watermark.given, greatest)
-            self._ask_at, self._refused = None, ""
+        try:
+            stored, greatest = await asyncio.to_thread(self._sink.numbers)
+            for shard in set(range(len(self._shards))) - stored.keys():
+                # The least of all shards is what exports go by.
+                await asyncio.to_thread(self._sink.keep_watermark, shard, 0)
+        except SinkUnavailableError as error:
+            self._ask_at = time.monotonic() + ASK_AGAIN_S
+            self._refused = _STORE_REFUSES if error.reason is Reason.RLS_REJECT else ""
+            log.warning("the store does not say which numbers it has", extra={"error_class": error.error_class})
+            return
+        for shard, own in enumerate(self._shards):
+            own.watermark.stored = own.kept = max(own.kept, stored.get(shard, 0))
+            own.watermark.given = max(own.watermark.given, greatest)
+        self._ask_at, self._refused = None, ""
 
 
 class _Shard:

@@ -6,10 +6,12 @@ An entry of `dead` has the fields it came with and those that say why it is ther
 import logging
 import time
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from assay_runtime import metrics
 from assay_runtime.connection import Client
+from assay_runtime.each import each
 from assay_runtime.scripts import REQUEUE
 from assay_schema.settings import Settings
 from assay_schema.streams import ALERTS, CAPTURE, DEAD, FAILURES, Stream
@@ -89,13 +91,15 @@ class Expiry:
             return
         seconds, _ = await self._client.time()
         oldest = max(0, seconds * 1_000 - int(self._days * DAY_MS))
-        for shard in range(self._shards):
-            # Exact: an approximate trim leaves entries of a node that is not full, for ever if nothing else dies.
-            expired = await self._client.xtrim(DEAD.key(shard), minid=oldest, approximate=False)
-            if expired:
-                metrics.ENTRIES.labels(DEAD.name, "expired").inc(expired)
-                log.warning(
-                    "dead letters expired; delivery.dead_days says when",
-                    extra={"stream": DEAD.key(shard), "entries": expired},
-                )
         self._due = time.monotonic() + EXPIRY_EVERY_S
+        await each(range(self._shards), partial(self._expire, oldest))
+
+    async def _expire(self, oldest: int, shard: int) -> None:
+        # Exact: an approximate trim leaves entries of a node that is not full, for ever if nothing else dies.
+        expired = await self._client.xtrim(DEAD.key(shard), minid=oldest, approximate=False)
+        if expired:
+            metrics.ENTRIES.labels(DEAD.name, "expired").inc(expired)
+            log.warning(
+                "dead letters expired; delivery.dead_days says when",
+                extra={"stream": DEAD.key(shard), "entries": expired},
+            )

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from redis.exceptions import NoPermissionError
 
 from assay_runtime.connection import Client
+from assay_runtime.each import each
 from assay_runtime.scripts import QUIET, STRIDE, WATERMARK
 from assay_schema.ids import entry_parts
 from assay_schema.settings import DeliverySettings
@@ -187,6 +188,8 @@ class Quiet:
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + QUIET_EVERY_S
-        for shard in range(self._shards):
-            keys = [CAPTURE.key(shard), low_key(shard), overflow_key(shard), numbered_key(shard)]
-            await self._script(keys=keys, args=[shard, self._shards, CAPTURE.groups[0], int(self._await_writer)])
+        await each(range(self._shards), self._look)
+
+    async def _look(self, shard: int) -> None:
+        keys = [CAPTURE.key(shard), low_key(shard), overflow_key(shard), numbered_key(shard)]
+        await self._script(keys=keys, args=[shard, self._shards, CAPTURE.groups[0], int(self._await_writer)])

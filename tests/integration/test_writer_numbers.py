@@ -1,0 +1,105 @@
+"""What the writer asks the store at its start, as a process against a real Redis and a real store."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from assay_runtime.migrate import migrate
+from assay_runtime.store import connect
+from assay_schema.ids import first_row_at
+from assay_schema.streams import low_key
+from tests.ports import free_port
+from tests.redis_server import RedisServer
+from tests.replicated_redis import until
+from tests.sample_rows import candidate
+from tests.store_server import PASSWORD, StoreServer
+
+#: A watermark and a row above it, in the year 2030.
+STORED = first_row_at(1_900_000_000_000)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
+    server = StoreServer(tmp_path_factory.mktemp("store")).start()
+    migrate(server.settings())
+    owner = connect(server.settings().store)
+    owner.command(f"INSERT INTO assay_base.watermarks (shard, watermark) VALUES (0, {STORED})")
+    row = json.dumps(candidate(1) | {"id": STORED + 77})
+    owner.raw_insert("assay_base.candidates", insert_block=row.encode(), fmt="JSONEachRow")
+    owner.close()
+    yield server
+    server.kill()
+
+
+@contextlib.contextmanager
+def writing(store: StoreServer, redis: RedisServer, directory: Path, **settings: str) -> Iterator[Callable[[], str]]:
+    """A writer's process, gone afterwards; yields what asks its `/readyz`."""
+    port = free_port()
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+    environment |= {
+        "ASSAY_REDIS_URL": redis.url,
+        "ASSAY_STORE_URL": store.url,
+        "ASSAY_STORE_USER": "writer",
+        "ASSAY_STORE_PASSWORD": PASSWORD,
+        "ASSAY_WRITER_PORT": str(port),
+    } | settings
+    log = directory / "writer.log"
+    with log.open("wb") as out:
+        process = subprocess.Popen([sys.executable, "-m", "assay_writer"], env=environment, stdout=out, stderr=out)
+
+    def ready() -> str:
+        assert process.poll() is None, log.read_text()
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=60) as answer:
+                return str(answer.read().decode())
+        except urllib.error.HTTPError as error:
+            return error.read().decode()
+        except OSError:
+            return ""
+
+    try:
+        yield ready
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def test_a_redis_without_anything_is_told_which_ids_the_store_has(
+    store: StoreServer, redis_server: RedisServer, tmp_path: Path
+) -> None:
+    with writing(store, redis_server, tmp_path), redis_server.client() as client:
+        until(lambda: int(client.get(low_key()) or 0) >= STORED + 77, "it is told")
+
+
+def test_shards_that_were_added_without_a_migration_hold_exports_back(
+    store: StoreServer, redis_server: RedisServer, tmp_path: Path
+) -> None:
+    owner = connect(store.settings().store)
+    assert owner.query("SELECT watermark FROM assay.watermark").result_rows[0][0] >= STORED
+    with writing(store, redis_server, tmp_path, ASSAY_REDIS_SHARDS="3"):
+        until(
+            lambda: len(owner.query("SELECT shard FROM assay.watermarks").result_rows) == 3,
+            "each shard has a watermark",
+        )
+    owner.command("DELETE FROM assay_base.watermarks WHERE shard > 0")
+    owner.close()
+
+
+def test_a_writer_that_may_not_ask_works_and_says_what_it_needs(
+    store: StoreServer, redis_server: RedisServer, tmp_path: Path
+) -> None:
+    with writing(store, redis_server, tmp_path, ASSAY_STORE_USER="evaluator") as ready:
+        until(lambda: "users.d/assay.xml" in ready(), "it says so")
+    with redis_server.client() as client:
+        client.execute_command("ACL", "SETUSER", "old", "on", ">x", "~*", "+@all", "-set")
+    url = redis_server.url.replace("redis://", "redis://old:x@")
+    with writing(store, redis_server, tmp_path, ASSAY_REDIS_URL=url) as ready:
+        until(lambda: "users.acl.template" in ready(), "it says so")
