@@ -246,7 +246,7 @@ class Watched:
             if client.info("replication")["connected_slaves"] != self._replicas:
                 return False
         with redis.Redis(port=self._ports[0], socket_timeout=60) as sentinel:
-            replicas = sentinel.sentinel_slaves("assay")
+            replicas = [each for each in sentinel.sentinel_slaves("assay") if each["port"]]  # but for a silent one
             return all(replica["flags"] == "slave" and replica["master-link-status"] == "ok" for replica in replicas)
 
     def stop(self) -> None:

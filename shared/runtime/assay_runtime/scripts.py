@@ -127,8 +127,12 @@ for n, i in ipairs(mine) do
   if what == 'o' then json = '{{"id":' .. overflow_id(ARGV[i]) .. ',' .. string.sub(json, 2) end
   jsons[n] = json
 end
-if count then redis.call('SET', overflow, string.format('%.0f', count)) end
-local after = string.format('%.0f', low_watermark())
+local after = low_watermark()
+if count then
+  redis.call('SET', overflow, string.format('%.0f', count))
+  after = math.max(after, count * 2 * shards + 2 * shard + 1) -- what is below it is numbered by the counter from now on
+end
+after = string.format('%.0f', after)
 low = string.format('%.0f', low)
 for n, i in ipairs(mine) do
   if ARGV[i + 1] == 'f' then

@@ -139,6 +139,22 @@ async def test_ids_follow_the_clock_again_a_minute_after_redis_came_up_anew(log:
         assert await pass_on(client, 0) == [row_id(entry)]
 
 
+async def test_what_is_numbered_ahead_of_the_clock_can_be_exported_as_soon_as_it_is_stored(log: Log) -> None:
+    async with log.client() as client:
+        await make_groups(client)
+        await pass_on(client, 10)
+        await store(client)
+    log.server.kill()
+    log.server.start()
+    async with log.client() as client:
+        watermark = Watermark(client, 0, "writer", 100)
+        for _ in range(3):
+            given = await pass_on(client, 10)
+            assert await watermark.advance(0) < min(given)
+            await store(client)
+            assert await watermark.advance(0) >= max(given)
+
+
 async def test_many_restarts_in_a_row_do_not_carry_the_ids_away_from_the_clock(log: Log) -> None:
     async with log.client() as client:
         await make_groups(client)
