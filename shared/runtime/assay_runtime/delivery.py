@@ -20,7 +20,7 @@ from redis.exceptions import RedisError, ResponseError
 from assay_runtime import metrics
 from assay_runtime.connection import Client
 from assay_runtime.entries import Bounds, Entry, Outcome, Process, SinkUnavailableError, acquitting
-from assay_runtime.scripts import BURY, FORWARD, NUMBERS_UNKNOWN, SETTLE
+from assay_runtime.scripts import BURY, FORWARD, NUMBERS_UNKNOWN, READ, SETTLE
 from assay_runtime.tracing import span
 from assay_schema.failures import GIVEN_UP, Failure, Reason
 from assay_schema.ids import row_id
@@ -128,7 +128,7 @@ class Consumer:
         self._away_for: set[Reason] = set()
         self._client = client
         self._process, self._finish, self._bounds, self._settings = process, finish, bounds, settings
-        self._bury = client.register_script(BURY)
+        self._bury, self._fetch = client.register_script(BURY), client.register_script(READ)
         self._waiting: list[Entry] = []
         self._waiting_bytes = 0
         self._oldest = 0.0
@@ -517,15 +517,12 @@ class Consumer:
 
     async def _read(self, ids: list[str]) -> list[Entry]:
         """Entries that were claimed. One deleted by hand is acknowledged: there is nothing left to work on."""
-        pipeline = self._client.pipeline(transaction=False, shard_hint=self.key)
-        for entry_id in ids:
-            pipeline.xrange(self.key, entry_id, entry_id)
+        found = await self._fetch(keys=[self.key], args=[self.group, *ids])
         entries = []
-        for entry_id, found in zip(ids, await pipeline.execute(), strict=True):
-            if found:
-                entries.append(Entry(entry_id, found[0][1].get(FIELD.encode(), b"")))
-            else:
-                await self._client.xack(self.key, self.group, entry_id)
+        for entry_id, entry in zip(ids, found, strict=True):
+            if entry:
+                fields = dict(zip(entry[1][::2], entry[1][1::2], strict=True))
+                entries.append(Entry(entry_id, fields.get(FIELD.encode(), b"")))
         metrics.RECLAIMED.labels(self.stream.name).inc(len(entries))
         return entries
 

@@ -255,6 +255,66 @@ redis.pcall('SET', KEYS[3], string.format('%.0f', kept)) -- not while memory is 
 return answer(stored and stored[1] or '')
 """
 
+#: Trim a stream up to what all its groups have finished, and never what its own service has not: asked and trimmed in one step, on one
+#: server, since two connections may reach a master and the one it replaced.
+#: KEYS: stream. ARGV: group of the own service; the id below which that wants nothing any more ('' for what it has finished); the id below
+#: which nothing is kept for other groups either ('' for none), or how many entries are, the oldest going first ('' for all), and how many
+#: of them may go in one step. Returns the id below which it trimmed ('' without the own group).
+TRIM = """
+redis.replicate_commands()
+local function before(one, other)
+  local ms, sequence = string.match(one, '(%d+)-(%d+)')
+  local its_ms, its_sequence = string.match(other, '(%d+)-(%d+)')
+  if #ms ~= #its_ms then return #ms < #its_ms end
+  if ms ~= its_ms then return ms < its_ms end
+  if #sequence ~= #its_sequence then return #sequence < #its_sequence end
+  return sequence < its_sequence
+end
+local function least(one, other) return before(other, one) and other or one end
+local function greatest(one, other) return before(one, other) and other or one end
+
+local own, others
+for _, group in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
+  local name, unfinished
+  for i = 1, #group, 2 do
+    if group[i] == 'name' then name = group[i + 1] end
+    if group[i] == 'last-delivered-id' then unfinished = group[i + 1] end
+  end
+  local pending = redis.call('XPENDING', KEYS[1], name, '-', '+', 1)[1]
+  if pending then unfinished = least(pending[1], unfinished) end
+  if name == ARGV[1] then own = unfinished else others = others and least(others, unfinished) or unfinished end
+end
+if not own then return '' end
+local wanted = ARGV[2] ~= '' and ARGV[2] or own
+local floor = others and least(wanted, others) or wanted
+if ARGV[3] ~= '' then
+  floor = greatest(floor, least(wanted, ARGV[3]))
+elseif ARGV[4] ~= '' and floor ~= own then
+  local excess = redis.call('XLEN', KEYS[1]) - ARGV[4]
+  if excess > 0 then
+    local oldest = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', math.min(excess, ARGV[5]))
+    floor = greatest(floor, oldest[#oldest][1])
+  end
+end
+floor = least(floor, own)
+redis.call('XTRIM', KEYS[1], 'MINID', '~', floor, 'LIMIT', 0)
+return floor
+"""
+
+#: Read entries that were claimed. One that is not there any more was deleted by hand and is acknowledged; in the same step, since another
+#: connection may reach a master that was replaced, where it is not. KEYS: stream. ARGV: group, then ids.
+#: Returns for each id the entry, or nothing.
+READ = """
+redis.replicate_commands()
+local found = {}
+for i = 2, #ARGV do
+  local entry = redis.call('XRANGE', KEYS[1], ARGV[i], ARGV[i])[1]
+  if not entry then redis.call('XACK', KEYS[1], ARGV[1], ARGV[i]) end
+  found[i - 1] = entry or {}
+end
+return found
+"""
+
 #: Walk a stream without sending its entries, of which few are in memory at once. KEYS: stream. ARGV: first and last id, most entries.
 #: Returns how many entries there are up to the last one looked at, their bytes, and its id ('' if there are none).
 STRIDE = f"""

@@ -5,14 +5,12 @@ Watermark W: every capture entry with an `id` up to W is durably stored or recor
 
 import time
 from collections import deque
-from collections.abc import Iterable
 
 from redis.exceptions import NoPermissionError
 
 from assay_runtime.connection import Client
 from assay_runtime.each import each
-from assay_runtime.scripts import QUIET, STRIDE, WATERMARK
-from assay_schema.ids import entry_parts
+from assay_runtime.scripts import QUIET, STRIDE, TRIM, WATERMARK
 from assay_schema.settings import DeliverySettings
 from assay_schema.streams import CAPTURE, EVENTS, Stream, low_key, numbered_key, overflow_key, watermark_key
 
@@ -65,7 +63,7 @@ class Watermark:
         self.told = True
         self._told_redis = b""
         self._client, self._group, self._replicas = client, group, replicas
-        self._stride = client.register_script(STRIDE)
+        self._stride, self._cut = client.register_script(STRIDE), client.register_script(TRIM)
         self._safe = 0
         self._keys = [EVENTS.key(shard), low_key(shard), watermark_key(shard)]
         self._history = History(history)
@@ -119,14 +117,9 @@ class Watermark:
         self._held_floor = self._held.mark(stored_bytes, entry_id) or self._held_floor
 
     async def _trim(self) -> None:
-        unfinished = await first_unfinished(self._client, self._keys[0])
         # Marks are of the past: a Redis that lost the end of its log, or whose clock was set back, has later entries below them.
-        own = unfinished.pop(self._group, "0-0")
-        held = _least([self._floor, *unfinished.values()])
-        floor = _least([own, max(held, _least([self._floor, self._held_floor]), key=entry_parts)])
-        if floor != self._trimmed:
-            await self._client.xtrim(self._keys[0], minid=floor, approximate=True, limit=0)
-            self._trimmed = floor
+        arguments = [self._group, self._floor, self._held_floor, "", ""]
+        self._trimmed = (await self._cut(keys=self._keys[:1], args=arguments)).decode()
 
     async def _count_left(self, until: bytes) -> tuple[int, int]:
         """Count and mark what is stored already. Without it every restart would begin a history anew, and a service that is often
@@ -142,36 +135,13 @@ class Watermark:
         return total, total_bytes
 
 
-async def first_unfinished(client: Client, key: str) -> dict[str, str]:
-    """Each group of a stream, and the id below which it has finished everything. A group that was never made is not among them.
-
-    The delivered ids are read before the pending ones: what is delivered in between is newer, so it is not below.
-    """
-    found = {}
-    for state in await client.xinfo_groups(key):
-        pending = await client.xpending_range(key, state["name"], "-", "+", 1)
-        found[state["name"].decode()] = (pending[0]["message_id"] if pending else state["last-delivered-id"]).decode()
-    return found
-
-
-def _least(entry_ids: Iterable[str]) -> str:
-    return min(entry_ids, key=entry_parts)
-
-
 async def trim_finished(client: Client, stream: Stream, shard: int, held_bytes: int = HELD_BYTES) -> None:
     """Trim a stream of small entries up to what all its groups have finished; its first group always holds what it has not.
 
     What the others hold beyond about `held_bytes` goes, the oldest first.
     """
-    key = stream.key(shard)
-    unfinished = await first_unfinished(client, key)
-    if stream.groups[0] not in unfinished:
-        return
-    own, floor = unfinished[stream.groups[0]], _least(unfinished.values())
-    if floor != own and (excess := await client.xlen(key) - held_bytes // SMALL_ENTRY_BYTES) > 0:
-        oldest = await client.xrange(key, count=min(excess, OLDEST_ENTRIES))
-        floor = _least([own, max(floor, oldest[-1][0].decode(), key=entry_parts)])
-    await client.xtrim(key, minid=floor, approximate=True, limit=0)
+    arguments = [stream.groups[0], "", "", held_bytes // SMALL_ENTRY_BYTES, OLDEST_ENTRIES]
+    await client.register_script(TRIM)(keys=[stream.key(shard)], args=arguments)
 
 
 class Quiet:
