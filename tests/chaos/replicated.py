@@ -126,13 +126,14 @@ def watched_master_killed(stage: Stage) -> None:
 
 def watched_master_cut_off(stage: Stage) -> None:
     """The master is cut off from replicas and Sentinels, but not from producers and services, which stay with it until it takes nothing
-    more. Meanwhile a replica has been promoted and takes what others send."""
+    more. Meanwhile a replica has been promoted, and others of both work with that."""
     assert isinstance(stage.rig, WatchedRig)
     watched = stage.rig.servers
     stage.pause(0.7, 1.5)
     old = watched.master()
     watched.cut_off(old)
     until(lambda: watched.master() is not old, "a replica was promoted")
+    stage.rig.scale(2, 2)
     with old.client() as client:
         until(lambda: _refuses(client), "the old master takes nothing more")
     stage.pause(0.3, 1)

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
@@ -168,8 +169,19 @@ async def test_many_restarts_in_a_row_do_not_carry_the_ids_away_from_the_clock(l
     assert last < first_row_at(now_ms + 90_000)
 
 
-async def test_a_replaced_master_that_goes_on_and_its_successor_give_different_ids(tmp_path: Path) -> None:
-    """The network between them is gone, the services reach both."""
+@dataclass
+class Replaced:
+    """A master, and the replica that has taken over. The network between them is gone, the services reach both."""
+
+    old: Client
+    new: Client
+    #: Of the old one, and where it stood when its replica had all of it; it waits for a replica.
+    watermark: Watermark
+    before: int
+
+
+@pytest.fixture
+async def replaced(tmp_path: Path) -> AsyncIterator[Replaced]:
     servers = []
     try:
         for number_ in range(2):
@@ -179,27 +191,45 @@ async def test_a_replaced_master_that_goes_on_and_its_successor_give_different_i
         old, new = (connect(RedisSettings.model_validate({"url": server.url})) for server in servers)
         await make_groups(old)
         await pass_on(old, 10)
+        await store(old)
         with servers[1].client() as direct:
             until(lambda: direct.xlen(EVENTS.key()) == 10, "the replica is in step")
+            watermark = Watermark(old, 0, "writer", 100, replicas=1)
+            before = await watermark.advance(0)
             direct.execute_command("REPLICAOF", "NO", "ONE")
-        given: list[int] = []
-        watermark = Watermark(old, 0, "writer", 100)
-        await store(old)
-        for turn in range(5):
-            entry = f"{int((await old.time())[0]) * 1_000 + AHEAD_MS + turn}-0"  # both clocks show the same
-            for client in (old, new):
-                last = (await client.xinfo_stream(CAPTURE.key()))["last-generated-id"].decode()
-                await client.execute_command("XSETID", CAPTURE.key(), max(entry, last))
-                given += await pass_on(client, 20)
-        await store(old)
-        assert len(set(given)) == len(given) == 200
-        exported = await watermark.advance(0)
-        assert min(await pass_on(new, 10)) > exported
+        yield Replaced(old, new, watermark, before)
         await old.aclose()
         await new.aclose()
     finally:
         for server in servers:
             server.stop()
+
+
+async def test_a_replaced_master_that_goes_on_and_its_successor_give_different_ids(replaced: Replaced) -> None:
+    given: list[int] = []
+    for turn in range(5):
+        entry = f"{int((await replaced.old.time())[0]) * 1_000 + AHEAD_MS + turn}-0"  # both clocks show the same
+        for client in (replaced.old, replaced.new):
+            last = (await client.xinfo_stream(CAPTURE.key()))["last-generated-id"].decode()
+            await client.execute_command("XSETID", CAPTURE.key(), max(entry, last))
+            given += await pass_on(client, 20)
+    assert len(set(given)) == len(given) == 200
+
+
+async def test_a_watermark_of_a_replaced_master_is_below_all_that_its_successor_gives(replaced: Replaced) -> None:
+    await replaced.new.xadd(CAPTURE.key(), {FIELD: "1"})
+    await Quiet(replaced.old, 1).run()  # nothing comes in there, and its watermark follows the clock
+    exported = await Watermark(replaced.old, 0, "writer", 100).advance(0)
+    assert exported > replaced.before
+    assert min(await pass_on(replaced.new, 1)) > exported
+
+
+async def test_a_watermark_that_no_replica_has_is_not_said(replaced: Replaced) -> None:
+    assert replaced.before > 0
+    await pass_on(replaced.old, 5)
+    await store(replaced.old)
+    assert await replaced.watermark.advance(5) == replaced.before
+    assert await Watermark(replaced.old, 0, "writer", 100).advance(5) > replaced.before
 
 
 async def test_a_redis_that_lost_everything_numbers_nothing_before_a_writer_has_said_what_the_store_has(
