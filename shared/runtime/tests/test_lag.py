@@ -4,9 +4,8 @@ import random
 
 from redis.asyncio import Redis
 
-from assay_runtime.connection import Client, connect
+from assay_runtime.connection import Client
 from assay_runtime.lag import groups, recount
-from assay_schema.settings import RedisSettings
 from assay_schema.streams import ALERTS, CAPTURE, EVENTS, FIELD, Stream, low_key, watermark_key
 from tests.redis_server import RedisServer, each_redis_binary  # noqa: F401
 
@@ -35,10 +34,11 @@ async def read(client: Client, stream: Stream, group: str, count: int, finish: i
         await client.xdel(stream.key(), *ids)
 
 
-async def test_after_any_kills_trims_and_deletions_the_lag_is_what_counting_gives(redis_server: RedisServer) -> None:
+async def test_after_any_kills_trims_and_deletions_the_lag_is_what_counting_gives(
+    client: Client, redis_server: RedisServer
+) -> None:
     rng = random.Random(20_260)  # noqa: S311
     for stream, group in ((EVENTS, "writer"), (CAPTURE, "scrubber"), (ALERTS, "notifier")):
-        client = connect(RedisSettings.model_validate({"url": redis_server.url}))
         await client.xgroup_create(stream.key(), group, id="0", mkstream=True)
         for turn in range(12):
             await add(client, stream, rng.randrange(1_500))
@@ -66,11 +66,11 @@ async def test_after_any_kills_trims_and_deletions_the_lag_is_what_counting_give
             assert (seen.pending, seen.unfinished >= unread + pending) == (pending, True)
             if seen.counted:
                 assert seen.unread == unread, (stream.name, turn)
-        await client.aclose()
 
 
-async def test_what_a_service_has_counted_is_right_for_everybody_and_stays_so(redis_server: RedisServer) -> None:
-    client = connect(RedisSettings.model_validate({"url": redis_server.url}))
+async def test_what_a_service_has_counted_is_right_for_everybody_and_stays_so(
+    client: Client, redis_server: RedisServer
+) -> None:
     await client.xgroup_create(ALERTS.key(), "notifier", id="0", mkstream=True)
     await add(client, ALERTS, 1_000)
     await read(client, ALERTS, "notifier", 600, 600)
@@ -82,7 +82,6 @@ async def test_what_a_service_has_counted_is_right_for_everybody_and_stays_so(re
     await read(client, ALERTS, "notifier", 100, 100)
     seen = (await groups(client, ALERTS))["notifier"]
     assert (seen.unread, seen.counted, seen.pending) == (350, True, 0)
-    await client.aclose()
 
 
 async def test_a_count_that_is_wrong_is_put_right_while_entries_come_are_read_and_trimmed(client: Client) -> None:

@@ -317,18 +317,14 @@ async def test_a_writer_whose_marks_are_of_a_lost_log_trims_nothing_that_is_not_
         await make_groups(client)
         await set_ahead(client, EVENTS.key())
         await pass_on(client, 10)
-        await store(client)
-    log.keep()
-    async with log.client() as client:
+        stored = await store(client)
+        log.keep()
         watermark = Watermark(client, 0, "writer", 5)
-        stored = 10
         for _ in range(20):
             await pass_on(client, 10)
             stored += await store(client)
             await watermark.advance(stored)
-    log.lose()
-    async with log.client() as client:
-        watermark._client = client
+        log.lose()
         await pass_on(client, 100)  # their entries are below the marks
         stored += 100
         await watermark.advance(stored)
