@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from assay_runtime.connection import Client
 
 #: Entries asked for at once; what is held in memory is at most this many for each shard.
-_PAGE = 200
+_PAGE = 8
 #: How long one question for news may take, in milliseconds; also how soon a reader that left is noticed.
 _BLOCK_MS = 1_000
 _RETRY_FIRST_S, _RETRY_MAX_S = 0.1, 2.0

@@ -41,7 +41,7 @@ def build(settings: Settings) -> Service:
         link(processor.traceparents)
         return outcomes
 
-    bounds = Bounds(entries=settings.scrubber.batch_entries, bytes=16 * ENTRY_MAX_BYTES, age_s=0)
+    bounds = Bounds(entries=settings.scrubber.batch_entries, bytes=4 * ENTRY_MAX_BYTES, age_s=0)
     for shard in range(settings.redis.shards):
         finish = forward_finish(service.client, STAGE, shard, settings.redis.shards, await_writer=True)
         service.consume(CAPTURE, shard, process=scrub, finish=finish, bounds=bounds, document=Event)

@@ -19,7 +19,7 @@ from assay_schema.streams import ALERTS, CAPTURE, DEAD, FAILURES, Stream
 log = logging.getLogger(__name__)
 
 #: Letters read at once, each of 1 MiB at most. What is held in memory is one page.
-PAGE = 50
+PAGE = 8
 #: Letters dropped in one step.
 DROP_AT_ONCE = 500
 #: Seconds between two looks for letters that are too old.

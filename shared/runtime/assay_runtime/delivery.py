@@ -20,7 +20,8 @@ from redis.exceptions import RedisError, ResponseError
 from assay_runtime import metrics
 from assay_runtime.connection import Client
 from assay_runtime.entries import Bounds, Entry, Outcome, Process, SinkUnavailableError, acquitting
-from assay_runtime.scripts import BURY, FORWARD, NUMBERS_UNKNOWN, READ, SETTLE
+from assay_runtime.reading import FETCH, READ_BYTES
+from assay_runtime.scripts import BURY, FORWARD, NUMBERS_UNKNOWN, SETTLE
 from assay_runtime.tracing import span
 from assay_schema.failures import GIVEN_UP, Failure, Reason
 from assay_schema.ids import row_id
@@ -36,8 +37,6 @@ Finish = Callable[[Sequence[Outcome]], Awaitable[int]]
 LONGEST_PAUSE_S = 5.0
 #: Entries looked at in one step of taking over.
 PAGE = 500
-#: Claimed entries fetched at once, each of 1 MiB at most.
-CLAIMED_AT_ONCE = 16
 #: Deliveries by itself that an entry gets after `max_deliveries`.
 TRIES_ALONE = 3
 
@@ -106,6 +105,14 @@ def bury_finish(client: Client, stream: Stream, group: str, shard: int) -> Finis
     return finish
 
 
+class _ProvedError(Exception):
+    """Ends the work on an entry by itself where only the sink is left to wait for."""
+
+
+async def _prove() -> None:
+    raise _ProvedError
+
+
 class Consumer:
     """One member of one group on one shard of one stream."""
 
@@ -128,7 +135,7 @@ class Consumer:
         self._away_for: set[Reason] = set()
         self._client = client
         self._process, self._finish, self._bounds, self._settings = process, finish, bounds, settings
-        self._bury, self._fetch = client.register_script(BURY), client.register_script(READ)
+        self._bury, self._fetch = client.register_script(BURY), client.register_script(FETCH)
         self._waiting: list[Entry] = []
         self._waiting_bytes = 0
         self._oldest = 0.0
@@ -136,8 +143,9 @@ class Consumer:
         self._held: dict[str, int] = {}
         #: Those whose delivery of now is counted in Redis on top of that.
         self._counted: set[str] = set()
-        #: An entry to be worked on by itself, before what waits.
+        #: An entry to be worked on by itself, before what waits; and whether the last one of these proved sound before it reached its sink.
         self._alone: Entry | None = None
+        self._proved = False
         self._changed = asyncio.Condition()
         self._working = asyncio.Lock()
         self._finishing = asyncio.Lock()
@@ -247,12 +255,12 @@ class Consumer:
             while True:
                 await self._working.acquire()
                 batch = await self._gather()
-                if not batch:
+                if batch is None:
                     return
-                batches.create_task(self._work(batch))
+                batches.create_task(self._work(*batch))
 
-    async def _gather(self) -> list[Entry]:
-        """The next batch, as soon as one of its bounds is reached. Empty at the end.
+    async def _gather(self) -> tuple[list[Entry], bool] | None:
+        """The next batch, as soon as one of its bounds is reached, and whether it is a suspect by itself. None at the end.
 
         What is held back stays pending at a stop, or restarts would carry past any mark what should wait.
         """
@@ -261,17 +269,17 @@ class Consumer:
                 lambda: self._stopping or (not self.held_back and (self._waiting or self._alone))
             )
             if self.held_back:
-                return []
+                return None
             if self._alone:
                 batch, self._alone = [self._alone], None
-                return batch
+                return batch, True
             remaining = self._oldest + self._bounds.age_s - time.monotonic()
             if self._waiting and not self._full() and not self._stopping and remaining > 0:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._changed.wait_for(lambda: self._stopping or self._full()), remaining)
             batch = self._cut()
             self._changed.notify_all()
-        return batch
+        return (batch, False) if batch else None
 
     def _cut(self) -> list[Entry]:
         """Take from what waits as much as the bounds allow, and at least one entry."""
@@ -284,11 +292,11 @@ class Consumer:
         self._waiting_bytes -= size
         return batch
 
-    async def _work(self, batch: list[Entry]) -> None:
+    async def _work(self, batch: list[Entry], alone: bool) -> None:
         started = time.monotonic()
         with span(f"{self.group} process {self.stream.name}", self.stream.name, self.group, len(batch)):
             try:
-                outcomes = await self._outcomes(batch) if await self._begin(batch) else ()
+                outcomes = await self._outcomes(batch, alone=alone) if await self._begin(batch) else ()
                 await self._acquit(batch)  # they have done no harm; what is left is up to Redis
                 await self._finishing.acquire()
             finally:
@@ -338,15 +346,21 @@ class Consumer:
         )
         return [entry_id.decode() for entry_id in found]
 
-    async def _outcomes(self, batch: Sequence[Entry]) -> Sequence[Outcome]:
-        """Work on a batch until its sink takes it. An error that blames no sink splits it, until the entry that causes it is alone."""
+    async def _outcomes(self, batch: Sequence[Entry], *, alone: bool = False) -> Sequence[Outcome]:
+        """Work on a batch until its sink takes it. An error that blames no sink splits it, until the entry that causes it is alone.
+
+        With `alone` only until it is known that the work does no harm.
+        """
         pause = 0.05
         while True:
             try:
-                with acquitting(partial(self._acquit, batch)):
+                with acquitting(partial(self._acquit, batch) if not alone else _prove):
                     outcomes = await self._process(batch)
                 self._sink_back()
                 return outcomes
+            except _ProvedError:
+                self._proved = True
+                return []
             except SinkUnavailableError as error:
                 await self._acquit(batch)
                 await self._sink_away(error)
@@ -496,8 +510,8 @@ class Consumer:
 
     async def _take_again(self, ids: list[str], idle_ms: int, deliveries: int) -> None:
         claimed = await self._claimed(ids, idle_ms=idle_ms)
-        for start in range(0, len(claimed), CLAIMED_AT_ONCE):
-            entries = await self._read(claimed[start : start + CLAIMED_AT_ONCE])
+        while claimed:
+            entries = await self._read(claimed)
             self._hold(entries, deliveries)
             if not await self._take(entries):
                 return
@@ -508,21 +522,26 @@ class Consumer:
             return  # whoever was not looked at stays as it is
         if deliveries >= self._settings.max_deliveries + TRIES_ALONE:
             await self._give_up(entry_id, deliveries)
-        elif entries := await self._read(await self._claimed([entry_id], idle_ms=idle_ms)):
+        elif (claimed := await self._claimed([entry_id], idle_ms=idle_ms)) and (entries := await self._read(claimed)):
             self._hold(entries, deliveries)
             async with self._changed:
-                self._alone = entries[0]
+                self._alone, self._proved = entries[0], False
                 self._changed.notify_all()
                 await self._changed.wait_for(lambda: self._stopping or entry_id not in self._held)
+            if self._proved:
+                # Its sink takes it with others: one by one, a few thousand would take minutes. What was counted is forgiven.
+                self._hold(entries, 1)
+                await self._claimed([entry_id], retrycount=1)
+                await self._take(entries)
 
     async def _read(self, ids: list[str]) -> list[Entry]:
-        """Entries that were claimed. One deleted by hand is acknowledged: there is nothing left to work on."""
-        found = await self._fetch(keys=[self.key], args=[self.group, *ids])
+        """The first of the entries that were claimed, as many as fit in one read; their ids leave the list. One deleted by hand is
+        acknowledged: there is nothing left to work on."""
         entries = []
-        for entry_id, entry in zip(ids, found, strict=True):
-            if entry:
-                fields = dict(zip(entry[1][::2], entry[1][1::2], strict=True))
-                entries.append(Entry(entry_id, fields.get(FIELD.encode(), b"")))
+        for data in await self._fetch(keys=[self.key], args=[self.group, FIELD, READ_BYTES, *ids]):
+            entry_id = ids.pop(0)
+            if data is not None:
+                entries.append(Entry(entry_id, data))
         metrics.RECLAIMED.labels(self.stream.name).inc(len(entries))
         return entries
 

@@ -17,15 +17,12 @@ from redis.exceptions import ResponseError
 from assay_runtime.connection import Client, connect
 from assay_runtime.delivery import Consumer
 from assay_runtime.entries import Entry
+from assay_runtime.reading import READ_MOST, Reader
 from assay_schema.settings import RedisSettings
-from assay_schema.streams import FIELD, Stream
+from assay_schema.streams import Stream
 
 log = logging.getLogger(__name__)
 
-#: Bytes that one read aims at, and the most entries it asks for. The first asks for few, since an entry may have 1 MiB.
-READ_BYTES = 8 * 1024 * 1024
-READ_MOST = 512
-READ_FIRST = 16
 #: How long one read waits for entries, in milliseconds; also the longest a stop waits for the reader.
 POLL_MS = 1_000
 
@@ -84,17 +81,10 @@ def subscribe(broker: RedisBroker, consumer: Consumer, document: Any) -> None:
         )
 
     async def decode(message: Any) -> list[Entry]:
-        field, raw = FIELD.encode(), message.raw_message
-        return [
-            Entry(i.decode(), fields.get(field, b"")) for i, fields in zip(raw["message_ids"], raw["data"], strict=True)
-        ]
-
-    size = READ_FIRST
+        raw = message.raw_message
+        return [Entry(entry.decode(), data) for entry, data in zip(raw["message_ids"], raw["data"], strict=True)]
 
     async def offer(batch: Any) -> None:
-        nonlocal size
-        mean = sum(len(entry.data) for entry in batch) // len(batch) + 1
-        size = max(1, min(READ_MOST, READ_BYTES // mean, 2 * max(size, len(batch))))
         if not await consumer.offer(batch):
             raise StopConsume
 
@@ -112,11 +102,15 @@ def subscribe(broker: RedisBroker, consumer: Consumer, document: Any) -> None:
         stream=stream, parser=parse, decoder=decode, ack_policy=AckPolicy.MANUAL, title=title, description=purpose
     )
     subscriber(offer)
-    read = subscriber._xreadgroup  # noqa: SLF001  # FastStream asks for the same number of entries for ever
+    reader: Reader | None = None
 
-    async def read_within_bounds(*, count: int, **rest: Any) -> Any:  # noqa: ARG001
+    async def read_within_bounds(
+        **_: Any,
+    ) -> Any:  # FastStream asks for the same number of entries for ever, whatever their size
+        nonlocal reader
         try:
-            return await read(count=size, **rest)
+            reader = reader or Reader(subscriber._client, consumer.key, consumer.group, consumer.name)  # noqa: SLF001
+            return ((consumer.key.encode(), await reader.read(POLL_MS)),)
         except ResponseError as error:
             # The stream was deleted or moved to another server while this waited for it. FastStream would end the application.
             if not str(error).startswith(("NOGROUP", "UNBLOCKED")):

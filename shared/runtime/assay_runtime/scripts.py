@@ -301,20 +301,6 @@ redis.call('XTRIM', KEYS[1], 'MINID', '~', floor, 'LIMIT', 0)
 return floor
 """
 
-#: Read entries that were claimed. One that is not there any more was deleted by hand and is acknowledged; in the same step, since another
-#: connection may reach a master that was replaced, where it is not. KEYS: stream. ARGV: group, then ids.
-#: Returns for each id the entry, or nothing.
-READ = """
-redis.replicate_commands()
-local found = {}
-for i = 2, #ARGV do
-  local entry = redis.call('XRANGE', KEYS[1], ARGV[i], ARGV[i])[1]
-  if not entry then redis.call('XACK', KEYS[1], ARGV[1], ARGV[i]) end
-  found[i - 1] = entry or {}
-end
-return found
-"""
-
 #: Walk a stream without sending its entries, of which few are in memory at once. KEYS: stream. ARGV: first and last id, most entries.
 #: Returns how many entries there are up to the last one looked at, their bytes, and its id ('' if there are none).
 STRIDE = f"""

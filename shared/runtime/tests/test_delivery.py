@@ -11,9 +11,11 @@ from assay_runtime.connection import Client
 from assay_runtime.delivery import TRIES_ALONE, Consumer, forward_finish, settle_finish
 from assay_runtime.entries import Bounds, Entry, Outcome, SinkUnavailableError, acquit
 from assay_runtime.fast import leave_groups_alone, make_broker, subscribe
+from assay_runtime.reading import READ_BYTES, READ_STEP
 from assay_runtime.watermark import Watermark, trim_finished
 from assay_schema.failures import Failure, Reason
 from assay_schema.ids import row_id
+from assay_schema.limits import ENTRY_MAX_BYTES
 from assay_schema.settings import DeliverySettings, RedisSettings
 from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES, FIELD, Stream, low_key
 from assay_schema.validation import parse_failure
@@ -400,6 +402,24 @@ async def test_an_entry_that_kills_its_process_is_given_up_and_none_of_its_neigh
     assert deaths == FAST.max_deliveries + TRIES_ALONE
 
 
+async def test_suspects_that_prove_sound_are_stored_together(redis_server: RedisServer, client: Client) -> None:
+    """One insert for each would take minutes for a few thousand."""
+    sizes: list[int] = []
+
+    async def store(entries: Sequence[Entry]) -> list[Outcome]:
+        await acquit()
+        sizes.append(len(entries))
+        return [Outcome(entry.id) for entry in entries]
+
+    ids = await fill(client, EVENTS, 300)
+    await make(client, EVENTS, store).prepare()
+    await client.xreadgroup("writer", "one", {EVENTS.key(): ">"})
+    await client.xclaim(EVENTS.key(), "writer", "one", 0, ids, retrycount=FAST.max_deliveries, justid=True)
+    async with running(redis_server, make(client, EVENTS, store, age_s=0.5)):
+        await until(lambda: sum(sizes) == 300)
+    assert len(sizes) < 30
+
+
 async def test_an_entry_that_fails_is_tried_as_often_as_the_setting_says(
     redis_server: RedisServer, client: Client
 ) -> None:
@@ -457,6 +477,50 @@ async def test_large_entries_are_worked_on_in_batches_of_bounded_bytes(
     async with running(redis_server, make(client, EVENTS, noting)):
         await until(lambda: sum(sizes) == 60 * 500_000)
     assert max(sizes) <= 10_000_000
+
+
+async def test_one_read_is_bounded_in_bytes_also_when_large_entries_follow_small_ones(
+    redis_server: RedisServer, client: Client
+) -> None:
+    reads: list[int] = []
+    await fill(client, EVENTS, 2_000)
+    for _ in range(40):
+        await client.xadd(EVENTS.key(), {FIELD: b"x" * ENTRY_MAX_BYTES})
+    consumer = make(client, EVENTS, storing)
+    offer = consumer.offer
+
+    async def noting(entries: Sequence[Entry]) -> bool:
+        reads.append(sum(len(entry.data) for entry in entries))
+        return await offer(entries)
+
+    consumer.offer = noting  # type: ignore[method-assign]
+    async with running(redis_server, consumer):
+        await until(lambda: sum(reads) > 40 * ENTRY_MAX_BYTES)
+        await until(lambda: _pending(client, 0))
+    assert max(reads) <= READ_BYTES + READ_STEP * ENTRY_MAX_BYTES
+    assert len(reads) < 40, "small entries come many at a time"
+
+
+async def test_entries_are_taken_over_within_the_same_bound(redis_server: RedisServer, client: Client) -> None:
+    sizes: list[int] = []
+    for _ in range(20):
+        await fill(client, EVENTS, 10)
+        await client.xadd(EVENTS.key(), {FIELD: b"x" * ENTRY_MAX_BYTES})
+    consumer = make(client, EVENTS, storing)
+    await consumer.prepare()
+    await client.xreadgroup("writer", "one", {EVENTS.key(): ">"})
+    read = consumer._read
+
+    async def noting(ids: list[str]) -> list[Entry]:
+        entries = await read(ids)
+        sizes.append(sum(len(entry.data) for entry in entries))
+        return entries
+
+    consumer._read = noting  # type: ignore[method-assign]
+    async with running(redis_server, consumer):
+        await until(lambda: _pending(client, 0))
+    assert sum(sizes) > 20 * ENTRY_MAX_BYTES
+    assert max(sizes) <= READ_BYTES + ENTRY_MAX_BYTES
 
 
 async def test_a_batch_that_holds_an_entry_twice_publishes_it_once(client: Client) -> None:
