@@ -144,7 +144,7 @@ def wall_clock() -> float:
 def build(settings: Settings, clock: Clock = wall_clock) -> Service:
     """The service, ready to run."""
     service = Service(GROUP, settings, settings.drift.port)
-    bounds = Bounds(entries=settings.drift.batch_entries, bytes=16 * ENTRY_MAX_BYTES, age_s=0.2)
+    bounds = Bounds(entries=settings.drift.batch_entries, bytes=4 * ENTRY_MAX_BYTES, age_s=0.2)
     shards = settings.redis.shards
     states = [ShardState(service.client, settings.drift, shard, shards, embedder()) for shard in range(shards)]
     work = works(clock)

@@ -231,7 +231,7 @@ def build(settings: Settings) -> Service:
         service.notes(lambda: [f"judging stopped: {breaker.stopped}"] if breaker.stopped else [])
     metrics.JUDGE_BUDGET.set(settings.judge.budget_usd_per_day)
     worker = JudgeService(service, rules, judge, ledger, judging, batches)
-    bounds = Bounds(entries=4 * settings.judge.concurrency, bytes=16 * ENTRY_MAX_BYTES, age_s=0.2)
+    bounds = Bounds(entries=4 * settings.judge.concurrency, bytes=4 * ENTRY_MAX_BYTES, age_s=0.2)
     for shard in range(settings.redis.shards):
         finish = publish_finish(service.client, ledger, STAGE, shard)
         service.consume(EVENTS, shard, process=worker.process(), finish=finish, bounds=bounds, document=ScrubbedEvent)

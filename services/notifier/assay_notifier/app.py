@@ -85,7 +85,7 @@ def build(settings: Settings) -> Service:
         forget_behind_s=4 * settings.delivery.visibility_timeout_s,
     )
     records = []
-    bounds = Bounds(BATCH_ENTRIES, 16 * ENTRY_MAX_BYTES, settings.notifier.group_wait_s)
+    bounds = Bounds(BATCH_ENTRIES, 4 * ENTRY_MAX_BYTES, settings.notifier.group_wait_s)
     for shard in range(settings.redis.shards):
         records.append(Records(service.client, shard))
         service.consume(

@@ -2,11 +2,13 @@
 
 FastStream's subscriber reads fresh entries and offers them here; what an earlier run or a dead consumer left unfinished is taken over
 by `recover` and `reclaim`. The consumer gathers batches, calls the service's work, and finishes the outcomes in one atomic script.
-Delivery: an entry is finished exactly once in Redis, its work may run more than once. Memory is bounded by three batches.
+Delivery: an entry is finished exactly once in Redis, its work may run more than once. Memory: at most three batches (one waits, one is
+worked on, one is being finished) and two reads (see `reading`).
 """
 
 import asyncio
 import contextlib
+import gc
 import logging
 import random
 import time
@@ -35,6 +37,8 @@ log = logging.getLogger(__name__)
 Finish = Callable[[Sequence[Outcome]], Awaitable[int]]
 #: Longest pause between two tries of a batch whose sink is away, in seconds.
 LONGEST_PAUSE_S = 5.0
+#: Longest pause between two tries of a step in Redis, in seconds.
+REDIS_PAUSE_S = 1.0
 #: Entries looked at in one step of taking over.
 PAGE = 500
 #: Deliveries by itself that an entry gets after `max_deliveries`.
@@ -270,16 +274,20 @@ class Consumer:
             )
             if self.held_back:
                 return None
+            remaining = self._oldest + self._bounds.age_s - time.monotonic()
+            if not self._due() and remaining > 0:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._changed.wait_for(self._due), remaining)
             if self._alone:
                 batch, self._alone = [self._alone], None
                 return batch, True
-            remaining = self._oldest + self._bounds.age_s - time.monotonic()
-            if self._waiting and not self._full() and not self._stopping and remaining > 0:
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._changed.wait_for(lambda: self._stopping or self._full()), remaining)
             batch = self._cut()
             self._changed.notify_all()
         return (batch, False) if batch else None
+
+    def _due(self) -> bool:
+        """Whether there is no use in waiting for more."""
+        return self._stopping or self._full() or self._alone is not None
 
     def _cut(self) -> list[Entry]:
         """Take from what waits as much as the bounds allow, and at least one entry."""
@@ -420,7 +428,9 @@ class Consumer:
                     "redis did not answer; trying again",
                     extra={"stream": self.key, "error_class": type(error).__name__},
                 )
-                await asyncio.sleep(random.uniform(0.2, 1))  # noqa: S311
+            # redis-py's errors are part of reference cycles that hold all they tried to send. The collector comes by too rarely.
+            gc.collect()
+            await asyncio.sleep(REDIS_PAUSE_S * random.uniform(0.2, 1))  # noqa: S311
 
     async def _sink_away(self, error: SinkUnavailableError) -> None:
         metrics.RETRIES.labels(self.stream.name, error.reason.value).inc()

@@ -13,6 +13,9 @@ from assay_runtime import metrics
 
 #: Resident memory that every service stays below, in bytes, whatever is away and for how long; with the default sizes of batches.
 BOUND_BYTES = 150 << 20
+#: What each shard but the first may add: its batches, and one read.
+SHARD_BYTES = 30 << 20
+WRITER_SHARD_BYTES = 50 << 20
 #: How often memory that is free goes back to the system, in seconds.
 GIVE_BACK_EVERY_S = 2.0
 #: `mallopt` parameters (malloc.h): how many heaps there are, and from which size on a block is mapped, and unmapped when it is freed.
@@ -21,12 +24,13 @@ _HEAPS = 1
 _MAPPED_FROM_BYTES = 256 * 1024
 
 
-def bound() -> None:
-    """Publish the bound of this process, have all threads share one heap, and large blocks mapped by themselves.
+def publish_bound(service: str, shards: int) -> None:
+    """Show the bound of this process on `/metrics`."""
+    metrics.MEMORY_BOUND.set(BOUND_BYTES + (shards - 1) * (WRITER_SHARD_BYTES if service == "writer" else SHARD_BYTES))
 
-    Call before threads are started.
-    """
-    metrics.MEMORY_BOUND.set(BOUND_BYTES)
+
+def share_one_heap() -> None:
+    """Have all threads share one heap, and large blocks mapped by themselves. Call before threads are started."""
     with contextlib.suppress(AttributeError, OSError):
         libc = ctypes.CDLL(None)
         libc.mallopt(_M_ARENA_MAX, _HEAPS)

@@ -8,7 +8,7 @@ from assay_runtime.connection import Client
 from assay_schema.streams import FIELD
 
 #: Bytes of data that end a read, and the most entries in one.
-READ_BYTES = 4 * 1024 * 1024
+READ_BYTES = 1024 * 1024
 READ_MOST = 512
 #: Entries that are asked for without a look at their size. With entries of 1 MiB, the most that is let through, that makes 4 MiB.
 READ_STEP = 4

@@ -301,13 +301,14 @@ class Service:
 
 def main(name: str, build: Callable[[Settings], Service]) -> None:
     """Entry point of a service's process: settings, logs, spans, then serve."""
-    memory.bound()
+    memory.share_one_heap()
     try:
         settings = load_settings()
     except SettingsError as error:
         print(error, file=sys.stderr)
         raise SystemExit(2) from None
     configure_logs(name, settings.telemetry)
+    memory.publish_bound(name, settings.redis.shards)
     provider = export_spans(name, settings.telemetry)
     try:
         code = asyncio.run(_serve(build, settings))

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import gc
+import tracemalloc
 from collections.abc import AsyncIterator, Callable, Sequence
 
 import pytest
@@ -530,6 +532,42 @@ async def test_a_batch_that_holds_an_entry_twice_publishes_it_once(client: Clien
     outcome = Outcome(entry_id, event=b'{"n":1}')
     await forward_finish(client, "scrubber", 0, 1)([outcome, outcome])
     assert await client.xlen(EVENTS.key()) == 1
+
+
+async def test_tries_of_a_batch_that_redis_refuses_do_not_pile_up_in_memory(
+    redis_server: RedisServer, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Services run the garbage collector so rarely that an outage must not depend on it."""
+    tries, batch = 0, 2_000_000
+    consumer = make(client, CAPTURE, passing_on)
+    finish = consumer._finish
+
+    async def counted(outcomes: Sequence[Outcome]) -> int:
+        nonlocal tries
+        tries += 1
+        if tries == 1:
+            await client.replicaof("127.0.0.1", 1)
+        return await finish(outcomes)
+
+    consumer._finish = counted
+    monkeypatch.setattr("assay_runtime.delivery.REDIS_PAUSE_S", 0.01)
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        await client.xadd(CAPTURE.key(), {FIELD: b"x" * 1_000_000})
+        await client.xadd(CAPTURE.key(), {FIELD: b"x" * 1_000_000})
+        async with running(redis_server, consumer):
+            await until(lambda: tries == 2)
+            at_first, _ = tracemalloc.get_traced_memory()
+            await until(lambda: tries == 12)
+            held, _ = tracemalloc.get_traced_memory()
+            await client.replicaof("no", "one")
+            await until(lambda: _length(client, EVENTS, 2))
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    assert held - at_first < 4 * batch, f"{(held - at_first) / batch:.1f} batches more are held after ten tries"
 
 
 async def test_consumption_goes_on_after_redis_was_killed_and_restarted(

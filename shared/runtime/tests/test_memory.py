@@ -13,7 +13,7 @@ from assay_runtime import memory
 def resident():
     return psutil.Process().memory_info().rss >> 20
 
-memory.bound()
+memory.share_one_heap()
 gc.set_threshold(1_000_000)
 left = []
 

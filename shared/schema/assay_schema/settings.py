@@ -236,7 +236,7 @@ class WriterSettings(Section):
     """The writer service. A batch is written when the first of its three bounds is reached."""
 
     batch_rows: int = Field(5_000, ge=1, le=500_000, description="Rows in one insert.")
-    batch_bytes: int = Field(8 * 1024 * 1024, ge=1024, description="Bytes in one insert.")
+    batch_bytes: int = Field(6 * 1024 * 1024, ge=1024, description="Bytes in one insert.")
     batch_age_ms: int = Field(500, ge=1, description="Longest wait of the oldest row, in milliseconds.")
     port: int = Field(9102, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
 
