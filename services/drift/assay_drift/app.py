@@ -19,6 +19,7 @@ import orjson
 from assay_drift.embedding import embedder
 from assay_drift.monitor import Asked, Facts, Monitor
 from assay_drift.state import GROUP, Sample, ShardState, Work
+from assay_runtime.clock import clock as redis_clock
 from assay_runtime.delivery import Finish
 from assay_runtime.each import each
 from assay_runtime.entries import Bounds, Entry, Outcome, failure_of
@@ -137,8 +138,8 @@ class Looks:
 
 
 def wall_clock() -> float:
-    """Unix milliseconds."""
-    return time.time() * 1000
+    """Unix milliseconds of Redis's clock."""
+    return float(redis_clock.now_ms())
 
 
 def build(settings: Settings, clock: Clock = wall_clock) -> Service:

@@ -9,7 +9,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
 from importlib.resources import files
 from math import comb
 from typing import NamedTuple
@@ -22,6 +21,7 @@ from assay_judge.judging import Judging, NotJudgedError
 from assay_judge.notice import ANCHORS_PROJECT as PROJECT
 from assay_judge.sampling import Draw
 from assay_runtime import metrics
+from assay_runtime.clock import clock
 from assay_runtime.connection import Client
 from assay_schema.events import ScrubbedAnswer
 from assay_schema.ids import new_event_id
@@ -126,7 +126,7 @@ class Rounds:
 
 
 def _event(anchor: Anchor) -> ScrubbedAnswer:
-    now = datetime.now(UTC).isoformat()
+    now = clock.now().isoformat()
     contexts = [{"id": "anchor", "text": anchor.passage}]
     payload = {
         "query": "What does the text say?",

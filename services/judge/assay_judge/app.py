@@ -33,6 +33,7 @@ from assay_judge.prompt import PROMPT_HASH, SCHEMA_HASH, case_of
 from assay_judge.rules import Rules, load_rules
 from assay_judge.sampling import Draw, base_rate, draw, uniform
 from assay_runtime import metrics
+from assay_runtime.clock import clock
 from assay_runtime.config import secret
 from assay_runtime.entries import Bounds, Entry, Outcome, Process
 from assay_runtime.service import Service, main
@@ -171,7 +172,7 @@ class JudgeService:
 
     async def tell_spend(self) -> None:
         """The day's spend of the projects seen here, for the metrics."""
-        today = datetime.now(UTC).date()
+        today = clock.now().date()
         for project in self._projects:
             metrics.JUDGE_SPENT.labels(project).set(dollars(await self._ledger.spent(project, today)))
 

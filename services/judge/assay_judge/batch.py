@@ -23,6 +23,7 @@ from assay_judge.prompt import Case, case_of, message_of
 from assay_judge.sampling import Draw
 from assay_judge.scripts import FETCHED, SEND
 from assay_runtime import metrics
+from assay_runtime.clock import clock
 from assay_runtime.connection import Client
 from assay_schema.events import ScrubbedAnswer
 from assay_schema.scores import ScoreStatus
@@ -89,7 +90,7 @@ class Batches:
                     "checks": checks,
                     "call": list(call),
                     "bound": bound,
-                    "at": time.time(),
+                    "at": clock.now_ms() / 1000,
                 }
                 await self._client.hset(self._names["waiting"], str(event.event_id), orjson.dumps(waiting))
         return None  # it waits, now or since an earlier delivery
@@ -112,19 +113,22 @@ class Batches:
         if not waiting:
             return
         oldest = min(orjson.loads(each)["at"] for each in waiting.values())
-        if len(waiting) < self._settings.batch_requests and time.time() - oldest < self._settings.batch_wait_s:
+        if (
+            len(waiting) < self._settings.batch_requests
+            and clock.now_ms() / 1000 - oldest < self._settings.batch_wait_s
+        ):
             return
         chosen = list(waiting)[: self._settings.batch_requests]
         name = uuid.uuid4().hex
         keys = [self._names["waiting"], self._names["sent"], self._names["ids"]]
-        await self._send(keys=keys, args=[name, str(time.time()), *chosen])
+        await self._send(keys=keys, args=[name, str(clock.now_ms() / 1000), *chosen])
         requests = []
         for event_id in chosen:
             event = _ANSWER.validate_json(orjson.loads(waiting[event_id])["event"])
             body = parameters(case_of(event_id.decode(), event.payload), self._settings)
             requests.append({"custom_id": event_id.decode(), "params": body})
         if (found := await self._create(requests)) is not None:
-            await self._client.hset(self._names["ids"], name, orjson.dumps([found, time.time()]))
+            await self._client.hset(self._names["ids"], name, orjson.dumps([found, clock.now_ms() / 1000]))
             return
         await self._send(
             keys=[keys[1], keys[0], keys[2]], args=[name, "", *chosen]
@@ -163,7 +167,7 @@ class Batches:
             batch_id, at = orjson.loads(data)
             if batch_id and await self._fetched_whole(str(batch_id)):
                 await self._client.hdel(self._names["ids"], name)
-            elif time.time() - at > GIVEN_UP_S:
+            elif clock.now_ms() / 1000 - at > GIVEN_UP_S:
                 await self._give_up(name)
 
     async def _fetched_whole(self, batch_id: str) -> bool:
@@ -208,7 +212,7 @@ class Batches:
         """A batch whose id was never noted, or that never ended."""
         for data in (await self._client.hgetall(self._names["sent"])).values():
             sent = orjson.loads(data)
-            if time.time() - sent["at"] > GIVEN_UP_S:
+            if clock.now_ms() / 1000 - sent["at"] > GIVEN_UP_S:
                 state: dict[str, object] = {
                     "status": ScoreStatus.JUDGE_ERROR,
                     "detail": "Interrupted: the batch never came back",

@@ -18,6 +18,7 @@ from assay_judge.prompt import Case, case_of, message_of
 from assay_judge.sampling import Draw
 from assay_judge.verdict import Verdict, believed, measured
 from assay_runtime import metrics
+from assay_runtime.clock import clock
 from assay_schema.events import ScrubbedAnswer
 from assay_schema.ids import event_ms
 from assay_schema.scores import Score, ScoreStatus, score_id
@@ -72,7 +73,7 @@ def score_of(
             "project": event.project,
             "service": event.service,
             "event_time": datetime.fromtimestamp(event_ms(event.event_id) / 1000, UTC),
-            "judged_at": datetime.now(UTC),
+            "judged_at": clock.now(),
             "status": status,
             "base": draw.base,
             "inclusion_probability": draw.inclusion_probability,

@@ -6,13 +6,14 @@ everything that is set aside, is never above the cap. What a dead judge had set 
 
 import uuid
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Literal, NamedTuple
 
 import orjson
 
 from assay_judge.sampling import REMEMBERED_DAYS
 from assay_judge.scripts import KEEP, LEARN, PUBLISH, RELEASE, RENEW, RESERVE, SETTLE, TAKE
+from assay_runtime.clock import clock
 from assay_runtime.connection import Client
 from assay_runtime.delivery import Finish
 from assay_runtime.entries import Outcome
@@ -74,7 +75,7 @@ class Ledger:
 
     def call(self, project: str, event_id: str, fingerprint: str) -> "Call":
         """A call to be made now, by this process."""
-        today = datetime.now(UTC).date()
+        today = clock.now().date()
         return Call(self.record_key(project, event_id, fingerprint), self.spend_key(project, today), uuid.uuid4().hex)
 
     async def renew(self, calls: Sequence["Call"]) -> None:

@@ -1,9 +1,10 @@
 """The judge's own alerts: it was stopped, or a budget is used up. One notice when that begins and one when it ends."""
 
 import uuid
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 
 from assay_judge.scripts import ALERT
+from assay_runtime.clock import clock
 from assay_runtime.connection import Client
 from assay_schema.alerts import ALL_PROJECTS, Alert, AlertKind, AlertState, Severity, transition_id
 from assay_schema.streams import ALERTS, PREFIX, shard_of
@@ -33,7 +34,7 @@ class Notices:
 
     async def budget(self, project: str, used_up: bool) -> None:
         """A project's budget of today is used up; or there is money, which ends the episode of an earlier day."""
-        today, asked = datetime.now(UTC).date(), (AlertKind.BUDGET, project, used_up)
+        today, asked = clock.now().date(), (AlertKind.BUDGET, project, used_up)
         if self._seen.get(asked) == today:
             return
         if used_up:
@@ -55,7 +56,7 @@ class Notices:
         return [f"{PREFIX}:{{{shard}}}:judge:episode:{kind.value}:{project}", ALERTS.key(shard)]
 
     async def _open(self, kind: AlertKind, project: str, summary: str) -> None:
-        at = datetime.now(UTC)
+        at = clock.now()
         alert = self._alert(kind, project, since=at, at=at, sequence=1, summary=summary)
         arguments = ["open", alert.model_dump_json(), at.isoformat(), KNOWN_MS]
         await self._script(keys=self._keys(kind, project), args=arguments)
@@ -66,7 +67,7 @@ class Notices:
         since = datetime.fromisoformat(begun.decode()) if begun else None
         if since is None or (before is not None and since.date() >= before):
             return
-        alert = self._alert(kind, project, since=since, at=datetime.now(UTC), sequence=2, summary=summary)
+        alert = self._alert(kind, project, since=since, at=clock.now(), sequence=2, summary=summary)
         await self._script(keys=keys, args=["close", alert.model_dump_json(), since.isoformat(), KNOWN_MS])
 
     def _alert(

@@ -8,13 +8,14 @@ changes nothing.
 import base64
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from assay_notifier.channel import Channel, NotDeliveredError
 from assay_notifier.http import Post
 from assay_notifier.notice import Notice, annotations, is_over, labels
+from assay_runtime.clock import clock
 from assay_schema.alerts import Alert, Severity
 
 PATH = "/api/v2/alerts"
@@ -51,7 +52,7 @@ class Alertmanager(Channel):
         self._members, self._expire = members, timedelta(seconds=expire_s)
 
     async def send(self, notices: Sequence[Notice]) -> None:
-        expires = datetime.now(UTC) + self._expire
+        expires = clock.now() + self._expire
         content = json.dumps([document for notice in notices for document in posted(notice, expires)]).encode()
         refusals: list[NotDeliveredError] = []
         for member in self._members:

@@ -23,6 +23,7 @@ from assay_notifier.channel import Channel, NotDeliveredError
 from assay_notifier.notice import Notice
 from assay_notifier.records import Pair, Records
 from assay_runtime import metrics
+from assay_runtime.clock import clock
 from assay_runtime.entries import Entry, Outcome, Process, acquit, failure_of
 from assay_schema.alerts import Alert
 from assay_schema.failures import Failure, Reason
@@ -81,13 +82,13 @@ class Dispatcher:
         *,
         give_up_s: float,
         forget_behind_s: float,
-        clock: Callable[[], float] = time.time,
+        time_s: Callable[[], float] = lambda: clock.now_ms() / 1_000,
     ) -> None:
         stamina.instrumentation.set_on_retry_hooks([])  # we log once when a channel's state changes, not at every try
         self.ways = [Way(channel) for channel in channels]
         for way in self.ways:
             metrics.CHANNEL_UP.labels(way.channel.name).set(1)
-        self._give_up_s, self._forget_behind_s, self._clock = give_up_s, forget_behind_s, clock
+        self._give_up_s, self._forget_behind_s, self._time_s = give_up_s, forget_behind_s, time_s
         self._remembered: dict[Pair, None] = {}
 
     def process(self, shard: int, records: Records) -> Process:
@@ -150,7 +151,7 @@ class Dispatcher:
             except NotDeliveredError as error:
                 self._failed(way, error)
                 way.behind |= dict.fromkeys(places, time.monotonic())
-                old = [each for each in members if self._clock() - each.place[0] / 1000 > self._give_up_s]
+                old = [each for each in members if self._time_s() - each.place[0] / 1000 > self._give_up_s]
                 given_up += [each.entry.id for each in old]
                 for each in old:
                     way.behind.pop((shard, each.place), None)
@@ -187,7 +188,7 @@ class Dispatcher:
         metrics.NOTICES.labels(name, "sent").inc()
         metrics.CHANNEL_UP.labels(name).set(1)
         for notice in group:
-            metrics.ALERT_TO_NOTICE.labels(name).observe(max(0.0, self._clock() - notice.alert.at.timestamp()))
+            metrics.ALERT_TO_NOTICE.labels(name).observe(max(0.0, self._time_s() - notice.alert.at.timestamp()))
         if way.trouble:
             log.info("%s takes notices again", name)
         way.trouble, way.pause_s, way.next_try = "", FIRST_PAUSE_S, 0.0

@@ -1,9 +1,9 @@
 """What the notifier remembers of one shard, in Redis: which notices were taken, and the latest alert of each episode."""
 
-import time
 from collections.abc import Iterable, Sequence
 
 from assay_notifier.notice import SEVERITY, Notice, is_over, noticed
+from assay_runtime.clock import clock
 from assay_runtime.connection import Client
 from assay_schema.alerts import Alert, Severity
 from assay_schema.streams import episodes_key, notices_key
@@ -47,7 +47,7 @@ class Records:
 
     async def take(self, pairs: Iterable[Pair]) -> None:
         """Remember that these were taken."""
-        now = time.time()
+        now = clock.now_ms() / 1_000
         await self._client.zadd(self._notices, {_member(pair): now for pair in pairs})
 
     async def note(self, alert: Alert) -> Notice:
@@ -75,7 +75,7 @@ class Records:
 
     async def forget(self) -> None:
         """Drop what is too old to matter."""
-        now = time.time()
+        now = clock.now_ms() / 1_000
         await self._client.zremrangebyscore(self._notices, "-inf", now - REMEMBER_DAYS * _DAY_S)
         for notice in await self.latest():
             alert = notice.alert

@@ -1,12 +1,12 @@
 """A signed webhook for machines: one POST for each transition, with the alert's own JSON document as its body."""
 
-import time
 from collections.abc import Sequence
 
 from assay_notifier import signing
 from assay_notifier.channel import Channel
 from assay_notifier.http import Post
 from assay_notifier.notice import Notice
+from assay_runtime.clock import clock
 
 
 class Webhook(Channel):
@@ -18,5 +18,5 @@ class Webhook(Channel):
     async def send(self, notices: Sequence[Notice]) -> None:
         for notice in notices:
             content, notice_id = notice.alert.model_dump_json().encode(), str(notice.alert.transition_id)
-            signed = signing.headers(self._key, notice_id, int(time.time()), content)
+            signed = signing.headers(self._key, notice_id, clock.now_ms() // 1_000, content)
             await self._post(content, {**signed, "idempotency-key": notice_id})

@@ -5,16 +5,18 @@ Delivery: each entry leaves `capture` exactly once, in the same atomic step that
 
 from collections.abc import Sequence
 
+from redis.exceptions import RedisError
+
 from assay_runtime import metrics
 from assay_runtime.dead import Expiry
 from assay_runtime.delivery import forward_finish
-from assay_runtime.entries import Bounds, Entry, Outcome
+from assay_runtime.entries import Bounds, Entry, Outcome, SinkUnavailableError, seems_ahead
 from assay_runtime.headroom import Headroom
 from assay_runtime.service import Service, main
 from assay_runtime.tracing import link
 from assay_runtime.watermark import Quiet
 from assay_schema.events import Event, ScrubbedEvent
-from assay_schema.failures import Failure
+from assay_schema.failures import Failure, Reason
 from assay_schema.limits import ENTRY_MAX_BYTES
 from assay_schema.settings import Settings
 from assay_schema.streams import CAPTURE, EVENTS, FAILURES
@@ -33,6 +35,12 @@ def build(settings: Settings) -> Service:
         service.notes(policy.problems)
 
     async def scrub(entries: Sequence[Entry]) -> list[Outcome]:
+        if seems_ahead(entries):
+            # More likely this machine slept, and its clock with it.
+            try:
+                await service.ask_the_time()
+            except RedisError as error:
+                raise SinkUnavailableError(Reason.DB_DOWN, type(error).__name__) from None
         outcomes = processor.process(iter(entries))
         for family, count in processor.findings.items():
             metrics.PII_FINDINGS.labels(family).inc(count)

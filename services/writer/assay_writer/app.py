@@ -6,12 +6,12 @@ Delivery: at least once into tables that show each event once. While the store i
 import asyncio
 import contextlib
 import re
-import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 from assay_runtime import metrics
+from assay_runtime.clock import clock
 from assay_runtime.dead import Expiry
 from assay_runtime.delivery import settle_finish
 from assay_runtime.entries import Bounds, Entry, Outcome, Process, acquit
@@ -78,7 +78,7 @@ def traceparents(entries: Sequence[Entry]) -> Iterator[str]:
 def _measure(batch: Batch) -> None:
     if batch.table not in EVENT_TABLES:
         return
-    now = time.time()
+    now = clock.now_ms() / 1_000
     for identity in batch.identities[:: len(batch) // MEASURED_ROWS + 1]:
         event_id = identity.partition(":")[2]
         with contextlib.suppress(ValueError):  # not a UUID: the store has refused it, and its failure says so

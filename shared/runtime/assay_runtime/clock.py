@@ -8,7 +8,10 @@ TOLD_S = 300.0
 
 
 class RedisClock:
-    """Redis's clock as it was last asked, carried on by a clock that nobody sets. Before it was asked: the host's."""
+    """Redis's clock as it was last asked, carried on by a clock that nobody sets. Before it was asked: the host's.
+
+    That other clock may stand still while a machine sleeps: after that this one is late until Redis is asked again.
+    """
 
     def __init__(self) -> None:
         self._ahead_ms: int | None = None

@@ -14,12 +14,12 @@ import random
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime
 from functools import partial
 
 from redis.exceptions import RedisError, ResponseError
 
 from assay_runtime import metrics
+from assay_runtime.clock import clock
 from assay_runtime.connection import Client
 from assay_runtime.entries import Bounds, Entry, Outcome, Process, SinkUnavailableError, acquitting
 from assay_runtime.reading import FETCH, READ_BYTES
@@ -449,7 +449,7 @@ class Consumer:
             error_class=error.error_class,
             detail="the sink was away; events waited and nothing was lost",
             deliveries=0,
-            created_at=datetime.now(UTC),
+            created_at=clock.now(),
         )
         with contextlib.suppress(RedisError):  # the incident is also logged and counted above
             await self._client.xadd(FAILURES.key(self.shard), {FIELD: incident.model_dump_json()})
@@ -570,7 +570,7 @@ class Consumer:
             error_class=GIVEN_UP,
             detail="kept as a dead letter for a while; see assay dead list",
             deliveries=deliveries,
-            created_at=datetime.now(UTC),
+            created_at=clock.now(),
         )
         keys = [self.key, DEAD.key(self.shard), FAILURES.key(self.shard)]
         arguments = [

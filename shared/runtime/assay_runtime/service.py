@@ -148,11 +148,15 @@ class Service:
         await app.run()
         return 1 if self._failed else 0
 
+    async def ask_the_time(self) -> None:
+        """Set the clock of this process by Redis's. Every service does now and then; ask again where much depends on it."""
+        clock.set(*await servers(self.client)[0].time())
+
     async def _connect(self) -> None:
         while True:
             try:
                 await refuse_unfit(self.client)
-                clock.set(*await servers(self.client)[0].time())
+                await self.ask_the_time()
                 for consumer in self.consumers:
                     await consumer.prepare()
                 for gate in self._gates:
@@ -244,7 +248,7 @@ class Service:
     async def _look_at_redis(self) -> None:
         if time.monotonic() < self._fitness_due:
             return
-        clock.set(*await servers(self.client)[0].time())
+        await self.ask_the_time()
         self._evicts, self._evicted = await evicts(self.client), await evicted_keys(self.client)
         self._fitness_due = time.monotonic() + FITNESS_EVERY_S
 
