@@ -21,12 +21,12 @@ def refusal(environment: dict[str, str] | None = None, file: str = "", *, strict
 @pytest.mark.parametrize(
     ("environment", "file", "rows"),
     [
-        ({}, "", 10_000),
+        ({}, "", 5_000),
         ({}, "[writer]\nbatch_rows = 7", 7),
         ({"ASSAY_WRITER_BATCH_ROWS": "5"}, "", 5),
         ({"ASSAY_WRITER_BATCH_ROWS": "5"}, "[writer]\nbatch_rows = 7", 5),
         ({"ASSAY_WRITER_PORT": "1"}, "[writer]\nbatch_rows = 7", 7),
-        ({"WRITER_BATCH_ROWS": "5", "assay_writer_batch_rows": "6"}, "", 10_000),
+        ({"WRITER_BATCH_ROWS": "5", "assay_writer_batch_rows": "6"}, "", 5_000),
     ],
 )
 def test_the_environment_goes_before_the_file_and_the_file_before_the_default(
