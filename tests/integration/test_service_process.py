@@ -210,6 +210,20 @@ def test_a_scrubber_that_restarts_above_the_mark_passes_nothing_on(
         assert (client.xlen(CAPTURE.key()), client.xlen(FAILURES.key())) == (2_000, 0)
 
 
+def test_a_process_that_stops_leaves_its_group(redis_server: RedisServer) -> None:
+    port = free_port()
+    with (
+        redis_server.client() as client,
+        started(ASSAY_REDIS_URL=redis_server.url, ASSAY_SCRUBBER_PORT=str(port)) as process,
+    ):
+        client.set(low_key(), 1)
+        client.xadd(CAPTURE.key(), {FIELD: b"no event"})
+        until(lambda: client.xlen(FAILURES.key()), "it reads")
+        assert len(client.xinfo_consumers(CAPTURE.key(), "scrubber")) == 1
+        stopped(process)
+        assert client.xinfo_consumers(CAPTURE.key(), "scrubber") == []
+
+
 def test_an_occupied_port_is_refused_naming_the_setting(redis_server: RedisServer) -> None:
     said = refusal(ASSAY_REDIS_URL=redis_server.url, ASSAY_SCRUBBER_PORT=str(redis_server.port))
     assert "ASSAY_SCRUBBER_PORT" in said

@@ -179,6 +179,8 @@ class StreamFacts:
     groups: tuple[GroupFacts, ...]
     #: Groups of services that need not run.
     optional: tuple[str, ...] = ()
+    #: Bytes of Redis's memory, of dead letters only.
+    memory: int = 0
 
 
 def stream(facts: StreamFacts, settings: DeliverySettings) -> Finding:
@@ -186,10 +188,13 @@ def stream(facts: StreamFacts, settings: DeliverySettings) -> Finding:
     check = f"stream {facts.name}" + (f" (shard {facts.shard})" if facts.shard else "")
     if facts.name == DEAD.name:
         if facts.length:
+            full = facts.memory >= settings.dead_bytes
+            room = f", {size(facts.memory)} of {size(settings.dead_bytes)}" if facts.memory else ""
             return Finding(
                 check,
-                Status.WARN,
-                f"{_count(facts.length, 'entry', 'entries')} given up after {settings.max_deliveries} deliveries",
+                Status.FAIL if full else Status.WARN,
+                f"{_count(facts.length, 'entry', 'entries')} given up after {settings.max_deliveries} deliveries{room}"
+                + ("; there is no room for more (delivery.dead_bytes)" if full else ""),
                 "assay dead list shows them; mend what they died of, then: assay dead requeue --all",
             )
         return Finding(check, Status.OK, "empty")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from assay_cli.doctor_checks import FailureFacts, GroupFacts, RedisFacts, SpoolFacts, StreamFacts
 from assay_schema.failures import GIVEN_UP
 from assay_schema.settings import FILE_VARIABLE, CaptureSettings
-from assay_schema.streams import STREAMS, Stream
+from assay_schema.streams import DEAD, STREAMS, Stream
 
 if TYPE_CHECKING:
     from assay_runtime.connection import Client as Redis
@@ -88,7 +88,18 @@ async def _stream(client: "Redis", stream: Stream, shard: int, now_ms: int) -> S
         )
         for name, group in (await groups(client, stream, shard) if stream.groups else {}).items()
     ]
-    return StreamFacts(stream.name, shard, int(await client.xlen(key)), stream.groups, tuple(found), stream.optional)
+    memory = await _dead_bytes(client, key) if stream is DEAD else 0
+    length = int(await client.xlen(key))
+    return StreamFacts(stream.name, shard, length, stream.groups, tuple(found), stream.optional, memory)
+
+
+async def _dead_bytes(client: "Redis", key: str) -> int:
+    from redis.exceptions import NoPermissionError
+
+    try:
+        return int(await client.memory_usage(key) or 0)
+    except NoPermissionError:  # users of an older version
+        return 0
 
 
 async def _oldest_ms(client: "Redis", key: str, group: str, pending: int, now_ms: int) -> int | None:

@@ -46,7 +46,7 @@ _CONNECT = ("auth", "hello", "ping", "client|id", "client|getname", "client|setn
 _CONNECT_SINCE_7_2 = ("client|setinfo",)
 _READ_AS_GROUP = (
     "xreadgroup", "xack", "xdel", "xtrim", "xlen", "xrange", "xrevrange", "xpending", "xclaim", "xautoclaim",
-    "xinfo|stream", "xinfo|groups", "xinfo|consumers", "xgroup|create", "xgroup|createconsumer", "xgroup|setid",
+    "xinfo|stream", "xinfo|groups", "xinfo|consumers", "xgroup|create", "xgroup|createconsumer", "xgroup|delconsumer", "xgroup|setid",
 )  # fmt: skip
 _SERVICE = ("time", "info", "script|load", "script|exists")
 _RUN_SCRIPTS = ("eval", "evalsha")
@@ -90,7 +90,7 @@ class Identity:
 
 
 _watch = Grant(_WATCH, (_capture, _events, _failures, _dead, _scores, _alerts))
-_owner = (Grant(("time", "info")), _watch, Grant(("get",), (_low, _watermark)))
+_owner = (Grant(("time", "info")), _watch, Grant(("memory|usage",), (_dead,)), Grant(("get",), (_low, _watermark)))
 
 IDENTITIES = (
     Identity(
@@ -105,7 +105,7 @@ IDENTITIES = (
             Grant(_SERVICE),
             Grant((*_READ_AS_GROUP, "xsetid", "del"), (_capture,)),
             Grant(("xadd", "xlen", "xinfo|groups", "memory|usage"), (_events, _failures)),
-            Grant(("xadd", "xlen", "xtrim"), (_dead,)),
+            Grant(("xadd", "xlen", "xtrim", "memory|usage"), (_dead,)),
             Grant(("get", "set"), (_low, _overflow, _numbered)),
             Grant(("get",), (_watermark,)),
             Grant(_RUN_SCRIPTS, (_capture, _events, _failures, _dead, _low, _overflow, _numbered)),
@@ -118,7 +118,7 @@ IDENTITIES = (
             Grant((*_SERVICE, "wait")),
             Grant(_READ_AS_GROUP, (_events, _failures, _scores, _alerts)),
             Grant(("xadd",), (_failures,)),
-            Grant(("xadd", "xlen", "xtrim"), (_dead,)),
+            Grant(("xadd", "xlen", "xtrim", "memory|usage"), (_dead,)),
             Grant(("get", "set"), (_low, _watermark)),
             Grant(_RUN_SCRIPTS, (_events, _failures, _dead, _scores, _alerts, _low, _watermark)),
         ),
@@ -131,7 +131,7 @@ IDENTITIES = (
             Grant(_SERVICE),
             Grant(_READ_AS_GROUP, (_events,)),
             Grant(("xadd",), (_scores, _alerts, _failures)),
-            Grant(("xadd", "xlen", "xtrim"), (_dead,)),
+            Grant(("xadd", "xlen", "xtrim", "memory|usage"), (_dead,)),
             Grant(_OF_JUDGE, (_judge,)),
             Grant(("hset",), (_calibration,)),
             Grant(_RUN_SCRIPTS, (_events, _scores, _alerts, _dead, _failures, _judge)),
@@ -146,7 +146,7 @@ IDENTITIES = (
             Grant(("xlen", "xinfo|groups"), (_capture,)),
             Grant(("get",), (_low, _watermark)),
             Grant(("xadd",), (_alerts, _failures)),
-            Grant(("xadd", "xlen", "xtrim"), (_dead,)),
+            Grant(("xadd", "xlen", "xtrim", "memory|usage"), (_dead,)),
             Grant(("hget", "hset", "hmget", "hgetall", "hdel", "hincrby", "hkeys"), (_drift,)),
             Grant(("zadd", "zmscore", "zremrangebyrank", "zcard"), (_drift_seen,)),
             Grant(("hgetall", "hkeys", "hdel"), (_acknowledged,)),
@@ -167,7 +167,7 @@ IDENTITIES = (
             Grant(_SERVICE),
             Grant(_READ_AS_GROUP, (_alerts,)),
             Grant(("xadd",), (_failures,)),
-            Grant(("xadd", "xlen", "xtrim"), (_dead,)),
+            Grant(("xadd", "xlen", "xtrim", "memory|usage"), (_dead,)),
             Grant(("zadd", "zmscore", "zremrangebyscore"), (_notices,)),
             Grant(("hget", "hset", "hmget", "hgetall", "hdel"), (_episodes,)),
             Grant(_RUN_SCRIPTS, (_alerts, _dead, _failures, _episodes)),

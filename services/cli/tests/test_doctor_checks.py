@@ -85,6 +85,7 @@ EVENTS = StreamFacts("events", 0, 10, ("writer",), (READ,))
         ),
         (StreamFacts("dead", 0, 0, (), ()), Status.OK, "empty"),
         (StreamFacts("dead", 0, 2, (), ()), Status.WARN, "2 entries given up after 5 deliveries"),
+        (StreamFacts("dead", 0, 2, (), (), memory=256 * 1024**2), Status.FAIL, "there is no room for more"),
     ],
 )
 def test_a_stream_is_well_while_its_group_keeps_up(facts: StreamFacts, status: Status, said: str) -> None:

@@ -92,7 +92,7 @@ def build(settings: Settings) -> Service:
             ALERTS,
             shard,
             process=dispatcher.process(shard, records[-1]),
-            finish=bury_finish(service.client, ALERTS, STAGE, shard),
+            finish=bury_finish(service.client, ALERTS, STAGE, shard, settings.delivery.dead_bytes),
             bounds=bounds,
             document=Alert,
         )

@@ -97,7 +97,7 @@ def build(settings: Settings) -> Service:
                 stream,
                 shard,
                 process=writer.process(shard, stream, to_row),
-                finish=settle_finish(service.client, stream, STAGE, shard),
+                finish=settle_finish(service.client, stream, STAGE, shard, settings.delivery.dead_bytes),
                 bounds=bounds,
                 document=document,
             )

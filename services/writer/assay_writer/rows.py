@@ -25,6 +25,10 @@ ALERTS = "alerts"
 EVENT_TABLES = (CANDIDATES, ANSWERS, FEEDBACK)
 
 
+#: What is wrong with an event of a kind that only a newer version stores.
+NO_TABLE = "kind: has no table in this version"
+
+
 class RowError(ValueError):
     """An entry that is no row of any table. The message names the field and the rule, never a value."""
 
@@ -36,7 +40,7 @@ def event_row(data: bytes) -> Row:
         kind, payload = event["kind"], event["payload"]
         maker = _MAKERS.get(kind)
         if maker is None:
-            raise RowError("kind: has no table in this version")
+            raise RowError(NO_TABLE)
         table, columns = maker
         return table, orjson.dumps(columns(event, payload)), f"{event['id']}:{event['event_id']}"
     except KeyError as missing:

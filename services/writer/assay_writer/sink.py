@@ -15,7 +15,7 @@ from assay_runtime.store import Client, StoreError, connect, describe, insert_js
 from assay_schema.failures import Reason
 from assay_schema.settings import StoreSettings
 from assay_writer.batch import Batch, Poison, insert_isolating
-from assay_writer.rows import EVENT_TABLES
+from assay_writer.rows import EVENT_TABLES, NO_TABLE
 
 STAGE = "writer"
 #: What the store, its driver or the network may raise. Anything else is a defect of ours and blames no sink.
@@ -49,7 +49,9 @@ class Sink:
             entry_id: failure_of(by_id[entry_id], STAGE, Reason.CHECK_VIOLATION, error_class, detail)
             for entry_id, error_class, detail in blamed
         }
-        return [Outcome(entry.id, failure=failures.get(entry.id)) for entry in entries]
+        # A newer scrubber passed them on. They are stored when a newer writer is there and somebody requeues them.
+        newer = {bad.entry_id for bad in poison if bad.rule == NO_TABLE}
+        return [Outcome(entry.id, failure=failures.get(entry.id), keep=entry.id in newer) for entry in entries]
 
     def keep_watermark(self, shard: int, watermark: int) -> None:
         """Store a shard's watermark, so that an export needs no Redis. Raises `SinkUnavailableError`."""

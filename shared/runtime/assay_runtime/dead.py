@@ -3,11 +3,14 @@
 An entry of `dead` has the fields it came with and those that say why it is there (see the script `BURY`). Its id in `dead` names it.
 """
 
+import contextlib
 import logging
 import time
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from typing import NamedTuple
+
+from redis.exceptions import NoPermissionError
 
 from assay_runtime import metrics
 from assay_runtime.connection import Client
@@ -97,6 +100,9 @@ class Expiry:
     async def _expire(self, oldest: int, shard: int) -> None:
         # Exact: an approximate trim leaves entries of a node that is not full, for ever if nothing else dies.
         expired = await self._client.xtrim(DEAD.key(shard), minid=oldest, approximate=False)
+        metrics.DEAD_LETTERS.labels(str(shard)).set(await self._client.xlen(DEAD.key(shard)))
+        with contextlib.suppress(NoPermissionError):  # a user of an older version
+            metrics.DEAD_BYTES.labels(str(shard)).set(int(await self._client.memory_usage(DEAD.key(shard)) or 0))
         if expired:
             metrics.ENTRIES.labels(DEAD.name, "expired").inc(expired)
             log.warning(

@@ -23,7 +23,7 @@ from assay_runtime.clock import clock
 from assay_runtime.connection import Client
 from assay_runtime.entries import Bounds, Entry, Outcome, Process, SinkUnavailableError, acquitting
 from assay_runtime.reading import FETCH, READ_BYTES
-from assay_runtime.scripts import BURY, FORWARD, NUMBERS_UNKNOWN, SETTLE
+from assay_runtime.scripts import BURY, FORGET, FORWARD, NUMBERS_UNKNOWN, SETTLE
 from assay_runtime.tracing import span
 from assay_schema.failures import GIVEN_UP, Failure, Reason
 from assay_schema.ids import row_id
@@ -35,12 +35,18 @@ log = logging.getLogger(__name__)
 
 #: Finishes outcomes in Redis and says how many entries were still ours to finish.
 Finish = Callable[[Sequence[Outcome]], Awaitable[int]]
+#: Bytes that dead letters may take, unless the settings say otherwise.
+DEAD_BYTES = DeliverySettings().dead_bytes
 #: Longest pause between two tries of a batch whose sink is away, in seconds.
 LONGEST_PAUSE_S = 5.0
 #: Longest pause between two tries of a step in Redis, in seconds.
 REDIS_PAUSE_S = 1.0
 #: Entries looked at in one step of taking over.
 PAGE = 500
+#: Answer of `BURY` where `dead` is full.
+NO_ROOM = -1
+#: A member of a group that holds nothing and of which nothing was heard for this long is removed, in milliseconds.
+FORGOTTEN_AFTER_MS = 3_600_000
 #: Deliveries by itself that an entry gets after `max_deliveries`.
 TRIES_ALONE = 3
 
@@ -73,13 +79,15 @@ def forward_finish(client: Client, group: str, shard: int, shards: int, *, await
     return finish
 
 
-def settle_finish(client: Client, stream: Stream, group: str, shard: int) -> Finish:
-    """Finish entries of a stream that keeps a history: acknowledge, and record failures, atomically."""
-    script = client.register_script(SETTLE)
+def settle_finish(client: Client, stream: Stream, group: str, shard: int, dead_bytes: int = DEAD_BYTES) -> Finish:
+    """Finish entries of a stream that keeps a history: acknowledge, and record failures, atomically; keep what is to be kept."""
+    script, bury = client.register_script(SETTLE), bury_finish(client, stream, group, shard, dead_bytes)
     keys = [stream.key(shard), FAILURES.key(shard)]
 
     async def finish(outcomes: Sequence[Outcome]) -> int:
-        done = 0
+        kept = [outcome for outcome in outcomes if outcome.keep]
+        done = await bury(kept)
+        outcomes = [outcome for outcome in outcomes if not outcome.keep] if kept else outcomes
         for start in range(0, len(outcomes), PAGE):  # short scripts keep Redis responsive
             arguments = [group]
             for outcome in outcomes[start : start + PAGE]:
@@ -90,7 +98,7 @@ def settle_finish(client: Client, stream: Stream, group: str, shard: int) -> Fin
     return finish
 
 
-def bury_finish(client: Client, stream: Stream, group: str, shard: int) -> Finish:
+def bury_finish(client: Client, stream: Stream, group: str, shard: int, dead_bytes: int = DEAD_BYTES) -> Finish:
     """Finish entries of a stream of one's own making: acknowledge; what failed becomes a dead letter, with its failure, atomically."""
     settle, bury = client.register_script(SETTLE), client.register_script(BURY)
     keys = [stream.key(shard), DEAD.key(shard), FAILURES.key(shard)]
@@ -102,8 +110,8 @@ def bury_finish(client: Client, stream: Stream, group: str, shard: int) -> Finis
                 done += int(await settle(keys=[keys[0], keys[2]], args=[group, outcome.entry_id, ""]))
                 continue
             failure = outcome.failure
-            why = [failure.reason.value, failure.error_class, failure.deliveries, failure.model_dump_json()]
-            done += int(await bury(keys=keys, args=[group, outcome.entry_id, group, *why]))
+            why = [failure.reason.value, failure.error_class, failure.deliveries, failure.model_dump_json(), dead_bytes]
+            done += max(0, int(await bury(keys=keys, args=[group, outcome.entry_id, group, *why])))
         return done
 
     return finish
@@ -140,6 +148,7 @@ class Consumer:
         self._client = client
         self._process, self._finish, self._bounds, self._settings = process, finish, bounds, settings
         self._bury, self._fetch = client.register_script(BURY), client.register_script(FETCH)
+        self._forget = client.register_script(FORGET)
         self._waiting: list[Entry] = []
         self._waiting_bytes = 0
         self._oldest = 0.0
@@ -155,6 +164,8 @@ class Consumer:
         self._finishing = asyncio.Lock()
         self._recovered = asyncio.Event()
         self._stopping = False
+        #: Whether an entry was to be given up, and there was no room among the dead letters.
+        self.dead_full = False
         #: Why no batch is begun for now; empty while they are (see `headroom`).
         self.held_back = ""
         self._ended = asyncio.Event()
@@ -199,6 +210,18 @@ class Consumer:
         self._recovered.set()  # an offer that still waits returns, and its entries stay pending
         self._ended.set()
         await asyncio.gather(*self._tasks, return_exceptions=True)  # not cancelled: redis-py may swallow a cancellation
+
+    async def leave(self) -> None:
+        """Remove this member from its group, unless something is pending under its name. After the stop."""
+        await self._remove(0, self.name)
+
+    async def forget_the_gone(self) -> None:
+        """Remove members that hold nothing and were not heard of for long: processes that were killed."""
+        await self._remove(FORGOTTEN_AFTER_MS, "")
+
+    async def _remove(self, idle_ms: int, name: str) -> None:
+        with contextlib.suppress(ResponseError):  # no group any more, or a user of an older version, who may not
+            await self._forget(keys=[self.key], args=[self.group, idle_ms, name])
 
     async def hold_back(self, why: str) -> None:
         """Begin no batch until told so with ''. Reading pauses once a full batch waits."""
@@ -499,6 +522,7 @@ class Consumer:
 
     async def _take_over(self, *, consumer: str | None, idle_ms: int, until: str = "+") -> None:
         """Claim pending entries that nobody here holds, page by page."""
+        self.dead_full = False  # somebody may have made room
         start = "-"
         while not self._stopping:
             page = await self._client.xpending_range(
@@ -531,7 +555,8 @@ class Consumer:
         if self._stopping:
             return  # whoever was not looked at stays as it is
         if deliveries >= self._settings.max_deliveries + TRIES_ALONE:
-            await self._give_up(entry_id, deliveries)
+            if not self.dead_full:
+                await self._give_up(entry_id, deliveries)
         elif (claimed := await self._claimed([entry_id], idle_ms=idle_ms)) and (entries := await self._read(claimed)):
             self._hold(entries, deliveries)
             async with self._changed:
@@ -581,8 +606,16 @@ class Consumer:
             failure.error_class,
             deliveries,
             failure.model_dump_json(),
+            self._settings.dead_bytes,
         ]
-        if await self._bury(keys=keys, args=arguments):
+        buried = await self._bury(keys=keys, args=arguments)
+        self.dead_full = buried == NO_ROOM
+        if self.dead_full:
+            log.error(
+                "no room for another dead letter; the entry stays unfinished: raise delivery.dead_bytes, requeue or drop some",
+                extra={"entry_id": entry_id},
+            )
+        elif buried:
             metrics.ENTRIES.labels(self.stream.name, "buried").inc()
             log.error(
                 "entry given up after too many deliveries", extra={"entry_id": entry_id, "deliveries": deliveries}

@@ -31,6 +31,8 @@ class Outcome:
     event: bytes | None = None
     #: Why it is given up.
     failure: Failure | None = None
+    #: Whether it is kept as a dead letter, to be requeued when somebody has mended what it failed of.
+    keep: bool = False
 
 
 #: A service's work: outcomes for the entries it finished. An entry without an outcome stays pending and is delivered again.

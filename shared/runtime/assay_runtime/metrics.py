@@ -38,6 +38,9 @@ BACKLOG_BYTES = Gauge(
 )
 #: Beside `process_resident_memory_bytes`, which says how much there is.
 MEMORY_BOUND = Gauge("assay_memory_bound_bytes", "Bytes of resident memory that this process stays below")
+#: What was given up and nobody has requeued, dropped or let expire (see `delivery.dead_bytes`).
+DEAD_LETTERS = Gauge("assay_dead_letters", "Entries given up", ["shard"])
+DEAD_BYTES = Gauge("assay_dead_bytes", "Bytes of Redis's memory that given-up entries take", ["shard"])
 SINK_UP = Gauge("assay_sink_up", "1 while the sink takes batches, 0 while it is away", ["stream"])
 WATERMARK_MS = Gauge("assay_watermark_ms", "Unix milliseconds of the closed watermark", ["shard"])
 #: The judge. `status` as in `scores`; `result` is `ok` or the class of what went wrong.

@@ -166,10 +166,13 @@ return done
 
 #: Give an entry up: move it from a stream to `dead` and record the failure, unless somebody else finished it. Where other groups read
 #: the stream too, it is copied: they may not have read it yet.
-#: KEYS: stream, dead, failures. ARGV: group, entry id, stage, reason, error class, deliveries, JSON of the failure. Returns 1 or 0.
+#: KEYS: stream, dead, failures. ARGV: group, entry id, stage, reason, error class, deliveries, JSON of the failure, and the bytes that
+#: `dead` may take. Returns 1 or 0; -1 where `dead` is full, and the entry stays unfinished.
 BURY = f"""
 redis.replicate_commands()
 local entry = redis.call('XRANGE', KEYS[1], ARGV[2], ARGV[2])[1]
+local taken = redis.pcall('MEMORY', 'USAGE', KEYS[2]) -- a user of an older version has no right to it
+if ARGV[8] and type(taken) == 'number' and taken > tonumber(ARGV[8]) then return -1 end
 if redis.call('XACK', KEYS[1], ARGV[1], ARGV[2]) == 0 or not entry then return 0 end
 local fields = entry[2]
 for _, value in ipairs({{'stream', KEYS[1], 'entry_id', ARGV[2], 'stage', ARGV[3], 'reason', ARGV[4], 'error_class', ARGV[5],
@@ -385,4 +388,19 @@ if back or target > parts(last) then
 end
 redis.pcall('SET', KEYS[2], string.format('%.0f', math.max(said, below(last) + 1)))
 return 1
+"""
+
+#: Remove members of a group that hold nothing, so that restarts under ever new names leave none behind. One that lives is made again as it
+#: reads. KEYS: stream. ARGV: group, milliseconds for which nothing was heard of them, a name or '' for any. Returns how many.
+FORGET = """
+local forgotten = 0
+for _, info in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
+  local member = {}
+  for i = 1, #info, 2 do member[info[i]] = info[i + 1] end
+  if member.pending == 0 and member.idle >= tonumber(ARGV[2]) and (ARGV[3] == '' or member.name == ARGV[3]) then
+    redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], member.name)
+    forgotten = forgotten + 1
+  end
+end
+return forgotten
 """

@@ -21,6 +21,7 @@ from assay_runtime.clock import clock
 from assay_runtime.config import load_settings
 from assay_runtime.connection import appends_to_disk, connect, evicted_keys, evicts, refuse_unfit, servers
 from assay_runtime.delivery import Consumer, Finish
+from assay_runtime.each import each
 from assay_runtime.entries import Bounds, Process
 from assay_runtime.fast import leave_groups_alone, make_broker, publish_document, subscribe
 from assay_runtime.health import Problems, application, health_server, listen
@@ -38,6 +39,10 @@ TICK_S = 0.5
 FITNESS_EVERY_S = 2.0
 #: Redis must have answered within this many seconds for the service to be ready.
 REDIS_SILENCE_S = 5.0
+#: How often members that are gone are removed from groups, in seconds.
+FORGET_EVERY_S = 600.0
+#: Why an entry that was to be given up is not.
+NO_ROOM = "dead letters take delivery.dead_bytes; see assay dead list, then requeue or drop some"
 #: A step that a service repeats.
 Chore = Callable[[], Awaitable[None]]
 #: Redis answers, and will not have us: a wrong password, missing rights.
@@ -58,13 +63,13 @@ class Service:
         self.consumers: list[Consumer] = []
         self.lag: dict[str, int] = {}
         self._counts: dict[str, Count] = {}
-        self._chores: list[Chore] = [self._look_at_redis]
+        self._chores: list[Chore] = [self._look_at_redis, self._forget_the_gone]
         self._gates: list[Chore] = []
         self._closers: list[Callable[[], None]] = []
         self._stoppers: list[Callable[[], None]] = []
         #: Since when Redis owes each of our chores an answer.
         self._unanswered: dict[str, float] = {}
-        self._evicts, self._evicted, self._fitness_due = "", 0, 0.0
+        self._evicts, self._evicted, self._fitness_due, self._forget_due = "", 0, 0.0, 0.0
         self._started = False
         self._failed = False
         self._closed = asyncio.Event()
@@ -202,6 +207,9 @@ class Service:
             close()
         self._closed.set()
         await asyncio.gather(*self._tasks)
+        with contextlib.suppress(RedisError):  # who cannot leave is removed later by another
+            for consumer in self.consumers:
+                await consumer.leave()
         await self.client.aclose()
         log.info("stopped")
 
@@ -252,6 +260,12 @@ class Service:
         self._evicts, self._evicted = await evicts(self.client), await evicted_keys(self.client)
         self._fitness_due = time.monotonic() + FITNESS_EVERY_S
 
+    async def _forget_the_gone(self) -> None:
+        if time.monotonic() < self._forget_due:
+            return
+        self._forget_due = time.monotonic() + FORGET_EVERY_S
+        await each(self.consumers, Consumer.forget_the_gone)
+
     async def _look_at(self, shard: int) -> None:
         self._unanswered.setdefault(f"shard {shard}", time.monotonic())
         for consumer in self.consumers:
@@ -298,6 +312,7 @@ class Service:
             problems.append(self._evicts)
         problems += [f"the sink of {consumer.key} is away" for consumer in self.consumers if not consumer.sink_up]
         problems += [consumer.held_back for consumer in self.consumers if consumer.held_back]
+        problems += [f"{consumer.key}: {NO_ROOM}" for consumer in self.consumers if consumer.dead_full]
         limit = self.settings.delivery.lag_limit_entries
         problems += [f"{key} lags by {lag} entries" for key, lag in self.lag.items() if lag > limit]
         return problems

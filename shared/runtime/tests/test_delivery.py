@@ -438,6 +438,75 @@ async def test_an_entry_that_fails_is_tried_as_often_as_the_setting_says(
     assert tries == FAST.max_deliveries
 
 
+async def test_without_room_for_dead_letters_nothing_is_lost_and_the_rest_goes_on(
+    redis_server: RedisServer, client: Client
+) -> None:
+    """What cannot be given up stays unfinished in its stream, until somebody has made room."""
+
+    async def failing(entries: Sequence[Entry]) -> list[Outcome]:
+        if any(entry.data.startswith(b"bad") for entry in entries):
+            raise ValueError("unexpected")
+        return [Outcome(entry.id) for entry in entries]
+
+    for n in range(4):
+        await client.xadd(EVENTS.key(), {FIELD: b"bad %d " % n + b"x" * 300_000})
+    consumer = make(client, EVENTS, failing)
+    consumer._settings = FAST.model_copy(update={"dead_bytes": 500_000})
+    async with running(redis_server, consumer):
+        await until(lambda: consumer.dead_full)
+        await fill(client, EVENTS, 10)
+        await until(lambda: _unfinished(client, 2))
+        assert await client.xlen(DEAD.key()) == 2
+        assert await client.xlen(FAILURES.key()) == 2
+        await client.xtrim(DEAD.key(), 0)
+        await until(lambda: _unfinished(client, 0))
+        await until(lambda: not consumer.dead_full)
+    letters = [fields[b"data"] for _, fields in await client.xrange(DEAD.key())]
+    assert len(letters) == 2
+    assert await client.xlen(FAILURES.key()) == 4
+
+
+async def test_what_a_newer_version_is_needed_for_is_kept_as_a_dead_letter(client: Client) -> None:
+    [known, unknown] = await fill(client, EVENTS, 2)
+    await make(client, EVENTS, storing).prepare()
+    await client.xreadgroup("writer", "one", {EVENTS.key(): ">"})
+    outcomes = [Outcome(known), Outcome(unknown, failure=failure_of(Entry(unknown, b"1")), keep=True)]
+    assert await settle_finish(client, EVENTS, "writer", 0)(outcomes) == 2
+    [(_, letter)] = await client.xrange(DEAD.key())
+    assert (letter[b"data"], letter[b"entry_id"]) == (b"1", unknown.encode())
+    assert await client.xlen(FAILURES.key()) == 1
+    assert (await client.xpending(EVENTS.key(), "writer"))["pending"] == 0
+
+
+async def test_a_member_leaves_its_group_unless_something_is_pending_under_its_name(client: Client) -> None:
+    consumer = make(client, EVENTS, storing)
+    await consumer.prepare()
+    await fill(client, EVENTS, 1)
+    await client.xreadgroup("writer", "one", {EVENTS.key(): ">"})
+    await consumer.leave()
+    [member] = await client.xinfo_consumers(EVENTS.key(), "writer")
+    assert (member["name"], member["pending"]) == (b"one", 1)
+    await client.xack(EVENTS.key(), "writer", (await client.xrange(EVENTS.key()))[0][0])
+    await consumer.leave()
+    assert await client.xinfo_consumers(EVENTS.key(), "writer") == []
+
+
+async def test_members_that_are_gone_for_long_are_removed_unless_something_is_pending_under_their_name(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    consumer = make(client, EVENTS, storing)
+    await consumer.prepare()
+    await fill(client, EVENTS, 1)
+    await client.xreadgroup("writer", "holds-one", {EVENTS.key(): ">"})
+    await client.xgroup_createconsumer(EVENTS.key(), "writer", "killed")
+    await consumer.forget_the_gone()
+    assert len(await client.xinfo_consumers(EVENTS.key(), "writer")) == 2, "too early"
+    monkeypatch.setattr("assay_runtime.delivery.FORGOTTEN_AFTER_MS", 0)
+    await consumer.forget_the_gone()
+    [member] = await client.xinfo_consumers(EVENTS.key(), "writer")
+    assert member["name"] == b"holds-one"
+
+
 async def test_entries_are_finished_while_the_memory_of_redis_is_full(
     redis_server: RedisServer, client: Client
 ) -> None:
@@ -635,3 +704,8 @@ async def _deliveries(client: Client) -> set[int]:
     """How often the entries that are pending were delivered."""
     found = await client.xpending_range(EVENTS.key(), "writer", "-", "+", 1_000)
     return {item["times_delivered"] for item in found}
+
+
+async def _unfinished(client: Client, expected: int) -> bool:
+    """Whether all is read, and so many entries are pending."""
+    return await _read(client, 1) and bool((await client.xpending(EVENTS.key(), "writer"))["pending"] == expected)

@@ -198,6 +198,11 @@ class DeliverySettings(Section):
         ge=0,
         description="Behind Sentinels, replicas that must have a watermark before exports go by it; elsewhere `redis.replicas` counts.",
     )
+    dead_bytes: int = Field(
+        256 * 1024 * 1024,
+        ge=1024,
+        description="Most bytes of Redis's memory for given-up entries, for each shard; beyond it they stay unfinished in their stream.",
+    )
     dead_days: float = Field(7.0, gt=0, description="Days that given-up entries are kept.")
     lag_limit_entries: int = Field(
         100_000, ge=1, description="More unread entries than this and `/readyz` says not ready."
