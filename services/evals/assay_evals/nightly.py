@@ -16,7 +16,8 @@ import orjson
 from assay_evals.comparison import MetricComparison, Stage, Verdict
 from assay_evals.paired import PairedRuns
 from assay_runtime.store import Client, insert_json_rows
-from assay_schema.alerts import Alert, AlertKind, AlertState, Severity, transition_id
+from assay_schema.alert_actions import nightly_group, query_of
+from assay_schema.alerts import Alert, AlertKind, AlertState, Severity, one_line, transition_id
 from assay_schema.settings import StoreSettings
 
 #: Least time between two attempts that came to a result, and between an attempt that did not and the next.
@@ -163,7 +164,7 @@ def transitions(attempts: Sequence[Attempt], attempt: Attempt, paired: PairedRun
                 "state": AlertState.RESOLVED,
                 "severity": Severity.INFO,
                 "at": attempt.ended_at or attempt.started_at,
-                "summary": over.format(attempt.evaluation)[:500],
+                "summary": one_line(over.format(attempt.evaluation))[:500],
             }
             found.append(last.model_copy(update=change))
     return found
@@ -190,7 +191,7 @@ def _opened(kind: AlertKind, attempt: Attempt, paired: PairedRuns | None) -> Ale
             "effect": relative,
             "n": worst.n,
         }
-    return Alert.model_validate(
+    made = Alert.model_validate(
         {
             "alert_id": identity,
             "transition_id": transition_id(identity, 1),
@@ -200,16 +201,15 @@ def _opened(kind: AlertKind, attempt: Attempt, paired: PairedRuns | None) -> Ale
             "previous": AlertState.OK,
             "severity": Severity.WARNING,
             "project": attempt.project,
-            "series": attempt.evaluation,
+            "series": one_line(attempt.evaluation),
             "since": attempt.started_at,
             "at": at,
-            "group": f"{attempt.project}/nightly",
-            "summary": summary[:500],
-            "query": "SELECT started_at, outcome, run_name, baseline, failed_metrics, detail FROM eval_outcomes"  # noqa: S608  # a name by its pattern
-            f" WHERE project = '{attempt.project}' ORDER BY started_at DESC LIMIT 14",
+            "group": nightly_group(attempt.project),
+            "summary": one_line(summary)[:500],
             **numbers,
         }
     )
+    return made.model_copy(update={"query": query_of(made)})
 
 
 def store_attempt(client: Client, settings: StoreSettings, attempt: Attempt) -> None:

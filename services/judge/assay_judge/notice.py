@@ -6,14 +6,14 @@ from datetime import date, datetime
 from assay_judge.scripts import ALERT
 from assay_runtime.clock import clock
 from assay_runtime.connection import Client
-from assay_schema.alerts import ALL_PROJECTS, Alert, AlertKind, AlertState, Severity, transition_id
+from assay_schema.alert_actions import query_of
+from assay_schema.alerts import ALL_PROJECTS, Alert, AlertKind, AlertState, Severity, one_line, transition_id
 from assay_schema.streams import ALERTS, PREFIX, shard_of
 
 #: How long an open episode is remembered.
 KNOWN_MS = 30 * 86_400_000
 #: Project of the anchors' scores and alerts.
 ANCHORS_PROJECT = "assay-anchors"
-_BUDGET_SQL = "SELECT * FROM judge_spend WHERE project = '{project}' ORDER BY day DESC LIMIT 14"
 
 
 class Notices:
@@ -77,7 +77,7 @@ class Notices:
         budget, opening = kind is AlertKind.BUDGET, sequence == 1
         stopped = kind is AlertKind.JUDGE_STOPPED
         opened, severity = (AlertState.CRITICAL, Severity.CRITICAL) if stopped else (AlertState.WARN, Severity.WARNING)
-        return Alert(
+        made = Alert(
             alert_id=alert_id,
             transition_id=transition_id(alert_id, sequence),
             sequence=sequence,
@@ -91,6 +91,6 @@ class Notices:
             at=at,
             value=self._budget if budget else None,
             baseline=self._budget if budget else None,
-            summary=summary,
-            query=_BUDGET_SQL.format(project=project) if budget else "",
+            summary=one_line(summary)[:500],
         )
+        return made.model_copy(update={"query": query_of(made)})

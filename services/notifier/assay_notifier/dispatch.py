@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from redis.exceptions import RedisError
 
 from assay_notifier.channel import Channel, NotDeliveredError
+from assay_notifier.disarm import disarmed
 from assay_notifier.notice import Notice
 from assay_notifier.records import Pair, Records
 from assay_runtime import metrics
@@ -231,7 +232,7 @@ def _parsed(entries: Sequence[Entry]) -> tuple[list[tuple[Entry, Alert]], list[O
     alerts, refused = [], []
     for entry in sorted(entries, key=lambda each: entry_parts(each.id)):
         try:
-            alerts.append((entry, Alert.model_validate_json(entry.data)))
+            alerts.append((entry, disarmed(Alert.model_validate_json(entry.data))))
         except ValidationError as error:
             problem = error.errors(include_input=False, include_context=False, include_url=False)[0]
             where = ".".join(str(part) for part in problem["loc"])

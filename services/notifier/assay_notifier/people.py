@@ -34,7 +34,10 @@ class People(Channel):
     async def send(self, notices: Sequence[Notice]) -> None:
         alerts = [notice.alert for notice in notices]
         title, body = grouped(alerts)
-        taken: Any = await self._address.async_notify(body=body, title=title, notify_type=_type(alerts))
+        # Said to be text, it is escaped where the receiver wants HTML.
+        taken: Any = await self._address.async_notify(
+            body=body, title=title, notify_type=_type(alerts), body_format="text"
+        )
         if not taken:
             raise NotDeliveredError(
                 f"the service refused the notice or cannot be reached; see its address in {self._settings}",

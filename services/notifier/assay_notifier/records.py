@@ -2,6 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
+from pydantic import ValidationError
+
+from assay_notifier.disarm import disarmed
 from assay_notifier.notice import SEVERITY, Notice, is_over, noticed
 from assay_runtime.clock import clock
 from assay_runtime.connection import Client
@@ -60,7 +63,8 @@ class Records:
     async def latest(self) -> list[Notice]:
         """The latest transition of every episode that is remembered."""
         found = await self._client.hgetall(self._episodes)
-        return [await self._notice(Alert.model_validate_json(text)) for key, text in found.items() if b"/" not in key]
+        alerts = (_kept(text) for key, text in found.items() if b"/" not in key)
+        return [await self._notice(alert) for alert in alerts if alert]
 
     async def _notice(self, alert: Alert) -> Notice:
         places = range(max(1, alert.sequence - LOOKED_BACK), alert.sequence)
@@ -82,6 +86,14 @@ class Records:
             if is_over(alert) and alert.at.timestamp() < now - KEEP_OVER_DAYS * _DAY_S:
                 places = [f"{alert.alert_id}/{place}" for place in range(1, alert.sequence + 1)]
                 await self._client.hdel(self._episodes, str(alert.alert_id), *places)
+
+
+def _kept(text: bytes) -> Alert | None:
+    """An alert as an earlier version may have kept it; None for one that the contract refuses by now."""
+    try:
+        return disarmed(Alert.model_validate_json(text))
+    except ValidationError:
+        return None
 
 
 def _member(pair: Pair) -> str:

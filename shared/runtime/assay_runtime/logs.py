@@ -5,6 +5,7 @@ import logging
 import sys
 from datetime import UTC, datetime
 
+from assay_schema.printable import printable
 from assay_schema.settings import TelemetrySettings
 
 #: The attributes of a record that this code adds through `extra`; anything else stays out of the line.
@@ -47,13 +48,13 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """The same for people: time, level, message, then `key=value`."""
+    """The same for people: time, level, message, then `key=value`, always one line."""
 
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S")
         extra = {field: getattr(record, field) for field in FIELDS if hasattr(record, field)} | exception_place(record)
         tail = "".join(f" {key}={value}" for key, value in extra.items())
-        return f"{time} {record.levelname.lower():7} {record.getMessage()}{tail}"
+        return printable(f"{time} {record.levelname.lower():7} {record.getMessage()}{tail}")
 
 
 def exception_place(record: logging.LogRecord) -> dict[str, str]:

@@ -4,15 +4,17 @@ An episode is one thing that went wrong, from the first sign to its resolution: 
 `transition_id` made of it and of its place in the episode. Whoever publishes, stores or sends the same transition twice can tell.
 """
 
+import re
 import uuid
 from enum import StrEnum
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
+from pydantic_core import PydanticCustomError
 
-from assay_schema.events import AnyUuid, Model, Name, Project, SchemaVersion, Service, UtcDatetime
-from assay_schema.limits import SAFE_INTEGER_MAX
+from assay_schema.events import AnyUuid, Model, Project, SchemaVersion, Service, UtcDatetime
+from assay_schema.limits import NAME_MAX_CHARS, SAFE_INTEGER_MAX
 
 
 class AlertKind(StrEnum):
@@ -54,6 +56,23 @@ ALL_PROJECTS = "all"
 #: States in which an episode is open.
 OPEN_STATES = (AlertState.WARN, AlertState.CRITICAL, AlertState.RECOVERING)
 
+#: What no text of an alert may hold: control characters, line and paragraph separators, invisible and bidirectional marks. They can forge
+#: a line of a log, command a terminal, or show people other text than a program reads.
+_UNSEEN = re.compile(r"[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+
+
+def one_line(text: str) -> str:
+    """Text without the characters that alerts refuse: each becomes a space."""
+    return _UNSEEN.sub(" ", text)
+
+
+def _is_one_line(text: str) -> str:
+    if _UNSEEN.search(text):
+        raise PydanticCustomError("not_one_line", "text with control or invisible characters")
+    return text
+
+
+_OneLine = AfterValidator(_is_one_line)
 Number = Annotated[float, Field(allow_inf_nan=False)]
 AlertMetric = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 
@@ -74,7 +93,7 @@ class Alert(Model):
     project: Project = Field(description="The tenant; `all` for the whole system.")
     service: Service | None = Field(default=None, description="The producer, when the alert is about one.")
     metric: AlertMetric | None = Field(default=None, description="What was measured.")
-    series: Name | None = Field(
+    series: Annotated[str, StringConstraints(max_length=NAME_MAX_CHARS), _OneLine] | None = Field(
         default=None, description="What the numbers come from: the judge's fingerprint or the embedding model."
     )
     since: UtcDatetime = Field(description="When the change is estimated to have begun, in UTC.")
@@ -93,15 +112,18 @@ class Alert(Model):
     evidence: Number | None = Field(
         default=None, description="Evidence as a fraction of what raises an alert; 1 or more has raised it."
     )
-    group: Annotated[str, Field(max_length=255)] = Field(
+    group: Annotated[str, Field(max_length=255), _OneLine] = Field(
         default="", description="Transitions with the same group at the same time belong in one notice."
     )
-    summary: Annotated[str, Field(min_length=1, max_length=500)] = Field(
+    summary: Annotated[str, Field(min_length=1, max_length=500), _OneLine] = Field(
         description="What happened, in one sentence. Never captured text."
     )
-    query: Annotated[str, Field(max_length=4_000)] = Field(default="", description="SQL that shows more.")
-    acknowledge: Annotated[str, Field(max_length=500)] = Field(
-        default="", description="The command that acknowledges it: `assay drift acknowledge ...`."
+    query: Annotated[str, Field(max_length=4_000), _OneLine] = Field(
+        default="", description="SQL that shows more. The notifier writes its own."
+    )
+    acknowledge: Annotated[str, Field(max_length=500), _OneLine] = Field(
+        default="",
+        description="The command that acknowledges it: `assay drift acknowledge ...`; empty if nobody can. The notifier writes its own.",
     )
 
 

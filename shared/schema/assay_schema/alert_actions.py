@@ -1,0 +1,75 @@
+"""What to do about an alert: the SQL that shows more and the command that acknowledges it. Pure.
+
+Both are made of an alert's checked names and numbers only, never taken from its text: whoever may append to the stream `alerts` must not
+choose what people on call paste into a shell.
+"""
+
+import re
+from datetime import timedelta
+from uuid import UUID
+
+from assay_schema.alerts import Alert, AlertKind
+
+#: Kinds that nobody can acknowledge: a lag is no new normal, and the judge's own episodes end by themselves.
+_ENDS_BY_ITSELF = {
+    AlertKind.LAG,
+    AlertKind.WATERMARK_AGE,
+    AlertKind.BUDGET,
+    AlertKind.JUDGE_STOPPED,
+    AlertKind.JUDGE_DRIFT,
+}
+#: Names that mean nothing to a shell or to SQL, inside quotes of either kind.
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:/@+-]*")
+#: How far before the change a query begins.
+_BEFORE = timedelta(days=2)
+
+
+def nightly_group(project: str) -> str:
+    """The group of alerts about a project's nightly evaluation."""
+    return f"{project}/nightly"
+
+
+def acknowledge_command(alert_id: UUID | str, kind: str) -> str:
+    """The command that acknowledges an episode; '' for kinds that nobody can acknowledge. Raises `ValueError` when it is no id."""
+    return "" if kind in _ENDS_BY_ITSELF else f"assay drift acknowledge {UUID(str(alert_id))}"
+
+
+def query_of(alert: Alert) -> str:
+    """SQL that shows more, for `assay query`; '' where no table says more."""
+    project = f"project = '{alert.project}'"
+    since = f"toDateTime64('{alert.since - _BEFORE:%Y-%m-%d %H:%M:%S}', 3, 'UTC')"
+    if alert.group == nightly_group(alert.project):
+        return (
+            "SELECT started_at, outcome, run_name, baseline, failed_metrics, detail FROM eval_outcomes"  # noqa: S608  # checked names
+            f" WHERE {project} ORDER BY started_at DESC LIMIT 14"
+        )
+    match alert.kind:
+        case AlertKind.SCORE_DRIFT:
+            judge = f"AND fingerprint = '{alert.series}' " if _PLAIN.fullmatch(alert.series or "") else ""
+            return (
+                f"SELECT toStartOfHour(event_time) AS hour, avg(metrics['{alert.metric or ''}']) AS mean, count() AS n "  # noqa: S608
+                f"FROM assay.scores WHERE {project} {judge}"
+                f"AND base AND status = 'scored' AND event_time >= {since} GROUP BY hour ORDER BY hour"
+            )
+        case AlertKind.RETRIEVAL_DRIFT:
+            return (
+                "SELECT toStartOfHour(event_time) AS hour, avg(retrieved_scores[1]) AS top_1, "  # noqa: S608
+                "avg(arrayAvg(retrieved_scores)) AS mean_of_k, count() AS n FROM assay.candidates "
+                f"WHERE {project} AND notEmpty(retrieved_scores) AND event_time >= {since} GROUP BY hour ORDER BY hour"
+            )
+        case AlertKind.SILENCE | AlertKind.JUDGE_ERRORS:
+            return (
+                "SELECT toStartOfHour(event_time) AS hour, status, count() AS n FROM assay.scores "  # noqa: S608
+                f"WHERE {project} AND base AND event_time >= {since} GROUP BY hour, status ORDER BY hour, status"
+            )
+        case AlertKind.FAILURES:
+            return (
+                "SELECT reason, stage, error_class, count() AS n FROM assay.capture_failures "  # noqa: S608
+                f"WHERE {project} AND entry_id IS NOT NULL AND created_at >= {since} GROUP BY reason, stage, error_class"
+            )
+        case AlertKind.LAG | AlertKind.WATERMARK_AGE:
+            return "SELECT * FROM assay.watermarks"
+        case AlertKind.BUDGET:
+            return f"SELECT * FROM judge_spend WHERE {project} ORDER BY day DESC LIMIT 14"  # noqa: S608
+        case _:
+            return ""
