@@ -17,11 +17,11 @@ import psutil
 import pytest
 from backports import zstd
 from clickhouse_connect.driver.client import Client
-from clickhouse_connect.driver.exceptions import DatabaseError
+from clickhouse_connect.driver.exceptions import DatabaseError, StreamFailureError
 from clickhouse_connect.driver.external import ExternalData
 
 from tests.programs import found, lacking
-from tests.store_server import PASSWORD, StoreServer
+from tests.store_server import PASSWORD, ROLES, StoreServer
 
 BASIC = "Basic " + base64.b64encode(f"owner:{PASSWORD}".encode()).decode()
 
@@ -35,9 +35,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
         server.stop()
 
 
-def _client(server: StoreServer, **options: object) -> Client:
+def _client(server: StoreServer, role: str = "owner", **options: object) -> Client:
     return clickhouse_connect.get_client(
-        host="127.0.0.1", port=server.port, username="owner", password=PASSWORD, **options
+        host="127.0.0.1", port=server.port, username=role, password=PASSWORD, **options
     )  # type: ignore[arg-type]
 
 
@@ -235,13 +235,135 @@ def test_a_session_ends_after_its_time(server: StoreServer) -> None:
     assert (status, headers["x-clickhouse-exception-code"]) == (500, "372")
 
 
-def test_external_tables_come_with_a_query(server: StoreServer) -> None:
-    with _client(server) as client:
-        data = ExternalData(
-            file_name="people", data=b"1\tann\n2\tbob\n", fmt="TSV", structure=["id UInt8", "name String"]
+def _people(rows: bytes = b"1\tann\n2\tbob\n") -> ExternalData:
+    return ExternalData(file_name="people", data=rows, fmt="TSV", structure=["id UInt8", "name String"])
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_external_tables_come_with_a_query_and_go_with_it(server: StoreServer, role: str) -> None:
+    """The client opens a session by default, and a session keeps its temporary tables."""
+    with _client(server, role) as client:
+        for rows, expected in ((b"1\tann\n2\tbob\n", "bob"), (b"2\tcarol\n", "carol")):
+            found = client.query("SELECT name FROM people WHERE id = 2", external_data=_people(rows))
+            assert found.result_rows == [(expected,)]
+        assert "people" not in str(client.query("SHOW TABLES").result_rows)
+        with pytest.raises(DatabaseError, match=r"[Uu]nknown table"):
+            client.query("SELECT name FROM people")
+        itself = client.query("SELECT a.name FROM people a JOIN people b USING id", external_data=_people())
+        assert sorted(itself.result_rows) == [("ann",), ("bob",)]
+
+
+def test_external_tables_are_gone_after_a_query_that_fails(server: StoreServer) -> None:
+    for role in ROLES:
+        with _client(server, role) as client:
+            for _ in range(2):
+                with pytest.raises(DatabaseError, match="395"):
+                    client.query("SELECT throwIf(id = 2) FROM people", external_data=_people())
+                with pytest.raises(DatabaseError, match=r"27|33|117"):
+                    client.query("SELECT count() FROM people", external_data=_people(b"no number\tann\n"))
+            assert client.query("SELECT count() FROM people", external_data=_people()).result_rows == [(2,)]
+
+
+@pytest.mark.parametrize("role", ["owner", "writer", "sre"])
+@pytest.mark.parametrize("session", [True, False])
+def test_settings_of_a_request_hold_for_its_external_tables(server: StoreServer, role: str, session: bool) -> None:
+    with _client(server, role, autogenerate_session_id=session) as client:
+        found = client.query(
+            "SELECT name FROM people",
+            external_data=_people(b"broken\tann\n2\tbob\n"),
+            settings={"input_format_allow_errors_num": 1},
         )
-        found = client.query("SELECT name FROM people WHERE id = 2", external_data=data)
         assert found.result_rows == [("bob",)]
+        with pytest.raises(DatabaseError):
+            client.query("SELECT name FROM people", external_data=_people(b"broken\tann\n2\tbob\n"))
+
+
+@pytest.mark.parametrize("role", ["owner", "sre"])
+def test_external_tables_join_what_a_session_has(server: StoreServer, role: str) -> None:
+    with _client(server, role) as client:
+        client.command("SET max_block_size = 555")
+        found = client.query("SELECT getSetting('max_block_size'), count() FROM people", external_data=_people())
+        assert found.result_rows == [(555, 2)]
+    with _client(server) as client:
+        client.command("CREATE TEMPORARY TABLE kept (id UInt8)")
+        client.command("INSERT INTO kept VALUES (2)")
+        found = client.query("SELECT name FROM people WHERE id IN (SELECT id FROM kept)", external_data=_people())
+        assert found.result_rows == [("bob",)]
+        kept = ExternalData(file_name="kept", data=b"9\n", fmt="TSV", structure=["id UInt8"])
+        with pytest.raises(DatabaseError, match="already exists"):
+            client.query("SELECT id FROM kept", external_data=kept)
+        assert client.query("SELECT id FROM kept").result_rows == [(2,)]
+
+
+def test_a_select_without_rows_says_its_format(server: StoreServer) -> None:
+    for sql in (b"SELECT 1 WHERE 0", b"SHOW TABLES LIKE 'nothing here'", b"SELECT 1 WHERE 0 FORMAT JSONEachRow"):
+        status, headers, data = _post(server, sql)
+        assert (status, data) == (200, b"")
+        assert headers["x-clickhouse-format"] in ("TabSeparated", "JSONEachRow")
+    for sql in (b"CREATE OR REPLACE TABLE no_result (a UInt8) ENGINE = Memory", b"SET max_threads = 1"):
+        assert "x-clickhouse-format" not in _post(server, sql)[1]
+    with _client(server) as client:
+        assert client.command("SELECT 1 WHERE 0") == ""
+
+
+def test_rows_after_with_and_insert_arrive_as_sent(server: StoreServer) -> None:
+    _post(server, b"CREATE OR REPLACE TABLE ends (a String) ENGINE = Memory")
+    for sql in (
+        b"WITH 1 AS x INSERT INTO ends FORMAT TSV\na;\n",
+        b"WITH x AS (SELECT 1) INSERT INTO ends FORMAT TSV\nb;\n",
+        b"/* INSERT */ WITH 'INSERT INTO t FORMAT' AS insert INSERT INTO ends FORMAT RowBinary\n\x02\xff;",
+    ):
+        status, headers, text = _post(server, sql)
+        assert (status, json.loads(headers.get("x-clickhouse-summary", "{}")).get("written_rows")) == (200, "1"), text
+    assert _post(server, b"WITH 'd;' AS x INSERT INTO ends SELECT x")[0] == 200
+    assert _post(server, b"SELECT hex(a) FROM ends ORDER BY a")[2].split() == [b"613B", b"623B", b"643B", b"FF3B"]
+
+
+def test_bytes_in_a_statement_that_are_no_utf8_arrive_as_sent(server: StoreServer) -> None:
+    assert _post(server, b"SELECT hex('\xff\xfe\x80')")[2] == b"FFFE80\n"
+    assert _post(server, b"", query=b"SELECT hex('\xff')")[2] == b"FF\n"  # type: ignore[arg-type]
+    _post(server, b"CREATE OR REPLACE TABLE raw (a String) ENGINE = Memory")
+    assert _post(server, b"INSERT INTO raw SELECT '\xff\xfe'")[0] == 200
+    assert _post(server, b"INSERT INTO raw SETTINGS log_queries = 0 FORMAT TSV\n\xff\n")[0] == 200
+    assert _post(server, b"SELECT hex(a) FROM raw ORDER BY a")[2] == b"FF\nFFFE\n"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "body"),
+    [
+        ("GET", "/", 200, b"Ok.\n"),
+        ("HEAD", "/", 200, b""),
+        ("HEAD", "/?query=SELECT+1", 200, b""),
+        ("OPTIONS", "/", 204, b""),
+        ("OPTIONS", "/?query=SELECT+1", 204, b""),
+    ],
+)
+def test_a_request_that_asks_nothing_is_answered_as_a_server_does(
+    server: StoreServer, method: str, path: str, status: int, body: bytes
+) -> None:
+    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)) as connection:
+        connection.request(method, path, headers={"Authorization": BASIC} if "query" in path else {})
+        answer = connection.getresponse()
+        assert (answer.status, answer.read()) == (status, body)
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert not any(name.lower().startswith("access-control") for name in answer.headers)
+
+
+def test_rows_of_a_slow_query_are_sent_as_they_come(server: StoreServer) -> None:
+    """The query would take a minute; its first rows are read, and then the reader leaves."""
+    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)) as connection:
+        sql = b"SELECT sleepEachRow(0.05) + number FROM numbers(1200) SETTINGS max_block_size = 1"
+        connection.request("POST", "/", sql, {"Authorization": BASIC})
+        answer = connection.getresponse()
+        assert answer.headers["X-ClickHouse-Format"] == "TabSeparated"
+        assert [answer.readline() for _ in range(3)] == [b"0\n", b"1\n", b"2\n"]
+        assert b"assay_store_running_requests 1.0" in _metrics(server), "the query had ended when its rows came"
+
+
+def test_an_error_after_the_first_rows_of_a_slow_query_is_an_error_in_the_middle(server: StoreServer) -> None:
+    sql = "SELECT sleepEachRow(0.02), throwIf(number = 100) FROM numbers(200)"
+    with _client(server) as client, pytest.raises(StreamFailureError, match="395"):
+        _ = client.query(sql, settings={"max_block_size": 1, "wait_end_of_query": 0}).result_rows
 
 
 def test_a_million_rows_stream_both_ways_in_bounded_memory(server: StoreServer) -> None:

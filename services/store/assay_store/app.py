@@ -56,7 +56,7 @@ def application(runtime: Runtime) -> Starlette:
 
     return Starlette(
         routes=[
-            Route("/", QueryEndpoint(runtime), methods=["GET", "HEAD", "POST"]),
+            Route("/", QueryEndpoint(runtime), methods=["GET", "HEAD", "POST", "OPTIONS"]),
             Route("/ping", ping),
             Route("/replicas_status", ping),
             Route("/healthz", ping),
@@ -139,6 +139,7 @@ async def _serve(options: StoreOptions, users: Users, listener: socket.socket) -
         http="httptools",
         ws="none",
         server_header=False,
+        headers=[("x-content-type-options", "nosniff")],
         timeout_keep_alive=30,
         # Only for what even the engine cannot cancel.
         timeout_graceful_shutdown=round(options.stop_seconds) + 5,

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 from starlette.types import Receive
 
-from assay_store.compression import Decoder
-from assay_store.errors import QUERY_IS_TOO_LARGE, StoreError
+from assay_store.compression import Decoder, Identity
+from assay_store.errors import QUERY_IS_TOO_LARGE, SOCKET_TIMEOUT, StoreError
+
+_HEARD_OUT_BYTES = 8 << 20
+_HEARD_OUT_SECONDS = 5.0
 
 
 class ClientGoneError(Exception):
@@ -21,29 +25,46 @@ class Body:
     Args:
         receive: the ASGI channel.
         decoder: for its Content-Encoding.
+        thread: runs the decoder in a thread; a small body may be a large one compressed.
         pause_seconds: longest pause between two parts.
     """
 
-    def __init__(self, receive: Receive, decoder: Decoder, pause_seconds: float) -> None:
+    def __init__(
+        self,
+        receive: Receive,
+        decoder: Decoder,
+        thread: Callable[[Callable[[], bytes | None]], Awaitable[bytes | None]],
+        pause_seconds: float,
+    ) -> None:
         self._receive = receive
         self._decoder = decoder
+        self._thread = thread
         self._pause = pause_seconds
+        self._more = True
         self._pieces = self._read()
         self.ended = False
 
     async def _read(self) -> AsyncIterator[bytes]:
-        more = True
-        while more:
+        while self._more:
             try:
-                message = await asyncio.wait_for(self._receive(), self._pause)
+                data = await asyncio.wait_for(self._raw(), self._pause)
             except TimeoutError:
-                raise StoreError(209, f"No data from the client for {self._pause:g} seconds") from None
-            if message["type"] == "http.disconnect":
-                raise ClientGoneError
-            more = message.get("more_body", False)
-            for piece in self._decoder.feed(message.get("body", b"")):
+                raise StoreError(SOCKET_TIMEOUT, f"No data from the client for {self._pause:g} seconds") from None
+            if isinstance(self._decoder, Identity):
+                yield data
+                continue
+            pieces = self._decoder.feed(data)
+            while (piece := await self._thread(lambda pieces=pieces: next(pieces, None))) is not None:  # type: ignore[misc]
                 yield piece
         self._decoder.finish()
+
+    async def _raw(self) -> bytes:
+        message = await self._receive()
+        if message["type"] == "http.disconnect":
+            self._more = False
+            raise ClientGoneError
+        self._more = message.get("more_body", False)
+        return bytes(message.get("body", b""))
 
     async def next(self) -> bytes | None:
         """The next piece, or None after the last.
@@ -70,3 +91,15 @@ class Body:
             if len(gathered) > limit:
                 raise StoreError(QUERY_IS_TOO_LARGE, f"The body is longer than {limit} bytes: {what}")
         return bytes(gathered)
+
+    async def hear_out(self) -> bool:
+        """Read and drop what is left, as it is; returns False if the client sends more than is worth hearing.
+
+        A client that still sends sees a reset connection if it is not heard, and not the answer.
+        """
+        heard = 0
+        with contextlib.suppress(ClientGoneError, TimeoutError):
+            async with asyncio.timeout(_HEARD_OUT_SECONDS):
+                while self._more and heard <= _HEARD_OUT_BYTES:
+                    heard += len(await self._raw())
+        return not self._more

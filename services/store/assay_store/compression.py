@@ -140,7 +140,7 @@ class Encoder:
         self._head = b""
         match encoding:
             case "lz4":
-                compressor = lz4.frame.LZ4FrameCompressor()
+                compressor = lz4.frame.LZ4FrameCompressor(auto_flush=True)
                 self._head = compressor.begin()
                 self._object: Any = compressor
             case "zstd":
@@ -153,11 +153,17 @@ class Encoder:
                 self._object = None
 
     def encode(self, data: bytes) -> bytes:
-        """The next bytes to send; may be empty while the compressor gathers input."""
-        if self._object is None:
-            return data
-        head, self._head = self._head, b""
-        return head + bytes(self._object.compress(data))
+        """The next bytes to send, from which the client can read all of `data`."""
+        match self.encoding:
+            case "lz4":
+                head, self._head = self._head, b""
+                return head + bytes(self._object.compress(data))
+            case "zstd":
+                return bytes(self._object.compress(data, zstd.ZstdCompressor.FLUSH_BLOCK))
+            case "gzip" | "deflate":
+                return bytes(self._object.compress(data) + self._object.flush(zlib.Z_SYNC_FLUSH))
+            case _:
+                return data
 
     def finish(self) -> bytes:
         """The last bytes to send."""

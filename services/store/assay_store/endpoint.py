@@ -6,32 +6,31 @@ import asyncio
 import contextlib
 import functools
 import logging
-import re
-import secrets
-import string
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from typing import TypeVar
 
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from assay_store import compression, formats, multipart, statements
+from assay_store.answer import Answer
 from assay_store.body import Body, ClientGoneError
-from assay_store.engine import Handle
+from assay_store.engine import Handle, text_bytes
 from assay_store.errors import (
     ABORTED,
-    ACCESS_DENIED,
     AUTHENTICATION_FAILED,
     NOT_IMPLEMENTED,
     QUERY_IS_TOO_LARGE,
+    SOCKET_TIMEOUT,
     STD_EXCEPTION,
+    TOO_MANY_ROWS_OR_BYTES,
     StoreError,
 )
-from assay_store.execute import CHUNK_BYTES, FIRST_BYTES, Rows, Stream, Summary, Whole, applied, load_external
+from assay_store.execute import CHUNK_BYTES, FIRST_BYTES, Rows, Stream, Summary, Whole, applied, load, loaded, prepared
 from assay_store.gate import Verdict, refuse_on_get
-from assay_store.request import Asked, asked, credentials
+from assay_store.request import Asked, asked, credentials, parameters
 from assay_store.roles import Role
 from assay_store.runtime import Runtime
 from assay_store.sessions import Session
@@ -40,10 +39,12 @@ from assay_store.users import User
 log = logging.getLogger("assay_store")
 
 _T = TypeVar("_T")
-_TAG_LETTERS = string.ascii_lowercase
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_STREAMING_KEYWORDS = frozenset({"SELECT", "WITH"})
 _INSERT_HOP_BYTES = 1 << 20
+_IN_LOOP_BYTES = 16 << 10
+_METHODS = "GET, HEAD, POST, OPTIONS"
+
+FLUSH_SECONDS = 0.1
+"""What a query has found after so long is sent, however little it is."""
 
 
 class QueryEndpoint:
@@ -64,70 +65,87 @@ class _Exchange:
         self._runtime = runtime
         self._request = Request(scope)
         self._receive = receive
-        self._send = send
         self._started = time.monotonic()
-        self._status = 0
         self._kind = "unknown"
-        self._code = 0
-        self._query_id = str(uuid.uuid4())
-        self._default_format = ""
+        self._answer = Answer(
+            send,
+            method=self._request.method,
+            thread=runtime.run_codec,
+            pause_seconds=runtime.options.body_timeout_seconds,
+            version=runtime.engine.version,
+            headers={"X-ClickHouse-Server-Display-Name": runtime.display_name},
+        )
+        self._answer.query_id = str(uuid.uuid4())
+        self._lane = runtime.lane(Role.SRE)
         self._body: Body | None = None
         self._handle: Handle | None = None
         self._session: Session | None = None
-        self._encoder = compression.Encoder("")
-        self._tag = "".join(secrets.choice(_TAG_LETTERS) for _ in range(16))
+        self._result: Stream | Whole | None = None
+        self._format: str | None = None
         self._spoilt = False
         self._undo = contextlib.ExitStack()
         self._restores = False
 
     async def run(self) -> None:
         """See QueryEndpoint."""
-        runtime = self._runtime
+        runtime, answer = self._runtime, self._answer
         runtime.metrics.running.inc()
         try:
-            await self._answer()
+            await self._serve()
         except StoreError as failure:
             await self._settle()
             await self._fail(failure)
         except ClientGoneError:
-            self._code, self._spoilt = ABORTED, True
+            answer.code, self._spoilt = answer.code or ABORTED, True
         except Exception as failure:  # noqa: BLE001  the last line of defence: the message may quote rows, so only its class is kept
-            log.error("%r: %s", self._query_id, type(failure).__name__)
+            log.error("%r: %s", answer.query_id, type(failure).__name__)
             await self._fail(StoreError(STD_EXCEPTION, f"Internal error of the store: {type(failure).__name__}"))
         finally:
             await self._release()
             seconds = time.monotonic() - self._started
             runtime.metrics.running.dec()
-            runtime.metrics.requests.labels(self._kind, str(self._status or "closed")).inc()
+            runtime.metrics.requests.labels(self._kind, str(answer.status or "closed")).inc()
             runtime.metrics.seconds.labels(self._kind).observe(seconds)
-            log.debug("%r: %s, %.6f s, code %d", self._query_id, self._kind, seconds, self._code)
+            log.debug("%r: %s, %.6f s, code %d", answer.query_id, self._kind, seconds, answer.code)
+
+    async def _fail(self, failure: StoreError) -> None:
+        if self._body is not None and not self._answer.status:
+            await self._body.hear_out()
+        await self._answer.fail(failure)
 
     # -- what is asked -------------------------------------------------------------------------------------------------
 
-    async def _answer(self) -> None:
-        runtime = self._runtime
+    async def _serve(self) -> None:
+        runtime, query = self._runtime, self._request.scope["query_string"]
+        if self._request.method == "OPTIONS":
+            await self._answer.nothing(204, {"Allow": _METHODS})
+            return
+        if self._request.method in ("GET", "HEAD") and not query:
+            await self._answer.text("Ok.\n")
+            return
         headers = {name.lower(): value for name, value in self._request.headers.items()}
-        url = dict(self._request.query_params)
+        url = parameters(query)
         user = self._authenticate(url, headers)
+        self._lane = runtime.lane(user.role)
         if not runtime.accepting:
             raise StoreError(ABORTED, "The store is stopping")
         body = self._body = Body(
             self._receive,
             compression.decoder(headers.get("content-encoding", "")),
+            runtime.run_codec,
             runtime.options.body_timeout_seconds,
         )
         files: dict[str, bytes] = {}
         content_type = headers.get("content-type", "")
         if content_type.lower().startswith("multipart/form-data"):
             limit = runtime.options.max_external_bytes
-            form = multipart.parse(content_type, await body.rest(limit, "raise --max-external-bytes or send less"))
+            sent = await body.rest(limit, "raise --max-external-bytes or send less")
+            form = await runtime.run_codec(lambda: multipart.parse(content_type, sent))
             url |= form.fields
             files = form.files
         want = asked(url, headers, files)
-        self._query_id = want.query_id or self._query_id
-        self._encoder = compression.Encoder(
-            compression.negotiate(headers.get("accept-encoding", ""), want.compress_response)
-        )
+        self._answer.query_id = want.query_id or self._answer.query_id
+        self._answer.compress(compression.negotiate(headers.get("accept-encoding", ""), want.compress_response))
         await self._dispatch(user, want, body)
 
     def _authenticate(self, url: Mapping[str, str], headers: Mapping[str, str]) -> User:
@@ -141,36 +159,34 @@ class _Exchange:
         return user
 
     async def _dispatch(self, user: User, want: Asked, body: Body) -> None:
-        text, recognised = await self._recognise(want, body)
+        limit, flag = self._runtime.options.statement_limit(user.role)
+        text, recognised = await self._recognise(want, body, limit, flag)
         if isinstance(recognised, statements.Insert):
             await self._insert(user, want, body, text, recognised)
             return
-        limit = self._runtime.options.max_statement_bytes
-        text += await body.rest(limit, "raise --max-statement-bytes, or send rows by INSERT ... FORMAT")
-        try:
-            sql = bytes(text).decode()
-        except UnicodeDecodeError:
-            raise StoreError(
-                NOT_IMPLEMENTED, "A statement must be UTF-8; send binary values by INSERT ... FORMAT"
-            ) from None
-        await self._query(user, want, sql, recognised.first_keyword)
+        text += await body.rest(limit, f"raise {flag}, or send rows by INSERT ... FORMAT")
+        if len(text) > limit:
+            raise _too_long(limit, flag)
+        await self._query(user, want, bytes(text).decode("utf-8", "surrogateescape"), recognised.first_keyword)
 
-    async def _recognise(self, want: Asked, body: Body) -> tuple[bytearray, statements.Insert | statements.Statement]:
-        text = bytearray(want.sql.encode())
+    async def _recognise(
+        self, want: Asked, body: Body, limit: int, flag: str
+    ) -> tuple[bytearray, statements.Insert | statements.Statement]:
+        text = bytearray(text_bytes(want.sql))
         if text:
             text += b"\n"
-        limit = self._runtime.options.max_statement_bytes
         while True:
-            found = statements.recognise(bytes(text), complete=body.ended)
+            found = await self._brief(
+                len(text), functools.partial(statements.recognise, bytes(text), complete=body.ended)
+            )
             if not isinstance(found, statements.NeedMore):
                 return text, found
-            piece = await body.next()
-            if piece is not None:
-                text += piece
-            if len(text) > limit:
-                raise StoreError(
-                    QUERY_IS_TOO_LARGE, f"The statement is longer than {limit} bytes: raise --max-statement-bytes"
-                )
+            # Twice as much each time: a statement that comes byte by byte is not read anew for each of them.
+            wanted = 2 * len(text)
+            while len(text) <= wanted and not body.ended:
+                text += await body.next() or b""
+                if len(text) > limit:
+                    raise _too_long(limit, flag)
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
@@ -181,117 +197,155 @@ class _Exchange:
             sql = sql[:-1].rstrip()
         if not sql:
             raise StoreError(62, "Syntax error: failed at position 1 (end of query): Empty query")
-        output = statements.output_format(sql.encode()) if first_keyword != "INSERT SELECT" else None
-        output_format = output or want.default_format
-        streams = first_keyword in _STREAMING_KEYWORDS and formats.streamable(output_format)
 
-        def begin() -> tuple[Stream | Whole, bytes]:
+        def begin() -> None:
+            output = statements.output_format(text_bytes(sql)) if first_keyword != "INSERT SELECT" else None
+            output_format = output or want.default_format
+            streams = first_keyword in ("SELECT", "WITH") and formats.streamable(output_format)
             verdict = self._judge(user.role, sql, want)
             if self._request.method in ("GET", "HEAD"):
                 refuse_on_get(verdict, first_keyword)
-            handle = self._take(user, want)
-            if verdict.keeps_state:
-                handle.tainted = handle.own_settings = True
             settings = dict(want.settings)
             if not streams:
                 settings.setdefault("max_result_bytes", str(runtime.options.max_result_buffer_bytes))
-            self._undo.enter_context(applied(handle, settings, want.database, restore=self._session is not None))
+            handle = self._take(user, want, settings)
+            if verdict.keeps_state:
+                handle.tainted = handle.own_settings = True
             make = Stream if streams and verdict.reads_only else Whole
             result = make(handle, sql, output_format, want.params)
-            first = result.next(FIRST_BYTES) or b""
+            if verdict.reads_only or result.summary.result_rows:
+                self._format = output_format
+            self._result = result
+            result.fill(FIRST_BYTES)
             if result.ended:
                 self._undo.close()
                 self._restores = False
-            return result, first
 
-        async with runtime.slot(), self._watch():
-            result, first = await self._run(begin)
+        async with self._lane.slot(), self._watch():
             try:
-                await self._send_result(result, first, output_format, whole=want.wait_end_of_query)
+                whole = await self._send(begin, wait=want.wait_end_of_query)
             except BaseException:
-                self._spoilt = True
-                if self._handle is not None:
-                    await runtime.run_control(functools.partial(runtime.engine.kill, self._handle))
-                await runtime.run(result.abandon)
+                await self._abandon()
                 raise
-
-    async def _send_result(self, result: Stream | Whole, first: bytes, output_format: str, *, whole: bool) -> None:
-        following = None if result.ended else await self._run(lambda: result.next(CHUNK_BYTES))
-        while whole and following is not None:
-            first += following
-            following = None if result.ended else await self._run(lambda: result.next(CHUNK_BYTES))
-        headers = self._headers(result.summary, output_format if first or result.summary.result_rows else None)
-        self._runtime.metrics.sent_bytes.inc(len(first))
-        if following is None:
             await self._settle()
-            await self._complete(200, headers, first)
-            return
-        await self._start(200, headers)
+        if whole is not None and self._result is not None:
+            # Nobody waits for the thread of a client that reads slowly.
+            await self._answer.whole(self._result.summary, self._format, whole)
+
+    async def _send(self, begin: Callable[[], None], *, wait: bool) -> bytes | None:
+        """Send what comes, as it comes; or return it if all of it came at once."""
+        gathered: list[bytes] = []
+        size, most = 0, self._runtime.options.max_result_buffer_bytes
+        answer = self._answer
         try:
-            await self._part(self._encoder.encode(first))
-            while following is not None:
-                self._runtime.metrics.sent_bytes.inc(len(following))
-                await self._part(self._encoder.encode(following))
-                following = None if result.ended else await self._run(lambda: result.next(CHUNK_BYTES))
+            async with contextlib.aclosing(self._pieces(begin, wait=wait)) as pieces:
+                async for result, piece in pieces:
+                    size += len(piece)
+                    self._runtime.metrics.sent_bytes.inc(len(piece))
+                    if answer.status:
+                        await answer.piece(piece)
+                    elif wait or result.ended:
+                        gathered.append(piece)
+                    else:
+                        await answer.begin(result.summary, self._format or "")
+                        await answer.piece(piece)
+                    if wait and size > most:
+                        raise _too_much(most)
         except StoreError as failure:
-            # As current servers do: the error stands in the body between two tags, and the body ends without its end.
-            self._code = failure.code
-            message = failure.body(self._runtime.engine.version).encode()
-            tag = self._tag.encode()
-            block = b"\r\n__exception__\r\n%b\r\n%b\n%d %b\r\n__exception__\r\n" % (
-                tag,
-                message.rstrip(b"\n"),
-                len(message),
-                tag,
-            )
-            await self._part(self._encoder.encode(block) + self._encoder.finish())
+            if answer.status:
+                await self._settle()
+                await answer.break_off(failure)
+            raise
+        if answer.status:
+            await self._settle()
+            await answer.end()
+            return None
+        return await self._brief(size, lambda: b"".join(gathered))
+
+    async def _pieces(self, begin: Callable[[], None], *, wait: bool) -> AsyncGenerator[tuple[Stream | Whole, bytes]]:
+        """The result in pieces: large ones while it is fast, and whatever there is after a while when it is slow."""
+        work = begin
+        while True:
+            filling = asyncio.ensure_future(self._run(work))
+            try:
+                while not (await asyncio.wait({filling}, timeout=None if wait else FLUSH_SECONDS))[0]:
+                    if self._result is not None and (piece := self._result.take()):
+                        yield self._result, piece
+                filling.result()
+            finally:
+                await self._stopped(filling)
+            result = self._result
+            assert result is not None
+            if piece := result.take():
+                yield result, piece
+            if result.ended:
+                return
+            work = functools.partial(result.fill, CHUNK_BYTES)
+
+    async def _abandon(self) -> None:
+        """Stop a query whose result nobody wants any more."""
+        if self._result is not None and not self._result.ended:
             self._spoilt = True
-            raise ClientGoneError from None
-        await self._settle()
-        await self._part(self._encoder.finish(), last=True)
+            await self._kill()
+            await self._lane.run(self._result.abandon)
+
+    async def _kill(self) -> None:
+        if self._handle is not None:
+            await self._runtime.run_control(functools.partial(self._runtime.engine.kill, self._handle))
+
+    async def _stopped(self, filling: asyncio.Future[None]) -> None:
+        """Wait for a thread that still fills a result nobody wants any more."""
+        while not filling.done():
+            await self._kill()
+            await asyncio.wait({filling}, timeout=1)
+        if not filling.cancelled():
+            filling.exception()
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
     async def _insert(self, user: User, want: Asked, body: Body, text: bytearray, insert: statements.Insert) -> None:
-        runtime = self._runtime
         if self._request.method in ("GET", "HEAD"):
             refuse_on_get(Verdict("MUTATING", reads_only=False, keeps_state=False), "INSERT")
         if want.externals:
             raise StoreError(NOT_IMPLEMENTED, "An INSERT with external tables is not supported")
-        try:
-            head = insert.head.decode()
-        except UnicodeDecodeError:
-            raise StoreError(NOT_IMPLEMENTED, "A statement must be UTF-8") from None
+        head = insert.head.decode("utf-8", "surrogateescape")
         input_format = insert.format or (want.default_format if want.default_format != "TabSeparated" else "Values")
         gathered = bytearray(text[insert.data_at :])
         text.clear()
+        # Before its rows are heard: those who may not insert take no place of those who may.
+        await self._run(lambda: self._judge_insert(user.role, head, input_format, want))
 
         def prepare() -> Handle:
-            self._judge(user.role, f"{head} FORMAT {input_format}", want)
-            if "log_comment" in head.lower():
-                # It is how an upload that was cut off is cancelled before its half is stored.
-                raise StoreError(NOT_IMPLEMENTED, "An INSERT cannot set log_comment here")
             if input_format.lower() == "values":
                 if not body.ended:
                     raise StoreError(NOT_IMPLEMENTED, "INSERT ... VALUES is too long: insert with FORMAT JSONEachRow")
-                runtime.gate.judge_values(user.role, bytes(gathered))
-            handle = self._take(user, want)
-            settings = dict(want.settings) | {f"param_{name}": value for name, value in want.params.items()}
-            self._undo.enter_context(applied(handle, settings, want.database, restore=self._session is not None))
-            return handle
+                self._runtime.gate.judge_values(user.role, bytes(gathered))
+            return self._take(
+                user, want, want.settings | {f"param_{name}": value for name, value in want.params.items()}
+            )
 
-        async with runtime.uploads:
-            while len(gathered) < runtime.options.insert_buffer_bytes and (piece := await body.next()) is not None:
-                gathered += piece
-            async with runtime.writer, runtime.slot():
+        async with self._lane.uploads:
+            await self._gather(body, gathered, self._runtime.options.insert_buffer_bytes)
+            async with self._lane.inserts, self._lane.slot():
                 handle = await self._run(prepare)
                 summary = await self._write(handle, head, input_format, gathered, body)
         await self._settle()
-        runtime.metrics.written_rows.inc(summary.written_rows)
-        await self._complete(200, self._headers(summary, None), b"")
+        self._runtime.metrics.written_rows.inc(summary.written_rows)
+        await self._answer.whole(summary, None, b"")
+
+    def _judge_insert(self, role: Role, head: str, input_format: str, want: Asked) -> None:
+        self._judge(role, f"{head} FORMAT {input_format}", want)
+        if "log_comment" in head.lower():
+            # It is how an upload that was cut off is cancelled before its half is stored.
+            raise StoreError(NOT_IMPLEMENTED, "An INSERT cannot set log_comment here")
+
+    async def _gather(self, body: Body, gathered: bytearray, at_least: int) -> None:
+        """Hear rows until there are so many bytes of them, or all."""
+        while len(gathered) < at_least and (piece := await body.next()) is not None:
+            gathered += piece
 
     async def _write(self, handle: Handle, head: str, input_format: str, gathered: bytearray, body: Body) -> Summary:
-        metrics = self._runtime.metrics
+        metrics, seconds = self._runtime.metrics, self._runtime.options.body_timeout_seconds
         rows = await self._run(lambda: Rows(handle, head, input_format, self._runtime.engine.kill))
         try:
             while True:
@@ -302,11 +356,15 @@ class _Exchange:
                     return await self._run(functools.partial(_last, rows, data))
                 if data:
                     await self._run(functools.partial(rows.append, data))
-                while len(gathered) < _INSERT_HOP_BYTES and (piece := await body.next()) is not None:
-                    gathered += piece
+                try:
+                    # Others wait for this INSERT, so a client may not make it last for ever a byte at a time.
+                    async with asyncio.timeout(seconds):
+                        await self._gather(body, gathered, _INSERT_HOP_BYTES)
+                except TimeoutError:
+                    raise StoreError(SOCKET_TIMEOUT, f"Less than 1 MiB of rows in {seconds:g} seconds") from None
         except BaseException:
             self._spoilt = True
-            await self._runtime.run(rows.cancel)
+            await self._lane.run(rows.cancel)
             raise
 
     # -- handles -------------------------------------------------------------------------------------------------------
@@ -316,42 +374,58 @@ class _Exchange:
         self._kind = verdict.kind.lower()
         return verdict
 
-    def _take(self, user: User, want: Asked) -> Handle:
+    def _take(self, user: User, want: Asked, settings: Mapping[str, str]) -> Handle:
+        """A handle with the request's settings, database and tables."""
         runtime = self._runtime
-        if want.session_id:
-            if want.externals and user.role.read_only:
-                raise StoreError(ACCESS_DENIED, f"{user.role.value}: external tables are not allowed inside a session")
-            self._session = runtime.call(lambda: runtime.sessions.enter(
-                user.name, want.session_id, seconds=want.session_timeout, must_exist=want.session_check,
-                role=user.role, make=runtime.engine.take,
-            ))  # fmt: skip
-            self._handle = self._session.handle
-            self._restores = True
-            load_external(want.externals)(self._handle)
-        elif want.externals:
-            for table in want.externals:
-                runtime.gate.judge(Role.WRITER, f"CREATE TEMPORARY TABLE t ({table.columns})", {})
-            self._handle = runtime.engine.fresh(user.role, load_external(want.externals))
+        session = self._enter(user, want) if want.session_id else None
+        for table in want.externals:
+            runtime.gate.judge(Role.WRITER, f"CREATE TEMPORARY TABLE t ({table.columns})", {})
+        if want.externals and not user.role.makes_tables:
+            handle = self._handle = prepared(runtime.engine, user.role, want, session.handle if session else None)
+            session = None
         else:
-            self._handle = runtime.engine.take(user.role)
-        return self._handle
+            handle = self._handle = (session and session.handle) or runtime.engine.take(user.role)
+        self._restores = session is not None
+        self._undo.enter_context(applied(handle, settings, want.database, restore=session is not None))
+        if session is not None:
+            self._undo.enter_context(loaded(handle, want.externals))
+        elif want.externals and user.role.makes_tables:
+            handle.tainted = True
+            load(handle, want.externals)
+        return handle
+
+    def _enter(self, user: User, want: Asked) -> Session:
+        runtime = self._runtime
+        session = self._session = runtime.call(lambda: runtime.sessions.enter(
+            user.name, want.session_id, seconds=want.session_timeout, must_exist=want.session_check
+        ))  # fmt: skip
+        if session.handle is None:
+            session.handle = runtime.engine.take(user.role)
+            session.handle.tainted = True
+        return session
 
     async def _settle(self) -> None:
         """Put the handle's settings back and give a session free: before the end of the answer, which lets the client go on."""
-        runtime, session = self._runtime, self._session
+        session, self._session = self._session, None
         if self._restores:
             self._restores = False
             try:
-                await runtime.run(self._undo.close)
+                await self._lane.run(self._undo.close)
             except StoreError:
                 self._spoilt = True
-        if session is not None:
-            self._session = self._handle = None
-            if self._spoilt:
-                runtime.sessions.drop(session)
-                await runtime.run(session.handle.close)
-            else:
-                runtime.sessions.leave(session)
+        if session is None:
+            return
+        if session.handle is not self._handle:
+            # A reader's external tables were on a handle of their own.
+            self._runtime.sessions.leave(session)
+            return
+        self._handle = None
+        if self._spoilt or session.handle is None:
+            self._runtime.sessions.drop(session)
+            if session.handle is not None:
+                await self._lane.run(session.handle.close)
+        else:
+            self._runtime.sessions.leave(session)
 
     async def _release(self) -> None:
         await self._settle()
@@ -359,18 +433,22 @@ class _Exchange:
         if handle is not None:
             handle.tainted = handle.tainted or self._spoilt
             if handle.tainted:
-                await self._runtime.run(lambda: self._runtime.engine.replace(handle))
+                await self._lane.run(lambda: self._runtime.engine.replace(handle))
             else:
                 self._runtime.engine.give(handle)
 
     async def _run(self, work: Callable[[], _T]) -> _T:
         """Run blocking work; an error of it leaves the handle unfit for reuse."""
         try:
-            return await self._runtime.run(work)
+            return await self._lane.run(work)
         except BaseException:
             if self._handle is not None and self._session is None:
                 self._handle.tainted = True
             raise
+
+    async def _brief(self, size: int, work: Callable[[], _T]) -> _T:
+        """Work that takes as long as `size` bytes are many: in the event loop if they are few."""
+        return work() if size <= _IN_LOOP_BYTES else await self._runtime.run_codec(work)
 
     @contextlib.asynccontextmanager
     async def _watch(self) -> AsyncIterator[None]:
@@ -381,8 +459,7 @@ class _Exchange:
                 message = await self._receive()
                 if message["type"] == "http.disconnect":
                     break
-            if self._handle is not None:
-                await self._runtime.run_control(functools.partial(self._runtime.engine.kill, self._handle))
+            await self._kill()
 
         task = asyncio.create_task(watch())
         try:
@@ -392,60 +469,22 @@ class _Exchange:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
 
-    # -- the answer ----------------------------------------------------------------------------------------------------
-
-    def _headers(self, summary: Summary, output_format: str | None) -> dict[str, str]:
-        headers = {
-            "Content-Type": formats.content_type(output_format or self._default_format or "TabSeparated"),
-            "X-ClickHouse-Server-Display-Name": self._runtime.display_name,
-            "X-ClickHouse-Query-Id": self._query_id,
-            "X-ClickHouse-Timezone": "UTC",
-            "X-ClickHouse-Exception-Tag": self._tag,
-            "X-ClickHouse-Summary": summary.header(),
-        }
-        if output_format:
-            headers["X-ClickHouse-Format"] = output_format
-        return headers
-
-    async def _fail(self, failure: StoreError) -> None:
-        self._code = failure.code
-        if self._status:
-            return
-        body = self._body
-        if body is not None and not body.ended:
-            # The client may still be sending: it has to be heard out, or it sees a reset connection and not the answer.
-            with contextlib.suppress(StoreError, ClientGoneError):
-                async with asyncio.timeout(self._runtime.options.body_timeout_seconds):
-                    while await body.next() is not None:
-                        pass
-        headers = self._headers(Summary(), None)
-        headers["Content-Type"] = "text/plain; charset=UTF-8"
-        headers["X-ClickHouse-Exception-Code"] = str(failure.code)
-        with contextlib.suppress(OSError, TimeoutError):
-            await self._complete(failure.http_status, headers, failure.body(self._runtime.engine.version).encode())
-
-    async def _complete(self, status: int, headers: dict[str, str], data: bytes) -> None:
-        encoded = self._encoder.encode(data) + self._encoder.finish() if data else b""
-        if not encoded:
-            self._encoder = compression.Encoder("")
-        headers["Content-Length"] = str(len(encoded))
-        await self._start(status, headers)
-        await self._part(encoded if self._request.method != "HEAD" else b"", last=True)
-
-    async def _start(self, status: int, headers: dict[str, str]) -> None:
-        if self._encoder.encoding:
-            headers["Content-Encoding"] = self._encoder.encoding
-        self._status = status
-        # The client chose some of the values (its query_id): no control character of theirs may begin a header of its own.
-        raw = [(name.lower().encode(), _CONTROL.sub("?", value).encode()) for name, value in headers.items()]
-        await self._send({"type": "http.response.start", "status": status, "headers": raw})
-
-    async def _part(self, data: bytes, *, last: bool = False) -> None:
-        if data or last:
-            await self._send({"type": "http.response.body", "body": data, "more_body": not last})
-
 
 def _last(rows: Rows, data: bytes) -> Summary:
     if data:
         rows.append(data)
     return rows.finish()
+
+
+def _too_much(most: int) -> StoreError:
+    return StoreError(
+        TOO_MANY_ROWS_OR_BYTES,
+        f"wait_end_of_query gathers at most {most} bytes: leave it out, or raise --max-result-buffer-bytes",
+    )
+
+
+def _too_long(limit: int, flag: str) -> StoreError:
+    return StoreError(
+        QUERY_IS_TOO_LARGE,
+        f"The statement is longer than {limit} bytes: raise {flag}, or send rows by INSERT ... FORMAT",
+    )

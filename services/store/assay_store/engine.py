@@ -28,6 +28,11 @@ def quote(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
+def text_bytes(sql: str) -> bytes:
+    """A statement as the bytes that a client sent: what is no UTF-8 in them stands in the str as surrogates."""
+    return sql.encode("utf-8", "surrogateescape")
+
+
 def quote_name(name: str) -> str:
     """A quoted identifier of the engine."""
     return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"
@@ -58,7 +63,18 @@ class Handle:
             StoreError: with the engine's code and message.
         """
         try:
-            return self.connection.query(sql, output_format, params=dict(params or {}))
+            return self.connection.query(text_bytes(sql), output_format, params=dict(params or {}))
+        except (RuntimeError, ValueError, TypeError) as failure:
+            raise from_engine(failure) from None
+
+    def stream(self, sql: str, output_format: str, params: Mapping[str, str]) -> Any:
+        """Start a query whose blocks are fetched one by one.
+
+        Raises:
+            StoreError: with the engine's code and message.
+        """
+        try:
+            return self.connection.send_query(text_bytes(sql), output_format, params=dict(params))
         except (RuntimeError, ValueError, TypeError) as failure:
             raise from_engine(failure) from None
 
@@ -93,7 +109,7 @@ class Engine:
     def __init__(self, data: Path, max_memory_bytes: int, keep_free_bytes: int, limits: Mapping[Role, Limits]) -> None:
         self._data = data
         self._max_memory_bytes, self._keep_free_bytes = max_memory_bytes, keep_free_bytes
-        self._limits = dict(limits)
+        self.limits = dict(limits)
         self._idle: dict[Role, list[Handle]] = {role: [] for role in Role}
         self._lock = threading.Lock()
         self._names = itertools.count(1)
@@ -116,7 +132,7 @@ class Engine:
         # Half a second and 250 MB: only when a store really starts.
         chdb = importlib.import_module("chdb._chdb")
 
-        main = config.write(self._data, self._max_memory_bytes, self._keep_free_bytes, self._limits)
+        main = config.write(self._data, self._max_memory_bytes, self._keep_free_bytes, self.limits)
         self._address = f"{config.engine_directory(self._data)}?config-file={main}"
         self._connect: Callable[[str], Any] = chdb.connect
         try:
@@ -178,6 +194,7 @@ class Engine:
         handle = self._bare(role)
         try:
             handle.query(f"SET ROLE {STAGING_ROLE}")
+            handle.set({"log_comment": handle.name, **config.limit_settings(self.limits[role])})
             prepare(handle)
             self._dress(handle)
         except BaseException:
@@ -208,7 +225,7 @@ class Engine:
         with self._control_lock:
             if self._control is None:
                 raise StoreError(236, "The store is stopping")
-            found = self._control.connection.classify_query(sql)
+            found = self._control.connection.classify_query(text_bytes(sql))
         return found["query_class"].name, found["statement_count"]
 
     def _bare(self, role: Role) -> Handle:
@@ -232,7 +249,7 @@ class Engine:
             # on `assay_base`.
             settings |= {"default_normal_view_sql_security": "DEFINER", "default_view_definer": "CURRENT_USER"}
         else:
-            settings |= config.limit_settings(self._limits[handle.role])
+            settings |= config.limit_settings(self.limits[handle.role])
             settings["result_overflow_mode"] = "throw"
             if handle.role.read_only:
                 settings["readonly"] = 2

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from assay_store import statements
-from assay_store.engine import Handle, quote, quote_name
+from assay_store import config, statements
+from assay_store.engine import Engine, Handle, quote, quote_name
 from assay_store.errors import ACCESS_DENIED, INCORRECT_DATA, StoreError, from_engine
-from assay_store.request import External
+from assay_store.request import Asked, External
 from assay_store.roles import Role
 
 FIRST_BYTES = 256 << 10
@@ -72,60 +72,62 @@ class Whole:
             result_bytes=0 if result.rows_written() else result.bytes_read(),
             elapsed_seconds=result.elapsed(),
         )
-        self._data: bytes | None = bytes(result.bytes())
+        self._data = bytes(result.bytes())
 
-    @property
-    def ended(self) -> bool:
-        """Whether everything was given out."""
-        return self._data is None
+    ended = True
+    """Whether the engine is done."""
 
-    def next(self, _at_least: int) -> bytes | None:
-        """The whole result, then None."""
-        data, self._data = self._data, None
-        return data or None
+    def fill(self, _at_least: int) -> None:
+        """Nothing is left to do."""
+
+    def take(self) -> bytes:
+        """What was not taken yet: the whole result, then nothing."""
+        data, self._data = self._data, b""
+        return data
 
     def abandon(self) -> None:
         """Nothing runs any more."""
 
 
 class Stream:
-    """A query whose result is given out while it is being made, one block of rows after another."""
+    """A query whose result is given out while it is being made.
+
+    One thread fills it; what it has got so far can be taken at any time from another.
+    """
 
     def __init__(self, handle: Handle, sql: str, output_format: str, params: Mapping[str, str]) -> None:
         self._handle = handle
         self.summary = Summary()
-        self._done = False
-        try:
-            self._stream: Any = handle.connection.send_query(sql, output_format, params=dict(params))
-        except (RuntimeError, ValueError, TypeError) as failure:
-            self._done = True
-            raise from_engine(failure) from None
+        self.ended = False
+        self._lock = threading.Lock()
+        self._blocks: list[bytes] = []
+        self._size = 0
+        self._stream: Any = handle.stream(sql, output_format, params)
 
-    @property
-    def ended(self) -> bool:
-        """Whether everything was given out."""
-        return self._done
-
-    def next(self, at_least: int) -> bytes | None:
-        """The next bytes of the result, `at_least` many unless it ends; None after the end.
+    def fill(self, at_least: int) -> None:
+        """Run until `at_least` bytes are there to be taken, or to the end.
 
         Raises:
-            StoreError: the query failed, perhaps after part of its result was given out.
+            StoreError: the query failed, perhaps after part of its result was taken.
         """
-        gathered: list[bytes] = []
-        size = 0
-        while not self._done and size < at_least:
+        while not self.ended and self._size < at_least:
             try:
                 block = self._handle.connection.streaming_fetch_result(self._stream)
             except RuntimeError as failure:
-                self._done = True
+                self.ended = True
                 raise from_engine(failure) from None
             data = self._count(block) if block is not None else b""
-            if data:
-                gathered.append(data)
-                size += len(data)
-            self._done = block is None or block.rows_read() == 0
-        return b"".join(gathered) or None
+            with self._lock:
+                if data:
+                    self._blocks.append(data)
+                    self._size += len(data)
+            self.ended = block is None or block.rows_read() == 0
+
+    def take(self) -> bytes:
+        """What was not taken yet, which may be nothing."""
+        with self._lock:
+            blocks, self._blocks, self._size = self._blocks, [], 0
+        return b"".join(blocks)
 
     def _count(self, block: Any) -> bytes:
         data = bytes(block.bytes()) if block.size() else b""
@@ -138,9 +140,9 @@ class Stream:
         return data
 
     def abandon(self) -> None:
-        """Stop the query. Call only when no `next` is running, and never use the handle again."""
-        if not self._done:
-            self._done = True
+        """Stop the query. Call only when nothing fills it, and never use the handle again."""
+        if not self.ended:
+            self.ended = True
             with contextlib.suppress(RuntimeError):
                 self._handle.connection.streaming_cancel_query(self._stream)
 
@@ -237,36 +239,83 @@ class Rows:
             os.close(pipe)
 
 
-def load_external(tables: list[External]) -> Callable[[Handle], None]:
-    """A function that makes the tables of a request on a handle."""
+def load(handle: Handle, tables: list[External], made: Callable[[str], object] = lambda _: None) -> None:
+    """Make the tables that came with a request, on its handle. Each name is given to `made` once its table is there."""
+    for table in tables:
+        handle.query(f"CREATE TEMPORARY TABLE {quote_name(table.name)} ({table.columns}) ENGINE = Memory")
+        made(table.name)
+        rows = Rows(handle, f"INSERT INTO {quote_name(table.name)}", table.format, lambda _: None)
+        rows.append(table.rows)
+        rows.finish()
+
+
+@contextlib.contextmanager
+def loaded(handle: Handle, tables: list[External]) -> Iterator[None]:
+    """Run with the tables that came with a request, and drop them if the handle lives on in a session."""
+    with contextlib.ExitStack() as drops:
+        load(
+            handle,
+            tables,
+            lambda name: drops.callback(handle.query, f"DROP TEMPORARY TABLE IF EXISTS {quote_name(name)}"),
+        )
+        yield
+
+
+def prepared(engine: Engine, role: Role, want: Asked, like: Handle | None) -> Handle:
+    """A handle of its own for a request with external tables, for a role that may not make any.
+
+    Args:
+        like: the handle of the request's session, whose settings and database it takes over.
+    """
+    kept = _own(like) if like is not None and like.own_settings else {}
+    limited = config.limit_settings(engine.limits[role])
+    asked = {name: value for name, value in allowed(role, want.settings, want.database).items() if name not in limited}
 
     def prepare(handle: Handle) -> None:
-        for table in tables:
-            handle.query(f"CREATE TEMPORARY TABLE {quote_name(table.name)} ({table.columns}) ENGINE = Memory")
-            rows = Rows(handle, f"INSERT INTO {quote_name(table.name)}", table.format, lambda _: None)
-            rows.append(table.rows)
-            rows.finish()
+        handle.set(kept | asked)
+        load(handle, want.externals)
 
-    return prepare
+    handle = engine.fresh(role, prepare)
+    try:
+        handle.set(kept)
+        database = like.text("SELECT currentDatabase()").strip() if like is not None else handle.database
+        if database != handle.database:
+            handle.use(database)
+    except BaseException:
+        handle.close()
+        raise
+    return handle
+
+
+def _own(handle: Handle) -> dict[str, str]:
+    """The settings that a client changed in its session."""
+    found = handle.query("SELECT name, value FROM system.settings WHERE changed", "JSONCompactEachRow")
+    rows = dict(json.loads(line) for line in bytes(found.bytes()).splitlines())
+    base = {name: str(value) for name, value in handle.base.items()}
+    return {name: value for name, value in rows.items() if name != "log_comment" and base.get(name) != value}
+
+
+def allowed(role: Role, settings: Mapping[str, str], database: str) -> dict[str, str]:
+    """The settings of a request that reach the engine.
+
+    Raises:
+        StoreError: this role may not use one of them, or the database (497).
+    """
+    if role is not Role.OWNER:
+        if "profile" in settings:
+            raise StoreError(ACCESS_DENIED, f"{role.value}: Not enough privileges: the setting profile is not allowed")
+        if database == "system":
+            raise StoreError(ACCESS_DENIED, f"{role.value}: Not enough privileges: database system is not allowed")
+    # log_comment is ours: it is how a running query is found again to be cancelled.
+    return {name: value for name, value in settings.items() if name != "log_comment"}
 
 
 @contextlib.contextmanager
 def applied(handle: Handle, settings: Mapping[str, str], database: str, *, restore: bool) -> Iterator[None]:
     """Run with a request's settings and database, and put the old ones back if the handle lives on in a session."""
-    wanted = dict(settings)
-    # Ours: it is how a running query is found again to be cancelled.
-    wanted.pop("log_comment", None)
+    wanted = allowed(handle.role, settings, database)
     if handle.own_settings:
         handle.set({"log_comment": handle.name})
-    if handle.role is not Role.OWNER:
-        if "profile" in wanted:
-            raise StoreError(
-                ACCESS_DENIED, f"{handle.role.value}: Not enough privileges: the setting profile is not allowed"
-            )
-        if database == "system":
-            raise StoreError(
-                ACCESS_DENIED, f"{handle.role.value}: Not enough privileges: database system is not allowed"
-            )
     before, before_database = ({}, "")
     if restore and wanted:
         before = _current(handle, list(wanted))

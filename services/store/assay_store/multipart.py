@@ -43,5 +43,5 @@ def parse(content_type: str, body: bytes) -> Form:
         if _FILENAME.search(head):
             form.files[key] = content
         else:
-            form.fields[key] = content.decode("utf-8", "replace")
+            form.fields[key] = content.decode("utf-8", "surrogateescape")
     return form

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from assay_store.roles import Role
+
 
 @dataclass(frozen=True)
 class StoreOptions:
@@ -22,11 +24,15 @@ class StoreOptions:
         max_query_seconds: longest query of an `sre`; a `writer` may take 10 times, an `exporter` 120 times as long.
         readers: threads that run queries; more requests wait for one.
         max_waiting: requests that may wait for a thread; one more is answered with code 202.
-        max_statement_bytes: longest body of a request that is not an INSERT.
+        max_statement_bytes: longest body of an owner's request that is not an INSERT.
+        max_reader_statement_bytes: the same of everybody else, and the longest head of their INSERTs.
         max_external_bytes: longest body of a request with external data (a multipart form).
         insert_buffer_bytes: bytes of one INSERT body gathered before it takes the single writer's place.
         max_result_buffer_bytes: longest result in a format that cannot be streamed (JSON, Parquet, Arrow, Pretty, ...).
         body_timeout_seconds: longest pause between two parts of a request's body.
+        max_head_bytes: longest head of a request: its URL and headers.
+        head_timeout_seconds: longest time for the head of a request to arrive.
+        max_sessions_per_user: sessions a user may have at a time.
         session_seconds: default life of an idle session.
         max_session_seconds: longest life a client may ask for.
         log_level: DEBUG logs a line for each request: its id, kind, seconds and code, never its text.
@@ -44,11 +50,21 @@ class StoreOptions:
     readers: int = 8
     max_waiting: int = 256
     max_statement_bytes: int = 16 << 20
+    max_reader_statement_bytes: int = 1 << 20
     max_external_bytes: int = 64 << 20
     insert_buffer_bytes: int = 16 << 20
     max_result_buffer_bytes: int = 512 << 20
     body_timeout_seconds: float = 60.0
+    max_head_bytes: int = 1 << 20
+    head_timeout_seconds: float = 10.0
+    max_sessions_per_user: int = 1000
     session_seconds: int = 60
     max_session_seconds: int = 3600
     stop_seconds: float = 20.0
     log_level: str = "INFO"
+
+    def statement_limit(self, role: Role) -> tuple[int, str]:
+        """Longest statement of a role, and the flag that says so."""
+        if role is Role.OWNER:
+            return self.max_statement_bytes, "--max-statement-bytes"
+        return self.max_reader_statement_bytes, "--max-reader-statement-bytes"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+import urllib.parse
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -96,6 +97,7 @@ class Asked:
     session_timeout: int | None = None
     session_check: bool = False
     wait_end_of_query: bool = False
+    protocol_version: int = 0
     compress_response: bool = False
     settings: dict[str, str] = field(default_factory=dict)
     params: dict[str, str] = field(default_factory=dict)
@@ -125,9 +127,10 @@ def asked(url: Mapping[str, str], headers: Mapping[str, str], files: Mapping[str
         default_format=url.get("default_format") or headers.get("x-clickhouse-format", "") or "TabSeparated",
         query_id=url.get("query_id", ""),
         session_id=url.get("session_id", ""),
-        session_timeout=_seconds(url["session_timeout"]) if "session_timeout" in url else None,
+        session_timeout=_number("session_timeout", url["session_timeout"]) if "session_timeout" in url else None,
         session_check=_flag(url.get("session_check", "0")),
         wait_end_of_query=_flag(url.get("wait_end_of_query", "0")) or _flag(url.get("http_wait_end_of_query", "0")),
+        protocol_version=_number("client_protocol_version", url.get("client_protocol_version", "0")),
         compress_response=_flag(url.get("enable_http_compression", "0")),
         settings=settings,
         params={name[6:]: value for name, value in url.items() if name.startswith("param_")},
@@ -174,12 +177,18 @@ def _split(types: str) -> list[str]:
     return [*found, types[start:]]
 
 
+def parameters(query_string: bytes) -> dict[str, str]:
+    """The parameters of a URL; of one given twice the last counts. Bytes that are no UTF-8 become surrogates."""
+    text = query_string.decode("utf-8", "surrogateescape")
+    return dict(urllib.parse.parse_qsl(text, keep_blank_values=True, errors="surrogateescape"))
+
+
 def _flag(value: str) -> bool:
     return value.strip().lower() in ("1", "true")
 
 
-def _seconds(value: str) -> int:
+def _number(name: str, value: str) -> int:
     try:
         return int(value)
     except ValueError:
-        raise StoreError(BAD_ARGUMENTS, "session_timeout is a number of seconds") from None
+        raise StoreError(BAD_ARGUMENTS, f"{name} is a whole number") from None

@@ -47,6 +47,11 @@ class Role(StrEnum):
         """True for roles that can change nothing."""
         return self in (Role.SRE, Role.EXPORTER)
 
+    @property
+    def makes_tables(self) -> bool:
+        """True for roles that may make temporary tables."""
+        return self in (Role.OWNER, Role.WRITER)
+
 
 @dataclass(frozen=True)
 class Limits:

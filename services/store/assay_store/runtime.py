@@ -14,10 +14,58 @@ from assay_store.errors import TOO_MANY_SIMULTANEOUS_QUERIES, StoreError
 from assay_store.gate import Gate
 from assay_store.metrics import Metrics
 from assay_store.options import StoreOptions
+from assay_store.roles import Role
 from assay_store.sessions import Sessions
 from assay_store.users import Users
 
 _T = TypeVar("_T")
+
+
+class Lane:
+    """Threads for some of the users, so that the others' requests never wait for one of theirs.
+
+    Args:
+        threads: requests that run at a time.
+        max_waiting: requests that may wait for one of them.
+    """
+
+    def __init__(self, name: str, threads: int, max_waiting: int) -> None:
+        self.inserts = asyncio.Lock()
+        """One INSERT at a time: parallel ones only cost. Readers never wait for it."""
+        self.uploads = asyncio.Semaphore(threads)
+        """INSERTs that gather rows in memory at a time; the network holds back the others."""
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix=f"store-{name}")
+        self._slots = asyncio.Semaphore(threads)
+        self._waiting, self._max_waiting = 0, max_waiting
+
+    async def run(self, work: Callable[[], _T]) -> _T:
+        """Run blocking work of the engine in a thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    @contextlib.asynccontextmanager
+    async def slot(self) -> AsyncIterator[None]:
+        """A place among the running requests.
+
+        Raises:
+            StoreError: too many wait already (202).
+        """
+        if self._waiting >= self._max_waiting:
+            raise StoreError(
+                TOO_MANY_SIMULTANEOUS_QUERIES, "Too many simultaneous queries: wait, or raise --max-waiting"
+            )
+        self._waiting += 1
+        try:
+            await self._slots.acquire()
+        finally:
+            self._waiting -= 1
+        try:
+            yield
+        finally:
+            self._slots.release()
+
+    def close(self) -> None:
+        """Wait for what runs."""
+        self._threads.shutdown(wait=True)
 
 
 class Runtime:
@@ -28,19 +76,15 @@ class Runtime:
         self.users = users
         self.engine = engine
         self.metrics = Metrics()
-        self.sessions = Sessions(options.session_seconds, options.max_session_seconds)
+        self.sessions = Sessions(options.session_seconds, options.max_session_seconds, options.max_sessions_per_user)
         self.metrics.sessions.set_function(lambda: float(len(self.sessions)))
         self.display_name = "assay-store"
         self.ready = False
         self.accepting = False
-        self.writer = asyncio.Lock()
-        """One INSERT at a time: parallel ones only cost. Readers never wait for it."""
-        self.uploads = asyncio.Semaphore(options.readers)
-        """INSERTs that gather rows in memory at a time; the network holds back the others."""
-        self._threads = ThreadPoolExecutor(options.readers, thread_name_prefix="store-query")
+        self._writers = Lane("writer", options.readers, options.max_waiting)
+        self._others = Lane("reader", options.readers, options.max_waiting)
         self._control = ThreadPoolExecutor(1, thread_name_prefix="store-control")
-        self._slots = asyncio.Semaphore(options.readers)
-        self._waiting = 0
+        self._codecs = ThreadPoolExecutor(2, thread_name_prefix="store-codec")
         self._loop: asyncio.AbstractEventLoop | None = None
         self._gate: Gate | None = None
 
@@ -54,8 +98,8 @@ class Runtime:
     async def start(self) -> None:
         """Open the engine and warm it."""
         self._loop = asyncio.get_running_loop()
-        await self.run(self.engine.open)
-        listed = await self.run(
+        await self.run_control(self.engine.open)
+        listed = await self.run_control(
             lambda: self.engine.control("SELECT name FROM system.table_functions FORMAT TabSeparated")
         )
         explain = functools.partial(_explain, self.engine)
@@ -66,9 +110,11 @@ class Runtime:
         """Close sessions and the engine. Call when no request is running any more."""
         self.ready = self.accepting = False
         for handle in self.sessions.clear():
-            await self.run(handle.close)
-        await self.run(self.engine.close)
-        self._threads.shutdown(wait=True)
+            await self.run_control(handle.close)
+        await self.run_control(self.engine.close)
+        self._writers.close()
+        self._others.close()
+        self._codecs.shutdown(wait=True)
         self._control.shutdown(wait=True)
 
     async def sweep(self) -> None:
@@ -76,11 +122,15 @@ class Runtime:
         while True:
             await asyncio.sleep(1)
             for handle in self.sessions.expired():
-                await self.run(handle.close)
+                await self.run_control(handle.close)
 
-    async def run(self, work: Callable[[], _T]) -> _T:
-        """Run blocking work of the engine in a thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+    def lane(self, role: Role) -> Lane:
+        """The threads of a role: what is captured is written beside all else."""
+        return self._writers if role is Role.WRITER else self._others
+
+    async def run_codec(self, work: Callable[[], _T]) -> _T:
+        """Compress, decompress or read what is too long for the event loop."""
+        return await asyncio.get_running_loop().run_in_executor(self._codecs, work)
 
     async def run_control(self, work: Callable[[], _T]) -> _T:
         """Run short blocking work beside the clients' queries."""
@@ -95,27 +145,6 @@ class Runtime:
             return work()
 
         return asyncio.run_coroutine_threadsafe(wrapped(), self._loop).result()
-
-    @contextlib.asynccontextmanager
-    async def slot(self) -> AsyncIterator[None]:
-        """A place among the running requests.
-
-        Raises:
-            StoreError: too many wait already (202).
-        """
-        if self._waiting >= self.options.max_waiting:
-            raise StoreError(
-                TOO_MANY_SIMULTANEOUS_QUERIES, "Too many simultaneous queries: wait, or raise --max-waiting"
-            )
-        self._waiting += 1
-        try:
-            await self._slots.acquire()
-        finally:
-            self._waiting -= 1
-        try:
-            yield
-        finally:
-            self._slots.release()
 
 
 def _explain(engine: Engine, sql: str, params: Mapping[str, str]) -> str:

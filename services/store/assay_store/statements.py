@@ -97,12 +97,28 @@ def recognise(text: bytes, *, complete: bool) -> Insert | Statement | NeedMore:
         return Statement("") if complete else NeedMore()
     if not complete and _unfinished(text, first):
         return NeedMore()
+    if first.keyword == "WITH":
+        return _after_with(text, stream, first, complete=complete)
     if first.keyword != "INSERT":
         # A word cut off at the end of what has arrived may still become INSERT.
         if not complete and first.end == len(text):
             return NeedMore()
         return Statement(first.keyword)
     return _insert(text, stream, first, complete=complete)
+
+
+def _after_with(text: bytes, stream: Iterator[Token], first: Token, *, complete: bool) -> Insert | Statement | NeedMore:
+    """`WITH ... INSERT INTO ...`, or a query."""
+    previous = first
+    for token in stream:
+        if not complete and _unfinished(text, token):
+            return NeedMore()
+        if token.depth == 0 and token.keyword == "INTO" and previous.keyword == "INSERT":
+            return _insert(text, stream, token, complete=complete)
+        if token.depth == 0 and token.keyword == "SELECT":
+            return Statement("WITH")
+        previous = token
+    return Statement("WITH") if complete else NeedMore()
 
 
 def _insert(text: bytes, stream: Iterator[Token], first: Token, *, complete: bool) -> Insert | Statement | NeedMore:

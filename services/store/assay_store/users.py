@@ -49,7 +49,7 @@ class Users:
 
 
 def _digest(password: str) -> bytes:
-    return hashlib.sha256(password.encode()).digest()
+    return hashlib.sha256(password.encode("utf-8", "surrogateescape")).digest()
 
 
 def read_users(path: Path) -> Users:

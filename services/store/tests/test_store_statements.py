@@ -87,3 +87,34 @@ def test_the_format_values_is_a_format_too() -> None:
     found = recognise(b"INSERT INTO t FORMAT Values (1)", complete=True)
     assert isinstance(found, Insert)
     assert (found.head, found.format) == (b"INSERT INTO t ", "Values")
+
+
+@pytest.mark.parametrize(
+    ("text", "head"),
+    [
+        (b"WITH 1 AS x INSERT INTO t FORMAT TSV\nc;\n", b"WITH 1 AS x INSERT INTO t "),
+        (b"with x as (insert into y select 1) insert into t(a) format TSV\nc;\n", None),
+        (b"WITH 'INSERT INTO a FORMAT TSV' AS insert INSERT INTO t FORMAT TSV\nc;\n", None),
+    ],
+)
+def test_with_may_stand_before_an_insert(text: bytes, head: bytes | None) -> None:
+    found = recognise(text, complete=True)
+    assert isinstance(found, Insert)
+    assert (found.format, text[found.data_at :]) == ("TSV", b"c;\n")
+    assert head is None or found.head == head
+    for end in range(len(text) - 3):
+        early = recognise(text[:end], complete=False)
+        assert isinstance(early, NeedMore) or early == found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"WITH 1 AS insert SELECT insert INTO OUTFILE 'x'",
+        b"WITH x AS (SELECT 1) SELECT * FROM x",
+        b"WITH 1 AS x",
+        b"WITH",
+    ],
+)
+def test_with_is_a_query_otherwise(text: bytes) -> None:
+    assert recognise(text, complete=True) == Statement("WITH")

@@ -1,0 +1,181 @@
+"""One HTTP answer: its headers, its body in pieces, compressed, and an error wherever it happens."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import secrets
+import string
+from collections.abc import Awaitable, Callable
+
+from starlette.types import Send
+
+from assay_store import compression, formats
+from assay_store.body import ClientGoneError
+from assay_store.errors import StoreError
+from assay_store.execute import Summary
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_TAG_LETTERS = string.ascii_lowercase
+
+PART_BYTES = 1 << 20
+"""Longest piece of a body sent at a time."""
+
+INLINE_BYTES = 64 << 10
+"""What is compressed in the event loop; more of it goes to a thread, so that nobody else's request waits."""
+
+LAST_WORDS_SECONDS = 0.1
+"""How long a connection stays open after an error in the middle of a result. A client that decompresses in another thread
+would otherwise see the end of the connection before the error."""
+
+
+class Answer:
+    """Sends one answer.
+
+    Args:
+        send: the ASGI channel.
+        thread: runs blocking work in a thread.
+        pause_seconds: longest time the client may take for one piece.
+        version: the engine's, for errors.
+        headers: sent with every answer.
+    """
+
+    def __init__(
+        self,
+        send: Send,
+        *,
+        method: str,
+        thread: Callable[[Callable[[], bytes]], Awaitable[bytes]],
+        pause_seconds: float,
+        version: str,
+        headers: dict[str, str],
+    ) -> None:
+        self._send = send
+        self._method = method
+        self._thread = thread
+        self._pause = pause_seconds
+        self._version = version
+        self._constant = headers
+        self._encoder = compression.Encoder("")
+        self._tag = "".join(secrets.choice(_TAG_LETTERS) for _ in range(16))
+        self.query_id = ""
+        self.status = 0
+        """The HTTP status that was sent; 0 before."""
+        self.code = 0
+        """The error's code; 0 if there was none."""
+
+    def compress(self, encoding: str) -> None:
+        """Send the body in this encoding."""
+        self._encoder = compression.Encoder(encoding)
+
+    async def whole(self, summary: Summary, output_format: str | None, data: bytes) -> None:
+        """Send a result that is complete."""
+        await self._complete(200, self._headers(summary, output_format), data)
+
+    async def begin(self, summary: Summary, output_format: str) -> None:
+        """Begin a result whose pieces follow."""
+        await self._start(200, self._headers(summary, output_format))
+
+    async def piece(self, data: bytes) -> None:
+        """Send the next piece of the result."""
+        for start in range(0, len(data), PART_BYTES):
+            await self._part(await self._encoded(data[start : start + PART_BYTES]))
+
+    async def end(self) -> None:
+        """End the result."""
+        await self._part(self._encoder.finish(), last=True)
+
+    async def fail(self, failure: StoreError) -> None:
+        """Answer with an error, unless something was sent already."""
+        self.code = failure.code
+        if self.status:
+            return
+        headers = self._headers(Summary(), None)
+        headers["Content-Type"] = "text/plain; charset=UTF-8"
+        headers["X-ClickHouse-Exception-Code"] = str(failure.code)
+        with contextlib.suppress(OSError, ClientGoneError):
+            await self._complete(failure.http_status, headers, _bytes(failure.body(self._version)))
+
+    async def break_off(self, failure: StoreError) -> None:
+        """End a result in the middle as current servers do: the error stands between two tags, and the body has no end.
+
+        Raises:
+            ClientGoneError: always; the connection is of no use any more.
+        """
+        self.code = failure.code
+        message, tag = _bytes(failure.body(self._version)), self._tag.encode()
+        block = b"\r\n__exception__\r\n%b\r\n%b\n%d %b\r\n__exception__\r\n" % (
+            tag, message.rstrip(b"\n"), len(message), tag,
+        )  # fmt: skip
+        await self._part(self._encoder.encode(block) + self._encoder.finish())
+        await asyncio.sleep(LAST_WORDS_SECONDS)
+        raise ClientGoneError
+
+    async def nothing(self, status: int, headers: dict[str, str]) -> None:
+        """Answer with headers alone."""
+        self._encoder = compression.Encoder("")
+        await self._start(status, self._constant | headers)
+        await self._part(b"", last=True)
+
+    async def text(self, text: str) -> None:
+        """Answer with a line of text."""
+        await self._complete(200, self._constant | {"Content-Type": "text/html; charset=UTF-8"}, text.encode())
+
+    def _headers(self, summary: Summary, output_format: str | None) -> dict[str, str]:
+        headers = self._constant | {
+            "Content-Type": formats.content_type(output_format or "TabSeparated"),
+            "X-ClickHouse-Query-Id": self.query_id,
+            "X-ClickHouse-Timezone": "UTC",
+            "X-ClickHouse-Exception-Tag": self._tag,
+            "X-ClickHouse-Summary": summary.header(),
+        }
+        if output_format:
+            headers["X-ClickHouse-Format"] = output_format
+        return headers
+
+    async def _complete(self, status: int, headers: dict[str, str], data: bytes) -> None:
+        if not data or self._method == "HEAD":
+            self._encoder = compression.Encoder("")
+        if self._encoder.encoding and len(data) > PART_BYTES:
+            await self._start(status, headers)
+            await self.piece(data)
+            await self.end()
+            return
+        if self._encoder.encoding:
+            data = await self._encoded(data) + self._encoder.finish()
+        await self._start(status, headers | {"Content-Length": str(len(data))})
+        if self._method == "HEAD":
+            data = b""
+        for start in range(0, len(data) or 1, PART_BYTES):
+            await self._part(data[start : start + PART_BYTES], last=start + PART_BYTES >= len(data))
+
+    async def _encoded(self, data: bytes) -> bytes:
+        if len(data) <= INLINE_BYTES or not self._encoder.encoding:
+            return self._encoder.encode(data)
+        return await self._thread(lambda: self._encoder.encode(data))
+
+    async def _start(self, status: int, headers: dict[str, str]) -> None:
+        if self._encoder.encoding:
+            headers["Content-Encoding"] = self._encoder.encoding
+        self.status = status
+        # The client chose some of the values (its query_id): no control character of theirs may begin a header of its own.
+        raw = [(name.lower().encode(), _bytes(_CONTROL.sub("?", value))) for name, value in headers.items()]
+        await self._put({"type": "http.response.start", "status": status, "headers": raw})
+
+    async def _part(self, data: bytes, *, last: bool = False) -> None:
+        if data or last:
+            await self._put({"type": "http.response.body", "body": data, "more_body": not last})
+
+    async def _put(self, message: dict[str, object]) -> None:
+        try:
+            async with asyncio.timeout(self._pause):
+                await self._send(message)
+        except TimeoutError:
+            # It holds a thread and memory, and reads nothing.
+            raise ClientGoneError from None
+
+
+def _bytes(text: str) -> bytes:
+    # Bytes of the client's that are no UTF-8 are surrogates in a str.
+    return text.encode("utf-8", "surrogateescape")
