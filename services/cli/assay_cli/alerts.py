@@ -10,6 +10,7 @@ import typer
 
 from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
 from assay_cli.errors import FINDING
+from assay_cli.terminal import echo, emit
 from assay_schema.printable import printable
 
 if TYPE_CHECKING:
@@ -36,11 +37,14 @@ def list_alerts(
         answer = client.query(named.sql, parameters=named.defaults | {"project": project})
     rows = [shown_row(dict(zip(answer.column_names, row, strict=True))) for row in answer.result_rows]
     for row in rows:
-        typer.echo(json.dumps(row, default=str) if as_json else line(row, data))
+        if as_json:
+            emit(json.dumps(row, default=str))
+        else:
+            echo(line(row, data))
     if everything:
         return
     if not rows:
-        typer.echo("no open alerts", err=as_json)
+        echo("no open alerts", err=as_json)
     raise typer.Exit(FINDING if rows else 0)
 
 
@@ -74,9 +78,9 @@ def send_test(data: DataDirectory = DEFAULT_DATA) -> None:
     failed = asyncio.run(_send(found, sample_notices()))
     for channel in found:
         why = failed.get(channel.name)
-        typer.echo(f"{channel.name}: {'took the test notice' if why is None else why}")
+        echo(f"{channel.name}: {'took the test notice' if why is None else why}")
     if len(found) == 1:
-        typer.echo(_nobody(data), err=True)
+        echo(_nobody(data), err=True)
     raise typer.Exit(FINDING if failed else 0)
 
 

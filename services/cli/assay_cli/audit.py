@@ -10,10 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from assay_cli.errors import CommandError
 from assay_cli.secrets import make_private
+from assay_cli.terminal import echo
 
 FOLDER = "audit"
 
@@ -33,4 +32,4 @@ def record(data: Path, kind: str, entry: Mapping[str, Any]) -> None:
             os.close(descriptor)
     except (OSError, CommandError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        typer.echo(f"not recorded in {path}: {reason}", err=True)
+        echo(f"not recorded in {path}: {reason}", err=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import typer
 
 from assay_cli.errors import CommandError
+from assay_cli.terminal import printable
 
 
 def agreed(show: Callable[[], None], question: str) -> bool:
@@ -13,4 +14,4 @@ def agreed(show: Callable[[], None], question: str) -> bool:
     if not sys.stdin.isatty():
         raise CommandError("nobody can be asked here, so nothing was deleted; say --yes (or --dry-run to count only)")
     show()
-    return typer.confirm(question, err=True)
+    return typer.confirm(printable(question), err=True)

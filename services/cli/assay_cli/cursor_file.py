@@ -19,7 +19,7 @@ def locked(path: Path) -> Iterator[None]:
     """
     target = path.resolve()
     try:
-        descriptor = os.open(target.with_name(f".{target.name}.lock"), os.O_RDWR | os.O_CREAT, 0o666)
+        descriptor = os.open(target.with_name(f".{target.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise CommandError(f"--cursor-file: cannot lock {path}: {error}") from None
     try:
@@ -56,7 +56,7 @@ def write_cursor(path: Path, place: int) -> None:
         return
     path = path.resolve()
     try:
-        mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
             with os.fdopen(descriptor, "w") as file:

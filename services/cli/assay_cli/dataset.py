@@ -9,6 +9,7 @@ import typer
 
 from assay_cli.asking import lines_of
 from assay_cli.errors import FINDING, CommandError
+from assay_cli.terminal import echo, emit, printable
 
 if TYPE_CHECKING:
     from assay_evals.dataset import Dataset
@@ -30,17 +31,17 @@ def validate(file: File, as_json: AsJson = False) -> None:
         found = read_dataset("".join(lines_of(file, "FILE")))
     except DatasetError as error:
         if as_json:
-            typer.echo(json.dumps({"schema_version": 1, "valid": False, "problems": error.problems}, indent=2))
+            emit(json.dumps({"schema_version": 1, "valid": False, "problems": error.problems}, indent=2))
         else:
             for problem in error.problems:
-                typer.echo(problem, err=True)
-            typer.echo(f"{file}: {len(error.problems)} problem(s)", err=True)
+                echo(problem, err=True)
+            echo(f"{file}: {len(error.problems)} problem(s)", err=True)
         raise typer.Exit(FINDING) from None
     if as_json:
         shape = {"name": found.name, "version": found.version, "cases": len(found.cases)}
-        typer.echo(json.dumps({"schema_version": 1, "valid": True} | shape | {"fingerprint": found.fingerprint}))
+        emit(json.dumps({"schema_version": 1, "valid": True} | shape | {"fingerprint": found.fingerprint}))
     else:
-        typer.echo(f"{file}: {len(found.cases):,} cases, version {found.version}, fingerprint {found.fingerprint[:16]}")
+        echo(f"{file}: {len(found.cases):,} cases, version {found.version}, fingerprint {found.fingerprint[:16]}")
 
 
 @dataset.command()
@@ -50,14 +51,14 @@ def stats(file: File, as_json: AsJson = False) -> None:
 
     found = asdict(dataset_stats(load(file)))
     if as_json:
-        typer.echo(json.dumps({"schema_version": 1} | found, indent=2))
+        emit(json.dumps({"schema_version": 1} | found, indent=2))
         return
     for name, value in found.items():
         title = name.replace("_", " ")
         if isinstance(value, dict):
-            typer.echo(f"{title + ':':22}" + ", ".join(f"{key} {count}" for key, count in value.items()))
+            echo(f"{title + ':':22}" + ", ".join(f"{key} {count}" for key, count in value.items()))
         else:
-            typer.echo(f"{title + ':':22}{value:.2f}" if isinstance(value, float) else f"{title + ':':22}{value:,}")
+            echo(f"{title + ':':22}{value:.2f}" if isinstance(value, float) else f"{title + ':':22}{value:,}")
 
 
 @dataset.command()
@@ -69,16 +70,16 @@ def diff(old: File, new: File, as_json: AsJson = False) -> None:
     found = diff_datasets(before, after)
     if as_json:
         versions = {"old_version": before.version, "new_version": after.version}
-        typer.echo(json.dumps({"schema_version": 1} | asdict(found) | versions, indent=2))
+        emit(json.dumps({"schema_version": 1} | asdict(found) | versions, indent=2))
     else:
         for mark, names in (("+", found.added), ("-", found.removed)):
             for name in names:
-                typer.echo(f"{mark} {name}")
+                echo(printable(f"{mark} {name}"))
         for name, fields in found.changed.items():
-            typer.echo(f"~ {name}: {', '.join(fields)}")
+            echo(printable(f"~ {name}: {', '.join(fields)}"))
         counts = f"{len(found.added)} added, {len(found.removed)} removed, {len(found.changed)} changed"
         version = f"; version {before.version} became {after.version}" if before.version != after.version else ""
-        typer.echo(counts + version, err=True)
+        echo(counts + version, err=True)
     if not found.same:
         raise typer.Exit(FINDING)
 
@@ -97,7 +98,7 @@ def merge(
         raise CommandError("name two datasets or more")
     first, *others = [load(file) for file in files]
     for line in write_dataset(merge_datasets(first, others, version=version)):
-        typer.echo(line)
+        emit(line)
 
 
 def load(file: Path, option: str = "FILE") -> "Dataset":

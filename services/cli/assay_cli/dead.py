@@ -17,7 +17,7 @@ from assay_cli.connect import DEFAULT_DATA, DataDirectory, settings_for
 from assay_cli.dead_letters import DeadLetter, Filter, Name, NotRequeueableError, name_of, tally
 from assay_cli.durations import moment_ms
 from assay_cli.errors import FINDING, CommandError
-from assay_cli.terminal import ends_quietly, printable
+from assay_cli.terminal import echo, emit, ends_quietly, printable
 from assay_schema.settings import Settings
 
 if TYPE_CHECKING:
@@ -63,15 +63,15 @@ def list_letters(
         async for letter in _matching(client, settings, wanted):
             counts[letter.stage, letter.reason] += 1
             if as_json:
-                sys.stdout.write(json.dumps(letter.metadata(kept)) + "\n")
+                emit(json.dumps(letter.metadata(kept)))
             elif len(rows) < _ROWS:
                 rows.append(letter.metadata(kept) | {"id": _called(letter, settings)})
         if rows:
             _table(rows)
         total = counts.total()
         if total > len(rows) and not as_json:
-            typer.echo(f"only the first {_ROWS} of {total:,} are shown; --json prints all", err=True)
-        typer.echo(f"{_letters(total)}{': ' if total else ''}{tally(counts)}", err=as_json)
+            echo(f"only the first {_ROWS} of {total:,} are shown; --json prints all", err=True)
+        echo(f"{_letters(total)}{': ' if total else ''}{tally(counts)}", err=as_json)
 
     with ends_quietly():
         _run(data, work)
@@ -100,13 +100,13 @@ def show(
         facts: dict[str, Any] = letter.metadata(_kept(settings))
         shown = letter.data.decode(errors="replace") if letter.scrubbed or unsafe_raw else None
         if as_json:
-            typer.echo(json.dumps(facts | {"content": shown}))
+            emit(json.dumps(facts | {"content": shown}))
             return
         for fact, value in facts.items():
-            typer.echo(f"{fact:<12} {printable('unknown' if value is None else str(value))}")
-        typer.echo("content" if shown is not None else "content      not shown: it was not scrubbed; see --unsafe-raw")
+            echo(f"{fact:<12} {printable('unknown' if value is None else str(value))}")
+        echo("content" if shown is not None else "content      not shown: it was not scrubbed; see --unsafe-raw")
         for line in _indented(shown or ""):
-            typer.echo(printable(line))
+            echo(printable(line))
 
     with ends_quietly():
         _run(data, work)
@@ -130,7 +130,7 @@ def requeue(
         try:
             await sent.all_of(client, settings, chosen)
         finally:  # also when Redis goes away in the middle: what was sent is sent
-            typer.echo(sent.summary())
+            echo(sent.summary())
         return chosen.tell_missing() or bool(sent.left)
 
     with ends_quietly():
@@ -181,7 +181,7 @@ class _Requeued:
 
     def _leave(self, letter: DeadLetter, settings: Settings, why: str) -> None:
         self.left += 1
-        typer.echo(f"{_called(letter, settings)} {why}", err=True)
+        echo(f"{_called(letter, settings)} {why}", err=True)
 
     def summary(self) -> str:
         """What was done, in exact numbers."""
@@ -215,16 +215,14 @@ def drop(
         doomed, counts = _run(data, choose)
         summary = f"{_letters(len(doomed))}{f': {counts}' if counts else ''}"
         if dry_run:
-            typer.echo(f"would drop {summary}")
+            echo(f"would drop {summary}")
         elif (
-            doomed
-            and not yes
-            and not agreed(lambda: typer.echo(f"about to drop {summary}", err=True), "Drop them for ever?")
+            doomed and not yes and not agreed(lambda: echo(f"about to drop {summary}", err=True), "Drop them for ever?")
         ):
-            typer.echo("nothing was dropped", err=True)
+            echo("nothing was dropped", err=True)
             return
         else:
-            typer.echo(f"dropped {_letters(_drop(data, doomed))}")
+            echo(f"dropped {_letters(_drop(data, doomed))}")
         if chosen.tell_missing():
             raise typer.Exit(FINDING)
 
@@ -275,7 +273,7 @@ class _Choice:
     def tell_missing(self) -> bool:
         """Say which of the named are not there; whether there are such."""
         for name in self._missing:
-            typer.echo(f"not there: {name}", err=True)
+            echo(f"not there: {name}", err=True)
         return bool(self._missing)
 
 
@@ -336,9 +334,10 @@ def _indented(text: str) -> list[str]:
 
 def _table(rows: list[dict[str, Any]]) -> None:
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from assay_cli.console import Console
 
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for column in _COLUMNS:
@@ -347,4 +346,4 @@ def _table(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         cells = ("unknown" if row[column] is None else str(row[column]) for column in _COLUMNS)
         table.add_row(*(Text(printable(cell)) for cell in cells))
-    Console(width=None if sys.stdout.isatty() else 10_000, highlight=False).print(table)
+    Console(width=None if sys.stdout.isatty() else 10_000).print(table)

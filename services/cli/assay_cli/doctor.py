@@ -16,7 +16,7 @@ from assay_cli import doctor_probes as probes
 from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_and_source
 from assay_cli.doctor_checks import Finding, Status, StreamFacts
 from assay_cli.errors import FINDING, explain
-from assay_cli.terminal import ends_quietly, printable
+from assay_cli.terminal import emit, ends_quietly, printable
 from assay_schema.settings import Settings, SettingsError, StoreSettings
 from assay_schema.streams import DEAD
 from assay_schema.topology import destination
@@ -34,7 +34,7 @@ def doctor(
     with ends_quietly():
         findings = examine(data)
         if as_json:
-            typer.echo(json.dumps([dataclasses.asdict(finding) for finding in findings], indent=1))
+            emit(json.dumps([dataclasses.asdict(finding) for finding in findings], indent=1))
         else:
             _print(findings)
         if any(finding.status is Status.FAIL for finding in findings):
@@ -222,16 +222,17 @@ _COLOURS = {Status.OK: "green", Status.WARN: "yellow", Status.FAIL: "bold red"}
 
 
 def _print(findings: list[Finding]) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from assay_cli.console import Console
 
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     for finding in findings:
         table.add_row(Text(finding.status, _COLOURS[finding.status]), finding.check, Text(printable(finding.summary)))
         if finding.hint:
             table.add_row("", "", Text(f"→ {printable(finding.hint)}", "dim"))
-    console = Console(highlight=False)
+    console = Console()
     console.print(table)
     counts = {status: sum(finding.status is status for finding in findings) for status in Status}
     console.print(f"{counts[Status.OK]} ok, {counts[Status.WARN]} to look at, {counts[Status.FAIL]} failed")

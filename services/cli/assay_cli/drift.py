@@ -13,7 +13,7 @@ import typer
 from assay_cli.connect import DEFAULT_DATA, DataDirectory, Identity, open_store, settings_and_source, settings_for
 from assay_cli.durations import moment_ms
 from assay_cli.errors import FINDING, CommandError
-from assay_cli.terminal import ends_quietly, printable
+from assay_cli.terminal import echo, emit, ends_quietly, printable
 from assay_schema.settings import DriftSettings, Settings
 
 if TYPE_CHECKING:
@@ -51,9 +51,12 @@ def status(
     with ends_quietly():
         rows = _run("sre", data, work)
         for row in rows:
-            typer.echo(json.dumps(row) if as_json else line(row))
+            if as_json:
+                emit(json.dumps(row))
+            else:
+                echo(line(row))
         if not rows:
-            typer.echo("nothing is watched yet: the drift service has seen no samples", err=True)
+            echo("nothing is watched yet: the drift service has seen no samples", err=True)
         raise typer.Exit(FINDING if any(row["state"] in ("warn", "critical", "recovering") for row in rows) else 0)
 
 
@@ -84,7 +87,7 @@ def acknowledge(
         return False
 
     taken = _run("operator", data, work)
-    typer.echo(
+    echo(
         f"acknowledged {identity}"
         if taken
         else f"noted {identity}: the drift service will close it when it runs (assay doctor says what is well)"
@@ -119,7 +122,7 @@ def history(
 
         title = f"{metric} of {project} by {source}"
         _draw(replay(title, metric, samples, settings.drift, spans=spans), svg, png)
-        typer.echo(printable(_worked_out_with(settings.drift, found_in)))
+        echo(printable(_worked_out_with(settings.drift, found_in)))
 
 
 def _worked_out_with(watched: DriftSettings, found_in: str) -> str:
@@ -187,22 +190,22 @@ def _show_queries(project: str, data: Path) -> None:
 
     shifts = [(key, shift) for key, shift in _run("sre", data, work) if shift]
     if not shifts:
-        typer.echo(f"the queries of {printable(project)} have not been compared yet")
+        echo(f"the queries of {printable(project)} have not been compared yet")
         return
     for key, shift in shifts:
         ids = [identity for _, members in shift.grown for identity in members]
         with open_store(settings_for("sre", data).store) as store:
             rows = store.query(_EXAMPLES, parameters={"ids": ids}).result_rows if ids else []
         texts = {str(identity): str(text) for identity, text in rows}
-        typer.echo(
+        echo(
             printable(
                 f"{key}: last {shift.days} day(s), {shift.n} queries, {shift.deviations:.1f} deviations, distance {shift.distance:.3f}"
             )
         )
         for cluster, members in shift.grown:
-            typer.echo(f"  cluster {cluster} grew:")
+            echo(f"  cluster {cluster} grew:")
             for identity in members:
-                typer.echo(f"    {printable(str(texts.get(identity, '(no longer stored)')))[:200]}")
+                echo(f"    {printable(str(texts.get(identity, '(no longer stored)')))[:200]}")
 
 
 @drift.command()
@@ -237,25 +240,20 @@ def simulate(
     with ends_quietly():
         _draw(chart, svg, png)
         for span in chart.spans:
-            typer.echo(f"  {span.state} on day {(span.from_ms - start_ms) / DAY_MS:.2f}")
+            echo(f"  {span.state} on day {(span.from_ms - start_ms) / DAY_MS:.2f}")
         if not chart.spans:
-            typer.echo("  no alert")
+            echo("  no alert")
 
 
 def _draw(chart: "Chart", svg: Path | None, png: Path | None) -> None:
     from assay_drift import charts
 
-    typer.echo(printable_lines(charts.terminal(chart)), nl=False)
+    echo(charts.terminal(chart).rstrip("\n"))
     picture = charts.svg(chart)
     if svg:
         svg.write_text(picture, encoding="utf-8")
     if png:
         png.write_bytes(_png(picture))
-
-
-def printable_lines(text: str) -> str:
-    """Lines for a terminal, control characters shown as spaces. Pure."""
-    return "".join(f"{printable(line)}\n" for line in text.splitlines())
 
 
 def _png(picture: str) -> bytes:

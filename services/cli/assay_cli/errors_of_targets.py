@@ -2,9 +2,7 @@
 
 import traceback
 
-import typer
-
-from assay_cli.terminal import printable
+from assay_cli.terminal import echo, printable
 
 #: Errors that are shown where there are more.
 ERRORS_SHOWN = 3
@@ -22,12 +20,12 @@ class ErrorsOfTarget:
         """The next one."""
         self._count += 1
         if self.in_full and self._count <= ERRORS_SHOWN:
-            typer.echo("\n".join([f"error {self._count}:", *_lines(error)]), err=True)
+            echo("\n".join([f"error {self._count}:", *_lines(error)]), err=True)
 
     def say_how(self) -> None:
         """How to see them, if there were any and nobody did."""
         if self._count and not self.in_full:
-            typer.echo("see what was raised, here and in no file: --show-errors", err=True)
+            echo("see what was raised, here and in no file: --show-errors", err=True)
 
 
 def _lines(error: Exception) -> list[str]:

@@ -20,7 +20,7 @@ from assay_cli.errors_of_targets import ERRORS_SHOWN, ErrorsOfTarget
 from assay_cli.evaluation_store import InStore
 from assay_cli.judged import judge_named
 from assay_cli.progress import Mode, Progress
-from assay_cli.terminal import ends_quietly
+from assay_cli.terminal import echo, emit, ends_quietly, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -137,11 +137,11 @@ def run(
 
         done = asyncio.run(work())
     if judged and (note := judged.close_note()):
-        typer.echo(note, err=True)
+        echo(note, err=True)
     _tell_unread(folder.unread)
     if to_store:
         evaluation_store.store(done, data)
-    typer.echo(json.dumps(done.as_json(), ensure_ascii=False, indent=2) if as_json else summary_of(done))
+    _show(done, as_json)
     system.errors.say_how()
     if done.errored:
         raise typer.Exit(FINDING)
@@ -163,29 +163,29 @@ def list_runs(
         state = "ended" if each.completed_at else "stopped: go on with --resume"
         if as_json:
             shape = {"run_id": each.run_id, "started_at": each.started_at, "completed_at": each.completed_at}
-            typer.echo(json.dumps(shape | {"cases": len(each.results), "errored": len(each.errored)}))
+            emit(json.dumps(shape | {"cases": len(each.results), "errored": len(each.errored)}))
         else:
             cases = f"{len(each.results):,} cases, {len(each.errored)} errored"
-            typer.echo(
+            echo(
                 f"{each.run_id:28} {each.started_at[:19]}  {each.config.dataset} {each.config.dataset_version}  {cases}, {state}"
             )
     if not found:
-        typer.echo(f"no runs in {runs}; start one with: assay eval run", err=True)
+        echo(f"no runs in {runs}; start one with: assay eval run", err=True)
 
 
 def _list_stored(data: Path, as_json: bool) -> None:
     found = evaluation_store.stored_runs(data)
     for each in found:
         if as_json:
-            typer.echo(json.dumps(asdict(each) | {"run_id": str(each.run_id)}, ensure_ascii=False))
+            emit(json.dumps(asdict(each) | {"run_id": str(each.run_id)}, ensure_ascii=False))
         else:
             state = "ended" if each.completed_at else "stopped"
             cases = f"{each.cases:,} cases, {each.errored} errored"
-            typer.echo(
+            echo(
                 f"{each.name:28} {each.started_at[:19]}  {each.dataset} {each.dataset_version}  {cases}, {state}  {each.run_id}"
             )
     if not found:
-        typer.echo("no runs in the store; store one with: assay eval run --store, or assay eval store RUN", err=True)
+        echo("no runs in the store; store one with: assay eval run --store, or assay eval store RUN", err=True)
 
 
 @evaluate.command("store")
@@ -195,7 +195,7 @@ def store_run(
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """Write a run from its folder to the store; one that is there is replaced."""
-    typer.echo(evaluation_store.store(_find(name, runs), data))
+    echo(evaluation_store.store(_find(name, runs), data))
 
 
 @evaluate.command()
@@ -208,7 +208,7 @@ def show(
 ) -> None:
     """Show a run: its metrics with intervals, latency, and types of query."""
     found = evaluation_store.stored(name, data) if in_store else _find(name, runs)
-    typer.echo(json.dumps(found.as_json(), ensure_ascii=False, indent=2) if as_json else summary_of(found))
+    _show(found, as_json)
 
 
 @evaluate.command()
@@ -271,9 +271,9 @@ def compare(
         right = {case.id: {name for name, grade in case.relevance.items() if grade > 0} for case in cases}
         _write("--html", html, report.html(paired, verdict, relevance=right))
     if as_json:
-        typer.echo(json.dumps(report.as_json(paired, verdict), ensure_ascii=False, indent=2))
+        emit(json.dumps(report.as_json(paired, verdict), ensure_ascii=False, indent=2))
     else:
-        typer.echo(_compared(paired, verdict))
+        echo(_compared(paired, verdict))
     code = {Verdict.PASS: 0, Verdict.FAIL: FINDING, Verdict.INCONCLUSIVE: INCONCLUSIVE}[verdict]
     if code:
         raise typer.Exit(code)
@@ -282,7 +282,7 @@ def compare(
 def _tell_unread(unread: "Mapping[str, int]") -> None:
     for field, results in unread.items():
         told = f"{results:,} result(s) say {field} in a way that cannot be read"
-        typer.echo(f"{told}: they count as if they said none", err=True)
+        echo(f"{told}: they count as if they said none", err=True)
 
 
 def _asked(golden: "Dataset", found: "Run") -> bool:
@@ -309,6 +309,13 @@ def _write(option: str, path: Path, text: str) -> None:
         raise CommandError(f"{option}: {path} cannot be written: {error.strerror}") from None
 
 
+def _show(found: "Run", as_json: bool) -> None:
+    if as_json:
+        emit(json.dumps(found.as_json(), ensure_ascii=False, indent=2))
+    else:
+        echo(summary_of(found))
+
+
 def summary_of(found: "Run") -> str:
     """A run in a screenful."""
     config = found.config
@@ -323,7 +330,7 @@ def summary_of(found: "Run") -> str:
     lines += [f"  errored: {result.case_id}: {result.error}" for result in found.errored[:ERRORS_SHOWN]]
     if (more := len(found.errored) - ERRORS_SHOWN) > 0:
         lines.append(f"  errored: and {more:,} more")
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def _compared(paired: "PairedRuns", verdict: "Verdict") -> str:
@@ -334,7 +341,7 @@ def _compared(paired: "PairedRuns", verdict: "Verdict") -> str:
         f"  {change(each):32} {each.rule.stage.value:14} {meaning(each)}"
         for each in paired.comparison.metrics
     ]
-    return "\n".join([*problems(paired), *lines, *notes(paired), f"verdict: {verdict.value}"])
+    return "\n".join(map(printable, [*problems(paired), *lines, *notes(paired), f"verdict: {verdict.value}"]))
 
 
 def _rules(thresholds: list[str] | None, floors: list[str] | None, stages: list[str] | None) -> "dict[str, Rule]":
@@ -425,7 +432,7 @@ def _read(folder: Path) -> "Run | None":
     try:
         return read_run(folder) if (folder / RUN_FILE).exists() else None
     except RunError as error:
-        typer.echo(f"left out: {error}", err=True)
+        echo(f"left out: {error}", err=True)
         return None
 
 

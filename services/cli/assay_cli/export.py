@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from assay_cli.export_lines import BrokenAnswerError, Lines
 from assay_cli.export_plan import Axis, Chunk, Pace, chunks
 from assay_cli.export_sql import LINE_START, Selection, chunk_from, counts, lines
 from assay_cli.progress import Mode, Progress
-from assay_cli.terminal import ends_quietly
+from assay_cli.terminal import data_output, echo, ends_quietly
 from assay_schema.events import Kind
 from assay_schema.limits import SAFE_INTEGER_MAX
 
@@ -97,7 +96,7 @@ def export(
     with ends_quietly(), _alone(cursor_file, limit):
         ask = _Request.checked(since, until, limit, tool, kind, project, cursor_file)
         settings = settings_for("exporter", data)
-        out = sys.stdout.buffer
+        out = data_output()
         with open_store(settings.store) as client:
             span = window(ask.since, ask.until, _watermark(client, settings.store.database))
             selection = Selection(ask.kind, span.after, span.upto, ask.tool, ask.project)
@@ -107,7 +106,7 @@ def export(
         if cursor_file:
             _settle(out)
             write_cursor(cursor_file, span.cursor)
-    typer.echo(f"exported {seen.rows} row(s); cursor {span.cursor}", err=True)
+    echo(f"exported {seen.rows} row(s); cursor {span.cursor}", err=True)
 
 
 def _alone(cursor_file: Path | None, limit: int | None) -> contextlib.AbstractContextManager[None]:

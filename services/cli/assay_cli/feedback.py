@@ -8,7 +8,7 @@ import typer
 
 from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
 from assay_cli.durations import duration_ms
-from assay_cli.terminal import ends_quietly, printable
+from assay_cli.terminal import echo, emit, ends_quietly, printable
 
 feedback = typer.Typer(no_args_is_help=True, help="What people think of answers and retrievals.")
 
@@ -38,9 +38,12 @@ def summary(
             answer = client.query(_SUMMARY, parameters={"seconds": seconds, "project": project})
         rows = [dict(zip(answer.column_names, row, strict=True)) for row in answer.result_rows]
         for row in rows:
-            typer.echo(json.dumps(row, default=str) if as_json else _line(row))
+            if as_json:
+                emit(json.dumps(row, default=str))
+            else:
+                echo(_line(row))
         if not rows:
-            typer.echo("no feedback: hand it in with the SDK's capture.feedback", err=True)
+            echo("no feedback: hand it in with the SDK's capture.feedback", err=True)
 
 
 def _line(row: dict[str, Any]) -> str:

@@ -25,7 +25,7 @@ from assay_cli.connect import DEFAULT_DATA, DataDirectory
 from assay_cli.errors import FINDING, CommandError, explain
 from assay_cli.errors_of_targets import ErrorsOfTarget
 from assay_cli.progress import Mode, Progress
-from assay_cli.terminal import ends_quietly
+from assay_cli.terminal import echo, emit, ends_quietly, printable
 
 if TYPE_CHECKING:
     from assay_evals.baseline import Baseline, Thresholds
@@ -104,14 +104,12 @@ def publish(
     audit.record(data, "bench-publish", attempt | {"success": True})
     if as_json:
         shown = ("label", "source_hash", "content_hash", "row_count", "baseline_mean_latency_ms", "thresholds")
-        typer.echo(
-            json.dumps({"schema_version": 1, "output_path": os.fspath(to)} | {key: metadata[key] for key in shown})
-        )
+        echo(json.dumps({"schema_version": 1, "output_path": os.fspath(to)} | {key: metadata[key] for key in shown}))
     else:
-        typer.echo(f"published {metadata['row_count']:,} row(s) as {metadata['label']} to {to}")
+        echo(f"published {metadata['row_count']:,} row(s) as {metadata['label']} to {to}")
     for count, what in ((blank, "have an empty question, which cannot be asked"), (again, "ask the same again")):
         if count:
-            typer.echo(f"left out {count:,} row(s) that {what}", err=True)
+            echo(f"left out {count:,} row(s) that {what}", err=True)
 
 
 def _publish(
@@ -121,7 +119,7 @@ def _publish(
     from assay_evals import baseline
     from assay_evals.captured import read_captured
     from assay_evals.replay import skip_reason
-    from assay_evals.runs import write_whole
+    from assay_runtime.private import write_whole
 
     if to.is_dir() or not to.parent.is_dir():
         raise CommandError(f"--to: {to} is a folder" if to.is_dir() else f"--to: no folder {to.parent}")
@@ -190,9 +188,12 @@ def gate(
     ):
         if path is not None:
             part[key] = os.fspath(path)
-    typer.echo(json.dumps(verdict, ensure_ascii=False, indent=2) if as_json else _in_words(verdict))
+    if as_json:
+        emit(json.dumps(verdict, ensure_ascii=False, indent=2))
+    else:
+        echo(_in_words(verdict))
     if regression.get("latency_skipped"):
-        typer.echo("the baseline has no latency to compare with: that check was skipped", err=True)
+        echo("the baseline has no latency to compare with: that check was skipped", err=True)
     system.errors.say_how()
     if verdict["verdict"] != "pass":
         raise typer.Exit(FINDING)
@@ -262,7 +263,7 @@ def _in_words(verdict: dict[str, Any]) -> str:
         ]
         if part["breaches"]:
             lines += _missed(part)
-    return "\n".join([*lines, f"verdict: {verdict['verdict']}"])
+    return "\n".join(map(printable, [*lines, f"verdict: {verdict['verdict']}"]))
 
 
 def _missed(part: dict[str, Any]) -> list[str]:

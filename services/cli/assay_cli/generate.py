@@ -11,7 +11,7 @@ import typer
 from assay_cli.asking import System, TargetName, a_number, rows_of
 from assay_cli.dataset import load
 from assay_cli.errors import CommandError
-from assay_cli.terminal import ends_quietly
+from assay_cli.terminal import echo, ends_quietly
 from assay_schema.settings import JudgeSettings
 
 if TYPE_CHECKING:
@@ -63,14 +63,12 @@ def generate(
         kept = unlike(cases, questions, embed)
         dropped += lost + kept.dropped
         why = ", ".join(f"{number} {reason}" for reason, number in dropped.most_common()) or "none"
-        typer.echo(
-            f"{len(chosen)} passages: {len(kept.cases)} cases kept, dropped: {why}; ${model.spent_usd:.4f}", err=True
-        )
+        echo(f"{len(chosen)} passages: {len(kept.cases)} cases kept, dropped: {why}; ${model.spent_usd:.4f}", err=True)
         if not kept.cases:
             raise CommandError("no case was kept")
         today = datetime.now(UTC).date().isoformat()
         for line in write_dataset(Dataset(name="synthetic", version=today, created_at=today, cases=kept.cases)):
-            typer.echo(line)
+            echo(line)
 
 
 async def _generate(model: "Model", chosen: "list[Document]") -> "tuple[list[Case], Counter[str]]":

@@ -15,7 +15,7 @@ import typer
 from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
 from assay_cli.durations import moment_ms
 from assay_cli.errors import FINDING, CommandError
-from assay_cli.terminal import printable
+from assay_cli.terminal import echo, emit, printable
 from assay_schema.scores import Metric, ScoreStatus
 from assay_schema.settings import Settings
 from assay_schema.streams import SCORES, calibration_key, shard_of
@@ -198,7 +198,7 @@ def _report(
         rates |= {"rogan_gladen": c.rogan_gladen(judged, confusion), "human": c.human(labels)}
     if as_json:
         shown = {name: estimate and estimate._asdict() for name, estimate in rates.items()}
-        typer.echo(orjson.dumps(row | {"rates": shown, "live": len(live)}).decode())
+        emit(orjson.dumps(row | {"rates": shown, "live": len(live)}).decode())
         return
 
     def of(estimate: Any) -> str:
@@ -228,7 +228,7 @@ def _report(
         lines += ["", f"share of good answers, base stream of 30 days ({len(live)} answers), with 95 % intervals:"]
         lines += [f"  {label:22} {of(rates[name])}" for name, label in names.items()]
     gate = "may be critical" if row["pages"] else "stay warnings (see drift.kappa_min, drift.tnr_min)"
-    typer.echo("\n".join([*lines, "", f"alerts on {row['metric']} {gate}"]))
+    echo("\n".join([*lines, "", f"alerts on {row['metric']} {gate}"]))
 
 
 def _keep(store: "Store", settings: Settings, row: dict[str, Any]) -> None:
@@ -272,10 +272,10 @@ def rejudge(
     with open_store(reader.store) as store:
         answers = _answers(store, project, wanted, since, limit, negative_feedback=negative_feedback)
     if dry_run:
-        typer.echo(f"{len(answers)} answer(s) would be judged")
+        echo(f"{len(answers)} answer(s) would be judged")
         return
     counts = asyncio.run(_rejudge(writer, answers))
-    typer.echo(", ".join(f"{state} {count}" for state, count in sorted(counts.items())) or "no such answer")
+    echo(", ".join(f"{state} {count}" for state, count in sorted(counts.items())) or "no such answer")
 
 
 def _known(only: list[str] | None) -> bool:
@@ -334,15 +334,15 @@ def _rows(settings: Settings, sql: str, since: str) -> list[dict[str, Any]]:
 def _show(rows: list[dict[str, Any]], as_json: bool, nothing: str) -> None:
     if as_json:
         for row in rows:
-            typer.echo(orjson.dumps(row, default=str).decode())
+            emit(orjson.dumps(row, default=str).decode())
         return
     if not rows:
-        typer.echo(nothing, err=True)
+        echo(nothing, err=True)
         return
     from assay_cli.query import print_table
 
     if sys.stdout.isatty() and width(rows) > shutil.get_terminal_size().columns:
-        typer.echo(stacked(rows))
+        echo(stacked(rows))
         return
     print_table(list(rows[0]), ([_plain(value) for value in row.values()] for row in rows), null="")
 

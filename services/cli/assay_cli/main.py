@@ -5,6 +5,9 @@ Exit codes: 0 ok, 1 a finding, 2 usage or operational. What a person can mend is
 
 import importlib.metadata
 import logging
+import sys
+import traceback
+from types import TracebackType
 from typing import Annotated, Any
 
 import typer
@@ -30,6 +33,7 @@ from assay_cli.query import query
 from assay_cli.replay import replay
 from assay_cli.scrub import pii, scrub
 from assay_cli.tail import tail
+from assay_cli.terminal import echo
 from assay_cli.up import up
 
 
@@ -44,14 +48,20 @@ class _OneLineErrors(TyperGroup):
         except Exception as error:
             message = explain(error)
             if message is None:
+                sys.excepthook = _traceback
                 raise
-            typer.echo(f"assay: {message}", err=True)
+            echo(f"assay: {message}", err=True)
             raise typer.Exit(OPERATIONAL) from None
+
+
+def _traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """What the interpreter shows of a defect, whose text may hold anything."""
+    echo("".join(traceback.format_exception(kind, error, trace)), err=True, nl=False)
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"assay {importlib.metadata.version('assay-cli')}")
+        echo(f"assay {importlib.metadata.version('assay-cli')}")
         raise typer.Exit
 
 

@@ -1,8 +1,7 @@
 """`assay migrate`: bring the store's tables up to this version."""
 
-import typer
-
 from assay_cli.connect import DEFAULT_DATA, DataDirectory, settings_for
+from assay_cli.terminal import echo
 
 
 def migrate(data: DataDirectory = DEFAULT_DATA) -> None:
@@ -11,5 +10,5 @@ def migrate(data: DataDirectory = DEFAULT_DATA) -> None:
     from assay_runtime.migrate import migrate as apply
 
     for migration in apply(settings):
-        typer.echo(f"applied {migration.name}", err=True)
-    typer.echo("the store's tables are up to date", err=True)
+        echo(f"applied {migration.name}", err=True)
+    echo("the store's tables are up to date", err=True)

@@ -12,7 +12,7 @@ from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_
 from assay_cli.dataset import load
 from assay_cli.durations import duration_ms
 from assay_cli.errors import CommandError
-from assay_cli.terminal import ends_quietly
+from assay_cli.terminal import echo, ends_quietly
 
 if TYPE_CHECKING:
     from assay_evals.dataset import Case
@@ -67,18 +67,18 @@ def mine(
         mined = miner.cases(
             limit, embed, known=load(known, "--known") if known else None, alike=cosine, negative_only=negative
         )
-        typer.echo(
+        echo(
             f"{mined.rows:,} rows, {mined.questions:,} questions, {mined.alike:,} alike to others ({name}), "
             f"{mined.known:,} known already: {len(mined.cases):,} of {mined.pool:,} chosen",
             err=True,
         )
         if not mined.cases:
             raise CommandError("nothing to mine: capture retrievals first, or widen --since, --project and --from")
-        typer.echo(_to_review(mined.cases), err=True)
+        echo(_to_review(mined.cases), err=True)
         today = datetime.now(UTC).date().isoformat()
         dataset = Dataset(name="mined", version=today, created_at=today, cases=mined.cases)
         for line in write_dataset(dataset):
-            typer.echo(line)
+            echo(line)
 
 
 def _to_review(cases: "list[Case]") -> str:

@@ -24,6 +24,8 @@ from assay_cli.asking import say_no_tries
 from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
 from assay_cli.dataset import load
 from assay_cli.errors import FINDING, OPERATIONAL, CommandError
+from assay_cli.terminal import echo
+from assay_runtime.private import opener
 from assay_schema.settings import Settings
 
 if TYPE_CHECKING:
@@ -49,21 +51,21 @@ def nightly(
     worker = Nightly(settings_for("evaluator", data), lambda: datetime.now(UTC))
     if once:
         attempt = worker.attempt()
-        typer.echo(f"{attempt.outcome}: {attempt.detail}")
+        echo(f"{attempt.outcome}: {attempt.detail}")
         if code := exit_code(attempt):
             raise typer.Exit(code)
         return
     stop = threading.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda *_: stop.set())
-    typer.echo(f"evaluating every night from {worker.settings.evals.hour:02}:00 UTC on", err=True)
+    echo(f"evaluating every night from {worker.settings.evals.hour:02}:00 UTC on", err=True)
     while not stop.is_set():
         try:
             if worker.why_not() is None:
                 attempt = worker.attempt()
-                typer.echo(f"{attempt.outcome}: {attempt.detail}", err=True)
+                echo(f"{attempt.outcome}: {attempt.detail}", err=True)
         except CommandError as error:  # the store is away: look again
-            typer.echo(f"assay: {error}", err=True)
+            echo(f"assay: {error}", err=True)
         stop.wait(LOOK_EVERY_S)
 
 
@@ -213,7 +215,7 @@ class Nightly:
         """Whether no other process of this host is at it; the kernel lets go of a dead one's lock."""
         runs = Path(self.settings.evals.runs_dir)
         runs.mkdir(parents=True, exist_ok=True)
-        with (runs / _LOCK).open("w") as lock:
+        with open(runs / _LOCK, "a", opener=opener) as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

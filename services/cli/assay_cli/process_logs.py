@@ -4,9 +4,10 @@ import sys
 from pathlib import Path
 from typing import IO
 
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.text import Text
 
+from assay_cli.console import Console
 from assay_cli.secrets import make_private
 from assay_cli.terminal import leave_stdout
 

@@ -13,7 +13,7 @@ from assay_cli.durations import duration_ms
 from assay_cli.errors import CommandError
 from assay_cli.export_sql import SOURCES, literal
 from assay_cli.progress import Mode, Progress
-from assay_cli.terminal import ends_quietly
+from assay_cli.terminal import echo, ends_quietly
 from assay_schema.events import Kind
 from assay_schema.limits import EVENT_AHEAD_MAX_MS
 from assay_schema.settings import StoreSettings
@@ -127,7 +127,7 @@ def prune(
                 and any(job.stored for job in jobs)
                 and not agreed(lambda: _report(jobs, "about to delete", err=True), "Delete them for ever?")
             ):
-                typer.echo("nothing was deleted", err=True)
+                echo("nothing was deleted", err=True)
                 return
             with Progress(Mode.AUTO) as seen:
                 seen.total = sum(job.stored for job in jobs)
@@ -136,7 +136,7 @@ def prune(
             _report(jobs, "deleted")
             left = sum(job.left() for job in jobs)
             if left:
-                typer.echo(f"{left} row(s) that old were stored meanwhile; run this again for them", err=True)
+                echo(f"{left} row(s) that old were stored meanwhile; run this again for them", err=True)
 
 
 class _Job:
@@ -234,9 +234,9 @@ class _Job:
 
 
 def _report(jobs: list[_Job], what: str, *, err: bool = False) -> None:
-    typer.echo(f"{'table':<18}{'visible rows':>14}{'stored rows':>14}", err=err)
+    echo(f"{'table':<18}{'visible rows':>14}{'stored rows':>14}", err=err)
     for job in jobs:
-        typer.echo(f"{job.target.name:<18}{job.visible:>14,}{job.stored:>14,}", err=err)
+        echo(f"{job.target.name:<18}{job.visible:>14,}{job.stored:>14,}", err=err)
     visible, stored = sum(job.visible for job in jobs), sum(job.stored for job in jobs)
     copies = f" ({stored:,} with copies)" if stored != visible else ""
-    typer.echo(f"{what} {visible:,} row(s){copies}", err=err)
+    echo(f"{what} {visible:,} row(s){copies}", err=err)

@@ -16,7 +16,7 @@ import typer
 from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
 from assay_cli.errors import CommandError
 from assay_cli.export_lines import BrokenAnswerError, Lines
-from assay_cli.terminal import ends_quietly, printable
+from assay_cli.terminal import data_output, echo, ends_quietly, printable
 
 if TYPE_CHECKING:
     from assay_runtime.store import Client
@@ -27,6 +27,9 @@ _ROWS_TABLE = 10_000
 #: Decimals of a float in a table, or significant digits below 1; JSON and CSV have them all.
 _FLOAT_DIGITS = 6
 _BLOCK_BYTES = 64 * 1024
+#: What a cell begins with that a spreadsheet takes for a formula, as it is or after it has trimmed it; full-width forms too.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_NUMBER = re.compile(r"[+-]?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]+)?")
 
 
 class Format(StrEnum):
@@ -48,6 +51,10 @@ def query(
     output: Annotated[
         Format, typer.Option("--format", help="A table, one JSON object a line, or CSV with names.")
     ] = Format.TABLE,
+    keep_formulas: Annotated[
+        bool,
+        typer.Option("--keep-formulas", help="CSV: leave text that a spreadsheet would run as a formula as it is."),
+    ] = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """Ask the store, reading only. Without a question: show the named ones."""
@@ -60,16 +67,16 @@ def query(
             raise CommandError("leave FORMAT out; use --format table|json|csv")
         settings = settings_for("sre", data).store
         with open_store(settings) as client:
-            _answer(client, sql, values, output)
+            _answer(client, sql, values, output, keep_formulas)
 
 
 def _list() -> None:
     from assay_runtime.queries import named_queries
 
     for named in named_queries().values():
-        typer.echo(f"{named.name}\n    {named.summary}")
+        echo(f"{named.name}\n    {named.summary}")
         for each in named.parameters:
-            typer.echo(f"    --param {each.name}={each.default or repr('')}  {each.meaning}")
+            echo(f"    --param {each.name}={each.default or repr('')}  {each.meaning}")
 
 
 def resolve(question: str, parameters: list[str]) -> tuple[str, dict[str, str]]:
@@ -103,17 +110,18 @@ def names_a_format(sql: str) -> bool:
     return re.search(r"[\s)'\"`]FORMAT\s+(?!(?:ASC|DESC)$)[A-Za-z]\w*$", statement, re.IGNORECASE) is not None
 
 
-def _answer(client: "Client", sql: str, values: dict[str, str], output: Format) -> None:
+def _answer(client: "Client", sql: str, values: dict[str, str], output: Format, keep_formulas: bool) -> None:
     try:
         if output is Format.JSON:
+            out = data_output()
             for piece in Lines("{").through(_blocks(client, sql, values, "JSONEachRow")):
-                sys.stdout.buffer.write(piece)
-            sys.stdout.buffer.flush()
+                out.write(piece)
+            out.flush()
             return
         rows = _rows(client, sql, values)
         names = [str(name) for name in next(rows, [])]
         if output is Format.CSV:
-            _csv(names, rows)
+            _csv(names, rows, keep_formulas)
         elif names:
             print_table(names, rows)
     except BrokenAnswerError as error:
@@ -152,13 +160,19 @@ def _cell(value: Any, null: str = "null") -> str:
     return _text(value, null)
 
 
-def _csv(names: list[str], rows: Iterator[list[Any]]) -> None:
-    out = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="", write_through=True)
+def no_formula(text: str) -> str:
+    """Text that a spreadsheet shows instead of running it: with a `'` before what begins a formula. Numbers stay. Pure."""
+    return f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
+
+
+def _csv(names: list[str], rows: Iterator[list[Any]], keep_formulas: bool) -> None:
+    shown = (lambda text: text) if keep_formulas else no_formula
+    out = io.TextIOWrapper(data_output(), encoding="utf-8", newline="", write_through=True)
     try:
         writer = csv.writer(out)
-        writer.writerow(names)
+        writer.writerow(map(shown, names))
         for row in rows:
-            writer.writerow([_text(value, "") for value in row])
+            writer.writerow([shown(value) if isinstance(value, str) else _text(value, "") for value in row])
         out.flush()
     finally:
         out.detach()
@@ -167,9 +181,10 @@ def _csv(names: list[str], rows: Iterator[list[Any]]) -> None:
 def print_table(names: list[str], rows: Iterator[list[Any]], null: str = "null") -> None:
     """Rows as a table: as wide as the terminal, and as wide as it takes elsewhere."""
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from assay_cli.console import Console
 
     terminal = sys.stdout.isatty()
     most = _ROWS_TERMINAL if terminal else _ROWS_TABLE
@@ -180,6 +195,6 @@ def print_table(names: list[str], rows: Iterator[list[Any]], null: str = "null")
         table.add_column(Text(printable(name)), justify="right" if numbers else "left", overflow="fold")
     for row in shown:
         table.add_row(*(Text(printable(_cell(value, null))) for value in row))
-    Console(width=None if terminal else 10_000, highlight=False).print(table)
+    Console(width=None if terminal else 10_000).print(table)
     if next(rows, None) is not None:
-        typer.echo(f"only the first {most:,} rows are shown; --format csv or --format json prints all", err=True)
+        echo(f"only the first {most:,} rows are shown; --format csv or --format json prints all", err=True)

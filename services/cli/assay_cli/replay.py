@@ -1,7 +1,6 @@
 """`assay replay`: captured retrievals asked again, and how much the answers moved."""
 
 import json
-import sys
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +12,7 @@ from assay_cli.errors import CommandError
 from assay_cli.errors_of_targets import ERRORS_SHOWN, ErrorsOfTarget
 from assay_cli.progress import Mode, Progress
 from assay_cli.replay_results import ResultsFile
-from assay_cli.terminal import ends_quietly, printable
+from assay_cli.terminal import echo, emit, ends_quietly, printable
 
 if TYPE_CHECKING:
     from assay_evals.captured import Captured
@@ -89,7 +88,7 @@ def replay(
             report.end(summary)
     if as_json and not report:
         document = {"schema_version": 1, "summary": summary.as_json()}
-        typer.echo(json.dumps(document, ensure_ascii=False, indent=2))
+        emit(json.dumps(document, ensure_ascii=False, indent=2))
     elif not as_json:
         _say(summary)
     system.errors.say_how()
@@ -106,13 +105,13 @@ class _Report:
     def add(self, result: "RowResult") -> None:
         """The next row."""
         before = ",\n    " if self._rows else '{\n  "schema_version": 1,\n  "results": [\n    '
-        sys.stdout.write(before + json.dumps(result.as_json(), ensure_ascii=False))
+        emit(before + json.dumps(result.as_json(), ensure_ascii=False), nl=False)
         self._rows += 1
 
     def end(self, summary: "ReplaySummary") -> None:
         """What closes the document."""
         shape = json.dumps(summary.as_json(), ensure_ascii=False, indent=2).replace("\n", "\n  ")
-        sys.stdout.write(f'\n  ],\n  "summary": {shape}\n}}\n')
+        emit(f'\n  ],\n  "summary": {shape}\n}}')
 
 
 def _check(
@@ -128,16 +127,16 @@ def _check(
 
 
 def _say(summary: "ReplaySummary") -> None:
-    typer.echo(
+    echo(
         f"Replayed {summary.rows_replayed:,} of {summary.rows_total:,} captured queries "
         f"({summary.rows_skipped:,} skipped, {summary.rows_errored:,} errored)"
     )
     if summary.rows_replayed:
         _say_how_far(summary)
     for result in summary.errors[:ERRORS_SHOWN]:
-        typer.echo(f"errored: row {result.row.id}: {result.error}", err=True)
+        echo(printable(f"errored: row {result.row.id}: {result.error}"), err=True)
     if (more := summary.rows_errored - min(len(summary.errors), ERRORS_SHOWN)) and summary.errors:
-        typer.echo(f"errored: and {more:,} more", err=True)
+        echo(f"errored: and {more:,} more", err=True)
 
 
 def _why_none(summary: "ReplaySummary") -> str:
@@ -147,7 +146,7 @@ def _why_none(summary: "ReplaySummary") -> str:
 
 def _say_how_far(summary: "ReplaySummary") -> None:
     ratio = "" if summary.latency_ratio is None else f" ({summary.latency_ratio:.2f}×)"
-    typer.echo(
+    echo(
         f"Mean Jaccard@k:   {summary.mean_jaccard:.3f}\n"
         f"Top-1 stability:  {summary.top1_stability_rate:.1%}\n"
         f"Mean nDCG@k:      {summary.as_json()['mean_ndcg']:.3f}  (beside the captured order)\n"
@@ -155,14 +154,12 @@ def _say_how_far(summary: "ReplaySummary") -> None:
     )
     if summary.rows_source_ambiguous:
         count = f"{summary.rows_source_ambiguous:,} row(s)"
-        typer.echo(
-            f"{count} were captured from several sources, without saying which slug is whose: compared by slug alone"
-        )
+        echo(f"{count} were captured from several sources, without saying which slug is whose: compared by slug alone")
     if summary.worst:
-        typer.echo(f"\nTop {len(summary.worst)} regression(s):")
+        echo(f"\nTop {len(summary.worst)} regression(s):")
     for result in summary.worst:
         query = printable(result.row.query)
         shown = query if len(query) <= _QUERY_SHOWN else query[: _QUERY_SHOWN - 1] + "…"
-        typer.echo(
+        echo(
             f"  jaccard={result.jaccard:.2f} captured={len(result.row.slugs)} current={len(result.current)}  {shown!r}"
         )

@@ -11,15 +11,21 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TextIO
+from typing import TYPE_CHECKING, Any, Self, TextIO, cast
 
 from assay_cli.errors import CommandError
+from assay_runtime.private import opener, write_whole
 
 if TYPE_CHECKING:
     from assay_evals.captured import Captured
     from assay_evals.replay import RowResult
 
 _BLOCK = 65_536
+
+
+def _private(path: Path, mode: str) -> TextIO:
+    """A file for results, which only its owner may read: they hold what was asked."""
+    return cast("TextIO", open(path, mode, encoding="utf-8", buffering=1, opener=opener))
 
 
 def begun_with(against: Path, target: str, k: int | None) -> dict[str, Any]:
@@ -55,13 +61,14 @@ class ResultsFile:
         now, run_file = begun_with(self._against, self._target, self._k), path.with_name(path.name + ".run.json")
         if not path.exists():
             self._part.unlink(missing_ok=True)  # of a file that somebody deleted
-            run_file.write_text(json.dumps(now) + "\n", encoding="utf-8")
-            self._file = path.open("w", encoding="utf-8", buffering=1)
+            write_whole(run_file, json.dumps(now).encode() + b"\n")
+            self._file = _private(path, "x")
             return self
         self._expect_same(_read_object(run_file), now, run_file)
         self._fold()
         self._earlier = path.open(encoding="utf-8")
-        self._file = self._part.open("w", encoding="utf-8", buffering=1)
+        self._part.unlink(missing_ok=True)
+        self._file = _private(self._part, "x")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -103,7 +110,7 @@ class ResultsFile:
         _cut_half_line(self._part)
         with self._part.open("rb") as part:
             lines = sum(1 for _ in part)
-        with self._path.open("rb") as before, self._part.open("ab") as part:
+        with self._path.open("rb") as before, open(self._part, "ab", opener=opener) as part:
             part.writelines(islice(before, lines, None))
         self._part.replace(self._path)
 

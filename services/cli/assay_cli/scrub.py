@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from assay_cli.errors import FINDING, CommandError
-from assay_cli.terminal import ends_quietly
+from assay_cli.terminal import data_output, echo, ends_quietly
 
 if TYPE_CHECKING:
     from assay_scrubber.engine import Scrubber
@@ -57,7 +57,7 @@ def scrub(
 
     with ends_quietly():
         scrubber = _scrubber(policy, project, ner=ner, vendor_keys=vendor_keys)
-        complaints = _Complaints()
+        complaints, out = _Complaints(), data_output()
         source, ndjson = _source(sys.stdin.buffer, form)
         lines = scrub_stream.numbered(source, complaints)
         if explain:
@@ -65,11 +65,11 @@ def scrub(
                 scrubber, lines, complaints
             )
             for row in explained:
-                sys.stdout.buffer.write(json.dumps(row).encode() + b"\n")
+                out.write(json.dumps(row).encode() + b"\n")
         else:
             for data in (scrub_stream.scrub_ndjson if ndjson else scrub_stream.scrub_text)(scrubber, lines, complaints):
-                sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+                out.write(data)
+        out.flush()
         if complaints.count:
             complaints.sum_up()
             raise typer.Exit(FINDING)
@@ -82,11 +82,11 @@ class _Complaints:
     def __call__(self, line: int, problem: str) -> None:
         self.count += 1
         if self.count <= _COMPLAINTS_SHOWN:
-            typer.echo(f"assay: line {line}: {problem}", err=True)
+            echo(f"assay: line {line}: {problem}", err=True)
 
     def sum_up(self) -> None:
         if self.count > _COMPLAINTS_SHOWN:
-            typer.echo(f"assay: and {self.count - _COMPLAINTS_SHOWN} more", err=True)
+            echo(f"assay: and {self.count - _COMPLAINTS_SHOWN} more", err=True)
 
 
 def _source(stdin: BinaryIO, form: Input) -> tuple[Iterator[bytes], bool]:
@@ -170,7 +170,7 @@ def families(
 
 def _each(rows: list[dict[str, str]], line: Callable[[dict[str, str]], str]) -> None:
     for row in rows:
-        typer.echo(line(row))
+        echo(line(row))
 
 
 @policy_commands.command("check")
@@ -179,10 +179,10 @@ def check(file: Annotated[Path, typer.Argument(metavar="FILE", help="The policy 
     try:
         found = policies(file)
     except CommandError as error:
-        typer.echo(f"assay: {error}", err=True)
+        echo(f"assay: {error}", err=True)
         raise typer.Exit(FINDING) from None
     with contextlib.suppress(BrokenPipeError):
         for name, policy in (("every other project", found.default), *sorted(found.projects.items())):
             said = ", ".join(f"{family} {action}" for family, action in sorted(policy.actions.items()))
             slugs = "; slugs too" if policy.scrub_slugs else ""
-            typer.echo(f"{policy.fingerprint}  {name}: {said or 'all redact'}{slugs}")
+            echo(f"{policy.fingerprint}  {name}: {said or 'all redact'}{slugs}")

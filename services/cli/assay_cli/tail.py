@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, TypeVar
 
 import orjson
 import typer
@@ -17,7 +17,7 @@ import typer
 from assay_cli.connect import DEFAULT_DATA, DataDirectory, settings_for
 from assay_cli.durations import duration_ms
 from assay_cli.errors import CommandError
-from assay_cli.terminal import ends_quietly, printable
+from assay_cli.terminal import data_output, echo, ends_quietly, printable
 from assay_schema.events import STORED_KINDS
 from assay_schema.streams import EVENTS, FIELD
 
@@ -56,11 +56,11 @@ def tail(
 
         async def run() -> None:
             client = connect(settings)
-            shown = 0
+            shown, out = 0, data_output()
 
             def caught_up() -> None:
                 if not shown:
-                    typer.echo(nothing_yet(since, follow=not no_follow), err=True)
+                    echo(nothing_yet(since, follow=not no_follow), err=True)
 
             try:
                 keys = [EVENTS.key(shard) for shard in range(settings.shards)]
@@ -68,7 +68,7 @@ def tail(
                     event = _event(raw)
                     if event is not None and _wanted(event, kind, project):
                         shown += 1
-                        _print(raw if as_json else pretty(event, _text_chars()).encode())
+                        _print(out, raw if as_json else pretty(event, _text_chars()).encode())
             finally:
                 await client.aclose()
 
@@ -140,9 +140,9 @@ def _text_chars() -> int:
     return max(20, shutil.get_terminal_size().columns - 75) if sys.stdout.isatty() else _TEXT_CHARS
 
 
-def _print(line: bytes) -> None:
-    sys.stdout.buffer.write(line + b"\n")
-    sys.stdout.buffer.flush()
+def _print(out: BinaryIO, line: bytes) -> None:
+    out.write(line + b"\n")
+    out.flush()
 
 
 async def _entries(
@@ -213,14 +213,14 @@ async def _patiently(ask: Callable[[], Awaitable[Answer]]) -> Answer:
             answer = await ask()
         except PASSING_ERRORS as error:
             if not said:
-                typer.echo(f"Redis is away ({type(error).__name__}); waiting for it", err=True)
+                echo(f"Redis is away ({type(error).__name__}); waiting for it", err=True)
             said = True
             await asyncio.sleep(delay)
             delay = min(delay * 2, _RETRY_MAX_S)
             _notice_departed_reader()
         else:
             if said:
-                typer.echo("Redis is back", err=True)
+                echo("Redis is back", err=True)
             return answer
 
 

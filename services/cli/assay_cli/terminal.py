@@ -1,14 +1,62 @@
-"""How commands that print a stream end when the reader leaves or a person presses Ctrl-C."""
+"""Everything the command prints goes through here: text for people, data for programs, and how both end.
 
+What is shown was captured from strangers, or answered by systems under test. A terminal obeys control characters in it: they can clear the
+screen, set the title, write to the clipboard, or reverse what is read. So text for people never has any, wherever it goes. Data for
+programs (NDJSON, CSV, scrubbed text) is exact in a file or a pipe, and filtered like text only where stdout is a terminal.
+"""
+
+import codecs
 import contextlib
+import io
 import os
 import sys
 from collections.abc import Callable, Iterator
+from typing import BinaryIO, cast
 
 import typer
 
+from assay_schema.printable import printable, printable_lines
+
+__all__ = ["INTERRUPTED", "data_output", "echo", "emit", "ends_quietly", "leave_stdout", "printable"]
+
 #: 128 + SIGINT, what shells report for a program that Ctrl-C ended.
 INTERRUPTED = 130
+
+
+def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
+    """Print text for people. Line feeds and tabs stay; every other control character becomes a space."""
+    typer.echo(printable_lines(str(text)), err=err, nl=nl)
+
+
+def emit(text: str, *, nl: bool = True) -> None:
+    """Print data for programs: exact, but where stdout is a terminal."""
+    typer.echo(printable_lines(text) if sys.stdout.isatty() else text, nl=nl)
+
+
+def data_output() -> BinaryIO:
+    """Where data for programs is streamed to: stdout's bytes, filtered where it is a terminal."""
+    return cast("BinaryIO", _Filtered(sys.stdout.buffer)) if sys.stdout.isatty() else sys.stdout.buffer
+
+
+class _Filtered(io.BufferedIOBase):
+    """Passes UTF-8 on without its control characters; pieces may end within a character."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out, self._decode = out, codecs.getincrementaldecoder("utf-8")("replace").decode
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: object) -> int:
+        piece = bytes(cast("bytes", data))
+        self._out.write(printable_lines(self._decode(piece)).encode())
+        return len(piece)
+
+    def flush(self) -> None:
+        self._out.flush()
+
+    def fileno(self) -> int:
+        return self._out.fileno()
 
 
 @contextlib.contextmanager
@@ -26,7 +74,7 @@ def ends_quietly(*, interrupted: int = INTERRUPTED, stopped: Callable[[], str] |
     except KeyboardInterrupt:
         leave_stdout()
         if stopped:
-            typer.echo(f"stopped: {stopped()}", err=True)
+            echo(f"stopped: {stopped()}", err=True)
         raise typer.Exit(interrupted) from None
 
 
@@ -34,8 +82,3 @@ def leave_stdout() -> None:
     """Let the interpreter's own flush at exit go nowhere: the pipe may be gone, and half a line must not be completed."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def printable(text: str) -> str:
-    """Captured text for a terminal: control characters, which could move the cursor or worse, shown as spaces."""
-    return "".join(character if character.isprintable() else " " for character in text)

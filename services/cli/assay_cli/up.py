@@ -101,7 +101,7 @@ async def _up(options: Options) -> int:
     warning = check_directory(options.data)
     run = RunDirectory(options.data / "run")
     run.lock()
-    console = Terminal(highlight=False)
+    console = Terminal()
     logs = ProcessLogs(options.data / "logs", console, keep=options.keep_logs)
     try:
         if warning:

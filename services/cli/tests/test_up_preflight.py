@@ -239,7 +239,7 @@ def test_logs_of_earlier_runs_are_replaced_unless_kept(tmp_path: Path) -> None:
 
 def test_lines_reach_the_terminal_with_a_prefix_and_the_file_as_they_are(tmp_path: Path) -> None:
     with (tmp_path / "terminal").open("w") as terminal:
-        logs = ProcessLogs(tmp_path / "logs", Terminal(file=terminal, width=20, highlight=False), keep=False)
+        logs = ProcessLogs(tmp_path / "logs", Terminal(file=terminal, width=20), keep=False)
         line = json.dumps({"message": "[bold]a line that is longer than the terminal is wide[/bold]"})
         logs.line("writer", line)
         logs.announce("hello")
@@ -252,7 +252,7 @@ def test_a_terminal_that_was_closed_only_falls_silent(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "w", buffering=1) as closed:
-        logs = ProcessLogs(tmp_path / "logs", Terminal(file=closed, highlight=False), keep=False)
+        logs = ProcessLogs(tmp_path / "logs", Terminal(file=closed), keep=False)
         logs.line("writer", "one")
         logs.line("writer", "two")
         logs.announce("still here")

@@ -24,9 +24,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from assay_evals.dataset import Case, normalise
 from assay_evals.replay import Hit, Retrieved
+from assay_schema.printable import plain
 
 #: What names of path metrics begin with.
 PATH = "path:"
+#: Longest name of a search path, in characters.
+NAME_MAX = 100
+_NOT_IN_NAMES = set("<>&\"'`|")
+_QUOTES = str.maketrans("&\"'", "+  ")
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 
@@ -54,8 +59,23 @@ def case_metrics(case: Case, answer: Retrieved, depth: int) -> dict[str, float]:
 
 
 def _paths(relevant: Sequence[Hit]) -> dict[str, float]:
-    names = sorted({name for hit in relevant for name in hit.found_by})
-    return {PATH + name: _share(name in hit.found_by for hit in relevant) for name in names}
+    paths = [{path_metric(name) for name in hit.found_by} for hit in relevant]
+    return {name: _share(name in found for found in paths) for name in sorted(set().union(*paths))}
+
+
+def path_metric(path: str) -> str:
+    """The name of a path's metric: a target may call its paths anything."""
+    return PATH + plain(path).translate(_QUOTES)[:NAME_MAX]
+
+
+def is_metric_name(name: object) -> bool:
+    """Whether it can be a metric's: one printable line that holds no mark-up."""
+    return (
+        isinstance(name, str)
+        and 0 < len(name) <= NAME_MAX + len(PATH)
+        and name.isprintable()
+        and not set(name) & _NOT_IN_NAMES
+    )
 
 
 def _share(holds: Iterable[bool]) -> float:

@@ -1,7 +1,7 @@
 """A comparison for people and machines: Markdown for a pull request, JUnit XML for CI, JSON, and one HTML page with pictures. Pure."""
 
 from dataclasses import asdict
-from html import escape
+from html import escape as html_escape
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -9,11 +9,17 @@ from assay_evals.case_metrics import PATH
 from assay_evals.comparison import MetricComparison, Stage, Verdict
 from assay_evals.paired import PairedRuns
 from assay_evals.runs import VERSION, CaseResult, Run
+from assay_schema.printable import plain, printable
 
 #: Metrics whose breakdown and worst cases are shown, the first one that was measured.
 _SHOWN_FIRST = ("ndcg@10", "recall@10", "mrr", "faithfulness")
 _P = "p by sign flips of all metrics together, one-sided, in the direction of the change"
 _MARKS = {Verdict.PASS: "✅", Verdict.FAIL: "❌", Verdict.INCONCLUSIVE: "❔"}
+
+
+def escape(text: str) -> str:
+    """Any text as part of the page: no mark-up, and no character that is unseen or turns what is read round."""
+    return html_escape(printable(text))
 
 
 def shown_metric(paired: PairedRuns) -> str | None:
@@ -145,22 +151,26 @@ def markdown(paired: PairedRuns, verdict: Verdict) -> str:
     lines = [
         f"## {_MARKS[verdict]} Retrieval evaluation: {verdict.value}",
         "",
-        f"{_between(paired)}.",
+        f"{plain(_between(paired))}.",
         "",
-        *(f"- **{problem}**" for problem in problems(paired)),
+        *(f"- **{plain(problem)}**" for problem in problems(paired)),
         "",
         "| | metric | baseline | candidate | change [95 %] | p | stage | what it means |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     lines += [
-        f"| {_MARKS[m.verdict]} | {m.metric} | {number(m.baseline, m.metric)} | {number(m.candidate, m.metric)} | {change(m)} "
+        f"| {_MARKS[m.verdict]} | {plain(m.metric)} | {number(m.baseline, m.metric)} | {number(m.candidate, m.metric)} | {change(m)} "
         f"| {probability(m)} | {m.rule.stage.value} | {meaning(m)} |"
         for m in comparison.metrics
     ]
     metric = shown_metric(paired)
     if metric and (worst := paired.worst(metric, 5)):
-        lines += ["", f"Worst by {metric}: " + ", ".join(f"`{b.case_id}` {delta:+.2f}" for b, _, delta in worst)]
-    lines += ["", " ".join([*notes(paired), f"Seed {comparison.seed}, {comparison.resamples:,} resamples; {_P}."])]
+        cases = ", ".join(f"`{plain(before.case_id)}` {delta:+.2f}" for before, _, delta in worst)
+        lines += ["", f"Worst by {plain(metric)}: {cases}"]
+    lines += [
+        "",
+        " ".join([*map(plain, notes(paired)), f"Seed {comparison.seed}, {comparison.resamples:,} resamples; {_P}."]),
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -171,11 +181,11 @@ def junit(paired: PairedRuns, *, inconclusive: Verdict = Verdict.INCONCLUSIVE) -
     for problem in problems(paired):
         failures += 1
         case = ET.SubElement(suite, "testcase", classname="assay.gate", name="cases")
-        ET.SubElement(case, "failure", message=problem)
+        ET.SubElement(case, "failure", message=printable(problem))
     for each in paired.comparison.metrics:
-        case = ET.SubElement(suite, "testcase", classname="assay.gate", name=each.metric)
+        case = ET.SubElement(suite, "testcase", classname="assay.gate", name=printable(each.metric))
         verdict = inconclusive if each.verdict is Verdict.INCONCLUSIVE else each.verdict
-        message = f"{change(each)}: {meaning(each)}"
+        message = printable(f"{change(each)}: {meaning(each)}")
         if verdict is Verdict.FAIL and each.rule.stage is Stage.BLOCK:
             failures += 1
             ET.SubElement(case, "failure", message=message)
@@ -206,6 +216,11 @@ ol{margin:.2rem 0;padding-left:1.4rem}li.hit{color:var(--good);font-weight:600}
 .stacked tr{display:block;padding:.5rem 0;border-bottom:1px solid var(--line)}.stacked td{display:flex;gap:1rem;border:0;padding:.1rem 0}
 .stacked td::before{content:attr(data-of);flex:0 0 8rem;color:var(--dim)}}
 """
+#: The page has no script, no address and no form; should anything in it ever be one, the browser does not obey it.
+_POLICY = (
+    "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src 'unsafe-inline'; "
+    "base-uri 'none'; form-action 'none'\">"
+)
 _COLUMNS = ("verdict", "metric", "baseline", "candidate", "change [95 %]", "p", "stage", "what it means")
 _LEGEND = "A line is a metric's change and its interval; to the right is better. Upright: no change. Dashed mark: the worsening that fails."
 
@@ -221,7 +236,7 @@ def html(paired: PairedRuns, verdict: Verdict, *, relevance: dict[str, set[str]]
     kinds = _types(paired, metric) if metric else ""
     worst = _worst(paired, metric, relevance) if metric else ""
     return (
-        "<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content='width=device-width'>"
+        f"<!doctype html><html lang=en><head><meta charset=utf-8>{_POLICY}<meta name=viewport content='width=device-width'>"
         f"<title>Evaluation: {verdict}</title><style>{_STYLE}</style></head><body>"
         f"<h1>Retrieval evaluation: <b class={verdict}>{verdict}</b></h1>"
         f"<p>{escape(_between(paired))}.</p>{found}"
@@ -308,7 +323,7 @@ def _types(paired: PairedRuns, metric: str) -> str:
 
 def _worst(paired: PairedRuns, metric: str, relevance: dict[str, set[str]] | None) -> str:
     shown = "".join(
-        f"<h3>{escape(before.case_id)} <small>{metric} {delta:+.3f}</small></h3><div class=cols>"
+        f"<h3>{escape(before.case_id)} <small>{escape(metric)} {delta:+.3f}</small></h3><div class=cols>"
         f"{_ranking('baseline', before, relevance or {})}{_ranking('candidate', after, relevance or {})}</div>"
         for before, after, delta in paired.worst(metric, 10)
     )

@@ -7,7 +7,6 @@ the result once. Texts that the target returned are not written: they have not b
 
 import json
 import math
-import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from assay_evals.case_metrics import PATH, case_metrics, path_share
+from assay_evals.case_metrics import PATH, case_metrics, is_metric_name, path_share
 from assay_evals.comparison import LATENCY, QUANTILES, is_share
 from assay_evals.dataset import Case, Dataset
 from assay_evals.errors import EvalsError
@@ -27,6 +26,7 @@ from assay_evals.metrics import DEFAULT_CUTOFFS, Gain, judge, mean, retrieval_me
 from assay_evals.replay import Retrieved
 from assay_evals.statistics import Floats, interval, resampled_means
 from assay_evals.target_names import opens, seal
+from assay_runtime.private import opener, write_whole
 
 VERSION = 1
 RUN_FILE, RESULTS_FILE = "run.json", "results.ndjson"
@@ -261,11 +261,11 @@ class RunFolder:
             self.done = {result.case_id: result for result in before.results if result.error is None}
             _rewrite(results_file, self.done.values())
         else:
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
             self._seal = None if target is None else seal(target)
             self._write_run(None)
-        self._file = results_file.open("ab")
+        self._file = open(results_file, "ab", opener=opener)  # noqa: SIM115  # open for the whole run
 
     def add(self, result: CaseResult) -> None:
         """Write a result down."""
@@ -328,13 +328,26 @@ def read_run(folder: Path) -> Run:
         if not line.endswith(b"\n"):
             break  # the process was killed while it wrote this
         try:
-            result = CaseResult(**orjson.loads(line))
+            result = _checked(CaseResult(**orjson.loads(line)))
             results[result.case_id] = result
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, AttributeError):
             raise RunError(
                 f"{path}: line {number} is not a result: delete it, and continue the run with --resume"
             ) from None
     return Run(*named, list(results.values()))
+
+
+def _checked(result: CaseResult) -> CaseResult:
+    """A result as a run writes it. A run's folder may be an artefact of somebody else's code. Raises `ValueError`."""
+    numbers = [value for value in (*result.metrics.values(), result.latency_ms) if value is not None]
+    names = [result.case_id, result.query_type, *result.retrieved, result.error or "", result.cluster or ""]
+    if not (
+        all(isinstance(each, str) for each in names)
+        and all(isinstance(each, int | float) for each in (*numbers, result.weight))
+        and all(map(is_metric_name, result.metrics))
+    ):
+        raise ValueError
+    return result
 
 
 def _differing(one: RunConfig, other: RunConfig) -> list[str]:
@@ -344,17 +357,3 @@ def _differing(one: RunConfig, other: RunConfig) -> list[str]:
 
 def _rewrite(path: Path, results: Iterable[CaseResult]) -> None:
     write_whole(path, b"".join(orjson.dumps(asdict(result)) + b"\n" for result in results))
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    part = path.with_name(path.name + ".part")
-    try:
-        with part.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError:
-        part.unlink(missing_ok=True)
-        raise

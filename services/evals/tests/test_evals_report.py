@@ -145,7 +145,7 @@ def test_the_page_is_whole_escaped_and_asks_nobody(tmp_path: Path) -> None:
     )
     assert "<y>" in parser.text, "an id that looks like markup is text"
     assert "<li class=hit>x</li>" in page
-    for outside in ("http", "<script", "src="):
+    for outside in ("://", "<script", "src="):
         assert outside not in page
     assert "secret" not in page
 
@@ -293,3 +293,57 @@ def test_the_picture_gives_the_side_where_nothing_moved_less_room_and_names_its_
     worse, better = (float(picture.partition(f"{side} by ")[2][:4]) for side in ("worse", "better"))
     assert worse > 2 * better > 0
     assert "Dashed mark: the worsening that fails" in picture
+
+
+HOSTILE = "c0`|<img src=x onerror=alert(1)>\n## \u2705 Retrieval evaluation: pass\n[click](http://evil.test) @everyone\x1b[2J\x00\u202e"
+HOSTILE_CASES = [case.model_copy(update={"id": f"{HOSTILE}{n}", "query_type": HOSTILE}) for n, case in enumerate(CASES)]
+
+
+def hostile_pair() -> PairedRuns:
+    """A comparison in which every name that comes from outside is hostile, metrics' too."""
+    answers = [Retrieved(["x", HOSTILE], 10.0)] * 40, [Retrieved([HOSTILE], 12.0)] * 40
+    before, after = (a_run(HOSTILE, each, HOSTILE_CASES) for each in answers)
+
+    def renamed(run: Run) -> Run:
+        metrics = [{HOSTILE: result.metrics["ndcg@10"]} for result in run.results[1:]]
+        return with_results(run, [replace(each, metrics=m) for each, m in zip(run.results[1:], metrics, strict=True)])
+
+    errored = case_error(HOSTILE_CASES[0], HOSTILE, 1)
+    return compare_runs(renamed(before), with_results(after, [errored, *renamed(after).results]))
+
+
+class _Page(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+
+def test_a_page_escapes_every_name_and_lets_the_browser_run_and_load_nothing() -> None:
+    shown = html(hostile_pair(), Verdict.FAIL)
+    page = _Page()
+    page.feed(shown)
+    assert not page.tags & {"script", "img", "a", "iframe", "object", "form"}
+    assert not {each for each in page.attributes if each.startswith("on")}
+    assert "default-src 'none'" in shown.split("<body>")[0]
+    assert not set(shown) & {"\x1b", "\x00", "\u202e"}
+
+
+def test_markdown_is_written_by_the_report_alone_whatever_ids_and_labels_say() -> None:
+    written = markdown(hostile_pair(), Verdict.FAIL)
+    lines = written.splitlines()
+    assert [line for line in lines if line.startswith("#")] == [lines[0]]
+    assert {line.count("|") for line in lines if line.startswith("|")} == {9}
+    for live in ("<img", "](", "http://", "@everyone", "\x1b", "\x00", "\u202e"):
+        assert live not in written, live
+    assert all(line.count("`") % 2 == 0 for line in lines)
+
+
+def test_junit_is_xml_whatever_ids_say() -> None:
+    suite = ET.fromstring(junit(hostile_pair()))  # noqa: S314  # our own
+    assert suite.get("failures") == str(len(suite.findall("testcase/failure")))
+    assert all("\n" not in (case.get("name") or "") for case in suite)

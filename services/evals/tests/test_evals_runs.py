@@ -1,12 +1,15 @@
 """Runs on disk: what is written, and going on after a kill."""
 
 import json
+import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from assay_evals.case_metrics import PATH, case_metrics
 from assay_evals.dataset import Case, Dataset
-from assay_evals.replay import Retrieved
+from assay_evals.replay import Hit, Retrieved
 from assay_evals.runs import (
     RESULTS_FILE,
     Run,
@@ -19,6 +22,7 @@ from assay_evals.runs import (
     score,
 )
 from assay_evals.target_names import shown
+from assay_runtime.private import write_whole
 
 CASES = [
     Case(id="a", query="qa", expected_ids=["x"], query_type="status"),
@@ -171,3 +175,66 @@ def test_a_time_that_is_none_is_no_run(tmp_path: Path) -> None:
     (tmp_path / "r1/run.json").write_text(json.dumps(document))
     with pytest.raises(RunError, match="of the wrong type"):
         read_run(tmp_path / "r1")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"metrics": {"<script>alert(1)</script>": 1.0}},
+        {"metrics": {"a\nb": 1.0}},
+        {"metrics": {"\x1b[2J": 1.0}},
+        {"metrics": {"x" * 200: 1.0}},
+        {"metrics": {"mrr": "1"}},
+        {"metrics": ["mrr"]},
+        {"query_type": 1},
+        {"retrieved": [["x"]]},
+    ],
+    ids=str,
+)
+def test_a_result_that_no_run_writes_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
+    folder = tmp_path / "r1"
+    finished(folder)
+    line = json.loads((folder / RESULTS_FILE).read_text().splitlines()[0]) | change
+    (folder / RESULTS_FILE).write_text(json.dumps(line) + "\n")
+    with pytest.raises(RunError, match="line 1 is not a result"):
+        read_run(folder)
+
+
+def test_a_path_of_any_name_is_measured_and_read_again(tmp_path: Path) -> None:
+    hits = {"x": Hit(found_by=("<b>&\"'`|\x1b\n" + "y" * 300,))}
+    folder = RunFolder(tmp_path / "r1", CONFIG)
+    metrics = case_metrics(CASES[0], replace(ANSWERS[0], facts=list(hits.values())), 10)
+    folder.add(case_result(CASES[0], ANSWERS[0], {**metrics}, tries=1))
+    (name,) = (each for each in folder.finish(["a"]).results[0].metrics if each.startswith(PATH))
+    assert name.isprintable()
+
+
+def test_files_of_a_run_are_their_owners_alone_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        finished(tmp_path / "r1")
+    finally:
+        os.umask(before)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "r1").iterdir()}
+    assert modes == {"run.json": 0o600, RESULTS_FILE: 0o600}
+    assert (tmp_path / "r1").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_link_left_beside_a_file_is_not_followed(tmp_path: Path) -> None:
+    theirs = tmp_path / "precious"
+    theirs.write_text("precious")
+    (tmp_path / "run.json.part").symlink_to(theirs)
+    write_whole(tmp_path / "run.json", b"{}")
+    assert theirs.read_text() == "precious"
+    assert (tmp_path / "run.json").read_text() == "{}"
+    assert not (tmp_path / "run.json").is_symlink()
+
+
+def test_results_are_not_written_through_a_link(tmp_path: Path) -> None:
+    theirs, folder = tmp_path / "precious", tmp_path / "r1"
+    theirs.write_text("precious")
+    folder.mkdir()
+    (folder / RESULTS_FILE).symlink_to(theirs)
+    with pytest.raises(OSError, match="symbolic"):
+        a_run(folder)
+    assert theirs.read_text() == "precious"

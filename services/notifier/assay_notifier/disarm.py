@@ -5,15 +5,9 @@ who act on it at night, in programs that obey mark-up. So the query and the comm
 its mentions, links and mark-up. Characters are replaced one for one: lengths stay within the contract.
 """
 
-import re
-
 from assay_schema.alert_actions import acknowledge_command, query_of
-from assay_schema.alerts import Alert, one_line
-
-#: `<!channel>`, `<@U1>`, `<a href>`; `[text](link)`; code; pipes of a command.
-_MARKUP = str.maketrans("<>[]`|", "\u2039\u203a()'\u00a6")
-#: `@everyone`, but not the `@` of `ndcg@10`.
-_MENTION = re.compile(r"(?<![A-Za-z0-9_])@|@(?![0-9])")
+from assay_schema.alerts import Alert
+from assay_schema.printable import plain
 
 
 def disarmed(alert: Alert) -> Alert:
@@ -27,9 +21,3 @@ def disarmed(alert: Alert) -> Alert:
             "acknowledge": alert.acknowledge and acknowledge_command(alert.alert_id, alert.kind),
         }
     )
-
-
-def plain(text: str) -> str:
-    """Text without mentions, mark-up, links and unseen characters."""
-    text = one_line(text).translate(_MARKUP).replace("://", ":\uff0f\uff0f")
-    return _MENTION.sub("\uff20", text)

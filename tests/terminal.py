@@ -1,0 +1,37 @@
+"""A command on a pseudo-terminal, as a person runs it."""
+
+import contextlib
+import os
+import pty
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+#: Text that commands a terminal: clear screen, title (OSC), C1 CSI, bidirectional override, clipboard, invisible characters.
+HOSTILE = "a\x1b[2Jb\x1b]0;title\x07c\x9b2Jd\u202ee\u2066f\x1b]52;c;ZXZpbA==\x07g\u200bh"
+#: Rich's colours and nothing else: what may be left of escape sequences.
+_STYLES = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def on_a_terminal(arguments: Sequence[str], directory: Path, environment: Mapping[str, str]) -> str:
+    """All that a command writes to its terminal, stdout and stderr together."""
+    ours, theirs = pty.openpty()
+    try:
+        process = subprocess.Popen(
+            arguments, cwd=directory, env={**environment, "TERM": "xterm"}, stdin=theirs, stdout=theirs, stderr=theirs
+        )
+    finally:
+        os.close(theirs)
+    written = b""
+    with contextlib.suppress(OSError):  # EIO: the last writer has left
+        while piece := os.read(ours, 65_536):
+            written += piece
+    os.close(ours)
+    process.wait(60)
+    return written.decode()
+
+
+def commands_in(written: str) -> set[str]:
+    """The characters of a terminal's text that command it, show nothing or reverse it, Rich's styles aside."""
+    return {each for each in _STYLES.sub("", written) if not each.isprintable() and each not in "\n\r\t"}
