@@ -34,6 +34,7 @@ def options(arguments: list[str] | None = None) -> StoreOptions:
         ("--max-reader-statement-bytes", int, "the same of everybody else"),
         ("--max-head-bytes", int, "longest URL and headers of a request"),
         ("--head-timeout-seconds", float, "longest time for them to arrive"),
+        ("--max-idle-connections", int, "connections without a request at a time"),
         ("--max-sessions-per-user", int, "sessions a user may have at a time"),
         ("--max-external-bytes", int, "longest body with external tables"),
         ("--insert-buffer-bytes", int, "bytes of an INSERT gathered before it writes"),

@@ -7,14 +7,14 @@ import contextlib
 import re
 import secrets
 import string
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 from starlette.types import Send
 
 from assay_store import compression, formats
 from assay_store.body import ClientGoneError
 from assay_store.errors import StoreError
-from assay_store.execute import Summary
+from assay_store.execute import Block, Summary
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _TAG_LETTERS = string.ascii_lowercase
@@ -59,6 +59,7 @@ class Answer:
         self._constant = headers
         self._encoder = compression.Encoder("")
         self._tag = "".join(secrets.choice(_TAG_LETTERS) for _ in range(16))
+        self._ended = False
         self.query_id = ""
         self.status = 0
         """The HTTP status that was sent; 0 before."""
@@ -69,18 +70,18 @@ class Answer:
         """Send the body in this encoding."""
         self._encoder = compression.Encoder(encoding)
 
-    async def whole(self, summary: Summary, output_format: str | None, data: bytes) -> None:
+    async def whole(self, summary: Summary, output_format: str | None, blocks: Sequence[Block] = ()) -> None:
         """Send a result that is complete."""
-        await self._complete(200, self._headers(summary, output_format), data)
+        await self._complete(200, self._headers(summary, output_format), blocks)
 
     async def begin(self, summary: Summary, output_format: str) -> None:
         """Begin a result whose pieces follow."""
         await self._start(200, self._headers(summary, output_format))
 
-    async def piece(self, data: bytes) -> None:
-        """Send the next piece of the result."""
-        for start in range(0, len(data), PART_BYTES):
-            await self._part(await self._encoded(data[start : start + PART_BYTES]))
+    async def more(self, blocks: Sequence[Block]) -> None:
+        """Send the next blocks of the result."""
+        for part in _parts(blocks):
+            await self._part(await self._encoded(part))
 
     async def end(self) -> None:
         """End the result."""
@@ -95,7 +96,7 @@ class Answer:
         headers["Content-Type"] = "text/plain; charset=UTF-8"
         headers["X-ClickHouse-Exception-Code"] = str(failure.code)
         with contextlib.suppress(OSError, ClientGoneError):
-            await self._complete(failure.http_status, headers, _bytes(failure.body(self._version)))
+            await self._complete(failure.http_status, headers, [Block(memoryview(_bytes(failure.body(self._version))))])
 
     async def break_off(self, failure: StoreError) -> None:
         """End a result in the middle as current servers do: the error stands between two tags, and the body has no end.
@@ -120,7 +121,9 @@ class Answer:
 
     async def text(self, text: str) -> None:
         """Answer with a line of text."""
-        await self._complete(200, self._constant | {"Content-Type": "text/html; charset=UTF-8"}, text.encode())
+        await self._complete(
+            200, self._constant | {"Content-Type": "text/html; charset=UTF-8"}, [Block(memoryview(text.encode()))]
+        )
 
     def _headers(self, summary: Summary, output_format: str | None) -> dict[str, str]:
         headers = self._constant | {
@@ -134,21 +137,25 @@ class Answer:
             headers["X-ClickHouse-Format"] = output_format
         return headers
 
-    async def _complete(self, status: int, headers: dict[str, str], data: bytes) -> None:
-        if not data or self._method == "HEAD":
+    async def _complete(self, status: int, headers: dict[str, str], blocks: Sequence[Block]) -> None:
+        size = sum(map(len, blocks))
+        if not size or self._method == "HEAD":
             self._encoder = compression.Encoder("")
-        if self._encoder.encoding and len(data) > PART_BYTES:
+        if self._encoder.encoding and size > PART_BYTES:
             await self._start(status, headers)
-            await self.piece(data)
+            await self.more(blocks)
             await self.end()
             return
         if self._encoder.encoding:
-            data = await self._encoded(data) + self._encoder.finish()
-        await self._start(status, headers | {"Content-Length": str(len(data))})
-        if self._method == "HEAD":
-            data = b""
-        for start in range(0, len(data) or 1, PART_BYTES):
-            await self._part(data[start : start + PART_BYTES], last=start + PART_BYTES >= len(data))
+            encoded = await self._encoded(b"".join(block.view for block in blocks)) + self._encoder.finish()
+            blocks, size = [Block(memoryview(encoded))], len(encoded)
+        await self._start(status, headers | {"Content-Length": str(size)})
+        if self._method != "HEAD":
+            for part in _parts(blocks):
+                size -= len(part)
+                await self._part(part, last=not size)
+        if not self._ended:
+            await self._part(b"", last=True)
 
     async def _encoded(self, data: bytes) -> bytes:
         if len(data) <= INLINE_BYTES or not self._encoder.encoding:
@@ -165,6 +172,7 @@ class Answer:
 
     async def _part(self, data: bytes, *, last: bool = False) -> None:
         if data or last:
+            self._ended = last
             await self._put({"type": "http.response.body", "body": data, "more_body": not last})
 
     async def _put(self, message: dict[str, object]) -> None:
@@ -174,6 +182,20 @@ class Answer:
         except TimeoutError:
             # It holds a thread and memory, and reads nothing.
             raise ClientGoneError from None
+
+
+def _parts(blocks: Sequence[Block]) -> Iterator[bytes]:
+    """The bytes of blocks, many small ones together, and no more of them at a time than are worth copying."""
+    gathered = bytearray()
+    for block in blocks:
+        for start in range(0, len(block), PART_BYTES):
+            piece = block.view[start : start + PART_BYTES]
+            if len(gathered) + len(piece) > PART_BYTES:
+                yield bytes(gathered)
+                gathered.clear()
+            gathered += piece
+    if gathered:
+        yield bytes(gathered)
 
 
 def _bytes(text: str) -> bytes:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 import os
+import resource
 import signal
 import socket
 import sys
@@ -18,6 +20,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from assay_store.connection import Bounds, Connection
 from assay_store.endpoint import QueryEndpoint
 from assay_store.engine import Engine
 from assay_store.lock import DataDirectoryError, DirectoryLock
@@ -131,12 +134,13 @@ async def _serve(options: StoreOptions, users: Users, listener: socket.socket) -
         limits(options.max_memory_bytes, options.max_query_seconds),
     )
     runtime = Runtime(options, users, engine)
+    bounds = Bounds(options.max_head_bytes, options.head_timeout_seconds, options.max_idle_connections)
     config = uvicorn.Config(
         application(runtime),
         log_config=None,
         access_log=False,
         lifespan="off",
-        http="httptools",
+        http=functools.partial(Connection, bounds),  # type: ignore[arg-type]
         ws="none",
         server_header=False,
         headers=[("x-content-type-options", "nosniff")],
@@ -180,6 +184,9 @@ def serve(options: StoreOptions) -> None:
     """
     # uvicorn reports a connection that we close on purpose (an error in the middle of a result) as an application's fault.
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+    # Connections and the engine's files share what the system allows.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     try:
         users = read_users(options.users)
         _check_host(options, users)

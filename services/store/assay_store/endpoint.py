@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import functools
 import logging
+import string
 import time
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
@@ -28,8 +29,21 @@ from assay_store.errors import (
     TOO_MANY_ROWS_OR_BYTES,
     StoreError,
 )
-from assay_store.execute import CHUNK_BYTES, FIRST_BYTES, Rows, Stream, Summary, Whole, applied, load, loaded, prepared
+from assay_store.execute import (
+    CHUNK_BYTES,
+    FIRST_BYTES,
+    Block,
+    Rows,
+    Stream,
+    Summary,
+    Whole,
+    applied,
+    load,
+    loaded,
+    prepared,
+)
 from assay_store.gate import Verdict, refuse_on_get
+from assay_store.logins import PAUSE_SECONDS
 from assay_store.request import Asked, asked, credentials, parameters
 from assay_store.roles import Role
 from assay_store.runtime import Runtime
@@ -41,6 +55,7 @@ log = logging.getLogger("assay_store")
 _T = TypeVar("_T")
 _INSERT_HOP_BYTES = 1 << 20
 _IN_LOOP_BYTES = 16 << 10
+_ENDING = string.whitespace + ";"
 _METHODS = "GET, HEAD, POST, OPTIONS"
 
 FLUSH_SECONDS = 0.1
@@ -124,8 +139,8 @@ class _Exchange:
             await self._answer.text("Ok.\n")
             return
         headers = {name.lower(): value for name, value in self._request.headers.items()}
-        url = parameters(query)
-        user = self._authenticate(url, headers)
+        url = await self._brief(len(query), lambda: parameters(query))
+        user = await self._authenticate(url, headers)
         self._lane = runtime.lane(user.role)
         if not runtime.accepting:
             raise StoreError(ABORTED, "The store is stopping")
@@ -148,14 +163,21 @@ class _Exchange:
         self._answer.compress(compression.negotiate(headers.get("accept-encoding", ""), want.compress_response))
         await self._dispatch(user, want, body)
 
-    def _authenticate(self, url: Mapping[str, str], headers: Mapping[str, str]) -> User:
+    async def _authenticate(self, url: Mapping[str, str], headers: Mapping[str, str]) -> User:
+        runtime, scope = self._runtime, self._request.scope
         given = credentials(url, headers)
-        user = self._runtime.users.check(given.name, given.password)
+        connected = scope["state"]["logins"]
+        user = runtime.users.check(given.name, given.password)
+        if user is None:
+            runtime.logins.failed(given.name, scope["client"][0] if scope["client"] else "nowhere")
+        if user is None or runtime.logins.waits(given.name, known=given.name in connected):
+            await asyncio.sleep(PAUSE_SECONDS)
         if user is None:
             raise StoreError(
                 AUTHENTICATION_FAILED,
                 f"{given.name}: Authentication failed: password is incorrect, or there is no user with such name.",
             )
+        connected.add(user.name)
         return user
 
     async def _dispatch(self, user: User, want: Asked, body: Body) -> None:
@@ -192,9 +214,7 @@ class _Exchange:
 
     async def _query(self, user: User, want: Asked, sql: str, first_keyword: str) -> None:
         runtime = self._runtime
-        sql = sql.rstrip()
-        while sql.endswith(";"):
-            sql = sql[:-1].rstrip()
+        sql = sql.rstrip(_ENDING)
         if not sql:
             raise StoreError(62, "Syntax error: failed at position 1 (end of query): Empty query")
 
@@ -232,23 +252,22 @@ class _Exchange:
             # Nobody waits for the thread of a client that reads slowly.
             await self._answer.whole(self._result.summary, self._format, whole)
 
-    async def _send(self, begin: Callable[[], None], *, wait: bool) -> bytes | None:
+    async def _send(self, begin: Callable[[], None], *, wait: bool) -> list[Block] | None:
         """Send what comes, as it comes; or return it if all of it came at once."""
-        gathered: list[bytes] = []
+        gathered: list[Block] = []
         size, most = 0, self._runtime.options.max_result_buffer_bytes
         answer = self._answer
         try:
             async with contextlib.aclosing(self._pieces(begin, wait=wait)) as pieces:
-                async for result, piece in pieces:
-                    size += len(piece)
-                    self._runtime.metrics.sent_bytes.inc(len(piece))
+                async for result, blocks in pieces:
+                    size += sum(map(len, blocks))
                     if answer.status:
-                        await answer.piece(piece)
+                        await answer.more(blocks)
                     elif wait or result.ended:
-                        gathered.append(piece)
+                        gathered += blocks
                     else:
                         await answer.begin(result.summary, self._format or "")
-                        await answer.piece(piece)
+                        await answer.more(blocks)
                     if wait and size > most:
                         raise _too_much(most)
         except StoreError as failure:
@@ -256,28 +275,32 @@ class _Exchange:
                 await self._settle()
                 await answer.break_off(failure)
             raise
+        finally:
+            self._runtime.metrics.sent_bytes.inc(size)
         if answer.status:
             await self._settle()
             await answer.end()
             return None
-        return await self._brief(size, lambda: b"".join(gathered))
+        return gathered
 
-    async def _pieces(self, begin: Callable[[], None], *, wait: bool) -> AsyncGenerator[tuple[Stream | Whole, bytes]]:
+    async def _pieces(
+        self, begin: Callable[[], None], *, wait: bool
+    ) -> AsyncGenerator[tuple[Stream | Whole, list[Block]]]:
         """The result in pieces: large ones while it is fast, and whatever there is after a while when it is slow."""
         work = begin
         while True:
             filling = asyncio.ensure_future(self._run(work))
             try:
                 while not (await asyncio.wait({filling}, timeout=None if wait else FLUSH_SECONDS))[0]:
-                    if self._result is not None and (piece := self._result.take()):
-                        yield self._result, piece
+                    if self._result is not None and (blocks := self._result.take()):
+                        yield self._result, blocks
                 filling.result()
             finally:
                 await self._stopped(filling)
             result = self._result
             assert result is not None
-            if piece := result.take():
-                yield result, piece
+            if blocks := result.take():
+                yield result, blocks
             if result.ended:
                 return
             work = functools.partial(result.fill, CHUNK_BYTES)
@@ -331,7 +354,7 @@ class _Exchange:
                 summary = await self._write(handle, head, input_format, gathered, body)
         await self._settle()
         self._runtime.metrics.written_rows.inc(summary.written_rows)
-        await self._answer.whole(summary, None, b"")
+        await self._answer.whole(summary, None)
 
     def _judge_insert(self, role: Role, head: str, input_format: str, want: Asked) -> None:
         self._judge(role, f"{head} FORMAT {input_format}", want)

@@ -19,6 +19,12 @@ class Metrics:
             ["kind", "status"],
             registry=self.registry,
         )
+        self.failed_logins = Counter(
+            "assay_store_failed_logins",
+            "Logins with a wrong password, by user; names that no user has are `unknown`.",
+            ["user"],
+            registry=self.registry,
+        )
         self.written_rows = Counter("assay_store_written_rows", "Rows inserted by clients.", registry=self.registry)
         self.received_bytes = Counter(
             "assay_store_received_bytes", "Bytes of INSERT rows received, decompressed.", registry=self.registry

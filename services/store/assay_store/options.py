@@ -32,6 +32,7 @@ class StoreOptions:
         body_timeout_seconds: longest pause between two parts of a request's body.
         max_head_bytes: longest head of a request: its URL and headers.
         head_timeout_seconds: longest time for the head of a request to arrive.
+        max_idle_connections: connections without a request at a time; one more closes the one that is so for longest.
         max_sessions_per_user: sessions a user may have at a time.
         session_seconds: default life of an idle session.
         max_session_seconds: longest life a client may ask for.
@@ -50,13 +51,14 @@ class StoreOptions:
     readers: int = 8
     max_waiting: int = 256
     max_statement_bytes: int = 16 << 20
-    max_reader_statement_bytes: int = 1 << 20
+    max_reader_statement_bytes: int = 256 << 10
     max_external_bytes: int = 64 << 20
     insert_buffer_bytes: int = 16 << 20
     max_result_buffer_bytes: int = 512 << 20
     body_timeout_seconds: float = 60.0
     max_head_bytes: int = 1 << 20
     head_timeout_seconds: float = 10.0
+    max_idle_connections: int = 1000
     max_sessions_per_user: int = 1000
     session_seconds: int = 60
     max_session_seconds: int = 3600

@@ -22,6 +22,7 @@ _INTERFACE = frozenset(
         "http_write_exception_in_output_format", "http_max_field_value_size",
     }
 )  # fmt: skip
+_MOST_PARAMETERS = 1000
 _SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _EXTERNAL = re.compile(r"(?P<table>.+)_(?P<what>structure|types|format)")
 
@@ -178,9 +179,20 @@ def _split(types: str) -> list[str]:
 
 
 def parameters(query_string: bytes) -> dict[str, str]:
-    """The parameters of a URL; of one given twice the last counts. Bytes that are no UTF-8 become surrogates."""
+    """The parameters of a URL; of one given twice the last counts. Bytes that are no UTF-8 become surrogates.
+
+    Raises:
+        StoreError: there are too many (36).
+    """
     text = query_string.decode("utf-8", "surrogateescape")
-    return dict(urllib.parse.parse_qsl(text, keep_blank_values=True, errors="surrogateescape"))
+    try:
+        return dict(
+            urllib.parse.parse_qsl(
+                text, keep_blank_values=True, errors="surrogateescape", max_num_fields=_MOST_PARAMETERS
+            )
+        )
+    except ValueError:
+        raise StoreError(BAD_ARGUMENTS, f"A URL has at most {_MOST_PARAMETERS} parameters") from None
 
 
 def _flag(value: str) -> bool:

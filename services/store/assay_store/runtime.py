@@ -12,6 +12,7 @@ from typing import TypeVar
 from assay_store.engine import Engine
 from assay_store.errors import TOO_MANY_SIMULTANEOUS_QUERIES, StoreError
 from assay_store.gate import Gate
+from assay_store.logins import Logins
 from assay_store.metrics import Metrics
 from assay_store.options import StoreOptions
 from assay_store.roles import Role
@@ -77,6 +78,7 @@ class Runtime:
         self.engine = engine
         self.metrics = Metrics()
         self.sessions = Sessions(options.session_seconds, options.max_session_seconds, options.max_sessions_per_user)
+        self.logins = Logins((user.name for user in users), lambda name: self.metrics.failed_logins.labels(name).inc())
         self.metrics.sessions.set_function(lambda: float(len(self.sessions)))
         self.display_name = "assay-store"
         self.ready = False

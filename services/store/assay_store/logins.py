@@ -1,0 +1,57 @@
+"""Failed logins: slowed, counted, and logged without what was sent."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+log = logging.getLogger("assay_store")
+
+PAUSE_SECONDS = 1.0
+"""How long a failed login waits for its answer."""
+
+SUSPICIOUS = 10
+"""After so many failures of a name within a minute every login of that name waits, right or wrong, but on connections where it
+has logged in before: whoever guesses learns nothing from a quick answer, and a service that is connected notices nothing."""
+
+_WINDOW_SECONDS = 60.0
+_UNKNOWN = "unknown"
+
+
+@dataclass
+class _Tally:
+    since: float = 0.0
+    failures: int = 0
+
+
+class Logins:
+    """Failures by name. Names nobody has are counted together, and never logged: people type passwords there."""
+
+    def __init__(
+        self, names: Iterable[str], count: Callable[[str], object], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._tallies = {name: _Tally() for name in names} | {_UNKNOWN: _Tally()}
+        self._count = count
+        self._clock = clock
+
+    def waits(self, name: str, known: bool) -> bool:
+        """Whether a login waits before it is answered, even if it is right."""
+        tally = self._tallies.get(name)
+        return tally is not None and not known and self._fresh(tally) and tally.failures >= SUSPICIOUS
+
+    def failed(self, name: str, peer: str) -> None:
+        """Count a failure, and log the first and every hundredth of a minute."""
+        known = name if name in self._tallies else _UNKNOWN
+        tally = self._tallies[known]
+        if not self._fresh(tally):
+            tally.since, tally.failures = self._clock(), 0
+        tally.failures += 1
+        self._count(known)
+        if tally.failures == 1 or tally.failures % 100 == 0:
+            who = "a name that no user has" if known == _UNKNOWN else f"user {known!r}"
+            log.warning("failed login of %s from %s: number %d within a minute", who, peer, tally.failures)
+
+    def _fresh(self, tally: _Tally) -> bool:
+        return tally.failures > 0 and self._clock() - tally.since < _WINDOW_SECONDS
