@@ -4,7 +4,7 @@ import re
 
 from assay_cli.identities import IDENTITIES
 from assay_runtime.queries import named_queries
-from assay_schema.settings import SWITCH_VARIABLE, variables
+from assay_schema.settings import FILE_VARIABLE, SWITCH_VARIABLE, variables
 from tests.contract.compose_files import BASE, ROOT, load
 
 TEXT = (ROOT / "docs/deploy.md").read_text()
@@ -38,7 +38,7 @@ def test_every_setting_it_names_exists() -> None:
     for section, name in re.findall(r"`(\w+)\.(\w+)`", TEXT):
         if section in sections and name not in {"pem", "key"}:
             assert f"{section}.{name}" in known
-    assert set(re.findall(r"\bASSAY_\w+", TEXT)) <= set(variables()) | {SWITCH_VARIABLE}
+    assert set(re.findall(r"\bASSAY_\w+", TEXT)) <= set(variables()) | {FILE_VARIABLE, SWITCH_VARIABLE}
 
 
 def test_it_says_of_every_identity_what_it_may_do() -> None:

@@ -18,16 +18,17 @@ _SERVICE: TypeAdapter[str] = TypeAdapter(Service)
 def read_settings(environment: Mapping[str, str]) -> Settings:
     """Settings for a producer. Raises `SettingsError` naming the setting and what would fit; variables of newer versions are let pass."""
     named = environment.get(FILE_VARIABLE)
-    path = Path(named or DEFAULT_FILE)
+    folder = bool(named) and Path(named or "").is_dir()
+    path = Path(named or "") / DEFAULT_FILE if folder else Path(named or DEFAULT_FILE)
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        if named:
+        if named and not folder:
             raise SettingsError(f"{FILE_VARIABLE}={named}: there is no such file") from None
         text = ""
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path}: cannot be read ({type(error).__name__})") from None
-    return settings_from(environment, text, file_name=str(path), strict=False)
+    return settings_from(environment, text, file_name=str(path), strict=False, implicit=not named)
 
 
 def service_name(argument: str | None, settings: Settings, environment: Mapping[str, str]) -> str:

@@ -48,10 +48,16 @@ def settings_and_source(identity: Identity, data: Path) -> tuple[Settings, str]:
     file = secrets_file(identity, data)
     try:
         present = file.exists()
+        others = present and file.stat().st_mode & 0o077
     except PermissionError:
         raise CommandError(
             f"not allowed to read {file}; run this as the user who ran `assay up`, or name a settings file with {FILE_VARIABLE}"
         ) from None
+    if others:  # what `assay up` writes is not; what came with somebody's checkout is
+        raise CommandError(
+            f"{file} may be read by others, so it is not taken for one that `assay up` wrote: "
+            f"run chmod 600 {file} if it is, or name it with {FILE_VARIABLE}"
+        )
     if present:
         return load_settings(file), str(file)
     where = f"./{file.parent}" if not file.is_absolute() else str(file.parent)

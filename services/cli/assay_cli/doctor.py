@@ -49,6 +49,7 @@ def examine(data: Path) -> list[Finding]:
         return [Finding("configuration", Status.FAIL, str(error), "correct the setting it names")]
     patient = Examination()
     patient.add(Finding("configuration", Status.OK, f"valid, from {source}"))
+    patient.add(*checks.transport(settings))
     streams = asyncio.run(_redis(settings, patient))
     _store(settings, patient, streams)
     _memory(settings, patient)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from assay_schema.settings import DeliverySettings
+from assay_schema.settings import DeliverySettings, Settings
 from assay_schema.streams import DEAD
 
 
@@ -63,6 +63,14 @@ def nightly_evaluation(configured: bool, outcomes: Sequence[tuple[str, float, st
     return Finding(
         name, Status.WARN, summary, "see: assay query 'SELECT * FROM eval_outcomes ORDER BY started_at DESC'"
     )
+
+
+def transport(settings: Settings) -> list[Finding]:
+    """Passwords that others on the way can read."""
+    from assay_runtime.transport import passwords_in_clear
+
+    found = [problem.partition("; ") for problem in passwords_in_clear(settings)]
+    return [Finding("transport", Status.WARN, summary, hint) for summary, _, hint in found]
 
 
 @dataclass(frozen=True)

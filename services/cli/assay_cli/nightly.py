@@ -26,7 +26,7 @@ from assay_cli.dataset import load
 from assay_cli.errors import FINDING, OPERATIONAL, CommandError
 from assay_cli.terminal import echo
 from assay_runtime.private import opener
-from assay_schema.settings import Settings
+from assay_schema.settings import FILE_VARIABLE, Settings
 
 if TYPE_CHECKING:
     from assay_evals.nightly import Attempt
@@ -80,11 +80,17 @@ class Nightly:
 
     def __init__(self, settings: Settings, now: Callable[[], datetime]) -> None:
         from assay_evals.nightly import evaluation_of
+        from assay_runtime.config import is_implicit
 
         evals = settings.evals
         if evals.dataset is None or not evals.target:
             raise CommandError(
                 "no nightly evaluation: set evals.dataset and evals.target (ASSAY_EVALS_DATASET, ASSAY_EVALS_TARGET)"
+            )
+        if is_implicit("evals", "target") and not evals.target.startswith(("http://", "https://")):
+            raise CommandError(
+                "evals.target comes from ./assay.toml, which was read only because it is in the working directory, and it is code to run: "
+                f"set ASSAY_EVALS_TARGET, or, if you trust the file, name it: {FILE_VARIABLE}=assay.toml"
             )
         self.settings, self._now, self._dataset, self._target = settings, now, evals.dataset, evals.target
         self.evaluation = evaluation_of(self._dataset.stem, self._target)

@@ -35,6 +35,14 @@ _OWN = {
     ("delivery", "consumer"),
     ("capture", "service"),
 }
+#: What a process inherits: where programs, libraries, certificates, proxies and temporary files are; language and zone; settings of Assay,
+#: of Python and of OpenTelemetry.
+_INHERITED = {
+    "HOME", "LANG", "LANGUAGE", "LOGNAME", "MALLOC_ARENA_MAX", "PATH", "SHELL", "SSL_CERT_DIR", "SSL_CERT_FILE", "TEMP", "TERM", "TMP",
+    "TMPDIR", "TZ", "USER", "VIRTUAL_ENV", "ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "all_proxy", "https_proxy", "http_proxy",
+    "no_proxy", "REQUESTS_CA_BUNDLE", "COLUMNS", "NO_COLOR",
+}  # fmt: skip
+_INHERITED_PREFIXES = ("ASSAY_", "LC_", "LD_", "OTEL_", "PYTHON", "XDG_")
 #: The same after a restart, so that a service takes over its own unfinished entries at once.
 _CONSUMER = "assay-up"
 #: What judges, watches and tells of the quality of answers: none of it is needed to capture and store.
@@ -183,6 +191,10 @@ class System:
         return without_secrets(plain, of_others_than=name) | {FILE_VARIABLE: str(self.data / f"secrets/{name}.toml")}
 
 
+def _is_needed(variable: str) -> bool:
+    return variable in _INHERITED or variable.startswith(_INHERITED_PREFIXES)
+
+
 def without_secrets(environment: Mapping[str, str], *, of_others_than: str = "") -> dict[str, str]:
     """An environment without secret settings, but for those of one service."""
     theirs = {name: place for name, place in variables().items() if place in secret_settings()}
@@ -192,12 +204,16 @@ def without_secrets(environment: Mapping[str, str], *, of_others_than: str = "")
 
 
 def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment without what would lead a process past its own identity's settings file. Other settings pass through."""
+    """What a process needs of the environment, without what would lead it past its own identity's settings file.
+
+    The shell that runs `assay up` may hold keys of clouds and registries: no process of ours has a use for them.
+    """
     dropped = {FILE_VARIABLE, SWITCH_VARIABLE}
     for variable, (section, name) in variables().items():
         if (section, name) in _OWN or (section in _OWN_SECTIONS and name not in _KEPT[section]):
             dropped.add(variable)
-    return {name: value for name, value in environment.items() if name not in dropped} | {"PYTHONUNBUFFERED": "1"}
+    needed = {name: value for name, value in environment.items() if _is_needed(name) and name not in dropped}
+    return needed | {"PYTHONUNBUFFERED": "1"}
 
 
 def write_redis_conf(system: System) -> None:

@@ -17,7 +17,6 @@ import typer
 
 from assay_cli.errors import FINDING, OK, OPERATIONAL, CommandError
 from assay_cli.scenario import Scenario
-from assay_schema.settings import FILE_VARIABLE
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -148,7 +147,9 @@ def _prepare(options: Options) -> "System":
 
 def _own_settings() -> dict[str, Any]:
     """A person's own settings file, if there is one. It has been checked by then."""
-    path = Path(os.environ.get(FILE_VARIABLE) or "assay.toml")
+    from assay_runtime.config import settings_file
+
+    path, _ = settings_file()
     return tomllib.loads(path.read_text()) if path.exists() else {}
 
 

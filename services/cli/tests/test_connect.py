@@ -17,9 +17,9 @@ def embedded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "data" / "secrets").mkdir(parents=True)
     for identity in ("sre", "exporter", "owner"):
-        (tmp_path / "data" / "secrets" / f"{identity}.toml").write_text(
-            f'[store]\nurl = "http://e:1"\nuser = "{identity}"\n'
-        )
+        file = tmp_path / "data" / "secrets" / f"{identity}.toml"
+        file.write_text(f'[store]\nurl = "http://e:1"\nuser = "{identity}"\n')
+        file.chmod(0o600)
     return tmp_path
 
 

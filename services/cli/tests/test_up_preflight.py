@@ -217,6 +217,24 @@ def test_the_environment_cannot_lead_a_process_past_its_own_identity() -> None:
     assert kept["PATH"] == "/bin"
 
 
+def test_keys_in_the_shell_that_starts_the_system_reach_no_process_of_it() -> None:
+    shell = {
+        "PATH": "/bin",
+        "HOME": "/home/me",
+        "LC_ALL": "C",
+        "OTEL_SDK_DISABLED": "true",
+        "https_proxy": "http://proxy",
+    }
+    keys = {
+        "AWS_SECRET_ACCESS_KEY": "x",
+        "GITHUB_TOKEN": "x",
+        "ANTHROPIC_API_KEY": "x",
+        "PGPASSWORD": "x",
+        "DATABASE_URL": "x",
+    }
+    assert child_environment(shell | keys) == shell | {"PYTHONUNBUFFERED": "1"}
+
+
 def test_a_log_never_grows_beyond_twice_its_limit(tmp_path: Path) -> None:
     log = BoundedLog(tmp_path / "x.log", keep=False, limit=100)
     for number in range(1_000):

@@ -13,6 +13,7 @@ reads the views as `sre` and keeps calibrations as `owner`.
 import asyncio
 import contextlib
 import logging
+import os
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
@@ -37,6 +38,7 @@ from assay_runtime.clock import clock
 from assay_runtime.config import secret
 from assay_runtime.entries import Bounds, Entry, Outcome, Process
 from assay_runtime.service import Service, main
+from assay_runtime.transport import host_in_clear
 from assay_schema.alerts import Alert
 from assay_schema.events import ScrubbedAnswer, ScrubbedEvent
 from assay_schema.ids import event_ms
@@ -56,8 +58,14 @@ PROJECTS_MOST = 100
 
 
 def key_of(settings: JudgeSettings) -> str:
-    """The API's key, or an empty text. Raises `SettingsError` when its file cannot be read."""
-    return secret(settings.api_key, settings.api_key_file, "ASSAY_JUDGE_API_KEY_FILE").strip()
+    """The API's key, or an empty text. Raises `SettingsError` when its file cannot be read, or when it would be sent in clear."""
+    key = secret(settings.api_key, settings.api_key_file, "ASSAY_JUDGE_API_KEY_FILE").strip()
+    base_url = settings.base_url or os.environ.get("ANTHROPIC_BASE_URL", "")  # the second is the SDK's own
+    if key and (host := host_in_clear(base_url)):
+        raise SettingsError(
+            f"judge.base_url (or ASSAY_JUDGE_BASE_URL) would send the key to {host} unencrypted: use https://, or a gateway on this host"
+        )
+    return key
 
 
 def judge_of(settings: JudgeSettings) -> Judge:
@@ -92,6 +100,7 @@ class JudgeService:
         self._batches = batches
         self._settings = service.settings.judge
         self._projects: set[str] = set()
+        self._salt = self._settings.salt.get_secret_value()
 
     def process(self) -> Process:
         """The work on a shard of `events`."""
@@ -126,6 +135,7 @@ class JudgeService:
 
     async def _draws(self, answers: Sequence[ScrubbedAnswer]) -> list[tuple[Draw, dict[str, bool]]]:
         """Layer 1 and the draw of each answer."""
+        self._salt = self._salt or await self._ledger.salt()
         days: dict[str, Counter[date]] = defaultdict(Counter)
         for answer in answers:
             days[answer.project][_day(answer)] += 1
@@ -143,7 +153,7 @@ class JudgeService:
                 if not passed:
                     metrics.CHECKS_FAILED.labels(self._label(answer.project), name).inc()
             boosts = self._rules.boosts_for(answer.project, answer.payload, checks)
-            u = uniform(str(answer.event_id), self._settings.salt)
+            u = uniform(str(answer.event_id), self._salt)
             found.append((draw(u, rates[answer.project, _day(answer)], boosts), checks))
         return found
 

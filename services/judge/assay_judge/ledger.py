@@ -4,6 +4,7 @@ Before a call its upper bound is set aside; after it the real cost takes that pl
 everything that is set aside, is never above the cap. What a dead judge had set aside stays spent: its call may have been billed.
 """
 
+import secrets
 import uuid
 from collections.abc import Sequence
 from datetime import date, timedelta
@@ -58,6 +59,13 @@ class Ledger:
     def spend_key(self, project: str, day: date) -> str:
         """The key of a project's spend on a day."""
         return self._key(project, "spend", project, day.isoformat())
+
+    async def salt(self) -> str:
+        """What the sample is drawn with: drawn by the first judge that asks, and the same for all from then on. Raises `RedisError`."""
+        key = f"{PREFIX}:{{0}}:judge:salt"
+        await self._client.set(key, secrets.token_hex(16), nx=True)
+        kept: bytes = await self._client.get(key)
+        return kept.decode()
 
     async def reserve(self, call: "Call", attempt: int, nano: int, lease_s: float | None = None) -> Answered:
         """Set money aside for a try of a call. Raises `RedisError`."""

@@ -159,3 +159,12 @@ async def test_an_answer_that_was_passed_over_is_not_paid_for_by_another_judge(c
     await books.reserve(other, 1, 300)
     assert not await books.keep(other, b"skipped"), "a judge is at it"
     assert await books.spent("acme", today()) == 300
+
+
+async def test_the_salt_is_drawn_once_for_all_judges_and_differs_between_installations(client: Client) -> None:
+    drawn = await asyncio.gather(*(ledger(client).salt() for _ in range(8)))
+    assert len(set(drawn)) == 1
+    assert len(drawn[0]) >= 32
+    assert await ledger(client).salt() == drawn[0], "also after a restart of the judge"
+    await client.flushall()
+    assert await ledger(client).salt() != drawn[0]

@@ -1,6 +1,7 @@
 """The channels that settings ask for. A mistake is named with its setting, before anything is sent."""
 
 import hashlib
+import logging
 import re
 import ssl
 from functools import cache
@@ -17,7 +18,10 @@ from assay_notifier.people import People, address_of
 from assay_notifier.signing import key_of
 from assay_notifier.webhook import Webhook
 from assay_runtime.config import secret
+from assay_runtime.transport import host_in_clear
 from assay_schema.settings import NotifierSettings, SettingsError
+
+log = logging.getLogger(__name__)
 
 
 def channels(settings: NotifierSettings) -> list[Channel]:
@@ -51,6 +55,10 @@ def _member(settings: NotifierSettings, url: str, number: int, trust: ssl.SSLCon
     if settings.alertmanager_token_file:
         token = secret(SecretStr(""), settings.alertmanager_token_file, "ASSAY_NOTIFIER_ALERTMANAGER_TOKEN_FILE")
         headers = {"authorization": f"Bearer {token}"}
+    if headers and (host := host_in_clear(url)):
+        log.warning(
+            "credentials for Alertmanager go to %s unencrypted; use https:// in notifier.alertmanager_urls", host
+        )
     sees = "notifier.alertmanager_urls and notifier.alertmanager_token_file"
     return Post(address, settings.timeout_s, trust, sees, headers)
 

@@ -28,6 +28,7 @@ from assay_runtime.health import Problems, application, health_server, listen
 from assay_runtime.lag import Count, group_of
 from assay_runtime.logs import configure_logs
 from assay_runtime.tracing import export_spans
+from assay_runtime.transport import passwords_in_clear
 from assay_schema.settings import Settings, SettingsError
 from assay_schema.streams import Stream
 
@@ -327,6 +328,8 @@ def main(name: str, build: Callable[[Settings], Service]) -> None:
         print(error, file=sys.stderr)
         raise SystemExit(2) from None
     configure_logs(name, settings.telemetry)
+    for problem in passwords_in_clear(settings):
+        log.warning("%s", problem)
     memory.publish_bound(name, settings.redis.shards)
     provider = export_spans(name, settings.telemetry)
     try:

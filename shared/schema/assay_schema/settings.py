@@ -394,7 +394,11 @@ class JudgeSettings(Section):
     base_floor_per_day: int = Field(
         50, ge=0, description="Base samples a quiet project gets in a day all the same, as far as it has answers."
     )
-    salt: str = Field("assay", description="What the sample is drawn with; another salt draws another sample.")
+    salt: SecretStr = Field(
+        SecretStr(""),
+        description="What the sample is drawn with; who knows it can foretell which events are judged. Empty: drawn once for each "
+        "installation, and kept in Redis.",
+    )
     budget_usd_per_day: float = Field(
         1.0,
         ge=0,
@@ -515,6 +519,16 @@ class Settings(Section):
     telemetry: TelemetrySettings = TelemetrySettings()
 
 
+#: Where the secrets of a section are sent, by what decides it; and these secrets. `OTEL_...` are variables of OpenTelemetry's own.
+_SENT_TO = (
+    ("redis", ("url", "tls_ca_file"), ("password_file", "sentinel_password_file")),
+    ("store", ("url", "tls_ca_file"), ("password", "password_file")),
+    ("judge", ("base_url",), ("api_key", "api_key_file")),
+    ("notifier", ("alertmanager_urls", "alertmanager_urls_file", "tls_ca_file"), ("alertmanager_token_file",)),
+    ("telemetry", ("otlp_endpoint",), ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS")),
+)
+
+
 def variables(model: type[Settings] = Settings) -> dict[str, tuple[str, str]]:
     """Every environment variable and the (section, name) it sets."""
     found = {}
@@ -528,12 +542,18 @@ def variables(model: type[Settings] = Settings) -> dict[str, tuple[str, str]]:
 
 
 def settings_from(
-    environment: Mapping[str, str], file: str = "", *, file_name: str = "assay.toml", strict: bool = True
+    environment: Mapping[str, str],
+    file: str = "",
+    *,
+    file_name: str = "assay.toml",
+    strict: bool = True,
+    implicit: bool = False,
 ) -> Settings:
     """Settings from an environment and the text of a settings file.
 
     `strict` also refuses unknown `ASSAY_*` variables; the SDK is not strict, since a producer's host may hold settings of newer services.
-    Raises `SettingsError`.
+    `implicit`: nobody named the file, it was just there, perhaps in a checkout of somebody else's code. Then it does not decide where
+    secrets go that it does not hold itself. Raises `SettingsError`.
     """
     try:
         values: dict[str, Any] = tomllib.loads(file)
@@ -543,6 +563,8 @@ def settings_from(
     for section in Settings.model_fields:
         if not isinstance(values.get(section, {}), dict):
             raise SettingsError(f"{file_name}: {section} is a section: write [{section}] and its settings below")
+    if implicit:
+        _expect_no_redirection(values, environment, file_name)
     for variable, text in environment.items():
         if variable in known:
             section, name = known[variable]
@@ -560,6 +582,30 @@ def capture_on(settings: CaptureSettings, environment: Mapping[str, str]) -> boo
     if settings.enabled is not None:
         return settings.enabled
     return environment.get(SWITCH_VARIABLE) == "1"
+
+
+def _expect_no_redirection(file: Mapping[str, Mapping[str, Any]], environment: Mapping[str, str], name: str) -> None:
+    """Raise `SettingsError` if a file that nobody named says where a secret is sent that comes from elsewhere."""
+    for section, addresses, secrets in _SENT_TO:
+        given = file.get(section, {})
+        decides = [each for each in addresses if each in given and _variable(section, each) not in environment]
+        for secret in secrets if decides else ():
+            variable = secret if secret.startswith("OTEL_") else _variable(section, secret)
+            if variable in environment:
+                source = f"{variable} is set in the environment"
+            elif secret.endswith("_file") and secret in given:
+                source = f"{section}.{secret} names another file"
+            else:
+                continue
+            raise SettingsError(
+                f"{section}.{decides[0]} comes from ./{name}, which was read only because it is in the working directory, and {source}: "
+                f"the secret would go where ./{name} says. Set {_variable(section, decides[0])}, or, if you trust the file, "
+                f"name it: {FILE_VARIABLE}={name}"
+            )
+
+
+def _variable(section: str, name: str) -> str:
+    return f"ASSAY_{section}_{name}".upper()
 
 
 def _suggestion(name: str, known: Mapping[str, Any]) -> str:

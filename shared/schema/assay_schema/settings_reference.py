@@ -16,6 +16,13 @@ _PAGE = f"""\
 
 Every setting is an environment variable, or a line of the settings file, or its default; the first that is set counts.
 The file is `./assay.toml`, or the one that `{FILE_VARIABLE}` names; [`assay.example.toml`](../assay.example.toml) lists all of it.
+`{FILE_VARIABLE}` may name a folder: then it is the `assay.toml` in it, if there is one.
+
+A `./assay.toml` that nobody named may have come with a checkout of somebody else's code. So it cannot say where a secret goes
+that it does not hold itself: if a password, key or token comes from the environment or from a file, an address (`redis.url`,
+`store.url`, `judge.base_url`, `notifier.alertmanager_urls`, `telemetry.otlp_endpoint`) or a CA from such a file stops the start.
+Nor can it name code for `assay eval nightly` to run. To say that you trust it, name it: `{FILE_VARIABLE}=assay.toml`.
+
 An unknown name or a value that does not fit stops the start with a message that says what would fit. One thing is different in
 producers: the SDK ignores unknown `ASSAY_*` variables, since their host may hold settings of newer services.
 
