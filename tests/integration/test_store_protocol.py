@@ -535,3 +535,57 @@ def test_curl_is_a_client_too(server: StoreServer) -> None:
     assert curl("-F", "t=1;filename=t", f"{server.url}/?query=SELECT+count()+FROM+t&t_structure=a+UInt8") == "1\n"
     assert curl(f"{server.url}/ping") == "Ok.\n"
     assert "HTTP/1.1 200" in curl("-I", f"{server.url}/?query=SELECT+1")
+
+
+ZONED = """
+SELECT toDateTime('2026-01-02 03:04:05', 'UTC') AS plain, 'DateTime' AS `DateTime`,
+    toDateTime(1767322800, 'Asia/Tokyo') AS tokyo, ['x', '\\x08DateTime'] AS list, map('k', 1::Nullable(UInt8)) AS pairs, tuple(1 AS a, 'b') AS pair,
+    toLowCardinality(toString(number)) AS low,
+    CAST(NULL AS Nullable(Decimal(20, 2))) AS money, toUUID('61f0c404-5cb3-11e7-907b-a6006ad3dba0') AS id, toFixedString('ab', 3) AS fixed,
+    CAST('a' AS LowCardinality(Nullable(String))) AS nothing, arrayMap(x -> (x, [toString(x)]), range(number % 3)) AS deep,
+    toDateTime(1767322800, 'America/New_York') AS york
+FROM numbers({rows})
+"""
+
+
+@pytest.mark.parametrize("rows", [1, 200_000])
+@pytest.mark.parametrize("role", ["owner", "sre"])
+def test_times_keep_their_zone_for_a_client_that_names_a_protocol_version(
+    server: StoreServer, role: str, rows: int
+) -> None:
+    with _client(server, role) as client:
+        assert client.protocol_version == 54405
+        found = client.query(ZONED.format(rows=rows), column_oriented=True)
+        described = client.query(f"DESCRIBE ({ZONED.format(rows=rows)})").result_rows
+        assert [kind.name for kind in found.column_types] == [row[1] for row in described]
+        columns = dict(zip(found.column_names, found.result_columns, strict=True))
+        assert {str(when.tzinfo) for when in columns["york"]} == {"America/New_York"}
+        assert {when.isoformat() for when in columns["tokyo"]} == {"2026-01-02T12:00:00+09:00"}
+        assert columns["low"][-1] == str(rows - 1)
+        assert columns["deep"][-1] == [(x, [str(x)]) for x in range((rows - 1) % 3)]
+        assert client.query("SELECT 1 WHERE 0").result_rows == []
+
+
+def test_times_of_tables_that_only_a_session_or_a_request_has_keep_their_zone(server: StoreServer) -> None:
+    with _client(server) as client:
+        client.command("CREATE TEMPORARY TABLE zoned (at DateTime('Asia/Tokyo'))")
+        client.command("INSERT INTO zoned VALUES (1000000000)")
+        assert str(client.query("SELECT at FROM zoned").result_rows[0][0].tzinfo) == "Asia/Tokyo"
+        sent = ExternalData(
+            file_name="sent", data=b"2026-01-02 03:04:05\n", fmt="TSV", structure=["at DateTime('Asia/Tokyo')"]
+        )
+        assert str(client.query("SELECT at FROM sent", external_data=sent).result_rows[0][0].tzinfo) == "Asia/Tokyo"
+
+
+def test_a_block_has_its_information_where_a_protocol_version_is_named(server: StoreServer) -> None:
+    sql = b"SELECT toDateTime(1676369730, 'Asia/Shanghai') AS dt FORMAT Native"
+    assert _post(server, sql)[2].hex() == "0101026474084461746554696d65425feb63"
+    version = {"client_protocol_version": "54337"}
+    zoned = _post(server, sql, **version)[2]
+    assert zoned.hex().startswith("010002ffffffff00" + "0101026474")
+    assert zoned[14:39] == b"DateTime('Asia/Shanghai')"
+    assert (
+        _post(server, b"SHOW DATABASES LIKE 'default' FORMAT Native", **version)[2][:10].hex() == "010002ffffffff000101"
+    )
+    assert _post(server, b"(SELECT 1 AS x) FORMAT Native", **version)[2][8:] == b"\x01\x01\x01x\x05UInt8\x01"
+    assert _post(server, b"SELECT 1 FORMAT Native", client_protocol_version="x")[0] == 400

@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import json
 import logging
 import string
 import time
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from typing import TypeVar
 
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from assay_store import compression, formats, multipart, statements
+from assay_store import compression, formats, multipart, native, statements
 from assay_store.answer import Answer
 from assay_store.body import Body, ClientGoneError
 from assay_store.engine import Handle, text_bytes
@@ -53,6 +54,7 @@ from assay_store.users import User
 log = logging.getLogger("assay_store")
 
 _T = TypeVar("_T")
+Types = Sequence[tuple[str, str]]
 _INSERT_HOP_BYTES = 1 << 20
 _IN_LOOP_BYTES = 16 << 10
 _ENDING = string.whitespace + ";"
@@ -221,7 +223,7 @@ class _Exchange:
         def begin() -> None:
             output = statements.output_format(text_bytes(sql)) if first_keyword != "INSERT SELECT" else None
             output_format = output or want.default_format
-            streams = first_keyword in ("SELECT", "WITH") and formats.streamable(output_format)
+            streams = first_keyword in ("SELECT", "WITH", "FROM", "") and formats.streamable(output_format)
             verdict = self._judge(user.role, sql, want)
             if self._request.method in ("GET", "HEAD"):
                 refuse_on_get(verdict, first_keyword)
@@ -229,10 +231,13 @@ class _Exchange:
             if not streams:
                 settings.setdefault("max_result_bytes", str(runtime.options.max_result_buffer_bytes))
             handle = self._take(user, want, settings)
-            if verdict.keeps_state:
+            if verdict.keeps_state or (not verdict.reads_only and self._session is not None):
                 handle.tainted = handle.own_settings = True
+            rewrite = None
+            if output_format.lower() == "native" and native.respects(want.protocol_version) and verdict.reads_only:
+                rewrite = native.Rewriter(self._describe(user, want, sql, settings))
             make = Stream if streams and verdict.reads_only else Whole
-            result = make(handle, sql, output_format, want.params)
+            result = make(handle, sql, output_format, want.params, rewrite)
             if verdict.reads_only or result.summary.result_rows:
                 self._format = output_format
             self._result = result
@@ -251,6 +256,34 @@ class _Exchange:
         if whole is not None and self._result is not None:
             # Nobody waits for the thread of a client that reads slowly.
             await self._answer.whole(self._result.summary, self._format, whole)
+
+    def _describe(self, user: User, want: Asked, sql: str, settings: Mapping[str, str]) -> Callable[[], Types]:
+        """A function that says of which types the columns of a query are, while the query runs."""
+        engine, mine = self._runtime.engine, self._handle
+        text = native.describing(sql)
+
+        def ask(handle: Handle) -> Types:
+            try:
+                self._runtime.gate.judge(user.role, text, want.params)
+                found = handle.query(text, "JSONCompactEachRow", want.params)
+            except StoreError:
+                return []
+            return [tuple(json.loads(line)[:2]) for line in bytes(found.bytes()).splitlines()]
+
+        def ask_another() -> Types:
+            other = engine.take(user.role)
+            try:
+                with applied(other, settings, want.database, restore=False):
+                    return ask(other)
+            finally:
+                other.tainted = True
+                engine.replace(other)
+
+        if mine is not None and (want.externals or mine.own_settings):
+            # Its tables and settings are nobody else's, so it is asked before its query begins.
+            types = ask(mine)
+            return lambda: types
+        return ask_another
 
     async def _send(self, begin: Callable[[], None], *, wait: bool) -> list[Block] | None:
         """Send what comes, as it comes; or return it if all of it came at once."""

@@ -73,17 +73,24 @@ class Block:
         return len(self.view)
 
 
-def _block(result: Any) -> Block:
+Rewrite = Callable[[Block], list[Block]]
+"""Gives the bytes of one block another form."""
+
+
+def _blocks(result: Any, rewrite: Rewrite | None) -> list[Block]:
     if not result.size():
-        return Block(memoryview(b""))
+        return []
     owner = result.get_memview()
-    return Block(owner.view(), owner)
+    block = Block(owner.view(), owner)
+    return [block] if rewrite is None else rewrite(block)
 
 
 class Whole:
     """A statement that runs to its end before its result is given out."""
 
-    def __init__(self, handle: Handle, sql: str, output_format: str, params: Mapping[str, str]) -> None:
+    def __init__(
+        self, handle: Handle, sql: str, output_format: str, params: Mapping[str, str], rewrite: Rewrite | None
+    ) -> None:
         result = handle.query(sql, output_format, params)
         self.summary = Summary(
             read_rows=result.storage_rows_read(),
@@ -94,7 +101,7 @@ class Whole:
             result_bytes=0 if result.rows_written() else result.bytes_read(),
             elapsed_seconds=result.elapsed(),
         )
-        self._blocks = [_block(result)]
+        self._blocks = _blocks(result, rewrite)
 
     ended = True
     """Whether the engine is done."""
@@ -117,8 +124,11 @@ class Stream:
     One thread fills it; what it has got so far can be taken at any time from another.
     """
 
-    def __init__(self, handle: Handle, sql: str, output_format: str, params: Mapping[str, str]) -> None:
+    def __init__(
+        self, handle: Handle, sql: str, output_format: str, params: Mapping[str, str], rewrite: Rewrite | None
+    ) -> None:
         self._handle = handle
+        self._rewrite = rewrite
         self.summary = Summary()
         self.ended = False
         self._lock = threading.Lock()
@@ -140,10 +150,10 @@ class Stream:
                 raise from_engine(failure) from None
             if block is not None:
                 self._count(block)
-                if block.size():
-                    with self._lock:
-                        self._blocks.append(_block(block))
-                        self._size += block.size()
+                blocks = _blocks(block, self._rewrite)
+                with self._lock:
+                    self._blocks += blocks
+                    self._size += block.size()
             self.ended = block is None or block.rows_read() == 0
 
     def take(self) -> list[Block]:
