@@ -539,7 +539,8 @@ def test_curl_is_a_client_too(server: StoreServer) -> None:
 
 ZONED = """
 SELECT toDateTime('2026-01-02 03:04:05', 'UTC') AS plain, 'DateTime' AS `DateTime`,
-    toDateTime(1767322800, 'Asia/Tokyo') AS tokyo, ['x', '\\x08DateTime'] AS list, map('k', 1::Nullable(UInt8)) AS pairs, tuple(1 AS a, 'b') AS pair,
+    toDateTime(1767322800, 'Asia/Tokyo') AS tokyo, ['x', '\\x08DateTime'] AS list,
+    map('k', 1::Nullable(UInt8)) AS pairs, tuple(1 AS a, 'b') AS pair,
     toLowCardinality(toString(number)) AS low,
     CAST(NULL AS Nullable(Decimal(20, 2))) AS money, toUUID('61f0c404-5cb3-11e7-907b-a6006ad3dba0') AS id, toFixedString('ab', 3) AS fixed,
     CAST('a' AS LowCardinality(Nullable(String))) AS nothing, arrayMap(x -> (x, [toString(x)]), range(number % 3)) AS deep,

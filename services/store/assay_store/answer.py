@@ -25,9 +25,9 @@ PART_BYTES = 1 << 20
 INLINE_BYTES = 64 << 10
 """What is compressed in the event loop; more of it goes to a thread, so that nobody else's request waits."""
 
-LAST_WORDS_SECONDS = 0.1
-"""How long a connection stays open after an error in the middle of a result. A client that decompresses in another thread
-would otherwise see the end of the connection before the error."""
+LAST_WORDS_SECONDS = 1.0
+"""How long a connection stays open after an error in the middle of a result. A client that is behind with reading, or decompresses
+in another thread, would otherwise see the end of the connection before the error."""
 
 
 class Answer:
@@ -63,6 +63,8 @@ class Answer:
         self.query_id = ""
         self.status = 0
         """The HTTP status that was sent; 0 before."""
+        self.broken_off = False
+        """Whether an error ended a result in the middle; the connection is then to be closed after LAST_WORDS_SECONDS."""
         self.code = 0
         """The error's code; 0 if there was none."""
 
@@ -110,7 +112,7 @@ class Answer:
             tag, message.rstrip(b"\n"), len(message), tag,
         )  # fmt: skip
         await self._part(self._encoder.encode(block) + self._encoder.finish())
-        await asyncio.sleep(LAST_WORDS_SECONDS)
+        self.broken_off = True
         raise ClientGoneError
 
     async def nothing(self, status: int, headers: dict[str, str]) -> None:

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from assay_store import compression, formats, multipart, native, statements
-from assay_store.answer import Answer
+from assay_store.answer import LAST_WORDS_SECONDS, Answer
 from assay_store.body import Body, ClientGoneError
 from assay_store.engine import Handle, text_bytes
 from assay_store.errors import (
@@ -124,6 +124,8 @@ class _Exchange:
             runtime.metrics.requests.labels(self._kind, str(answer.status or "closed")).inc()
             runtime.metrics.seconds.labels(self._kind).observe(seconds)
             log.debug("%r: %s, %.6f s, code %d", answer.query_id, self._kind, seconds, answer.code)
+        if answer.broken_off:
+            await asyncio.sleep(LAST_WORDS_SECONDS)
 
     async def _fail(self, failure: StoreError) -> None:
         if self._body is not None and not self._answer.status:
