@@ -72,7 +72,7 @@ APPENDERS = {
     "events": {"scrubber"},
     "failures": {"scrubber", "writer", "judge", "drift", "notifier", "operator"},
     "dead": {"scrubber", "writer", "judge", "drift", "notifier"},
-    "alerts": {"judge", "drift", "evaluator", "operator"},
+    "alerts": {"writer", "judge", "drift", "operator"},
     "scores": {"judge"},
 }
 READERS = {

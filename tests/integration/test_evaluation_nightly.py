@@ -20,7 +20,7 @@ from assay_runtime.migrate import migrate
 from assay_runtime.store import connect
 from assay_schema.alerts import Alert
 from assay_schema.settings import EvalsSettings, RedisSettings, Settings
-from assay_schema.streams import ALERTS
+from assay_schema.streams import alert_inbox_key
 from tests.anthropic_server import KEY, AnthropicServer
 from tests.redis_server import RedisServer
 from tests.store_server import PASSWORD, StoreServer
@@ -78,8 +78,8 @@ class Nights:
         return self.made.outcome
 
     def alerts(self) -> list[Alert]:
-        entries = self.redis.client().xrange(ALERTS.key())
-        found = [Alert.model_validate_json(fields[b"data"]) for _, fields in entries]
+        handed_in = self.redis.client().lrange(alert_inbox_key(), 0, -1)
+        found = [Alert.model_validate_json(data) for data in handed_in]
         return [alert for alert in found if alert.project == self.settings.evals.project]
 
 

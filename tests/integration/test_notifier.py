@@ -3,6 +3,7 @@ whatever dies in between."""
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 
 from assay_notifier import signing
+from assay_notifier.disarm import disarmed
 from assay_schema.alerts import Alert
 from assay_schema.streams import ALERTS, DEAD, FAILURES, FIELD, episodes_key, notices_key
 from tests.alert_samples import EPISODE, STATES, episode, transition
@@ -226,7 +228,7 @@ def test_a_receiver_that_took_a_notice_and_could_not_say_so_can_tell_the_second_
     assert second.headers["idempotency-key"] == str(alert.transition_id)
     assert first.body == second.body
     for request in (first, second):
-        assert Alert.model_validate_json(request.body) == alert
+        assert Alert.model_validate_json(request.body) == disarmed(alert)
         named = [request.headers[name] for name in (signing.ID, signing.TIMESTAMP, signing.SIGNATURE)]
         assert signing.verified(signing.key_of(SECRET), *named, request.body, now=time.time())
 
@@ -338,3 +340,30 @@ def test_episodes_that_an_earlier_version_kept_hold_nothing_up(
         until(is_counted, "the one that can be read is counted")
         publish(redis_server, transition(1, STATES[0], alert_id=uuid.uuid4()))
         until(lambda: receiver.requests, "a new one is told")
+
+
+def test_alerts_that_somebody_removed_before_they_were_read_are_told_as_such(
+    tmp_path: Path, redis_server: RedisServer, receiver: Receiver
+) -> None:
+    def removed(notifier: Notifier) -> float:
+        with contextlib.suppress(OSError):  # it is just starting
+            found = re.search(r'assay_alerts_removed_total\{shard="0"\} ([0-9.]+)', notifier.metrics())
+            return float(found[1]) if found else 0.0
+        return 0.0
+
+    key = ALERTS.key()
+    with redis_server.client() as client:
+        with notifying(tmp_path, redis_server, **webhook(receiver)) as notifier:
+            publish(redis_server, *episode(uuid.uuid4()))
+            until(lambda: len(receiver.requests) == 4 and settled(redis_server), "all are told")
+            client.xtrim(key, maxlen=0)  # as the writer does with what everybody has read
+            until(lambda: client.hget(episodes_key(), "/redis"), "the counts are seen to be sound")
+            assert removed(notifier) == 0
+        publish(redis_server, *episode(uuid.uuid4())[:2])
+        client.execute_command("XADD", key, "MAXLEN", "0", "*", FIELD, "{}")
+        with notifying(tmp_path, redis_server, **webhook(receiver)) as notifier:
+            until(lambda: removed(notifier) == 3, "two alerts and the entry that removed them")
+            publish(redis_server, *episode(uuid.uuid4()))
+            until(lambda: len(receiver.requests) == 8 and settled(redis_server), "later ones are told")
+            assert removed(notifier) == 3
+            assert "3 alerts were removed before anybody was told of them" in notifier.log()

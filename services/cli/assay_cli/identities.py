@@ -26,6 +26,7 @@ from assay_schema.streams import (
     PREFIX,
     SCORES,
     acknowledged_key,
+    alert_inbox_key,
     calibration_key,
     drift_key,
     drift_seen_key,
@@ -45,9 +46,11 @@ _CONNECT = ("auth", "hello", "ping", "client|id", "client|getname", "client|setn
 #: Known to the server since 7.2. Redis 7.0 refuses to load a line that names it.
 _CONNECT_SINCE_7_2 = ("client|setinfo",)
 _READ_AS_GROUP = (
-    "xreadgroup", "xack", "xdel", "xtrim", "xlen", "xrange", "xrevrange", "xpending", "xclaim", "xautoclaim",
+    "xreadgroup", "xack", "xlen", "xrange", "xrevrange", "xpending", "xclaim", "xautoclaim",
     "xinfo|stream", "xinfo|groups", "xinfo|consumers", "xgroup|create", "xgroup|createconsumer", "xgroup|delconsumer", "xgroup|setid",
 )  # fmt: skip
+#: For the service that a stream is emptied by: the others only read it.
+_READ_AND_EMPTY = (*_READ_AS_GROUP, "xdel", "xtrim")
 _SERVICE = ("time", "info", "script|load", "script|exists")
 _RUN_SCRIPTS = ("eval", "evalsha")
 _OF_JUDGE = (
@@ -63,7 +66,7 @@ _WATCH = ("xlen", "xpending", "xinfo|groups", "xinfo|consumers")
 _NOBODY = "user default off resetpass ~* &* +@all"
 
 _capture, _events, _failures, _dead, _scores = (stream.key() for stream in (CAPTURE, EVENTS, FAILURES, DEAD, SCORES))
-_alerts = ALERTS.key()
+_alerts, _alert_inbox = ALERTS.key(), alert_inbox_key()
 _low, _watermark, _overflow, _numbered = low_key(), watermark_key(), overflow_key(), numbered_key()
 _notices, _episodes = notices_key(), episodes_key()
 _drift, _drift_seen, _acknowledged, _calibration = drift_key(), drift_seen_key(), acknowledged_key(), calibration_key()
@@ -103,7 +106,7 @@ IDENTITIES = (
         "Reads what producers handed in, passes scrubbed events and failures on.",
         (
             Grant(_SERVICE),
-            Grant((*_READ_AS_GROUP, "xsetid", "del"), (_capture,)),
+            Grant((*_READ_AND_EMPTY, "xsetid", "del"), (_capture,)),
             Grant(("xadd", "xlen", "xinfo|groups", "memory|usage"), (_events, _failures)),
             Grant(("xadd", "xlen", "xtrim", "memory|usage"), (_dead,)),
             Grant(("get", "set"), (_low, _overflow, _numbered)),
@@ -116,11 +119,12 @@ IDENTITIES = (
         "Reads scrubbed events, failures, scores and alerts, writes them to the store.",
         (
             Grant((*_SERVICE, "wait")),
-            Grant(_READ_AS_GROUP, (_events, _failures, _scores, _alerts)),
-            Grant(("xadd",), (_failures,)),
+            Grant(_READ_AND_EMPTY, (_events, _failures, _scores, _alerts)),
+            Grant(("xadd",), (_failures, _alerts)),
+            Grant(("lindex", "lpop"), (_alert_inbox,)),
             Grant(("xadd", "xlen", "xtrim", "memory|usage"), (_dead,)),
             Grant(("get", "set"), (_low, _watermark)),
-            Grant(_RUN_SCRIPTS, (_events, _failures, _dead, _scores, _alerts, _low, _watermark)),
+            Grant(_RUN_SCRIPTS, (_events, _failures, _dead, _scores, _alerts, _alert_inbox, _low, _watermark)),
         ),
         store_role="writer",
     ),
@@ -185,8 +189,9 @@ IDENTITIES = (
     Identity("exporter", "Exports from the store; not known to Redis.", store_role="exporter"),
     Identity(
         "evaluator",
-        "Stores evaluation runs and how nightly ones ended, reads these again, appends alerts; sees nothing that was captured.",
-        (Grant(("xadd", "xlen"), (_alerts,)),),
+        "Stores evaluation runs and how nightly ones ended, reads these again, hands alerts in; sees nothing that was captured.",
+        # Not `XADD`: it could trim away the alerts of others. A list knows no such option.
+        (Grant(("rpush",), (_alert_inbox,)),),
         store_role="evaluator",
     ),
     Identity(

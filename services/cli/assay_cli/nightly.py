@@ -249,18 +249,18 @@ class Nightly:
         self._caught_up = True
 
     def _publish(self, attempt: "Attempt") -> None:
-        """Hand the attempt's transitions to the stream of alerts. Without Redis they stay in the row, for the next start."""
+        """Hand the attempt's transitions in as alerts. Without Redis they stay in the row, for the next start."""
         from redis.exceptions import RedisError
 
         from assay_runtime.connection import connect
-        from assay_schema.streams import ALERTS, shard_of
+        from assay_schema.streams import alert_inbox_key, shard_of
 
         async def publish() -> None:
             client = connect(self.settings.redis)
             try:
-                key = ALERTS.key(shard_of(attempt.project, self.settings.redis.shards))
+                key = alert_inbox_key(shard_of(attempt.project, self.settings.redis.shards))
                 for alert in attempt.alerts:
-                    await client.xadd(key, {"data": alert})
+                    await client.rpush(key, alert)
             finally:
                 with suppress(RedisError):
                     await client.aclose()

@@ -44,6 +44,7 @@ from assay_schema.streams import (
     STREAMS,
     Stream,
     acknowledged_key,
+    alert_inbox_key,
     drift_key,
     low_key,
     overflow_key,
@@ -610,3 +611,54 @@ def test_a_secret_in_the_environment_reaches_only_the_service_that_needs_it() ->
     assert without_secrets(environment, of_others_than="notifier") == environment
     assert set(without_secrets(environment, of_others_than="writer")) == {"ASSAY_NOTIFIER_GROUP_WAIT_S", "PATH"}
     assert set(without_secrets(environment)) == {"ASSAY_NOTIFIER_GROUP_WAIT_S", "PATH"}
+
+
+@pytest.mark.parametrize(
+    ("name", "streams"), [("judge", [EVENTS]), ("drift", [EVENTS, SCORES, FAILURES]), ("notifier", [ALERTS])]
+)
+def test_who_only_reads_a_stream_cannot_delete_from_it_or_trim_it(
+    server: Server, root: redis.Redis, name: str, streams: list[Stream]
+) -> None:
+    client = server.as_(name)
+    for stream in streams:
+        key = stream.key()
+        (entry_id, _), *_ = root.xrange(key)
+        assert denied(client, "XDEL", key, entry_id)
+        assert denied(client, "XTRIM", key, "MAXLEN", 0)
+        assert denied(client, "EVAL", "return redis.call('XTRIM', KEYS[1], 'MAXLEN', 0)", 1, key)
+        assert root.xlen(key) == 1
+
+
+def test_an_entry_that_only_its_reader_reads_is_buried_by_who_may_not_delete(server: Server, root: redis.Redis) -> None:
+    key, judge = EVENTS.key(), server.as_("judge")
+    for group in ("writer", "drift"):
+        root.xgroup_destroy(key, group)
+    ((_, [(entry_id, _)]),) = judge.execute_command("XREADGROUP", "GROUP", "judge", "one", "STREAMS", key, ">")
+    bury = judge.register_script(scripts.BURY)
+    assert bury([key, DEAD.key(), FAILURES.key()], ["judge", entry_id, "judge", "other", "Error", 5, "{}"]) == 1
+    assert (root.xlen(DEAD.key()), root.xpending(key, "judge")["pending"]) == (2, 0)
+
+
+def test_an_evaluator_hands_alerts_in_and_cannot_remove_those_of_others(server: Server, root: redis.Redis) -> None:
+    evaluator, key = server.as_("evaluator"), ALERTS.key()
+    for command in (
+        ("XADD", key, "MAXLEN", 0, "*", "data", "x"),
+        ("XTRIM", key, "MAXLEN", 0),
+        ("DEL", key),
+        ("XLEN", key),
+    ):
+        assert denied(evaluator, *command)
+    inbox = alert_inbox_key()
+    assert evaluator.rpush(inbox, b"one", b"two") == 2
+    for command in (
+        ("LTRIM", inbox, 1, 0),
+        ("LPOP", inbox),
+        ("DEL", inbox),
+        ("LSET", inbox, 0, "x"),
+        ("LRANGE", inbox, 0, -1),
+    ):
+        assert denied(evaluator, *command)
+    admit = server.as_("writer").register_script(scripts.ADMIT)
+    assert admit([inbox, key], [100]) == 2
+    assert admit([inbox, key], [100]) == 0
+    assert [fields[b"data"] for _, fields in root.xrange(key)] == [SECRET, b"one", b"two"]

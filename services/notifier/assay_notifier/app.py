@@ -16,6 +16,7 @@ from assay_notifier.configured import channels
 from assay_notifier.dispatch import STAGE, Dispatcher
 from assay_notifier.notice import SEVERITY, Notice, is_over
 from assay_notifier.records import Records
+from assay_notifier.removed import Watch
 from assay_runtime import metrics
 from assay_runtime.dead import Expiry
 from assay_runtime.delivery import bury_finish
@@ -96,6 +97,9 @@ def build(settings: Settings) -> Service:
             bounds=bounds,
             document=Alert,
         )
+        watch = Watch(service.client, shard, STAGE)
+        service.gate(watch.look)
+        service.every_tick(watch.look)
     alertmanager = next((channel for channel in found if isinstance(channel, Alertmanager)), None)
     keeper = Keeper(records, alertmanager, settings.notifier.resend_s)
     service.every_tick(keeper.run)

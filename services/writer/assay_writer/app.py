@@ -25,6 +25,7 @@ from assay_schema.settings import Settings
 from assay_schema.streams import ALERTS, EVENTS, FAILURES, SCORES, Stream
 from assay_writer.batch import Batch
 from assay_writer.batch import batches as sorted_rows
+from assay_writer.inbox import Inbox
 from assay_writer.rows import EVENT_TABLES, Row, alert_row, event_row, failure_row, score_row
 from assay_writer.sink import STAGE, Sink
 from assay_writer.watermarks import Watermarks
@@ -103,6 +104,7 @@ def build(settings: Settings) -> Service:
             )
     for shard in range(settings.redis.shards):
         service.every_tick(partial(writer.watermarks.keep, shard))
+        service.every_tick(Inbox(service.client, shard).empty)
     service.notes(writer.watermarks.problems)
     service.every_tick(Expiry(service.client, settings).run)
     service.at_exit(sink.close)

@@ -68,6 +68,10 @@ CAPTURE_TO_STORED = Histogram(
 NOTICES = Counter("assay_notices", "Notices of alerts, by channel and outcome", ["channel", "outcome"])
 CHANNEL_UP = Gauge("assay_notice_channel_up", "1 while a channel takes notices, 0 after it failed", ["channel"])
 OPEN_ALERTS = Gauge("assay_open_alerts", "Alert episodes that are not over, by severity", ["severity"])
+#: Anything but 0 is a finding: see `assay_notifier.removed`.
+ALERTS_REMOVED = Counter(
+    "assay_alerts_removed", "Alerts that were removed from their stream before the notifier read them", ["shard"]
+)
 #: From the transition to the receiver that took it.
 ALERT_TO_NOTICE = Histogram(
     "assay_alert_to_notice_seconds",

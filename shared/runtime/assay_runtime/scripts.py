@@ -181,8 +181,22 @@ for _, value in ipairs({{'stream', KEYS[1], 'entry_id', ARGV[2], 'stage', ARGV[3
 end
 redis.call('XADD', KEYS[2], '*', unpack(fields))
 redis.call('XADD', KEYS[3], '*', '{FIELD}', ARGV[7])
-if #redis.call('XINFO', 'GROUPS', KEYS[1]) == 1 then redis.call('XDEL', KEYS[1], ARGV[2]) end
+-- Services that only read the stream may not delete; then the one that empties it does.
+if #redis.call('XINFO', 'GROUPS', KEYS[1]) == 1 then redis.pcall('XDEL', KEYS[1], ARGV[2]) end
 return 1
+"""
+
+#: Move alerts from the inbox to their stream. The copy is made first: a Redis that has no memory for it leaves the alert.
+#: KEYS: inbox, alerts. ARGV: most alerts. Returns how many it moved.
+ADMIT = f"""
+redis.replicate_commands()
+for moved = 0, tonumber(ARGV[1]) - 1 do
+  local alert = redis.call('LINDEX', KEYS[1], 0)
+  if not alert then return moved end
+  redis.call('XADD', KEYS[2], '*', '{FIELD}', alert)
+  redis.call('LPOP', KEYS[1])
+end
+return tonumber(ARGV[1])
 """
 
 #: Send dead letters on their way again: each leaves `dead` in the same step in which it enters its stream, and only if it is still there,

@@ -88,6 +88,11 @@ def calibration_key(shard: int = 0) -> str:
     return f"{PREFIX}:{{{shard}}}:calibration"
 
 
+def alert_inbox_key(shard: int = 0) -> str:
+    """Key of alerts on their way to the stream `alerts`: a list, to which one can append without being able to remove what others did."""
+    return f"{PREFIX}:{{{shard}}}:alert-inbox"
+
+
 def notices_key(shard: int = 0) -> str:
     """Key of the notices that receivers took: a sorted set of `<transition_id>/<channel>` by the time of delivery (Unix seconds)."""
     return f"{PREFIX}:{{{shard}}}:notices"

@@ -1,0 +1,62 @@
+"""Alerts that were removed from their stream before the notifier had read them, so that nobody is silenced unnoticed.
+
+`XADD` cannot be granted without its trimming options: whoever may append to `alerts` (judge, drift, operator) may also empty it. Redis
+counts what was ever added and what the group has read; what left the stream and was not read is what somebody removed. The counts are
+worth nothing after Redis came up anew, until the service has counted again, so only a Redis that was seen with sound counts is believed.
+"""
+
+import logging
+
+from assay_runtime import metrics
+from assay_runtime.connection import Client
+from assay_schema.streams import ALERTS, episodes_key
+
+log = logging.getLogger(__name__)
+
+#: KEYS: alerts, episodes. ARGV: group. Keeps beside the episodes which Redis had sound counts, and how many removed alerts were told.
+#: Returns how many more were removed.
+REMOVED = """
+redis.replicate_commands()
+local added, here = 0, string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') or ''
+local info = redis.pcall('XINFO', 'STREAM', KEYS[1])
+if info.err then return 0 end
+for i = 1, #info, 2 do
+  if info[i] == 'entries-added' then added = info[i + 1] end
+end
+local read
+for _, group in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
+  local of = {}
+  for i = 1, #group, 2 do of[group[i]] = group[i + 1] end
+  if of.name == ARGV[1] then read = of['entries-read'] end
+end
+if not read or here == '' then return 0 end
+local missing, told = added - redis.call('XLEN', KEYS[1]) - read, tonumber(redis.call('HGET', KEYS[2], '/removed') or '0')
+if missing <= 0 then
+  if redis.call('HGET', KEYS[2], '/redis') ~= here then redis.call('HSET', KEYS[2], '/redis', here) end
+  if told > 0 then redis.call('HDEL', KEYS[2], '/removed') end
+  return 0
+end
+if redis.call('HGET', KEYS[2], '/redis') ~= here or missing <= told then return 0 end
+redis.call('HSET', KEYS[2], '/removed', missing)
+return missing - told
+"""
+
+
+class Watch:
+    """Looks at one shard, before the notifier reads it and then every tick."""
+
+    def __init__(self, client: Client, shard: int, group: str) -> None:
+        self._script = client.register_script(REMOVED)
+        self._keys, self._group, self._shard = [ALERTS.key(shard), episodes_key(shard)], group, shard
+        metrics.ALERTS_REMOVED.labels(str(shard))
+
+    async def look(self) -> None:
+        """Tell of what was removed since the last look. Raises `RedisError`."""
+        if found := int(await self._script(keys=self._keys, args=[self._group])):
+            metrics.ALERTS_REMOVED.labels(str(self._shard)).inc(found)
+            log.error(
+                "%d alerts were removed before anybody was told of them; who may append to alerts may remove them: "
+                "see assay drift status for what is open, and give judge, drift and operator new passwords if nobody did it on purpose",
+                found,
+                extra={"stream": self._keys[0], "entries": found},
+            )
