@@ -15,7 +15,8 @@ import pytest
 from assay_runtime.migrate import migrate
 from assay_runtime.store import connect
 from assay_schema.ids import first_row_at
-from assay_schema.streams import low_key
+from assay_schema.streams import alert_inbox_key, low_key
+from tests.alert_samples import episode
 from tests.ports import free_port
 from tests.redis_server import RedisServer
 from tests.replicated_redis import until
@@ -103,3 +104,15 @@ def test_a_writer_that_may_not_ask_works_and_says_what_it_needs(
     url = redis_server.url.replace("redis://", "redis://old:x@")
     with writing(store, redis_server, tmp_path, ASSAY_REDIS_URL=url) as ready:
         until(lambda: "users.acl.template" in ready(), "it says so")
+
+
+def test_alerts_that_were_handed_in_reach_the_stream_and_the_store(
+    store: StoreServer, redis_server: RedisServer, tmp_path: Path
+) -> None:
+    handed_in = episode()
+    with redis_server.client() as client:
+        client.rpush(alert_inbox_key(), *(alert.model_dump_json() for alert in handed_in))
+        with writing(store, redis_server, tmp_path), connect(store.settings().store) as owner:
+            until(lambda: client.llen(alert_inbox_key()) == 0, "they are moved")
+            counted = "SELECT count() FROM assay.alerts"
+            until(lambda: owner.query(counted).result_rows[0][0] == len(handed_in), "they are stored")

@@ -137,8 +137,12 @@ class ShardState:
                 work(monitor)
                 answer = await self._commit(monitor, drift_key(self._shard), (), (), done)
                 if answer[0] == b"ok":
+                    shown: dict[tuple[str, str], float] = {}
                     for (project, metric), evidence in monitor.evidence().items():
-                        metrics.EVIDENCE.labels(project, metric).set(evidence)
+                        labels = metrics.project_label(project), metric
+                        shown[labels] = max(evidence, shown.get(labels, evidence))
+                    for labels, evidence in shown.items():
+                        metrics.EVIDENCE.labels(*labels).set(evidence)
                     return
 
     async def _loaded(self) -> Monitor:

@@ -53,8 +53,6 @@ log = logging.getLogger(__name__)
 STAGE = "judge"
 #: Every answer has this in its JSON; few other events have.
 _ANSWER = b'"kind":"answer"'
-#: Projects that have a label of their own in metrics; more are counted together.
-PROJECTS_MOST = 100
 
 
 def key_of(settings: JudgeSettings) -> str:
@@ -99,7 +97,6 @@ class JudgeService:
         #: By shard; empty unless the judge works in batches.
         self._batches = batches
         self._settings = service.settings.judge
-        self._projects: set[str] = set()
         self._salt = self._settings.salt.get_secret_value()
 
     def process(self) -> Process:
@@ -151,7 +148,7 @@ class JudgeService:
             checks = self._rules.check(answer.payload)
             for name, passed in checks.items():
                 if not passed:
-                    metrics.CHECKS_FAILED.labels(self._label(answer.project), name).inc()
+                    metrics.CHECKS_FAILED.labels(metrics.project_label(answer.project), name).inc()
             boosts = self._rules.boosts_for(answer.project, answer.payload, checks)
             u = uniform(str(answer.event_id), self._salt)
             found.append((draw(u, rates[answer.project, _day(answer)], boosts), checks))
@@ -172,18 +169,13 @@ class JudgeService:
             )
         if score is not None:
             status = Score.model_validate_json(score).status if drawn.sampled else ScoreStatus.NOT_SAMPLED
-            metrics.JUDGED.labels(self._label(answer.project), status.value).inc()
+            metrics.JUDGED.labels(metrics.project_label(answer.project), status.value).inc()
         return score
-
-    def _label(self, project: str) -> str:
-        if len(self._projects) < PROJECTS_MOST:
-            self._projects.add(project)
-        return project if project in self._projects else "other"
 
     async def tell_spend(self) -> None:
         """The day's spend of the projects seen here, for the metrics."""
         today = clock.now().date()
-        for project in self._projects:
+        for project in metrics.labelled_projects():
             metrics.JUDGE_SPENT.labels(project).set(dollars(await self._ledger.spent(project, today)))
 
 

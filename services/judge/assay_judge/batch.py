@@ -230,8 +230,8 @@ class Batches:
         await self._ledger.settle(call, nano, document)
         keys = [self._names["sent"], SCORES.key(self._shard), call.record]
         if await self._fetched(keys=keys, args=[str(event.event_id), document]):
-            metrics.JUDGED.labels(event.project, str(state["status"])).inc()
-            metrics.JUDGE_COST.labels(event.project).inc(dollars(nano))
+            metrics.JUDGED.labels(metrics.project_label(event.project), str(state["status"])).inc()
+            metrics.JUDGE_COST.labels(metrics.project_label(event.project)).inc(dollars(nano))
 
     def _document(
         self,

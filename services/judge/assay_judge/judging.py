@@ -158,7 +158,7 @@ class Judging:
             if state["status"] is not ScoreStatus.SKIPPED_BUDGET or bill.nano:
                 if not await self.ledger.settle(call, bill.nano, document):
                     return await self._of_another(event)
-                metrics.JUDGE_COST.labels(event.project).inc(dollars(bill.nano))
+                metrics.JUDGE_COST.labels(metrics.project_label(event.project)).inc(dollars(bill.nano))
             elif not await self.ledger.keep(call, document):
                 return await self._of_another(event)
             return document

@@ -84,3 +84,20 @@ TRANSITIONS = Counter(
     "assay_alert_transitions", "Transitions of alert episodes published, by kind and state", ["kind", "state"]
 )
 EVIDENCE = Gauge("assay_drift_evidence", "Evidence of drift of a metric; 1 raises an alert", ["project", "metric"])
+
+#: Projects that have a label of their own; producers choose names, and each costs memory here and in Prometheus.
+PROJECTS_MOST = 100
+OTHER_PROJECTS = "other"
+_projects: set[str] = set()
+
+
+def project_label(project: str) -> str:
+    """The label `project` of a metric: the first `PROJECTS_MOST` that this process sees, `other` for all further ones."""
+    if len(_projects) < PROJECTS_MOST:
+        _projects.add(project)
+    return project if project in _projects else OTHER_PROJECTS
+
+
+def labelled_projects() -> list[str]:
+    """The projects that have a label of their own."""
+    return sorted(_projects)
