@@ -269,6 +269,12 @@ def test_services_of_ours_reach_nothing_outside_but_those_whose_work_is_to() -> 
         assert set(service["networks"]) <= set(PLAIN["networks"]), name
 
 
+def test_redis_and_clickhouse_publish_their_ports_and_have_no_way_out() -> None:
+    assert PLAIN["networks"]["published"]["driver_opts"] == {"com.docker.network.bridge.enable_ip_masquerade": "false"}
+    for name in ("redis", "clickhouse"):
+        assert SERVICES[name]["networks"] == ["core", "published"]
+
+
 def test_services_start_after_what_they_need_and_stop_before_it() -> None:
     assert SERVICES["migrate"]["depends_on"] == {"clickhouse": {"condition": "service_healthy"}}
     assert SERVICES["writer"]["depends_on"] == {

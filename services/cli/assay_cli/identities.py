@@ -208,7 +208,9 @@ IDENTITIES = (
     ),
     Identity("owner", "Creates tables, prunes, examines the system; sees no entry of a stream.", _owner, "owner"),
     Identity(
-        "admin", "Starts and watches the embedded Redis; sees no entry of a stream.", (*_owner, Grant(("config|get",)))
+        "admin",
+        "Starts and watches the embedded Redis; sees no entry of a stream.",
+        (*_owner, Grant(("config|get", "script|kill"))),
     ),
 )
 REDIS_IDENTITIES = tuple(identity for identity in IDENTITIES if identity.grants)

@@ -516,6 +516,11 @@ def test_an_owner_watches_every_stream_and_sees_no_entry(server: Server, root: r
     assert owner.info("persistence")["aof_enabled"] == 1
 
 
+def test_only_the_admin_stops_a_script_that_does_not_end(server: Server, root: redis.Redis) -> None:
+    allowed = [each.name for each in REDIS_IDENTITIES if not denied(server.as_(each.name), "SCRIPT", "KILL")]
+    assert allowed == ["admin"]
+
+
 def test_only_the_admin_reads_the_servers_configuration(server: Server, root: redis.Redis) -> None:
     may = [
         identity.name
