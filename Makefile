@@ -73,8 +73,8 @@ docs: setup  ## Regenerate schemas, AsyncAPI documents, the table reference and 
 bench: setup $(if $(filter-out capture insert store rollup durability scale statistics judge calibration pipeline memory,$(or $(SUITE),all)),peers)  ## Measure, side by side in one run (SUITE=capture|scrub|insert|store|rollup|durability|scale|metrics|statistics|judge|calibration|drift|pipeline|memory)
 	@$(BIN)/python -m tests.bench $(SUITE)
 
-fuzz: setup  ## Search for texts that scrubbing is slow on, one minute (SECONDS=n, SEED=n to repeat a search)
-	@$(BIN)/python -m tests.bench.fuzz_scrub $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
+fuzz: setup  ## Attack the embedded store beside a writer, ten minutes; SUITE=scrub: search for texts that scrubbing is slow on (SECONDS=n, SEED=n)
+	@$(BIN)/python -m $(if $(filter scrub,$(SUITE)),tests.bench.fuzz_scrub,tests.security.fuzz_store) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
 
 chaos: setup  ## Break everything under load and count what arrives, up to 15 minutes (CHAOS="--only NAME --events N --seed N")
 	@$(BIN)/python -m tests.chaos $(CHAOS)

@@ -1,4 +1,4 @@
-"""`make fuzz [SECONDS=60] [SEED=n]`: search for texts that the scrubber is slow on, by climbing hills.
+"""`make fuzz SUITE=scrub [SECONDS=60] [SEED=n]`: search for texts that the scrubber is slow on, by climbing hills.
 
 A candidate is a sequence of fragments, repeated: fragments are what opens the families' gates and what their rules
 react to. Whoever takes longer per character than its parent survives. Prints the worst, how each grows with size,
@@ -103,7 +103,7 @@ def search(seconds: float, rng: random.Random) -> list[tuple[float, Candidate]]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="make fuzz")
+    parser = argparse.ArgumentParser(prog="make fuzz SUITE=scrub")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=None, help="repeat a search; by default a new one each time")
     chosen = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Texts made to be slow: repetitions that keep every gate open. The later ones were found by `make fuzz`."""
+"""Texts made to be slow: repetitions that keep every gate open. The later ones were found by `make fuzz SUITE=scrub`."""
 
 import random
 import re
