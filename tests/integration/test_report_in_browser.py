@@ -50,11 +50,10 @@ def paired() -> PairedRuns:
     return compare_runs(run("main", 5), run("change <b>", 0))
 
 
-@pytest.mark.parametrize("width", [400, 1100])
-def test_a_browser_draws_the_report_whole_and_asks_nobody(tmp_path: Path, width: int) -> None:
-    found = paired()
-    page = tmp_path / "report.html"
-    page.write_text(html(found, Verdict.FAIL).replace("</body>", PROBE + "</body>"))
+def drawn(tmp_path: Path, page: str, width: int = 1100) -> str:
+    """The page as the browser has it in the end, its scripts run."""
+    file = tmp_path / "report.html"
+    file.write_text(page)
     command = [
         str(CHROMIUM),
         "--headless",
@@ -64,13 +63,32 @@ def test_a_browser_draws_the_report_whole_and_asks_nobody(tmp_path: Path, width:
         f"--user-data-dir={tmp_path / 'profile'}",
     ]
     done = subprocess.run(
-        [*command, f"--window-size={width},2000", "--dump-dom", page.as_uri()],
+        [*command, f"--window-size={width},2000", "--dump-dom", file.as_uri()],
         capture_output=True,
         text=True,
         timeout=200,
     )
-    assert 'id="probe"' in done.stdout, done.stderr[-500:]
-    text = done.stdout.rpartition('id="probe">')[2].partition("</pre>")[0]
+    assert "</html>" in done.stdout, done.stderr[-500:]
+    return done.stdout
+
+
+def with_probe(page: str) -> str:
+    return page.replace("</body>", PROBE + "</body>")
+
+
+def test_a_browser_runs_no_script_in_a_report(tmp_path: Path) -> None:
+    assert 'id="probe"' not in drawn(tmp_path, with_probe(html(paired(), Verdict.FAIL)))
+
+
+@pytest.mark.parametrize("width", [400, 1100])
+def test_a_browser_draws_the_report_whole_and_asks_nobody(tmp_path: Path, width: int) -> None:
+    found = paired()
+    policy = "default-src 'none';"
+    page = html(found, Verdict.FAIL)
+    assert policy in page
+    shown = drawn(tmp_path, with_probe(page.replace(policy, f"{policy} script-src 'unsafe-inline';")), width)
+    assert 'id="probe"' in shown
+    text = shown.rpartition('id="probe">')[2].partition("</pre>")[0]
     seen = json.loads(text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
     assert (seen["title"], seen["heading"]) == ("Evaluation: fail", "Retrieval evaluation: FAIL")
     assert seen["asked"] == 0
