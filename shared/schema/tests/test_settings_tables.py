@@ -51,7 +51,9 @@ def test_every_variable_sets_its_own_setting_and_no_other(variable: str) -> None
     default = getattr(getattr(Settings(), section), name)
     texts = {bool: str(not default).lower(), int: "16", float: "1.5", SecretStr: "redis://x", str: "other"}
     choices = {"log_level": "ERROR", "log_format": "text", "durability": "fsync", "mode": "cluster", "replicas": "2"}
-    choices |= dict.fromkeys(("queue_bytes", "spool_bytes", "batch_bytes", "held_bytes", "high_water_bytes", "dead_bytes"), "2048")
+    choices |= dict.fromkeys(
+        ("queue_bytes", "spool_bytes", "batch_bytes", "held_bytes", "high_water_bytes", "dead_bytes"), "2048"
+    )
     choices |= {"rule": "critical", "learning_samples": "32"} | dict.fromkeys(SHARES, "0.25")
     choices |= {"backend": "lexical", "judge": "lexical", "effort": "high", "base_rate": "0.5"}
     choices |= dict.fromkeys(("max_input_bytes", "max_output_tokens", "tokens_per_minute"), "2048")
