@@ -93,7 +93,7 @@ class Publisher:
     def start(self) -> None:
         """Start both threads. Raises RuntimeError if the system has none left."""
         self._sender.start()
-        start_thread(self._run, "assay-capture")
+        start_thread(self._run)
 
     def flush(self, timeout: float) -> bool:
         """Wait until all that was captured before is in Redis or in the spool. False if `timeout` seconds were not enough."""
