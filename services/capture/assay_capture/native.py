@@ -27,6 +27,10 @@ def start_thread(run: Callable[[], None]) -> None:
 
     Not a `threading.Thread`: gevent, when it patches a program whose threads run already, breaks the end of theirs, and of the process.
     """
+    monkey = sys.modules.get("gevent.monkey")
+    if monkey is not None and monkey.is_module_patched("socket"):
+        # Made here first: threads that make their first hub at the same time import the same modules, and may wait for each other for ever.
+        sys.modules["gevent"].get_hub()
     _original("_thread", "start_new_thread")(run, ())
 
 
