@@ -7,7 +7,6 @@ So real threads do it. What both sides touch (queues, locks held for an instant)
 
 import importlib
 import sys
-import threading
 import time
 from _queue import SimpleQueue
 from _thread import RLock

@@ -97,7 +97,7 @@ async def _dead_bytes(client: "Redis", key: str) -> int:
     from redis.exceptions import NoPermissionError
 
     try:
-        return int(await client.memory_usage(key) or 0)
+        return int(await client.memory_usage(key, samples=0) or 0)
     except NoPermissionError:  # users of an older version
         return 0
 
