@@ -76,7 +76,7 @@ bench: setup $(if $(filter-out capture insert store rollup durability scale stat
 fuzz: setup  ## Search for texts that scrubbing is slow on, one minute (SECONDS=n, SEED=n to repeat a search)
 	@$(BIN)/python -m tests.bench.fuzz_scrub $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
 
-chaos: setup  ## Break everything under load and count what arrives, up to 15 minutes (CHAOS="--only NAME --events N --seed N")
+chaos: setup  ## Break everything under load and count what arrives, up to 40 minutes (CHAOS="--only NAME --events N --seed N")
 	@$(BIN)/python -m tests.chaos $(CHAOS)
 
 clean:  ## Remove the environment, build output and the demo's data

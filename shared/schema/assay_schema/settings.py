@@ -253,7 +253,7 @@ class DriftSettings(Section):
     """The drift service. Windows and thresholds of its alerts; time is that of the samples."""
 
     tolerance: float = Field(
-        0.03, ge=0, lt=1, allow_inf_nan=False, description="Relative drop from the baseline that is nobody's business."
+        0.03, ge=0, lt=1, allow_inf_nan=False, description="Relative drop from the baseline that raises no alert."
     )
     critical_ratio: float = Field(
         0.9, gt=0, lt=1, description="Share of the baseline below which a drop with evidence is critical."
