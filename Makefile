@@ -76,7 +76,7 @@ bench: setup $(if $(filter-out capture insert store rollup durability scale stat
 fuzz: setup  ## Attack the embedded store beside a writer, ten minutes; SUITE=scrub: search for texts that scrubbing is slow on (SECONDS=n, SEED=n)
 	@$(BIN)/python -m $(if $(filter scrub,$(SUITE)),tests.bench.fuzz_scrub,tests.security.fuzz_store) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
 
-chaos: setup  ## Break everything under load and count what arrives, up to 15 minutes (CHAOS="--only NAME --events N --seed N")
+chaos: setup  ## Break everything under load and count what arrives, up to 40 minutes (CHAOS="--only NAME --events N --seed N")
 	@$(BIN)/python -m tests.chaos $(CHAOS)
 
 clean:  ## Remove the environment, build output and the demo's data

@@ -1,5 +1,7 @@
-"""End to end: what two cores carry from `capture` to the store, how late rows are at half of that, and what it all weighs."""
+"""End to end: what two cores carry from `capture` to the store, beside a raw redis-py loop that only scrubs, in alternating rounds; how
+late rows are at half of that; and what it all weighs."""
 
+import statistics
 import tempfile
 import threading
 import time
@@ -111,13 +113,20 @@ def measure() -> list[dict[str, Any]]:
         with system.redis("producer") as client:
             producer = Producer(client)
             saturate(system, producer)  # warm up
-            rates = sorted(saturate(system, producer) for _ in range(ROUNDS))
-            rate = rates[ROUNDS // 2]
+            pairs = [(consume.raw_rate(), saturate(system, producer)) for _ in range(ROUNDS)]
+            raw, rate = (statistics.median(rates) for rates in zip(*pairs, strict=True))
             p99, measured = lateness(system, producer, rate / 2)
         peak = watch.stop()
     return [
         *rows,
-        result("end to end, 1 KB events, two cores", rate, 15_000, "events/s", ">= 1", EVENTS * ROUNDS),
+        result(
+            "end to end on two cores, beside a raw redis-py loop that scrubs",
+            rate,
+            raw,
+            "events/s",
+            ">= 0.7",
+            EVENTS * ROUNDS,
+        ),
         result("p99 capture to stored, at half of that", p99, 2.0, "s", "<= 1", measured),
         result("memory of the whole system, idle", idle / 2**30, 1.5, "GiB", "<= 1", 1),
         result("memory of the whole system, peak", peak / 2**30, 1.5, "GiB", "<= 1", 1),

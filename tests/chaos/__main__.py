@@ -56,7 +56,7 @@ def main() -> int:
     logging.getLogger("clickhouse_connect").setLevel(logging.CRITICAL)  # a store that is away is no news here
     if asked.list:
         for scenario in (one for group in SCENARIOS.values() for one in group):
-            print(f"{scenario.name:36} {(scenario.fault.__doc__ or '-').splitlines()[0]}")
+            print(f"{scenario.name:36} {scenario.description}")
         return 0
     try:
         apart = {whole.NAME, *(scenario.name for group in _apart().values() for scenario in group)}

@@ -106,34 +106,53 @@ _LOAD = Load(seconds=10)
 SCENARIOS: dict[type[Rig], tuple[Scenario, ...]] = {
     ClocksRig: (
         Scenario(
-            "clock of the scrubber a day behind", wrong("scrubber-1", by_s=(-26 * HOUR_S,)), _LOAD, missing=missing
+            "clock of the scrubber a day behind",
+            wrong("scrubber-1", by_s=(-26 * HOUR_S,)),
+            _LOAD,
+            missing=missing,
+            about="The clock of the scrubber's host is 26 hours behind, then right.",
         ),
         Scenario(
             "clock of the scrubber wrong from its start",
             wrong("scrubber-1", by_s=(-26 * HOUR_S, -67 * 60, 30 * DAY_S), restarted=True),
             Load(seconds=14),
             missing=missing,
+            about="The scrubber is started with clocks that are hours behind, an hour behind, a month ahead, then right.",
         ),
         Scenario(
             "clock of the writer wrong",
             wrong("writer-1", by_s=(-26 * HOUR_S, 26 * HOUR_S), restarted=True),
             Load(seconds=12),
             missing=missing,
+            about="The writer is started with a clock that is 26 hours behind, 26 hours ahead, then right.",
         ),
         Scenario(
-            "clock of redis stepped", wrong("redis", by_s=(5, -5, HOUR_S, -HOUR_S)), Load(seconds=16), missing=missing
+            "clock of redis stepped",
+            wrong("redis", by_s=(5, -5, HOUR_S, -HOUR_S)),
+            Load(seconds=16),
+            missing=missing,
+            about="Redis's clock steps by five seconds and by an hour, forth and back.",
         ),
         Scenario(
             "clocks of all apart",
             wrong("redis", "scrubber-1", "writer-1", by_s=(70 * 60, -70 * 60)),
             Load(seconds=14),
             missing=missing,
+            about="The clocks of Redis and both services jump 70 minutes ahead, then 70 minutes behind, then are right.",
         ),
         Scenario(
-            "redis forgets, clock 3 s behind", redis_forgets_with_a_slow_clock(3), Load(seconds=14), missing=missing
+            "redis forgets, clock 3 s behind",
+            redis_forgets_with_a_slow_clock(3),
+            Load(seconds=14),
+            missing=missing,
+            about="Redis loses the end of its log and comes back with a clock that is 3 seconds behind, once while the store is away.",
         ),
         Scenario(
-            "redis forgets, clock 5 s behind", redis_forgets_with_a_slow_clock(5), Load(seconds=14), missing=missing
+            "redis forgets, clock 5 s behind",
+            redis_forgets_with_a_slow_clock(5),
+            Load(seconds=14),
+            missing=missing,
+            about="Redis loses the end of its log and comes back with a clock that is 5 seconds behind, once while the store is away.",
         ),
     )
 }

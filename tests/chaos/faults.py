@@ -329,7 +329,7 @@ def clock_set_back(stage: Stage) -> None:
 
 
 def nothing(stage: Stage) -> None:
-    """The load itself is the fault."""
+    """Only the load: nothing is broken."""
     stage.pause(3, 4)
 
 
@@ -429,18 +429,42 @@ def _id_at(ms: int, number: int) -> str:
 
 SCENARIOS = (
     Scenario("load alone", nothing, Load(seconds=5)),
-    Scenario("kill scrubber", killed("scrubber-1", times=3)),
-    Scenario("kill writer", killed("writer-1", times=3)),
-    Scenario("kill store", killed("store"), incident="db_down"),
-    Scenario("kill redis", killed("redis", times=3)),
-    Scenario("kill scrubber and writer", killed("scrubber-1", "writer-1", times=3)),
-    Scenario("kill all at once", killed("redis", "store", "scrubber-1", "writer-1")),
+    Scenario("kill scrubber", killed("scrubber-1", times=3), about="The scrubber is killed (`kill -9`) three times."),
+    Scenario("kill writer", killed("writer-1", times=3), about="The writer is killed (`kill -9`) three times."),
+    Scenario("kill store", killed("store"), incident="db_down", about="The store is killed (`kill -9`) twice."),
+    Scenario(
+        "kill redis",
+        killed("redis", times=3),
+        about="Redis is killed (`kill -9`) three times and comes back with its log.",
+    ),
+    Scenario(
+        "kill scrubber and writer",
+        killed("scrubber-1", "writer-1", times=3),
+        about="Both services are killed at once, three times.",
+    ),
+    Scenario(
+        "kill all at once",
+        killed("redis", "store", "scrubber-1", "writer-1"),
+        about="Redis, the store and both services are killed at once, twice.",
+    ),
     Scenario("kill pairs", killed_in_pairs),
     # No life lasts long enough to work off what came during the start before it. Under the usual load what is timed after the last death
     # would be how fast the machine drains nearly all of it, not how long a death is felt.
     Scenario("crash loop", crash_loop, Load(weight=0.3, seconds=12)),
-    Scenario("freeze scrubber", frozen("scrubber-1"), Load(seconds=10), **TWO),
-    Scenario("freeze writer", frozen("writer-1"), Load(seconds=10), **TWO),
+    Scenario(
+        "freeze scrubber",
+        frozen("scrubber-1"),
+        Load(seconds=10),
+        **TWO,
+        about="One of two scrubbers is stopped for longer than the visibility time-out; the other takes over, then the first one goes on.",
+    ),
+    Scenario(
+        "freeze writer",
+        frozen("writer-1"),
+        Load(seconds=10),
+        **TWO,
+        about="One of two writers is stopped for longer than the visibility time-out; the other takes over, then the first one goes on.",
+    ),
     Scenario("two of each, one killed", one_of_two_killed, **TWO),
     Scenario("redis frozen", redis_frozen),
     Scenario("redis read-only", redis_demoted),
@@ -448,8 +472,19 @@ SCENARIOS = (
     Scenario("redis disk full", redis_disk_full, Load(seconds=10), missing=no_mounting),
     Scenario("consumer groups lost", groups_lost),
     Scenario("redis clock set back", clock_set_back),
-    Scenario("producers' clocks wrong", nothing, Load(seconds=5, skew_s=-3 * 86_400)),
-    Scenario("store down", store_down(8.0), Load(seconds=10), incident="db_down"),
+    Scenario(
+        "producers' clocks wrong",
+        nothing,
+        Load(seconds=5, skew_s=-3 * 86_400),
+        about="The clocks of producers are three days behind.",
+    ),
+    Scenario(
+        "store down",
+        store_down(8.0),
+        Load(seconds=10),
+        incident="db_down",
+        about="The store is away for eight seconds.",
+    ),
     Scenario(
         "store down, redis filled to its marks",
         store_down_for_longer_than_redis_has_room,
@@ -468,11 +503,24 @@ SCENARIOS = (
     Scenario("network silent", network_silent, Load(seconds=14)),
     Scenario("SDK's answers lost", sdk_answers_lost, Load(sdk=3, sdk_share=0.4)),
     Scenario("producers killed while spooling", producer_killed_while_spooling, Load(sdk=3, sdk_share=0.4)),
-    Scenario("high water", killed("scrubber-1", times=3), Load(sdk=3, sdk_share=0.4, high_water=500)),
     Scenario(
-        "large entries", killed("scrubber-1", "writer-1"), Load(weight=0.006, seconds=6, sdk_share=0.3, large=True)
+        "high water",
+        killed("scrubber-1", times=3),
+        Load(sdk=3, sdk_share=0.4, high_water=500),
+        about="The SDK waits at 500 entries in Redis and spools, while the scrubber is killed three times.",
     ),
-    Scenario("large entries after small ones", nothing, Load(weight=0.03, seconds=8, sdk=0, large_after=0.8)),
+    Scenario(
+        "large entries",
+        killed("scrubber-1", "writer-1"),
+        Load(weight=0.006, seconds=6, sdk_share=0.3, large=True),
+        about="Events of up to a mebibyte each, while both services are killed at once, twice.",
+    ),
+    Scenario(
+        "large entries after small ones",
+        nothing,
+        Load(weight=0.03, seconds=8, sdk=0, large_after=0.8),
+        about="Ordinary events, then only large ones: memory has to stay bounded.",
+    ),
     Scenario("poison", poisoned, Load(seconds=6)),
     Scenario("rolling restart", rolling_restart, Load(seconds=12), **TWO),
 )

@@ -79,6 +79,13 @@ class Scenario:
     missing: Callable[[], str] = nothing_is_missing
     #: Why the writer must have found its sink away, by the incidents it recorded: a fault that nobody noticed was none.
     incident: str | None = None
+    #: What happens, where the docstring of the fault does not say it.
+    about: str = ""
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+        return self.about or (self.fault.__doc__ or "").partition("\n")[0]
 
 
 TWO = {"scrubbers": 2, "writers": 2}

@@ -68,7 +68,7 @@ def system(request: pytest.FixtureRequest, store: StoreServer, tmp_path: Path) -
         for stream in (ALERTS, CAPTURE, EVENTS, FAILURES, SCORES):
             for group in stream.groups:
                 client.xgroup_create(stream.key(), group, id="0", mkstream=True)
-                client.xreadgroup(group, "consumer", {stream.key(): ">"})
+                client.xgroup_createconsumer(stream.key(), group, "consumer")
         url = f"redis://{{role}}:{{role}}-password@127.0.0.1:{server.port}/0"
         yield System(Cli(tmp_path, store_url=store.url, redis_url=url), client, server, store, owner)
     owner.close()
@@ -133,11 +133,14 @@ def test_a_watermark_that_stands_still_while_entries_wait_is_a_warning(system: S
 
 
 def test_failures_of_the_last_day_are_a_warning_by_reason(system: System) -> None:
-    made = [failure(n, reason="check_violation") for n in range(3)] + [failure(9, reason="db_down")]
+    made = [failure(n, reason="check_violation") for n in range(3)] + [
+        failure(9, reason="db_down", entry_id=None, event_id=None)
+    ]
     made.append(failure(10, days_old=1.5, reason="other"))
     insert_json_rows(system.owner, "assay_base.capture_failures", lines(made), len(made))
     found = system.doctor()["failures in 24 h"]
-    assert (found["status"], found["summary"]) == ("warn", "check_violation 3, db_down 1")
+    listed = "check_violation 3, db_down 1 (1 outage in which nothing was lost)"
+    assert (found["status"], found["summary"]) == ("warn", listed)
     assert found["hint"] == "assay query failures"
 
 

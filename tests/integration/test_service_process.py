@@ -128,9 +128,25 @@ def test_it_says_how_much_memory_it_has_and_may_have(redis_server: RedisServer) 
         until_status(port, "/readyz", 200)
         found = memory_of("127.0.0.1", port)
         assert found is not None
-        held, bound = found
-        assert 20 << 20 < held < bound == BOUND_BYTES
-    assert memory_of("127.0.0.1", free_port()) is None
+        assert 20 << 20 < found.held <= found.peak < found.bound == BOUND_BYTES
+    with pytest.raises(OSError, match="refused"):
+        memory_of("127.0.0.1", free_port())
+
+
+def test_counts_that_redis_does_not_confirm_are_not_shown(redis_server: RedisServer) -> None:
+    port = free_port()
+    shown = ("assay_lag_entries", "assay_pending_entries")
+
+    def counts() -> list[str]:
+        lines = [line for line in said_at(port, "/metrics").splitlines() if line.startswith(shown)]
+        return [line.rpartition(" ")[2] for line in lines]
+
+    with started(ASSAY_REDIS_URL=redis_server.url, ASSAY_SCRUBBER_PORT=str(port)):
+        until(lambda: counts() == ["0.0", "0.0"], "it counts")
+        redis_server.kill(signal.SIGSTOP)
+        until(lambda: counts() == ["NaN", "NaN"], "it does not know")
+        redis_server.kill(signal.SIGCONT)
+        until(lambda: counts() == ["0.0", "0.0"], "it counts again")
 
 
 def test_it_stops_cleanly_while_it_still_waits_for_redis() -> None:

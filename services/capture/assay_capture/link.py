@@ -40,7 +40,7 @@ class Link:
         #: By shard. Packed here, since redis-py's own packing of every entry costs ten times the CPU, taken from the host program.
         self._xadd = [b"*5\r\n" + _words(b"XADD", key, b"*", FIELD.encode()) for key in keys]
         self._xlen = [b"*2\r\n" + _words(b"XLEN", key) for key in keys]
-        self._memory = [b"*3\r\n" + _words(b"MEMORY", b"USAGE", key) for key in keys]
+        self._memory = [b"*5\r\n" + _words(b"MEMORY", b"USAGE", key, b"SAMPLES", b"0") for key in keys]
         #: Until Redis refuses: a user of an earlier version has no right to it, and its log need not fill with that.
         self._may_weigh = True
         patience_ms = b"%d" % max(1, int(settings.command_timeout_s * 500))

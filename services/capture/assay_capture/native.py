@@ -7,7 +7,6 @@ So real threads do it. What both sides touch (queues, locks held for an instant)
 
 import importlib
 import sys
-import threading
 import time
 from _queue import SimpleQueue
 from _thread import RLock
@@ -22,15 +21,16 @@ FIRST_LOOK_S, LAST_LOOK_S = 0.0005, 0.01
 TURN_S = 0.00005
 
 
-def start_thread(run: Callable[[], None], name: str) -> None:
-    """Run something in a daemon thread. Raises RuntimeError if the system has none left."""
-    gevent, eventlet = sys.modules.get("gevent.monkey"), sys.modules.get("eventlet.patcher")
-    if gevent is not None and gevent.is_module_patched("threading"):
-        gevent.get_original("_thread", "start_new_thread")(run, ())
-        return
-    patched = eventlet is not None and eventlet.is_monkey_patched("thread")
-    threads: Any = eventlet.original("threading") if eventlet is not None and patched else threading
-    threads.Thread(target=run, name=name, daemon=True).start()
+def start_thread(run: Callable[[], None]) -> None:
+    """Run something in a thread that ends with the process. Raises RuntimeError if the system has none left.
+
+    Not a `threading.Thread`: gevent, when it patches a program whose threads run already, breaks the end of theirs, and of the process.
+    """
+    monkey = sys.modules.get("gevent.monkey")
+    if monkey is not None and monkey.is_module_patched("socket"):
+        # Made here first: threads that make their first hub at the same time import the same modules, and may wait for each other for ever.
+        sys.modules["gevent"].get_hub()
+    _original("_thread", "start_new_thread")(run, ())
 
 
 def wait_until(condition: Callable[[], bool], seconds: float) -> bool:

@@ -24,7 +24,7 @@ BATCH_BYTES = 4 * 1024 * 1024
 FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 1.0
 #: How often the length of the streams is measured, in seconds.
-MEASURE_EVERY_S = 0.1
+MEASURE_EVERY_S = 0.5
 #: After this long without an answer, new events go to the spool, in seconds.
 SLOW_ANSWER_S = 0.25
 #: How often spools of dead processes are looked for, in seconds.
@@ -93,7 +93,7 @@ class Publisher:
     def start(self) -> None:
         """Start both threads. Raises RuntimeError if the system has none left."""
         self._sender.start()
-        start_thread(self._run, "assay-capture")
+        start_thread(self._run)
 
     def flush(self, timeout: float) -> bool:
         """Wait until all that was captured before is in Redis or in the spool. False if `timeout` seconds were not enough."""

@@ -20,7 +20,7 @@ class Sender:
         """Start the thread. Raises RuntimeError if the system has none left."""
         self._running = True
         try:
-            start_thread(self._run, "assay-capture-sender")
+            start_thread(self._run)
         except RuntimeError:
             self._running = False
             raise

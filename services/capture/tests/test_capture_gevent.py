@@ -78,7 +78,7 @@ def run(environment: dict[str, str]) -> Callable[..., str]:
             text=True,
             timeout=120,
         )
-        assert done.returncode == 0, done.stderr
+        assert (done.returncode, done.stderr) == (0, "")
         return done.stdout
 
     return once

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from assay_cli.errors import CommandError
+from assay_cli.errors import CommandError, hangs
 from assay_schema.settings import FILE_VARIABLE, Settings, StoreSettings
 
 if TYPE_CHECKING:
@@ -95,6 +95,11 @@ def open_store(settings: StoreSettings, *, database: str | None = None) -> Itera
 
 def _explained(error: Exception, settings: StoreSettings) -> str:
     code = getattr(error, "code", None)
+    if hangs(error):
+        return (
+            f"{settings.url} accepts connections and gave no answer within {settings.timeout_s:g} s: it hangs or is overloaded (see its "
+            "log), or what was asked takes longer than store.timeout_s (ASSAY_STORE_TIMEOUT_S)"
+        )
     if code is None and "Code: " not in str(error):
         return f"no answer at {settings.url}; start it (assay up starts an embedded one), or correct store.url (ASSAY_STORE_URL)"
     message = engine_message(str(error))

@@ -5,7 +5,9 @@ import contextlib
 import dataclasses
 import json
 import shutil
+import socket
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,8 +16,8 @@ import typer
 from assay_cli import doctor_checks as checks
 from assay_cli import doctor_probes as probes
 from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_and_source
-from assay_cli.doctor_checks import Finding, Status, StreamFacts
-from assay_cli.errors import FINDING, explain
+from assay_cli.doctor_checks import Finding, Status, StreamFacts, worst
+from assay_cli.errors import FINDING, explain, hangs
 from assay_cli.terminal import emit, ends_quietly, printable
 from assay_schema.settings import Settings, SettingsError, StoreSettings
 from assay_schema.streams import DEAD
@@ -52,7 +54,7 @@ def examine(data: Path) -> list[Finding]:
     patient.add(*checks.transport(settings))
     streams = asyncio.run(_redis(settings, patient))
     _store(settings, patient, streams)
-    _memory(settings, patient)
+    _memory(settings, patient, streams or [])
     _host(settings, data, patient)
     return patient.findings
 
@@ -72,7 +74,7 @@ class Examination:
         try:
             self.add(probe())
         except Exception as error:  # noqa: BLE001 - whatever stops a probe is itself the finding
-            self.add(Finding(name, Status.FAIL, _brief(error), hint))
+            self.add(Finding(name, Status.FAIL, _brief(error), _HANGS_HINT if hangs(error) else hint))
             return False
         return True
 
@@ -81,7 +83,7 @@ class Examination:
         try:
             self.add(*await probe())
         except Exception as error:  # noqa: BLE001 - whatever stops a probe is itself the finding
-            self.add(Finding(name, Status.FAIL, _brief(error), hint))
+            self.add(Finding(name, Status.FAIL, _brief(error), _HANGS_HINT if hangs(error) else hint))
             return False
         return True
 
@@ -91,12 +93,20 @@ def _brief(error: BaseException) -> str:
     return text if len(text) <= 300 else text[:300] + " …"
 
 
+#: Seconds after which streams that look unread are looked at again.
+_SECOND_LOOK_S = 1.0
+#: Seconds that Redis and the store have for their first answer, and the store for each one after that.
+_FIRST_ANSWER_S, _ANSWER_S = 5.0, 20.0
+_HANGS_HINT = (
+    "it accepts connections and does not answer: see its log and the load of its host; if it hangs, restart it"
+)
 _REDIS_HINT = "start Redis (assay up starts an embedded one), or correct redis.url (ASSAY_REDIS_URL)"
 _RIGHTS_HINT = "doctor needs the owner's identity; see redis.url (ASSAY_REDIS_URL)"
 _STORE_HINT = "start the store (assay up starts an embedded one), or correct store.url (ASSAY_STORE_URL) and its user"
 
 
-async def _redis(settings: Settings, patient: Examination) -> list[StreamFacts]:
+async def _redis(settings: Settings, patient: Examination) -> list[StreamFacts] | None:
+    """What Redis says. Returns the streams' facts; None where it did not give them."""
     from assay_runtime.connection import connect, servers
 
     streams: list[StreamFacts] = []
@@ -120,13 +130,20 @@ async def _redis(settings: Settings, patient: Examination) -> list[StreamFacts]:
         return [checks.clock("redis", await probes.redis_ahead_s(client))]
 
     async def flow() -> list[Finding]:
-        streams.extend(await probes.stream_facts(client, settings.redis.shards))
-        return [checks.stream(facts, settings.delivery) for facts in streams]
+        facts = await probes.stream_facts(client, settings.redis.shards)
+        found = [checks.stream(each, settings.delivery) for each in facts]
+        if worst(*(finding.status for finding in found)) is Status.FAIL:  # it may have come this moment
+            await asyncio.sleep(_SECOND_LOOK_S)
+            facts = await probes.stream_facts(client, settings.redis.shards)
+            found = [checks.stream(each, settings.delivery) for each in facts]
+        streams.extend(facts)
+        return found
 
     async def ids() -> list[Finding]:
         return [checks.stream_ids(await probes.ids_ahead_s(client, settings.redis.shards))]
 
-    client: Redis = connect(settings.redis, attempts=0)
+    hurry = min(settings.redis.command_timeout_s, _FIRST_ANSWER_S)
+    client: Redis = connect(settings.redis.model_copy(update={"command_timeout_s": hurry}), attempts=0)
     try:
         if await patient.check_async("redis", reach, _REDIS_HINT):
             await patient.check_async("redis server", server, _RIGHTS_HINT)
@@ -135,13 +152,19 @@ async def _redis(settings: Settings, patient: Examination) -> list[StreamFacts]:
             await patient.check_async("stream ids", ids, _RIGHTS_HINT)
     finally:
         await client.aclose()
-    return streams
+    return streams or None
 
 
-def _store(settings: Settings, patient: Examination, streams: list[StreamFacts]) -> None:
-    names, found = settings.store, contextlib.ExitStack()
+def _store(settings: Settings, patient: Examination, streams: list[StreamFacts] | None) -> None:
+    found = contextlib.ExitStack()
+    names, first = (
+        settings.store.model_copy(update={"timeout_s": min(settings.store.timeout_s, patience)})
+        for patience in (_ANSWER_S, _FIRST_ANSWER_S)
+    )
 
     def reach() -> Finding:
+        with open_store(first, database="default"):
+            pass
         client = found.enter_context(open_store(names, database="default"))
         clients.append(client)
         return Finding("store", Status.OK, f"ClickHouse {client.server_version}")
@@ -155,12 +178,16 @@ def _store(settings: Settings, patient: Examination, streams: list[StreamFacts])
             return
         if patient.findings[-1].status is not Status.OK:
             return
-        waiting = sum(
-            group.waiting
-            for facts in streams
-            if facts.name != DEAD.name
-            for group in facts.groups
-            if group.name not in facts.optional  # the watermark does not wait for these
+        waiting = (
+            None
+            if streams is None
+            else sum(
+                group.waiting
+                for facts in streams
+                if facts.name != DEAD.name
+                for group in facts.groups
+                if group.name not in facts.optional  # the watermark does not wait for these
+            )
         )
         hint = "run: assay migrate; doctor needs the owner's identity"
         patient.check(
@@ -212,11 +239,31 @@ def _host(settings: Settings, data: Path, patient: Examination) -> None:
     )
 
 
-def _memory(settings: Settings, patient: Examination) -> None:
-    for service in ("scrubber", "writer", "judge", "drift", "notifier"):
-        place = settings.telemetry.host, getattr(settings, service).port
-        if (found := probes.memory_of(*place)) is not None:
-            patient.add(checks.memory(service, *found))
+def _memory(settings: Settings, patient: Examination, streams: list[StreamFacts]) -> None:
+    host = settings.telemetry.host
+
+    def ask(service: str) -> Finding | None:
+        port = getattr(settings, service).port
+        try:
+            found = probes.memory_of(host, port)
+        except OSError as error:
+            if isinstance(getattr(error, "reason", error), TimeoutError):
+                return checks.no_memory(service, f"{host}:{port}", "accepts connections and does not answer")
+            if _runs_here(service, streams):
+                return checks.no_memory(service, f"{host}:{port}", "does not answer")
+            return None  # it may run elsewhere
+        return None if found is None else checks.memory(service, found)
+
+    with ThreadPoolExecutor() as threads:
+        patient.add(*filter(None, threads.map(ask, ("scrubber", "writer", "judge", "drift", "notifier"))))
+
+
+def _runs_here(service: str, streams: list[StreamFacts]) -> bool:
+    """Whether a consumer of this service, by its name, was started on this host and did not leave."""
+    from assay_cli.system import CONSUMER
+
+    members = (name for facts in streams for group in facts.groups if group.name == service for name in group.members)
+    return any(name == CONSUMER or name.startswith(f"{socket.gethostname()}-") for name in members)
 
 
 _COLOURS = {Status.OK: "green", Status.WARN: "yellow", Status.FAIL: "bold red"}

@@ -160,6 +160,10 @@ def redis_replicas(facts: RedisFacts, awaited: int) -> Finding:
     return Finding(check, Status.OK, summary)
 
 
+#: A consumer of which nothing was heard for half a visibility time-out is silent; but never sooner than this, in seconds.
+SILENT_S = 3.0
+
+
 @dataclass(frozen=True)
 class GroupFacts:
     """One consumer group. `lag` counts entries not yet delivered."""
@@ -169,11 +173,27 @@ class GroupFacts:
     pending: int
     lag: int
     oldest_pending_ms: int | None = None
+    #: The names of its consumers, and for how long nothing was heard of any of them; None where that is not known.
+    members: tuple[str, ...] = ()
+    silent_ms: int | None = None
+    #: Whether a consumer is heard when it asks in vain. Redis before 7.2 knows only of those that were given entries.
+    hears_askers: bool = True
 
     @property
     def waiting(self) -> int:
         """Entries it has not finished."""
         return self.pending + self.lag
+
+    def silent(self, visibility_timeout_s: float) -> bool:
+        """Whether its consumers are dead or hang: a live one asks every second, and shows that it holds entries four times in a visibility
+        time-out, also while it is held back."""
+        if self.silent_ms is None:
+            return False
+        patience_ms = max(visibility_timeout_s / 2, SILENT_S) * 1_000
+        if not self.hears_askers and not self.lag:
+            # Nothing fresh came, so nothing need be heard; what another left pending is taken over after the time-out.
+            patience_ms = patience_ms * 3 if self.pending else float("inf")
+        return self.silent_ms > patience_ms
 
 
 @dataclass(frozen=True)
@@ -218,16 +238,27 @@ def stream(facts: StreamFacts, settings: DeliverySettings) -> Finding:
                 hints.append(f"start the {name}; it creates its group")
             continue
         parts.append(f"{name}: lag {group.lag:,}, {group.pending:,} pending" + _oldest(group))
-        if group.lag > settings.lag_limit_entries:
-            statuses.append(Status.FAIL if not group.consumers else Status.WARN)
-            hints.append(f"more than delivery.lag_limit_entries wait; start more of the {name}, or see its log")
-        elif group.waiting and not group.consumers:
+        if unread := _unread(group, settings.visibility_timeout_s):
+            if group.waiting or name not in facts.optional:
+                parts.append(unread)
+                statuses.append(Status.FAIL if group.waiting and name not in facts.optional else Status.WARN)
+                hints.append(f"start the {name}; if it runs, it hangs or cannot reach Redis: see its log")
+        elif group.lag > settings.lag_limit_entries:
             statuses.append(Status.WARN)
-            hints.append(f"nobody reads it; start the {name}")
+            hints.append(f"more than delivery.lag_limit_entries wait; start more of the {name}, or see its log")
         if group.pending and (group.oldest_pending_ms or 0) > 3_000 * settings.visibility_timeout_s:
             statuses.append(Status.WARN)
             hints.append(f"entries are stuck; see the {name}'s log and the failures below")
     return Finding(check, worst(*statuses), ", ".join(parts), "; ".join(hints))
+
+
+def _unread(group: GroupFacts, visibility_timeout_s: float) -> str:
+    """That nobody reads for a group, in words; empty where somebody does."""
+    if not group.consumers and (group.waiting or group.hears_askers):
+        return f"nobody reads it: there is no {group.name}"
+    if group.silent(visibility_timeout_s):
+        return f"nobody reads it: nothing heard of the {group.name} for {age((group.silent_ms or 0) / 1_000)}"
+    return ""
 
 
 def _oldest(group: GroupFacts) -> str:
@@ -260,9 +291,16 @@ def final_reads(skip_indexes: bool, exact: bool) -> Finding:
     return Finding("views", Status.OK, "show each event once")
 
 
-def watermark(place: int, moved_s_ago: float, waiting: int) -> Finding:
-    """Exports read up to the watermark, so one that stands still holds them back."""
+def watermark(place: int, moved_s_ago: float, waiting: int | None) -> Finding:
+    """Exports read up to the watermark, so one that stands still holds them back. `waiting` is None where Redis did not say."""
     moved = f"{place}, moved {age(moved_s_ago)} ago"
+    if waiting is None:
+        return Finding(
+            "watermark",
+            Status.WARN,
+            f"{moved}; Redis does not say whether entries wait",
+            "see what failed of Redis and the streams above",
+        )
     if waiting and moved_s_ago > WATERMARK_STALE_S:
         return Finding(
             "watermark",
@@ -275,12 +313,14 @@ def watermark(place: int, moved_s_ago: float, waiting: int) -> Finding:
 
 @dataclass(frozen=True)
 class FailureFacts:
-    """Failures of one reason: all, those by too many deliveries (dead letters), and those whose event is visible by now."""
+    """Failures of one reason: all, those by too many deliveries (dead letters), those whose event is visible by now, and those that are no
+    event's: outages of a sink, while which events wait."""
 
     reason: str
     count: int
     given_up: int = 0
     recovered: int = 0
+    outages: int = 0
 
 
 def failures(by_reason: Sequence[FailureFacts]) -> Finding:
@@ -302,7 +342,12 @@ def open_alerts(by_state: Mapping[str, int]) -> Finding:
 
 
 def _reason(facts: FailureFacts) -> str:
-    parts = {"given up as dead letters": facts.given_up, "stored since": facts.recovered}
+    outages = "outage" if facts.outages == 1 else "outages"
+    parts = {
+        "given up as dead letters": facts.given_up,
+        "stored since": facts.recovered,
+        f"{outages} in which nothing was lost": facts.outages,
+    }
     notes = ", ".join(f"{count:,} {what}" for what, count in parts.items() if count)
     return f"{facts.reason} {facts.count:,}" + (f" ({notes})" if notes else "")
 
@@ -361,11 +406,20 @@ DISK_WARN_BYTES, DISK_FAIL_BYTES = 2 * 1024**3, 512 * 1024**2
 SERVICE_MEMORY_WARN = 0.9
 
 
-def memory(service: str, held: int, bound: int) -> Finding:
+@dataclass(frozen=True)
+class MemoryFacts:
+    """Resident memory of a service in bytes: now, at most since it started (0 where the system does not say), and its bound."""
+
+    held: int
+    bound: int
+    peak: int = 0
+
+
+def memory(service: str, facts: MemoryFacts) -> Finding:
     """A service's resident memory against its bound."""
-    summary = f"{size(held)} of {size(bound)}"
-    if held > bound * SERVICE_MEMORY_WARN:
-        status = Status.FAIL if held > bound else Status.WARN
+    summary = f"{size(facts.held)} of {size(facts.bound)}" + (f", peak {size(facts.peak)}" if facts.peak else "")
+    if facts.held > facts.bound * SERVICE_MEMORY_WARN or facts.peak > facts.bound:
+        status = Status.FAIL if facts.held > facts.bound else Status.WARN
         return Finding(
             f"memory of the {service}",
             status,
@@ -373,6 +427,16 @@ def memory(service: str, held: int, bound: int) -> Finding:
             "lower writer.batch_rows and batch_bytes" if service == "writer" else "see its log",
         )
     return Finding(f"memory of the {service}", Status.OK, summary)
+
+
+def no_memory(service: str, address: str, why: str) -> Finding:
+    """A service of this host that does not say how much memory it has."""
+    return Finding(
+        f"memory of the {service}",
+        Status.WARN,
+        f"not known: {address} {why}",
+        f"see the log of the {service}: it hangs or died; if it listens elsewhere, set {service}.port as it has it",
+    )
 
 
 def disk(free: int, total: int, where: str) -> Finding:

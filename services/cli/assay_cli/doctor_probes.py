@@ -4,12 +4,14 @@ import os
 import re
 import tempfile
 import time
+import urllib.error
 import urllib.request
 from collections import Counter
+from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay_cli.doctor_checks import FailureFacts, GroupFacts, RedisFacts, SpoolFacts, StreamFacts
+from assay_cli.doctor_checks import FailureFacts, GroupFacts, MemoryFacts, RedisFacts, SpoolFacts, StreamFacts
 from assay_schema.failures import GIVEN_UP
 from assay_schema.settings import FILE_VARIABLE, CaptureSettings
 from assay_schema.streams import DEAD, STREAMS, Stream
@@ -17,6 +19,13 @@ from assay_schema.streams import DEAD, STREAMS, Stream
 if TYPE_CHECKING:
     from assay_runtime.connection import Client as Redis
     from assay_runtime.store import Client as Store
+
+#: The Redis from which on a consumer is heard when it asks in vain; Valkey names one that does.
+HEARS_ASKERS = (7, 2)
+#: Seconds that a service has to show its metrics.
+_METRICS_TIMEOUT_S = 3
+#: Services on this host are reached directly, whatever `http_proxy` says.
+_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 async def redis_facts(client: "Redis") -> RedisFacts:
@@ -75,19 +84,29 @@ async def stream_facts(client: "Redis", shards: int) -> list[StreamFacts]:
 
 
 async def _stream(client: "Redis", stream: Stream, shard: int, now_ms: int) -> StreamFacts:
+    from assay_runtime.connection import server_of
     from assay_runtime.lag import groups
 
     key = stream.key(shard)
-    found = [
-        GroupFacts(
-            name,
-            group.consumers,
-            group.pending,
-            group.unread,
-            await _oldest_ms(client, key, name, group.pending, now_ms),
+    version = (await server_of(client, shard).info("server"))["redis_version"]
+    hears_askers = tuple(int(part) for part in version.split(".")[:2]) >= HEARS_ASKERS
+    found = []
+    for name, group in (await groups(client, stream, shard) if stream.groups else {}).items():
+        consumers = await client.xinfo_consumers(key, name)
+        # Where an older server has lost count of the unread, there may be none, and so nothing to hear of.
+        telling = consumers and (hears_askers or group.counted or group.pending)
+        found.append(
+            GroupFacts(
+                name,
+                group.consumers,
+                group.pending,
+                group.unread,
+                await _oldest_ms(client, key, name, group.pending, now_ms),
+                tuple(each["name"].decode(errors="replace") for each in consumers),
+                min(int(each["idle"]) for each in consumers) if telling else None,
+                hears_askers,
+            )
         )
-        for name, group in (await groups(client, stream, shard) if stream.groups else {}).items()
-    ]
     memory = await _dead_bytes(client, key) if stream is DEAD else 0
     length = int(await client.xlen(key))
     return StreamFacts(stream.name, shard, length, stream.groups, tuple(found), stream.optional, memory)
@@ -97,7 +116,7 @@ async def _dead_bytes(client: "Redis", key: str) -> int:
     from redis.exceptions import NoPermissionError
 
     try:
-        return int(await client.memory_usage(key) or 0)
+        return int(await client.memory_usage(key, samples=0) or 0)
     except NoPermissionError:  # users of an older version
         return 0
 
@@ -124,16 +143,19 @@ def final_settings(client: "Store") -> tuple[bool, bool]:
     return values.get("use_skip_indexes_if_final", False), values.get("use_skip_indexes_if_final_exact_mode", True)
 
 
-def memory_of(host: str, port: int) -> tuple[int, int] | None:
-    """Resident bytes of a service and its bound; None where it does not run on this host."""
+def memory_of(host: str, port: int) -> MemoryFacts | None:
+    """What a service on this host says of its memory; None where something else answers. Raises `OSError` where nothing does."""
     try:
-        with urllib.request.urlopen(f"http://{host}:{port}/metrics", timeout=5) as answer:  # a host of ours
+        with _DIRECT.open(f"http://{host}:{port}/metrics", timeout=_METRICS_TIMEOUT_S) as answer:  # a host of ours
             text = answer.read().decode()
-    except OSError:
+    except (HTTPException, UnicodeDecodeError, urllib.error.HTTPError):
         return None
-    held = re.search(r"^process_resident_memory_bytes (\S+)$", text, re.MULTILINE)
-    bound = re.search(r"^assay_memory_bound_bytes (\S+)$", text, re.MULTILINE)
-    return (int(float(held[1])), int(float(bound[1]))) if held and bound else None
+    found = {
+        name: re.search(rf"^{name} (\d\S*)$", text, re.MULTILINE)
+        for name in ("process_resident_memory_bytes", "assay_memory_bound_bytes", "assay_memory_peak_bytes")
+    }
+    held, bound, peak = (int(float(each[1])) if each else 0 for each in found.values())
+    return MemoryFacts(held, bound, peak) if held and bound else None
 
 
 def failures_by_reason(client: "Store") -> list[FailureFacts]:
@@ -149,6 +171,7 @@ def failures_by_reason(client: "Store") -> list[FailureFacts]:
             so_far.count + lost + row["incidents"],
             so_far.given_up + (lost if row["error_class"] == GIVEN_UP else 0),
             so_far.recovered + row["recovered"],
+            so_far.outages + row["incidents"],
         )
     return list(found.values())
 

@@ -39,6 +39,17 @@ def explain(error: BaseException) -> str | None:
     return None
 
 
+def hangs(error: BaseException | None) -> bool:
+    """Whether a server took the connection and then did not answer in time, as one that is stopped or overloaded does."""
+    while error is not None:
+        if type(error).__name__ == "ReadTimeoutError" or str(error).startswith(
+            "Timeout reading from"
+        ):  # urllib3, redis-py
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
 def _store_problem(error: BaseException) -> str:
     """The client wraps a refused connection in four layers of words."""
     unreachable = re.search(r"host='([^']+)', port=(\d+)\): Max retries exceeded", str(error))

@@ -157,10 +157,10 @@ def _alertmanager_has(url: str) -> set[str] | None:
         return None
 
 
-async def total_stored(store: StoreQueries) -> int:
+async def total_stored(store: StoreQueries, timeout_s: float = 20.0) -> int:
     """Stored events of every kind."""
     counts = " UNION ALL ".join(f"SELECT count() AS n FROM assay.{table}" for table in TABLES.values())  # noqa: S608
-    (row,) = await store.rows(f"SELECT sum(n) AS n FROM ({counts})")  # noqa: S608
+    (row,) = await store.rows(f"SELECT sum(n) AS n FROM ({counts})", timeout_s)  # noqa: S608
     return int(row["n"])
 
 

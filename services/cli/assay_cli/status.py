@@ -11,9 +11,12 @@ from assay_cli.summary import megabytes, moment
 from assay_cli.supervisor import State, Supervisor
 from assay_cli.system import System
 
-#: Stored events are counted this often at most (seconds), and for at most a twentieth of the time: on a large table it takes a while.
-_COUNT_EVERY_S = 5.0
+#: Stored events are counted this often at most, in seconds. On a large table that takes a while: then for a twentieth of the time, and at
+#: least this often all the same.
+_COUNT_EVERY_S, _COUNT_AT_LEAST_EVERY_S = 5.0, 60.0
 _COUNT_SHARE = 20
+#: How long a count may take, in seconds. The line waits for it.
+_COUNT_TIMEOUT_S = 5.0
 
 
 class Status:
@@ -47,10 +50,12 @@ class Status:
     async def _count(self) -> str:
         began = time.monotonic()
         if began >= self._count_at:
+            pause = _COUNT_EVERY_S
             try:
-                self._stored = f"stored {await total_stored(self._store):,}"
+                self._stored = f"stored {await total_stored(self._store, _COUNT_TIMEOUT_S):,}"
+                took = time.monotonic() - began
+                pause = min(max(pause, took * _COUNT_SHARE), _COUNT_AT_LEAST_EVERY_S)
             except StoreUnavailableError:
                 self._stored = "store does not answer"
-            took = time.monotonic() - began
-            self._count_at = began + max(_COUNT_EVERY_S, took * _COUNT_SHARE)
+            self._count_at = time.monotonic() + pause
         return self._stored

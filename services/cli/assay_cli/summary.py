@@ -94,6 +94,8 @@ def quality_summary(
     judged = found.seen - found.statuses.get("not_sampled", 0)
     rest = ", ".join(f"{count:,} {status}" for status, count in found.statuses.items() if status != "not_sampled")
     table.add_row("judged", f"{judged:,} of {answers:,} answers{f': {rest}' if rest else ''}")
+    if judged < answers:
+        table.add_row("", "a sample: judge.base_rate and more of a quiet project, see docs/judging.md")
     if found.mean_faithfulness is not None:
         label = " (lexical baseline: words, not meaning)" if found.backend == "lexical" else f" ({found.backend})"
         table.add_row("mean faithfulness", f"{found.mean_faithfulness:.3f}{label}")
@@ -158,12 +160,10 @@ def megabytes(size: int) -> str:
 
 
 def moment(watermark: int) -> str:
-    """The time a watermark stands for."""
-    return (
-        "nothing yet"
-        if not watermark
-        else f"{datetime.fromtimestamp(row_ms(watermark) / 1000, UTC):%Y-%m-%d %H:%M:%S}Z"
-    )
+    """The time a watermark stands for, now at most: after Redis came up anew, numbers are ahead of the clock for a minute."""
+    if not watermark:
+        return "nothing yet"
+    return f"{min(datetime.fromtimestamp(row_ms(watermark) / 1000, UTC), datetime.now(UTC)):%Y-%m-%d %H:%M:%S}Z"
 
 
 def _events(report: Report, run: Run) -> Table:
@@ -190,7 +190,8 @@ def _events(report: Report, run: Run) -> Table:
 
 
 def _scrubbed(report: Report, run: Run) -> Table:
-    table = Table(title="Personal data", title_justify="left")
+    counted = "Findings are counted in every event, so a question counts in its answer too; the documentation has addresses of its own."
+    table = Table(title="Personal data", title_justify="left", caption=counted, caption_justify="left")
     for heading in ("family", "questions planted with it", "findings scrubbed"):
         table.add_column(heading, justify="left" if heading == "family" else "right")
     for family in _names(report.planted, run.families):

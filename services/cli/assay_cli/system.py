@@ -44,7 +44,7 @@ _INHERITED = {
 }  # fmt: skip
 _INHERITED_PREFIXES = ("ASSAY_", "LC_", "LD_", "OTEL_", "PYTHON", "XDG_")
 #: The same after a restart, so that a service takes over its own unfinished entries at once.
-_CONSUMER = "assay-up"
+CONSUMER = "assay-up"
 #: What judges, watches and tells of the quality of answers: none of it is needed to capture and store.
 QUALITY = ("judge", "drift", "notifier")
 _CORE = ("redis", "store", "scrubber", "writer")
@@ -182,7 +182,7 @@ class System:
             return await http_status(port, "/healthz") == 200
 
         return Spec(
-            name, (sys.executable, "-m", f"assay_{name}"), self._as(plain, name) | {"ASSAY_DELIVERY_CONSUMER": _CONSUMER}, ready,
+            name, (sys.executable, "-m", f"assay_{name}"), self._as(plain, name) | {"ASSAY_DELIVERY_CONSUMER": CONSUMER}, ready,
             alive=alive, start_deadline_s=60, stop_deadline_s=_STOP_DEADLINES_S[name],
         )  # fmt: skip
 

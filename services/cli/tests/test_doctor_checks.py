@@ -5,7 +5,16 @@ from dataclasses import replace
 import pytest
 
 from assay_cli import doctor_checks as checks
-from assay_cli.doctor_checks import FailureFacts, Finding, GroupFacts, RedisFacts, SpoolFacts, Status, StreamFacts
+from assay_cli.doctor_checks import (
+    FailureFacts,
+    Finding,
+    GroupFacts,
+    MemoryFacts,
+    RedisFacts,
+    SpoolFacts,
+    Status,
+    StreamFacts,
+)
 from assay_schema.settings import DeliverySettings
 
 HEALTHY = RedisFacts(
@@ -58,6 +67,7 @@ def test_redis_memory_warns_before_it_is_full_and_eviction_fails(
 
 
 READ = GroupFacts("writer", consumers=1, pending=0, lag=0)
+JUDGE = replace(READ, name="judge", silent_ms=16_000)
 EVENTS = StreamFacts("events", 0, 10, ("writer",), (READ,))
 
 
@@ -70,7 +80,61 @@ EVENTS = StreamFacts("events", 0, 10, ("writer",), (READ,))
         (replace(EVENTS, groups=()), Status.WARN, "group writer missing"),
         (replace(EVENTS, expected=("writer", "judge"), optional=("judge",)), Status.OK, "10 entries, writer: lag 0"),
         (replace(EVENTS, expected=("writer", "judge")), Status.WARN, "group judge missing"),
-        (replace(EVENTS, groups=(replace(READ, lag=5, consumers=0),)), Status.WARN, "lag 5"),
+        (replace(EVENTS, groups=(replace(READ, consumers=0),)), Status.WARN, "nobody reads it: there is no writer"),
+        (replace(EVENTS, groups=(replace(READ, consumers=0, hears_askers=False),)), Status.OK, "writer: lag 0"),
+        (replace(EVENTS, groups=(replace(READ, lag=5, consumers=0),)), Status.FAIL, "nobody reads it"),
+        (
+            replace(EVENTS, groups=(replace(READ, lag=5, silent_ms=16_000),)),
+            Status.FAIL,
+            "nothing heard of the writer for 16 s",
+        ),
+        (
+            replace(EVENTS, groups=(replace(READ, pending=1, silent_ms=16_000),)),
+            Status.FAIL,
+            "nothing heard of the writer",
+        ),
+        (replace(EVENTS, groups=(replace(READ, silent_ms=16_000),)), Status.WARN, "nothing heard of the writer"),
+        (replace(EVENTS, groups=(replace(READ, lag=5, silent_ms=14_000),)), Status.OK, "lag 5, 0 pending"),
+        (
+            replace(EVENTS, groups=(replace(READ, silent_ms=16_000, hears_askers=False),)),
+            Status.OK,
+            "10 entries, writer: lag 0, 0 pending",
+        ),
+        (
+            replace(EVENTS, groups=(replace(READ, pending=1, silent_ms=44_000, hears_askers=False),)),
+            Status.OK,
+            "1 pending",
+        ),
+        (
+            replace(EVENTS, groups=(replace(READ, pending=1, silent_ms=46_000, hears_askers=False),)),
+            Status.FAIL,
+            "nothing heard of the writer for 46 s",
+        ),
+        (
+            replace(EVENTS, groups=(replace(READ, lag=1, silent_ms=16_000, hears_askers=False),)),
+            Status.FAIL,
+            "nothing heard of the writer",
+        ),
+        (
+            replace(
+                EVENTS,
+                expected=("writer", "judge"),
+                optional=("judge",),
+                groups=(READ, replace(JUDGE, lag=1)),
+            ),
+            Status.WARN,
+            "nothing heard of the judge for 16 s",
+        ),
+        (
+            replace(
+                EVENTS,
+                expected=("writer", "judge"),
+                optional=("judge",),
+                groups=(READ, JUDGE),
+            ),
+            Status.OK,
+            "judge: lag 0, 0 pending",
+        ),
         (replace(EVENTS, groups=(replace(READ, lag=100_001),)), Status.WARN, "lag 100,001"),
         (replace(EVENTS, groups=(replace(READ, lag=100_001, consumers=0),)), Status.FAIL, "lag 100,001"),
         (
@@ -228,8 +292,16 @@ def test_open_alerts_are_a_warning_that_says_where_to_look() -> None:
     assert (found.status, found.summary, found.hint) == (Status.WARN, "1 critical, 2 warn open", "assay alerts list")
 
 
-@pytest.mark.parametrize(("held", "status"), [(100, Status.OK), (140, Status.WARN), (151, Status.FAIL)])
-def test_the_memory_of_a_service_is_shown_against_its_bound(held: int, status: Status) -> None:
-    found = checks.memory("writer", held << 20, 150 << 20)
-    assert (found.check, found.status) == ("memory of the writer", status)
-    assert "150" in found.summary
+@pytest.mark.parametrize(
+    ("held", "peak", "status", "said"),
+    [
+        (100, 138, Status.OK, "100.0 MiB of 150.0 MiB, peak 138.0 MiB"),
+        (100, 0, Status.OK, "100.0 MiB of 150.0 MiB"),
+        (100, 151, Status.WARN, "100.0 MiB of 150.0 MiB, peak 151.0 MiB"),
+        (140, 140, Status.WARN, "140.0 MiB of 150.0 MiB, peak 140.0 MiB"),
+        (151, 151, Status.FAIL, "151.0 MiB of 150.0 MiB, peak 151.0 MiB"),
+    ],
+)
+def test_the_memory_of_a_service_is_shown_against_its_bound(held: int, peak: int, status: Status, said: str) -> None:
+    found = checks.memory("writer", MemoryFacts(held << 20, 150 << 20, peak << 20))
+    assert (found.check, found.status, found.summary) == ("memory of the writer", status, said)

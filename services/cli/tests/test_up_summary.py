@@ -5,6 +5,7 @@ import json
 import re
 import shlex
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from rich.console import Console, RenderableType
 from assay_cli.identities import Ports
 from assay_cli.observe import Lag, Quality, Run
 from assay_cli.summary import Report, moment, quality_summary, reconciled, start_again, summary, where_to_look
+from assay_schema.ids import first_row_at
 
 REPORT = Report({"retrieval": 1200, "answer": 1200, "feedback": 90}, {"email": 30, "jwt": 2}, 600, 3.0)
 RUN = Run(
@@ -125,6 +127,12 @@ def test_a_watermark_is_told_as_a_time() -> None:
     assert moment(1) == "2024-01-01 00:00:00Z"
 
 
+def test_a_watermark_ahead_of_the_clock_is_told_as_now() -> None:
+    before = datetime.now(UTC).replace(microsecond=0)
+    told = datetime.strptime(moment(first_row_at(int(before.timestamp() * 1_000) + 3_600_000)), "%Y-%m-%d %H:%M:%S%z")
+    assert before <= told <= datetime.now(UTC)
+
+
 def test_quality_tells_what_was_judged_by_whom_and_which_alerts_came() -> None:
     found = Quality({"scored": 80, "abstained": 4, "not_sampled": 16}, 0.6123, "lexical")
     alert = {"alert_id": "a", "state": "critical", "summary": "Faithfulness fell.", "stored_ms": "1700000009000"}
@@ -138,6 +146,12 @@ def test_quality_tells_what_was_judged_by_whom_and_which_alerts_came() -> None:
     ):
         assert expected in text
     assert "in Alertmanager" not in shown(quality_summary(100, found, [alert], arrived=set()))
+
+
+def test_quality_says_that_only_a_sample_is_judged() -> None:
+    found = Quality({"ok": 79, "not_sampled": 342}, 0.9, "lexical")
+    assert "a sample: judge.base_rate" in shown(quality_summary(421, found, []))
+    assert "a sample" not in shown(quality_summary(79, Quality({"ok": 79}, 0.9, "lexical"), []))
 
 
 def test_quality_does_without_scores_and_alerts() -> None:

@@ -27,7 +27,7 @@ from assay_writer.batch import Batch
 from assay_writer.batch import batches as sorted_rows
 from assay_writer.inbox import Inbox
 from assay_writer.rows import EVENT_TABLES, Row, alert_row, event_row, failure_row, score_row
-from assay_writer.sink import STAGE, Sink
+from assay_writer.sink import SILENCE_S, STAGE, Sink
 from assay_writer.watermarks import Watermarks
 
 #: Rows of a batch whose way from capture to store is measured.
@@ -68,6 +68,16 @@ class Writer:
 
         return write
 
+    def problems(self) -> list[str]:
+        """What keeps the writer from being ready, busy or not."""
+        return [f"the store is away: nothing asked of it has worked for {SILENCE_S:.0f} s"] if self._sink.silent else []
+
+    async def show_sink(self) -> None:
+        """Show by stream whether the sink takes batches; a consumer by itself notices only when a batch ends."""
+        for stream in DOCUMENTS:
+            taking = all(each.sink_up for each in self._service.consumers if each.stream is stream)
+            metrics.SINK_UP.labels(stream.name).set(taking and not self._sink.silent)
+
 
 def traceparents(entries: Sequence[Entry]) -> Iterator[str]:
     """The trace contexts of a batch's events, found without decoding them."""
@@ -105,6 +115,8 @@ def build(settings: Settings) -> Service:
     for shard in range(settings.redis.shards):
         service.every_tick(partial(writer.watermarks.keep, shard))
         service.every_tick(Inbox(service.client, shard).empty)
+    service.needs(writer.problems)
+    service.every_tick(writer.show_sink)
     service.notes(writer.watermarks.problems)
     service.every_tick(Expiry(service.client, settings).run)
     service.at_exit(sink.close)

@@ -1,6 +1,8 @@
 """The writer's side of the store: inserts that either succeed, or say whether the store is away or a row is to blame."""
 
 import gc
+import itertools
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
@@ -18,6 +20,8 @@ from assay_writer.batch import Batch, Poison, insert_isolating
 from assay_writer.rows import EVENT_TABLES, NO_TABLE
 
 STAGE = "writer"
+#: Seconds that the store may owe an answer before the writer says that it is away.
+SILENCE_S = 10.0
 #: What the store, its driver or the network may raise. Anything else is a defect of ours and blames no sink.
 STORE_ERRORS = (ClickHouseError, HTTPError, OSError, StoreError)
 
@@ -33,6 +37,16 @@ class Sink:
         )  # unreadable: fail at start, by name
         self._settings = settings
         self._client: Client | None = None
+        #: Since when the store owes each answer that is waited for, and since when it has given none.
+        self._owed: dict[int, float] = {}
+        self._away_since: float | None = None
+        self._calls = itertools.count()
+
+    @property
+    def silent(self) -> bool:
+        """Whether the store has owed an answer for too long, to whatever was asked."""
+        now = time.monotonic()
+        return now - min([*self._owed.values(), self._away_since or now]) > SILENCE_S
 
     def write(self, entries: Sequence[Entry], parts: Sequence[Batch], poison: Sequence[Poison]) -> list[Outcome]:
         """Insert entries' rows, as `batches` sorted them; returns an outcome for each entry.
@@ -89,10 +103,16 @@ class Sink:
         return self._client
 
     def _guard(self, step: Callable[[], T]) -> T:
+        call, began, away = next(self._calls), time.monotonic(), False
+        self._owed[call] = began
         try:
             return step()
         except STORE_ERRORS as error:
             reason, error_class = reason_of(error), describe(error)[0]
+            away = reason is Reason.DB_DOWN
+        finally:
+            self._away_since = (self._away_since or began) if away else None
+            del self._owed[call]  # last: the debt is not forgotten for a moment
         # The driver's errors are part of reference cycles that hold the whole batch. The collector comes by too rarely: an outage of an
         # hour has a thousand tries, of many megabytes each.
         gc.collect()

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from assay_runtime import metrics
+from assay_runtime.clock import clock
 from assay_runtime.entries import Entry, SinkUnavailableError
 from assay_runtime.service import Service
 from assay_runtime.watermark import Watermark, trim_finished
@@ -68,7 +69,8 @@ class Watermarks:
         self._ask()
         own = self._shards[shard]
         reached = await own.watermark.advance(own.written["entries"], own.written["bytes"])
-        metrics.WATERMARK_MS.labels(str(shard)).set(row_ms(reached))
+        # Numbers may be ahead of the clock for a minute after Redis came up anew.
+        metrics.WATERMARK_MS.labels(str(shard)).set(min(row_ms(reached), clock.now_ms()))
         for stream in self._trimmed:
             await trim_finished(self._service.client, stream, shard, self._service.settings.delivery.held_bytes)
         if self._waits(shard, own) or reached <= own.kept:

@@ -102,7 +102,9 @@ class Expiry:
         expired = await self._client.xtrim(DEAD.key(shard), minid=oldest, approximate=False)
         metrics.DEAD_LETTERS.labels(str(shard)).set(await self._client.xlen(DEAD.key(shard)))
         with contextlib.suppress(NoPermissionError):  # a user of an older version
-            metrics.DEAD_BYTES.labels(str(shard)).set(int(await self._client.memory_usage(DEAD.key(shard)) or 0))
+            metrics.DEAD_BYTES.labels(str(shard)).set(
+                int(await self._client.memory_usage(DEAD.key(shard), samples=0) or 0)
+            )
         if expired:
             metrics.ENTRIES.labels(DEAD.name, "expired").inc(expired)
             log.warning(

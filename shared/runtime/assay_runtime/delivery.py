@@ -37,8 +37,8 @@ log = logging.getLogger(__name__)
 Finish = Callable[[Sequence[Outcome]], Awaitable[int]]
 #: Bytes that dead letters may take, unless the settings say otherwise.
 DEAD_BYTES = DeliverySettings().dead_bytes
-#: Longest pause between two tries of a batch whose sink is away, in seconds.
-LONGEST_PAUSE_S = 5.0
+#: Between two tries of a batch whose sink is away, in seconds: at first, and at most.
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 5.0
 #: Longest pause between two tries of a step in Redis, in seconds.
 REDIS_PAUSE_S = 1.0
 #: Entries looked at in one step of taking over.
@@ -382,7 +382,7 @@ class Consumer:
 
         With `alone` only until it is known that the work does no harm.
         """
-        pause = 0.05
+        pause = FIRST_PAUSE_S
         while True:
             try:
                 with acquitting(partial(self._acquit, batch) if not alone else _prove):
@@ -397,7 +397,7 @@ class Consumer:
                 await self._sink_away(error)
                 if self._stopping:
                     return []  # all of it stays pending
-                await asyncio.sleep(pause * random.uniform(0.5, 1))  # noqa: S311  # jitter, not a secret
+                await self._pause(pause * random.uniform(0.5, 1))  # noqa: S311  # jitter, not a secret
                 pause = min(pause * 2, LONGEST_PAUSE_S)
             except Exception as error:  # noqa: BLE001  # whatever it is, it must not stop the others
                 error_class = type(error).__name__
@@ -453,7 +453,12 @@ class Consumer:
                 )
             # redis-py's errors are part of reference cycles that hold all they tried to send. The collector comes by too rarely.
             gc.collect()
-            await asyncio.sleep(REDIS_PAUSE_S * random.uniform(0.2, 1))  # noqa: S311
+            await self._pause(REDIS_PAUSE_S * random.uniform(0.2, 1))  # noqa: S311
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait, but not when it is time to stop."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._ended.wait(), seconds)
 
     async def _sink_away(self, error: SinkUnavailableError) -> None:
         metrics.RETRIES.labels(self.stream.name, error.reason.value).inc()
@@ -491,7 +496,7 @@ class Consumer:
                 break
             except RedisError as error:
                 log.warning("cannot recover yet", extra={"stream": self.key, "error_class": type(error).__name__})
-                await asyncio.sleep(0.5)
+                await self._pause(0.5)
         self._recovered.set()
 
     async def _keep(self) -> None:
@@ -511,9 +516,9 @@ class Consumer:
 
     async def _beat(self, step: Callable[[], Awaitable[None]]) -> None:
         """A step a few times in a visibility time-out, until the stop. A Redis that does not answer costs one beat."""
-        while not self._stopping:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._ended.wait(), self._settings.visibility_timeout_s / 4)
+        while True:
+            await self._pause(self._settings.visibility_timeout_s / 4)
+            if self._stopping:
                 return
             try:
                 await step()

@@ -37,16 +37,19 @@ class Backlog:
         return "delivery.high_water_bytes" if self.bytes > settings.high_water_bytes * part else ""
 
 
-async def backlog(client: Client, stream: Stream, shard: int, group: str) -> Backlog:
-    """Of one shard. Reads no entry. What is kept after a group has finished it does not count."""
+async def backlog(client: Client, stream: Stream, shard: int, group: str, held_bytes: int) -> Backlog:
+    """Of one shard. Reads no entry. What is kept after a group has finished it does not count, but for what `held_bytes` misses."""
     key = stream.key(shard)
     length = int(await client.xlen(key))
     if not length:
         return Backlog(0, 0)
     found = await group_of(client, stream, shard, group)
     entries = length if found is None else min(length, found.unfinished)
-    size = int(await client.memory_usage(key) or 0)
-    return Backlog(entries, size * entries // length)
+    size = int(
+        await client.memory_usage(key, samples=0) or 0
+    )  # of all: it samples the oldest, which may be unlike the rest
+    # What is kept of the finished ones may be small, and what waits large. No more than `held_bytes` is kept.
+    return Backlog(entries, max(size * entries // length, size - held_bytes) if entries else 0)
 
 
 class Headroom:
@@ -80,10 +83,13 @@ class Headroom:
         await consumer.hold_back(over)
 
     async def _over(self, consumer: Consumer) -> str:
-        over = ""
+        """Why the consumer has to wait, or ''. The marks are of all the streams together."""
+        total, largest, cause = Backlog(0, 0), -1, ""
         for stream, group in self._streams:
-            found = await backlog(self._client, stream, consumer.shard, group)
+            found = await backlog(self._client, stream, consumer.shard, group, self._settings.held_bytes)
             metrics.BACKLOG_BYTES.labels(stream.name, str(consumer.shard)).set(found.bytes)
-            if mark := found.over(self._settings, 1.0 if consumer.held_back in ("", UNKNOWN) else ENOUGH):
-                over = over or f"{stream.key(consumer.shard)} is over {mark}: check that the {group} runs"
-        return over
+            total = Backlog(total.entries + found.entries, total.bytes + found.bytes)
+            if found.bytes > largest:
+                largest, cause = found.bytes, f"{stream.key(consumer.shard)} is over %s: check that the {group} runs"
+        mark = total.over(self._settings, 1.0 if consumer.held_back in ("", UNKNOWN) else ENOUGH)
+        return cause % mark if mark else ""

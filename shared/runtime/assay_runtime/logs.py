@@ -73,5 +73,10 @@ def configure_logs(service: str, settings: TelemetrySettings) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter(service) if settings.log_format == "json" else TextFormatter())
     logging.basicConfig(level=settings.log_level, handlers=[handler], force=True)
-    for chatty in ("httpx", "urllib3", "uvicorn", "clickhouse_connect"):
+    for chatty in ("httpx", "uvicorn"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
+    for echoing in (
+        "urllib3",
+        "clickhouse_connect",
+    ):  # each try that fails raises as well, and whoever catches that logs one line
+        logging.getLogger(echoing).setLevel(logging.CRITICAL)

@@ -7,7 +7,10 @@ cycles that hold whole batches until they are collected. The calls to the C libr
 import contextlib
 import ctypes
 import gc
+import math
+import re
 from collections.abc import Callable
+from pathlib import Path
 
 from assay_runtime import metrics
 
@@ -24,9 +27,18 @@ _HEAPS = 1
 _MAPPED_FROM_BYTES = 256 * 1024
 
 
-def publish_bound(service: str, shards: int) -> None:
-    """Show the bound of this process on `/metrics`."""
+def publish(service: str, shards: int) -> None:
+    """Show the bound and the peak of this process on `/metrics`."""
+    metrics.MEMORY_PEAK.set_function(peak)
     metrics.MEMORY_BOUND.set(BOUND_BYTES + (shards - 1) * (WRITER_SHARD_BYTES if service == "writer" else SHARD_BYTES))
+
+
+def peak() -> float:
+    """The most resident bytes that this process ever had; not a number where the system does not say."""
+    with contextlib.suppress(OSError):
+        if found := re.search(r"^VmHWM:\s*(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE):
+            return int(found[1]) * 1024
+    return math.nan
 
 
 def share_one_heap() -> None:

@@ -29,7 +29,7 @@ POLICY_CURRENT = Gauge(
     "assay_policy_current", "1 while the policy in use is the one on disk, 0 while that cannot be used", ["source"]
 )
 POLICY_LOADS = Counter("assay_policy_loads", "Changed policy files read, by outcome", ["outcome"])
-#: State of the streams, read once a second.
+#: State of the streams, read once a second; NaN while Redis does not answer.
 LAG = Gauge("assay_lag_entries", "Entries the group has not read yet", ["stream", "shard"])
 PENDING = Gauge("assay_pending_entries", "Entries read and not yet acknowledged", ["stream", "shard"])
 #: Memory of what the writer has still to finish, as the scrubber sees it (see `delivery.high_water_bytes`).
@@ -38,6 +38,7 @@ BACKLOG_BYTES = Gauge(
 )
 #: Beside `process_resident_memory_bytes`, which says how much there is.
 MEMORY_BOUND = Gauge("assay_memory_bound_bytes", "Bytes of resident memory that this process stays below")
+MEMORY_PEAK = Gauge("assay_memory_peak_bytes", "Most bytes of resident memory that this process ever had")
 #: What was given up and nobody has requeued, dropped or let expire (see `delivery.dead_bytes`).
 DEAD_LETTERS = Gauge("assay_dead_letters", "Entries given up", ["shard"])
 DEAD_BYTES = Gauge("assay_dead_bytes", "Bytes of Redis's memory that given-up entries take", ["shard"])

@@ -171,7 +171,7 @@ return done
 BURY = f"""
 redis.replicate_commands()
 local entry = redis.call('XRANGE', KEYS[1], ARGV[2], ARGV[2])[1]
-local taken = redis.pcall('MEMORY', 'USAGE', KEYS[2]) -- a user of an older version has no right to it
+local taken = redis.pcall('MEMORY', 'USAGE', KEYS[2], 'SAMPLES', 0) -- a user of an older version has no right to it
 if ARGV[8] and type(taken) == 'number' and taken > tonumber(ARGV[8]) then return -1 end
 if redis.call('XACK', KEYS[1], ARGV[1], ARGV[2]) == 0 or not entry then return 0 end
 local fields = entry[2]
@@ -275,7 +275,7 @@ return answer(stored and stored[1] or '')
 #: Trim a stream up to what all its groups have finished, and never what its own service has not: asked and trimmed in one step, on one
 #: server, since two connections may reach a master and the one it replaced.
 #: KEYS: stream. ARGV: group of the own service; the id below which that wants nothing any more ('' for what it has finished); the id below
-#: which nothing is kept for other groups either ('' for none), or how many entries are, the oldest going first ('' for all), and how many
+#: which nothing is kept for anybody else ('' for none), or how many entries are, the oldest going first ('' for all), and how many
 #: of them may go in one step. Returns the id below which it trimmed ('' without the own group).
 TRIM = """
 redis.replicate_commands()
@@ -305,7 +305,7 @@ if not own then return '' end
 local wanted = ARGV[2] ~= '' and ARGV[2] or own
 local floor = others and least(wanted, others) or wanted
 if ARGV[3] ~= '' then
-  floor = greatest(floor, least(wanted, ARGV[3]))
+  floor = greatest(floor, ARGV[3])
 elseif ARGV[4] ~= '' and floor ~= own then
   local excess = redis.call('XLEN', KEYS[1]) - ARGV[4]
   if excess > 0 then

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import gc
 import logging
+import math
 import os
 import socket
 import sys
@@ -76,6 +77,7 @@ class Service:
         self._closed = asyncio.Event()
         self._port = port
         self._notes: list[Problems] = [self._lost_keys]
+        self._needs: list[Problems] = []
         self._health = health_server(application(self._dead, self._unready, self._noted))
         self._tasks: list[asyncio.Task[Any]] = []
 
@@ -118,6 +120,10 @@ class Service:
         """Run a chore that may hold consumers back: once before they begin, and then every tick."""
         self._gates.append(chore)
         self._chores.append(chore)
+
+    def needs(self, problems: Problems) -> None:
+        """Say on `/readyz` what keeps the service from being ready, beside what all services look at."""
+        self._needs.append(problems)
 
     def notes(self, notes: Problems) -> None:
         """Show on `/readyz` what somebody should mend though the service does its work."""
@@ -221,6 +227,7 @@ class Service:
             if time.monotonic() - given_back > memory.GIVE_BACK_EVERY_S:
                 memory.give_back()
                 given_back = time.monotonic()
+            self._show_unknown()
             if self._started and (dead := self._dead()):
                 log.error("cannot go on: %s", "; ".join(dead))
                 self._failed = True
@@ -283,6 +290,18 @@ class Service:
         metrics.LAG.labels(consumer.stream.name, str(consumer.shard)).set(unread)
         metrics.PENDING.labels(consumer.stream.name, str(consumer.shard)).set(group.pending)
 
+    def _redis_silent(self, *chores: str) -> bool:
+        """Whether Redis has owed one of these chores an answer for too long."""
+        now = time.monotonic()
+        return any(now - self._unanswered.get(chore, now) > REDIS_SILENCE_S for chore in chores)
+
+    def _show_unknown(self) -> None:
+        """Show no count of entries that Redis does not confirm any more."""
+        for consumer in self.consumers:
+            if self._redis_silent(f"shard {consumer.shard}"):
+                for count in (metrics.LAG, metrics.PENDING):
+                    count.labels(consumer.stream.name, str(consumer.shard)).set(math.nan)
+
     def _dead(self) -> list[str]:
         if not self._started:
             return []
@@ -306,8 +325,8 @@ class Service:
     def _unready(self) -> list[str]:
         if not self._started:
             return ["starting"]
-        problems = []
-        if any(time.monotonic() - since > REDIS_SILENCE_S for since in self._unanswered.values()):
+        problems = [problem for needs in self._needs for problem in needs()]
+        if self._redis_silent(*self._unanswered):
             problems.append("redis does not answer")
         if self._evicts:
             problems.append(self._evicts)
@@ -330,7 +349,7 @@ def main(name: str, build: Callable[[Settings], Service]) -> None:
     configure_logs(name, settings.telemetry)
     for problem in passwords_in_clear(settings):
         log.warning("%s", problem)
-    memory.publish_bound(name, settings.redis.shards)
+    memory.publish(name, settings.redis.shards)
     provider = export_spans(name, settings.telemetry)
     try:
         code = asyncio.run(_serve(build, settings))

@@ -67,7 +67,7 @@ class Watermark:
         self._safe = 0
         self._keys = [EVENTS.key(shard), low_key(shard), watermark_key(shard)]
         self._history = History(history)
-        #: What stays for groups that have not finished it, and beyond which it goes all the same.
+        #: What stays at most, for live tail and for groups that have not finished it; beyond it, it goes all the same.
         self._held = History(held_bytes)
         self._floor = self._held_floor = "0-0"
         self._trimmed = "0-0"
@@ -88,7 +88,7 @@ class Watermark:
             self._left, self._left_bytes = left - stored, left_bytes - stored_bytes
         if entry_id:
             self._mark(self._left + stored, self._left_bytes + stored_bytes, entry_id.decode())
-        if self._floor != self._trimmed:
+        if max(self._floor, self._held_floor, key=_order) != self._trimmed:
             await self._trim()
         return self._safe
 
@@ -133,6 +133,11 @@ class Watermark:
             self._mark(total, total_bytes, last.decode())
             last = b"(" + last
         return total, total_bytes
+
+
+def _order(entry_id: str) -> tuple[int, int]:
+    ms, sequence = entry_id.split("-")
+    return int(ms), int(sequence)
 
 
 async def trim_finished(client: Client, stream: Stream, shard: int, held_bytes: int = HELD_BYTES) -> None:

@@ -523,6 +523,24 @@ async def test_entries_are_finished_while_the_memory_of_redis_is_full(
     await client.config_set("maxmemory", 0)
 
 
+async def test_a_stop_does_not_wait_for_the_next_try_of_a_sink_that_is_away(
+    redis_server: RedisServer, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assay_runtime.delivery.FIRST_PAUSE_S", 3_600)
+    tries = 0
+
+    async def away(entries: Sequence[Entry]) -> list[Outcome]:
+        nonlocal tries
+        tries += 1
+        raise SinkUnavailableError(Reason.DB_DOWN, "x")
+
+    await fill(client, EVENTS, 3)
+    async with running(redis_server, make(client, EVENTS, away)):
+        await until(lambda: tries == 1)
+    assert tries == 2, "once more at the stop, should it be back"
+    assert (await client.xpending(EVENTS.key(), "writer"))["pending"] == 3
+
+
 async def test_a_stop_leaves_the_backlog_unread(redis_server: RedisServer, client: Client) -> None:
     async def slowly(entries: Sequence[Entry]) -> list[Outcome]:
         await asyncio.sleep(0.05)

@@ -16,6 +16,7 @@ from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD
 from tests.redis_server import RedisServer, each_redis_binary  # noqa: F401
 
 KB = b"x" * 1_000
+HELD = DeliverySettings().held_bytes
 FILLED = [(EVENTS, "writer"), (FAILURES, "writer")]
 
 
@@ -41,12 +42,12 @@ async def scrubber(client: Client) -> Consumer:
     return consumer
 
 
-async def pass_on(client: Client, count: int) -> None:
+async def pass_on(client: Client, count: int, kilobytes: int = 1) -> None:
     """Events as the scrubber leaves them, for the writer."""
     entries = [(await client.xadd(CAPTURE.key(), {FIELD: KB})).decode() for _ in range(count)]
     await client.xreadgroup("scrubber", "one", {CAPTURE.key(): ">"}, count=count)
     finish = forward_finish(client, "scrubber", 0, 1)
-    await finish([Outcome(entry, event=b'{"x":"' + KB + b'"}') for entry in entries])
+    await finish([Outcome(entry, event=b'{"x":"' + KB * kilobytes + b'"}') for entry in entries])
 
 
 async def store(client: Client, count: int) -> None:
@@ -64,9 +65,9 @@ async def test_what_is_stored_is_no_backlog_whatever_redis_counts_as_lag(client:
     await client.execute_command(
         "XGROUP", "SETID", EVENTS.key(), "writer", group["last-delivered-id"], "ENTRIESREAD", "40"
     )
-    assert (await backlog(client, EVENTS, 0, "writer")).entries == 0
+    assert (await backlog(client, EVENTS, 0, "writer", HELD)).entries == 0
     await pass_on(client, 3)
-    assert (await backlog(client, EVENTS, 0, "writer")).entries > 0
+    assert (await backlog(client, EVENTS, 0, "writer", HELD)).entries > 0
 
 
 async def test_a_backlog_is_what_is_unread_or_unfinished_and_the_memory_it_takes(
@@ -74,17 +75,35 @@ async def test_a_backlog_is_what_is_unread_or_unfinished_and_the_memory_it_takes
 ) -> None:
     await pass_on(client, 100)
     await client.xreadgroup("writer", "one", {EVENTS.key(): ">"}, count=40)
-    found = await backlog(client, EVENTS, 0, "writer")
+    found = await backlog(client, EVENTS, 0, "writer", HELD)
     assert found.entries == 100
     assert 100_000 <= found.bytes <= 300_000
+
+
+async def test_large_entries_behind_a_history_of_small_ones_weigh_what_they_weigh(
+    client: Client, scrubber: Consumer
+) -> None:
+    await pass_on(client, 3_000)
+    await store(client, 3_000)
+    await pass_on(client, 40, kilobytes=500)
+    found = await backlog(client, EVENTS, 0, "writer", held_bytes=4_000_000)
+    assert 19_000_000 <= found.bytes <= 25_000_000
+
+
+async def test_what_waits_in_all_the_streams_together_is_over_the_mark(client: Client, scrubber: Consumer) -> None:
+    for stream in (EVENTS, FAILURES):
+        await client.xadd(stream.key(), {FIELD: KB * 800})
+    headroom = Headroom(client, [scrubber], FILLED, DeliverySettings(high_water_bytes=1_500_000))
+    await headroom.run()
+    assert "delivery.high_water_bytes" in scrubber.held_back
 
 
 async def test_a_history_that_is_stored_is_no_backlog(client: Client, scrubber: Consumer) -> None:
     await pass_on(client, 100)
     await store(client, 100)
     assert await client.xlen(EVENTS.key()) == 100
-    assert (await backlog(client, EVENTS, 0, "writer")).entries == 0
-    assert (await backlog(client, FAILURES, 0, "writer")).entries == 0
+    assert (await backlog(client, EVENTS, 0, "writer", HELD)).entries == 0
+    assert (await backlog(client, FAILURES, 0, "writer", HELD)).entries == 0
 
 
 @pytest.mark.parametrize(

@@ -216,6 +216,15 @@ async def test_a_group_that_stands_still_holds_no_more_than_the_bound_and_never_
     assert left[-50:] == unstored
 
 
+async def test_the_history_of_large_entries_is_bounded_in_bytes(client: Client) -> None:
+    await client.config_set("stream-node-max-entries", 1)
+    watermark = Watermark(client, 0, "writer", 1_000, held_bytes=200)
+    for total in range(0, 40, 4):
+        await fill(client, 4)
+        await watermark.advance(total + 4, (total + 4) * 10)
+    assert 20 <= await client.xlen(EVENTS.key()) <= 20 + 8
+
+
 async def test_scores_stay_until_every_group_has_finished_them_or_the_bound_is_reached(client: Client) -> None:
     await client.config_set("stream-node-max-entries", 1)
     for group in SCORES.groups:

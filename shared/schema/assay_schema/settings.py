@@ -177,11 +177,14 @@ class DeliverySettings(Section):
     max_deliveries: int = Field(
         5, ge=1, description="Deliveries after which an entry that fails by its own fault is given up."
     )
-    history_entries: int = Field(10_000, ge=0, description="Stored entries kept in Redis for live tail (entries).")
+    history_entries: int = Field(
+        10_000, ge=0, description="Stored entries kept in Redis for live tail (entries), within `held_bytes`."
+    )
     held_bytes: int = Field(
         96 * 1024 * 1024,
         ge=1024,
-        description="Most bytes of each stream that an optional service which stands still (judge, drift, notifier) keeps untrimmed.",
+        description="Most bytes of each stream that stay after the writer has stored them: for live tail, and for a judge, drift "
+        "or notifier that stands still.",
     )
     high_water_entries: int = Field(
         1_000_000,
@@ -199,7 +202,7 @@ class DeliverySettings(Section):
         description="Behind Sentinels, replicas that must have a watermark before exports go by it; elsewhere `redis.replicas` counts.",
     )
     dead_bytes: int = Field(
-        256 * 1024 * 1024,
+        64 * 1024 * 1024,
         ge=1024,
         description="Most bytes of Redis's memory for given-up entries, for each shard; beyond it they stay unfinished in their stream.",
     )
@@ -250,7 +253,7 @@ class DriftSettings(Section):
     """The drift service. Windows and thresholds of its alerts; time is that of the samples."""
 
     tolerance: float = Field(
-        0.03, ge=0, lt=1, allow_inf_nan=False, description="Relative drop from the baseline that is nobody's business."
+        0.03, ge=0, lt=1, allow_inf_nan=False, description="Relative drop from the baseline that raises no alert."
     )
     critical_ratio: float = Field(
         0.9, gt=0, lt=1, description="Share of the baseline below which a drop with evidence is critical."

@@ -1,0 +1,251 @@
+"""What is said of a process that runs and does nothing: a service, Redis or the store that hangs, as under SIGSTOP."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from assay_cli.doctor_probes import stream_facts
+from assay_cli.identities import REDIS_IDENTITIES, STORE_IDENTITIES, Ports
+from assay_cli.secrets import Passwords
+from assay_cli.status import Status
+from assay_cli.supervisor import Spec, Supervisor
+from assay_cli.system import System
+from assay_runtime import connection
+from assay_runtime.delivery import Consumer, settle_finish
+from assay_runtime.entries import Bounds, Entry, Outcome
+from assay_runtime.fast import leave_groups_alone, make_broker, subscribe
+from assay_runtime.migrate import migrate
+from assay_schema.ids import first_row_at
+from assay_schema.settings import DeliverySettings, RedisSettings
+from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD, SCORES, Stream, low_key
+from tests.cli_process import Cli
+from tests.ports import free_port
+from tests.redis_server import INSTALLED, RedisServer, each_redis_binary  # noqa: F401
+from tests.replicated_redis import until
+from tests.store_server import PASSWORD, StoreServer
+
+#: Short enough to wait for half of it.
+VISIBILITY_S = 8.0
+
+
+@pytest.fixture(scope="module")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
+    server = StoreServer(tmp_path_factory.mktemp("store")).start()
+    migrate(server.settings())
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def store(migrated: StoreServer) -> Iterator[StoreServer]:
+    yield migrated
+    os.kill(migrated.pid, signal.SIGCONT)
+
+
+@contextlib.contextmanager
+def service(name: str, directory: Path, **settings: str) -> Iterator["tuple[subprocess.Popen[bytes], Path]"]:
+    """A service's process and its log, gone afterwards."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("ASSAY_")} | settings
+    log = directory / f"{name}.log"
+    with log.open("wb") as out:
+        process = subprocess.Popen([sys.executable, "-m", f"assay_{name}"], env=environment, stdout=out, stderr=out)
+    try:
+        yield process, log
+    finally:
+        process.send_signal(signal.SIGCONT)
+        process.kill()
+        process.wait(60)
+
+
+def said(port: int, path: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=60) as answer:
+            return int(answer.status), str(answer.read().decode())
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+    except OSError as error:
+        return 0, str(error)
+
+
+def doctor(cli: Cli, extra: str) -> dict[str, dict[str, str]]:
+    done = cli.run("doctor", "--json", role="owner", extra=extra)
+    assert done.stderr == b"", done.stderr.decode()
+    return {finding["check"]: finding for finding in json.loads(done.stdout)}
+
+
+def test_a_service_that_hangs_fails_while_entries_wait_for_it(redis_server: RedisServer, tmp_path: Path) -> None:
+    port = free_port()
+    extra = f"[delivery]\nvisibility_timeout_s = {VISIBILITY_S}\n[scrubber]\nport = {port}\n"
+    settings = {
+        "ASSAY_REDIS_URL": redis_server.url,
+        "ASSAY_SCRUBBER_PORT": str(port),
+        "ASSAY_DELIVERY_VISIBILITY_TIMEOUT_S": str(VISIBILITY_S),
+    }
+    cli = Cli(tmp_path, redis_url=redis_server.url)
+    with service("scrubber", tmp_path, **settings) as (process, _), redis_server.client() as client:
+        until(lambda: said(port, "/readyz")[0] == 200, "it is ready")
+        found = doctor(cli, extra)
+        assert (found["stream capture"]["status"], found["memory of the scrubber"]["status"]) == ("ok", "ok")
+        assert ", peak " in found["memory of the scrubber"]["summary"]
+        process.send_signal(signal.SIGSTOP)
+        client.xadd(CAPTURE.key(), {FIELD: "{}"})
+        until(lambda: doctor(cli, extra)["stream capture"]["status"] == "fail", "it is noticed")
+        found = doctor(cli, extra)
+        assert "nothing heard of the scrubber for " in found["stream capture"]["summary"]
+        memory = found["memory of the scrubber"]
+        assert memory["status"] == "warn"
+        assert memory["summary"] == f"not known: 127.0.0.1:{port} accepts connections and does not answer"
+        process.kill()
+        process.wait(60)
+        assert doctor(cli, extra)["memory of the scrubber"]["summary"].endswith(f":{port} does not answer")
+
+
+async def test_consumers_that_are_idle_held_back_or_long_at_work_are_heard(redis_server: RedisServer) -> None:
+    redis = RedisSettings.model_validate({"url": redis_server.url})
+    settings, client = DeliverySettings(visibility_timeout_s=20), connection.connect(redis)
+    release = asyncio.Event()
+
+    async def storing(entries: Sequence[Entry]) -> list[Outcome]:
+        await release.wait()
+        return [Outcome(entry.id) for entry in entries]
+
+    def consumer(stream: Stream) -> Consumer:
+        return Consumer(
+            client, stream, group="writer", name="one", process=storing, finish=settle_finish(client, stream, "writer", 0),
+            bounds=Bounds(entries=2, bytes=1_000_000, age_s=0), settings=settings,
+        )  # fmt: skip
+
+    _, held_back, _ = consumers = [consumer(stream) for stream in (EVENTS, FAILURES, SCORES)]
+    broker = make_broker(redis)
+    for each in consumers:
+        await each.prepare()
+        subscribe(broker, each, dict)
+    await held_back.hold_back("a mark")
+    await leave_groups_alone(broker)
+    await broker.start()
+    for each in consumers:
+        each.start()
+    for stream in (FAILURES, SCORES):
+        for _ in range(9):
+            await client.xadd(stream.key(), {FIELD: "1"})
+    try:
+        for _ in range(120):  # longer than silence may last
+            await asyncio.sleep(0.1)
+            found = await stream_facts(client, 1)
+            assert not any(group.silent(settings.visibility_timeout_s) for facts in found for group in facts.groups)
+        waiting = {facts.name: sum(group.waiting for group in facts.groups) for facts in found}
+        assert (waiting["events"], waiting["failures"], waiting["scores"]) == (0, 9, 9)
+    finally:
+        release.set()
+        await asyncio.gather(*(each.stop() for each in consumers))
+        await broker.stop()
+        await client.aclose()
+
+
+def test_of_a_redis_that_hangs_nothing_is_claimed(
+    redis_server: RedisServer, store: StoreServer, tmp_path: Path
+) -> None:
+    redis_server.kill(signal.SIGSTOP)
+    found = doctor(Cli(tmp_path, redis_url=redis_server.url, store_url=store.url), "")
+    assert (found["redis"]["status"], found["watermark"]["status"]) == ("fail", "warn")
+    assert "accepts connections and does not answer" in found["redis"]["hint"]
+    assert found["watermark"]["summary"].endswith("; Redis does not say whether entries wait")
+
+
+def test_commands_say_of_a_store_that_hangs_that_it_does(
+    store: StoreServer, redis_server: RedisServer, tmp_path: Path
+) -> None:
+    cli = Cli(tmp_path, redis_url=redis_server.url, store_url=store.url)
+    os.kill(store.pid, signal.SIGSTOP)
+    found = doctor(cli, "")["store"]
+    assert found["status"] == "fail"
+    assert "accepts connections and gave no answer within 5 s" in found["summary"]
+    assert "restart it" in found["hint"]
+    done = cli.run("query", "SELECT 1", role="sre", extra="timeout_s = 1\n")
+    assert done.returncode == 2
+    assert b"accepts connections and gave no answer within 1 s" in done.stderr
+    assert b"assay up" not in done.stderr
+
+
+@pytest.mark.parametrize("busy", [True, False], ids=["busy", "idle"])
+def test_a_writer_whose_store_hangs_is_not_ready(
+    busy: bool, store: StoreServer, redis_server: RedisServer, tmp_path: Path
+) -> None:
+    port = free_port()
+    settings = {
+        "ASSAY_REDIS_URL": redis_server.url,
+        "ASSAY_STORE_URL": store.url,
+        "ASSAY_STORE_USER": "writer",
+        "ASSAY_STORE_PASSWORD": PASSWORD,
+        "ASSAY_STORE_TIMEOUT_S": "600",
+        "ASSAY_WRITER_PORT": str(port),
+    }
+
+    def sink_up() -> set[str]:
+        lines = [line for line in said(port, "/metrics")[1].splitlines() if line.startswith("assay_sink_up{")]
+        return {line.rpartition(" ")[2] for line in lines}
+
+    with service("writer", tmp_path, **settings), redis_server.client() as client:
+        until(lambda: said(port, "/readyz")[0] == 200 and sink_up() == {"1.0"}, "it is ready")
+        os.kill(store.pid, signal.SIGSTOP)
+        if busy:
+            client.xadd(SCORES.key(), {FIELD: "{}"})
+            client.xadd(EVENTS.key(), {FIELD: "{}"})
+        client.set(low_key(), first_row_at(1_790_000_000_000))
+        until(lambda: "the store is away" in said(port, "/readyz")[1], "it says so")
+        until(lambda: sink_up() == {"0.0"}, "its metric says so")
+        os.kill(store.pid, signal.SIGCONT)
+        until(lambda: said(port, "/readyz")[0] == 200 and sink_up() == {"1.0"}, "it is back")
+
+
+def test_the_drivers_of_the_store_say_nothing_beside_our_own_lines(redis_server: RedisServer, tmp_path: Path) -> None:
+    settings = {
+        "ASSAY_REDIS_URL": redis_server.url,
+        "ASSAY_STORE_URL": f"http://127.0.0.1:{free_port()}",
+        "ASSAY_STORE_USER": "writer",
+        "ASSAY_STORE_PASSWORD": PASSWORD,
+        "ASSAY_WRITER_PORT": str(free_port()),
+    }
+    with service("writer", tmp_path, **settings) as (_, log):
+        until(lambda: "the store does not say" in log.read_text(), "it tried")
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert {line["logger"].partition(".")[0] for line in lines} <= {"assay", "assay_runtime", "assay_writer"}
+
+
+async def test_the_status_line_counts_again_soon_after_the_store_is_back(store: StoreServer, tmp_path: Path) -> None:
+    passwords = Passwords(
+        {identity.name: "x" for identity in REDIS_IDENTITIES},
+        {identity.name: PASSWORD for identity in STORE_IDENTITIES},
+    )
+    ports = replace(Ports(*[free_port()] * 8), store=store.port)
+    system = System(tmp_path, ports, INSTALLED, passwords)
+    supervisor = Supervisor([[Spec("writer", ("true",), os.environ)]], on_line=print, announce=print, on_change=print)
+    admin = system.redis_client("admin")
+    status = Status(system, supervisor, admin)
+
+    async def says(words: str) -> None:
+        deadline = time.monotonic() + 60
+        while words not in (line := await status.line()):
+            assert time.monotonic() < deadline, line
+            await asyncio.sleep(0.1)
+
+    try:
+        await says("| stored 0 |")
+        os.kill(store.pid, signal.SIGSTOP)
+        await says("store does not answer")
+        os.kill(store.pid, signal.SIGCONT)
+        await says("| stored 0 |")
+    finally:
+        await admin.aclose()
