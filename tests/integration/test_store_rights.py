@@ -358,12 +358,23 @@ def test_a_writer_inserts_reads_and_keeps_temporary_tables(server: StoreServer) 
     assert ask(server, "writer", "DROP TEMPORARY TABLE mine", **session)[0] == ""
 
 
-def test_values_are_expressions_that_may_calculate(server: StoreServer) -> None:
+def test_values_of_the_owner_are_expressions_that_may_calculate(server: StoreServer) -> None:
     values = "(101, upper('a file of profiles'), 1), (102, toString(1 + 1), 1);"
-    assert ask(server, "writer", f"INSERT INTO assay_base.t VALUES {values}") == ("", "")
+    assert ask(server, "owner", f"INSERT INTO assay_base.t VALUES {values}") == ("", "")
     found = ask(server, "writer", "SELECT s FROM assay_base.t WHERE id > 100 ORDER BY id")
     assert found == ("", "A FILE OF PROFILES\n2\n")
     assert ask(server, "owner", "DELETE FROM assay_base.t WHERE id > 100")[0] == ""
+
+
+def test_values_of_everybody_else_are_literals(server: StoreServer) -> None:
+    literals = "(111, 'it''s', 1), (112, NULL, 2), (113, '\\\\', 1);"
+    assert ask(server, "writer", f"INSERT INTO assay_base.t VALUES {literals}") == ("", "")
+    found = ask(server, "writer", "SELECT s FROM assay_base.t WHERE id > 110 ORDER BY id")
+    assert found == ("", "it\\'s\n\n\\\\\n")
+    for expression in ("upper('x')", "(SELECT 'x')", "`fi\\x6ce`('/etc/passwd')", "(SELECT * APPLY(file) FROM (SELECT '/etc/passwd'))"):
+        code, text = ask(server, "writer", f"INSERT INTO assay_base.t VALUES (114, {expression}, 1)")
+        assert code, text
+    assert ask(server, "owner", "DELETE FROM assay_base.t WHERE id > 110")[0] == ""
 
 
 def test_an_external_table_gives_its_sender_no_rights(server: StoreServer) -> None:

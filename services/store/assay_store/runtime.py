@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -15,6 +14,7 @@ from assay_store.gate import Gate
 from assay_store.logins import Logins
 from assay_store.metrics import Metrics
 from assay_store.options import StoreOptions
+from assay_store.parser import EngineParser
 from assay_store.roles import Role
 from assay_store.sessions import Sessions
 from assay_store.users import Users
@@ -101,11 +101,14 @@ class Runtime:
         """Open the engine and warm it."""
         self._loop = asyncio.get_running_loop()
         await self.run_control(self.engine.open)
-        listed = await self.run_control(
-            lambda: self.engine.control("SELECT name FROM system.table_functions FORMAT TabSeparated")
+        ask = self.engine.ask_parser
+        tables, higher = await self.run_control(
+            lambda: (
+                ask("SELECT name FROM system.table_functions").split(),
+                ask("SELECT name FROM system.functions WHERE higher_order = 1").split(),
+            )
         )
-        explain = functools.partial(_explain, self.engine)
-        self._gate = Gate(self.engine.classify, explain, frozenset(listed.split()))
+        self._gate = Gate(EngineParser(ask, self.engine.classify), tables, higher)
         self.ready = self.accepting = True
 
     async def stop(self) -> None:
@@ -147,7 +150,3 @@ class Runtime:
             return work()
 
         return asyncio.run_coroutine_threadsafe(wrapped(), self._loop).result()
-
-
-def _explain(engine: Engine, sql: str, params: Mapping[str, str]) -> str:
-    return engine.control(f"EXPLAIN AST {sql}", params)
