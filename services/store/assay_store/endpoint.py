@@ -40,6 +40,7 @@ from assay_store.execute import (
     Summary,
     Whole,
     applied,
+    creation,
     load,
     loaded,
     prepared,
@@ -441,7 +442,7 @@ class _Exchange:
         runtime = self._runtime
         session = self._enter(user, want) if want.session_id else None
         for table in want.externals:
-            runtime.gate.judge_columns(table.columns)
+            runtime.gate.judge_table(creation(table))
 
         def judge(sql: str, rows_from: str) -> None:
             runtime.gate.judge(Role.WRITER, sql, {}, rows_from)
@@ -498,7 +499,7 @@ class _Exchange:
         await self._settle()
         handle, self._handle = self._handle, None
         if handle is not None:
-            await self._lane.run(lambda: self._runtime.engine.done(handle))
+            self._runtime.discard(handle)
 
     async def _run(self, work: Callable[[], _T]) -> _T:
         """Run blocking work."""

@@ -19,7 +19,7 @@ from assay_store import config, statements
 from assay_store.engine import Engine, Handle, quote, quote_name
 from assay_store.errors import ACCESS_DENIED, INCORRECT_DATA, StoreError, from_engine
 from assay_store.request import Asked, External
-from assay_store.roles import Role
+from assay_store.roles import DEFAULT_DATABASE, Role
 
 FIRST_BYTES = 256 << 10
 """A result is gathered up to this many bytes before the answer begins, so that short ones are one piece with a length."""
@@ -286,10 +286,15 @@ class Rows:
             os.close(pipe)
 
 
+def creation(table: External) -> str:
+    """The statement that makes a table which came with a request."""
+    return f"CREATE TEMPORARY TABLE {quote_name(table.name)} ({table.columns}) ENGINE = Memory"
+
+
 def load(handle: Handle, tables: list[External], judge: Judge, made: Callable[[str], object] = lambda _: None) -> None:
     """Make the tables that came with a request, on its handle. Each name is given to `made` once its table is there."""
     for table in tables:
-        handle.query(f"CREATE TEMPORARY TABLE {quote_name(table.name)} ({table.columns}) ENGINE = Memory")
+        handle.query(creation(table))
         made(table.name)
         rows = Rows(handle, f"INSERT INTO {quote_name(table.name)}", table.format, lambda _: None, judge)
         rows.append(table.rows)
@@ -326,8 +331,9 @@ def prepared(engine: Engine, role: Role, want: Asked, like: Handle | None, judge
     handle = engine.fresh(role, prepare)
     try:
         handle.set(kept)
-        if like is not None:
-            handle.use(like.text("SELECT currentDatabase()").strip())
+        database = like.text("SELECT currentDatabase()").strip() if like is not None else DEFAULT_DATABASE
+        if database != DEFAULT_DATABASE:  # where a new handle is; nobody needs a right on it to stay there
+            handle.use(database)
     except BaseException:
         handle.close()
         raise

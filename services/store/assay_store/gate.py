@@ -144,13 +144,22 @@ class Gate:
                     self._remembered.popitem(last=False)
         return verdict
 
-    def judge_columns(self, columns: str) -> None:
-        """Judge the columns of a table that a request brings along: names and types, and no expressions.
+    def judge_table(self, sql: str) -> None:
+        """Judge the statement that makes a table which a request brings along: of the client's it has names and types only.
 
         Raises:
-            StoreError: they hold anything else (497), or are no columns (62).
+            StoreError: it holds anything else (497), or is no such statement (62).
         """
-        self.judge(Role.WRITER, f"CREATE TEMPORARY TABLE t ({columns})", {})
+        if self._parser.classify(sql)[1] != 1:
+            raise StoreError(SYNTAX_ERROR, "The columns of an external table are names and types")
+        try:
+            self._check_columns(self._parser.tree(sql))
+        except Refusal as refusal:
+            raise _denied(Role.WRITER, f"{refusal} of an external table") from None
+        except StoreError as failure:
+            if failure.code != BAD_ARGUMENTS:
+                raise
+            raise _denied(Role.WRITER, "a column of this type in an external table") from None
 
     def judge_settings(self, role: Role, names: Collection[str]) -> None:
         """Judge the names of settings that a request brings along.
@@ -218,7 +227,12 @@ class Gate:
                 if failure.code == SYNTAX_ERROR:
                     continue  # no columns, but a value
                 raise Refusal("columns that cannot be judged") from None
-            self._restricted[Role.WRITER].check(described, {})
+            self._check_columns(described)
+
+    def _check_columns(self, tree: Tree) -> None:
+        if "select" in tree:
+            raise Refusal("AS SELECT in the columns")
+        self._restricted[Role.WRITER].check(tree, {})
 
     def _check_words(self, sql: str) -> None:
         """A second look, by the engine's lexer: no refused function is named anywhere, whatever the tree says."""

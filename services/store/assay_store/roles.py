@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+DEFAULT_DATABASE = "default"
 BASE_DATABASE = "assay_base"
 VIEW_DATABASE = "assay"
 
@@ -66,10 +67,8 @@ READER_SETTINGS = frozenset(
 )  # fmt: skip
 """What a reader may set for a query: less of what is limited, and how results look. Everything else stays as it is (`readonly`)."""
 
-INSERT_SETTINGS = frozenset(
+INPUT_SETTINGS = frozenset(
     {
-        "async_insert", "wait_for_async_insert", "insert_deduplicate", "insert_deduplication_token", "max_insert_threads",
-        "max_insert_block_size", "min_insert_block_size_rows", "min_insert_block_size_bytes", "max_partitions_per_insert_block",
         "date_time_input_format", "precise_float_parsing", "input_format_skip_unknown_fields", "input_format_null_as_default",
         "input_format_defaults_for_omitted_fields", "input_format_import_nested_json", "input_format_parallel_parsing",
         "input_format_allow_errors_num", "input_format_allow_errors_ratio", "input_format_json_read_numbers_as_strings",
@@ -77,13 +76,21 @@ INSERT_SETTINGS = frozenset(
         "input_format_with_types_use_header",
     }
 )  # fmt: skip
-"""What a writer or an evaluator may set as well: how rows are read and in which blocks they are stored."""
+"""How rows that come along are read: of an INSERT, and of the external tables of a query."""
+
+INSERT_SETTINGS = frozenset(
+    {
+        "async_insert", "wait_for_async_insert", "insert_deduplicate", "insert_deduplication_token", "max_insert_threads",
+        "max_insert_block_size", "min_insert_block_size_rows", "min_insert_block_size_bytes", "max_partitions_per_insert_block",
+    }
+)  # fmt: skip
+"""What a writer or an evaluator may set as well: in which blocks rows are stored."""
 
 NAMED_SETTINGS: dict[Role, frozenset[str]] = {
-    Role.WRITER: READER_SETTINGS | INSERT_SETTINGS,
-    Role.EVALUATOR: READER_SETTINGS | INSERT_SETTINGS,
-    Role.SRE: READER_SETTINGS,
-    Role.EXPORTER: READER_SETTINGS,
+    Role.WRITER: READER_SETTINGS | INPUT_SETTINGS | INSERT_SETTINGS,
+    Role.EVALUATOR: READER_SETTINGS | INPUT_SETTINGS | INSERT_SETTINGS,
+    Role.SRE: READER_SETTINGS | INPUT_SETTINGS,
+    Role.EXPORTER: READER_SETTINGS | INPUT_SETTINGS,
 }
 
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from assay_store.engine import Engine
+from assay_store.engine import Engine, Handle
 from assay_store.errors import TOO_MANY_SIMULTANEOUS_QUERIES, StoreError
 from assay_store.gate import Gate
 from assay_store.logins import Logins
@@ -86,6 +86,7 @@ class Runtime:
         self._writers = Lane("writer", options.readers, options.max_waiting)
         self._others = Lane("reader", options.readers, options.max_waiting)
         self._control = ThreadPoolExecutor(1, thread_name_prefix="store-control")
+        self._makers = ThreadPoolExecutor(1, thread_name_prefix="store-handle")
         self._codecs = ThreadPoolExecutor(2, thread_name_prefix="store-codec")
         self._loop: asyncio.AbstractEventLoop | None = None
         self._gate: Gate | None = None
@@ -116,6 +117,7 @@ class Runtime:
         self.ready = self.accepting = False
         for handle in self.sessions.clear():
             await self.run_control(handle.close)
+        self._makers.shutdown(wait=True)
         await self.run_control(self.engine.close)
         self._writers.close()
         self._others.close()
@@ -132,6 +134,10 @@ class Runtime:
     def lane(self, role: Role) -> Lane:
         """The threads of a role: what is captured is written beside all else."""
         return self._writers if role is Role.WRITER else self._others
+
+    def discard(self, handle: Handle) -> None:
+        """Throw a used handle away and make another one, while the client goes on with its answer."""
+        asyncio.get_running_loop().run_in_executor(self._makers, self.engine.done, handle)
 
     async def run_codec(self, work: Callable[[], _T]) -> _T:
         """Compress, decompress or read what is too long for the event loop."""

@@ -326,7 +326,7 @@ def _settings_on_top(tree: Tree) -> set[int]:
     """The SETTINGS that count for the whole statement, which are those that the engine holds against the limits."""
     found = []
     if tree["type"] == "ExplainQuery":
-        tree = tree["query"]
+        tree = tree.get("query", {})
     if tree.get("type") == "InsertQuery":
         found.append(tree.get("settings_ast"))
         tree = tree.get("select", {})
@@ -356,10 +356,30 @@ class Owner:
         """As `Restricted.check`."""
         if tree.get("type") == "InsertQuery":
             _check_insert(tree, rows_from)
-        for place in _places(tree):
-            self._check(place, params, rows_from)
+        places = list(_places(tree))
+        by_name = any(self._calls_by_name(place.node) for place in places)
+        for place in places:
+            self._check(place, rows_from)
+            if by_name and place.node["type"] == "Identifier":
+                for part in parts_of(place.node, params):
+                    if part.lower() in self._functions:
+                        raise Refusal(f"function {part}, by name")
 
-    def _check(self, place: _Place, params: Mapping[str, str], rows_from: str) -> None:
+    def _calls_by_name(self, node: Tree) -> bool:
+        """Whether a function could be called here whose name is written elsewhere: `arrayMap(f, ...)`, or by one of the owner's own."""
+        if node["type"] == "ColumnsApplyTransformer":
+            return True
+        if node["type"] != "Function" or node.get("kind") not in _CALLED:
+            return False
+        name = str(node.get("name", "")).lower()
+        if name in self._higher_order:
+            return True
+        names = self._names
+        return not (
+            names.allows(name) or name in names.refused_functions | names.table_functions | names.owner_table_functions
+        )
+
+    def _check(self, place: _Place, rows_from: str) -> None:
         node, kind = place.node, place.node["type"]
         if "out_file" in node or any(node.get(key) for key in _OUTFILE.split()):
             raise Refusal("INTO OUTFILE")
@@ -370,10 +390,6 @@ class Owner:
             table = place.part.endswith("table_function") or place.function.endswith("in")
             if name.lower() in (self._tables if table else self._functions) | self._names.nobody_functions:
                 raise Refusal(f"function {name}")
-        elif kind == "Identifier" and place.function in self._higher_order:
-            for part in parts_of(node, params):
-                if part.lower() in self._functions:
-                    raise Refusal(f"function {part}, by name")
         elif kind == "ColumnsApplyTransformer" and str(node.get("func_name", "")).lower() in self._functions:
             raise Refusal(f"function {node['func_name']}, by name")
         elif kind == "SetQuery":
