@@ -158,7 +158,8 @@ def _profile(role: Role, limit: Limits, settings: Iterable[str]) -> str:
     if role is Role.OWNER:
         fixed: set[str] = set(FIXED_SETTINGS)
     else:
-        fixed = set(FIXED_SETTINGS) | set(settings) - NAMED_SETTINGS[role] - OWN_SETTINGS
+        changed = OWN_SETTINGS if role.read_only else OWN_SETTINGS - {"readonly"}
+        fixed = set(FIXED_SETTINGS) | set(settings) - NAMED_SETTINGS[role] - changed
     return f"<readonly>{2 if role.read_only else 0}</readonly><constraints>{bounds}{_fixed(fixed)}</constraints>"
 
 
