@@ -41,7 +41,7 @@ class StoreServer:
         self._options = options
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self._directory = directory
+        self.directory = directory
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -51,13 +51,13 @@ class StoreServer:
         return self._process.pid
 
     def start(self) -> "StoreServer":
-        self._directory.mkdir(parents=True, exist_ok=True)
-        users = self._directory / "users.json"
+        self.directory.mkdir(parents=True, exist_ok=True)
+        users = self.directory / "users.json"
         users.write_text(json.dumps({role: {"role": role, "password": PASSWORD} for role in ROLES}))
         users.chmod(0o600)
-        command = [sys.executable, "-m", "assay_store", "--data", str(self._directory / "data")]
+        command = [sys.executable, "-m", "assay_store", "--data", str(self.directory / "data")]
         command += ["--port", str(self.port), "--users", str(users), *self._options]
-        with (self._directory / "store.log").open("ab") as log:
+        with (self.directory / "store.log").open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
         deadline = time.monotonic() + 60
         while True:
@@ -67,7 +67,7 @@ class StoreServer:
             except OSError:
                 if time.monotonic() > deadline or self._process.poll() is not None:
                     self.kill()
-                    raise RuntimeError((self._directory / "store.log").read_text()[-2000:]) from None
+                    raise RuntimeError((self.directory / "store.log").read_text()[-2000:]) from None
                 time.sleep(0.05)
 
     def _require_ready(self) -> None:

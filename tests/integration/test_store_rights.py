@@ -19,15 +19,27 @@ DENIED = {"497", "164", "452"}
 
 
 def ask(
-    server: StoreServer, role: str, sql: str | bytes, *, method: str = "POST", body: bytes | None = None, **url: str
+    server: StoreServer,
+    role: str,
+    sql: str | bytes,
+    *,
+    method: str = "POST",
+    body: bytes | None = None,
+    headers: dict[str, str] | None = None,
+    **url: str,
 ) -> tuple[str, str]:
     """The exception code ("" for none) and the body of an answer."""
     authorization = "Basic " + base64.b64encode(f"{role}:{PASSWORD}".encode()).decode()
-    headers = {"Authorization": authorization}
+    headers = {"Authorization": authorization, **(headers or {})}
     if body is not None:
         url["query"] = sql if isinstance(sql, str) else sql.decode()
     with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)) as connection:
-        connection.request(method, "/?" + urllib.parse.urlencode(url), body if body is not None else sql, headers)
+        connection.request(
+            method,
+            "/?" + urllib.parse.urlencode(url),
+            body if body is not None else sql.encode() if isinstance(sql, str) else sql,
+            headers,
+        )
         answer = connection.getresponse()
         return answer.headers.get("X-ClickHouse-Exception-Code", ""), answer.read().decode("utf-8", "replace")
 
@@ -112,6 +124,22 @@ OUTSIDE = [
     "SELECT 1 SETTINGS dialect = 'prql', allow_experimental_prql_dialect = 1",
     "SELECT 1 SETTINGS send_logs_level = 'trace'",
     "SELECT 1 SETTINGS input_format_record_errors_file_path = 'SECRET.out'",
+    "SELECT * APPLY (file) FROM (SELECT 'SECRET' AS x)",
+    "SELECT * APPLY file FROM (SELECT 'SECRET' AS x)",
+    "SELECT t.* APPLY (file) FROM (SELECT 'SECRET' AS x) AS t",
+    "SELECT COLUMNS('x') APPLY (x -> file(x)) FROM (SELECT 'SECRET' AS x)",
+    "SELECT arrayMap(file, ['SECRET'])",
+    "SELECT arrayMap(`fi\\x6ce`, ['SECRET'])",
+    "WITH file AS f SELECT arrayMap(f, ['SECRET'])",
+    "SELECT 1 AS a ORDER BY a WITH FILL INTERPOLATE (b AS arrayMap(file, ['SECRET']))",
+    "SHOW TABLES LIMIT (SELECT length(file('SECRET')))",
+    "SHOW COLUMNS FROM t LIMIT (SELECT length(file('SECRET')))",
+    "SELECT * FROM (SELECT 1 SETTINGS additional_result_filter = 'file(\\'SECRET\\') != \\'\\'')",
+    "SELECT * FROM values('a String DEFAULT file(\\'SECRET\\')', ('x'))",
+    "INSERT INTO assay_base.t SETTINGS log_comment=‘ SELECT ’ VALUES (9, file('SECRET'), 1)",
+    "INSERT INTO assay_base.t VALUES (9, (SELECT * APPLY (file) FROM (SELECT 'SECRET' AS x)), 1)",
+    "SELECT * FROM _engine.`SECRET`",
+    "SELECT * FROM {f:Identifier}('SECRET')",
     "SELECT * FROM `SECRET`",
     'SELECT * FROM "SECRET"',
     "SELECT * FROM eval('SELECT file(\\'SECRET\\')')",
@@ -194,6 +222,9 @@ SYSTEM = [
     "SELECT * FROM {d:Identifier}.processes",
     "SELECT query SETTINGS implicit_table_at_top_level = 'system.processes'",
     "INSERT INTO assay_base.t VALUES (9, (SELECT any(query) FROM system.processes), 1)",
+    "SELECT * APPLY (x -> (SELECT groupArray(query) FROM system.processes)) FROM (SELECT 1 AS x)",
+    "SHOW TABLES LIMIT (SELECT count() FROM system.processes)",
+    "SHOW COLUMNS FROM t LIMIT (SELECT count() FROM system.processes)",
     "SHOW PROCESSLIST",
     "SHOW TABLES WHERE name IN (SELECT query FROM system.processes)",
     "USE system",
@@ -220,6 +251,10 @@ LIMITS = [
     "SELECT 1 SETTINGS max_execution_time = 0",
     "SELECT 1 SETTINGS max_memory_usage = 0",
     "SELECT 1 SETTINGS profile = 'default'",
+    "SELECT 1 SETTINGS profile = 'owner'",
+    "SELECT * FROM (SELECT 1 SETTINGS max_memory_usage = 0)",
+    "SELECT 1 SETTINGS allow_introspection_functions = 1",
+    "SELECT 1 SETTINGS max_rows_in_set_to_optimize_join = 7",
 ]
 
 
@@ -243,7 +278,9 @@ def test_a_reader_gets_no_row_of_a_base_table(server: StoreServer, role: str, sq
 def test_nobody_reaches_files_networks_or_programs(server: StoreServer, tmp_path: Path, role: str, sql: str) -> None:
     secret = tmp_path / "secret"
     secret.write_text(MARK)
-    _assert_refused(server, role, sql.replace("SECRET", str(secret)))
+    code, text = ask(server, role, sql.replace("SECRET", str(secret)), param_f="file")
+    assert code, f"{role} ran it: {text[:200]}"
+    assert MARK not in text
     assert list(tmp_path.iterdir()) == [secret]
 
 
@@ -296,6 +333,51 @@ def test_one_statement_is_one_request(server: StoreServer, role: str, sql: str) 
 def test_nobody_changes_to_another_role(server: StoreServer, role: str) -> None:
     for sql in ("SET ROLE owner", "SET ROLE NONE", "SET ROLE ALL"):
         assert ask(server, role, sql, session_id=f"role-{role}")[0] == "497"
+
+
+@pytest.mark.parametrize("role", ["writer", "sre", "exporter", "evaluator"])
+def test_nobody_changes_what_is_not_named(server: StoreServer, role: str) -> None:
+    for sql in ("SET profile = 'owner'", "SELECT 1 SETTINGS profile = 'owner'", "SET send_logs_level = 'trace'"):
+        assert ask(server, role, sql)[0] in DENIED, sql
+    assert ask(server, role, "SELECT 1", profile="owner")[0] in DENIED
+    assert ask(server, role, "SELECT getSetting('max_threads')", max_threads="3") == ("", "3\n")
+    listed = ask(server, role, "SELECT name FROM system.settings WHERE NOT readonly")[1].split()
+    assert {"max_threads", "max_block_size"} <= set(listed)
+    assert not {"log_comment", "dialect", "profile", "readonly", "allow_introspection_functions"} & set(listed)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "TSV; SET ROLE owner",
+        "TSV;SET ROLE owner;CREATE VIEW assay.leak AS SELECT * FROM assay_base.t",
+        "TSV/**/;SET ROLE owner",
+        "JSONEachRow\n;SET ROLE owner",
+        "TSV SETTINGS max_threads = 1",
+        "`TSV`",
+        "TSV ",
+    ],
+)
+@pytest.mark.parametrize("role", ["writer", "sre", "exporter", "evaluator"])
+def test_a_name_of_a_format_is_a_name_and_no_statement(server: StoreServer, role: str, name: str) -> None:
+    insert = "INSERT INTO assay_base.eval_outcomes" if role == "evaluator" else "INSERT INTO assay_base.t"
+    assert ask(server, role, insert, body=b"{}", default_format=name)[0]
+    assert ask(server, role, "SELECT 1", default_format=name)[0]
+    assert ask(server, role, "SELECT 1", database=name)[0]
+    assert ask(server, role, insert, body=b"{}", headers={"X-ClickHouse-Format": name.replace("\n", "\t")})[0]
+    assert send_table(server, role, "a UInt8", "SELECT a FROM e", name)[0]
+    for _ in range(8):
+        assert ask(server, role, "SELECT currentRoles()") == ("", f"['{role}']\n")
+        assert ask(server, role, "SELECT count() FROM assay_base.j")[0] == ("" if role == "writer" else "497")
+    assert ask(server, "owner", "EXISTS TABLE assay.leak") == ("", "0\n")
+
+
+def test_the_database_of_one_request_is_not_that_of_the_next(server: StoreServer) -> None:
+    for role in ("owner", "writer", "sre"):
+        for _ in range(5):
+            assert ask(server, role, "SELECT currentDatabase()", database="assay") == ("", "assay\n")
+            assert ask(server, role, "SELECT currentDatabase()") == ("", "default\n")
+            assert ask(server, role, "SELECT currentDatabase()", session_id=f"database-{role}") == ("", "default\n")
 
 
 def test_a_handle_used_by_one_role_never_serves_another(server: StoreServer) -> None:
@@ -358,24 +440,40 @@ def test_a_writer_inserts_reads_and_keeps_temporary_tables(server: StoreServer) 
     assert ask(server, "writer", "DROP TEMPORARY TABLE mine", **session)[0] == ""
 
 
-def test_values_are_expressions_that_may_calculate(server: StoreServer) -> None:
+def test_values_of_the_owner_are_expressions_that_may_calculate(server: StoreServer) -> None:
     values = "(101, upper('a file of profiles'), 1), (102, toString(1 + 1), 1);"
-    assert ask(server, "writer", f"INSERT INTO assay_base.t VALUES {values}") == ("", "")
+    assert ask(server, "owner", f"INSERT INTO assay_base.t VALUES {values}") == ("", "")
     found = ask(server, "writer", "SELECT s FROM assay_base.t WHERE id > 100 ORDER BY id")
     assert found == ("", "A FILE OF PROFILES\n2\n")
     assert ask(server, "owner", "DELETE FROM assay_base.t WHERE id > 100")[0] == ""
 
 
+def test_values_of_everybody_else_are_literals(server: StoreServer) -> None:
+    literals = "(111, 'it''s', 1), (112, NULL, 2), (113, '\\\\', 1);"
+    assert ask(server, "writer", f"INSERT INTO assay_base.t VALUES {literals}") == ("", "")
+    found = ask(server, "writer", "SELECT s FROM assay_base.t WHERE id > 110 ORDER BY id")
+    assert found == ("", "it\\'s\n\n\\\\\n")
+    for expression in (
+        "upper('x')",
+        "(SELECT 'x')",
+        "`fi\\x6ce`('/etc/passwd')",
+        "(SELECT * APPLY(file) FROM (SELECT '/etc/passwd'))",
+    ):
+        code, text = ask(server, "writer", f"INSERT INTO assay_base.t VALUES (114, {expression}, 1)")
+        assert code, text
+    assert ask(server, "owner", "DELETE FROM assay_base.t WHERE id > 110")[0] == ""
+
+
+def send_table(server: StoreServer, role: str, structure: str, sql: str, input_format: str = "TSV") -> tuple[str, str]:
+    """As `ask`, with an external table `e` of one row, 5."""
+    form = b'--xx\r\nContent-Disposition: form-data; name="e"; filename="e"\r\n\r\n5\r\n--xx--\r\n'
+    headers = {"Content-Type": "multipart/form-data; boundary=xx"}
+    return ask(server, role, sql, body=form, headers=headers, e_structure=structure, e_format=input_format)
+
+
 def test_an_external_table_gives_its_sender_no_rights(server: StoreServer) -> None:
     def send(structure: str, sql: str, input_format: str = "TSV") -> tuple[str, str]:
-        form = b'--xx\r\nContent-Disposition: form-data; name="e"; filename="e"\r\n\r\n5\r\n--xx--\r\n'
-        authorization = "Basic " + base64.b64encode(f"sre:{PASSWORD}".encode()).decode()
-        url = "/?" + urllib.parse.urlencode({"query": sql, "e_structure": structure, "e_format": input_format})
-        with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)) as connection:
-            headers = {"Authorization": authorization, "Content-Type": "multipart/form-data; boundary=xx"}
-            connection.request("POST", url, form, headers)
-            answer = connection.getresponse()
-            return answer.headers.get("X-ClickHouse-Exception-Code", ""), answer.read().decode()
+        return send_table(server, "sre", structure, sql, input_format)
 
     assert send("a UInt8", "SELECT a FROM e") == ("", "5\n")
     assert send("a UInt8", "SELECT a FROM e", "Values")[0] == "48"
@@ -384,6 +482,9 @@ def test_an_external_table_gives_its_sender_no_rights(server: StoreServer) -> No
         "a UInt8) ENGINE = Memory AS SELECT id FROM assay_base.t --",
         "a String DEFAULT file('/etc/passwd')",
         "a UInt8 DEFAULT (SELECT max(id) FROM assay_base.t)",
+        "a UInt8, b Array(String) DEFAULT arrayMap(file, ['/etc/passwd'])",
+        "a UInt8, b Array(String) ALIAS arrayMap(file, ['/etc/passwd'])",
+        "a UInt8, b String MATERIALIZED `fi\\x6ce`('/etc/passwd')",
         "a UInt8); DROP TABLE assay_base.t; --",
     ):
         code, text = send(structure, "SELECT * FROM e")

@@ -1,0 +1,1 @@
+"""What nobody may do, tried in every way: tests that a change of rights has to pass."""

@@ -11,6 +11,7 @@ import argparse
 import base64
 import http.client
 import http.server
+import itertools
 import json
 import multiprocessing
 import secrets
@@ -76,8 +77,8 @@ class Report:
         )
 
 
-def run(directory: Path, *, seconds: float, seed: int, attackers: int) -> Report:
-    """Fuzz a store in a directory of its own."""
+def run(directory: Path, *, seconds: float, seed: int, attackers: int, attacks: int = sys.maxsize) -> Report:
+    """Fuzz a store in a directory of its own, for so long or with so many attacks of each attacker."""
     file, planted = directory / "outside.txt", directory / "planted"
     canaries = tuple(f"canary-{secrets.token_hex(8)}" for _ in range(2))
     file.write_text(canaries[0])
@@ -101,7 +102,7 @@ def run(directory: Path, *, seconds: float, seed: int, attackers: int) -> Report
         try:
             # In a process of their own: what they compute would delay those who measure here.
             with multiprocessing.get_context("spawn").Pool(1) as pool:
-                found = pool.apply(_attack, (target, seconds, seed, attackers))
+                found = pool.apply(_attack, (target, seconds, seed, attackers, attacks))
         finally:
             stop.set()
             for thread in threads:
@@ -212,12 +213,12 @@ def _ping(stop: threading.Event, report: Report, port: int, name: str) -> None:
     connection.close()
 
 
-def _attack(target: Target, seconds: float, seed: int, attackers: int) -> Found:
+def _attack(target: Target, seconds: float, seed: int, attackers: int, attacks: int) -> Found:
     until = time.monotonic() + seconds
 
     def one(number: int) -> Found:
         attacker = Attacker(target, seed * 1000 + number)
-        while time.monotonic() < until:
+        for _ in itertools.takewhile(lambda _: time.monotonic() < until, range(attacks)):
             attacker.attack()
         return attacker.found
 
@@ -264,6 +265,7 @@ def _answers(port: int) -> bool:
 
 class _Nothing(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = 1 << 16  # one packet an answer: two would wait for each other
 
     def do_GET(self) -> None:
         self.send_response(200)
@@ -272,7 +274,7 @@ class _Nothing(http.server.BaseHTTPRequestHandler):
         self.wfile.write(b"Ok.")
 
     def log_message(self, *_: object) -> None:
-        pass
+        """Say nothing."""
 
 
 def _serve_nothing(port: int) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from assay_store.roles import GRANTS, Limits, Role
+from assay_store.roles import GRANTS, NAMED_SETTINGS, Limits, Role
 
 BACKUP_DISK = "backups"
 """Name of the disk that `BACKUP ... TO Disk('backups', 'name/')` may write to: `DIR/backups`."""
@@ -36,12 +37,24 @@ FIXED_SETTINGS = (
 table, a file), or write statements to the log."""
 
 
+OWN_SETTINGS = frozenset({"readonly", "profile", "database", "max_result_bytes"})
+"""What the store itself sets on a handle after its limits hold. A client that names them is refused (`gate`)."""
+
+LITERAL_VALUES = {
+    "input_format_values_interpret_expressions": 0,
+    "input_format_values_deduce_templates_of_expressions": 0,
+}
+"""The rows of INSERT ... VALUES are literals for everybody but the owner: an expression in them would be SQL that nobody judged."""
+
+
 def engine_directory(data: Path) -> Path:
     """Where the engine keeps its files."""
     return data / "engine"
 
 
-def write(data: Path, max_memory_bytes: int, keep_free_bytes: int, limits: dict[Role, Limits]) -> Path:
+def write(
+    data: Path, max_memory_bytes: int, keep_free_bytes: int, limits: dict[Role, Limits], settings: Iterable[str]
+) -> Path:
     """Write the configuration and prepare the engine's directory. Returns the path of the main file."""
     conf, engine = data / "conf", engine_directory(data)
     for directory in (conf, data / "backups", data / "user_files", data / "tmp", engine / "metadata"):
@@ -53,7 +66,7 @@ def write(data: Path, max_memory_bytes: int, keep_free_bytes: int, limits: dict[
     if link.is_symlink():
         # The overlay would take the identity it finds here and collide with `default` itself; the engine makes it anew.
         link.unlink()
-    _replace(conf / "users.xml", users_xml(limits))
+    _replace(conf / "users.xml", users_xml(limits, settings))
     main = conf / "config.xml"
     _replace(main, config_xml(data, conf / "users.xml", max_memory_bytes, keep_free_bytes))
     return main
@@ -98,16 +111,18 @@ def config_xml(data: Path, users: Path, max_memory_bytes: int, keep_free_bytes: 
 """
 
 
-def users_xml(limits: dict[Role, Limits]) -> str:
+def users_xml(limits: dict[Role, Limits], settings: Iterable[str]) -> str:
     """Roles with their grants, and one profile of constraints for each role.
 
+    Of all the engine's `settings` a role other than the owner may change those that are named for it, within its limits.
     The engine knows one user (`default`), to whom every role is granted; a handle takes one role with SET ROLE.
     """
+    known = list(settings)
     roles = "\n".join(
         f"    <{name}><grants>{''.join(f'<query>{escape(grant)}</query>' for grant in grants)}</grants></{name}>"
         for name, grants in GRANTS.items()
     )
-    profiles = "\n".join(f"    <{role}>{_profile(role, limit)}</{role}>" for role, limit in limits.items())
+    profiles = "\n".join(f"    <{role}>{_profile(role, limit, known)}</{role}>" for role, limit in limits.items())
     return f"""<clickhouse>
   <profiles>
     <default><readonly>0</readonly><async_insert>0</async_insert><constraints>{_fixed()}</constraints></default>
@@ -135,13 +150,18 @@ def limit_settings(limit: Limits) -> dict[str, int]:
     return {name: value for name, value in named.items() if value}
 
 
-def _profile(role: Role, limit: Limits) -> str:
+def _profile(role: Role, limit: Limits, settings: Iterable[str]) -> str:
     # A minimum of 1 as well: 0 means "no limit", so a maximum alone would let a client take the limit away.
     bounds = "".join(
         f"<{name}><min>1</min><max>{value}</max></{name}>" for name, value in limit_settings(limit).items()
     )
-    return f"<readonly>{2 if role.read_only else 0}</readonly><constraints>{bounds}{_fixed()}</constraints>"
+    if role is Role.OWNER:
+        fixed: set[str] = set(FIXED_SETTINGS)
+    else:
+        changed = OWN_SETTINGS if role.read_only else OWN_SETTINGS - {"readonly"}
+        fixed = set(FIXED_SETTINGS) | set(settings) - NAMED_SETTINGS[role] - changed
+    return f"<readonly>{2 if role.read_only else 0}</readonly><constraints>{bounds}{_fixed(fixed)}</constraints>"
 
 
-def _fixed() -> str:
-    return "".join(f"<{name}><readonly/></{name}>" for name in FIXED_SETTINGS)
+def _fixed(names: Iterable[str] = FIXED_SETTINGS) -> str:
+    return "".join(f"<{name}><readonly/></{name}>" for name in sorted(names))

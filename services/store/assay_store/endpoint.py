@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 from assay_store import compression, formats, multipart, native, statements
 from assay_store.answer import LAST_WORDS_SECONDS, Answer
 from assay_store.body import Body, ClientGoneError
-from assay_store.engine import Handle, text_bytes
+from assay_store.engine import Handle, quote, text_bytes
 from assay_store.errors import (
     ABORTED,
     AUTHENTICATION_FAILED,
@@ -34,16 +34,18 @@ from assay_store.execute import (
     CHUNK_BYTES,
     FIRST_BYTES,
     Block,
+    Judge,
     Rows,
     Stream,
     Summary,
     Whole,
     applied,
+    creation,
     load,
     loaded,
     prepared,
 )
-from assay_store.gate import Verdict, refuse_on_get
+from assay_store.gate import ROWS, Verdict, refuse_on_get
 from assay_store.logins import PAUSE_SECONDS
 from assay_store.request import Asked, asked, credentials, parameters
 from assay_store.roles import Role
@@ -223,10 +225,9 @@ class _Exchange:
             raise StoreError(62, "Syntax error: failed at position 1 (end of query): Empty query")
 
         def begin() -> None:
-            output = statements.output_format(text_bytes(sql)) if first_keyword != "INSERT SELECT" else None
-            output_format = output or want.default_format
+            verdict = self._judge(user.role, want, sql)
+            output_format = verdict.format or want.default_format
             streams = first_keyword in ("SELECT", "WITH", "FROM", "") and formats.streamable(output_format)
-            verdict = self._judge(user.role, sql, want)
             if self._request.method in ("GET", "HEAD"):
                 refuse_on_get(verdict, first_keyword)
             settings = dict(want.settings)
@@ -234,7 +235,7 @@ class _Exchange:
                 settings.setdefault("max_result_bytes", str(runtime.options.max_result_buffer_bytes))
             handle = self._take(user, want, settings)
             if verdict.keeps_state or (not verdict.reads_only and self._session is not None):
-                handle.tainted = handle.own_settings = True
+                handle.own_settings = True
             rewrite = None
             if output_format.lower() == "native" and native.respects(want.protocol_version) and verdict.reads_only:
                 rewrite = native.Rewriter(self._describe(user, want, sql, settings))
@@ -278,8 +279,7 @@ class _Exchange:
                 with applied(other, settings, want.database, restore=False):
                     return ask(other)
             finally:
-                other.tainted = True
-                engine.replace(other)
+                engine.done(other)
 
         if mine is not None and (want.externals or mine.own_settings):
             # Its tables and settings are nobody else's, so it is asked before its query begins.
@@ -386,13 +386,14 @@ class _Exchange:
             await self._gather(body, gathered, self._runtime.options.insert_buffer_bytes)
             async with self._lane.inserts, self._lane.slot():
                 handle = await self._run(prepare)
-                summary = await self._write(handle, head, input_format, gathered, body)
+                judge = functools.partial(self._judge, user.role, want)
+                summary = await self._write(handle, head, input_format, gathered, body, judge)
         await self._settle()
         self._runtime.metrics.written_rows.inc(summary.written_rows)
         await self._answer.whole(summary, None)
 
     def _judge_insert(self, role: Role, head: str, input_format: str, want: Asked) -> None:
-        self._judge(role, f"{head} FORMAT {input_format}", want)
+        self._judge(role, want, statements.from_file(head, quote(ROWS), input_format), ROWS)
         if "log_comment" in head.lower():
             # It is how an upload that was cut off is cancelled before its half is stored.
             raise StoreError(NOT_IMPLEMENTED, "An INSERT cannot set log_comment here")
@@ -402,9 +403,11 @@ class _Exchange:
         while len(gathered) < at_least and (piece := await body.next()) is not None:
             gathered += piece
 
-    async def _write(self, handle: Handle, head: str, input_format: str, gathered: bytearray, body: Body) -> Summary:
+    async def _write(
+        self, handle: Handle, head: str, input_format: str, gathered: bytearray, body: Body, judge: Judge
+    ) -> Summary:
         metrics, seconds = self._runtime.metrics, self._runtime.options.body_timeout_seconds
-        rows = await self._run(lambda: Rows(handle, head, input_format, self._runtime.engine.kill))
+        rows = await self._run(lambda: Rows(handle, head, input_format, self._runtime.engine.kill, judge))
         try:
             while True:
                 data = bytes(gathered)
@@ -427,8 +430,10 @@ class _Exchange:
 
     # -- handles -------------------------------------------------------------------------------------------------------
 
-    def _judge(self, role: Role, sql: str, want: Asked) -> Verdict:
-        verdict = self._runtime.gate.judge(role, sql, want.params)
+    def _judge(self, role: Role, want: Asked, sql: str, rows_from: str = "") -> Verdict:
+        gate = self._runtime.gate
+        gate.judge_settings(role, want.settings)
+        verdict = gate.judge(role, sql, want.params, rows_from)
         self._kind = verdict.kind.lower()
         return verdict
 
@@ -437,19 +442,24 @@ class _Exchange:
         runtime = self._runtime
         session = self._enter(user, want) if want.session_id else None
         for table in want.externals:
-            runtime.gate.judge(Role.WRITER, f"CREATE TEMPORARY TABLE t ({table.columns})", {})
+            runtime.gate.judge_table(creation(table))
+
+        def judge(sql: str, rows_from: str) -> None:
+            runtime.gate.judge(Role.WRITER, sql, {}, rows_from)
+
         if want.externals and not user.role.makes_tables:
-            handle = self._handle = prepared(runtime.engine, user.role, want, session.handle if session else None)
+            handle = self._handle = prepared(
+                runtime.engine, user.role, want, session.handle if session else None, judge
+            )
             session = None
         else:
             handle = self._handle = (session and session.handle) or runtime.engine.take(user.role)
         self._restores = session is not None
         self._undo.enter_context(applied(handle, settings, want.database, restore=session is not None))
         if session is not None:
-            self._undo.enter_context(loaded(handle, want.externals))
+            self._undo.enter_context(loaded(handle, want.externals, judge))
         elif want.externals and user.role.makes_tables:
-            handle.tainted = True
-            load(handle, want.externals)
+            load(handle, want.externals, judge)
         return handle
 
     def _enter(self, user: User, want: Asked) -> Session:
@@ -459,7 +469,7 @@ class _Exchange:
         ))  # fmt: skip
         if session.handle is None:
             session.handle = runtime.engine.take(user.role)
-            session.handle.tainted = True
+        session.handle.take_role()
         return session
 
     async def _settle(self) -> None:
@@ -489,20 +499,11 @@ class _Exchange:
         await self._settle()
         handle, self._handle = self._handle, None
         if handle is not None:
-            handle.tainted = handle.tainted or self._spoilt
-            if handle.tainted:
-                await self._lane.run(lambda: self._runtime.engine.replace(handle))
-            else:
-                self._runtime.engine.give(handle)
+            self._runtime.discard(handle)
 
     async def _run(self, work: Callable[[], _T]) -> _T:
-        """Run blocking work; an error of it leaves the handle unfit for reuse."""
-        try:
-            return await self._lane.run(work)
-        except BaseException:
-            if self._handle is not None and self._session is None:
-                self._handle.tainted = True
-            raise
+        """Run blocking work."""
+        return await self._lane.run(work)
 
     async def _brief(self, size: int, work: Callable[[], _T]) -> _T:
         """Work that takes as long as `size` bytes are many: in the event loop if they are few."""

@@ -2,7 +2,8 @@
 
 The engine knows a single user. Rights are roles defined in its users file, and a *handle* (one engine connection) takes one
 role before a client's statement reaches it, together with that role's limits. The engine then checks every access itself.
-A handle can be used from any thread, one call at a time.
+A handle can be used from any thread, one call at a time. Outside sessions it serves one request and is thrown away, so that
+nothing of a request (its database, settings, tables or whatever it made of its role) can reach another.
 """
 
 from __future__ import annotations
@@ -11,16 +12,20 @@ import contextlib
 import importlib
 import itertools
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from assay_store import config
-from assay_store.errors import StoreError, from_engine
+from assay_store.errors import SYNTAX_ERROR, StoreError, from_engine
 from assay_store.lock import DataDirectoryError
 from assay_store.roles import STAGING_ROLE, Limits, Role
 
-_IDLE_PER_ROLE = 8
+_READY_PER_ROLE = 4
+"""New handles kept ready for each role. Making one takes 2 ms, most of it for the limits of the role."""
+
+_PARSER_SECONDS = 10
+"""Longest that a question about a text may take."""
 
 
 def quote(text: str) -> str:
@@ -45,13 +50,10 @@ class Handle:
         self.connection = connection
         self.role = role
         self.name = name
-        self.database = "default"
         self.base: dict[str, object] = {}
         """The settings every request of this handle begins with."""
         self.own_settings = False
         """Whether a client's SET changed settings of this handle (in a session)."""
-        self.tainted = False
-        """Whether a statement may have left state behind (settings, current database, temporary tables)."""
 
     def query(self, sql: str, output_format: str = "Null", params: Mapping[str, str] | None = None) -> Any:
         """Run a statement to its end.
@@ -60,8 +62,9 @@ class Handle:
             The engine's result (`bytes()`, `rows_read()`, `storage_rows_read()`, `rows_written()`, `elapsed()`).
 
         Raises:
-            StoreError: with the engine's code and message.
+            StoreError: with the engine's code and message, or it is not one statement (62).
         """
+        self._require_one(sql)
         try:
             return self.connection.query(text_bytes(sql), output_format, params=dict(params or {}))
         except (RuntimeError, ValueError, TypeError) as failure:
@@ -71,12 +74,18 @@ class Handle:
         """Start a query whose blocks are fetched one by one.
 
         Raises:
-            StoreError: with the engine's code and message.
+            StoreError: as `query`.
         """
+        self._require_one(sql)
         try:
             return self.connection.send_query(text_bytes(sql), output_format, params=dict(params))
         except (RuntimeError, ValueError, TypeError) as failure:
             raise from_engine(failure) from None
+
+    def _require_one(self, sql: str) -> None:
+        # The engine runs one after another whatever a text holds; no caller means that.
+        if self.connection.classify_query(text_bytes(sql))["statement_count"] > 1:
+            raise StoreError(SYNTAX_ERROR, "Multi-statements are not allowed: send one statement per request")
 
     def text(self, sql: str, params: Mapping[str, str] | None = None) -> str:
         """The result of a statement as tab-separated text."""
@@ -95,12 +104,24 @@ class Handle:
     def use(self, database: str) -> None:
         """Change the current database of this handle."""
         self.query(f"USE {quote_name(database)}")
-        self.database = database
+
+    def take_role(self) -> None:
+        """Take the handle's role, whichever it has: before every request of a session."""
+        self.query(f"SET ROLE {self.role.value}")
 
     def close(self) -> None:
         """Give the connection back to the engine."""
         with contextlib.suppress(RuntimeError):
             self.connection.close()
+
+
+def _setting_names(connect: Callable[[str], Any]) -> list[str]:
+    """All settings that this version of the engine has, from one in memory that is closed again (0.1 s)."""
+    connection = connect(":memory:")
+    try:
+        return bytes(connection.query("SELECT name FROM system.settings", "TSVRaw", params={}).bytes()).decode().split()
+    finally:
+        connection.close()
 
 
 class Engine:
@@ -110,7 +131,8 @@ class Engine:
         self._data = data
         self._max_memory_bytes, self._keep_free_bytes = max_memory_bytes, keep_free_bytes
         self.limits = dict(limits)
-        self._idle: dict[Role, list[Handle]] = {role: [] for role in Role}
+        self._ready: dict[Role, list[Handle]] = {role: [] for role in Role}
+        self._parsers: list[Handle] = []
         self._lock = threading.Lock()
         self._names = itertools.count(1)
         self._address = ""
@@ -132,7 +154,9 @@ class Engine:
         # Half a second and 250 MB: only when a store really starts.
         chdb = importlib.import_module("chdb._chdb")
 
-        main = config.write(self._data, self._max_memory_bytes, self._keep_free_bytes, self.limits)
+        main = config.write(
+            self._data, self._max_memory_bytes, self._keep_free_bytes, self.limits, _setting_names(chdb.connect)
+        )
         self._address = f"{config.engine_directory(self._data)}?config-file={main}"
         self._connect: Callable[[str], Any] = chdb.connect
         try:
@@ -143,48 +167,44 @@ class Engine:
         self.version = self._control.text("SELECT version()").strip()
         for role in Role:
             handle = self.take(role)
+            if handle.text("SELECT currentRoles(), currentDatabase()") != f"['{role.value}']\tdefault\n":
+                raise DataDirectoryError(
+                    f"the engine does not keep to the role {role.value}: is this its pinned version?"
+                )
             handle.query("SELECT count(), sum(number) FROM numbers(10)", "Native")
-            self.give(handle)
+            self.done(handle)
 
     def close(self) -> None:
-        """Close every idle handle and the engine itself, which writes out what it holds."""
+        """Close every handle and the engine itself, which writes out what it holds."""
         with self._lock:
-            handles = [handle for idle in self._idle.values() for handle in idle]
-            self._idle = {role: [] for role in Role}
+            control, self._control = self._control, None
+            handles = [handle for ready in self._ready.values() for handle in ready] + self._parsers
+            self._ready, self._parsers = {role: [] for role in Role}, []
         for handle in handles:
             handle.close()
-        if self._control is not None:
-            self._control.close()
-            self._control = None
+        if control is not None:
+            control.close()
         if self._anchor is not None:
             self._anchor.close()
             self._anchor = None
 
     def take(self, role: Role) -> Handle:
-        """A clean handle of this role: an idle one or a new one (1 ms)."""
+        """A handle of this role that nobody used before."""
         with self._lock:
-            if self._idle[role]:
-                return self._idle[role].pop()
+            if self._ready[role]:
+                return self._ready[role].pop()
         return self._new(role)
 
-    def give(self, handle: Handle) -> None:
-        """Take back a handle that carries no state, for the next request."""
-        with self._lock:
-            idle = self._idle[handle.role]
-            keep = not handle.tainted and len(idle) < _IDLE_PER_ROLE
-            if keep:
-                idle.append(handle)
-        if not keep:
-            handle.close()
-
-    def replace(self, handle: Handle) -> None:
-        """Close a handle that may carry state, and have a clean one ready for the next request of its role."""
+    def done(self, handle: Handle) -> None:
+        """Throw a used handle away, and have a new one ready for the next request of its role."""
         handle.close()
         with self._lock:
-            spare = bool(self._idle[handle.role])
-        if not spare:
+            enough = len(self._ready[handle.role]) >= _READY_PER_ROLE or self._control is None
+        if not enough:
             with contextlib.suppress(StoreError, RuntimeError):
-                self.give(self._new(handle.role))
+                fresh = self._new(handle.role)
+                with self._lock:
+                    self._ready[handle.role].append(fresh)
 
     def fresh(self, role: Role, prepare: Callable[[Handle], None]) -> Handle:
         """A new handle on which `prepare` ran under the staging role, before it takes its own.
@@ -200,7 +220,6 @@ class Engine:
         except BaseException:
             handle.close()
             raise
-        handle.tainted = True
         return handle
 
     def kill(self, handle: Handle) -> None:
@@ -220,13 +239,32 @@ class Engine:
                 raise StoreError(236, "The store is stopping")
             return self._control.text(sql, params)
 
+    def ask_parser(self, sql: str) -> str:
+        """Run one of the server's own statements about another text, beside everything else. Returns raw text."""
+        with self._parser() as handle:
+            return bytes(handle.query(sql, "TSVRaw").bytes()).decode("utf-8", "surrogateescape")
+
     def classify(self, sql: str) -> tuple[str, int]:
         """The engine's own class of a text (READ_ONLY, MUTATING, MUTATING_GLOBAL, CONTROL, UNKNOWN) and its statements' number."""
-        with self._control_lock:
+        with self._parser() as handle:
+            found = handle.connection.classify_query(text_bytes(sql))
+        return found["query_class"].name, found["statement_count"]
+
+    @contextlib.contextmanager
+    def _parser(self) -> Iterator[Handle]:
+        """A handle for questions about texts. Each at a time has its own: a slow text delays no other, and no kill."""
+        with self._lock:
             if self._control is None:
                 raise StoreError(236, "The store is stopping")
-            found = self._control.connection.classify_query(text_bytes(sql))
-        return found["query_class"].name, found["statement_count"]
+            handle = self._parsers.pop() if self._parsers else None
+        if handle is None:
+            handle = self._bare(Role.OWNER)
+            handle.set({"max_query_size": 1 << 26, "max_execution_time": _PARSER_SECONDS})
+        try:
+            yield handle
+        finally:
+            with self._lock:
+                self._parsers.append(handle)
 
     def _bare(self, role: Role) -> Handle:
         return Handle(self._connect(self._address), role, f"assay-{next(self._names)}")
@@ -241,17 +279,19 @@ class Engine:
         return handle
 
     def _dress(self, handle: Handle) -> None:
-        handle.query(f"SET ROLE {handle.role.value}")
-        handle.query(f"SET profile = {quote(handle.role.value)}")
+        handle.take_role()
         settings: dict[str, object] = {"log_comment": handle.name, "async_insert": 0}
         if handle.role is Role.OWNER:
             # Views made here read with their maker's rights: that is what lets a reader of `assay` do without any right
             # on `assay_base`.
             settings |= {"default_normal_view_sql_security": "DEFINER", "default_view_definer": "CURRENT_USER"}
         else:
-            settings |= config.limit_settings(self.limits[handle.role])
+            settings |= config.limit_settings(self.limits[handle.role]) | config.LITERAL_VALUES
             settings["result_overflow_mode"] = "throw"
-            if handle.role.read_only:
-                settings["readonly"] = 2
         handle.set(settings)
+        # From here on the profile's constraints hold: what is not named in `roles` stays as it is now.
+        handle.query(f"SET profile = {quote(handle.role.value)}")
+        if handle.role.read_only:
+            handle.set({"readonly": 2})
+            settings["readonly"] = 2
         handle.base = settings

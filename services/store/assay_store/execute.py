@@ -19,7 +19,7 @@ from assay_store import config, statements
 from assay_store.engine import Engine, Handle, quote, quote_name
 from assay_store.errors import ACCESS_DENIED, INCORRECT_DATA, StoreError, from_engine
 from assay_store.request import Asked, External
-from assay_store.roles import Role
+from assay_store.roles import DEFAULT_DATABASE, Role
 
 FIRST_BYTES = 256 << 10
 """A result is gathered up to this many bytes before the answer begins, so that short ones are one piece with a length."""
@@ -29,6 +29,10 @@ PIPE_BYTES = 1 << 20
 
 CHUNK_BYTES = 1 << 20
 """Bytes of a long result gathered for one write."""
+
+
+Judge = Callable[[str, str], object]
+"""Refuses a statement (the first argument), which reads its rows from the file that is named second."""
 
 
 @dataclass
@@ -187,7 +191,18 @@ class Rows:
     that is cancelled or fails half-way may leave some of its blocks. Send it again, into tables that tell copies apart.
     """
 
-    def __init__(self, handle: Handle, head: str, input_format: str, kill: Callable[[Handle], None]) -> None:
+    def __init__(
+        self, handle: Handle, head: str, input_format: str, kill: Callable[[Handle], None], judge: Judge
+    ) -> None:
+        """Begin.
+
+        Args:
+            handle: that runs it.
+            head: the statement up to its FORMAT or VALUES.
+            input_format: of the rows.
+            kill: cancels what runs on a handle.
+            judge: refuses the statement as it will run.
+        """
         self._handle, self._kill = handle, kill
         self._result: Any = None
         self._failure: StoreError | None = None
@@ -195,6 +210,7 @@ class Rows:
             pipe = Path(directory) / "rows"
             os.mkfifo(pipe, 0o600)
             sql = statements.from_file(head, quote(str(pipe)), input_format)
+            judge(sql, str(pipe))
             self._thread = threading.Thread(target=self._insert, args=(sql,), name="insert", daemon=True)
             self._thread.start()
             self._pipe = self._open(pipe)
@@ -270,29 +286,35 @@ class Rows:
             os.close(pipe)
 
 
-def load(handle: Handle, tables: list[External], made: Callable[[str], object] = lambda _: None) -> None:
+def creation(table: External) -> str:
+    """The statement that makes a table which came with a request."""
+    return f"CREATE TEMPORARY TABLE {quote_name(table.name)} ({table.columns}) ENGINE = Memory"
+
+
+def load(handle: Handle, tables: list[External], judge: Judge, made: Callable[[str], object] = lambda _: None) -> None:
     """Make the tables that came with a request, on its handle. Each name is given to `made` once its table is there."""
     for table in tables:
-        handle.query(f"CREATE TEMPORARY TABLE {quote_name(table.name)} ({table.columns}) ENGINE = Memory")
+        handle.query(creation(table))
         made(table.name)
-        rows = Rows(handle, f"INSERT INTO {quote_name(table.name)}", table.format, lambda _: None)
+        rows = Rows(handle, f"INSERT INTO {quote_name(table.name)}", table.format, lambda _: None, judge)
         rows.append(table.rows)
         rows.finish()
 
 
 @contextlib.contextmanager
-def loaded(handle: Handle, tables: list[External]) -> Iterator[None]:
+def loaded(handle: Handle, tables: list[External], judge: Judge) -> Iterator[None]:
     """Run with the tables that came with a request, and drop them if the handle lives on in a session."""
     with contextlib.ExitStack() as drops:
         load(
             handle,
             tables,
+            judge,
             lambda name: drops.callback(handle.query, f"DROP TEMPORARY TABLE IF EXISTS {quote_name(name)}"),
         )
         yield
 
 
-def prepared(engine: Engine, role: Role, want: Asked, like: Handle | None) -> Handle:
+def prepared(engine: Engine, role: Role, want: Asked, like: Handle | None, judge: Judge) -> Handle:
     """A handle of its own for a request with external tables, for a role that may not make any.
 
     Args:
@@ -304,13 +326,13 @@ def prepared(engine: Engine, role: Role, want: Asked, like: Handle | None) -> Ha
 
     def prepare(handle: Handle) -> None:
         handle.set(kept | asked)
-        load(handle, want.externals)
+        load(handle, want.externals, judge)
 
     handle = engine.fresh(role, prepare)
     try:
         handle.set(kept)
-        database = like.text("SELECT currentDatabase()").strip() if like is not None else handle.database
-        if database != handle.database:
+        database = like.text("SELECT currentDatabase()").strip() if like is not None else DEFAULT_DATABASE
+        if database != DEFAULT_DATABASE:  # where a new handle is; nobody needs a right on it to stay there
             handle.use(database)
     except BaseException:
         handle.close()
@@ -330,13 +352,10 @@ def allowed(role: Role, settings: Mapping[str, str], database: str) -> dict[str,
     """The settings of a request that reach the engine.
 
     Raises:
-        StoreError: this role may not use one of them, or the database (497).
+        StoreError: this role may not use the database (497).
     """
-    if role is not Role.OWNER:
-        if "profile" in settings:
-            raise StoreError(ACCESS_DENIED, f"{role.value}: Not enough privileges: the setting profile is not allowed")
-        if database == "system":
-            raise StoreError(ACCESS_DENIED, f"{role.value}: Not enough privileges: database system is not allowed")
+    if role.restricted and database == "system":
+        raise StoreError(ACCESS_DENIED, f"{role.value}: Not enough privileges: database system is not allowed")
     # log_comment is ours: it is how a running query is found again to be cancelled.
     return {name: value for name, value in settings.items() if name != "log_comment"}
 
@@ -352,11 +371,8 @@ def applied(handle: Handle, settings: Mapping[str, str], database: str, *, resto
         before = _current(handle, list(wanted))
     if restore and database:
         before_database = handle.text("SELECT currentDatabase()").strip()
-    if wanted:
-        if not restore:
-            handle.tainted = True
-        handle.set(wanted)
-    if database and (restore or database != handle.database):
+    handle.set(wanted)
+    if database:
         handle.use(database)
     try:
         yield

@@ -1,15 +1,13 @@
-"""What a statement may not contain, whatever the engine's grants say. Deny by default for every role but the owner.
+"""What a statement may not contain, whatever the engine's grants say.
 
-The engine's grants decide which tables and databases a role reads or writes. They leave gaps, closed here by the engine's
-own parser (its statement classes and EXPLAIN AST, parameters filled in), never by searching the SQL for words:
+The engine's grants decide which tables and databases a role reads or writes. They leave gaps, closed here by the engine's own
+parser, which gives the whole syntax tree of exactly the text that will run, and by its own lexer, never by searching the SQL:
 
 - one statement per request, so that nothing runs before or after the one that was judged;
-- no change of role or user, which would undo the grants;
-- no INTO OUTFILE, FROM INFILE or COPY, and no function or table function that reads files, opens connections, runs
-  programs, looks into this Python process or evaluates SQL from a string; the rows of INSERT ... VALUES, which are
-  expressions, are judged too, and settings that hold SQL cannot be changed (`config.FIXED_SETTINGS`);
-- for roles other than owner: only known kinds of statements, and of the `system` database only tables that tell nothing
-  of other people's queries.
+- for everybody but the owner only what is on a list: kinds of nodes and their parts, functions and table functions
+  (`functions.toml`), settings (`roles.NAMED_SETTINGS`), tables of the `system` database. What is new in an engine is refused;
+- for the owner everything but what leaves the store: files, connections, programs, this process, SQL in a string;
+- no change of role or user, which would undo the grants, and no INTO OUTFILE, FROM INFILE or COPY.
 
 Not guaranteed: limits are per query, not per user, so that many queries of one user can keep the store busy; names of
 tables in `assay_base` appear in the definitions of the views; an owner is trusted with everything in the store.
@@ -17,67 +15,67 @@ tables in `assay_base` appear in the definitions of the views; an owner is trust
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
-from assay_store.errors import ACCESS_DENIED, READONLY, SYNTAX_ERROR, StoreError
+from assay_store import syntax
+from assay_store.errors import ACCESS_DENIED, BAD_ARGUMENTS, QUERY_IS_TOO_LARGE, READONLY, SYNTAX_ERROR, StoreError
+from assay_store.names import judged
 from assay_store.roles import Role
+from assay_store.syntax import Refusal, Tree
 
-ALLOWED_TABLE_FUNCTIONS = frozenset(
-    {
-        "fuzzjson", "fuzzquery", "generaterandom", "generateseries", "generate_series", "input", "null",
-        "numbers", "numbers_mt", "primes", "values", "view", "viewexplain", "viewifpermitted", "zeros", "zeros_mt",
-    }
-)  # fmt: skip
-OWNER_TABLE_FUNCTIONS = frozenset(
-    {
-        "loop",
-        "merge",
-        "dictionary",
-        "mergetreeindex",
-        "mergetreeprojection",
-        "mergetreetextindex",
-        "mergetreeanalyzeindexes",
-    }
-)
-DENIED_FUNCTIONS = frozenset(
-    {
-        "file", "eval", "python", "executable", "catboostevaluate", "aiclassify", "aiembed", "aiextract", "aifilter",
-        "aigenerate", "airedact", "aisimilarity", "aitranslate", "generatesql", "getserversetting", "showcertificate",
-    }
-)  # fmt: skip
-"""Denied whatever the engine's list of table functions says."""
+ROWS = "rows"
+"""Stands for the file of an INSERT's rows while there is none yet, to refuse it before its rows are heard."""
 
-ALLOWED_SYSTEM_TABLES = frozenset(
-    {
-        "aggregate_function_combinators", "build_options", "codecs", "collations", "columns", "completions", "constraints",
-        "contributors", "current_roles", "data_skipping_indices", "data_type_families", "database_engines", "databases",
-        "enabled_roles", "formats", "functions", "keywords", "licenses", "numbers", "numbers_mt", "one", "primes",
-        "settings", "table_engines", "table_functions", "tables", "time_zones", "tokenizers", "zeros", "zeros_mt",
-    }
-)  # fmt: skip
-WRITER_SYSTEM_TABLES = frozenset({"parts", "disks", "view_refreshes", "merges", "metrics"})
-
-_READING_KINDS = frozenset(
-    {
-        "SelectWithUnionQuery", "SelectQuery", "SelectIntersectExceptQuery", "Explain", "DescribeQuery", "ShowTables",
-        "ShowColumns", "ShowIndexes", "ShowFunctions", "ShowCreateTableQuery", "ShowCreateViewQuery",
-        "ShowCreateDatabaseQuery", "ExistsTableQuery", "ExistsViewQuery", "ExistsDatabaseQuery", "ShowEngineQuery",
-        "ShowGrantsQuery", "Set", "UseQuery", "TablesInSelectQuery",
-    }
-)  # fmt: skip
-_WRITTEN_KINDS = {
-    Role.WRITER: frozenset({"InsertQuery", "CreateQuery", "DropQuery"}),
-    Role.EVALUATOR: frozenset({"InsertQuery"}),
-}
-_FORBIDDEN_KINDS = ("SetRole", "CopyQuery", "ExecuteAs", "RolesOrUsersSet", "Grant", "SetDefaultRole", "ParallelWith")
-_HIDING_KINDS = frozenset({"ShowTables", "ShowColumns", "ShowIndexes", "ShowFunctions"})
-"""Their WHERE clause is an expression that EXPLAIN AST does not print."""
+_MOST_HEREDOCS = 1 << 29
+"""The engine's lexer looks from each `$a$` to the end of the text for another one: so many steps take half a second."""
 
 _REMEMBERED = 2048
 _REMEMBERED_LENGTH = 16_384
+
+_UNSEEN_BY_OWNER = re.compile(r"Set|Copy|Execute|RolesOrUsers|Grant|Revoke|ParallelWith|Check(?:Grant)|MoveAccess")
+"""Kinds of statements that the parser gives no tree of, and that not even the owner may run: they change rights or hide others."""
+
+_NAME = r"(?:`|[A-Za-z_]\w*)(?: \. (?:`|[A-Za-z_]\w*))?"
+_FIXED_FORMS = re.compile(
+    rf"(?:SHOW CREATE (?:TEMPORARY )?(?:TABLE |VIEW |DATABASE )?{_NAME}|EXISTS (?:TEMPORARY )?(?:TABLE |VIEW |DATABASE )?{_NAME}"
+    r"|SHOW FUNCTIONS(?: I?LIKE ')?|SHOW (?:ENGINES|GRANTS)|SHOW SETTING \w+)(?: FORMAT (?P<format>[A-Za-z][A-Za-z0-9]*))?",
+    re.IGNORECASE,
+)
+"""Statements that the parser gives no tree of, as tokens: quoted names are a backtick, strings an apostrophe."""
+
+
+class Parser(Protocol):
+    """The engine's parser and lexer."""
+
+    def classify(self, sql: str) -> tuple[str, int]:
+        """The class of a text (READ_ONLY, MUTATING, MUTATING_GLOBAL, CONTROL, UNKNOWN), and how many statements it is."""
+
+    def tree(self, sql: str) -> Tree:
+        """The syntax tree of one statement. Raises `StoreError` (36) if it has a part that cannot be given."""
+
+    def opening(self, sql: str) -> list[tuple[str, int, str]]:
+        """The first 32 tokens with their kinds and their offsets in bytes, blanks and comments left out."""
+
+    def words(self, sql: str) -> Words:
+        """The names in a text."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """The names in a text by the engine's lexer, in lower case and as they stand there, without their quotation marks.
+
+    Attributes:
+        named: bare words, keywords among them, and quoted names.
+        called: those of them with an opening bracket behind.
+    """
+
+    named: frozenset[str]
+    called: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -88,164 +86,185 @@ class Verdict:
         kind: `READ_ONLY`, `MUTATING`, `MUTATING_GLOBAL` or `CONTROL`, for logs and metrics.
         reads_only: whether it changes no data.
         keeps_state: whether it leaves something on the handle it runs on.
+        format: the name in its FORMAT clause, or "".
     """
 
     kind: str
     reads_only: bool
     keeps_state: bool
-
-
-@dataclass(frozen=True)
-class _Node:
-    depth: int
-    kind: str
-    name: str
-
-
-def nodes(explained: str) -> list[_Node]:
-    """The lines of EXPLAIN AST (raw text) as nodes."""
-    found = []
-    for line in explained.split("\n"):
-        body = line.lstrip(" ")
-        if body:
-            kind, _, rest = body.partition(" ")
-            name = rest.strip().split(" (", 1)[0].strip()
-            found.append(_Node(len(line) - len(body), kind, name))
-    return found
+    format: str = ""
 
 
 class Gate:
     """Judges statements.
 
     Args:
-        classify: the engine's statement class and number of statements of a text.
-        explain: the engine's raw EXPLAIN AST of a text with parameters.
-        table_functions: names of all the engine's table functions; those not allowed here by name are denied.
+        parser: the engine's.
+        table_functions: all the engine's table functions.
+        higher_order: all the engine's functions that take a function.
     """
 
-    def __init__(
-        self,
-        classify: Callable[[str], tuple[str, int]],
-        explain: Callable[[str, Mapping[str, str]], str],
-        table_functions: frozenset[str],
-    ) -> None:
-        self._classify = classify
-        self._explain = explain
-        denied = frozenset(name.lower() for name in table_functions) - ALLOWED_TABLE_FUNCTIONS
-        # `format` is a scalar function as well; where it stands tells which one is meant.
-        denied -= {"format"}
-        self._denied = {
-            role: DENIED_FUNCTIONS | (denied - (OWNER_TABLE_FUNCTIONS if role is Role.OWNER else frozenset()))
-            for role in Role
-        }
-        self._suspect = (*self._denied[Role.SRE], "outfile", "infile", "copy", "role", "\\")
+    def __init__(self, parser: Parser, table_functions: Collection[str], higher_order: Collection[str]) -> None:
+        self._parser = parser
+        names = judged()
+        known = names.table_functions | names.owner_table_functions | names.nobody_table_functions
+        unjudged = frozenset(name.lower() for name in table_functions) - known
+        self._names = names
+        self._owner = syntax.Owner(names, unjudged, [name.lower() for name in higher_order])
+        self._restricted = {role: syntax.Restricted(role, names) for role in Role if role.restricted}
         self._remembered: OrderedDict[object, Verdict] = OrderedDict()
         self._lock = threading.Lock()
 
-    def judge(self, role: Role, sql: str, params: Mapping[str, str]) -> Verdict:
-        """Say what kind of statement this is.
+    def judge(self, role: Role, sql: str, params: Mapping[str, str], rows_from: str = "") -> Verdict:
+        """Say what kind of statement this is. What runs afterwards has to be exactly this text, with these parameters.
+
+        Args:
+            role: of the user who sent it.
+            sql: the text.
+            params: its parameters.
+            rows_from: the file that an INSERT reads, if the store made it for the rows of this request.
 
         Raises:
             StoreError: it is not exactly one statement (62), or this role may not run it (497).
         """
-        key = (role, sql, tuple(sorted(params.items())))
+        key = (role, sql, tuple(sorted(params.items())), rows_from)
         with self._lock:
             verdict = self._remembered.get(key)
             if verdict is not None:
                 self._remembered.move_to_end(key)
                 return verdict
-        verdict = self._judge(role, sql, params)
-        if len(sql) + sum(map(len, params.values())) <= _REMEMBERED_LENGTH:
+        try:
+            verdict = self._judge(role, sql, params, rows_from)
+        except Refusal as refusal:
+            raise _denied(role, str(refusal)) from None
+        if rows_from in ("", ROWS) and len(sql) + sum(map(len, params.values())) <= _REMEMBERED_LENGTH:
             with self._lock:
                 self._remembered[key] = verdict
                 while len(self._remembered) > _REMEMBERED:
                     self._remembered.popitem(last=False)
         return verdict
 
+    def judge_table(self, sql: str) -> None:
+        """Judge the statement that makes a table which a request brings along: of the client's it has names and types only.
+
+        Raises:
+            StoreError: it holds anything else (497), or is no such statement (62).
+        """
+        if self._parser.classify(sql)[1] != 1:
+            raise StoreError(SYNTAX_ERROR, "The columns of an external table are names and types")
+        try:
+            self._check_columns(self._parser.tree(sql))
+        except Refusal as refusal:
+            raise _denied(Role.WRITER, f"{refusal} of an external table") from None
+        except StoreError as failure:
+            if failure.code != BAD_ARGUMENTS:
+                raise
+            raise _denied(Role.WRITER, "a column of this type in an external table") from None
+
+    def judge_settings(self, role: Role, names: Collection[str]) -> None:
+        """Judge the names of settings that a request brings along.
+
+        Raises:
+            StoreError: this role may not change one of them (497).
+        """
+        if role.restricted:
+            try:
+                self._restricted[role].check_settings(names)
+            except Refusal as refusal:
+                raise _denied(role, str(refusal)) from None
+
     def judge_values(self, role: Role, rows: bytes) -> None:
-        """Judge the rows of INSERT ... VALUES, which the engine evaluates as expressions, subqueries and all.
+        """Judge the rows of INSERT ... VALUES, which the engine evaluates as expressions for the owner.
+
+        For every other role the engine takes literals only (`config.LITERAL_VALUES`).
 
         Raises:
             StoreError: they hold what this role may not run, or cannot be judged.
         """
-        lowered = rows.lower().decode("utf-8", "replace")
-        words = (*self._suspect, "system") if role.restricted else self._suspect
-        if not any(word in lowered for word in words if word != "\\") and not (
-            b"\\" in rows and (b"`" in rows or b'"' in rows)
-        ):
+        if role.restricted:
             return
         text = rows.decode("utf-8", "replace").rstrip().rstrip(";")
+        lowered = text.lower()
+        if "\\" not in text and not any(word in lowered for word in self._owner.called):
+            return
         try:
-            self._judge(role, f"SELECT {text}", {})
+            self.judge(role, f"SELECT {text}", {})
         except StoreError as failure:
             if failure.code == ACCESS_DENIED:
                 raise
-            raise StoreError(
-                ACCESS_DENIED, f"{role.value}: these VALUES cannot be judged; insert them with FORMAT JSONEachRow"
-            ) from None
+            raise _denied(role, "VALUES that cannot be judged; insert them with FORMAT JSONEachRow") from None
 
-    def _judge(self, role: Role, sql: str, params: Mapping[str, str]) -> Verdict:
-        kind, count = self._classify(sql)
+    def _judge(self, role: Role, sql: str, params: Mapping[str, str], rows_from: str) -> Verdict:
+        if sql.count("$") * len(sql) > _MOST_HEREDOCS:
+            raise StoreError(
+                QUERY_IS_TOO_LARGE, "The statement has too many dollar signs: send the values as parameters"
+            )
+        kind, count = self._parser.classify(sql)
         if count > 1:
             raise StoreError(SYNTAX_ERROR, "Multi-statements are not allowed: send one statement per request")
-        verdict = Verdict(kind, reads_only=kind == "READ_ONLY", keeps_state=kind in ("CONTROL", "UNKNOWN"))
-        lowered = sql.lower()
-        # A name that appears nowhere in the text, and cannot be spelt with an escape, is not in the tree either.
-        if role is Role.OWNER and kind != "CONTROL" and not any(word in lowered for word in self._suspect):
-            return verdict
-        tree = nodes(self._explain(sql, params))
-        if not tree:
-            raise StoreError(SYNTAX_ERROR, "Empty query")
-        self._check_everyone(role, kind, tree)
-        if "values" in lowered and any(node.kind == "Function" and node.name == "input" for node in tree):
-            raise _denied(role, "function input with the format Values; insert the rows with FORMAT JSONEachRow")
-        if tree[0].kind in _HIDING_KINDS and "where" in lowered:
-            raise _denied(role, f"{tree[0].kind} with WHERE; select from the system tables instead")
-        if role is not Role.OWNER:
-            _check_restricted(role, tree, lowered)
-        return verdict
+        try:
+            tree = self._parser.tree(sql)
+        except StoreError as failure:
+            if failure.code != BAD_ARGUMENTS or rows_from:
+                raise
+            output = self._judge_unseen(role, sql, params, failure)
+        else:
+            if count != 1:
+                raise StoreError(SYNTAX_ERROR, "Syntax error: this is not one statement")
+            self._check(role, tree, params, rows_from)
+            output = str(tree.get("format_ast", {}).get("name", ""))
+        if role.restricted:
+            self._check_words(sql)
+        return Verdict(kind, kind == "READ_ONLY", keeps_state=kind in ("CONTROL", "UNKNOWN"), format=output)
 
-    def _check_everyone(self, role: Role, kind: str, tree: list[_Node]) -> None:
-        root = tree[0]
-        if kind == "CONTROL" and root.kind.startswith(("Select", "Explain", "Show", "Describe", "Exists", "Check")):
-            raise _denied(role, "INTO OUTFILE")
-        if root.kind == "InsertQuery" and any(node.depth == 1 and node.kind == "Literal" for node in tree):
-            raise _denied(role, "FROM INFILE")
-        above: list[_Node] = []
-        for node in tree:
-            del above[node.depth :]
-            above.append(node)
-            if node.kind.startswith(_FORBIDDEN_KINDS):
-                raise _denied(role, node.kind)
-            if node.kind == "Function" and node.name.lower() == "format" and _is_table_function(above):
-                raise _denied(role, "table function format")
-            if node.kind == "Function" and node.name.lower() in self._denied[role]:
-                raise _denied(role, f"function {node.name}")
+    def _check(self, role: Role, tree: Tree, params: Mapping[str, str], rows_from: str = "") -> None:
+        checker = self._owner if role is Role.OWNER else self._restricted[role]
+        checker.check(tree, params, rows_from)
+        for columns in syntax.structures(tree, params):
+            try:
+                described = self._parser.tree(f"CREATE TEMPORARY TABLE t ({columns})")
+            except StoreError as failure:
+                if failure.code == SYNTAX_ERROR:
+                    continue  # no columns, but a value
+                raise Refusal("columns that cannot be judged") from None
+            self._check_columns(described)
 
+    def _check_columns(self, tree: Tree) -> None:
+        if "select" in tree:
+            raise Refusal("AS SELECT in the columns")
+        self._restricted[Role.WRITER].check(tree, {})
 
-def _is_table_function(above: list[_Node]) -> bool:
-    """Whether the last of a node and those above it stands where a table is meant: after FROM, INTO FUNCTION or IN."""
-    if len(above) < 2 or above[-2].kind in ("TableExpression", "InsertQuery", "CreateQuery"):
-        return True
-    return len(above) >= 3 and above[-3].kind == "Function" and above[-3].name.lower().endswith("in")
+    def _check_words(self, sql: str) -> None:
+        """A second look, by the engine's lexer: no refused function is named anywhere, whatever the tree says."""
+        for name in self._parser.words(sql).named:
+            if "\\" in name:
+                raise Refusal("an escape in a quoted name")
+            if name in self._names.refused_functions:
+                raise Refusal(f"function {name}")
 
-
-def _check_restricted(role: Role, tree: list[_Node], lowered: str) -> None:
-    allowed = _READING_KINDS | _WRITTEN_KINDS.get(role, frozenset())
-    tables = ALLOWED_SYSTEM_TABLES | (WRITER_SYSTEM_TABLES if role is Role.WRITER else frozenset())
-    root = tree[0]
-    if root.kind not in allowed:
-        raise _denied(role, root.kind)
-    if root.kind == "UseQuery" and root.name == "system":
-        raise _denied(role, "USE system")
-    if root.kind == "Set" and "profile" in lowered:
-        raise _denied(role, "SET profile")
-    for node in tree:
-        if node.kind in ("TableIdentifier", "Identifier") and node.name.startswith("system."):
-            if node.name.split(".")[1].split(" ")[0] not in tables:
-                raise _denied(role, f"table {'.'.join(node.name.split('.')[:2])}")
-        elif (node.kind.endswith("Query") or node.kind.startswith("Show")) and node.kind not in allowed:
-            raise _denied(role, node.kind)
+    def _judge_unseen(self, role: Role, sql: str, params: Mapping[str, str], failure: StoreError) -> str:
+        """Judge a statement that the parser gives no tree of. Returns the name in its FORMAT clause, or ""."""
+        tokens = self._parser.opening(sql)
+        if tokens[0][2].upper() in ("DESCRIBE", "DESC") and len(tokens) > 1:
+            start = tokens[2] if len(tokens) > 2 and tokens[1][2].upper() == "TABLE" else tokens[1]
+            table = sql.encode("utf-8", "surrogateescape")[start[1] :].decode("utf-8", "surrogateescape")
+            tree = self._parser.tree(f"SELECT * FROM {table}")  # noqa: S608  judged, not run
+            self._check(role, tree, params)
+            return str(tree.get("format_ast", {}).get("name", ""))
+        shape = " ".join({"QuotedIdentifier": "`", "StringLiteral": "'"}.get(token[0], token[2]) for token in tokens)
+        if (form := _FIXED_FORMS.fullmatch(shape)) is not None:
+            return form["format"] or ""
+        found = re.search(r"AST node of type '(\w+)'", failure.text)
+        kind = found.group(1) if found else "INSERT with its rows in the statement"
+        if role.restricted or _UNSEEN_BY_OWNER.match(kind):
+            raise Refusal(kind)
+        words = self._parser.words(sql)
+        refused = (words.called & self._owner.called) | (
+            words.named & (self._names.nobody_functions | {"outfile", "infile"})
+        )
+        if refused or any("\\" in name for name in words.named) or (not found and "values" in words.named):
+            raise Refusal(f"{', '.join(sorted(refused)) or 'such a name'} in {kind}")
+        return ""
 
 
 def _denied(role: Role, what: str) -> StoreError:

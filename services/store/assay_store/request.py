@@ -9,7 +9,7 @@ import urllib.parse
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from assay_store.errors import AUTHENTICATION_FAILED, BAD_ARGUMENTS, NOT_IMPLEMENTED, StoreError
+from assay_store.errors import AUTHENTICATION_FAILED, BAD_ARGUMENTS, NOT_IMPLEMENTED, UNKNOWN_FORMAT, StoreError
 
 # Parameters of the HTTP interface itself; whatever else stands in the URL is a setting of the query.
 _INTERFACE = frozenset(
@@ -24,6 +24,9 @@ _INTERFACE = frozenset(
 )  # fmt: skip
 _MOST_PARAMETERS = 1000
 _SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
+# What becomes a part of a statement is a name and nothing else: no blank, quotation mark, comment or semicolon.
+_FORMAT = re.compile(r"[A-Za-z][A-Za-z0-9]{0,63}")
+_NAME = re.compile(r"\w[\w.-]{0,199}")
 _EXTERNAL = re.compile(r"(?P<table>.+)_(?P<what>structure|types|format)")
 
 
@@ -124,8 +127,10 @@ def asked(url: Mapping[str, str], headers: Mapping[str, str], files: Mapping[str
     described, settings = _described(url, files or {})
     return Asked(
         sql=url.get("query", ""),
-        database=url.get("database") or headers.get("x-clickhouse-database", ""),
-        default_format=url.get("default_format") or headers.get("x-clickhouse-format", "") or "TabSeparated",
+        database=_database(url.get("database") or headers.get("x-clickhouse-database", "")),
+        default_format=_format(
+            url.get("default_format") or headers.get("x-clickhouse-format", "") or "TabSeparated", "default_format"
+        ),
         query_id=url.get("query_id", ""),
         session_id=url.get("session_id", ""),
         session_timeout=_number("session_timeout", url["session_timeout"]) if "session_timeout" in url else None,
@@ -156,6 +161,8 @@ def _described(url: Mapping[str, str], files: Mapping[str, bytes]) -> tuple[list
 
 
 def _external(name: str, described: Mapping[str, str], rows: bytes) -> External:
+    if not _NAME.fullmatch(name):
+        raise StoreError(BAD_ARGUMENTS, "The name of an external table has letters, digits, _, . and - only")
     columns = described.get("structure", "")
     if not columns and "types" in described:
         columns = ", ".join(f"_{index} {kind}" for index, kind in enumerate(_split(described["types"]), 1))
@@ -165,7 +172,19 @@ def _external(name: str, described: Mapping[str, str], rows: bytes) -> External:
         raise StoreError(
             NOT_IMPLEMENTED, f"External table {name}: the format Values is not supported, use TabSeparated"
         )
-    return External(name, columns, described.get("format") or "TabSeparated", rows)
+    return External(name, columns, _format(described.get("format") or "TabSeparated", f"{name}_format"), rows)
+
+
+def _format(name: str, where: str) -> str:
+    if not _FORMAT.fullmatch(name):
+        raise StoreError(UNKNOWN_FORMAT, f"{where} is not the name of a format: letters and digits only")
+    return name
+
+
+def _database(name: str) -> str:
+    if name and not _NAME.fullmatch(name):
+        raise StoreError(BAD_ARGUMENTS, "database is not a name: letters, digits, _, . and - only")
+    return name
 
 
 def _split(types: str) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+DEFAULT_DATABASE = "default"
 BASE_DATABASE = "assay_base"
 VIEW_DATABASE = "assay"
 
@@ -51,6 +52,46 @@ class Role(StrEnum):
     def makes_tables(self) -> bool:
         """True for roles that may make temporary tables."""
         return self in (Role.OWNER, Role.WRITER)
+
+
+READER_SETTINGS = frozenset(
+    {
+        "max_execution_time", "max_memory_usage", "max_result_rows", "max_threads", "max_block_size",
+        "max_rows_to_read", "max_bytes_to_read", "limit", "offset", "extremes",
+        "join_use_nulls", "session_timezone", "date_time_output_format", "describe_compact_output",
+        "output_format_json_quote_64bit_integers", "output_format_json_quote_denormals",
+        "output_format_json_named_tuples_as_objects", "output_format_json_escape_forward_slashes",
+        "output_format_native_write_json_as_string", "output_format_arrow_string_as_string",
+        "output_format_csv_crlf_end_of_line", "output_format_pretty_color", "output_format_pretty_row_numbers",
+    }
+)  # fmt: skip
+"""What a reader may set for a query: less of what is limited, and how results look. Everything else stays as it is (`readonly`)."""
+
+INPUT_SETTINGS = frozenset(
+    {
+        "date_time_input_format", "precise_float_parsing", "input_format_skip_unknown_fields", "input_format_null_as_default",
+        "input_format_defaults_for_omitted_fields", "input_format_import_nested_json", "input_format_parallel_parsing",
+        "input_format_allow_errors_num", "input_format_allow_errors_ratio", "input_format_json_read_numbers_as_strings",
+        "input_format_json_read_objects_as_strings", "input_format_csv_skip_first_lines", "input_format_with_names_use_header",
+        "input_format_with_types_use_header",
+    }
+)  # fmt: skip
+"""How rows that come along are read: of an INSERT, and of the external tables of a query."""
+
+INSERT_SETTINGS = frozenset(
+    {
+        "async_insert", "wait_for_async_insert", "insert_deduplicate", "insert_deduplication_token", "max_insert_threads",
+        "max_insert_block_size", "min_insert_block_size_rows", "min_insert_block_size_bytes", "max_partitions_per_insert_block",
+    }
+)  # fmt: skip
+"""What a writer or an evaluator may set as well: in which blocks rows are stored."""
+
+NAMED_SETTINGS: dict[Role, frozenset[str]] = {
+    Role.WRITER: READER_SETTINGS | INPUT_SETTINGS | INSERT_SETTINGS,
+    Role.EVALUATOR: READER_SETTINGS | INPUT_SETTINGS | INSERT_SETTINGS,
+    Role.SRE: READER_SETTINGS | INPUT_SETTINGS,
+    Role.EXPORTER: READER_SETTINGS | INPUT_SETTINGS,
+}
 
 
 @dataclass(frozen=True)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from assay_store.engine import Engine
+from assay_store.engine import Engine, Handle
 from assay_store.errors import TOO_MANY_SIMULTANEOUS_QUERIES, StoreError
 from assay_store.gate import Gate
 from assay_store.logins import Logins
 from assay_store.metrics import Metrics
 from assay_store.options import StoreOptions
+from assay_store.parser import EngineParser
 from assay_store.roles import Role
 from assay_store.sessions import Sessions
 from assay_store.users import Users
@@ -86,6 +86,7 @@ class Runtime:
         self._writers = Lane("writer", options.readers, options.max_waiting)
         self._others = Lane("reader", options.readers, options.max_waiting)
         self._control = ThreadPoolExecutor(1, thread_name_prefix="store-control")
+        self._makers = ThreadPoolExecutor(1, thread_name_prefix="store-handle")
         self._codecs = ThreadPoolExecutor(2, thread_name_prefix="store-codec")
         self._loop: asyncio.AbstractEventLoop | None = None
         self._gate: Gate | None = None
@@ -101,11 +102,14 @@ class Runtime:
         """Open the engine and warm it."""
         self._loop = asyncio.get_running_loop()
         await self.run_control(self.engine.open)
-        listed = await self.run_control(
-            lambda: self.engine.control("SELECT name FROM system.table_functions FORMAT TabSeparated")
+        ask = self.engine.ask_parser
+        tables, higher = await self.run_control(
+            lambda: (
+                ask("SELECT name FROM system.table_functions").split(),
+                ask("SELECT name FROM system.functions WHERE higher_order = 1").split(),
+            )
         )
-        explain = functools.partial(_explain, self.engine)
-        self._gate = Gate(self.engine.classify, explain, frozenset(listed.split()))
+        self._gate = Gate(EngineParser(ask, self.engine.classify), tables, higher)
         self.ready = self.accepting = True
 
     async def stop(self) -> None:
@@ -113,6 +117,7 @@ class Runtime:
         self.ready = self.accepting = False
         for handle in self.sessions.clear():
             await self.run_control(handle.close)
+        self._makers.shutdown(wait=True)
         await self.run_control(self.engine.close)
         self._writers.close()
         self._others.close()
@@ -129,6 +134,10 @@ class Runtime:
     def lane(self, role: Role) -> Lane:
         """The threads of a role: what is captured is written beside all else."""
         return self._writers if role is Role.WRITER else self._others
+
+    def discard(self, handle: Handle) -> None:
+        """Throw a used handle away and make another one, while the client goes on with its answer."""
+        asyncio.get_running_loop().run_in_executor(self._makers, self.engine.done, handle)
 
     async def run_codec(self, work: Callable[[], _T]) -> _T:
         """Compress, decompress or read what is too long for the event loop."""
@@ -147,7 +156,3 @@ class Runtime:
             return work()
 
         return asyncio.run_coroutine_threadsafe(wrapped(), self._loop).result()
-
-
-def _explain(engine: Engine, sql: str, params: Mapping[str, str]) -> str:
-    return engine.control(f"EXPLAIN AST {sql}", params)

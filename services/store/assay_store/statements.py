@@ -1,7 +1,7 @@
-"""Where a statement ends and the data of an INSERT begins, and which output format a query asks for.
+"""Where a statement ends and the data of an INSERT begins.
 
 This is a lexer, not a parser, and nothing about rights depends on it: the engine's parser judges exactly the text that
-the engine is given to run (see `gate`), so a mistake here can only make an honest statement fail.
+the engine is given to run (see `gate`), so a mistake here can only make an honest statement fail. Its time is linear in the text.
 """
 
 from __future__ import annotations
@@ -10,14 +10,17 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+# Every alternative consumes what it looks at, and gives nothing back (`+` after a quantifier): the time is linear in the text.
+# An opening quotation mark or comment without its end is `unfinished` and takes the rest of the text.
 _TOKEN = re.compile(
     rb"""
-      (?P<space>[\s\x00]+|--[^\n]*(?:\n|\Z)|\#[ !][^\n]*(?:\n|\Z)|/\*.*?\*/)
-    | (?P<string>'(?:[^'\\]|\\.|'')*')
-    | (?P<quoted>`(?:[^`\\]|\\.|``)*`|"(?:[^"\\]|\\.|"")*")
-    | (?P<heredoc>\$(?P<tag>\w*)\$.*?\$(?P=tag)\$)
-    | (?P<word>[A-Za-z_][A-Za-z0-9_]*)
-    | (?P<number>[0-9][0-9A-Za-z_.]*)
+      (?P<space>(?:[\s\x00]|--[^\n]*+(?:\n|\Z)|\#[ !][^\n]*+(?:\n|\Z)|/\*(?>.*?\*/))++)
+    | (?P<string>'(?:[^'\\]++|\\.|'')*+'|\xe2\x80\x98(?>.*?\xe2\x80\x99))
+    | (?P<quoted>`(?:[^`\\]++|\\.|``)*+`|"(?:[^"\\]++|\\.|"")*+"|\xe2\x80\x9c(?>.*?\xe2\x80\x9d))
+    | (?P<heredoc>\$(?P<tag>\w*+)\$(?>.*?\$(?P=tag)\$))
+    | (?P<unfinished>(?:/\*|'|`|"|\xe2\x80[\x98\x9c]|\$\w*+\$).*)
+    | (?P<word>[A-Za-z_][A-Za-z0-9_$]*+)
+    | (?P<number>[0-9][0-9A-Za-z_.]*+)
     | (?P<open>[(\[{])
     | (?P<close>[)\]}])
     | (?P<other>.)
@@ -151,24 +154,24 @@ def _insert(text: bytes, stream: Iterator[Token], first: Token, *, complete: boo
 
 def from_file(head: str, quoted_path: str, input_format: str) -> str:
     """An INSERT's statement that reads its rows from a file: the file stands before the statement's SETTINGS."""
-    text = head.encode()
+    text = head.encode("utf-8", "surrogateescape")
     at, previous = len(text), b""
     for token in tokens(text):
         if token.depth == 0 and token.keyword == "SETTINGS" and previous not in (b"INTO", b"TABLE", b"."):
             at = token.end - len(token.text)
             break
         previous = token.text.upper()
-    settings = text[at:].decode()
-    return f"{text[:at].decode()} FROM INFILE {quoted_path} {settings} FORMAT {input_format}"
+    before, settings = (part.decode("utf-8", "surrogateescape") for part in (text[:at], text[at:]))
+    return f"{before} FROM INFILE {quoted_path} {settings} FORMAT {input_format}"
 
 
 def _unfinished(text: bytes, token: Token) -> bool:
     """Whether a token is the beginning of a quotation or comment whose end has not arrived."""
     if token.kind != "other":
-        return False
+        return token.kind == "unfinished"
     following = text[token.end : token.end + 1]
     match token.text:
-        case b"'" | b'"' | b"`" | b"$":
+        case b"$" | b"\xe2":
             return True
         case b"/":
             return following in (b"", b"*")
@@ -189,16 +192,3 @@ def _data_start(text: bytes, at: int) -> int:
     if text[at : at + 1] == b"\n":
         at += 1
     return at
-
-
-def output_format(text: bytes) -> str | None:
-    """The name in the FORMAT clause that ends a query, or None if it has none."""
-    found: str | None = None
-    listed = list(tokens(text))
-    for index, token in enumerate(listed[:-1]):
-        if token.depth or token.keyword != "FORMAT" or listed[index + 1].kind != "word":
-            continue
-        rest = listed[index + 2 :]
-        if not rest or rest[0].keyword == "SETTINGS" or rest[0].text == b";":
-            found = listed[index + 1].text.decode()
-    return found

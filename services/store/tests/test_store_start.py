@@ -104,7 +104,7 @@ def test_every_option_has_a_flag_and_the_same_default(tmp_path: Path) -> None:
 
 def test_configuration_is_well_formed_and_quotes_paths(tmp_path: Path) -> None:
     _parsed(config.config_xml(tmp_path / "a<b&c", tmp_path / "users.xml", 1, 2))
-    parsed = _parsed(config.users_xml(limits(1000, 10)))
+    parsed = _parsed(config.users_xml(limits(1000, 10), []))
     assert {role.tag for role in parsed.find("roles") or []} == {
         "owner",
         "writer",
@@ -116,6 +116,18 @@ def test_configuration_is_well_formed_and_quotes_paths(tmp_path: Path) -> None:
 
 
 def test_a_limit_can_neither_be_raised_nor_taken_away() -> None:
-    profile = _parsed(config.users_xml(limits(1000, 10))).find("profiles/sre/constraints/max_execution_time")
+    profile = _parsed(config.users_xml(limits(1000, 10), [])).find("profiles/sre/constraints/max_execution_time")
     assert profile is not None
     assert (profile.findtext("min"), profile.findtext("max")) == ("1", "10")
+
+
+def test_a_setting_that_is_not_named_is_fixed_for_everybody_but_the_owner() -> None:
+    profiles = _parsed(config.users_xml(limits(1000, 10), ["max_threads", "something_new"])).find("profiles")
+    assert profiles is not None
+    fixed = {
+        profile.tag: {setting.tag for setting in profile.findall("constraints/*[readonly]")} for profile in profiles
+    }
+    for role in ("writer", "sre", "exporter", "evaluator"):
+        assert "something_new" in fixed[role]
+        assert "max_threads" not in fixed[role]
+    assert fixed["owner"] == set(config.FIXED_SETTINGS)

@@ -1,8 +1,8 @@
-"""Where an INSERT's rows begin, however its text arrives, and which format a query asks for."""
+"""Where an INSERT's rows begin, however its text arrives."""
 
 import pytest
 
-from assay_store.statements import Insert, NeedMore, Statement, output_format, recognise
+from assay_store.statements import Insert, NeedMore, Statement, recognise, tokens
 
 INSERTS = [
     (b"INSERT INTO t FORMAT Native\n\x01\x00rows", b"INSERT INTO t ", "Native", b"\x01\x00rows"),
@@ -65,24 +65,6 @@ def test_a_word_that_may_still_become_insert_waits_for_more() -> None:
     assert recognise(b"-- a comment\n", complete=False) == NeedMore()
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        (b"SELECT 1 FORMAT JSON", "JSON"),
-        (b"SELECT 1 format CSV;", "CSV"),
-        (b"SELECT 1 FORMAT TSV SETTINGS max_threads = 1", "TSV"),
-        (b"SELECT 1", None),
-        (b"SELECT 'FORMAT JSON'", None),
-        (b"SELECT format, 1 FROM t", None),
-        (b"SELECT 1 AS format FROM t WHERE format = 2", None),
-        (b"SELECT * FROM (SELECT 1 FORMAT JSON)", None),
-        (b"SELECT 1 -- FORMAT JSON", None),
-    ],
-)
-def test_the_format_clause_is_the_one_that_ends_the_query(text: bytes, name: str | None) -> None:
-    assert output_format(text) == name
-
-
 def test_the_format_values_is_a_format_too() -> None:
     found = recognise(b"INSERT INTO t FORMAT Values (1)", complete=True)
     assert isinstance(found, Insert)
@@ -118,3 +100,25 @@ def test_with_may_stand_before_an_insert(text: bytes, head: bytes | None) -> Non
 )
 def test_with_is_a_query_otherwise(text: bytes) -> None:
     assert recognise(text, complete=True) == Statement("WITH")
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "INSERT INTO t SETTINGS log_comment=‘ SELECT ’ ".encode(),
+        "INSERT INTO t (“values”) ".encode(),
+        b"INSERT INTO t SETTINGS log_comment=$a$ SELECT $a$ ",
+        b"INSERT INTO t SETTINGS log_comment='it''s SELECT \\' SELECT ' ",
+        b"INSERT INTO a$b$ ",
+    ],
+)
+def test_quotations_of_every_kind_are_not_looked_into(head: bytes) -> None:
+    assert recognise(head + b"VALUES (1)", complete=True) == Insert(head, "Values", len(head) + 6)
+
+
+@pytest.mark.parametrize("opening", [b"/* ", b"$a$", b"$$", b"'", b"`", b'"', "‘".encode(), "“".encode(), b"-", b"/"])
+def test_an_opening_without_its_end_costs_no_more_than_its_length(opening: bytes) -> None:
+    """Each opening once made the lexer look through the rest of the text."""
+    text = b"INSERT INTO t " + opening * (1 << 18)
+    assert sum(1 for _ in tokens(text)) <= len(text)
+    assert recognise(text, complete=False) == NeedMore()

@@ -206,8 +206,8 @@ def test_a_refused_user_or_right_is_rls_reject(server: StoreServer) -> None:
     assert reason_of(error_of(wrong_password)) is Reason.RLS_REJECT
     with listening(status(403)) as url:
         assert reason_of(error_of(lambda: connect(StoreSettings(url=url)))) is Reason.RLS_REJECT
-    with connect(server.settings("sre").store) as sre:
-        assert reason_of(error_of(lambda: put(sre, candidate()))) is Reason.RLS_REJECT
+    with connect(server.settings("evaluator").store) as evaluator:
+        assert reason_of(error_of(lambda: put(evaluator, candidate()))) is Reason.RLS_REJECT
 
 
 @pytest.mark.parametrize(

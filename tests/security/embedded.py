@@ -1,0 +1,117 @@
+"""The embedded engine and the gate before it, in a process of their own, without HTTP: for as many statements as a test likes.
+
+Run as a program it answers JSON lines.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Self
+
+Attempt = tuple[str, str, dict[str, str], str]
+"""A role (or `external` for what makes an external table), a statement, its parameters, and the file of an INSERT's rows or ""."""
+
+
+class Embedded:
+    """A child process. `judge` gives the code with which each attempt is refused, or 0."""
+
+    def __init__(self) -> None:
+        self._directory = tempfile.TemporaryDirectory(prefix="assay-security-")
+        self._log = (Path(self._directory.name) / "log").open("w+")
+        self._child = subprocess.Popen(
+            [sys.executable, "-m", __spec__.name, self._directory.name],
+            cwd=Path(__file__).parents[2],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+        )
+
+    def judge(self, attempts: Iterable[Attempt]) -> list[int]:
+        """What the gate says of each attempt."""
+        return [int(code) for code in self._call({"attempts": list(attempts)})]
+
+    def ask(self, sql: str) -> str:
+        """The result of a statement as the owner of the engine."""
+        return str(self._call({"ask": sql}))
+
+    def _call(self, question: object) -> list[int] | str:
+        assert self._child.stdin
+        assert self._child.stdout
+        self._child.stdin.write(json.dumps(question) + "\n")
+        self._child.stdin.flush()
+        line = self._child.stdout.readline()
+        if not line:
+            self._log.seek(0)
+            raise AssertionError(f"the engine ended: {self._log.read()[-2000:]}")
+        answer: list[int] | str = json.loads(line)
+        return answer
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._child.communicate(timeout=60)
+        self._log.close()
+        self._directory.cleanup()
+
+
+def _answer(directory: Path) -> None:
+    import functools
+
+    from assay_store.engine import Engine
+    from assay_store.errors import StoreError
+    from assay_store.gate import Gate
+    from assay_store.parser import EngineParser
+    from assay_store.roles import Role, limits
+
+    class Remembering(EngineParser):
+        """One text is tried as every role: the engine is asked about it once."""
+
+        @functools.cache  # noqa: B019  lives as long as the process
+        def _tree(self, sql: str) -> object:
+            try:
+                return super().tree(sql)
+            except StoreError as failure:
+                return failure
+
+        def tree(self, sql: str) -> dict[str, object]:
+            found = self._tree(sql)
+            if isinstance(found, StoreError):
+                raise found
+            assert isinstance(found, dict)
+            return found
+
+    engine = Engine(directory / "data", 2_000_000_000, 0, limits(2_000_000_000, 30))
+    engine.open()
+    ask = engine.ask_parser
+    gate = Gate(
+        Remembering(ask, functools.cache(engine.classify)),
+        ask("SELECT name FROM system.table_functions").split(),
+        ask("SELECT name FROM system.functions WHERE higher_order = 1").split(),
+    )
+
+    def code(role: str, sql: str, params: dict[str, str], rows_from: str) -> int:
+        try:
+            if role == "external":
+                gate.judge_table(sql)
+            else:
+                gate.judge(Role(role), sql, params, rows_from)
+        except StoreError as failure:
+            return failure.code
+        return 0
+
+    for line in sys.stdin:
+        question = json.loads(line)
+        answer = (
+            [code(*attempt) for attempt in question["attempts"]] if "attempts" in question else ask(question["ask"])
+        )
+        print(json.dumps(answer), flush=True)
+    engine.close()
+
+
+if __name__ == "__main__":
+    _answer(Path(sys.argv[1]))
