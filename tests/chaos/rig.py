@@ -199,7 +199,7 @@ class Rig:
             "65536",
         ]
         self._managed("redis", command)
-        self.until(self.redis_answers, "redis answers")
+        self.until(self.redis_answers, "redis answers", 300)
 
     def start_store(self, *options: str, roles: Mapping[str, str] | None = None) -> None:
         """(Re)start the store; `roles` gives users other roles than the ones they are named after."""
@@ -349,7 +349,7 @@ class Rig:
         with self.redis(shard) as client:
             try:
                 newest = client.xinfo_stream(CAPTURE.key(shard))["last-generated-id"].decode()
-            except redis.ResponseError:
+            except (redis.ResponseError, redis.ConnectionError):  # it may be loading its data
                 return 0
         named = row_id(newest, shard, len(self.shards))
         return named or first_row_at(entry_parts(newest)[0]) + PLACES - 1

@@ -401,7 +401,9 @@ async def test_an_entry_that_kills_its_process_is_given_up_and_none_of_its_neigh
             break
     assert stored == {str(n).encode() for n in range(40) if n != 13}
     assert [fields[b"data"] for _, fields in await client.xrange(DEAD.key())] == [b"13"]
-    assert deaths == FAST.max_deliveries + TRIES_ALONE
+    # A process that is killed after it has counted a delivery and before the work begins counts for nothing more.
+    allowed = FAST.max_deliveries + TRIES_ALONE
+    assert deaths == allowed or (outage and FAST.max_deliveries < deaths < allowed)
 
 
 async def test_suspects_that_prove_sound_are_stored_together(redis_server: RedisServer, client: Client) -> None:
