@@ -348,10 +348,15 @@ def producer_killed_while_spooling(stage: Stage) -> None:
     stage.rig.to_capture.refusing = True
     stage.rig.to_capture.cut()
     stage.pause(2, 3)
-    for producer in stage.sdk[:-1]:
-        producer.kill()
+    stage.producers.kill_sdk(spare=1)
     stage.rig.to_capture.heal()
     stage.pause(1, 2)
+
+
+def gevent_patched(stage: Stage) -> None:
+    """Producers are programs that gevent patched: Redis and both services die at once, twice; then producers die as they spool."""
+    killed("redis", "scrubber-1", "writer-1")(stage)
+    producer_killed_while_spooling(stage)
 
 
 def rolling_restart(stage: Stage) -> None:
@@ -503,6 +508,7 @@ SCENARIOS = (
     Scenario("network silent", network_silent, Load(seconds=14)),
     Scenario("SDK's answers lost", sdk_answers_lost, Load(sdk=3, sdk_share=0.4)),
     Scenario("producers killed while spooling", producer_killed_while_spooling, Load(sdk=3, sdk_share=0.4)),
+    Scenario("gevent producers", gevent_patched, Load(seconds=10, sdk=3, sdk_share=0.4, gevent=True)),
     Scenario(
         "high water",
         killed("scrubber-1", times=3),
