@@ -5,6 +5,7 @@ Times are drawn from the run's seed, so that a run can be repeated.
 
 import contextlib
 import functools
+import importlib.util
 import json
 import shutil
 import signal
@@ -359,6 +360,11 @@ def gevent_patched(stage: Stage) -> None:
     producer_killed_while_spooling(stage)
 
 
+def no_gevent() -> str:
+    """Why no producer can be patched here."""
+    return "" if importlib.util.find_spec("gevent") else "gevent"
+
+
 def rolling_restart(stage: Stage) -> None:
     """Each process in turn is asked to end and started again, as an upgrade does."""
     for name in ("scrubber-1", "scrubber-2", "writer-1", "writer-2", "store", "redis"):
@@ -508,7 +514,9 @@ SCENARIOS = (
     Scenario("network silent", network_silent, Load(seconds=14)),
     Scenario("SDK's answers lost", sdk_answers_lost, Load(sdk=3, sdk_share=0.4)),
     Scenario("producers killed while spooling", producer_killed_while_spooling, Load(sdk=3, sdk_share=0.4)),
-    Scenario("gevent producers", gevent_patched, Load(seconds=10, sdk=3, sdk_share=0.4, gevent=True)),
+    Scenario(
+        "gevent producers", gevent_patched, Load(seconds=10, sdk=3, sdk_share=0.4, gevent=True), missing=no_gevent
+    ),
     Scenario(
         "high water",
         killed("scrubber-1", times=3),
