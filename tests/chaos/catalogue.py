@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from tests.chaos import clocks, commits, faults, forgetting, refusals, replicated
+from tests.chaos import clocks, commits, destinations, faults, forgetting, refusals, replicated
 from tests.chaos.rig import Rig
 from tests.chaos.scenario import Scenario
 
 SCENARIOS: dict[type[Rig], tuple[Scenario, ...]] = {
-    Rig: (*faults.SCENARIOS, *refusals.SCENARIOS, *commits.SCENARIOS, *forgetting.SCENARIOS),
+    Rig: (*faults.SCENARIOS, *refusals.SCENARIOS, *commits.SCENARIOS, *forgetting.SCENARIOS, *destinations.SCENARIOS),
     **forgetting.APART,
     **clocks.SCENARIOS,
     **replicated.SCENARIOS,
@@ -51,5 +51,6 @@ PROOFS = {
     "blame-outages": Proof("inserts refused, writer killed", " entries were given up"),
     "late-look": Proof("store down, scrubber restarted above its mark", " although the writer stood still"),
     "local-clock": Proof("clock of the scrubber a day behind", " well but failed"),
+    "one-spool-for-all": Proof("two destinations over one spool", " never sent"),
     "numbers-forgotten": Proof("redis forgets while ids are counted", " used twice"),
 }

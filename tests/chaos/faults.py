@@ -5,6 +5,7 @@ Times are drawn from the run's seed, so that a run can be repeated.
 
 import contextlib
 import functools
+import importlib.util
 import json
 import shutil
 import signal
@@ -348,10 +349,20 @@ def producer_killed_while_spooling(stage: Stage) -> None:
     stage.rig.to_capture.refusing = True
     stage.rig.to_capture.cut()
     stage.pause(2, 3)
-    for producer in stage.sdk[:-1]:
-        producer.kill()
+    stage.producers.kill_sdk(spare=1)
     stage.rig.to_capture.heal()
     stage.pause(1, 2)
+
+
+def gevent_patched(stage: Stage) -> None:
+    """Producers are programs that gevent patched: Redis and both services die at once, twice; then producers die as they spool."""
+    killed("redis", "scrubber-1", "writer-1")(stage)
+    producer_killed_while_spooling(stage)
+
+
+def no_gevent() -> str:
+    """Why no producer can be patched here."""
+    return "" if importlib.util.find_spec("gevent") else "gevent"
 
 
 def rolling_restart(stage: Stage) -> None:
@@ -503,6 +514,9 @@ SCENARIOS = (
     Scenario("network silent", network_silent, Load(seconds=14)),
     Scenario("SDK's answers lost", sdk_answers_lost, Load(sdk=3, sdk_share=0.4)),
     Scenario("producers killed while spooling", producer_killed_while_spooling, Load(sdk=3, sdk_share=0.4)),
+    Scenario(
+        "gevent producers", gevent_patched, Load(seconds=10, sdk=3, sdk_share=0.4, gevent=True), missing=no_gevent
+    ),
     Scenario(
         "high water",
         killed("scrubber-1", times=3),

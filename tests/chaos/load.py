@@ -169,7 +169,14 @@ def raw(order: Order, attempted: Notes, sent: Notes) -> None:
 
 
 def sdk(order: Order, attempted: Notes, sent: Notes) -> None:
-    """Capture as a program does. A chunk counts as sent once `flush` says that it is safe and nothing was dropped."""
+    """Capture as a program does."""
+    capture = capture_for(order)
+    hand_over(capture, order, attempted, sent)
+    close(capture, order)
+
+
+def capture_for(order: Order) -> Capture:
+    """The `Capture` of a process."""
     capture_settings = CaptureSettings(
         enabled=True,
         project="chaos",
@@ -177,7 +184,11 @@ def sdk(order: Order, attempted: Notes, sent: Notes) -> None:
         queue_entries=20_000,
         high_water_entries=order.high_water,
     )
-    capture = Capture(Settings(redis=_redis(order), capture=capture_settings), service=order.service)
+    return Capture(Settings(redis=_redis(order), capture=capture_settings), service=order.service)
+
+
+def hand_over(capture: Capture, order: Order, attempted: Notes, sent: Notes) -> None:
+    """Capture an order's events. A chunk counts as sent once `flush` says that it is safe and nothing was dropped."""
     rng, pace, dropped = random.Random(order.seed), Pace(order.rate), 0
     for size in chunks(order):
         names = []
@@ -190,6 +201,10 @@ def sdk(order: Order, attempted: Notes, sent: Notes) -> None:
         if dropped == before:
             sent.add(names)
         pace.wait(size)
+
+
+def close(capture: Capture, order: Order) -> None:
+    """End it, and write down what it dropped."""
     capture.close(30.0)
     if dropped := sum(capture.stats().dropped.values()):
         Notes(f"{order.ledger}.dropped").add([str(dropped)])
@@ -223,6 +238,12 @@ class Pace:
         time.sleep(max(0.0, self._due - now))
 
 
+def main(text: str, with_sdk: Callable[[Order, Notes, Notes], None] = sdk) -> None:
+    """Carry an order out."""
+    order = Order(**json.loads(text))
+    how = {"raw": raw, "sdk": with_sdk}[order.how]
+    how(order, Notes(f"{order.ledger}.attempted"), Notes(f"{order.ledger}.sent"))
+
+
 if __name__ == "__main__":
-    order = Order(**json.loads(sys.argv[1]))
-    {"raw": raw, "sdk": sdk}[order.how](order, Notes(f"{order.ledger}.attempted"), Notes(f"{order.ledger}.sent"))
+    main(sys.argv[1])

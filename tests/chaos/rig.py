@@ -242,9 +242,8 @@ class Rig:
 
     def _migrate(self) -> None:
         if self.sabotage:
-            command = [sys.executable, "-m", "tests.chaos.sabotage", self.sabotage, "migrate"]
             environment = {**os.environ, "ASSAY_CONFIG": str(self.settings_file("owner", direct=True))}
-            subprocess.run(command, cwd=ROOT, env=environment, check=True, timeout=120)
+            subprocess.run(self.program("migrate"), cwd=ROOT, env=environment, check=True, timeout=120)
             return
         migrate(self.owner_settings())
 
@@ -293,14 +292,17 @@ class Rig:
 
     def _start_service(self, service: str, name: str) -> None:
         self.health.setdefault(name, free_port())
-        module = ["tests.chaos.sabotage", self.sabotage] if self.sabotage else []
-        command = [sys.executable, "-m", *module, f"assay_{service}"]
         environment = {
             "ASSAY_CONFIG": str(self.settings_file("writer")),
             "ASSAY_DELIVERY_CONSUMER": name,
             f"ASSAY_{service.upper()}_PORT": str(self.health[name]),
         }
-        self._managed(name, command, environment)
+        self._managed(name, self.program(f"assay_{service}"), environment)
+
+    def program(self, module: str, *arguments: str) -> list[str]:
+        """The command that runs a module, with the mechanism switched off that this rig is without."""
+        without = ["tests.chaos.sabotage", self.sabotage] if self.sabotage else []
+        return [sys.executable, "-m", *without, module, *arguments]
 
     # What is in the streams
 

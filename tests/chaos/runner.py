@@ -1,11 +1,8 @@
 """Runs scenarios one after another on one rig, and keeps the books."""
 
 import contextlib
-import itertools
 import random
 import signal
-import subprocess
-import sys
 import time
 import zlib
 from collections.abc import Callable, Iterable, Sequence
@@ -20,8 +17,9 @@ from assay_runtime.store import Client, describe
 from tests.chaos import faults
 from tests.chaos.catalogue import DEATHS, SCENARIOS
 from tests.chaos.ledger import Books, Ledger, chain_faults, reconcile
-from tests.chaos.load import Order, event_ms_of, noted
-from tests.chaos.rig import BATCH_ROWS, HISTORY_ENTRIES, ROOT, VIEWS, Rig, running
+from tests.chaos.load import event_ms_of
+from tests.chaos.producers import PATIENCE_S, Producers
+from tests.chaos.rig import BATCH_ROWS, HISTORY_ENTRIES, VIEWS, Rig, running
 from tests.chaos.scenario import Scenario, Stage
 from tests.chaos.windows import Exporter
 from tests.store_server import refresh_rollups
@@ -35,8 +33,6 @@ ROLLUPS = ("rollup_minute", "rollup_hour")
 REFRESHES = ("rollup_minute_refresh", "rollup_hour_refresh")
 #: How long an event may be on its way to Redis, in seconds.
 ON_ITS_WAY_S = 3.0
-#: How long a scenario may take to catch up, in seconds.
-PATIENCE_S = 90.0
 
 
 @dataclass
@@ -56,80 +52,6 @@ class Report:
     def well(self) -> bool:
         """Whether the promise was kept."""
         return not self.faults
-
-
-class Producers:
-    """The processes of one scenario's load."""
-
-    def __init__(self, rig: Rig, scenario: Scenario, events: int, seed: int) -> None:
-        self.service = scenario.name.replace(" ", "-").replace("'", "").replace(",", "")
-        self._rig = rig
-        self.ledgers: list[str] = []
-        self._numbers = itertools.count()
-        load = scenario.load
-        through_sdk = round(events * load.sdk_share) if load.sdk else 0
-        shares = [("raw", (events - through_sdk) // load.raw)] * load.raw
-        if load.sdk:
-            shares += [("sdk", through_sdk // load.sdk)] * load.sdk
-        self._seed, self._load = seed, load
-        self.processes = [self._send(how, share, share / load.seconds) for how, share in shares]
-        self.sdk = [process for process, (how, _) in zip(self.processes, shares, strict=True) if how == "sdk"]
-
-    def _send(self, how: str, events: int, rate: float) -> "subprocess.Popen[bytes]":
-        number = next(self._numbers)
-        ledger = str(self._rig.directory / f"ledger/{self.service}-{number}")
-        self.ledgers.append(ledger)
-        order = Order(
-            how=how,
-            redis=self._rig.redis_url(self._rig.to_capture if how == "sdk" else None),
-            ledger=ledger,
-            events=events,
-            rate=rate,
-            service=self.service,
-            seed=self._seed + number,
-            spool=str(self._rig.directory / "spool"),
-            skew_s=self._load.skew_s if how == "raw" else 0.0,
-            high_water=self._load.high_water,
-            large=self._load.large,
-            large_after=round(events * self._load.large_after) if how == "raw" and self._load.large_after >= 0 else -1,
-            topology=dict(self._rig.topology),
-        )
-        command = [sys.executable, "-m", "tests.chaos.load", order.text()]
-        with (self._rig.directory / "log/producers.log").open("ab") as log:
-            return subprocess.Popen(command, stdout=log, stderr=log, cwd=ROOT)
-
-    def wait(self) -> list[str]:
-        """Wait for their ends, and for an empty spool. What went wrong."""
-        wrong = []
-        for process in self.processes:
-            try:
-                if process.wait(PATIENCE_S) not in (0, -9):
-                    wrong.append(f"a producer ended with {process.returncode}")
-            except subprocess.TimeoutExpired:
-                wrong.append("a producer could not hand over its events")
-        deadline = time.monotonic() + PATIENCE_S
-        while list((self._rig.directory / "spool").rglob("*.jsonl")):
-            if time.monotonic() > deadline:
-                wrong.append("events are left in the spool")
-                break
-            self._send("sdk", 1, 1.0).wait(PATIENCE_S)
-        return wrong
-
-    def stop(self) -> None:
-        """End them all."""
-        for process in self.processes:
-            if process.poll() is None:
-                process.kill()
-            process.wait(60)
-
-    def books(self) -> tuple[frozenset[str], frozenset[str], int]:
-        """Sent, attempted, dropped."""
-        sent, attempted, dropped = set[str](), set[str](), 0
-        for ledger in self.ledgers:
-            sent.update(noted(Path(f"{ledger}.sent")))
-            attempted.update(noted(Path(f"{ledger}.attempted")))
-            dropped += sum(map(int, noted(Path(f"{ledger}.dropped"))))
-        return frozenset(sent), frozenset(attempted), dropped
 
 
 class Run:
@@ -152,16 +74,18 @@ class Run:
         rig, seed = self.rig, self.seed + zlib.crc32(scenario.name.encode())
         started = time.monotonic()
         rig.scale(scenario.scrubbers, scenario.writers)
-        producers = Producers(rig, scenario, round(self.events * scenario.load.weight), seed)
-        stage = Stage(rig, random.Random(seed), producers.sdk)
+        service = scenario.name.replace(" ", "-").replace("'", "").replace(",", "")
+        events = round(self.events * scenario.load.weight)
+        producers = Producers(rig, service, scenario.load, events, seed)
+        stage = Stage(rig, random.Random(seed), producers, events)
         wrong: list[str] = []
         try:
-            rig.until(lambda: rig.captured_up_to() and _flowing(producers), "the load has begun", 90)
+            rig.until(lambda: rig.captured_up_to() and producers.flowing, "the load has begun", 90)
             scenario.fault(stage)
             felt_since = min(stage.died, time.monotonic()) if scenario.name in DEATHS else time.monotonic()
             self._recovered(wrong)
             recovery = time.monotonic() - felt_since
-            wrong += producers.wait()
+            wrong += producers.emptied()
         finally:
             producers.stop()
         wrong += self._drained()
@@ -285,8 +209,6 @@ class Run:
                     twice = column(store, f"SELECT count() - uniqExact(event_id) FROM {table}")[0]
                     if twice != "0":
                         wrong.append(f"{twice} rows too many in {table}")
-                if (shared := column(store, f"SELECT count() - uniqExact(id) FROM assay.{view}")[0]) != "0":
-                    wrong.append(f"{shared} ids of {kind} given twice")
             failed = column(store, "SELECT count() FROM assay.capture_failures WHERE entry_id IS NOT NULL")[0]
             for rollup in ROLLUPS:
                 if (counted := column(store, f"SELECT sum(failures) FROM assay.{rollup}")[0]) != failed:
@@ -310,10 +232,6 @@ def _copies_of(view: str, service: str) -> str:
 def column(store: Client, sql: str) -> list[str]:
     """The one column of a query, as text."""
     return store.raw_query(sql, fmt="TSVRaw").decode().split("\n")[:-1]
-
-
-def _flowing(producers: Producers) -> bool:
-    return all(noted(Path(f"{ledger}.sent")) for ledger in producers.ledgers)
 
 
 def _patiently(step: Callable[[], Any], seconds: float = 60) -> Any:

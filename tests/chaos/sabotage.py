@@ -1,6 +1,6 @@
-"""Services with one mechanism switched off: `python -m tests.chaos.sabotage MECHANISM MODULE`.
+"""Services and producers with one mechanism switched off: `python -m tests.chaos.sabotage MECHANISM MODULE`.
 
-The proof that the suite can fail. Production code has no such switches: this patches it in memory and then starts the real service.
+The proof that the suite can fail. Production code has no such switches: this patches it in memory and then starts the real program.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
+from assay_capture import capture
 from assay_runtime import delivery, migrate, scripts, store, watermark
 from assay_runtime.clock import RedisClock
 from assay_runtime.config import load_settings
@@ -20,6 +21,7 @@ from assay_runtime.entries import Entry, Outcome
 from assay_runtime.service import Service
 from assay_writer import app as writer_app
 from assay_writer import sink
+from tests.chaos import load
 
 _EVENTS_FINAL = re.compile(r"\b(?!watermarks|schema_migrations)(\w+) FINAL\b")
 
@@ -110,6 +112,11 @@ def numbers_forgotten() -> None:
     delivery.FORWARD = scripts.FORWARD.replace("if here ~= '' and last ~= here", "if false")
 
 
+def one_spool_for_all() -> None:
+    """Whatever waits in a spool is sent by whoever finds it."""
+    capture.destination = lambda _: "whichever"
+
+
 MECHANISMS: dict[str, Callable[[], None]] = {
     "ack-before-insert": ack_before_insert,
     "no-reclaim": no_reclaim,
@@ -120,15 +127,18 @@ MECHANISMS: dict[str, Callable[[], None]] = {
     "blame-outages": blame_outages,
     "late-look": late_look,
     "local-clock": local_clock,
+    "one-spool-for-all": one_spool_for_all,
     "numbers-forgotten": numbers_forgotten,
 }
 
 
-def main(mechanism: str, module: str) -> None:
-    """Switch it off and run: `migrate`, `assay_scrubber` or `assay_writer`."""
+def main(mechanism: str, module: str, order: str = "") -> None:
+    """Switch it off and run: `migrate`, `assay_scrubber`, `assay_writer`, or a producer with its order."""
     MECHANISMS[mechanism]()
     if module == "migrate":
         migrate.migrate(load_settings())
+    elif module == "tests.chaos.load":
+        load.main(order)
     elif module == "assay_writer":
         writer_app.run()
     else:
@@ -138,4 +148,4 @@ def main(mechanism: str, module: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    main(*sys.argv[1:])

@@ -3,12 +3,15 @@
 import math
 import random
 import signal
-import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tests.chaos.rig import Rig
+
+if TYPE_CHECKING:
+    from tests.chaos.producers import Producers
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,10 @@ class Load:
     #: The part of a raw producer's events that is ordinary, before it sends only large ones; -1 for no change.
     large_after: float = -1
     high_water: int = 1_000_000
+    #: How long a producer waits for an answer of Redis, in seconds.
+    timeout_s: float = 3.0
+    #: The processes with the SDK are programs that gevent patched before anything else.
+    gevent: bool = False
 
 
 @dataclass
@@ -37,8 +44,9 @@ class Stage:
 
     rig: Rig
     rng: random.Random
-    #: The SDK's producers. What one that is killed leaves in its spool is sent by the next that looks.
-    sdk: list["subprocess.Popen[bytes]"] = field(default_factory=list)
+    producers: "Producers"
+    #: How many events the load has.
+    events: int
     poison: set[str] = field(default_factory=set)
     #: What the fault itself saw go wrong.
     wrong: list[str] = field(default_factory=list)

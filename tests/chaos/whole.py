@@ -13,8 +13,9 @@ from assay_runtime.connection import address
 from assay_schema.streams import CAPTURE
 from tests.chaos.ledger import Books, reconcile
 from tests.chaos.load import Order, noted
+from tests.chaos.producers import PATIENCE_S
 from tests.chaos.rig import ROOT, VIEWS
-from tests.chaos.runner import PATIENCE_S, Report, column
+from tests.chaos.runner import Report, column
 from tests.ports import free_ports
 from tests.system import PORTS, System
 
