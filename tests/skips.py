@@ -13,7 +13,15 @@ from collections import Counter
 from pathlib import Path
 
 #: Reasons that hold on a machine with every program: what its kernel forbids, and what is no part of the workspace's lock.
-ANYWHERE = frozenset({"mounting is not allowed here", "strace may not trace here", "needs assay-scrubber[kingfisher]"})
+ANYWHERE = frozenset(
+    {
+        "mounting is not allowed here",
+        "strace may not trace here",
+        "needs assay-scrubber[kingfisher]",
+        "the kernel has no Landlock",
+        "the kernel's Landlock cannot refuse TCP",
+    }
+)
 #: On a bare machine also a program it lacks, as `tests/programs.py` words it.
 BARE = re.compile(r"needs .+ \(Debian: [\w-]+\)")
 #: The most that may be skipped on a bare machine.

@@ -174,6 +174,7 @@ def _store(settings: Settings, patient: Examination, streams: list[StreamFacts] 
         if not patient.check("store", reach, _STORE_HINT):
             return
         (client,) = clients
+        patient.check("store's process", lambda: checks.wall(probes.wall_of(names.url)), "")
         if not patient.check("schema", lambda: _schema(client, names.base_database), "run: assay migrate"):
             return
         if patient.findings[-1].status is not Status.OK:

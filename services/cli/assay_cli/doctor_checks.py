@@ -34,6 +34,23 @@ def worst(*statuses: Status) -> Status:
     return max(statuses, key=list(Status).index, default=Status.OK)
 
 
+def wall(keeps_from: Mapping[str, bool]) -> Finding:
+    """What the kernel keeps the embedded store's process from, by the store's own metrics; empty for a ClickHouse server."""
+    name = "store's process"
+    if not keeps_from:
+        return Finding(name, Status.OK, "not the embedded store, or one of an older version")
+    hint = "see docs/security.md"
+    if not keeps_from.get("files"):
+        summary = "can open whatever its account can; only the check of statements keeps readers from it (no Landlock)"
+        return Finding(name, Status.WARN, summary, f"use Linux 5.19 or later with Landlock; {hint}")
+    if not keeps_from.get("network"):
+        summary = (
+            "can open connections; only the check of statements keeps readers from that (Landlock before Linux 6.7)"
+        )
+        return Finding(name, Status.WARN, summary, f"use Linux 6.7 or later; {hint}")
+    return Finding(name, Status.OK, "can open only its own files, and no connections")
+
+
 #: Hours after which a nightly evaluation that came to no result is missed.
 NIGHT_MISSED_H = 49
 

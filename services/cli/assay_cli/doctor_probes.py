@@ -158,6 +158,18 @@ def memory_of(host: str, port: int) -> MemoryFacts | None:
     return MemoryFacts(held, bound, peak) if held and bound else None
 
 
+def wall_of(url: str) -> dict[str, bool]:
+    """What the kernel keeps the store's process from; empty where the server has no such metric."""
+    try:
+        with urllib.request.urlopen(f"{url.rstrip('/')}/metrics", timeout=5) as answer:  # noqa: S310  # a host of ours
+            text = answer.read().decode()
+    except OSError:
+        return {}
+    return {
+        what: value == "1.0" for what, value in re.findall(r'(?m)^assay_store_wall{keeps_from="(\w+)"} (\S+)$', text)
+    }
+
+
 def failures_by_reason(client: "Store") -> list[FailureFacts]:
     """Failures of the last 24 hours, as `assay query failures` counts them. `client` must be one of the views' database."""
     from assay_runtime.queries import named_queries

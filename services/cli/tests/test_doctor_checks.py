@@ -305,3 +305,19 @@ def test_open_alerts_are_a_warning_that_says_where_to_look() -> None:
 def test_the_memory_of_a_service_is_shown_against_its_bound(held: int, peak: int, status: Status, said: str) -> None:
     found = checks.memory("writer", MemoryFacts(held << 20, 150 << 20, peak << 20))
     assert (found.check, found.status, found.summary) == ("memory of the writer", status, said)
+
+
+@pytest.mark.parametrize(
+    ("keeps_from", "status", "said"),
+    [
+        ({}, Status.OK, "not the embedded store"),
+        ({"files": False, "network": False}, Status.WARN, "can open whatever its account can"),
+        ({"files": True, "network": False}, Status.WARN, "can open connections"),
+        ({"files": True, "network": True}, Status.OK, "only its own files"),
+    ],
+)
+def test_a_store_that_the_kernel_does_not_confine_is_a_warning(
+    keeps_from: dict[str, bool], status: Status, said: str
+) -> None:
+    found = checks.wall(keeps_from)
+    assert (found.status, said in found.summary) == (status, True)

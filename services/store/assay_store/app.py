@@ -29,6 +29,7 @@ from assay_store.roles import limits
 from assay_store.runtime import Runtime
 from assay_store.space import watch
 from assay_store.users import Users, UsersFileError, read_users
+from assay_store.wall import Wall, WallError, raise_wall
 
 log = logging.getLogger("assay_store")
 
@@ -99,6 +100,13 @@ def _check_host(options: StoreOptions, users: Users) -> None:
         raise StartError(f"--allow-remote needs a password for every user; without one: {', '.join(open_doors)}")
 
 
+def _check_users_file(options: StoreOptions) -> None:
+    if options.users.resolve().is_relative_to(options.data.resolve()):
+        raise StartError(
+            f"users file {options.users} is in the data directory, which is all that the engine may read: move it out"
+        )
+
+
 class _Server(uvicorn.Server):
     """Uvicorn that says when it is ready by a line on stdout and closes the engine after the last request."""
 
@@ -126,7 +134,7 @@ class _Server(uvicorn.Server):
         await self._runtime.run_control(self._runtime.engine.kill_all)
 
 
-async def _serve(options: StoreOptions, users: Users, listener: socket.socket) -> None:
+async def _serve(options: StoreOptions, users: Users, listener: socket.socket, wall: Wall) -> None:
     engine = Engine(
         options.data,
         options.max_memory_bytes,
@@ -134,6 +142,7 @@ async def _serve(options: StoreOptions, users: Users, listener: socket.socket) -
         limits(options.max_memory_bytes, options.max_query_seconds),
     )
     runtime = Runtime(options, users, engine)
+    runtime.metrics.show_wall(files=wall.files, network=wall.network)
     bounds = Bounds(options.max_head_bytes, options.head_timeout_seconds, options.max_idle_connections)
     config = uvicorn.Config(
         application(runtime),
@@ -189,6 +198,7 @@ def serve(options: StoreOptions) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     try:
         users = read_users(options.users)
+        _check_users_file(options)
         _check_host(options, users)
         lock = DirectoryLock(options.data)
         lock.take()
@@ -197,8 +207,9 @@ def serve(options: StoreOptions) -> None:
     try:
         listener = _socket(options)
         try:
-            asyncio.run(_serve(options, users, listener))
-        except DataDirectoryError as failure:
+            wall = raise_wall(options.data)
+            asyncio.run(_serve(options, users, listener, wall))
+        except (DataDirectoryError, WallError) as failure:
             raise StartError(str(failure)) from failure
         finally:
             listener.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -41,16 +40,38 @@ class Metrics:
         )
         self.running = Gauge("assay_store_running_requests", "Requests being answered now.", registry=self.registry)
         self.sessions = Gauge("assay_store_sessions", "Sessions that are open now.", registry=self.registry)
+        self._wall = Gauge(
+            "assay_store_wall",
+            "1 when the kernel keeps the process from files beyond its own, and from opening connections (network).",
+            ["keeps_from"],
+            registry=self.registry,
+        )
         resident = Gauge(
             "assay_store_resident_bytes", "Resident memory of the store's process.", registry=self.registry
         )
         resident.set_function(resident_bytes)
 
+    def show_wall(self, *, files: bool, network: bool) -> None:
+        """What the kernel keeps the process from."""
+        self._wall.labels("files").set(files)
+        self._wall.labels("network").set(network)
+
+
+def _open_memory() -> int | None:
+    try:
+        return os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+
+
+#: Opened when the module is loaded: later the process may open nothing there any more.
+_MEMORY = _open_memory()
+
 
 def resident_bytes() -> float:
     """Resident memory of this process in bytes; 0 where /proc is missing."""
     try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+        pages = int(os.pread(_MEMORY, 200, 0).split()[1]) if _MEMORY is not None else 0
     except (OSError, ValueError, IndexError):
         return 0.0
     return float(pages * os.sysconf("SC_PAGE_SIZE"))

@@ -1,0 +1,115 @@
+"""The second wall: the store's process gives up what it has no use for, before it loads the engine.
+
+The gate judges statements; this parses nothing. Should a statement pass the gate that reads a file or opens a connection, the
+kernel refuses it: passwords, other services' data, `/proc`, the account's home and the network are out of the process's reach.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import os
+import shutil
+import sys
+import sysconfig
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from assay_store import landlock
+from assay_store.landlock import Right
+
+log = logging.getLogger(__name__)
+
+_READ = Right.READ_FILE | Right.READ_DIR
+_OWN = (
+    _READ | Right.WRITE_FILE | Right.TRUNCATE | Right.REFER | Right.REMOVE_FILE | Right.REMOVE_DIR
+    | Right.MAKE_REG | Right.MAKE_DIR | Right.MAKE_SYM | Right.MAKE_FIFO
+)  # fmt: skip
+
+#: Shared libraries, the loader's cache, time zones; what the engine asks about processors and memory. Of /proc only two files that it reads
+#: once, while it is loaded (without `auxv` it guesses where processor features are listed): the rest shows the process's environment and
+#: memory. The engine is loaded in a thread of its own, because the main thread's stack is looked up in /proc.
+_SYSTEM = (
+    "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo",
+    "/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm/transparent_hugepage", "/proc/self/auxv", "/proc/sys/vm/overcommit_memory",
+    "/dev/random", "/dev/urandom",
+)  # fmt: skip
+
+
+class WallError(Exception):
+    """The wall cannot be raised although the kernel has it; the message says why."""
+
+
+@dataclass(frozen=True)
+class Wall:
+    """What the kernel now refuses: `files` beyond the store's own, `network` beyond the connections that clients open."""
+
+    files: bool
+    network: bool
+
+    @property
+    def gap(self) -> str:
+        """What the kernel does not refuse; '' when the wall is whole."""
+        if not self.files:
+            return (
+                "the store's process can open whatever its account can, and only the check of statements keeps readers from it: "
+                f"Linux {_NAMES[landlock.OLDEST_VERSION]} or later with Landlock is needed, and a container that allows its calls"
+            )
+        if not self.network:
+            return (
+                "the store's process can open connections, and only the check of statements keeps readers from that: "
+                f"Linux {_NAMES[4]} or later is needed"
+            )
+        return ""
+
+
+_NAMES = {2: "5.19", 4: "6.7"}
+
+
+def raise_wall(data: Path, speaks: int | None = None) -> Wall:
+    """Leave the process its own data directory and what the interpreter and the engine are made of.
+
+    Call it when the listener is bound and the users are read, and before a thread runs or the engine is loaded: what is open stays
+    open. `speaks` is the version of Landlock to go by, for tests.
+
+    Raises:
+        WallError: the kernel speaks Landlock but refused these rules, or other threads are running.
+    """
+    _use_own_temporary_directory(data / "tmp")
+    speaks = landlock.version() if speaks is None else speaks
+    if speaks < landlock.OLDEST_VERSION:
+        wall = Wall(files=False, network=False)
+    else:
+        reading = [Path(path) for path in _SYSTEM] + _code()
+        rights = {**dict.fromkeys(reading, _READ), Path(os.devnull): _READ | Right.WRITE_FILE, data: _OWN}
+        try:
+            landlock.restrict(rights, speaks)
+        except (OSError, RuntimeError) as failure:
+            raise WallError(
+                f"the store's process cannot give up its rights (Landlock {speaks}): {failure}"
+            ) from failure
+        wall = Wall(files=True, network=landlock.controls_network(speaks))
+    if wall.gap:
+        log.warning("no second wall: %s" if not wall.files else "a gap in the second wall: %s", wall.gap)
+    return wall
+
+
+def _code() -> list[Path]:
+    """Where modules are that may be imported later: the standard library, installed packages, this one. Never the working directory."""
+    paths = sysconfig.get_paths()
+    found = [Path(paths[name]) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    found += [Path(entry) for entry in sys.path if Path(entry).name in ("site-packages", "dist-packages")]
+    found += [Path(sys.base_prefix, "lib"), Path(__file__).parent]
+    engine = importlib.util.find_spec("chdb")  # which does not load it
+    if engine and engine.origin:
+        found.append(Path(engine.origin).parent.parent)
+    return found
+
+
+def _use_own_temporary_directory(directory: Path) -> None:
+    """Python's and the engine's temporary files go here. A store that was killed left some: they are nobody's now."""
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    tempfile.tempdir = str(directory)
+    os.environ["TMPDIR"] = str(directory)
