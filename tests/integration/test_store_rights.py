@@ -139,6 +139,10 @@ OUTSIDE = [
     "INSERT INTO assay_base.t SETTINGS log_comment=‘ SELECT ’ VALUES (9, file('SECRET'), 1)",
     "INSERT INTO assay_base.t VALUES (9, (SELECT * APPLY (file) FROM (SELECT 'SECRET' AS x)), 1)",
     "SELECT * FROM _engine.`SECRET`",
+    "EXISTS TABLE _engine.`SECRET`",
+    "DESCRIBE TABLE _engine.`SECRET`",
+    "SHOW CREATE TABLE `_engine`.`SECRET`",
+    "USE _engine",
     "SELECT * FROM {f:Identifier}('SECRET')",
     "SELECT * FROM `SECRET`",
     'SELECT * FROM "SECRET"',
@@ -252,6 +256,10 @@ LIMITS = [
     "SELECT 1 SETTINGS max_memory_usage = 0",
     "SELECT 1 SETTINGS profile = 'default'",
     "SELECT 1 SETTINGS profile = 'owner'",
+    "SELECT 1 FORMAT TSV SETTINGS max_memory_usage = 0",
+    "SELECT 1 FORMAT TSV SETTINGS profile = 'owner'",
+    "EXPLAIN SELECT 1 FORMAT TSV SETTINGS profile = 'owner'",
+    "SHOW TABLES FORMAT TSV SETTINGS max_execution_time = 0",
     "SELECT * FROM (SELECT 1 SETTINGS max_memory_usage = 0)",
     "SELECT 1 SETTINGS allow_introspection_functions = 1",
     "SELECT 1 SETTINGS max_rows_in_set_to_optimize_join = 7",
@@ -372,6 +380,16 @@ def test_a_name_of_a_format_is_a_name_and_no_statement(server: StoreServer, role
     assert ask(server, "owner", "EXISTS TABLE assay.leak") == ("", "0\n")
 
 
+@pytest.mark.parametrize("role", ["owner", "writer", "sre", "exporter", "evaluator"])
+def test_the_database_that_reads_files_by_their_names_is_nobodys(
+    server: StoreServer, role: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_text(f"{MARK},1\n")
+    for sql in (f"SELECT * FROM `{file}`", f"EXISTS TABLE `{file}`", f"DESCRIBE TABLE `{file}`", "SELECT 1"):
+        assert ask(server, role, sql, database="_engine")[0] == "497"
+
+
 def test_the_database_of_one_request_is_not_that_of_the_next(server: StoreServer) -> None:
     for role in ("owner", "writer", "sre"):
         for _ in range(5):
@@ -409,6 +427,21 @@ def test_a_handle_used_by_one_role_never_serves_another(server: StoreServer) -> 
         "EXPLAIN SELECT id FROM t",
         "SELECT table_name FROM information_schema.tables",
         "SELECT 1 SETTINGS max_threads = 1, max_execution_time = 5",
+        "SELECT 1 FORMAT TSV SETTINGS max_threads = 1",
+        "SELECT sumIf(id, id > 1), uniqExactIf(id, 1), quantiles(0.5, 0.9)(id), argMaxIf(id, id, 1), count(DISTINCT id) FROM t",
+        "SELECT * REPLACE (id + 1 AS id) FROM t",
+        "SELECT any(id) RESPECT NULLS, sum(id) FILTER (WHERE id > 1), grouping(id) FROM t GROUP BY id WITH ROLLUP WITH TOTALS",
+        "SELECT lagInFrame(id) OVER (PARTITION BY id % 2 ORDER BY id ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) FROM t",
+        "SELECT number, 1 AS n FROM numbers(3) ORDER BY number WITH FILL FROM 0 TO 9 STEP 2 INTERPOLATE (n AS n + 1)",
+        "SELECT arrayMap((a, b) -> a + b, [1], [2]), map('a', 1), tuple(1, 2).1, CAST(1 AS Nullable(String)), x'41'",
+        "SELECT 1 WHERE EXISTS (SELECT 1) AND 'a' || 'b' NOT LIKE 'c%' AND 3 BETWEEN 1 AND 5 AND 1 = ANY (SELECT 1)",
+        "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 3) SELECT * FROM r",
+        "SELECT DISTINCT ON (id) id FROM t AS a ASOF LEFT JOIN t AS b ON a.id = b.id AND a.id >= b.id ORDER BY id LIMIT 1, 2",
+        "SELECT * FROM values('a UInt8, b String', (1, 'x'))",
+        "EXPLAIN json = 1, header = 1 SELECT id FROM t",
+        "SHOW COLUMNS FROM t LIKE 'i%'",
+        "SHOW CREATE VIEW assay.t FORMAT TSVRaw",
+        "DESCRIBE (SELECT id, toString(id) AS s FROM t) FORMAT JSON",
         "SELECT * FROM generateRandom('a UInt8') LIMIT 1",
     ],
 )

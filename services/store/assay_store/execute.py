@@ -354,8 +354,8 @@ def allowed(role: Role, settings: Mapping[str, str], database: str) -> dict[str,
     Raises:
         StoreError: this role may not use the database (497).
     """
-    if role.restricted and database == "system":
-        raise StoreError(ACCESS_DENIED, f"{role.value}: Not enough privileges: database system is not allowed")
+    if database == config.OVERLAY_DATABASE or (role.restricted and database == "system"):
+        raise StoreError(ACCESS_DENIED, f"{role.value}: Not enough privileges: database {database} is not allowed")
     # log_comment is ours: it is how a running query is found again to be cancelled.
     return {name: value for name, value in settings.items() if name != "log_comment"}
 

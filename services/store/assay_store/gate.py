@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from assay_store import syntax
+from assay_store.config import OVERLAY_DATABASE
 from assay_store.errors import ACCESS_DENIED, BAD_ARGUMENTS, QUERY_IS_TOO_LARGE, READONLY, SYNTAX_ERROR, StoreError
 from assay_store.names import judged
 from assay_store.roles import Role
@@ -199,6 +200,8 @@ class Gate:
             raise StoreError(
                 QUERY_IS_TOO_LARGE, "The statement has too many dollar signs: send the values as parameters"
             )
+        if OVERLAY_DATABASE in sql and OVERLAY_DATABASE in self._parser.words(sql).named:
+            raise Refusal(f"database {OVERLAY_DATABASE}")
         kind, count = self._parser.classify(sql)
         if count > 1:
             raise StoreError(SYNTAX_ERROR, "Multi-statements are not allowed: send one statement per request")
@@ -254,7 +257,7 @@ class Gate:
         shape = " ".join({"QuotedIdentifier": "`", "StringLiteral": "'"}.get(token[0], token[2]) for token in tokens)
         if (form := _FIXED_FORMS.fullmatch(shape)) is not None:
             return form["format"] or ""
-        found = re.search(r"AST node of type '(\w+)'", failure.text)
+        found = re.search(r"AST node of type '([^']*)'", failure.text)
         kind = found.group(1) if found else "INSERT with its rows in the statement"
         if role.restricted or _UNSEEN_BY_OWNER.match(kind):
             raise Refusal(kind)

@@ -27,9 +27,10 @@ ALLOWED_SYSTEM_TABLES = frozenset(
 WRITER_SYSTEM_TABLES = frozenset({"parts", "disks", "view_refreshes", "merges", "metrics"})
 
 _OUTFILE = "is_into_outfile_with_stdout is_outfile_append is_outfile_truncate"
+_LAST = f"format_ast settings_ast {_OUTFILE}"
 _LISTED = {
     # Selecting.
-    "SelectWithUnionQuery": f"format_ast list_of_modes list_of_selects union_mode {_OUTFILE}",
+    "SelectWithUnionQuery": f"{_LAST} list_of_modes list_of_selects union_mode",
     "SelectQuery": "distinct group_by group_by_all group_by_with_cube group_by_with_grouping_sets group_by_with_rollup"
     " group_by_with_totals having interpolate limit_by limit_by_all limit_by_length limit_by_offset limit_length limit_offset"
     " limit_with_ties order_by order_by_all prewhere qualify recursive_with select settings tables where window with",
@@ -67,11 +68,11 @@ _LISTED = {
     "ColumnsReplaceTransformer": "children is_strict",
     "ColumnsReplaceTransformerReplacement": "children name",
     # Asking about tables. Neither WHERE nor LIMIT of SHOW, which are expressions; select from the system tables instead.
-    "ExplainQuery": f"kind query settings {_OUTFILE}",
-    "ShowTablesQuery": "case_insensitive_like changed clusters databases dictionaries format_ast from full like merges not_like"
-    f" settings temporary {_OUTFILE}",
-    "ShowColumnsQuery": f"case_insensitive_like database extended format_ast full like not_like table {_OUTFILE}",
-    "ShowIndexesQuery": f"database extended format_ast table {_OUTFILE}",
+    "ExplainQuery": f"{_LAST} kind query settings",
+    "ShowTablesQuery": "case_insensitive_like changed clusters databases dictionaries from full like not_like settings"
+    f" temporary {_LAST}",
+    "ShowColumnsQuery": f"{_LAST} case_insensitive_like database extended full like not_like table",
+    "ShowIndexesQuery": f"{_LAST} database extended table",
     # Sessions.
     "UseQuery": "database",
     "SetQuery": "changes default_settings is_standalone",
@@ -293,7 +294,7 @@ class Restricted:
             raise Refusal(f"table system.{parts[1]}")
 
     def _check_set(self, place: _Place, top: Collection[int]) -> None:
-        if place.above.get("type") == "ExplainQuery":
+        if place.above.get("type") == "ExplainQuery" and place.part == "settings":
             return  # how the plan is shown, no settings
         if place.above and id(place.node) not in top:
             raise Refusal("SETTINGS inside a subquery")
@@ -324,11 +325,11 @@ def _check_insert(tree: Tree, rows_from: str) -> None:
 
 def _settings_on_top(tree: Tree) -> set[int]:
     """The SETTINGS that count for the whole statement, which are those that the engine holds against the limits."""
-    found = []
+    found = [tree.get("settings_ast")]
     if tree["type"] == "ExplainQuery":
         tree = tree.get("query", {})
-    if tree.get("type") == "InsertQuery":
         found.append(tree.get("settings_ast"))
+    if tree.get("type") == "InsertQuery":
         tree = tree.get("select", {})
     selects = tree.get("list_of_selects", {}).get("children", [])
     found += [select.get("settings") for select in selects[-1:]]
