@@ -203,8 +203,12 @@ def test_a_writer_whose_store_hangs_is_not_ready(
         if busy:
             client.xadd(SCORES.key(), {FIELD: "{}"})
             client.xadd(EVENTS.key(), {FIELD: "{}"})
-        client.set(low_key(), first_row_at(1_790_000_000_000))
-        until(lambda: "the store is away" in said(port, "/readyz")[1], "it says so")
+
+        def says_so() -> bool:
+            client.set(low_key(), first_row_at(int(time.time() * 1000)))  # as the scrubber lets it follow the clock
+            return "the store is away" in said(port, "/readyz")[1]
+
+        until(says_so, "it says so")
         until(lambda: sink_up() == {"0.0"}, "its metric says so")
         os.kill(store.pid, signal.SIGCONT)
         until(lambda: said(port, "/readyz")[0] == 200 and sink_up() == {"1.0"}, "it is back")
