@@ -85,6 +85,7 @@ async def stream_facts(client: "Redis", shards: int) -> list[StreamFacts]:
 
 async def _stream(client: "Redis", stream: Stream, shard: int, now_ms: int) -> StreamFacts:
     from assay_runtime.connection import server_of
+    from assay_runtime.dead import dead_bytes
     from assay_runtime.lag import groups
 
     key = stream.key(shard)
@@ -107,18 +108,9 @@ async def _stream(client: "Redis", stream: Stream, shard: int, now_ms: int) -> S
                 hears_askers,
             )
         )
-    memory = await _dead_bytes(client, key) if stream is DEAD else 0
+    memory = (await dead_bytes(client, shard) or 0) if stream is DEAD else 0
     length = int(await client.xlen(key))
     return StreamFacts(stream.name, shard, length, stream.groups, tuple(found), stream.optional, memory)
-
-
-async def _dead_bytes(client: "Redis", key: str) -> int:
-    from redis.exceptions import NoPermissionError
-
-    try:
-        return int(await client.memory_usage(key, samples=0) or 0)
-    except NoPermissionError:  # users of an older version
-        return 0
 
 
 async def _oldest_ms(client: "Redis", key: str, group: str, pending: int, now_ms: int) -> int | None:

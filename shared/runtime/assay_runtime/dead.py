@@ -3,7 +3,6 @@
 An entry of `dead` has the fields it came with and those that say why it is there (see the script `BURY`). Its id in `dead` names it.
 """
 
-import contextlib
 import logging
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -76,6 +75,14 @@ async def drop(client: Client, shard: int, letter_ids: Sequence[str]) -> int:
     return dropped
 
 
+async def dead_bytes(client: Client, shard: int) -> int | None:
+    """Bytes of Redis's memory that the dead letters of a shard take; None for a user of an older version, who may not ask."""
+    try:
+        return int(await client.memory_usage(DEAD.key(shard), samples=0) or 0)
+    except NoPermissionError:
+        return None
+
+
 class Expiry:
     """A service's chore: letters older than `delivery.dead_days` are deleted, counted and logged. By Redis's clock, which dated them.
 
@@ -101,10 +108,8 @@ class Expiry:
         # Exact: an approximate trim leaves entries of a node that is not full, for ever if nothing else dies.
         expired = await self._client.xtrim(DEAD.key(shard), minid=oldest, approximate=False)
         metrics.DEAD_LETTERS.labels(str(shard)).set(await self._client.xlen(DEAD.key(shard)))
-        with contextlib.suppress(NoPermissionError):  # a user of an older version
-            metrics.DEAD_BYTES.labels(str(shard)).set(
-                int(await self._client.memory_usage(DEAD.key(shard), samples=0) or 0)
-            )
+        if (held := await dead_bytes(self._client, shard)) is not None:
+            metrics.DEAD_BYTES.labels(str(shard)).set(held)
         if expired:
             metrics.ENTRIES.labels(DEAD.name, "expired").inc(expired)
             log.warning(

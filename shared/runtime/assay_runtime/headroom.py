@@ -84,12 +84,12 @@ class Headroom:
 
     async def _over(self, consumer: Consumer) -> str:
         """Why the consumer has to wait, or ''. The marks are of all the streams together."""
-        total, largest, cause = Backlog(0, 0), -1, ""
+        total, largest, fills = Backlog(0, 0), -1, ("", "")
         for stream, group in self._streams:
             found = await backlog(self._client, stream, consumer.shard, group, self._settings.held_bytes)
             metrics.BACKLOG_BYTES.labels(stream.name, str(consumer.shard)).set(found.bytes)
             total = Backlog(total.entries + found.entries, total.bytes + found.bytes)
             if found.bytes > largest:
-                largest, cause = found.bytes, f"{stream.key(consumer.shard)} is over %s: check that the {group} runs"
+                largest, fills = found.bytes, (stream.key(consumer.shard), group)
         mark = total.over(self._settings, 1.0 if consumer.held_back in ("", UNKNOWN) else ENOUGH)
-        return cause % mark if mark else ""
+        return f"{fills[0]} is over {mark}: check that the {fills[1]} runs" if mark else ""

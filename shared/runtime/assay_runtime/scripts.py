@@ -16,8 +16,17 @@ STRIDE_BYTES = 4 * 1024 * 1024
 #: Answer of `FORWARD` instead of a count: nobody has said yet which numbers the store has.
 NUMBERS_UNKNOWN = -1
 
+#: The commands XINFO answer with names and values in turn.
+_RECORD = """local function record(answer)
+  local found = {}
+  for i = 1, #answer, 2 do found[answer[i]] = answer[i + 1] end
+  return found
+end
+"""
+
 #: Where an entry stands in the numbering of rows. Needs the locals `shard` and `shards`.
-_PLACES = f"""local function parts(entry_id)
+_PLACES = f"""{_RECORD}
+local function parts(entry_id)
   local ms, sequence = string.match(entry_id, '^(%d+)-(%d+)$')
   return tonumber(ms), tonumber(sequence)
 end
@@ -44,10 +53,7 @@ local function counted(key)
 end
 
 local function newest_id(key)
-  local info = redis.call('XINFO', 'STREAM', key)
-  for i = 1, #info, 2 do
-    if info[i] == 'last-generated-id' then return info[i + 1] end
-  end
+  return record(redis.call('XINFO', 'STREAM', key))['last-generated-id']
 end
 
 if now > {LAST_MS} then return redis.error_reply('CLOCK the clock of this Redis is beyond the year 2058; set it right') end
@@ -172,7 +178,7 @@ BURY = f"""
 redis.replicate_commands()
 local entry = redis.call('XRANGE', KEYS[1], ARGV[2], ARGV[2])[1]
 local taken = redis.pcall('MEMORY', 'USAGE', KEYS[2], 'SAMPLES', 0) -- a user of an older version has no right to it
-if ARGV[8] and type(taken) == 'number' and taken > tonumber(ARGV[8]) then return -1 end
+if type(taken) == 'number' and taken > tonumber(ARGV[8]) then return -1 end
 if redis.call('XACK', KEYS[1], ARGV[1], ARGV[2]) == 0 or not entry then return 0 end
 local fields = entry[2]
 for _, value in ipairs({{'stream', KEYS[1], 'entry_id', ARGV[2], 'stage', ARGV[3], 'reason', ARGV[4], 'error_class', ARGV[5],
@@ -225,7 +231,7 @@ return moved
 #: Redis this is, and 0 where it could not be told.
 WATERMARK = f"""
 redis.replicate_commands()
-{_HERE}
+{_HERE}{_RECORD}
 local function field(entry)
   if not entry then return nil end
   for i = 1, #entry[2], 2 do
@@ -250,12 +256,8 @@ local function answer(entry_id)
 end
 local delivered
 for _, group in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
-  local name, last
-  for i = 1, #group, 2 do
-    if group[i] == 'name' then name = group[i + 1] end
-    if group[i] == 'last-delivered-id' then last = group[i + 1] end
-  end
-  if name == ARGV[1] then delivered = last end
+  group = record(group)
+  if group.name == ARGV[1] then delivered = group['last-delivered-id'] end
 end
 if not delivered then return answer('') end
 local pending = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1)[1]
@@ -277,8 +279,9 @@ return answer(stored and stored[1] or '')
 #: KEYS: stream. ARGV: group of the own service; the id below which that wants nothing any more ('' for what it has finished); the id below
 #: which nothing is kept for anybody else ('' for none), or how many entries are, the oldest going first ('' for all), and how many
 #: of them may go in one step. Returns the id below which it trimmed ('' without the own group).
-TRIM = """
+TRIM = f"""
 redis.replicate_commands()
+{_RECORD}
 local function before(one, other)
   local ms, sequence = string.match(one, '(%d+)-(%d+)')
   local its_ms, its_sequence = string.match(other, '(%d+)-(%d+)')
@@ -292,14 +295,11 @@ local function greatest(one, other) return before(one, other) and other or one e
 
 local own, others
 for _, group in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
-  local name, unfinished
-  for i = 1, #group, 2 do
-    if group[i] == 'name' then name = group[i + 1] end
-    if group[i] == 'last-delivered-id' then unfinished = group[i + 1] end
-  end
-  local pending = redis.call('XPENDING', KEYS[1], name, '-', '+', 1)[1]
+  group = record(group)
+  local unfinished = group['last-delivered-id']
+  local pending = redis.call('XPENDING', KEYS[1], group.name, '-', '+', 1)[1]
   if pending then unfinished = least(pending[1], unfinished) end
-  if name == ARGV[1] then own = unfinished else others = others and least(others, unfinished) or unfinished end
+  if group.name == ARGV[1] then own = unfinished else others = others and least(others, unfinished) or unfinished end
 end
 if not own then return '' end
 local wanted = ARGV[2] ~= '' and ARGV[2] or own
@@ -335,32 +335,26 @@ return {{found, bytes, last}}
 #: Put right how many entries of a stream a group has read. KEYS: stream. ARGV: group; the id up to which entries were counted, how many
 #: there were; the state of the stream when the counting began ('' at first).
 #: Returns how many entries are unread, or -1 and the id up to which to count, '' where the stream was trimmed meanwhile; and the state.
-COUNTED = """
+COUNTED = f"""
 redis.replicate_commands()
-local length, added = redis.call('XLEN', KEYS[1]), 0
-local info = redis.call('XINFO', 'STREAM', KEYS[1])
-for i = 1, #info, 2 do
-  if info[i] == 'entries-added' then added = info[i + 1] end
-end
+{_RECORD}
+local length = redis.call('XLEN', KEYS[1])
+local added = record(redis.call('XINFO', 'STREAM', KEYS[1]))['entries-added'] or 0
 -- Only what leaves the stream changes this.
 local gone = string.format('%.0f', added - length)
-if ARGV[4] ~= '' and ARGV[4] ~= gone then return {-1, '', gone} end
+if ARGV[4] ~= '' and ARGV[4] ~= gone then return {{-1, '', gone}} end
 for _, group in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
-  local name, delivered, read
-  for i = 1, #group, 2 do
-    if group[i] == 'name' then name = group[i + 1] end
-    if group[i] == 'last-delivered-id' then delivered = group[i + 1] end
-    if group[i] == 'entries-read' then read = group[i + 1] end
-  end
-  if name == ARGV[1] then
-    if ARGV[4] == '' or delivered ~= ARGV[2] then return {-1, delivered, gone} end
+  group = record(group)
+  if group.name == ARGV[1] then
+    local delivered, read = group['last-delivered-id'], group['entries-read']
+    if ARGV[4] == '' or delivered ~= ARGV[2] then return {{-1, delivered, gone}} end
     local is = added - length + tonumber(ARGV[3])
     -- A user of an earlier version may not; then only the number returned is right.
-    if read ~= is then redis.pcall('XGROUP', 'SETID', KEYS[1], name, delivered, 'ENTRIESREAD', string.format('%.0f', is)) end
-    return {length - tonumber(ARGV[3]), delivered, gone}
+    if read ~= is then redis.pcall('XGROUP', 'SETID', KEYS[1], ARGV[1], delivered, 'ENTRIESREAD', string.format('%.0f', is)) end
+    return {{length - tonumber(ARGV[3]), delivered, gone}}
   end
 end
-return {0, '', gone}
+return {{0, '', gone}}
 """
 
 #: Let the low watermark of a quiet shard follow the clock, or one quiet shard would hold back every export. `XSETID` keeps later entries
@@ -406,11 +400,10 @@ return 1
 
 #: Remove members of a group that hold nothing, so that restarts under ever new names leave none behind. One that lives is made again as it
 #: reads. KEYS: stream. ARGV: group, milliseconds for which nothing was heard of them, a name or '' for any. Returns how many.
-FORGET = """
+FORGET = f"""{_RECORD}
 local forgotten = 0
-for _, info in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
-  local member = {}
-  for i = 1, #info, 2 do member[info[i]] = info[i + 1] end
+for _, member in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
+  member = record(member)
   if member.pending == 0 and member.idle >= tonumber(ARGV[2]) and (ARGV[3] == '' or member.name == ARGV[3]) then
     redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], member.name)
     forgotten = forgotten + 1

@@ -11,6 +11,7 @@ from redis.exceptions import NoPermissionError
 from assay_runtime.connection import Client
 from assay_runtime.each import each
 from assay_runtime.scripts import QUIET, STRIDE, TRIM, WATERMARK
+from assay_schema.ids import entry_parts
 from assay_schema.settings import DeliverySettings
 from assay_schema.streams import CAPTURE, EVENTS, Stream, low_key, numbered_key, overflow_key, watermark_key
 
@@ -88,7 +89,7 @@ class Watermark:
             self._left, self._left_bytes = left - stored, left_bytes - stored_bytes
         if entry_id:
             self._mark(self._left + stored, self._left_bytes + stored_bytes, entry_id.decode())
-        if max(self._floor, self._held_floor, key=_order) != self._trimmed:
+        if max(self._floor, self._held_floor, key=entry_parts) != self._trimmed:
             await self._trim()
         return self._safe
 
@@ -133,11 +134,6 @@ class Watermark:
             self._mark(total, total_bytes, last.decode())
             last = b"(" + last
         return total, total_bytes
-
-
-def _order(entry_id: str) -> tuple[int, int]:
-    ms, sequence = entry_id.split("-")
-    return int(ms), int(sequence)
 
 
 async def trim_finished(client: Client, stream: Stream, shard: int, held_bytes: int = HELD_BYTES) -> None:
