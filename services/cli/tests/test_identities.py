@@ -29,7 +29,7 @@ from assay_cli.preflight import RedisBinary
 from assay_cli.system import without_secrets
 from assay_notifier.records import Records
 from assay_runtime import dead, scripts
-from assay_runtime.delivery import bury_finish, forward_finish
+from assay_runtime.delivery import DEAD_BYTES, bury_finish, forward_finish
 from assay_runtime.entries import Outcome
 from assay_runtime.watermark import Quiet
 from assay_schema.failures import Failure, Reason
@@ -299,7 +299,10 @@ async def test_a_scrubber_forwards_and_buries_with_the_services_scripts(server: 
     async with redis.asyncio.Redis(port=server.port, username="scrubber", password="scrubber-password") as scrubber:
         assert await forward_finish(scrubber, "scrubber", 0, 1)(outcomes) == 2
     bury = server.as_("scrubber").register_script(scripts.BURY)
-    assert bury([key, DEAD.key(), FAILURES.key()], ["scrubber", third, "scrubber", "other", "Error", 5, "{}"]) == 1
+    assert (
+        bury([key, DEAD.key(), FAILURES.key()], ["scrubber", third, "scrubber", "other", "Error", 5, "{}", DEAD_BYTES])
+        == 1
+    )
     assert [root.xlen(stream.key()) for stream in (CAPTURE, EVENTS, FAILURES, DEAD)] == [0, 2, 3, 2]
     assert root.get(low_key())
 
@@ -386,7 +389,7 @@ def test_a_writer_reads_events_and_failures_and_settles_them(server: Server, roo
     writer.execute_command("XREADGROUP", "GROUP", "writer", "one", "STREAMS", EVENTS.key(), ">")
     poison = root.xinfo_stream(EVENTS.key())["last-generated-id"]
     bury = writer.register_script(scripts.BURY)
-    arguments = ["writer", poison, "writer", "other", "Error", 5, "{}"]
+    arguments = ["writer", poison, "writer", "other", "Error", 5, "{}", DEAD_BYTES]
     assert bury([EVENTS.key(), DEAD.key(), FAILURES.key()], arguments) == 1
 
 
@@ -640,7 +643,10 @@ def test_an_entry_that_only_its_reader_reads_is_buried_by_who_may_not_delete(ser
         root.xgroup_destroy(key, group)
     ((_, [(entry_id, _)]),) = judge.execute_command("XREADGROUP", "GROUP", "judge", "one", "STREAMS", key, ">")
     bury = judge.register_script(scripts.BURY)
-    assert bury([key, DEAD.key(), FAILURES.key()], ["judge", entry_id, "judge", "other", "Error", 5, "{}"]) == 1
+    assert (
+        bury([key, DEAD.key(), FAILURES.key()], ["judge", entry_id, "judge", "other", "Error", 5, "{}", DEAD_BYTES])
+        == 1
+    )
     assert (root.xlen(DEAD.key()), root.xpending(key, "judge")["pending"]) == (2, 0)
 
 
