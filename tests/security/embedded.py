@@ -3,6 +3,7 @@
 Run as a program it answers JSON lines.
 """
 
+import functools
 import json
 import subprocess
 import sys
@@ -10,6 +11,13 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Self
+
+from assay_store.engine import Engine, quote
+from assay_store.errors import StoreError
+from assay_store.gate import Gate
+from assay_store.parser import EngineParser
+from assay_store.roles import Role, limits
+from assay_store.syntax import Tree
 
 Attempt = tuple[str, str, dict[str, str], str]
 """A role (or `external` for what makes an external table), a statement, its parameters, and the file of an INSERT's rows or ""."""
@@ -32,13 +40,19 @@ class Embedded:
 
     def judge(self, attempts: Iterable[Attempt]) -> list[int]:
         """What the gate says of each attempt."""
-        return [int(code) for code in self._call({"attempts": list(attempts)})]
+        codes = self._call({"attempts": list(attempts)})
+        assert isinstance(codes, list)
+        return codes
+
+    def parse(self, texts: Iterable[str]) -> None:
+        """Have texts that are alike parsed at once, to be judged afterwards: that is what takes long, one by one."""
+        self._call({"texts": list(texts)})
 
     def ask(self, sql: str) -> str:
         """The result of a statement as the owner of the engine."""
         return str(self._call({"ask": sql}))
 
-    def _call(self, question: object) -> list[int] | str:
+    def _call(self, question: object) -> list[int] | str | None:
         assert self._child.stdin
         assert self._child.stdout
         self._child.stdin.write(json.dumps(question) + "\n")
@@ -47,7 +61,7 @@ class Embedded:
         if not line:
             self._log.seek(0)
             raise AssertionError(f"the engine ended: {self._log.read()[-2000:]}")
-        answer: list[int] | str = json.loads(line)
+        answer: list[int] | str | None = json.loads(line)
         return answer
 
     def __enter__(self) -> Self:
@@ -59,56 +73,62 @@ class Embedded:
         self._directory.cleanup()
 
 
-def _answer(directory: Path) -> None:
-    import functools
+class _Remembering(EngineParser):
+    """One text is tried as every role: the engine is asked about it once."""
 
-    from assay_store.engine import Engine
-    from assay_store.errors import StoreError
-    from assay_store.gate import Gate
-    from assay_store.parser import EngineParser
-    from assay_store.roles import Role, limits
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine.ask_parser, functools.cache(engine.classify))
+        self._known: dict[str, Tree | StoreError] = {}
 
-    class Remembering(EngineParser):
-        """One text is tried as every role: the engine is asked about it once."""
-
-        @functools.cache  # noqa: B019  lives as long as the process
-        def _tree(self, sql: str) -> object:
+    def tree(self, sql: str) -> Tree:
+        if sql not in self._known:
             try:
-                return super().tree(sql)
+                self._known[sql] = super().tree(sql)
             except StoreError as failure:
-                return failure
+                self._known[sql] = failure
+        found = self._known[sql]
+        if isinstance(found, StoreError):
+            raise found
+        return found
 
-        def tree(self, sql: str) -> dict[str, object]:
-            found = self._tree(sql)
-            if isinstance(found, StoreError):
-                raise found
-            assert isinstance(found, dict)
-            return found
+    def parse(self, texts: list[str]) -> None:
+        listed = ", ".join(f"({quote(text)})" for text in texts)
+        try:
+            found = self._ask(f"SELECT parseQueryToJSON(q) FROM values('q String', {listed})")
+        except StoreError:
+            return  # one of them is not to be parsed: they are asked one by one
+        self._known |= dict(zip(texts, map(json.loads, found.splitlines()), strict=True))
 
+
+def _code(gate: Gate, role: str, sql: str, params: dict[str, str], rows_from: str) -> int:
+    try:
+        if role == "external":
+            gate.judge_table(sql)
+        else:
+            gate.judge(Role(role), sql, params, rows_from)
+    except StoreError as failure:
+        return failure.code
+    return 0
+
+
+def _answer(directory: Path) -> None:
     engine = Engine(directory / "data", 2_000_000_000, 0, limits(2_000_000_000, 30))
     engine.open()
-    ask = engine.ask_parser
+    parser, ask = _Remembering(engine), engine.ask_parser
     gate = Gate(
-        Remembering(ask, functools.cache(engine.classify)),
+        parser,
         ask("SELECT name FROM system.table_functions").split(),
         ask("SELECT name FROM system.functions WHERE higher_order = 1").split(),
     )
-
-    def code(role: str, sql: str, params: dict[str, str], rows_from: str) -> int:
-        try:
-            if role == "external":
-                gate.judge_table(sql)
-            else:
-                gate.judge(Role(role), sql, params, rows_from)
-        except StoreError as failure:
-            return failure.code
-        return 0
-
     for line in sys.stdin:
         question = json.loads(line)
-        answer = (
-            [code(*attempt) for attempt in question["attempts"]] if "attempts" in question else ask(question["ask"])
-        )
+        answer: object = None
+        if "texts" in question:
+            parser.parse(question["texts"])
+        elif "attempts" in question:
+            answer = [_code(gate, *attempt) for attempt in question["attempts"]]
+        else:
+            answer = ask(question["ask"])
         print(json.dumps(answer), flush=True)
     engine.close()
 

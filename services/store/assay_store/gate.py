@@ -15,10 +15,11 @@ tables in `assay_base` appear in the definitions of the views; an owner is trust
 
 from __future__ import annotations
 
+import itertools
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -59,24 +60,24 @@ class Parser(Protocol):
     def tree(self, sql: str) -> Tree:
         """The syntax tree of one statement. Raises `StoreError` (36) if it has a part that cannot be given."""
 
-    def opening(self, sql: str) -> list[tuple[str, int, str]]:
-        """The first 32 tokens with their kinds and their offsets in bytes, blanks and comments left out."""
-
-    def words(self, sql: str) -> Words:
-        """The names in a text."""
+    def tokens(self, sql: str) -> Iterable[Token]:
+        """The tokens of a text, blanks and comments left out."""
 
 
 @dataclass(frozen=True)
-class Words:
-    """The names in a text by the engine's lexer, in lower case and as they stand there, without their quotation marks.
+class Token:
+    """A token by the engine's lexer: its kind (`BareWord`, `QuotedIdentifier`, ...), its offset in bytes, its text as it stands there."""
 
-    Attributes:
-        named: bare words, keywords among them, and quoted names.
-        called: those of them with an opening bracket behind.
-    """
+    kind: str
+    begin: int
+    text: str
 
-    named: frozenset[str]
-    called: frozenset[str]
+    @property
+    def name(self) -> str:
+        """What it may name, in lower case and without its quotation marks; "" for other kinds of tokens."""
+        if self.kind == "BareWord":
+            return self.text.lower()
+        return self.text[1:-1].lower() if self.kind == "QuotedIdentifier" else ""
 
 
 @dataclass(frozen=True)
@@ -200,7 +201,7 @@ class Gate:
             raise StoreError(
                 QUERY_IS_TOO_LARGE, "The statement has too many dollar signs: send the values as parameters"
             )
-        if OVERLAY_DATABASE in sql and OVERLAY_DATABASE in self._parser.words(sql).named:
+        if OVERLAY_DATABASE in sql and any(token.name == OVERLAY_DATABASE for token in self._parser.tokens(sql)):
             raise Refusal(f"database {OVERLAY_DATABASE}")
         kind, count = self._parser.classify(sql)
         if count > 1:
@@ -239,35 +240,50 @@ class Gate:
 
     def _check_words(self, sql: str) -> None:
         """A second look, by the engine's lexer: no refused function is named anywhere, whatever the tree says."""
-        for name in self._parser.words(sql).named:
-            if "\\" in name:
+        lowered = sql.lower()
+        if "\\" not in sql and not any(name in lowered for name in self._names.refused_functions):
+            return
+        for token in self._parser.tokens(sql):
+            if "\\" in token.name:
                 raise Refusal("an escape in a quoted name")
-            if name in self._names.refused_functions:
-                raise Refusal(f"function {name}")
+            if token.name in self._names.refused_functions:
+                raise Refusal(f"function {token.name}")
 
     def _judge_unseen(self, role: Role, sql: str, params: Mapping[str, str], failure: StoreError) -> str:
         """Judge a statement that the parser gives no tree of. Returns the name in its FORMAT clause, or ""."""
-        tokens = self._parser.opening(sql)
-        if tokens[0][2].upper() in ("DESCRIBE", "DESC") and len(tokens) > 1:
-            start = tokens[2] if len(tokens) > 2 and tokens[1][2].upper() == "TABLE" else tokens[1]
-            table = sql.encode("utf-8", "surrogateescape")[start[1] :].decode("utf-8", "surrogateescape")
+        tokens = list(itertools.islice(self._parser.tokens(sql), 32))
+        if tokens[0].text.upper() in ("DESCRIBE", "DESC") and len(tokens) > 1:
+            start = tokens[2] if len(tokens) > 2 and tokens[1].text.upper() == "TABLE" else tokens[1]
+            table = sql.encode("utf-8", "surrogateescape")[start.begin :].decode("utf-8", "surrogateescape")
             tree = self._parser.tree(f"SELECT * FROM {table}")  # noqa: S608  judged, not run
             self._check(role, tree, params)
             return str(tree.get("format_ast", {}).get("name", ""))
-        shape = " ".join({"QuotedIdentifier": "`", "StringLiteral": "'"}.get(token[0], token[2]) for token in tokens)
+        shape = " ".join(
+            {"QuotedIdentifier": "`", "StringLiteral": "'"}.get(token.kind, token.text) for token in tokens
+        )
         if (form := _FIXED_FORMS.fullmatch(shape)) is not None:
+            if any("\\" in token.name for token in tokens):
+                raise Refusal("an escape in a quoted name")
             return form["format"] or ""
         found = re.search(r"AST node of type '([^']*)'", failure.text)
         kind = found.group(1) if found else "INSERT with its rows in the statement"
         if role.restricted or _UNSEEN_BY_OWNER.match(kind):
             raise Refusal(kind)
-        words = self._parser.words(sql)
-        refused = (words.called & self._owner.called) | (
-            words.named & (self._names.nobody_functions | {"outfile", "infile"})
-        )
-        if refused or any("\\" in name for name in words.named) or (not found and "values" in words.named):
-            raise Refusal(f"{', '.join(sorted(refused)) or 'such a name'} in {kind}")
+        self._check_calls(sql, kind)
+        if not found and any(token.name == "values" for token in self._parser.tokens(sql)):
+            raise Refusal(kind)
         return ""
+
+    def _check_calls(self, sql: str, kind: str) -> None:
+        """Refuse an owner's statement without a tree if it may call, or name, what not even the owner may."""
+        previous = ""
+        for token in self._parser.tokens(sql):
+            called = previous if token.kind == "OpeningRoundBracket" else ""
+            if called in self._owner.called or token.name in self._names.nobody_functions | {"outfile", "infile"}:
+                raise Refusal(f"{called or token.name} in {kind}")
+            if "\\" in token.name:
+                raise Refusal(f"an escape in a quoted name in {kind}")
+            previous = token.name
 
 
 def _denied(role: Role, what: str) -> StoreError:

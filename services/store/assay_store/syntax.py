@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from assay_store.config import FIXED_SETTINGS
+from assay_store.config import FIXED_SETTINGS, OVERLAY_DATABASE
 from assay_store.names import Names
 from assay_store.roles import NAMED_SETTINGS, Role
 
@@ -205,7 +205,7 @@ def structures(tree: Tree, params: Mapping[str, str]) -> Iterator[str]:
             arguments = place.node.get("arguments", {}).get("children", [])
             if not arguments:
                 continue
-            first = arguments[0]
+            first = arguments[0] if isinstance(arguments[0], dict) else {"type": "Literal"}
             if first.get("type") == "Literal":
                 yield _text(first.get("value")) or ""
             elif first.get("type") == "QueryParameter":
@@ -361,6 +361,8 @@ class Owner:
         by_name = any(self._calls_by_name(place.node) for place in places)
         for place in places:
             self._check(place, rows_from)
+            if place.node["type"] == "TableIdentifier" and OVERLAY_DATABASE in place.node.get("name_parts", ()):
+                raise Refusal(f"database {OVERLAY_DATABASE}")
             if by_name and place.node["type"] == "Identifier":
                 for part in parts_of(place.node, params):
                     if part.lower() in self._functions:
