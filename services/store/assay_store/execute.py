@@ -182,6 +182,30 @@ class Stream:
                 self._handle.connection.streaming_cancel_query(self._stream)
 
 
+_directories: list[tempfile.TemporaryDirectory[str]] = []
+"""Where no pipe is now. They serve one INSERT after another, so that the same statements are the same texts, and judged once."""
+
+
+@contextlib.contextmanager
+def _new_pipe() -> Iterator[Path]:
+    """A pipe that is there until both its ends are open."""
+    while True:
+        directory = _directories.pop() if _directories else tempfile.TemporaryDirectory(prefix="assay-insert-")
+        pipe = Path(directory.name) / "rows"
+        try:
+            os.mkfifo(pipe, 0o600)
+            break
+        except FileNotFoundError:
+            continue  # somebody tidied up
+    try:
+        yield pipe
+        pipe.unlink()
+    except BaseException:
+        directory.cleanup()
+        raise
+    _directories.append(directory)
+
+
 class Rows:
     """An INSERT whose rows arrive piece by piece, through a pipe that the engine reads like a file.
 
@@ -206,9 +230,7 @@ class Rows:
         self._handle, self._kill = handle, kill
         self._result: Any = None
         self._failure: StoreError | None = None
-        with tempfile.TemporaryDirectory(prefix="assay-insert-") as directory:
-            pipe = Path(directory) / "rows"
-            os.mkfifo(pipe, 0o600)
+        with _new_pipe() as pipe:
             sql = statements.from_file(head, quote(str(pipe)), input_format)
             judge(sql, str(pipe))
             self._thread = threading.Thread(target=self._insert, args=(sql,), name="insert", daemon=True)
