@@ -21,6 +21,8 @@ from tests.system import System, running
 EVENTS = 150_000
 CHUNK = 250
 SECONDS_AT_HALF_LOAD = 15
+#: Between two questions whether all is stored. Each takes the store 10 ms of the two cores that are measured.
+ASK_EVERY_S = 0.25
 ROUNDS = 3
 
 
@@ -70,7 +72,7 @@ def wait_for(store: Any, rows: int, seconds: float = 300) -> None:
     while stored(store) < rows:
         if time.monotonic() > deadline:
             raise TimeoutError(f"{stored(store)} of {rows} rows are stored after {seconds} s")
-        time.sleep(0.05)
+        time.sleep(ASK_EVERY_S)
 
 
 def saturate(system: System, producer: Producer) -> float:

@@ -24,6 +24,7 @@ __all__ = ["Client", "StoreError", "WrittenRowsError", "connect", "describe", "i
 CLIENT_SETTINGS = {"async_insert": 0}
 
 #: Every insert. JSON is read exactly: precise floats, ISO times, no unknown column skipped, no null turned into a default.
+#: A batch is parsed in one thread: it is a few MiB, which several only share out.
 #: A batch may touch any number of days (a spool that is replayed), so the limit on partitions is off: it would block the batch for ever.
 INSERT_SETTINGS = {
     "async_insert": 0,
@@ -31,6 +32,7 @@ INSERT_SETTINGS = {
     "precise_float_parsing": 1,
     "input_format_skip_unknown_fields": 0,
     "input_format_null_as_default": 0,
+    "input_format_parallel_parsing": 0,
     "max_partitions_per_insert_block": 0,
 }
 

@@ -146,6 +146,14 @@ def test_a_batch_sent_again_is_shown_once(client: Client, owner: Client) -> None
     assert (base, count(owner, "project = 'again'")) == (6, 3)
 
 
+def test_copies_within_one_batch_wait_for_a_merge_and_are_shown_once(client: Client, owner: Client) -> None:
+    owner.command(f"ALTER TABLE {TABLE} MODIFY SETTING max_bytes_to_merge_at_max_space_in_pool = 1")
+    row = candidate(1, project="within")
+    put(client, row, row)
+    base = owner.query("SELECT count() FROM assay_base.candidates WHERE project = 'within'").result_rows[0][0]
+    assert (base, count(owner, "project = 'within'")) == (2, 1)
+
+
 def test_no_table_recognises_a_repeated_insert_by_itself(owner: Client) -> None:
     tables = owner.query("SELECT name, engine_full FROM system.tables WHERE database = 'assay_base'").result_rows
     assert len(tables) > 10
