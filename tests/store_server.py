@@ -99,6 +99,13 @@ class StoreServer:
     def stop(self) -> None:
         self._end(signal.SIGTERM)
 
+    def ended(self) -> int:
+        """Wait for the process to end by itself, a minute at most. Returns its exit code."""
+        assert self._process is not None
+        code = self._process.wait(60)
+        self._process = None
+        return code
+
     def _end(self, how: signal.Signals) -> None:
         if self._process is not None:
             self._process.send_signal(how)

@@ -42,13 +42,16 @@ def killed_at_commit(stage: Stage) -> None:
 
 
 def store_writes_fail(stage: Stage) -> None:
-    """Writes and syncs of the store fail, some of them and anywhere."""
-    for calls, error in ((WRITES, "ENOSPC"), (SYNCS, "EIO")):
+    """Writes and syncs of the store fail, some of them and anywhere; at last it is killed, and shows what it has on disk."""
+    for calls, error in ((WRITES, "ENOSPC"), (WRITES, "EIO"), (SYNCS, "EIO"), (WRITES, "ENOSPC")):
         stage.pause(0.5, 1)
-        faulty = system_calls.broken(_pid(stage, "store"), calls, f"error={error}:when=20+40")
-        with contextlib.suppress(RuntimeError), faulty:  # it may die of it
+        when = f"{stage.rng.randint(5, 30)}+20"
+        faulty = system_calls.broken(_pid(stage, "store"), calls, f"error={error}:when={when}")
+        with contextlib.suppress(RuntimeError), faulty:  # it ends by itself
             stage.pause(2, 2.5)
         stage.rig.until_store_ready()
+    stage.kill("store")
+    stage.rig.until_store_ready()
 
 
 def redis_writes_fail(stage: Stage) -> None:
@@ -115,7 +118,7 @@ SCENARIOS = (
         missing=system_calls.missing,
         incident="db_down",
     ),
-    Scenario("store's writes fail", store_writes_fail, Load(seconds=9), missing=system_calls.missing),
+    Scenario("store's writes fail", store_writes_fail, Load(seconds=16), missing=system_calls.missing),
     Scenario("redis's writes fail", redis_writes_fail, Load(sdk=3, sdk_share=0.4), missing=system_calls.missing),
     Scenario("redis killed at its log", redis_killed_at_its_log, Load(seconds=10), missing=system_calls.missing),
     Scenario("redis cannot rewrite its log", redis_cannot_rewrite_its_log, missing=system_calls.missing),

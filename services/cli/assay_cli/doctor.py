@@ -175,6 +175,11 @@ def _store(settings: Settings, patient: Examination, streams: list[StreamFacts] 
             return
         (client,) = clients
         patient.check("store's process", lambda: checks.wall(probes.wall_of(names.url)), "")
+        patient.check(
+            "store's parts",
+            lambda: checks.broken_parts(probes.broken_parts(client)),
+            "doctor needs the owner's identity",
+        )
         if not patient.check("schema", lambda: _schema(client, names.base_database), "run: assay migrate"):
             return
         if patient.findings[-1].status is not Status.OK:

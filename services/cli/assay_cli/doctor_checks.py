@@ -51,6 +51,20 @@ def wall(keeps_from: Mapping[str, bool]) -> Finding:
     return Finding(name, Status.OK, "can open only its own files, and no connections")
 
 
+def broken_parts(tables: Mapping[str, int]) -> Finding:
+    """How many parts of which tables could not be read when the store started."""
+    name = "store's parts"
+    if not tables:
+        return Finding(name, Status.OK, "all could be read")
+    words = ", ".join(f"{count} of {table}" for table, count in sorted(tables.items()))
+    return Finding(
+        name,
+        Status.WARN,
+        f"could not be read at a start of the store, and were put aside: {words}",
+        "a write to its disk failed: look at the disk; then see docs/store.md, Failed writes",
+    )
+
+
 #: Hours after which a nightly evaluation that came to no result is missed.
 NIGHT_MISSED_H = 49
 

@@ -162,6 +162,14 @@ def wall_of(url: str) -> dict[str, bool]:
     }
 
 
+def broken_parts(client: "Store") -> dict[str, int]:
+    """By table, the parts that the store could not read when it started and that nobody has dropped since."""
+    rows = client.query(
+        "SELECT database || '.' || table, count() FROM system.detached_parts WHERE startsWith(reason, 'broken') GROUP BY ALL"
+    ).result_rows
+    return {str(table): int(count) for table, count in rows}
+
+
 def failures_by_reason(client: "Store") -> list[FailureFacts]:
     """Failures of the last 24 hours, as `assay query failures` counts them. `client` must be one of the views' database."""
     from assay_runtime.queries import named_queries

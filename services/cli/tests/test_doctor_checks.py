@@ -321,3 +321,12 @@ def test_a_store_that_the_kernel_does_not_confine_is_a_warning(
 ) -> None:
     found = checks.wall(keeps_from)
     assert (found.status, said in found.summary) == (status, True)
+
+
+def test_parts_that_could_not_be_read_are_named_by_table_as_a_warning() -> None:
+    assert checks.broken_parts({}).status is Status.OK
+    found = checks.broken_parts({"assay_base.scores": 1, "assay_base.answers": 2})
+    assert (found.status, found.summary.partition(": ")[2]) == (
+        Status.WARN,
+        "2 of assay_base.answers, 1 of assay_base.scores",
+    )

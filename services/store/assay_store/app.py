@@ -11,7 +11,7 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
 
 import uvicorn
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -20,6 +20,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from assay_store import space, writes
 from assay_store.connection import Bounds, Connection
 from assay_store.endpoint import QueryEndpoint
 from assay_store.engine import Engine
@@ -27,7 +28,6 @@ from assay_store.lock import DataDirectoryError, DirectoryLock
 from assay_store.options import StoreOptions
 from assay_store.roles import limits
 from assay_store.runtime import Runtime
-from assay_store.space import watch
 from assay_store.users import Users, UsersFileError, read_users
 from assay_store.wall import Wall, WallError, raise_wall
 
@@ -166,10 +166,17 @@ async def _serve(options: StoreOptions, users: Users, listener: socket.socket, w
         server.should_exit = True
         await listening
         raise
+
+    def control(sql: str) -> Awaitable[str]:
+        return runtime.run_control(functools.partial(engine.control, sql))
+
     chores = [
         asyncio.create_task(runtime.sweep()),
+        asyncio.create_task(space.watch(options.data, options.keep_free_bytes, control)),
+        asyncio.create_task(writes.count_put_aside(control, runtime.metrics.broken_parts.set)),
+        # As if killed: the engine must not delete anything on its way out.
         asyncio.create_task(
-            watch(options.data, options.keep_free_bytes, lambda sql: runtime.run_control(lambda: engine.control(sql)))
+            writes.watch(lambda: runtime.run_control(engine.failed_writes), functools.partial(os._exit, 1))
         ),
     ]
     (options.data / "port").write_text(f"{port}\n", encoding="ascii")

@@ -18,6 +18,13 @@ OVERLAY_DATABASE = "_engine"
 _DEFAULT_DATABASE = "ATTACH DATABASE _ UUID '7b2c6a80-5a1e-4f00-8000-000000000001'\nENGINE = Atomic\n"
 
 
+OLD_PARTS_SECONDS = 120
+"""How long the parts that a merge replaced are kept: until it is certain that the merge was written whole (`writes`), and on disk too,
+where the kernel writes within some 35 s what it was given. The engine alone would keep them for a second."""
+
+BROKEN_PARTS_BYTES = 1 << 40
+"""The most that parts which cannot be read may take, for their table to open: a merge can be 150 GiB. What it replaced is still there."""
+
 FIXED_SETTINGS = (
     "dialect",
     "additional_table_filters",
@@ -73,6 +80,8 @@ def write(
 
 
 def _replace(path: Path, text: str) -> None:
+    if path.exists() and path.read_text(encoding="utf-8") == text:
+        return  # a store whose disk is full can still start
     fresh = path.with_suffix(".new")
     fresh.write_text(text, encoding="utf-8")
     fresh.chmod(0o600)
@@ -106,6 +115,10 @@ def config_xml(data: Path, users: Path, max_memory_bytes: int, keep_free_bytes: 
       <{BACKUP_DISK}><type>local</type><path>{path("backups")}</path></{BACKUP_DISK}>
     </disks>
   </storage_configuration>
+  <merge_tree>
+    <old_parts_lifetime>{OLD_PARTS_SECONDS}</old_parts_lifetime>
+    <max_suspicious_broken_parts_bytes>{BROKEN_PARTS_BYTES}</max_suspicious_broken_parts_bytes>
+  </merge_tree>
   <backups><allowed_disk>{BACKUP_DISK}</allowed_disk></backups>
 </clickhouse>
 """

@@ -115,11 +115,18 @@ class Handle:
             self.connection.close()
 
 
-def _setting_names(connect: Callable[[str], Any]) -> list[str]:
-    """All settings that this version of the engine has, from one in memory that is closed again (0.1 s)."""
+_FAILED_WRITES = "SELECT sum(value) FROM system.events WHERE event = 'WriteBufferFromFileDescriptorWriteFailed'"
+
+
+def _setting_names(connect: Callable[[str], Any]) -> tuple[list[str], int]:
+    """All settings that this version of the engine has, from one in memory that is closed again (0.1 s); and its failed writes."""
     connection = connect(":memory:")
     try:
-        return bytes(connection.query("SELECT name FROM system.settings", "TSVRaw", params={}).bytes()).decode().split()
+        names, failed = (
+            bytes(connection.query(sql, "TSVRaw", params={}).bytes()).decode().split()
+            for sql in ("SELECT name FROM system.settings", _FAILED_WRITES)
+        )
+        return names, int(failed[0])
     finally:
         connection.close()
 
@@ -135,6 +142,7 @@ class Engine:
         self._parsers: list[Handle] = []
         self._lock = threading.Lock()
         self._names = itertools.count(1)
+        self._failed_before = 0
         self._address = ""
         self._anchor: Any = None
         self._control: Handle | None = None
@@ -154,9 +162,9 @@ class Engine:
         # Half a second and 250 MB: only when a store really starts.
         chdb = importlib.import_module("chdb._chdb")
 
-        main = config.write(
-            self._data, self._max_memory_bytes, self._keep_free_bytes, self.limits, _setting_names(chdb.connect)
-        )
+        # On a full disk those in memory fail to write files of theirs that nobody needs.
+        settings, self._failed_before = _setting_names(chdb.connect)
+        main = config.write(self._data, self._max_memory_bytes, self._keep_free_bytes, self.limits, settings)
         self._address = f"{config.engine_directory(self._data)}?config-file={main}"
         self._connect: Callable[[str], Any] = chdb.connect
         try:
@@ -238,6 +246,10 @@ class Engine:
             if self._control is None:
                 raise StoreError(236, "The store is stopping")
             return self._control.text(sql, params)
+
+    def failed_writes(self) -> int:
+        """How many writes to files the system refused since the data directory was opened (`writes`)."""
+        return int(self.control(_FAILED_WRITES)) - self._failed_before
 
     def ask_parser(self, sql: str) -> str:
         """Run one of the server's own statements about another text, beside everything else. Returns raw text."""

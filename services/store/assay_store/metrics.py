@@ -40,6 +40,11 @@ class Metrics:
         )
         self.running = Gauge("assay_store_running_requests", "Requests being answered now.", registry=self.registry)
         self.sessions = Gauge("assay_store_sessions", "Sessions that are open now.", registry=self.registry)
+        self.broken_parts = Gauge(
+            "assay_store_broken_parts",
+            "Parts that could not be read when the store started and were put aside, until somebody drops them.",
+            registry=self.registry,
+        )
         self._wall = Gauge(
             "assay_store_wall",
             "1 when the kernel keeps the process from files beyond its own, and from opening connections (network).",

@@ -1,0 +1,71 @@
+"""Writes that fail: the store ends, and starts again from the parts that are whole.
+
+When a write to a file fails, a ClickHouse server cancels the insert or merge. The embedded engine does not: it counts the failure, leaves
+the file short, moves the part into place and reports success. So after a statement that writes, the answer waits for a look at that
+count. Once it has moved, nothing that the engine wrote can be trusted: the statement fails, and the process ends, as if killed. At the next
+start the engine compares the files of each part with its checksums, puts aside the parts that are short, and takes back those that a merge
+had replaced, which `config.OLD_PARTS_SECONDS` keeps until then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from assay_store.errors import ABORTED, CANNOT_WRITE_TO_FILE_DESCRIPTOR, StoreError
+
+log = logging.getLogger(__name__)
+
+#: How often the count is looked at, in seconds: far less than the parts that a merge replaced are kept. A look costs a millisecond.
+EVERY_S = 1.0
+#: How often the parts that were put aside are counted, in seconds.
+COUNT_EVERY_S = 60.0
+
+_PUT_ASIDE = "SELECT count() FROM system.detached_parts WHERE startsWith(reason, 'broken')"
+
+
+def require_written(failed_writes: Callable[[], int]) -> None:
+    """Return if every write of the engine so far was carried out.
+
+    Raises:
+        StoreError: one failed (75), or nobody can tell.
+    """
+    if failed_writes():
+        raise StoreError(
+            CANNOT_WRITE_TO_FILE_DESCRIPTOR,
+            "A write to the store's disk failed, and the store starts again. Send the statement again: it may be undone",
+        )
+
+
+async def watch(failed_writes: Callable[[], Awaitable[int]], end: Callable[[], None]) -> None:
+    """Look at the count, for ever, and `end` the process when a write has failed."""
+    while True:
+        try:
+            failed = await failed_writes()
+        except StoreError as error:
+            if error.code == ABORTED:
+                return  # the store is stopping
+            failed = 0  # want of memory, perhaps: the next look will tell
+        if failed:
+            log.critical(
+                "a write to the store's disk failed: the store ends, to start again from the parts that are whole"
+            )
+            end()
+        await asyncio.sleep(EVERY_S)
+
+
+async def count_put_aside(control: Callable[[str], Awaitable[str]], show: Callable[[int], None]) -> None:
+    """Show how many parts could not be read when the store started, for ever: somebody may drop them meanwhile."""
+    known = 0
+    while True:
+        try:
+            now = int(await control(_PUT_ASIDE))
+        except StoreError as error:
+            if error.code == ABORTED:
+                return
+        else:
+            if now > known:
+                log.warning("%d part(s) could not be read and were put aside: see system.detached_parts", now)
+            show(known := now)
+        await asyncio.sleep(COUNT_EVERY_S)
