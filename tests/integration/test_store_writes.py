@@ -93,3 +93,38 @@ def test_an_insert_with_a_failed_write_is_refused_and_stored_when_it_is_sent_aga
     ask(server, insert, "SELECT 1")
 
     assert rows_of(server, name) == (400, 400, 760)
+
+
+@pytest.mark.parametrize("statement", ["ALTER TABLE {} MODIFY COMMENT 'b'", "ALTER TABLE {} DELETE WHERE k < 50"])
+def test_a_change_of_a_table_whose_write_failed_is_undone(server: StoreServer, statement: str) -> None:
+    name = f"changed_{statement.split()[3].lower()}"
+    place = table_of_three_parts(server, name)
+    file = place / "tmp_mutation_4.txt" if "DELETE" in statement else definition(server, name)
+
+    with system_calls.broken(server.pid, WRITES, "error=ENOSPC", path=file):
+        with pytest.raises(ClickHouseError):
+            ask(server, statement.format(name), "SELECT 1")
+        started_again(server)
+
+    assert rows_of(server, name) == (300, 300, 570)
+    assert ask(server, f"SELECT comment FROM system.tables WHERE name = '{name}'") == [("",)]
+
+
+def test_a_new_table_whose_write_failed_is_not_there(server: StoreServer) -> None:
+    table_of_three_parts(server, "neighbour")
+    file = definition(server, "neighbour").with_name("made.sql.tmp")
+
+    with system_calls.broken(server.pid, WRITES, "error=ENOSPC", path=file):
+        with pytest.raises(ClickHouseError):
+            ask(server, "CREATE TABLE made (k UInt64) ENGINE = MergeTree ORDER BY k", "SELECT 1")
+        started_again(server)
+
+    assert rows_of(server, "neighbour") == (300, 300, 570)
+    assert ask(server, "EXISTS TABLE made") == [(0,)]
+    ask(server, "CREATE TABLE made (k UInt64) ENGINE = MergeTree ORDER BY k", "SELECT 1")
+
+
+def definition(server: StoreServer, name: str) -> Path:
+    """The file that the engine writes a table's definition into before it moves it into place."""
+    (path,) = (server.directory / "data/engine").glob(f"store/*/*/{name}.sql")
+    return path.with_name(f"{name}.sql.tmp")

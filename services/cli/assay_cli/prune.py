@@ -213,7 +213,7 @@ class _Job:
         return True
 
     def _delete(self, where_at: str, condition: str) -> None:
-        """Rewrite without some rows: they are gone from the disk, not only from sight, when this returns.
+        """Rewrite without some rows: they leave the disk too, once the engine deletes the parts that it replaced, minutes later.
 
         The engine works on its own and is asked how far it is, so that a long rewrite is not taken for a store that does not answer.
         """

@@ -16,7 +16,7 @@ from typing import TypeVar
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from assay_store import compression, formats, multipart, native, statements, writes
+from assay_store import compression, definitions, formats, multipart, native, statements, writes
 from assay_store.answer import LAST_WORDS_SECONDS, Answer
 from assay_store.body import Body, ClientGoneError
 from assay_store.engine import Handle, quote, text_bytes
@@ -242,7 +242,7 @@ class _Exchange:
             make = Stream if streams and verdict.reads_only else Whole
             result = make(handle, sql, output_format, want.params, rewrite)
             if not verdict.reads_only:
-                writes.require_written(runtime.engine.failed_writes)
+                self._require_written(user.role)
             if verdict.reads_only or result.summary.result_rows:
                 self._format = output_format
             self._result = result
@@ -390,10 +390,16 @@ class _Exchange:
                 handle = await self._run(prepare)
                 judge = functools.partial(self._judge, user.role, want)
                 summary = await self._write(handle, head, input_format, gathered, body, judge)
-            await self._run(functools.partial(writes.require_written, self._runtime.engine.failed_writes))
+            await self._run(functools.partial(self._require_written, user.role))
         await self._settle()
         self._runtime.metrics.written_rows.inc(summary.written_rows)
         await self._answer.whole(summary, None)
+
+    def _require_written(self, role: Role) -> None:
+        """Raise when what a statement wrote may be short."""
+        writes.require_written(self._runtime.engine.failed_writes)
+        if role is Role.OWNER:  # nobody else defines anything
+            definitions.keep(self._runtime.options.data)
 
     def _judge_insert(self, role: Role, head: str, input_format: str, want: Asked) -> None:
         self._judge(role, want, statements.from_file(head, quote(ROWS), input_format), ROWS)

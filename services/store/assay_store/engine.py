@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from assay_store import config
+from assay_store import config, definitions
 from assay_store.errors import SYNTAX_ERROR, StoreError, from_engine
 from assay_store.lock import DataDirectoryError
 from assay_store.roles import STAGING_ROLE, Limits, Role
@@ -167,6 +167,7 @@ class Engine:
         main = config.write(self._data, self._max_memory_bytes, self._keep_free_bytes, self.limits, settings)
         self._address = f"{config.engine_directory(self._data)}?config-file={main}"
         self._connect: Callable[[str], Any] = chdb.connect
+        definitions.mend(self._data)
         try:
             self._anchor = self._connect(self._address)
         except RuntimeError as failure:
@@ -181,6 +182,8 @@ class Engine:
                 )
             handle.query("SELECT count(), sum(number) FROM numbers(10)", "Native")
             self.done(handle)
+        if not self.failed_writes():
+            definitions.keep(self._data)
 
     def close(self) -> None:
         """Close every handle and the engine itself, which writes out what it holds."""
