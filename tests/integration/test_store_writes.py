@@ -4,13 +4,15 @@
 `tmp_insert_` or `tmp_merge_`, and then the partition, its first and last block and its level.
 """
 
-from collections.abc import Callable, Iterator
+import time
+import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from clickhouse_connect.driver.exceptions import ClickHouseError
 
-from assay_runtime.store import Client, connect
+from assay_runtime.store import connect
 from tests import system_calls
 from tests.store_server import StoreServer
 
@@ -23,7 +25,6 @@ WRITES = "write,writev,pwrite64"
 #: Some are checked by their sizes, some by their contents, and some are not in the list of checksums.
 FILES = ["data.bin", "data.cmrk4", "primary.cidx", "columns.txt", "count.txt", "checksums.txt"]
 ROWS = "SELECT number + {first}, toString(number) FROM numbers(100)"
-Look = Callable[[Client], object]
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +63,11 @@ def rows_of(server: StoreServer, name: str) -> tuple[object, ...]:
     return ask(server, f"SELECT count(), uniqExact(k), sum(length(v)) FROM {name}")[0]
 
 
+def metrics(server: StoreServer) -> str:
+    with urllib.request.urlopen(f"{server.url}/metrics", timeout=60) as answer:
+        return str(answer.read().decode())
+
+
 @pytest.mark.parametrize("file", FILES)
 def test_a_merge_with_a_failed_write_gives_back_the_parts_that_it_replaced(server: StoreServer, file: str) -> None:
     name = f"merge_{file.replace('.', '_')}"
@@ -75,6 +81,11 @@ def test_a_merge_with_a_failed_write_gives_back_the_parts_that_it_replaced(serve
 
     assert rows_of(server, name) == before == (300, 300, 570)
     assert ask(server, f"SELECT reason FROM system.detached_parts WHERE table = '{name}'") == [("broken-on-start",)]
+    aside = ask(server, "SELECT count() FROM system.detached_parts WHERE startsWith(reason, 'broken')")[0][0]
+    deadline = time.monotonic() + 60
+    while f"assay_store_broken_parts {aside}.0" not in metrics(server):
+        assert time.monotonic() < deadline, metrics(server)
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("file", FILES)
