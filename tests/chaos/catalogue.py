@@ -52,6 +52,5 @@ PROOFS = {
     "late-look": Proof("store down, scrubber restarted above its mark", " although the writer stood still"),
     "local-clock": Proof("clock of the scrubber a day behind", " well but failed"),
     "one-spool-for-all": Proof("two destinations over one spool", " never sent"),
-    "failed-writes-believed": Proof("store's writes fail", " lost"),
     "numbers-forgotten": Proof("redis forgets while ids are counted", " used twice"),
 }

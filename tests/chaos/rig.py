@@ -207,8 +207,8 @@ class Rig:
         given = {role: role for role in ROLES} | dict(roles or {})
         users.write_text(json.dumps({user: {"role": role, "password": PASSWORD} for user, role in given.items()}))
         users.chmod(0o600)
-        where = ("--data", str(self.directory / "store/data"), "--port", str(self.store_port), "--users", str(users))
-        self._managed("store", self.program("assay_store", *where, *options))
+        command = [sys.executable, "-m", "assay_store", "--data", str(self.directory / "store/data")]
+        self._managed("store", [*command, "--port", str(self.store_port), "--users", str(users), *options])
 
     def until_store_ready(self) -> None:
         """Wait for the store's `/readyz`."""

@@ -19,8 +19,6 @@ from assay_runtime.config import load_settings
 from assay_runtime.delivery import Consumer
 from assay_runtime.entries import Entry, Outcome
 from assay_runtime.service import Service
-from assay_store.__main__ import main as serve_store
-from assay_store.engine import Engine
 from assay_writer import app as writer_app
 from assay_writer import sink
 from tests.chaos import load
@@ -114,11 +112,6 @@ def numbers_forgotten() -> None:
     delivery.FORWARD = scripts.FORWARD.replace("if here ~= '' and last ~= here", "if false")
 
 
-def failed_writes_believed() -> None:
-    """The store takes a write that failed for done, as its engine does."""
-    Engine.failed_writes = lambda _: 0  # type: ignore[method-assign]
-
-
 def one_spool_for_all() -> None:
     """Whatever waits in a spool is sent by whoever finds it."""
     capture.destination = lambda _: "whichever"
@@ -135,21 +128,17 @@ MECHANISMS: dict[str, Callable[[], None]] = {
     "late-look": late_look,
     "local-clock": local_clock,
     "one-spool-for-all": one_spool_for_all,
-    "failed-writes-believed": failed_writes_believed,
     "numbers-forgotten": numbers_forgotten,
 }
 
 
-def main(mechanism: str, module: str, *arguments: str) -> None:
-    """Switch it off and run: `migrate`, `assay_store`, `assay_scrubber`, `assay_writer`, or a producer with its order."""
+def main(mechanism: str, module: str, order: str = "") -> None:
+    """Switch it off and run: `migrate`, `assay_scrubber`, `assay_writer`, or a producer with its order."""
     MECHANISMS[mechanism]()
     if module == "migrate":
         migrate.migrate(load_settings())
     elif module == "tests.chaos.load":
-        load.main(*arguments)
-    elif module == "assay_store":
-        sys.argv[1:] = arguments
-        sys.exit(serve_store())
+        load.main(order)
     elif module == "assay_writer":
         writer_app.run()
     else:
