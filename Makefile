@@ -63,18 +63,19 @@ lint: setup  ## Ruff, strict types, import contracts
 fmt: setup  ## Format and mend what ruff can
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 
-docs: setup  ## Regenerate schemas, AsyncAPI documents, the table reference and the cluster's schema
+docs: setup  ## Regenerate schemas, AsyncAPI documents, the references of tables and rights, and the cluster's schema
 	@$(BIN)/python -m assay_schema.generate
 	@$(BIN)/python -m assay_runtime.asyncapi docs/asyncapi scrubber writer judge drift notifier --write
 	@$(BIN)/python -m assay_runtime.table_reference --write
 	@$(BIN)/python -m assay_runtime.cluster_ddl --write
 	@$(BIN)/python -m assay_scrubber.family_reference --write
+	@$(BIN)/python deploy/rights_table.py --write
 
 bench: setup $(if $(filter-out capture insert store rollup durability scale statistics judge calibration pipeline memory,$(or $(SUITE),all)),peers)  ## Measure, side by side in one run (SUITE=capture|scrub|insert|store|rollup|durability|scale|metrics|statistics|judge|calibration|drift|pipeline|memory)
 	@$(BIN)/python -m tests.bench $(SUITE)
 
-fuzz: setup  ## Attack the embedded store beside a writer, ten minutes; SUITE=scrub: search for texts that scrubbing is slow on (SECONDS=n, SEED=n)
-	@$(BIN)/python -m $(if $(filter scrub,$(SUITE)),tests.bench.fuzz_scrub,tests.security.fuzz_store) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
+fuzz: setup  ## Attack the embedded store beside a writer, ten minutes; SUITE=scrub: search for texts that scrubbing is slow on; SUITE=wall: every function in every position, with no check of statements (SECONDS=n, SEED=n)
+	@$(BIN)/python -m $(if $(filter scrub,$(SUITE)),tests.bench.fuzz_scrub,$(if $(filter wall,$(SUITE)),tests.security.every_position,tests.security.fuzz_store)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
 
 chaos: setup  ## Break everything under load and count what arrives, up to 40 minutes (CHAOS="--only NAME --events N --seed N")
 	@$(BIN)/python -m tests.chaos $(CHAOS)

@@ -1,6 +1,8 @@
 """Generated documents say what the code does."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 from assay_runtime.asyncapi import main
@@ -30,6 +32,11 @@ def test_the_asyncapi_documents_are_what_the_services_generate() -> None:
 
 def test_the_reference_of_families_is_made_from_the_registry() -> None:
     assert family_reference.main(["--check"]) == 0, "run: make docs"
+
+
+def test_the_table_of_rights_is_what_identities_and_grants_say() -> None:
+    done = subprocess.run([sys.executable, ROOT / "deploy/rights_table.py", "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_oldest_clickhouse_is_the_same_wherever_it_is_told() -> None:
