@@ -1,0 +1,48 @@
+"""The generator of positions with the check of statements and the roles switched off: the kernel alone stops what leads out.
+
+A sample of the positions here; `make fuzz SUITE=wall` tries all of them.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from assay_store import landlock
+from assay_store.names import judged
+from tests.security.every_position import OF_TABLES, Beyond, Unguarded, filled, positions, sampled
+from tests.security.positions import BY_NAME, CALLS, TABLES
+
+pytestmark = pytest.mark.xdist_group("security")
+
+needs_network_rules = pytest.mark.skipif(
+    not landlock.controls_network(landlock.version()), reason="the kernel's Landlock cannot refuse TCP"
+)
+FILE = [filled(template, "file", "'{secret}'") for template in CALLS + BY_NAME]
+TABLE = [filled(template, "file", "'{secret}', LineAsString") for template in TABLES]
+URL = [filled(template, "url", "'http://127.0.0.1:{port}/x', LineAsString, 'x String'") for template in TABLES]
+
+
+def test_without_the_wall_most_positions_lead_out(tmp_path: Path) -> None:
+    """Else the test below would find nothing because it cannot."""
+    with Beyond(tmp_path) as beyond, Unguarded(beyond, "none") as engine:
+        for statements, kind, least in ((FILE, "files", 60), (TABLE, "files", 15), (URL, "connections", 10)):
+            outside = {sql for found, sql in engine.attempt(statements).outside if found == kind}
+            assert len(outside) >= least, [sql for sql in statements if sql not in outside]
+        written = engine.attempt(["SELECT 'planted' INTO OUTFILE '{new}'"]).outside
+        assert [kind for kind, _ in written] == ["files"]
+
+
+@needs_network_rules
+def test_behind_the_wall_no_position_of_any_function_leads_out(tmp_path: Path) -> None:
+    names = judged()
+    nobodys = sorted(names.nobody_table_functions)
+    with Beyond(tmp_path) as beyond, Unguarded(beyond, str(landlock.version())) as engine:
+        tried = sampled(positions(engine), share=0.001, seed=11) + FILE + TABLE + URL
+        tried += sampled(
+            ([filled(template, name, arguments) for template in TABLES for arguments in OF_TABLES] for name in nobodys),
+            share=0.02, seed=11,
+        )  # fmt: skip
+        outcome = engine.attempt(tried)
+    assert outcome.tried > 2_000
+    assert outcome.ran > outcome.tried / 20
+    assert not outcome.outside, outcome.lines()
