@@ -204,8 +204,17 @@ def test_a_result_that_is_waited_for_is_bounded(tmp_path: Path) -> None:
         assert (status, said[:9]) == (500, b"Code: 396")
 
 
+def test_rows_that_come_in_one_piece_with_their_statement_do_not_count_as_statement(tmp_path: Path) -> None:
+    with _store(tmp_path) as server:
+        rows = b"1\n" * 100_000
+        assert _post(server, b"INSERT INTO assay_base.t FORMAT TSV\n" + rows, "writer") == (200, b"")
+        head = b"INSERT INTO assay_base.t " + b" " * 65_536 + b" FORMAT TSV\n"
+        status, said = _post(server, head + rows, "writer")
+        assert (status, b"--max-reader-statement-bytes" in said) == (413, True)
+
+
 def test_a_statement_of_semicolons_and_blanks_is_read_once(tmp_path: Path) -> None:
     with _store(tmp_path) as server:
-        assert _post(server, b"SELECT 1" + b"; " * 100_000, "sre") == (200, b"1\n")
+        assert _post(server, b"SELECT 1" + b"; " * 30_000, "sre") == (200, b"1\n")
         status, said = _post(server, b"SELECT 1" + b" " * 300_000, "sre")
         assert (status, b"--max-reader-statement-bytes" in said) == (413, True)

@@ -19,7 +19,7 @@ from backports import zstd
 from tests.store_server import PASSWORD, ROLES
 
 READERS = ("sre", "exporter", "evaluator")
-LONGEST = 300_000
+LONGEST = 100_000
 """Beyond the longest statement of a reader."""
 
 SECONDS = 20.0
@@ -95,6 +95,15 @@ _WIRE = (
     b"GET /?" + b"a=1&" * 3000, b"X: " + b"y" * 50_000 + b"\r\n",
 )  # fmt: skip
 
+_LONG = (
+    ("SELECT 1 IN (", "1,", "1)"), ("SELECT ", "a,", "a"), ("SELECT 1 IN (", "'a',", "'a')"), ("SELECT ", "f(),", "1"),
+    ("SELECT ", "1+", "1"), ("SELECT ", "- ", "1"), ("SELECT ", "(", "1"), ("SELECT 1", " UNION ALL SELECT 1", ""), ("SELECT ", "[", "1"),
+    ("SELECT ", "CASE WHEN ", "1"), ("SELECT ", "`a`,", "1"), ("SELECT 1", ";", ""), ("SELECT ", "CAST(", "1"), ("SELECT ", "(1),", "1"),
+    ("SELECT ", "{a:UInt8},", "1"), ("SELECT ", "a.b.c,", "1"), ("SELECT ", "file,", "1"), ("WITH ", "1 AS a,", "1 AS b SELECT 1"),
+    ("SELECT ", "`\\\\x`,", "1"), ("SELECT 1 SETTINGS ", "limit=1,", "limit=1"), ("SELECT 1 ", "/* ", ""), ("SELECT ", "$a$", ""),
+)  # fmt: skip
+"""How statements begin, what is repeated as often as there is room, and how they end: what parsers and lexers take long for."""
+
 _ENCODE: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,
     "deflate": zlib.compress,
@@ -134,13 +143,18 @@ class Found:
 class Attacker:
     """Sends one hostile request after another."""
 
-    def __init__(self, target: Target, seed: int) -> None:
-        self._target = target
+    def __init__(self, target: Target, seed: int, longest: int = 0) -> None:
+        """`longest` sends nothing but the statements of so many bytes that are worst to judge."""
+        self._target, self._longest = target, longest
         self._random = random.Random(seed)
         self.found = Found()
 
     def attack(self) -> None:
         """Send one."""
+        if self._longest:
+            with suppress(OSError):
+                self._long()
+            return
         choose = self._random.choices(
             (self._ask, self._raw, self._leave, self._drip, self._pipeline), weights=(80, 6, 6, 4, 4)
         )[0]
@@ -161,6 +175,16 @@ class Attacker:
                 return
             self.found.count(answer.status)
             self._check(said, answer.headers.get("Content-Encoding", ""), f"{method} {url[:500]} {body[:500]!r}")
+
+    def _long(self) -> None:
+        begin, unit, end = self._random.choice(_LONG)
+        body = begin + unit * ((self._longest - len(begin) - len(end)) // len(unit)) + end
+        headers = {"Authorization": "Basic " + base64.b64encode(f"sre:{PASSWORD}".encode()).decode()}
+        with closing(http.client.HTTPConnection("127.0.0.1", self._target.port, timeout=SECONDS)) as connection:
+            connection.request("POST", "/", body.encode(), headers)
+            answer = connection.getresponse()
+            answer.read()
+            self.found.count(answer.status)
 
     def _raw(self) -> None:
         pieces = [*_WIRE, self._random.randbytes(200)]

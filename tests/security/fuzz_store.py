@@ -77,8 +77,13 @@ class Report:
         )
 
 
-def run(directory: Path, *, seconds: float, seed: int, attackers: int, attacks: int = sys.maxsize) -> Report:
-    """Fuzz a store in a directory of its own, for so long or with so many attacks of each attacker."""
+def run(
+    directory: Path, *, seconds: float, seed: int, attackers: int, attacks: int = sys.maxsize, longest: int = 0
+) -> Report:
+    """Fuzz a store in a directory of its own, for so long or with so many attacks of each attacker.
+
+    `longest` has them send nothing but the statements of so many bytes that are worst to judge.
+    """
     file, planted = directory / "outside.txt", directory / "planted"
     canaries = tuple(f"canary-{secrets.token_hex(8)}" for _ in range(2))
     file.write_text(canaries[0])
@@ -102,7 +107,7 @@ def run(directory: Path, *, seconds: float, seed: int, attackers: int, attacks: 
         try:
             # In a process of their own: what they compute would delay those who measure here.
             with multiprocessing.get_context("spawn").Pool(1) as pool:
-                found = pool.apply(_attack, (target, seconds, seed, attackers, attacks))
+                found = pool.apply(_attack, (target, seconds, seed, attackers, attacks, longest))
         finally:
             stop.set()
             for thread in threads:
@@ -213,11 +218,11 @@ def _ping(stop: threading.Event, report: Report, port: int, name: str) -> None:
     connection.close()
 
 
-def _attack(target: Target, seconds: float, seed: int, attackers: int, attacks: int) -> Found:
+def _attack(target: Target, seconds: float, seed: int, attackers: int, attacks: int, longest: int) -> Found:
     until = time.monotonic() + seconds
 
     def one(number: int) -> Found:
-        attacker = Attacker(target, seed * 1000 + number)
+        attacker = Attacker(target, seed * 1000 + number, longest)
         for _ in itertools.takewhile(lambda _: time.monotonic() < until, range(attacks)):
             attacker.attack()
         return attacker.found
@@ -288,9 +293,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--attackers", type=int, default=8, help="requests at a time; 0 shows what the writer does alone (%(default)s)"
     )
+    parser.add_argument(
+        "--longest", type=int, default=0, help="send only the worst statements of so many bytes (all kinds of requests)"
+    )
     wanted = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="assay-fuzz-") as directory:
-        report = run(Path(directory), seconds=wanted.seconds, seed=wanted.seed, attackers=wanted.attackers)
+        report = run(
+            Path(directory),
+            seconds=wanted.seconds,
+            seed=wanted.seed,
+            attackers=wanted.attackers,
+            longest=wanted.longest,
+        )
     sys.stdout.write(f"seed {wanted.seed}\n{report.lines()}\n")
     if report.stall > ALLOWED_STALL_SECONDS:
         sys.stdout.write(f"a stall of {report.stall * 1000:.0f} ms beyond the machine's own\n")

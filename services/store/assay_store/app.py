@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import gc
 import logging
 import os
 import resource
@@ -33,6 +34,7 @@ from assay_store.wall import Wall, WallError, raise_wall
 
 log = logging.getLogger("assay_store")
 
+_TURN_SECONDS = 0.0005
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -162,6 +164,7 @@ async def _serve(options: StoreOptions, users: Users, listener: socket.socket, w
     port = listener.getsockname()[1]
     try:
         await runtime.start()
+        gc.freeze()  # what is alive now stays: to collect it again and again would stop all threads for as long
     except BaseException:
         server.should_exit = True
         await listening
@@ -203,6 +206,8 @@ def serve(options: StoreOptions) -> None:
     # Connections and the engine's files share what the system allows.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    # Threads that judge long statements take turns with the one that answers everybody, which needs several for each answer.
+    sys.setswitchinterval(_TURN_SECONDS)
     try:
         users = read_users(options.users)
         _check_users_file(options)

@@ -204,17 +204,18 @@ class _Exchange:
         if text:
             text += b"\n"
         while True:
-            found = await self._brief(
-                len(text), functools.partial(statements.recognise, bytes(text), complete=body.ended)
-            )
+            # The head of an INSERT has to be within the limit; the rows after it may have come in one piece with it.
+            head = bytes(text[:limit])
+            complete = body.ended and len(text) <= limit
+            found = await self._brief(len(head), functools.partial(statements.recognise, head, complete=complete))
             if not isinstance(found, statements.NeedMore):
                 return text, found
+            if len(text) > limit:
+                raise _too_long(limit, flag)
             # Twice as much each time: a statement that comes byte by byte is not read anew for each of them.
             wanted = 2 * len(text)
             while len(text) <= wanted and not body.ended:
                 text += await body.next() or b""
-                if len(text) > limit:
-                    raise _too_long(limit, flag)
 
     # -- reading -------------------------------------------------------------------------------------------------------
 

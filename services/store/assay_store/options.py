@@ -51,7 +51,7 @@ class StoreOptions:
     readers: int = 8
     max_waiting: int = 256
     max_statement_bytes: int = 16 << 20
-    max_reader_statement_bytes: int = 256 << 10
+    max_reader_statement_bytes: int = 64 << 10
     max_external_bytes: int = 64 << 20
     insert_buffer_bytes: int = 16 << 20
     max_result_buffer_bytes: int = 512 << 20
