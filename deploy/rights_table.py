@@ -1,4 +1,4 @@
-# ruff: noqa: INP001  a program
+#!/usr/bin/env python3
 """The table "Who may do what" of docs/security.md, from what production uses: identities, grants of both kinds of store.
 
 `python deploy/rights_table.py` prints the document; `--write` puts it in docs/, `--check` exits 1 when that file is not current.

@@ -177,6 +177,21 @@ def test_commands_say_of_a_store_that_hangs_that_it_does(
     assert done.returncode == 2
     assert b"accepts connections and gave no answer within 1 s" in done.stderr
     assert b"assay up" not in done.stderr
+    # However long an answer to a question may take: the first answer of a store takes milliseconds.
+    done = cli.run("query", "SELECT 1", role="sre", extra="timeout_s = 3600\n")
+    assert done.returncode == 2
+    assert b"accepts connections and gave no answer within 10 s" in done.stderr
+    assert b"assay doctor" in done.stderr
+
+
+@pytest.mark.slow
+def test_an_answer_may_take_longer_than_the_first_one(
+    store: StoreServer, redis_server: RedisServer, tmp_path: Path
+) -> None:
+    cli = Cli(tmp_path, redis_url=redis_server.url, store_url=store.url)
+    sql = "SELECT count() FROM (SELECT sleepEachRow(1) FROM numbers(12) SETTINGS max_block_size = 1)"
+    done = cli.run("query", sql, role="owner", extra="timeout_s = 60\n")
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("busy", [True, False], ids=["busy", "idle"])

@@ -567,6 +567,24 @@ def test_times_keep_their_zone_for_a_client_that_names_a_protocol_version(
         assert client.query("SELECT 1 WHERE 0").result_rows == []
 
 
+@pytest.mark.parametrize("role", ["owner", "sre"])
+@pytest.mark.parametrize(
+    "end",
+    [
+        " SETTINGS max_threads = 1, limit = 1",
+        " SETTINGS max_threads = 1 FORMAT Native",
+        " FORMAT Native SETTINGS max_threads = 1",
+        " UNION ALL SELECT toDateTime(0, 'Asia/Tokyo') SETTINGS max_threads = 1",
+    ],
+)
+def test_times_keep_their_zone_in_a_query_with_settings_of_its_own(server: StoreServer, role: str, end: str) -> None:
+    sql = f"SELECT toDateTime(0, 'Asia/Tokyo') AS settings{end}".encode()
+    login = {"Authorization": "Basic " + base64.b64encode(f"{role}:{PASSWORD}".encode()).decode()}
+    status, _, answer = _post(server, sql, login, client_protocol_version="54337", default_format="Native")
+    assert status == 200, answer
+    assert b"DateTime('Asia/Tokyo')" in answer
+
+
 def test_times_of_tables_that_only_a_session_or_a_request_has_keep_their_zone(server: StoreServer) -> None:
     with _client(server) as client:
         client.command("CREATE TEMPORARY TABLE zoned (at DateTime('Asia/Tokyo'))")

@@ -78,23 +78,37 @@ def secrets_file(identity: Identity, data: Path) -> Path:
 _NOT_MIGRATED, _REFUSED = {60, 81}, {192, 193, 194, 516}
 
 
+#: Longest that a command waits for the store's first answer, which takes milliseconds; the later ones may take `store.timeout_s`.
+_FIRST_ANSWER_S = 10.0
+
+
 @contextlib.contextmanager
 def open_store(settings: StoreSettings, *, database: str | None = None) -> Iterator["Client"]:
     """A client of the store. Its errors, from connecting to the end of the block, become `CommandError`s that say what mends them."""
     from clickhouse_connect.driver.exceptions import ClickHouseError
+    from urllib3 import Timeout
 
     from assay_runtime.store import connect
 
     logging.getLogger("clickhouse_connect").addHandler(logging.NullHandler())  # what it has to say, its exceptions say
+    first = settings.model_copy(update={"timeout_s": min(settings.timeout_s, _FIRST_ANSWER_S)})
+    answered = False
     try:
-        with contextlib.closing(connect(settings, database=database)) as client:
+        with contextlib.closing(connect(first, database=database)) as client:
+            answered = True
+            client.timeout = Timeout(connect=first.timeout_s, read=settings.timeout_s)  # type: ignore[attr-defined]
             yield client
     except ClickHouseError as error:
-        raise CommandError(f"store: {_explained(error, settings)}") from error
+        raise CommandError(f"store: {_explained(error, settings if answered else first, answered)}") from error
 
 
-def _explained(error: Exception, settings: StoreSettings) -> str:
+def _explained(error: Exception, settings: StoreSettings, answered: bool) -> str:
     code = getattr(error, "code", None)
+    if hangs(error) and not answered:
+        return (
+            f"{settings.url} accepts connections and gave no answer within {settings.timeout_s:g} s: it hangs or is overloaded. See its "
+            "log and `assay doctor`, restart it, or correct store.url (ASSAY_STORE_URL)"
+        )
     if hangs(error):
         return (
             f"{settings.url} accepts connections and gave no answer within {settings.timeout_s:g} s: it hangs or is overloaded (see its "

@@ -78,14 +78,19 @@ class Rewriter:
 
 
 def describing(sql: str) -> str:
-    """The statement that says of which types the columns of a query are."""
+    """The statement that says of which types the columns of a query are. Its SETTINGS stay those of the whole statement."""
     text = sql.encode("utf-8", "surrogateescape")
-    end, previous = len(text), None
+    format_at = settings_at = len(text)
+    before, previous = None, None
     for token in statements.tokens(text):
         if not token.depth and previous is not None and previous.keyword == "FORMAT" and token.kind == "word":
-            end = previous.end - len(previous.text)
-        previous = token
-    return f"DESCRIBE TABLE (\n{text[:end].decode('utf-8', 'surrogateescape')}\n)"
+            format_at = previous.end - len(previous.text)
+        if not token.depth and before is not None and before.keyword == "SETTINGS" and token.text == b"=":
+            settings_at = before.end - len(before.text)
+        before, previous = previous, token
+    settings = text[settings_at : format_at if format_at > settings_at else len(text)]
+    query, end = (part.decode("utf-8", "surrogateescape") for part in (text[: min(format_at, settings_at)], settings))
+    return f"DESCRIBE TABLE (\n{query}\n) {end}".rstrip()
 
 
 def _may_have_dates(block: memoryview) -> bool:
