@@ -80,7 +80,7 @@ _KEEPS = re.compile(r"INSERT|CREATE|ALTER|UPDATE|DELETE|WITH .*INSERT")
 
 
 #: They wait half a minute for a program of their own to answer, whatever their arguments are: one position each.
-_WAIT = ("jdbc", "odbc")
+WAIT = ("jdbc", "odbc")
 
 
 def filled(template: str, name: str, arguments: str) -> str:
@@ -275,7 +275,7 @@ def positions(engine: Unguarded) -> Iterator[list[str]]:
         ("database_engines", DATABASES, OF_ENGINES),
     ):
         for name in engine.names(table):
-            if name.lower() in _WAIT:
+            if name.lower() in WAIT:
                 yield [filled(templates[0], name, shapes[0])]
                 continue
             yield [filled(template, name, arguments) for template in templates for arguments in shapes]
