@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from assay_runtime.migrate import migrate
 from tests.redis_server import INSTALLED, RedisServer
+from tests.store_server import StoreServer
 
 # A runner in the background of a shell, or under nohup, hands down ignored signals, and every process a test starts would ignore them too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -69,6 +71,21 @@ def _runs_redis(item: pytest.Item) -> bool:
 def _has_fixtures_of_its_module(item: pytest.Item) -> bool:
     definitions = item._fixtureinfo.name2fixturedefs if isinstance(item, pytest.Function) else {}  # noqa: SLF001
     return any(definition.scope == "module" for found in definitions.values() for definition in found)
+
+
+@pytest.fixture(scope="session")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data of a store with all tables and no row, for other stores to begin with: migrations take seconds of CPU."""
+    with StoreServer(tmp_path_factory.mktemp("tables")) as server:
+        migrate(server.settings())
+    return server.directory / "data"
+
+
+@pytest.fixture(scope="module")
+def migrated(tables: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
+    """A real store with all tables and no row, one for each module."""
+    with StoreServer(tmp_path_factory.mktemp("store"), tables=tables) as server:
+        yield server
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -34,11 +35,12 @@ def refresh_rollups(owner: Client, views: Sequence[str] = ROLLUP_REFRESHES) -> N
 class StoreServer:
     """One user per role, named like it, all with the password `test`; `options` as on the command line.
 
-    `kill` is -9; `start` after it reopens the data.
+    `tables` is the data of another store, ended in order, that this one begins with a copy of. `kill` is -9; `start` after it reopens the
+    data.
     """
 
-    def __init__(self, directory: Path, *options: str) -> None:
-        self._options = options
+    def __init__(self, directory: Path, *options: str, tables: Path | None = None) -> None:
+        self._options, self._tables = options, tables
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.directory = directory
@@ -52,10 +54,13 @@ class StoreServer:
 
     def start(self) -> "StoreServer":
         self.directory.mkdir(parents=True, exist_ok=True)
+        data = self.directory / "data"
+        if self._tables and not data.exists():
+            shutil.copytree(self._tables, data, symlinks=True)
         users = self.directory / "users.json"
         users.write_text(json.dumps({role: {"role": role, "password": PASSWORD} for role in ROLES}))
         users.chmod(0o600)
-        command = [sys.executable, "-m", "assay_store", "--data", str(self.directory / "data")]
+        command = [sys.executable, "-m", "assay_store", "--data", str(data)]
         command += ["--port", str(self.port), "--users", str(users), *self._options]
         with (self.directory / "store.log").open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)

@@ -24,12 +24,11 @@ FORMAT = {"output_format_json_quote_64bit_integers": 0, "date_time_output_format
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    with StoreServer(tmp_path_factory.mktemp("store")) as server:
-        settings = server.settings(days=36_500)  # the examples' times are fixed
-        migrate(settings)
-        with connect(settings.store) as client:
-            yield client
+def client(migrated: StoreServer) -> Iterator[Client]:
+    settings = migrated.settings(days=36_500)  # the examples' times are fixed
+    migrate(settings)
+    with connect(settings.store) as client:
+        yield client
 
 
 @pytest.mark.parametrize("example", examples("events"), ids=lambda example: example.name)

@@ -6,7 +6,6 @@ from pathlib import Path
 import orjson
 import pytest
 
-from assay_runtime.migrate import migrate
 from assay_runtime.store import connect, insert_json_rows
 from assay_writer.rows import alert_row
 from tests.alert_samples import EPISODE, episode
@@ -20,31 +19,29 @@ pytestmark = pytest.mark.xdist_group("store")
 SECRET = "0123456789abcdef0123456789abcdef"
 
 
-def test_the_list_shows_what_is_open_and_the_exit_code_says_so(tmp_path: Path) -> None:
-    with StoreServer(tmp_path / "store") as server:
-        migrate(server.settings())
-        cli = Cli(tmp_path, store_url=server.url)
-        quiet = cli.run("alerts", "list", role="sre")
-        assert (quiet.returncode, quiet.stdout) == (0, b"no open alerts\n"), quiet.stderr
-        rows = [orjson.loads(alert_row(alert.model_dump_json().encode())[1]) for alert in episode()]
-        with connect(server.settings("writer").store) as writer:
-            insert_json_rows(writer, "assay_base.alerts", lines(rows[:2]), 2)
-        shown = cli.run("alerts", "list", role="sre")
-        assert shown.returncode == 1
-        assert b"CRITICAL   shop/search" in shown.stdout
-        assert f"acknowledge: assay drift acknowledge {EPISODE}".encode() in shown.stdout
-        other = cli.run("alerts", "list", "--project", "other", role="sre")
-        assert other.returncode == 0
-        with connect(server.settings("writer").store) as writer:
-            insert_json_rows(writer, "assay_base.alerts", lines(rows[2:]), 2)
-        assert cli.run("alerts", "list", role="sre").returncode == 0
-        every = cli.run("alerts", "list", "--all", "--json", role="sre")
-        assert [json.loads(line)["state"] for line in every.stdout.splitlines()] == [
-            "resolved",
-            "recovering",
-            "critical",
-            "warn",
-        ]
+def test_the_list_shows_what_is_open_and_the_exit_code_says_so(migrated: StoreServer, tmp_path: Path) -> None:
+    cli = Cli(tmp_path, store_url=migrated.url)
+    quiet = cli.run("alerts", "list", role="sre")
+    assert (quiet.returncode, quiet.stdout) == (0, b"no open alerts\n"), quiet.stderr
+    rows = [orjson.loads(alert_row(alert.model_dump_json().encode())[1]) for alert in episode()]
+    with connect(migrated.settings("writer").store) as writer:
+        insert_json_rows(writer, "assay_base.alerts", lines(rows[:2]), 2)
+    shown = cli.run("alerts", "list", role="sre")
+    assert shown.returncode == 1
+    assert b"CRITICAL   shop/search" in shown.stdout
+    assert f"acknowledge: assay drift acknowledge {EPISODE}".encode() in shown.stdout
+    other = cli.run("alerts", "list", "--project", "other", role="sre")
+    assert other.returncode == 0
+    with connect(migrated.settings("writer").store) as writer:
+        insert_json_rows(writer, "assay_base.alerts", lines(rows[2:]), 2)
+    assert cli.run("alerts", "list", role="sre").returncode == 0
+    every = cli.run("alerts", "list", "--all", "--json", role="sre")
+    assert [json.loads(line)["state"] for line in every.stdout.splitlines()] == [
+        "resolved",
+        "recovering",
+        "critical",
+        "warn",
+    ]
 
 
 def test_the_test_notice_goes_through_every_channel_and_each_says_how_it_went(tmp_path: Path) -> None:

@@ -27,7 +27,6 @@ from assay_runtime import dead, metrics
 from assay_runtime.connection import Client, connect
 from assay_runtime.delivery import Consumer, forward_finish, settle_finish
 from assay_runtime.entries import Bounds, Entry, Outcome
-from assay_runtime.migrate import migrate
 from assay_runtime.queries import named_queries
 from assay_runtime.store import connect as connect_store
 from assay_schema.ids import new_event_id
@@ -192,7 +191,7 @@ def expired_by(ports: dict[str, int]) -> float:
 
 
 def test_a_poison_entry_is_buried_shown_without_its_text_requeued_once_mended_and_stored_once(
-    system: System, tmp_path: Path
+    system: System, tables: Path, tmp_path: Path
 ) -> None:
     forgotten = system.bury(letter_id=f"{int(time.time() * 1000) - 8 * DAY_MS}-0")
     event_id, poison = feedback(SECRET)
@@ -208,8 +207,7 @@ def test_a_poison_entry_is_buried_shown_without_its_text_requeued_once_mended_an
     assert "jane.doe" in system.assay("show", facts["id"], "--unsafe-raw").stdout
 
     with contextlib.ExitStack() as running:
-        store = running.enter_context(StoreServer(tmp_path / "store"))
-        migrate(store.settings())
+        store = running.enter_context(StoreServer(tmp_path / "store", tables=tables))
         sre = running.enter_context(connect_store(store.settings("sre").store))
         failures = named_queries()["failures"]
 

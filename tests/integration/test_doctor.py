@@ -14,7 +14,6 @@ from pydantic import SecretStr
 
 from assay_capture import Capture
 from assay_cli.identities import REDIS_IDENTITIES, acl_file, password_hash
-from assay_runtime.migrate import migrate
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.ids import first_row_at
 from assay_schema.settings import CaptureSettings, RedisSettings, Settings
@@ -23,14 +22,6 @@ from tests.cli_process import Cli
 from tests.redis_server import SERVERS, RedisServer
 from tests.sample_rows import failure, lines
 from tests.store_server import StoreServer
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
-    server = StoreServer(tmp_path_factory.mktemp("store")).start()
-    migrate(server.settings())
-    yield server
-    server.stop()
 
 
 @dataclass
@@ -50,7 +41,7 @@ class System:
 
 
 @pytest.fixture
-def system(request: pytest.FixtureRequest, store: StoreServer, tmp_path: Path) -> Iterator[System]:
+def system(request: pytest.FixtureRequest, migrated: StoreServer, tmp_path: Path) -> Iterator[System]:
     program = SERVERS[getattr(request, "param", "installed")]
     directory = tmp_path / "redis"
     directory.mkdir()
@@ -60,7 +51,7 @@ def system(request: pytest.FixtureRequest, store: StoreServer, tmp_path: Path) -
     ]
     (directory / "users.acl").write_text("\n".join([*identities, "user default on nopass ~* &* +@all\n"]))
     server = RedisServer(directory, "--aclfile", str(directory / "users.acl"), binary=program.path).start()
-    owner = connect(store.settings().store)
+    owner = connect(migrated.settings().store)
     for table in ("capture_failures", "watermarks"):
         owner.command(f"TRUNCATE TABLE assay_base.{table}")
     owner.command("INSERT INTO assay_base.watermarks VALUES (0, 1, now64(3))")
@@ -70,7 +61,7 @@ def system(request: pytest.FixtureRequest, store: StoreServer, tmp_path: Path) -
                 client.xgroup_create(stream.key(), group, id="0", mkstream=True)
                 client.xgroup_createconsumer(stream.key(), group, "consumer")
         url = f"redis://{{role}}:{{role}}-password@127.0.0.1:{server.port}/0"
-        yield System(Cli(tmp_path, store_url=store.url, redis_url=url), client, server, store, owner)
+        yield System(Cli(tmp_path, store_url=migrated.url, redis_url=url), client, server, migrated, owner)
     owner.close()
     server.stop()
 

@@ -16,7 +16,6 @@ import pytest
 from assay_cli.nightly import Nightly, exit_code
 from assay_evals.nightly import Outcome, read_attempts
 from assay_runtime.config import load_settings
-from assay_runtime.migrate import migrate
 from assay_runtime.store import connect
 from assay_schema.alerts import Alert
 from assay_schema.settings import EvalsSettings, RedisSettings, Settings
@@ -41,13 +40,6 @@ def find(query, limit=10):
         raise RuntimeError(query)
     return {"results": {"good": [query], "bad": ["other"]}[mode], "latency_ms": 1.0}
 """
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
-    with StoreServer(tmp_path_factory.mktemp("store")) as server:
-        migrate(server.settings())
-        yield server
 
 
 @pytest.fixture(scope="module")
@@ -88,11 +80,11 @@ def replace_evals(settings: Settings, evals: EvalsSettings, redis: RedisServer) 
 
 
 @pytest.fixture
-def nights(tmp_path: Path, server: StoreServer, redis: RedisServer, monkeypatch: pytest.MonkeyPatch) -> Nights:
+def nights(tmp_path: Path, migrated: StoreServer, redis: RedisServer, monkeypatch: pytest.MonkeyPatch) -> Nights:
     monkeypatch.chdir(tmp_path)
     sys.modules.pop("nightly_target", None)
     monkeypatch.syspath_prepend(str(tmp_path))
-    return Nights(tmp_path, server, redis)
+    return Nights(tmp_path, migrated, redis)
 
 
 def test_each_outcome_is_stored_and_told_once(nights: Nights) -> None:

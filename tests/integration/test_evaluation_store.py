@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 from assay_cli.main import app
 from assay_evals.runs import CaseResult, Run, RunConfig, RunError
 from assay_evals.stored import identity, list_stored, load_stored, store_run
-from assay_runtime.migrate import migrate
 from assay_runtime.store import Client, connect, insert_json_rows
 from tests.sample_rows import answer, candidate, feedback, lines
 from tests.store_server import PASSWORD, StoreServer
@@ -23,27 +22,20 @@ STARTED, ENDED = "2026-11-20T01:02:03.456+00:00", "2026-11-20T01:03:03.456+00:00
 Assay = Callable[..., Result]
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
-    with StoreServer(tmp_path_factory.mktemp("store")) as server:
-        migrate(server.settings())
-        yield server
-
-
 @pytest.fixture
-def evaluator(server: StoreServer) -> Iterator[Client]:
-    with connect(server.settings("evaluator").store) as client:
+def evaluator(migrated: StoreServer) -> Iterator[Client]:
+    with connect(migrated.settings("evaluator").store) as client:
         yield client
 
 
 @pytest.fixture
-def assay(server: StoreServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Assay:
+def assay(migrated: StoreServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Assay:
     """The command in a folder of its own; `role` says with whose settings, `code` is the exit code that is expected."""
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str, code: int = 0, role: str = "evaluator") -> Result:
         file = tmp_path / f"{role}.toml"
-        file.write_text(f'[store]\nurl = "{server.url}"\nuser = "{role}"\npassword = "{PASSWORD}"\n')
+        file.write_text(f'[store]\nurl = "{migrated.url}"\nuser = "{role}"\npassword = "{PASSWORD}"\n')
         monkeypatch.setenv("ASSAY_CONFIG", str(file))
         found = CliRunner().invoke(app, list(arguments))
         assert found.exit_code == code, found.output
@@ -65,15 +57,15 @@ def a_run(name: str = "r", *, cases: int = 3, started: str = STARTED, label: str
     return Run(name, config, started, ENDED, results)
 
 
-def count(server: StoreServer, table: str, run: Run) -> int:
-    with connect(server.settings("sre").store) as client:
+def count(migrated: StoreServer, table: str, run: Run) -> int:
+    with connect(migrated.settings("sre").store) as client:
         where = f"run_id = '{identity(run)}'"
         return int(client.query(f"SELECT count() FROM {table} WHERE {where}").result_rows[0][0])
 
 
-def test_a_run_comes_back_from_the_store_as_it_was(server: StoreServer, evaluator: Client) -> None:
+def test_a_run_comes_back_from_the_store_as_it_was(migrated: StoreServer, evaluator: Client) -> None:
     run = a_run("back")
-    run_id = store_run(evaluator, server.settings().store, run)
+    run_id = store_run(evaluator, migrated.settings().store, run)
     for name in ("back", str(run_id)):
         found = load_stored(evaluator, name)
         assert found == run
@@ -83,18 +75,20 @@ def test_a_run_comes_back_from_the_store_as_it_was(server: StoreServer, evaluato
     assert listed.means == pytest.approx({"mrr": (1 + 2 / 2 + 3 / 3) / 6})
 
 
-def test_a_run_that_is_stored_again_or_went_on_is_there_once(server: StoreServer, evaluator: Client) -> None:
+def test_a_run_that_is_stored_again_or_went_on_is_there_once(migrated: StoreServer, evaluator: Client) -> None:
     stopped, whole = a_run("again", cases=2), a_run("again", cases=5)
     for run in (stopped, stopped, whole, whole):
-        store_run(evaluator, server.settings().store, run)
-    assert (count(server, "eval_runs", whole), count(server, "eval_results", whole)) == (1, 6)
+        store_run(evaluator, migrated.settings().store, run)
+    assert (count(migrated, "eval_runs", whole), count(migrated, "eval_results", whole)) == (1, 6)
     assert load_stored(evaluator, "again") == whole
 
 
-def test_of_two_runs_with_one_name_the_later_is_found_and_both_are_kept(server: StoreServer, evaluator: Client) -> None:
+def test_of_two_runs_with_one_name_the_later_is_found_and_both_are_kept(
+    migrated: StoreServer, evaluator: Client
+) -> None:
     earlier, later = a_run("main"), a_run("main", started="2026-11-21T00:00:00.000+00:00", label="later")
     for run in (later, earlier):
-        store_run(evaluator, server.settings().store, run)
+        store_run(evaluator, migrated.settings().store, run)
     assert load_stored(evaluator, "main") == later
     assert load_stored(evaluator, str(identity(earlier))) == earlier
 
@@ -150,7 +144,7 @@ def test_the_command_stores_lists_shows_and_compares(assay: Assay, tmp_path: Pat
 
 
 @pytest.fixture
-def traffic(server: StoreServer) -> None:
+def traffic(migrated: StoreServer) -> None:
     """Two retrievals, an answer on one of them, and what three people thought."""
     bad, good = candidate(1, query="why is the disk full"), candidate(2, query="rotate the signing key")
     said = answer(3, query="rotate the signing key", citations=[{"context_id": "c1", "claim": None}])
@@ -159,7 +153,7 @@ def traffic(server: StoreServer) -> None:
         feedback(5, target_event_id=said["event_id"], user_hash="u1"),
         feedback(6, target_event_id="0190a000-0000-7000-8000-000000000000", verdict="negative"),
     ]
-    with connect(server.settings("writer").store) as client:
+    with connect(migrated.settings("writer").store) as client:
         owner = {"candidates": [bad, good], "answers": [said], "feedback": verdicts}
         watermark = {"shard": 0, "watermark": 2**53 - 1}  # exports read no further
         for table, rows in {**owner, "watermarks": [watermark]}.items():

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from assay_runtime.migrate import migrate
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.export import AnswerRow, FeedbackRow, RetrievalRow
 from assay_schema.ids import first_row_at, row_id
@@ -75,22 +74,14 @@ class Export:
         return int(last.rpartition(" ")[2])
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
-    server = StoreServer(tmp_path_factory.mktemp("store")).start()
-    migrate(server.settings())
-    yield server
-    server.stop()
-
-
 @pytest.fixture
-def sink(server: StoreServer, tmp_path: Path) -> Iterator[Sink]:
+def sink(migrated: StoreServer, tmp_path: Path) -> Iterator[Sink]:
     """A store without rows, whose watermark is 0."""
-    owner = connect(server.settings().store)
+    owner = connect(migrated.settings().store)
     for table in ("candidates", "answers", "feedback", "watermarks"):
         owner.command(f"TRUNCATE TABLE assay_base.{table}")
     owner.command("INSERT INTO assay_base.watermarks VALUES (0, 0, now64(3))")
-    yield Sink(server, owner, Cli(tmp_path, store_url=server.url))
+    yield Sink(migrated, owner, Cli(tmp_path, store_url=migrated.url))
     owner.close()
 
 

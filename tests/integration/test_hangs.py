@@ -26,7 +26,6 @@ from assay_runtime import connection
 from assay_runtime.delivery import Consumer, settle_finish
 from assay_runtime.entries import Bounds, Entry, Outcome
 from assay_runtime.fast import leave_groups_alone, make_broker, subscribe
-from assay_runtime.migrate import migrate
 from assay_schema.ids import first_row_at
 from assay_schema.settings import DeliverySettings, RedisSettings
 from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD, SCORES, Stream, low_key
@@ -38,14 +37,6 @@ from tests.store_server import PASSWORD, StoreServer
 
 #: Short enough to wait for half of it.
 VISIBILITY_S = 8.0
-
-
-@pytest.fixture(scope="module")
-def migrated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
-    server = StoreServer(tmp_path_factory.mktemp("store")).start()
-    migrate(server.settings())
-    yield server
-    server.stop()
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import orjson
 import pytest
 
 from assay_judge import lexical
-from assay_runtime.migrate import migrate
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.scores import ScoreStatus
 from assay_schema.streams import SCORES, calibration_key
@@ -24,24 +23,17 @@ pytestmark = [pytest.mark.xdist_group("store"), pytest.mark.one_day]
 DRAWN = {"base": True, "inclusion_probability": 0.5, "base_probability": 0.05}
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
-    with StoreServer(tmp_path_factory.mktemp("store")) as server:
-        migrate(server.settings())
-        yield server
-
-
 @pytest.fixture
-def owner(store: StoreServer) -> Iterator[Client]:
-    with connect(store.settings().store) as client:
+def owner(migrated: StoreServer) -> Iterator[Client]:
+    with connect(migrated.settings().store) as client:
         for table in ("answers", "scores", "calibrations"):
             client.command(f"TRUNCATE TABLE assay_base.{table}")
         yield client
 
 
 @pytest.fixture
-def cli(tmp_path: Path, store: StoreServer, redis_server: RedisServer) -> Cli:
-    return Cli(tmp_path, store_url=store.url, redis_url=redis_server.url)
+def cli(tmp_path: Path, migrated: StoreServer, redis_server: RedisServer) -> Cli:
+    return Cli(tmp_path, store_url=migrated.url, redis_url=redis_server.url)
 
 
 def scored(value: float, status: str = "scored", **more: Any) -> tuple[bytes, dict[str, Any]]:

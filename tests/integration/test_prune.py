@@ -42,11 +42,9 @@ class Sink:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
-    server = StoreServer(tmp_path_factory.mktemp("store")).start()
-    migrate(server.settings(days=36_500))
-    yield server
-    server.stop()
+def server(migrated: StoreServer) -> StoreServer:
+    migrate(migrated.settings(days=36_500))
+    return migrated
 
 
 @pytest.fixture

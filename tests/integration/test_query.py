@@ -4,12 +4,10 @@ import csv
 import io
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from assay_runtime.migrate import migrate
 from assay_runtime.queries import named_queries
 from assay_runtime.store import connect, insert_json_rows
 from tests.cli_process import Cli
@@ -18,15 +16,12 @@ from tests.store_server import StoreServer
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
-    server = StoreServer(tmp_path_factory.mktemp("store")).start()
-    migrate(server.settings())
-    owner = connect(server.settings().store)
+def server(migrated: StoreServer) -> StoreServer:
+    owner = connect(migrated.settings().store)
     rows = [candidate(n, query=f"question {n}", project=f"p{n % 2}") for n in range(20)]
     insert_json_rows(owner, "assay_base.candidates", lines(rows), len(rows))
     owner.close()
-    yield server
-    server.stop()
+    return migrated
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from uuid import UUID
 import pytest
 from clickhouse_connect.driver.exceptions import DatabaseError
 
-from assay_runtime.migrate import migrate
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.ids import event_ms
 from tests.sample_rows import Json, answer, candidate, failure, feedback, lines
@@ -25,16 +24,9 @@ TABLES = {"candidates": "retrieval", "answers": "answer", "feedback": "feedback"
 Key = tuple[str, str, str, str, datetime]
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
-    with StoreServer(tmp_path_factory.mktemp("store")) as server:
-        migrate(server.settings())
-        yield server
-
-
 @pytest.fixture
-def owner(server: StoreServer) -> Iterator[Client]:
-    with connect(server.settings().store) as client:
+def owner(migrated: StoreServer) -> Iterator[Client]:
+    with connect(migrated.settings().store) as client:
         for table in (*TABLES, "rollup_minute", "rollup_hour"):
             client.command(f"TRUNCATE TABLE assay_base.{table}")
         yield client
@@ -175,11 +167,10 @@ def test_a_refresh_that_wrote_only_a_part_is_completed_by_the_hourly_comparison(
     assert_rollups_hold(owner, rows)
 
 
-def test_a_store_killed_in_the_middle_of_a_refresh_catches_up_on_its_own_clock(tmp_path: Path) -> None:
+def test_a_store_killed_in_the_middle_of_a_refresh_catches_up_on_its_own_clock(tables: Path, tmp_path: Path) -> None:
     rows, chance = sample(6), random.Random(7)
-    server = StoreServer(tmp_path).start()
+    server = StoreServer(tmp_path, tables=tables).start()
     try:
-        migrate(server.settings())
         for _ in range(2):
             with connect(server.settings().store) as owner:
                 for table, stored in rows.items():
@@ -235,9 +226,9 @@ def test_a_row_says_latency_scores_findings_and_verdicts_of_its_minute(owner: Cl
         }
 
 
-def test_readers_and_writers_can_neither_refresh_nor_stop_the_rollups(server: StoreServer, owner: Client) -> None:
+def test_readers_and_writers_can_neither_refresh_nor_stop_the_rollups(migrated: StoreServer, owner: Client) -> None:
     for role in ("writer", "sre", "exporter"):
-        with connect(server.settings(role).store) as client:
+        with connect(migrated.settings(role).store) as client:
             assert client.query("SELECT count() FROM rollup_hour").result_rows
             for statement in (
                 "SYSTEM REFRESH VIEW assay_base.rollup_minute_refresh",
@@ -247,11 +238,11 @@ def test_readers_and_writers_can_neither_refresh_nor_stop_the_rollups(server: St
             ):
                 with pytest.raises(DatabaseError, match="privileges"):
                     client.command(statement)
-    with connect(server.settings("sre").store) as sre, pytest.raises(DatabaseError, match="ACCESS_DENIED"):
+    with connect(migrated.settings("sre").store) as sre, pytest.raises(DatabaseError, match="ACCESS_DENIED"):
         sre.query("SELECT count() FROM assay_base.rollup_minute")
 
 
-def test_rollups_expire_with_the_events_they_count(server: StoreServer, owner: Client) -> None:
+def test_rollups_expire_with_the_events_they_count(migrated: StoreServer, owner: Client) -> None:
     engines = owner.query(
         "SELECT engine_full FROM system.tables WHERE database = 'assay_base' AND name IN ('rollup_minute', 'rollup_hour')"
     ).result_rows

@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from assay_runtime.migrate import migrate
 from assay_runtime.store import INSERT_SETTINGS, Client, connect
 from tests import system_calls
 from tests.sample_rows import Json, answer, candidate, failure, feedback, lines, score
-from tests.store_server import StoreServer
+from tests.store_server import ROLLUP_REFRESHES, StoreServer
 
 pytestmark = [
     pytest.mark.skipif(bool(system_calls.missing()), reason=system_calls.missing()),
@@ -31,13 +30,11 @@ ROWS: dict[str, Callable[..., Json]] = {
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
-    with StoreServer(tmp_path_factory.mktemp("store")) as server:
-        migrate(server.settings())
-        with connect(server.settings().store) as owner:  # only inserts rename; rollups and merges would take the fault
-            for view in ("rollup_minute_refresh", "rollup_minute_repair", "rollup_hour_refresh", "rollup_hour_repair"):
-                owner.command(f"SYSTEM STOP VIEW assay_base.{view}")
-        yield server
+def server(migrated: StoreServer) -> StoreServer:
+    with connect(migrated.settings().store) as owner:  # only inserts rename; rollups and merges would take the fault
+        for view in ROLLUP_REFRESHES:
+            owner.command(f"SYSTEM STOP VIEW assay_base.{view}")
+    return migrated
 
 
 @pytest.fixture

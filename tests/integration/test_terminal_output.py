@@ -6,13 +6,11 @@ import json
 import os
 import sys
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 import orjson
 import pytest
 
-from assay_runtime.migrate import migrate
 from assay_runtime.store import connect, insert_json_rows
 from assay_schema.streams import EVENTS, FIELD
 from tests.cli_process import Cli
@@ -26,15 +24,12 @@ ANSWERS = "SELECT query AS text FROM candidates LIMIT 1"
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
-    server = StoreServer(tmp_path_factory.mktemp("store")).start()
-    migrate(server.settings())
-    with connect(server.settings().store) as owner:
+def server(migrated: StoreServer) -> StoreServer:
+    with connect(migrated.settings().store) as owner:
         insert_json_rows(owner, "assay_base.candidates", lines([candidate(1, query=HOSTILE, project="p")]), 1)
         owner.command(f"INSERT INTO assay_base.watermarks VALUES (0, {2**53 - 1}, now64(3))")
         hostile_alert(owner)
-    yield server
-    server.stop()
+    return migrated
 
 
 def hostile_alert(owner: object) -> None:

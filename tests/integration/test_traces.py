@@ -17,7 +17,6 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.sdk.trace import TracerProvider
 from pydantic import SecretStr
 
-from assay_runtime.migrate import migrate
 from assay_runtime.store import connect
 from assay_schema.settings import RedisSettings
 from tests.ports import free_port
@@ -61,13 +60,6 @@ def collector() -> Iterator[Collector]:
     collector.server.server_close()
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[StoreServer]:
-    with StoreServer(tmp_path / "store") as server:
-        migrate(server.settings())
-        yield server
-
-
 @contextlib.contextmanager
 def running(services: tuple[str, ...], environment: dict[str, str]) -> Iterator[None]:
     """The services, and a clean end of each: what a span processor still holds is exported then."""
@@ -94,11 +86,11 @@ def running(services: tuple[str, ...], environment: dict[str, str]) -> Iterator[
 
 
 def test_the_services_spans_link_to_the_producers_trace_and_hold_no_content(
-    redis_server: RedisServer, store: StoreServer, collector: Collector, tmp_path: Path
+    redis_server: RedisServer, migrated: StoreServer, collector: Collector, tmp_path: Path
 ) -> None:
     environment = {
         "ASSAY_REDIS_URL": redis_server.url,
-        "ASSAY_STORE_URL": store.url,
+        "ASSAY_STORE_URL": migrated.url,
         "ASSAY_STORE_USER": "writer",
         "ASSAY_STORE_PASSWORD": PASSWORD,
         "ASSAY_SCRUBBER_PORT": str(free_port()),
@@ -106,7 +98,7 @@ def test_the_services_spans_link_to_the_producers_trace_and_hold_no_content(
         "ASSAY_TELEMETRY_OTLP_ENDPOINT": collector.url,
     }
     tracer = TracerProvider().get_tracer("producer")
-    reader = connect(store.settings("sre").store)
+    reader = connect(migrated.settings("sre").store)
     with running(("scrubber", "writer"), environment), contextlib.closing(reader):
         with tracer.start_as_current_span("handle a request"):
             trace_id = f"{trace.get_current_span().get_span_context().trace_id:032x}"

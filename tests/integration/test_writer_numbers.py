@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from assay_runtime.migrate import migrate
 from assay_runtime.store import connect
 from assay_schema.ids import first_row_at
 from assay_schema.streams import alert_inbox_key, low_key
@@ -28,16 +27,13 @@ STORED = first_row_at(1_900_000_000_000)
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
-    server = StoreServer(tmp_path_factory.mktemp("store")).start()
-    migrate(server.settings())
-    owner = connect(server.settings().store)
+def store(migrated: StoreServer) -> StoreServer:
+    owner = connect(migrated.settings().store)
     owner.command(f"INSERT INTO assay_base.watermarks (shard, watermark) VALUES (0, {STORED})")
     row = json.dumps(candidate(1) | {"id": STORED + 77})
     owner.raw_insert("assay_base.candidates", insert_block=row.encode(), fmt="JSONEachRow")
     owner.close()
-    yield server
-    server.kill()
+    return migrated
 
 
 @contextlib.contextmanager

@@ -1,10 +1,10 @@
 """The engine and a store with all tables, once for all tests of this package."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from assay_runtime.migrate import migrate
 from tests.security.embedded import Embedded
 from tests.store_server import StoreServer
 
@@ -16,7 +16,6 @@ def embedded() -> Iterator[Embedded]:
 
 
 @pytest.fixture(scope="session")
-def migrated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
-    with StoreServer(tmp_path_factory.mktemp("security")) as server:
-        migrate(server.settings())
+def migrated(tables: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
+    with StoreServer(tmp_path_factory.mktemp("security"), tables=tables) as server:
         yield server

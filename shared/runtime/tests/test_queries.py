@@ -9,7 +9,6 @@ import orjson
 import pytest
 
 from assay_runtime import table_reference
-from assay_runtime.migrate import migrate
 from assay_runtime.queries import named_queries
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_writer.rows import alert_row
@@ -41,7 +40,7 @@ pytestmark = pytest.mark.xdist_group("store")
 
 
 @pytest.fixture(scope="module")
-def sre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+def sre(migrated: StoreServer) -> Iterator[Client]:
     slow = candidate(
         1, latency_ms=900.0, retrieved_chunk_ids=[], retrieved_slugs=[], retrieved_scores=[], query="é" * 100
     )
@@ -54,15 +53,13 @@ def sre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         "calibrations": [CALIBRATION],
         "alerts": [orjson.loads(alert_row(alert.model_dump_json().encode())[1]) for alert in ALERTS],
     }
-    with StoreServer(tmp_path_factory.mktemp("store")) as server:
-        migrate(server.settings())
-        with connect(server.settings("writer").store) as writer:
-            for table, stored in tables.items():
-                insert_json_rows(writer, f"assay_base.{table}", lines(stored), len(stored))
-        with connect(server.settings().store) as owner:
-            refresh_rollups(owner)
-        with connect(server.settings("sre").store) as client:
-            yield client
+    with connect(migrated.settings("writer").store) as writer:
+        for table, stored in tables.items():
+            insert_json_rows(writer, f"assay_base.{table}", lines(stored), len(stored))
+    with connect(migrated.settings().store) as owner:
+        refresh_rollups(owner)
+    with connect(migrated.settings("sre").store) as client:
+        yield client
 
 
 def rows(client: Client, name: str, **parameters: str) -> list[dict[str, Any]]:

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from assay_runtime.migrate import migrate
 from assay_runtime.store import Client, WrittenRowsError, connect, describe, insert_json_rows, reason_of
 from assay_runtime.store_errors import REASONS
 from assay_schema.failures import Reason
@@ -25,21 +24,14 @@ TABLE = "assay_base.candidates"
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
-    with StoreServer(tmp_path_factory.mktemp("store")) as server:
-        migrate(server.settings())
-        yield server
-
-
-@pytest.fixture(scope="module")
-def client(server: StoreServer) -> Iterator[Client]:
-    with connect(server.settings("writer").store) as client:
+def client(migrated: StoreServer) -> Iterator[Client]:
+    with connect(migrated.settings("writer").store) as client:
         yield client
 
 
 @pytest.fixture(scope="module")
-def owner(server: StoreServer) -> Iterator[Client]:
-    with connect(server.settings().store) as client:
+def owner(migrated: StoreServer) -> Iterator[Client]:
+    with connect(migrated.settings().store) as client:
         yield client
 
 
@@ -162,20 +154,20 @@ def test_no_table_recognises_a_repeated_insert_by_itself(owner: Client) -> None:
 
 @pytest.mark.parametrize("reported", ['{"written_rows":"1"}', None], ids=["fewer rows", "no summary"])
 def test_success_reported_for_another_number_of_rows_is_an_error_of_its_own(
-    server: StoreServer, reported: str | None
+    migrated: StoreServer, reported: str | None
 ) -> None:
     def change(name: str, value: str) -> str | None:
         return reported if name.lower() == "x-clickhouse-summary" else value
 
     with (
-        proxy(server.port, change) as url,
-        connect(server.settings("writer", url=url).store) as client,
+        proxy(migrated.port, change) as url,
+        connect(migrated.settings("writer", url=url).store) as client,
         pytest.raises(WrittenRowsError, match=r"sent 2 rows, the store reports [01]; nothing of the batch is ack"),
     ):
         put(client, candidate(), candidate(1))
 
 
-def test_an_unreachable_store_is_db_down(server: StoreServer) -> None:
+def test_an_unreachable_store_is_db_down(migrated: StoreServer) -> None:
     def connecting(url: str) -> Callable[[], object]:
         return lambda: connect(StoreSettings(url=url, timeout_s=1))
 
@@ -186,11 +178,13 @@ def test_an_unreachable_store_is_db_down(server: StoreServer) -> None:
             assert reason_of(error_of(connecting(url))) is Reason.DB_DOWN
 
 
-def test_a_store_that_is_killed_is_db_down_until_it_is_back(server: StoreServer, client: Client, owner: Client) -> None:
+def test_a_store_that_is_killed_is_db_down_until_it_is_back(
+    migrated: StoreServer, client: Client, owner: Client
+) -> None:
     row = candidate(project="killed")
-    server.kill()
+    migrated.kill()
     assert reason_of(error_of(lambda: put(client, row))) is Reason.DB_DOWN
-    server.start()
+    migrated.start()
     put(client, row)
     assert count(owner, "project = 'killed'") == 1
 
@@ -207,14 +201,14 @@ def test_a_store_at_its_limits_is_db_down(owner: Client, sql: str) -> None:
     assert reason_of(error_of(lambda: owner.query(sql))) is Reason.DB_DOWN
 
 
-def test_a_refused_user_or_right_is_rls_reject(server: StoreServer) -> None:
+def test_a_refused_user_or_right_is_rls_reject(migrated: StoreServer) -> None:
     def wrong_password() -> object:
-        return connect(server.settings("nobody").store)
+        return connect(migrated.settings("nobody").store)
 
     assert reason_of(error_of(wrong_password)) is Reason.RLS_REJECT
     with listening(status(403)) as url:
         assert reason_of(error_of(lambda: connect(StoreSettings(url=url)))) is Reason.RLS_REJECT
-    with connect(server.settings("evaluator").store) as evaluator:
+    with connect(migrated.settings("evaluator").store) as evaluator:
         assert reason_of(error_of(lambda: put(evaluator, candidate()))) is Reason.RLS_REJECT
 
 
