@@ -1,15 +1,19 @@
 """Fixtures for every package's tests."""
 
+import inspect
 import signal
 import time
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from types import CodeType
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from assay_runtime.migrate import migrate
-from tests.redis_server import INSTALLED, RedisServer
+from tests.redis_server import INSTALLED, SERVERS, RedisServer
 from tests.store_server import StoreServer
 
 # A runner in the background of a shell, or under nohup, hands down ignored signals, and every process a test starts would ignore them too.
@@ -30,7 +34,10 @@ LONGEST_OF_A_DAY_S = 120
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Workers share the tests so that each module's servers start once, and no worker is left with a long test when the others are done."""
     for item in items:
-        if _runs_redis(item):
+        if _runs_on_each_server(item):
+            item.add_marker(pytest.mark.each_server)
+            item.add_marker(pytest.mark.redis)
+        elif _runs_redis(item):
             item.add_marker(pytest.mark.redis)
         if item.get_closest_marker("xdist_group") is None and _has_fixtures_of_its_module(item):
             item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
@@ -45,7 +52,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         time.sleep(left_s + 0.1)
 
 
-#: Modules whose functions and classes start the Redis that is installed here.
+#: Modules whose functions, classes and tests start the Redis that is installed here.
 _REDIS_STARTERS = (
     "tests.redis_server",
     "tests.replicated_redis",
@@ -57,14 +64,52 @@ _REDIS_STARTERS = (
 
 
 def _runs_redis(item: pytest.Item) -> bool:
-    """Whether a test's module takes something from those that start Redis, or it has a fixture that does."""
+    """Whether a test, a fixture of it, or a function or class of tests that they name, names what starts Redis."""
     if not isinstance(item, pytest.Function):
         return False
-    names = vars(item.module)
+    fixtures = [each.func for found in item._fixtureinfo.name2fixturedefs.values() for each in found]  # noqa: SLF001
+    return any(_names_redis(function) for function in (item.function, *fixtures))
+
+
+@cache
+def _names_redis(named: Any) -> bool:
+    """Whether a function or a class leads to what starts Redis, by the names in its text."""
+    seen, left = set(), [named]
+    while left:
+        one = inspect.unwrap(left.pop())
+        if one in seen:
+            continue
+        seen.add(one)
+        if one.__module__.startswith(_REDIS_STARTERS):
+            return True
+        for function in filter(inspect.isfunction, (one, *vars(one).values())):
+            names = set(_names(function.__code__))
+            if names & {"INSTALLED", "SERVERS"}:
+                return True
+            values = [function.__globals__.get(name) for name in names]
+            left += [value for value in values if _is_of_tests(value)]
+    return False
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """Of a function and those inside it."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+def _is_of_tests(value: Any) -> bool:
+    """Whether it is a function or a class that some tests' module made."""
+    return (inspect.isfunction(value) or inspect.isclass(value)) and "tests" in value.__module__.split(".")
+
+
+def _runs_on_each_server(item: pytest.Item) -> bool:
+    """Whether a test runs once with each server there is, by its parameters."""
     return (
-        not {"redis_server", "redis_binary"}.isdisjoint(item.fixturenames)
-        or not {"INSTALLED", "SERVERS"}.isdisjoint(names)
-        or any(getattr(value, "__module__", "").startswith(_REDIS_STARTERS) for value in names.values())
+        isinstance(item, pytest.Function)
+        and hasattr(item, "callspec")
+        and not SERVERS.keys().isdisjoint(item.callspec.id.split("-"))
     )
 
 

@@ -1,5 +1,6 @@
 """The `assay` command as people run it: a process, with one identity's settings file."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -68,7 +69,8 @@ class Cli:
         """The same in this process: quicker, and what a command prints and answers is the same."""
         environment: dict[str, str | None] = {name: None for name in os.environ if name.startswith("ASSAY_")}
         environment |= {"ASSAY_CONFIG": str(self.settings_file(role, extra)), "COLUMNS": "200"}
-        done = CliRunner().invoke(app, arguments, env=environment)
+        with contextlib.chdir(self.directory):
+            done = CliRunner().invoke(app, arguments, env=environment)
         if done.exception is not None and not isinstance(done.exception, SystemExit):
             raise done.exception
         return subprocess.CompletedProcess(arguments, done.exit_code, done.stdout_bytes, done.stderr_bytes)

@@ -18,6 +18,10 @@ _BUNDLED = redis_program(bundled_redis() or INSTALLED.path) or INSTALLED
 SERVERS = {"installed": INSTALLED} | ({"bundled": _BUNDLED} if _BUNDLED.path != INSTALLED.path else {})
 
 
+#: For a test that has to hold on each server there is.
+EACH_SERVER = pytest.mark.parametrize("redis_binary", [server.path for server in SERVERS.values()], ids=list(SERVERS))
+
+
 @pytest.fixture(name="redis_binary", params=[server.path for server in SERVERS.values()], ids=list(SERVERS))
 def each_redis_binary(request: pytest.FixtureRequest) -> str:
     """For a module that imports this: everything in it has to hold on each server there is."""

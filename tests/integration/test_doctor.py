@@ -35,7 +35,7 @@ class System:
     owner: Client
 
     def doctor(self, *arguments: str, code: int = 0, extra: str = "") -> dict[str, dict[str, str]]:
-        done = self.cli.run("doctor", "--json", *arguments, role="owner", extra=extra)
+        done = self.cli.call("doctor", "--json", *arguments, role="owner", extra=extra)
         assert (done.returncode, done.stderr) == (code, b""), done.stdout.decode()
         return {finding["check"]: finding for finding in json.loads(done.stdout)}
 
@@ -155,18 +155,18 @@ def test_a_redis_that_may_lose_or_evict_events_fails(system: System) -> None:
 
 
 def test_an_identity_without_the_rights_is_told_which_it_needs(system: System) -> None:
-    done = system.cli.run("doctor", "--json", role="producer")
+    done = system.cli.call("doctor", "--json", role="producer")
     findings = {finding["check"]: finding for finding in json.loads(done.stdout)}
     assert done.returncode == 1
     assert "owner" in findings["redis server"]["hint"]
 
 
 def test_a_store_that_is_down_or_refuses_the_user_fails(system: System, tmp_path: Path) -> None:
-    down = Cli(tmp_path, redis_url=system.cli._redis_url).run("doctor", "--json", role="owner")
+    down = Cli(tmp_path, redis_url=system.cli._redis_url).call("doctor", "--json", role="owner")
     found = {finding["check"]: finding for finding in json.loads(down.stdout)}
     assert (down.returncode, found["store"]["status"], found["redis"]["status"]) == (1, "fail", "ok")
     assert "store.url" in found["store"]["summary"] + found["store"]["hint"]
-    stranger = system.cli.run("doctor", "--json", role="stranger")
+    stranger = system.cli.call("doctor", "--json", role="stranger")
     assert stranger.returncode == 1
 
 
@@ -214,4 +214,4 @@ def test_settings_that_do_not_fit_are_a_finding(system: System) -> None:
 
 
 def test_bad_usage_exits_2(system: System) -> None:
-    assert system.cli.run("doctor", "--nonsense", role="owner").returncode == 2
+    assert system.cli.call("doctor", "--nonsense", role="owner").returncode == 2

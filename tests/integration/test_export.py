@@ -330,14 +330,14 @@ def test_a_store_that_is_away_is_one_line_and_exit_2(tmp_path: Path) -> None:
 
 @pytest.fixture
 def many(sink: Sink) -> Sink:
-    """300,000 rows over three days, 300 MB of export, made by the store itself."""
+    """100,000 rows over three days, 120 MB of export, made by the store itself."""
     sink.owner.command(
         "INSERT INTO assay_base.candidates"
         " (schema_version, id, tool_name, query, vector_enabled, expansion_applied, latency_ms, remote,"
         " created_at, event_id, project, service, occurred_at, policy)"
-        f" SELECT 1, bitShiftLeft({NOW} - 259200000 + number * 864 - 1704067200000, 13), 'query', repeat(toString(number), 150),"
-        f" true, false, 1, true, fromUnixTimestamp64Milli({NOW} - 259200000 + toInt64(number) * 864, 'UTC') AS at,"
-        " dateTimeToUUIDv7(toDateTime(at)), 'default', 's', at, 'p' FROM numbers(300000)"
+        f" SELECT 1, bitShiftLeft({NOW} - 259200000 + number * 2592 - 1704067200000, 13), 'query', repeat(toString(number), 150),"
+        f" true, false, 1, true, fromUnixTimestamp64Milli({NOW} - 259200000 + toInt64(number) * 2592, 'UTC') AS at,"
+        " dateTimeToUUIDv7(toDateTime(at)), 'default', 's', at, 'p' FROM numbers(100000)"
     )
     sink.advance(first_row_at(NOW))
     return sink
@@ -367,7 +367,7 @@ def test_ctrl_c_ends_it_with_130_whole_lines_and_no_cursor(many: Sink, tmp_path:
         rest = process.stdout.read()
         assert process.wait(60) == 130
         assert b"Traceback" not in process.stderr.read()
-        assert len(rest.splitlines()) < 299_999, "it was interrupted, not finished"
+        assert len(rest.splitlines()) < 99_999, "it was interrupted, not finished"
         assert not (tmp_path / "cursor").exists()
     finally:
         stop(process)
@@ -381,7 +381,7 @@ def test_a_second_export_with_the_same_cursor_file_is_refused_and_exports_nothin
         second = Export(many.cli.run("export", "--cursor-file", "cursor", role="exporter"))
         assert (second.code, second.out) == (2, b"")
         assert "another export is using cursor" in second.err
-        assert sum(1 for _ in process.stdout) == 299_999
+        assert sum(1 for _ in process.stdout) == 99_999
         assert process.wait(60) == 0
     finally:
         stop(process)
@@ -423,13 +423,13 @@ def test_rows_that_are_pruned_while_it_runs_are_simply_not_there(many: Sink) -> 
         assert process.stderr.read().splitlines()[-1].startswith(f"exported {len(ids)} row(s); cursor ".encode())
         assert ids == sorted(set(ids), reverse=True)
         kept = many.owner.query("SELECT count() FROM assay.candidates").result_rows[0][0]
-        assert kept <= len(ids) < 300_000
+        assert kept <= len(ids) < 100_000
     finally:
         stop(process)
 
 
 def test_progress_for_machines_is_json_on_stderr_and_quiet_is_quiet(many: Sink) -> None:
-    export = many.export("--progress", "json", "--since", "1d")
+    export = many.export("--progress", "json", "--since", "12h")
     *progress, last = export.err.splitlines()
     assert json.loads(progress[-1])["rows"] == len(export.rows) == json.loads(progress[-1])["total_rows"]
     assert last == f"exported {len(export.rows)} row(s); cursor {export.cursor}"
@@ -448,4 +448,4 @@ def test_memory_of_the_command_does_not_grow_with_the_rows(many: Sink) -> None:
         return usage.ru_maxrss / 1024
 
     few, all_of_them = peak_mib("--limit", "10"), peak_mib()
-    assert all_of_them < few + 50, "300 MB of rows went through"
+    assert all_of_them < few + 50, "120 MB of rows went through"

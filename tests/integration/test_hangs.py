@@ -8,8 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -30,8 +28,9 @@ from assay_schema.ids import first_row_at
 from assay_schema.settings import DeliverySettings, RedisSettings
 from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD, SCORES, Stream, low_key
 from tests.cli_process import Cli
+from tests.health import said
 from tests.ports import free_port
-from tests.redis_server import INSTALLED, RedisServer, each_redis_binary  # noqa: F401
+from tests.redis_server import EACH_SERVER, INSTALLED, RedisServer
 from tests.replicated_redis import until
 from tests.store_server import PASSWORD, StoreServer
 
@@ -60,22 +59,13 @@ def service(name: str, directory: Path, **settings: str) -> Iterator["tuple[subp
         process.wait(60)
 
 
-def said(port: int, path: str) -> tuple[int, str]:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=60) as answer:
-            return int(answer.status), str(answer.read().decode())
-    except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
-    except OSError as error:
-        return 0, str(error)
-
-
 def doctor(cli: Cli, extra: str) -> dict[str, dict[str, str]]:
     done = cli.run("doctor", "--json", role="owner", extra=extra)
     assert done.stderr == b"", done.stderr.decode()
     return {finding["check"]: finding for finding in json.loads(done.stdout)}
 
 
+@EACH_SERVER
 def test_a_service_that_hangs_fails_while_entries_wait_for_it(redis_server: RedisServer, tmp_path: Path) -> None:
     port = free_port()
     extra = f"[delivery]\nvisibility_timeout_s = {VISIBILITY_S}\n[scrubber]\nport = {port}\n"
@@ -103,6 +93,7 @@ def test_a_service_that_hangs_fails_while_entries_wait_for_it(redis_server: Redi
         assert doctor(cli, extra)["memory of the scrubber"]["summary"].endswith(f":{port} does not answer")
 
 
+@EACH_SERVER
 async def test_consumers_that_are_idle_held_back_or_long_at_work_are_heard(redis_server: RedisServer) -> None:
     redis = RedisSettings.model_validate({"url": redis_server.url})
     settings, client = DeliverySettings(visibility_timeout_s=20), connection.connect(redis)

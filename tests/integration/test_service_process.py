@@ -7,18 +7,17 @@ import socketserver
 import subprocess
 import sys
 import threading
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 from assay_cli.doctor_probes import memory_of
 from assay_runtime.memory import BOUND_BYTES
 from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD, low_key
+from tests.health import said
 from tests.ports import free_port
 from tests.redis_server import RedisServer
+from tests.replicated_redis import until
 
 
 @contextlib.contextmanager
@@ -51,38 +50,8 @@ def refusal(**settings: str) -> str:
     return said
 
 
-def status(port: int, path: str) -> int:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=60) as answer:
-            return int(answer.status)
-    except urllib.error.HTTPError as error:
-        return error.code
-    except OSError:
-        return 0
-
-
-def said_at(port: int, path: str) -> str:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=60) as answer:
-            return str(answer.read().decode())
-    except urllib.error.HTTPError as error:
-        return error.read().decode()
-    except OSError:
-        return ""
-
-
-def until(condition: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, f"not in time: {what}"
-        time.sleep(0.05)
-
-
 def until_status(port: int, path: str, wanted: int) -> None:
-    deadline = time.monotonic() + 60
-    while (found := status(port, path)) != wanted:
-        assert time.monotonic() < deadline, f"{path} answers {found}, not {wanted}"
-        time.sleep(0.05)
+    until(lambda: said(port, path)[0] == wanted, f"{path} answers {wanted}")
 
 
 class OldRedis(socketserver.StreamRequestHandler):
@@ -115,10 +84,10 @@ def test_it_waits_for_redis_says_so_and_becomes_ready_when_redis_comes(redis_ser
     port = free_port()
     with started(ASSAY_REDIS_URL=redis_server.url, ASSAY_SCRUBBER_PORT=str(port)) as process:
         until_status(port, "/healthz", 200)
-        assert status(port, "/readyz") == 503
+        assert said(port, "/readyz")[0] == 503
         redis_server.start()
         until_status(port, "/readyz", 200)
-        assert status(port, "/metrics") == 200
+        assert said(port, "/metrics")[0] == 200
         stopped(process)
 
 
@@ -138,7 +107,7 @@ def test_counts_that_redis_does_not_confirm_are_not_shown(redis_server: RedisSer
     shown = ("assay_lag_entries", "assay_pending_entries")
 
     def counts() -> list[str]:
-        lines = [line for line in said_at(port, "/metrics").splitlines() if line.startswith(shown)]
+        lines = [line for line in said(port, "/metrics")[1].splitlines() if line.startswith(shown)]
         return [line.rpartition(" ")[2] for line in lines]
 
     with started(ASSAY_REDIS_URL=redis_server.url, ASSAY_SCRUBBER_PORT=str(port)):
@@ -189,14 +158,14 @@ def test_a_redis_that_begins_to_evict_makes_a_running_service_not_ready(redis_se
         until_status(port, "/readyz", 200)
         client.config_set("maxmemory-policy", "allkeys-lru")
         until_status(port, "/readyz", 503)
-        assert "maxmemory-policy is allkeys-lru" in said_at(port, "/readyz")
+        assert "maxmemory-policy is allkeys-lru" in said(port, "/readyz")[1]
         for n in range(10):
             client.set(f"ballast-{n}", b"x" * 100_000)
         client.config_set("maxmemory", client.info("memory")["used_memory"] - 500_000)
         client.config_set("maxmemory-policy", "noeviction")
         client.config_set("maxmemory", 0)
         until_status(port, "/readyz", 200)
-        until(lambda: "evicted_keys" in said_at(port, "/readyz"), "lost keys are named")
+        until(lambda: "evicted_keys" in said(port, "/readyz")[1], "lost keys are named")
         stopped(process)
 
 
@@ -220,7 +189,7 @@ def test_a_scrubber_that_restarts_above_the_mark_passes_nothing_on(
                 "ASSAY_DELIVERY_HIGH_WATER_ENTRIES": "50",
             }
             with started(**settings) as process:
-                until(lambda port=port: "high_water_entries" in said_at(port, "/readyz"), "it is held back")
+                until(lambda port=port: "high_water_entries" in said(port, "/readyz")[1], "it is held back")
                 process.send_signal(how)
                 process.wait(60)
         assert (client.xlen(CAPTURE.key()), client.xlen(FAILURES.key())) == (2_000, 0)

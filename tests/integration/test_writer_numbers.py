@@ -5,8 +5,6 @@ import json
 import os
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from assay_runtime.store import connect
 from assay_schema.ids import first_row_at
 from assay_schema.streams import alert_inbox_key, low_key
 from tests.alert_samples import episode
+from tests.health import said
 from tests.ports import free_port
 from tests.redis_server import RedisServer
 from tests.replicated_redis import until
@@ -54,13 +53,7 @@ def writing(store: StoreServer, redis: RedisServer, directory: Path, **settings:
 
     def ready() -> str:
         assert process.poll() is None, log.read_text()
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=60) as answer:
-                return str(answer.read().decode())
-        except urllib.error.HTTPError as error:
-            return error.read().decode()
-        except OSError:
-            return ""
+        return said(port, "/readyz")[1]
 
     try:
         yield ready

@@ -1,0 +1,38 @@
+"""Which tests run again with the PATH of a bare machine: those that start Redis, however they come to it, and no others."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.redis_server import EACH_SERVER, RedisServer
+
+
+def begun(directory: Path) -> RedisServer:
+    return RedisServer(directory)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> RedisServer:
+    return begun(tmp_path)
+
+
+def marks(request: pytest.FixtureRequest) -> set[str]:
+    return {mark.name for mark in request.node.iter_markers()} & {"redis", "each_server"}
+
+
+def test_a_helper_that_names_redis_marks_the_test(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    assert not begun(tmp_path).running
+    assert marks(request) == {"redis"}
+
+
+def test_so_does_a_fixture_that_a_helper_is_behind(request: pytest.FixtureRequest, server: RedisServer) -> None:
+    assert marks(request) == {"redis"}
+
+
+@EACH_SERVER
+def test_what_runs_on_each_server_is_told_apart(request: pytest.FixtureRequest, redis_binary: str) -> None:
+    assert marks(request) == {"redis", "each_server"}
+
+
+def test_a_test_beside_them_that_needs_no_redis_is_not_marked(request: pytest.FixtureRequest) -> None:
+    assert marks(request) == set()
