@@ -7,6 +7,7 @@ The verdict has three values, because few cases often cannot tell:
 - `inconclusive`: neither; `cases_needed` says how many would tell.
 """
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -21,6 +22,7 @@ from assay_evals.statistics import (
     FlipTest,
     Floats,
     Interval,
+    bounded_intervals,
     cases_needed,
     effect_size,
     flip_tests,
@@ -28,6 +30,7 @@ from assay_evals.statistics import (
     interval,
     resampled_means,
     resampled_quantile_changes,
+    unseen_cases,
 )
 
 #: How often a comparison may call some metric worse though none is; and, a question of its own, how often better.
@@ -84,7 +87,7 @@ DEFAULT_RULES: dict[str, Rule] = {
     "hallucination_rate": Rule(0.02, lower_is_better=True),
     **dict.fromkeys(("temporal_accuracy", "actor_attribution", "answer_f1"), Rule(0.05, stage=Stage.INFORMATIONAL)),
     "latency_p50_ms": Rule(100.0, lower_is_better=True, stage=Stage.INFORMATIONAL),
-    "latency_p95_ms": Rule(100.0, lower_is_better=True),
+    "latency_p95_ms": Rule(100.0, lower_is_better=True, stage=Stage.INFORMATIONAL),
 }
 OTHER_RULE = Rule(0.05, stage=Stage.INFORMATIONAL)
 #: Which search path found something is neither good nor bad: no change fails, as a share cannot fall by so much, unless a rule of its own
@@ -145,9 +148,8 @@ class MetricComparison:
 
     @property
     def significant(self) -> bool:
-        """Whether the change is told from chance, in its direction: by its interval, and by the test of all metrics where there is one."""
-        apart = self.interval.low > 0 or self.interval.high < 0
-        return apart and (self.p_told is None or self.p_told < ALPHA)
+        """Whether the change is told from chance, in its direction: see `_told`."""
+        return _told(self.interval, self.p_value, self.p_told)
 
     @property
     def worse(self) -> bool:
@@ -198,23 +200,31 @@ class Comparison:
         return next((verdict for verdict in (Verdict.FAIL, Verdict.INCONCLUSIVE) if verdict in found), Verdict.PASS)
 
 
-def decide(delta: float, bounds: Interval, candidate: float, rule: Rule, p_value: float | None = None) -> Verdict:
-    """The verdict on one metric, from its change, the interval of that (95 %: each bound is one of 97.5 %) and, where there is one, the p
-    of a change in that direction.
+def _told(bounds: Interval, p_value: float | None, p_adjusted: float | None) -> bool:
+    """Whether a change is told from chance: by the test of this metric alone and by that of all; by its interval where there is no test.
 
-    The test keeps its level on few and skewed cases, where an interval may be too narrow; adjusted for the family of metrics, it keeps
-    that of the whole gate. Where differences do not vary, as those of a single case, an interval has no width and the test alone speaks.
+    The tests keep their level on few and skewed cases. An interval of a share is wider than what they tell: it leaves room for what no
+    case has shown yet.
+    """
+    if p_value is None or p_adjusted is None:
+        return bounds.method != "degenerate" and (bounds.low > 0 or bounds.high < 0)
+    return p_value < ALPHA and p_adjusted < ALPHA
+
+
+def decide(delta: float, bounds: Interval, candidate: float, rule: Rule, *, told: bool | None = None) -> Verdict:
+    """The verdict on one metric, from its change and the interval of that (95 %: each bound is one of 97.5 %).
+
+    `told`: whether the change is told from chance; None, by its interval. A harm is excluded by the interval alone: cases that did not
+    vary exclude none where nothing limits what the next may show.
     """
     sign = -1.0 if rule.lower_is_better else 1.0
     gain, low, high = sign * delta, *sorted((sign * bounds.low, sign * bounds.high))
     if rule.floor is not None and below(sign * candidate, sign * rule.floor):
         return Verdict.FAIL
-    told = p_value is None or p_value < ALPHA
-    if high < 0 and not below(-rule.threshold, gain) and told:
+    varied = bounds.method != "degenerate"
+    if gain < 0 and not below(-rule.threshold, gain) and (varied and high < 0 if told is None else told):
         return Verdict.FAIL
-    if gain != 0 and bounds.method == "degenerate" and not told:
-        return Verdict.INCONCLUSIVE
-    return Verdict.PASS if low > -rule.threshold or gain == low == high == 0 else Verdict.INCONCLUSIVE
+    return Verdict.PASS if varied and low > -rule.threshold else Verdict.INCONCLUSIVE
 
 
 def compare(
@@ -256,6 +266,33 @@ def compare(
     )
 
 
+def intervals(
+    columns: Mapping[str, Floats],
+    limits: tuple[float, float],
+    *,
+    resamples: int = RESAMPLES,
+    seed: int,
+    clusters: Sequence[Hashable] | None = None,
+    weights: Floats | None = None,
+) -> dict[str, Interval]:
+    """The 95 % interval of each metric's mean, by name, for those with a value: `limits` are those of shares, other metrics have none."""
+    found: dict[str, Interval] = {}
+    shares = [name for name in columns if is_share(name)]
+    if shares:
+        table = np.column_stack([columns[name] for name in shares])
+        bounds = bounded_intervals(table, *limits, resamples=resamples, seed=seed, clusters=clusters, weights=weights)
+        found |= {name: each for name, each in zip(shares, bounds, strict=True) if each is not None}
+    others = [name for name in columns if not is_share(name) and not np.isnan(columns[name]).all()]
+    if others:
+        table = np.column_stack([columns[name] for name in others])
+        means = resampled_means(table, resamples=resamples, seed=seed, clusters=clusters, weights=weights)
+        for place, name in enumerate(others):
+            known = ~np.isnan(table[:, place])
+            units = None if clusters is None else _clusters(clusters, known)
+            found[name] = interval(table[:, place], means[:, place], units=units, weights=weights)
+    return found
+
+
 def _both(one: Floats, other: Floats) -> np.ndarray[Any, np.dtype[np.bool_]]:
     return ~(np.isnan(one) | np.isnan(other))
 
@@ -271,22 +308,30 @@ def _means(
     resamples: int,
 ) -> list[MetricComparison]:
     deltas = np.column_stack([candidate[name] - baseline[name] for name in names])
-    means = resampled_means(deltas, resamples=resamples, seed=seed, clusters=clusters, weights=weights)
+    bounds_of = intervals(
+        {name: deltas[:, place] for place, name in enumerate(names)},
+        (-1, 1),
+        resamples=resamples,
+        seed=seed,
+        clusters=clusters,
+        weights=weights,
+    )
     tests = _tests(names, deltas, rules, clusters, weights, seed, resamples)
     adjusted = _holm(tests, rules)
     found = []
     for place, name in enumerate(names):
         rule, column = rule_of(name, rules), deltas[:, place]
         paired = ~np.isnan(column)
-        units = None if clusters is None else len({c for c, known in zip(clusters, paired, strict=True) if known})
-        bounds = interval(column, means[:, place], units=units, weights=weights)
+        units = int(paired.sum()) if clusters is None else _clusters(clusters, paired)
+        bounds = bounds_of[name]
         share = None if weights is None else weights[paired]
         delta, before, after = (
             float(np.average(values[paired], weights=share)) for values in (column, baseline[name], candidate[name])
         )
         test = tests[name]
         worse = delta > 0 if rule.lower_is_better else delta < 0
-        verdict = decide(delta, bounds, after, rule, test.fell if worse else test.rose)
+        told = _told(bounds, test.two_sided, test.fell if worse else test.rose)
+        verdict = decide(delta, bounds, after, rule, told=told)
         found.append(
             MetricComparison(
                 metric=name,
@@ -294,7 +339,7 @@ def _means(
                 baseline=before,
                 candidate=after,
                 delta=delta,
-                interval=bounds.within(-1, 1) if is_share(name) else bounds,
+                interval=bounds,
                 p_value=test.two_sided,
                 p_holm=adjusted[name],
                 p_worse=test.fell,
@@ -302,7 +347,7 @@ def _means(
                 effect_size=effect_size(column),
                 verdict=verdict,
                 rule=rule,
-                cases_needed=_more_cases(column, rule) if verdict is Verdict.INCONCLUSIVE else None,
+                cases_needed=_more_cases(name, column, rule, units) if verdict is Verdict.INCONCLUSIVE else None,
             )
         )
     return found
@@ -335,10 +380,15 @@ def _holm(tests: Mapping[str, FlipTest], rules: Mapping[str, Rule]) -> dict[str,
     return holm(blocking) | holm({name: test.two_sided for name, test in tests.items() if name not in blocking})
 
 
-def _more_cases(deltas: Floats, rule: Rule) -> int | None:
-    """How many cases would tell; None where more would not: the change lies too close to the threshold."""
-    needed = cases_needed(deltas, rule.threshold)
-    return needed if needed is not None and needed > np.count_nonzero(~np.isnan(deltas)) else None
+def _clusters(clusters: Sequence[Hashable], known: np.ndarray[Any, np.dtype[np.bool_]]) -> int:
+    return len({cluster for cluster, here in zip(clusters, known, strict=True) if here})
+
+
+def _more_cases(name: str, deltas: Floats, rule: Rule, units: int) -> int | None:
+    """How many cases would tell, in clusters as large as these; None where more would not: the change lies too close to the threshold."""
+    needed = (cases_needed(deltas, rule.threshold) or 0) + (unseen_cases(rule.threshold) if is_share(name) else 0)
+    cases = np.count_nonzero(~np.isnan(deltas))
+    return math.ceil(needed * cases / units) if needed > units else None
 
 
 def _quantiles(before: Floats, after: Floats, rules: Mapping[str, Rule], seed: int) -> list[MetricComparison]:
@@ -351,7 +401,7 @@ def _quantiles(before: Floats, after: Floats, rules: Mapping[str, Rule], seed: i
         low, high = (float(bound) for bound in np.quantile(changes[:, place], [0.025, 0.975]))
         one, other = float(np.quantile(before, share)), float(np.quantile(after, share))
         bounds = Interval(low, high, "percentile" if low != high else "degenerate")
-        verdict = decide(other - one, bounds, other, rule, 1.0 if len(before) == 1 else None)
+        verdict = decide(other - one, bounds, other, rule)
         untested = (None, None, None, None, None)
         found.append(
             MetricComparison(name, len(before), one, other, other - one, bounds, *untested, verdict, rule, None)

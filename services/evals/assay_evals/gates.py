@@ -14,7 +14,7 @@ from assay_evals.baseline import Baseline, Thresholds
 from assay_evals.metrics import below
 from assay_evals.qrels import Correctness, Floors
 from assay_evals.replay import ReplaySummary, RowResult
-from assay_evals.statistics import flip_tests, interval, resampled_means
+from assay_evals.statistics import bounded_intervals, flip_tests, interval, resampled_means
 
 VERSION = 1
 #: Errors whose reason a breach quotes.
@@ -99,12 +99,11 @@ def _intervals(counted: Sequence[RowResult], seed: int) -> dict[str, Any]:
     """How sure the replay's means are: 95 % bootstrap intervals, and p of "the latency did not change"."""
     if len(counted) < 2:
         return {}
-    table = np.array([[result.jaccard, float(result.top1), result.latency_delta_ms] for result in counted])
-    means = resampled_means(table, seed=seed)
+    shares = np.array([[result.jaccard, float(result.top1)] for result in counted])
+    delays = np.array([result.latency_delta_ms for result in counted])
     found: dict[str, Any] = {}
-    for place, name in enumerate(("mean_jaccard", "top1_stability_rate", "mean_latency_delta_ms")):
-        bounds = interval(table[:, place], means[:, place])
-        if not name.endswith("_ms"):
-            bounds = bounds.within(0, 1)
-        found[f"{name}_interval"] = [bounds.low, bounds.high]
-    return found | {"latency_p_value": flip_tests(table[:, 2], seed=seed)[0].two_sided}
+    bounds = [*bounded_intervals(shares, 0, 1, seed=seed), interval(delays, resampled_means(delays, seed=seed)[:, 0])]
+    for name, each in zip(("mean_jaccard", "top1_stability_rate", "mean_latency_delta_ms"), bounds, strict=True):
+        assert each is not None
+        found[f"{name}_interval"] = [each.low, each.high]
+    return found | {"latency_p_value": flip_tests(delays, seed=seed)[0].two_sided}

@@ -19,12 +19,12 @@ import numpy as np
 import orjson
 
 from assay_evals.case_metrics import PATH, case_metrics, is_metric_name, path_share
-from assay_evals.comparison import LATENCY, QUANTILES, is_share
+from assay_evals.comparison import LATENCY, QUANTILES, intervals
 from assay_evals.dataset import Case, Dataset
 from assay_evals.errors import EvalsError
 from assay_evals.metrics import DEFAULT_CUTOFFS, Gain, judge, mean, retrieval_metrics
 from assay_evals.replay import Retrieved
-from assay_evals.statistics import Floats, interval, resampled_means
+from assay_evals.statistics import Floats
 from assay_evals.target_names import opens, seal
 from assay_runtime.private import opener, write_whole
 
@@ -143,22 +143,17 @@ class Run:
         """Every metric's mean and interval; means weigh mined cases by the inverse of their probability."""
         if not self.results or not self.names:
             return {}
-        table = np.column_stack([self.column(name) for name in self.names])
+        columns = {name: self.column(name) for name in self.names}
         clusters = [r.unit for r in self.results] if any(r.cluster for r in self.results) else None
         weights = self.weights()
-        means = resampled_means(table, seed=self.config.seed, clusters=clusters, weights=weights)
         found = {}
-        for place, name in enumerate(self.names):
-            values = table[:, place]
-            known = ~np.isnan(values)
-            if not known.any():
-                continue
-            units = None if clusters is None else len({c for c, here in zip(clusters, known, strict=True) if here})
-            bounds = interval(values, means[:, place], units=units, weights=weights)
-            bounds = bounds.within(0, 1) if is_share(name) else bounds
-            average = mean(values, weights)
+        for name, bounds in intervals(
+            columns, (0, 1), seed=self.config.seed, clusters=clusters, weights=weights
+        ).items():
+            average = mean(columns[name], weights)
             assert average is not None
-            found[name] = MetricSummary(average, int(known.sum()), bounds.low, bounds.high)
+            known = int(np.count_nonzero(~np.isnan(columns[name])))
+            found[name] = MetricSummary(average, known, bounds.low, bounds.high)
         return found
 
     def latency(self) -> dict[str, float]:

@@ -186,9 +186,9 @@ def test_a_path_that_found_nothing_of_a_case_counts_0_where_others_did() -> None
 
 
 def test_they_inform_and_stop_nothing_unless_a_team_says_so() -> None:
-    cases = [a_case(id=f"c{n}", time_window=FEBRUARY, expected_answer="Paris") for n in range(40)]
-    good = [[found("x", time="2026-02-03", found_by="vector")]] * 40
-    late = [[found("x", time="2026-05-03", found_by="entity")]] * 40
+    cases = [a_case(id=f"c{n}", time_window=FEBRUARY, expected_answer="Paris") for n in range(80)]
+    good = [[found("x", time="2026-02-03", found_by="vector")]] * 80
+    late = [[found("x", time="2026-05-03", found_by="entity")]] * 80
     before, after = a_run("main", good, cases), a_run("change", late, cases)
     paired = compare_runs(before, after)
     by_name = {each.metric: each for each in paired.comparison.metrics}

@@ -130,8 +130,10 @@ def test_what_fails_is_a_regression_that_is_told_from_chance() -> None:
     assert (found.verdict, found.is_regression) == (Verdict.FAIL, True)
 
 
-@pytest.mark.parametrize(("count", "expected"), [(1, Verdict.INCONCLUSIVE), (40, Verdict.PASS)])
-def test_a_single_case_tells_nothing(count: int, expected: Verdict) -> None:
+@pytest.mark.parametrize(
+    ("count", "expected"), [(1, Verdict.INCONCLUSIVE), (71, Verdict.INCONCLUSIVE), (120, Verdict.PASS)]
+)
+def test_few_cases_that_hardly_move_exclude_no_worsening(count: int, expected: Verdict) -> None:
     before, after = np.full(count, 0.5), np.full(count, 0.49)
     assert compare({"mrr": before}, {"mrr": after}).verdict() is expected
 
@@ -201,12 +203,13 @@ def test_worse_and_better_are_two_questions() -> None:
 
 
 @pytest.mark.parametrize(("mean", "improved"), [(0.030, False), (0.036, True)])
-def test_a_change_whose_interval_holds_0_is_not_called_one(mean: float, improved: bool) -> None:
+def test_a_change_that_only_the_one_sided_test_tells_is_not_called_one(mean: float, improved: bool) -> None:
     change = np.random.default_rng(16).normal(0, 1, 40)
     change = 0.1 * (change - change.mean()) / change.std() + mean
     (found,) = compare({"mrr": BASE[:40]}, {"mrr": BASE[:40] + change}).metrics
     assert found.p_better < 0.05
-    assert (found.interval.low > 0, found.is_improvement) == (improved, improved)
+    assert found.p_value is not None
+    assert (found.p_value < 0.05, found.is_improvement) == (improved, improved)
 
 
 @pytest.mark.parametrize("metric", ["recall@1", "ndcg@3", "precision@20", "hit@100"])
@@ -222,6 +225,6 @@ def test_a_metric_that_nobody_named_only_informs(metric: str) -> None:
 
 
 def test_a_mean_that_only_rounding_keeps_from_its_floor_passes() -> None:
-    values = np.array([0.1, 0.2, 0.3] * 10)
+    values = np.array([0.1, 0.2, 0.3] * 30)
     floor = float(np.nextafter(values.mean(), 1))
     assert compare({"mrr": values}, {"mrr": values}, rules={"mrr": Rule(0.05, floor=floor)}).verdict() is Verdict.PASS

@@ -14,7 +14,7 @@ from assay_evals.runner import Asking
 from assay_evals.runs import RunConfig, RunFolder
 from assay_evals.targets import CallableTarget
 
-DATASET = Dataset(cases=[Case(id=f"c{n}", query=f"q{n}", expected_ids=[f"d{n}"]) for n in range(40)])
+DATASET = Dataset(cases=[Case(id=f"c{n}", query=f"q{n}", expected_ids=[f"d{n}"]) for n in range(80)])
 
 
 def right(query: str) -> list[str]:

@@ -98,4 +98,6 @@ def test_both_gates_must_pass() -> None:
 def test_intervals_of_shares_stay_between_0_and_1() -> None:
     source = baseline(rows=2)
     summary = regression_gate(source, replayed(source, worse=1), Thresholds(), path="x")["summary"]
-    assert (summary["mean_jaccard_interval"], summary["top1_stability_rate_interval"]) == ([0, 1], [0, 1])
+    for name in ("mean_jaccard_interval", "top1_stability_rate_interval"):
+        low, high = summary[name]
+        assert 0 < low < 0.02 < 0.98 < high < 1, name

@@ -64,7 +64,7 @@ def test_records_from_the_future_and_attempts_that_were_not_due_block_nothing() 
     assert may(odd, NIGHT + timedelta(minutes=1))
 
 
-def a_run(name: str, value: float, cases: int = 60, errors: int = 0) -> Run:
+def a_run(name: str, value: float, cases: int = 90, errors: int = 0) -> Run:
     results = [
         CaseResult(f"c{n}", "technical", [], 10.0, {"mrr": min(1.0, value + 0.01 * (n % 3))}) for n in range(cases)
     ] + [CaseResult(f"e{n}", "technical", [], None, {}, "HTTP 500") for n in range(errors)]
@@ -124,7 +124,7 @@ def test_an_alert_names_the_metric_and_its_numbers() -> None:
     good, bad = a_run("good", 0.9), a_run("bad", 0.5)
     paired = compare_runs(good, bad)
     (alert,) = transitions([], judged(ran(bad), paired), paired)
-    assert (alert.metric, alert.n) == ("mrr", 60)
+    assert (alert.metric, alert.n) == ("mrr", 90)
     assert alert.baseline == pytest.approx(0.91)
     assert alert.value == pytest.approx(0.51)
     assert "mrr" in alert.summary

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from assay_evals.statistics import (
     RESAMPLES,
+    bounded_intervals,
     cases_needed,
     effect_size,
     flip_tests,
@@ -19,6 +20,7 @@ from assay_evals.statistics import (
     resampled_means,
     resampled_quantile_changes,
     student_quantile,
+    unseen_cases,
     wilson,
 )
 
@@ -291,3 +293,62 @@ def test_cases_of_a_cluster_change_sign_together() -> None:
     clusters = np.repeat(np.arange(3), 20).tolist()
     assert flip_tests(deltas, seed=1)[0].fell < 0.001
     assert flip_tests(deltas, seed=1, clusters=clusters)[0].fell == pytest.approx(1 / 8, abs=0.01)
+
+
+@pytest.mark.parametrize(("successes", "trials"), [(0, 20), (1, 20), (7, 20), (48, 50), (225, 225)])
+def test_the_bounds_of_a_share_are_those_of_clopper_and_pearson(successes: int, trials: int) -> None:
+    values = np.arange(trials) < successes
+    (found,) = bounded_intervals(values.astype(float), 0, 1, seed=3, resamples=40_000)
+    exact = scipy.stats.binomtest(successes, trials).proportion_ci(method="exact")
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((exact.low, exact.high), abs=0.004)
+
+
+def test_equal_cases_leave_room_for_what_they_did_not_show() -> None:
+    (found,) = bounded_intervals(np.zeros(20), -1, 1, seed=1)
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((-0.168, 0.168), abs=0.01)
+    assert (1 - 0.05) ** unseen_cases(0.05) <= 0.025 < (1 - 0.05) ** (unseen_cases(0.05) - 1)
+
+
+@pytest.mark.parametrize("n", [20, 50, 225])
+@pytest.mark.parametrize("moving", [0.02, 0.05, 0.2])
+def test_a_bound_of_few_moving_cases_misses_the_truth_no_more_often_than_said(n: int, moving: float) -> None:
+    rng = np.random.default_rng(n)
+    missed, runs = 0, 300
+    for run in range(runs):
+        values = -(rng.random(n) < moving).astype(float)
+        (found,) = bounded_intervals(values, -1, 1, seed=run, resamples=400)
+        assert found is not None
+        missed += found.low > -moving
+    assert wilson(missed, runs, 0.999)[0] < 0.025, missed
+
+
+def test_the_unseen_case_weighs_as_much_as_the_heaviest() -> None:
+    rng = np.random.default_rng(4)
+    missed, runs = 0, 300
+    for run in range(runs):
+        weights = np.where(rng.random(225) < 0.1, 10.0, 1.0)
+        values = (rng.random(225) < 0.95).astype(float)
+        (found,) = bounded_intervals(values, 0, 1, seed=run, resamples=400, weights=weights)
+        assert found is not None
+        missed += not found.low <= 0.95 <= found.high
+    assert wilson(missed, runs, 0.999)[0] < 0.05, missed
+
+
+def test_a_metric_without_a_value_has_no_bounds_and_disturbs_no_other() -> None:
+    values = np.column_stack([np.linspace(0, 1, 9), np.full(9, np.nan)])
+    both, (alone,) = bounded_intervals(values, 0, 1, seed=1), bounded_intervals(values[:, 0], 0, 1, seed=1)
+    assert both == [alone, None]
+
+
+def test_cases_of_a_cluster_have_one_weight() -> None:
+    values = np.repeat(np.random.default_rng(5).random(20), 10)
+    (apart,) = bounded_intervals(values, 0, 1, seed=1)
+    (together,) = bounded_intervals(values, 0, 1, seed=1, clusters=np.repeat(np.arange(20), 10).tolist())
+    (few,) = bounded_intervals(values[::10], 0, 1, seed=1)
+    assert apart is not None
+    assert few is not None
+    assert together is not None
+    assert (together.low, together.high) == pytest.approx((few.low, few.high), abs=1e-9)
+    assert together.high - together.low > 2 * (apart.high - apart.low)
