@@ -1,8 +1,8 @@
 """One series of samples in [0, 1]: its baseline, its detector, its episode. Pure; time is that of the samples.
 
 `warn` means evidence of a drop beyond the tolerance; `critical` that the mean since the change is also below 0.9 of the baseline, or less
-than a standard error above it. The plain rule (a day's mean 10 % below the rolling or the fixed baseline) runs beside them, as evidence
-of its own.
+than a standard error above it. The plain rule (a day's mean 10 % below the rolling or the fixed baseline, by more than chance gives) runs
+beside them, as evidence of its own.
 """
 
 from dataclasses import dataclass, field
@@ -16,6 +16,9 @@ from assay_schema.alerts import AlertState
 from assay_schema.settings import DriftSettings
 
 HOURS = 24
+#: Standard errors by which a day must be worse than the plain rule's line. Without them a year of 150 answers a day that are right or wrong
+#: has 2 to 30 such days though nothing changed.
+RULE_ERRORS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +126,16 @@ class Series:
         return sum((total for hour, total in self.hours.items() if hour > now - hours), Total())
 
     def rule_broken(self, settings: DriftSettings, calendar: Calendar) -> bool:
-        """The plain rule: the mean of the window is more than `rule_drop` below the mean of the last 30 days, or below the baseline."""
+        """The plain rule: the mean of the window is more than `rule_drop` below the mean of the last 30 days, or below the baseline, and
+        more than chance would have it."""
         recent = self.window(settings.rule_hours, calendar)
         if recent.n < settings.rule_samples or self.baseline is None:
             return False
         today = calendar.day(self.last_ms)
         rolling = total_of(self.days, today - settings.baseline_days, today)
         against = max(rolling.mean, self.baseline.mean)
-        return recent.mean < (1 - settings.rule_drop) * against
+        highest = recent.mean + RULE_ERRORS * self.baseline.deviation / sqrt(recent.n)
+        return highest < (1 - settings.rule_drop) * against
 
     def evaluate(
         self, now_ms: float, needed: float, settings: DriftSettings, calendar: Calendar, *, level: Level | None = None

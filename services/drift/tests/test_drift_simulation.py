@@ -106,3 +106,11 @@ def test_a_chart_shows_every_day_and_marks_the_episode() -> None:
     assert 'font-family="Arial, ' in picture, "a PNG of it needs families by name"
     assert "no samples" in terminal(Chart("empty", ()))
     assert svg(Chart("empty", ())).endswith("</svg>")
+
+
+@pytest.mark.parametrize(("mean", "per_day"), [(0.85, 150), (0.6, 150)])
+def test_answers_that_are_right_or_wrong_raise_nothing_though_some_days_are_worse(mean: float, per_day: int) -> None:
+    rng = np.random.default_rng(per_day)
+    days = np.sort(rng.uniform(0, 200, 200 * per_day))
+    found = run(days, (rng.random(len(days)) < mean).astype(float), SETTINGS)
+    assert found.transitions == (), "without its standard errors the plain rule alone raises 7 to 33"
