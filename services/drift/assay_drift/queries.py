@@ -3,7 +3,8 @@
 Each day of queries becomes totals that add up: how many, the sum of their vectors, how many fall in each of 20 clusters. Clusters are made
 once, of a sample from the reference days. A day and a week are compared with the reference days by two statistics: the distance of the
 mean vectors (best for a new topic) and chi-square over the clusters (best for another mix). Each is held against what whole days,
-shuffled, give: days differ from one another more than queries do, and only a difference beyond theirs is news.
+shuffled, give: days differ from one another more than queries do, and only a difference beyond theirs is news. A day with fewer queries
+than those of the reference is held against what they would give with as few.
 """
 
 import base64
@@ -110,28 +111,32 @@ class Queries:
                 each.kept = []
 
     def _compare(self, window: Sequence[int]) -> Shift:
-        distance, chi = self._statistics(window, self.reference)
-        random = np.random.default_rng(len(self.reference))  # the same answer whoever asks
+        now, reference = [self.days[day] for day in window], [self.days[day] for day in self.reference]
+        distance, chi = _statistics(now, reference)
+        random = np.random.default_rng(len(reference))  # the same answer whoever asks
         null = []
-        if len(window) == 1:
-            null += [self._statistics([d], [each for each in self.reference if each != d]) for d in self.reference]
-        else:
-            pool = np.array(self.reference)
-            for _ in range(SHUFFLES):
-                shuffled = random.permutation(pool)
-                null.append(self._statistics(shuffled[: len(window)].tolist(), shuffled[len(window) :].tolist()))
+        for _ in range(SHUFFLES):
+            shuffled = [reference[place] for place in random.permutation(len(reference))]
+            like = [self._of_size(each.n, of, random) for each, of in zip(now, shuffled, strict=False)]
+            null.append(_statistics(like, shuffled[len(now) :]))
         means, deviations = np.mean(null, axis=0), np.std(null, axis=0, ddof=1)
         score = float(np.max((np.array([distance, chi]) - means) / np.maximum(deviations, 1e-9)))
-        return Shift(len(window), sum(self.days[day].n for day in window), score, distance, self._grown(window))
+        return Shift(len(window), sum(each.n for each in now), score, distance, self._grown(window))
 
-    def _statistics(self, window: Sequence[int], reference: Sequence[int]) -> tuple[float, float]:
-        """Distance of the mean vectors; chi-square over the clusters, for each query."""
-        now, before = [self.days[day] for day in window], [self.days[day] for day in reference]
-        n, m = sum(each.n for each in now), sum(each.n for each in before)
-        distance = np.linalg.norm(sum(each.vectors for each in now) / n - sum(each.vectors for each in before) / m)
-        observed = sum(each.clusters for each in now) / n
-        expected = (sum(each.clusters for each in before) + 0.5) / (m + CLUSTERS / 2)
-        return float(distance), float(np.sum((observed - expected) ** 2 / expected))
+    def _of_size(self, n: int, day: Day, random: np.random.Generator) -> Day:
+        """A day of the reference as it might have been with only `n` queries: its mean vector wanders more.
+
+        The queries of a day spread as its clusters do, and within them alike in all directions.
+        """
+        missing = 1 / n - 1 / day.n
+        if missing <= 0 or self.centroids is None:
+            return day
+        shares = day.clusters / day.clusters.sum()
+        within = max(0.0, 1 - float(shares @ (self.centroids**2).sum(axis=1)))  # vectors have length 1
+        apart = self.centroids - shares @ self.centroids
+        noise = (random.normal(size=CLUSTERS) * np.sqrt(shares)) @ apart
+        noise = noise + random.normal(size=len(day.vectors)) * np.sqrt(within / len(day.vectors))
+        return Day(day.n, day.vectors + day.n * np.sqrt(missing) * noise, day.clusters)
 
     def _grown(self, window: Sequence[int]) -> tuple[tuple[int, tuple[str, ...]], ...]:
         assert self.centroids is not None
@@ -190,6 +195,15 @@ class Queries:
     def forget(self) -> None:
         """Learn anew: what is asked now is the new normal."""
         self.days, self.centroids, self.reference, self.shift = {}, None, (), None
+
+
+def _statistics(now: Sequence[Day], before: Sequence[Day]) -> tuple[float, float]:
+    """Distance of the mean vectors; chi-square over the clusters, for each query."""
+    n, m = sum(each.n for each in now), sum(each.n for each in before)
+    distance = np.linalg.norm(sum(each.vectors for each in now) / n - sum(each.vectors for each in before) / m)
+    observed = sum(each.clusters for each in now) / n
+    expected = (sum(each.clusters for each in before) + 0.5) / (m + CLUSTERS / 2)
+    return float(distance), float(np.sum((observed - expected) ** 2 / expected))
 
 
 def _shift(found: list[Any] | None) -> Shift | None:
