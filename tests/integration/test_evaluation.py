@@ -120,7 +120,7 @@ def test_a_regression_is_stopped_an_improvement_and_a_neutral_change_are_let_thr
     listed = assay("eval", "list", "--json")
     assert (len(listed.stdout.splitlines()), "left out: runs/broken" in listed.stderr) == (3, True)
     shown = json.loads(assay("eval", "show", "main", "--json").stdout)
-    assert (shown["cases"], shown["errored"], len(shown["results"])) == (351, 0, 351)
+    assert (shown["cases"], shown["errored"], len(shown["results"])) == (367, 0, 367)
     assert "❌" in (tmp_path / "r.md").read_text()
     assert (tmp_path / "r.html").read_text().endswith("</html>\n")
 
@@ -388,7 +388,7 @@ def test_datasets_are_checked_compared_and_joined(assay: Assay, tmp_path: Path) 
         (tmp_path / f"{name}.json").write_text(json.dumps({"version": "1", "cases": cases}))
     assert json.loads(assay("dataset", "validate", "one.json", "--json").stdout)["valid"] is True
     assert "query" in assay("dataset", "validate", "bad.json", code=1).output
-    assert json.loads(assay("dataset", "stats", GOLDEN, "--json").stdout)["cases"] == 351
+    assert json.loads(assay("dataset", "stats", GOLDEN, "--json").stdout)["cases"] == 367
     assert "~ a: notes" in assay("dataset", "diff", "one.json", "two.json", code=1).output
     assert "version" not in assay("dataset", "diff", "one.json", "one.json").output
     (tmp_path / "later.json").write_bytes(b"\xef\xbb\xbf" + json.dumps({"version": "2", "cases": [case]}).encode())

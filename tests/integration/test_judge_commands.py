@@ -78,12 +78,13 @@ def test_too_many_judge_errors_are_a_finding(cli: Cli, owner: Client) -> None:
 def test_calibration_is_shown_kept_and_told_to_drift(
     cli: Cli, owner: Client, tmp_path: Path, redis_server: RedisServer
 ) -> None:
-    pairs = [scored(1.0) for _ in range(8)] + [scored(0.5) for _ in range(4)]
-    keep(owner, pairs)
-    people = [True] * 7 + [False] + [False] * 4
+    pairs = [scored(1.0) for _ in range(62)] + [scored(0.5) for _ in range(18)]
+    boosted = scored(0.5, base=False)
+    keep(owner, [*pairs, boosted])
+    people = [True] * 61 + [False] + [False] * 18
     lines = [
         json.dumps({"event_id": score["event_id"], "label": "good" if good else "bad"})
-        for (_, score), good in zip(pairs, people, strict=True)
+        for (_, score), good in zip([*pairs, boosted], [*people, True], strict=True)
     ]
     file = tmp_path / "labels.ndjson"
     file.write_text("\n".join(lines))
@@ -91,18 +92,29 @@ def test_calibration_is_shown_kept_and_told_to_drift(
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     counts = [found[name] for name in ("true_positives", "false_negatives", "false_positives", "true_negatives")]
-    assert counts == [7, 0, 1, 4]
-    assert found["kappa"] == pytest.approx(0.8235, abs=1e-3)
-    assert found["rates"]["ppi"]["value"] == pytest.approx(8 / 12 - 1 / 12)
-    assert found["pages"] is True
+    assert counts == [61, 0, 1, 18], "what a rule boosted is not counted"
+    assert found["kappa"] == pytest.approx(0.9649, abs=1e-3)
+    assert found["rates"]["ppi"]["value"] == pytest.approx(62 / 80 - 1 / 84)
+    assert (found["pages"], found["lacks"]) == (True, [])
     kept = owner.query("SELECT labels, kappa, pages FROM calibrations").result_rows
-    assert [tuple(row) for row in kept] == [(12, pytest.approx(0.8235, abs=1e-3), True)]
+    assert [tuple(row) for row in kept] == [(80, pytest.approx(0.9649, abs=1e-3), True)]
     with redis_server.client() as client:
-        told = client.hget(calibration_key(), f"{lexical.judge().fingerprint}/faithfulness")
-    assert json.loads(told)["tnr"] == pytest.approx(0.8)
+        told = client.hget(calibration_key(), f"default/{lexical.judge().fingerprint}/faithfulness")
+    assert json.loads(told)["tnr"] == pytest.approx(18 / 19)
     text = cli.run("judge", "calibrate", "--labels", str(file), "--dry-run", role="owner").stdout.decode()
-    assert "Cohen's kappa          0.824" in text
+    assert "Cohen's kappa          0.965" in text
+    assert "80 of 81 labelled answers are of the base stream" in text
     assert "PPI (published)" in text
+
+
+def test_a_calibration_by_two_labels_says_what_it_lacks(cli: Cli, owner: Client, tmp_path: Path) -> None:
+    pairs = [scored(1.0), scored(0.5)]
+    keep(owner, pairs)
+    file = tmp_path / "labels.csv"
+    file.write_text(f"event_id,label\n{pairs[0][1]['event_id']},1\n{pairs[1][1]['event_id']},0\n")
+    done = cli.run("judge", "calibrate", "--labels", str(file), "--dry-run", role="owner")
+    assert done.returncode == 1
+    assert b"stay warnings:\n  2 labels, and drift.calibration_labels is 50\n" in done.stdout
 
 
 def test_a_judge_that_disagrees_with_people_is_a_finding(cli: Cli, owner: Client, tmp_path: Path) -> None:

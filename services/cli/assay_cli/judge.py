@@ -21,7 +21,7 @@ from assay_schema.settings import Settings
 from assay_schema.streams import SCORES, calibration_key, shard_of
 
 if TYPE_CHECKING:
-    from assay_judge.calibration import Confusion, Estimate
+    from assay_judge.calibration import Confusion, Estimate, Floats, Mean
     from assay_runtime.connection import Client as Redis
     from assay_runtime.store import Client as Store
 
@@ -81,9 +81,12 @@ def calibrate(
 ) -> None:
     """Hold the judge against people's labels of a random subset of what it scored, and keep the result.
 
-    Exit code 1 when the judge agrees too little for alerts on this metric to be critical (drift.kappa_min, drift.tnr_min).
+    Only labels of the base stream count: what a rule boosted is not what people mostly get. Exit code 1 when there are too few of them, or
+    the judge agrees too little, for alerts on this metric to be critical.
     """
-    from assay_judge.calibration import Confusion
+    import numpy as np
+
+    from assay_judge.calibration import Confusion, rectifier
 
     given = _labels(labels)
     owner = settings_for("owner", data)
@@ -92,17 +95,23 @@ def calibrate(
         known = _values(store, project, who, metric, list(given))
         if len(known) < 2:
             raise CommandError(
-                f"{len(known)} of {len(given)} labelled answers have a {metric} by {who} in project {project}; nothing to compare"
+                f"{len(known)} of {len(given)} labelled answers are of the base stream of project {project} and have a {metric} by {who};"
+                " nothing to compare"
             )
-        people, verdicts = [given[each] for each in known], [value >= threshold for value in known.values()]
+        people, verdicts = [given[each] for each in known], [value >= threshold for value, _ in known.values()]
         confusion = Confusion.of(people, verdicts)
+        weights = np.array([weight for _, weight in known.values()])
+        correction = rectifier(np.array(people, dtype=np.float64), np.array(verdicts, dtype=np.float64), weights)
         live = _live(store, project, who, metric, threshold)
-        row = _calibration_row(confusion, project, metric, who, threshold, owner)
-        _report(row, confusion, live, people, verdicts, len(given), as_json=as_json)
+        row = _calibration_row(confusion, correction, project, metric, who, threshold)
+        lacks = confusion.lacks(owner.drift)
+        row["pages"] = not lacks
+        rates = _rates(live, correction, confusion, np.array(people, dtype=np.float64), weights)
+        _report(row, confusion, rates, len(live), len(given), lacks, as_json=as_json)
         if not dry_run:
             _keep(store, owner, row)
-            asyncio.run(_tell_drift(settings_for("judge", data), row))
-    if not row["pages"]:
+            asyncio.run(_tell_drift(settings_for("judge", data), row, confusion))
+    if lacks:
         raise typer.Exit(FINDING)
 
 
@@ -125,28 +134,32 @@ def _last_judge(store: "Store", project: str) -> str:
     return str(found[0][0])
 
 
-def _values(store: "Store", project: str, fingerprint: str, metric: str, event_ids: list[str]) -> dict[str, float]:
+def _values(
+    store: "Store", project: str, fingerprint: str, metric: str, event_ids: list[str]
+) -> dict[str, tuple[float, float]]:
+    """By labelled answer of the base stream, the metric and what the answer counts: the inverse of the probability it was drawn with."""
     rows = store.query(
-        "SELECT toString(event_id), metrics[{metric:String}] FROM scores WHERE project = {project:String} AND status = 'scored'"
-        " AND fingerprint = {fingerprint:String} AND mapContains(metrics, {metric:String}) AND event_id IN {ids:Array(UUID)}",
+        "SELECT toString(event_id), metrics[{metric:String}], 1 / base_probability FROM scores WHERE project = {project:String} AND base"
+        " AND status = 'scored' AND fingerprint = {fingerprint:String} AND mapContains(metrics, {metric:String})"
+        " AND event_id IN {ids:Array(UUID)}",
         parameters={"project": project, "fingerprint": fingerprint, "metric": metric, "ids": event_ids},
     ).result_rows
-    return {str(event_id): float(value) for event_id, value in rows}
+    return {str(event_id): (float(value), float(weight)) for event_id, value, weight in rows}
 
 
-def _live(store: "Store", project: str, fingerprint: str, metric: str, threshold: float) -> list[bool]:
-    """Verdicts on the base stream of the last 30 days."""
+def _live(store: "Store", project: str, fingerprint: str, metric: str, threshold: float) -> list[tuple[bool, float]]:
+    """Verdicts on the base stream of the last 30 days, and what each counts."""
     rows = store.query(
-        "SELECT metrics[{metric:String}] >= {threshold:Float64} FROM scores WHERE project = {project:String} AND base"
+        "SELECT metrics[{metric:String}] >= {threshold:Float64}, 1 / base_probability FROM scores WHERE project = {project:String} AND base"
         " AND status = 'scored' AND fingerprint = {fingerprint:String} AND mapContains(metrics, {metric:String})"
         " AND event_time >= now() - INTERVAL 30 DAY",
         parameters={"project": project, "fingerprint": fingerprint, "metric": metric, "threshold": threshold},
     ).result_rows
-    return [bool(good) for (good,) in rows]
+    return [(bool(good), float(weight)) for good, weight in rows]
 
 
 def _calibration_row(
-    confusion: "Confusion", project: str, metric: Metric, fingerprint: str, threshold: float, settings: Settings
+    confusion: "Confusion", correction: "Mean", project: str, metric: Metric, fingerprint: str, threshold: float
 ) -> dict[str, Any]:
     def ends(name: str, found: "Estimate | None") -> dict[str, float | None]:
         values = found or (None, None, None)
@@ -167,47 +180,60 @@ def _calibration_row(
         "kappa": confusion.kappa,
         **ends("tpr", confusion.tpr),
         **ends("tnr", confusion.tnr),
-        "rectifier": confusion.rectifier,
-        "rectifier_variance": confusion.rectifier_variance,
-        "pages": confusion.pages(settings.drift.kappa_min, settings.drift.tnr_min),
+        "rectifier": correction.value,
+        "rectifier_variance": correction.variance * confusion.n,
+    }
+
+
+def _rates(
+    live: list[tuple[bool, float]], correction: "Mean", confusion: "Confusion", labels: "Floats", weights: "Floats"
+) -> dict[str, "Estimate | None"]:
+    """The share of good answers, by how it is estimated; empty without answers to estimate it of."""
+    import numpy as np
+
+    from assay_judge.calibration import human, ppi, raw, rogan_gladen
+
+    if len(live) < 2:
+        return {}
+    judged, drawn = (np.array(each, dtype=np.float64) for each in zip(*live, strict=True))
+    return {
+        "raw": raw(judged, drawn),
+        "ppi": ppi(judged, correction, drawn),
+        "rogan_gladen": rogan_gladen(judged, confusion, drawn),
+        "human": human(labels, weights),
     }
 
 
 def _report(
     row: dict[str, Any],
     confusion: "Confusion",
-    live: list[bool],
-    people: list[bool],
-    verdicts: list[bool],
+    rates: dict[str, "Estimate | None"],
+    live: int,
     given: int,
+    lacks: list[str],
     *,
     as_json: bool,
 ) -> None:
-    import numpy as np
-
-    from assay_judge import calibration as c
-
-    rates: dict[str, Any] = {}
-    if len(live) > 1:
-        judged, labels, called = (np.array(each, dtype=np.float64) for each in (live, people, verdicts))
-        rates = {
-            "raw": c.raw(judged),
-            "ppi": c.ppi(judged, labels, called),
-            "ppi_plus": c.ppi_plus(judged, labels, called),
-        }
-        rates |= {"rogan_gladen": c.rogan_gladen(judged, confusion), "human": c.human(labels)}
     if as_json:
         shown = {name: estimate and estimate._asdict() for name, estimate in rates.items()}
-        emit(orjson.dumps(row | {"rates": shown, "live": len(live)}).decode())
+        emit(
+            orjson.dumps(
+                row | {"kappa_low": confusion.kappa_low, "lacks": lacks, "rates": shown, "live": live}
+            ).decode()
+        )
         return
 
     def of(estimate: Any) -> str:
         return "unknown" if estimate is None else f"{estimate.value:.3f}  [{estimate.low:.3f}, {estimate.high:.3f}]"
 
-    kappa = "unknown (all alike)" if confusion.kappa is None else f"{confusion.kappa:.3f}"
+    kappa = (
+        f"{confusion.kappa:.3f}  (at least {confusion.kappa_low:.3f})"
+        if confusion.kappa is not None
+        else "unknown (all alike)"
+    )
     lines = [
         f"{row['metric']} >= {row['threshold']:g} by judge {row['fingerprint']}, project {row['project']}",
-        f"{confusion.n} of {given} labelled answers were scored by it",
+        f"{confusion.n} of {given} labelled answers are of the base stream and were scored by it",
         "",
         "               judge: good   judge: bad",
         f"people: good   {confusion.true_positives:11d}   {confusion.false_negatives:10d}",
@@ -221,14 +247,22 @@ def _report(
         names = {
             "raw": "raw (the judge's own)",
             "ppi": "PPI (published)",
-            "ppi_plus": "PPI++",
             "rogan_gladen": "Rogan-Gladen",
             "human": "labels alone",
         }
-        lines += ["", f"share of good answers, base stream of 30 days ({len(live)} answers), with 95 % intervals:"]
+        lines += ["", f"share of good answers, base stream of 30 days ({live} answers), with 95 % intervals:"]
         lines += [f"  {label:22} {of(rates[name])}" for name, label in names.items()]
-    gate = "may be critical" if row["pages"] else "stay warnings (see drift.kappa_min, drift.tnr_min)"
-    echo("\n".join([*lines, "", f"alerts on {row['metric']} {gate}"]))
+    gate = "stay warnings:" if lacks else "may be critical"
+    echo(
+        "\n".join(
+            [
+                *lines,
+                "",
+                f"alerts on {row['metric']} of project {row['project']} {gate}",
+                *(f"  {each}" for each in lacks),
+            ]
+        )
+    )
 
 
 def _keep(store: "Store", settings: Settings, row: dict[str, Any]) -> None:
@@ -237,15 +271,16 @@ def _keep(store: "Store", settings: Settings, row: dict[str, Any]) -> None:
     insert_json_rows(store, f"{settings.store.base_database}.calibrations", orjson.dumps(row), 1)
 
 
-async def _tell_drift(settings: Settings, row: dict[str, Any]) -> None:
+async def _tell_drift(settings: Settings, row: dict[str, Any], confusion: "Confusion") -> None:
     """Where the drift service looks before it pages."""
     from assay_runtime.connection import connect
 
     client = connect(settings.redis)
-    told = {"kappa": row["kappa"], "tnr": row["tnr"], "labels": row["labels"], "calibrated_at": row["calibrated_at"]}
+    told = {name: row[name] for name in ("kappa", "tnr", "tnr_low", "labels", "calibrated_at")}
+    told |= {"kappa_low": confusion.kappa_low, "bad": confusion.bad}
     try:
         for shard in range(settings.redis.shards):
-            field = f"{row['fingerprint']}/{row['metric']}"
+            field = f"{row['project']}/{row['fingerprint']}/{row['metric']}"
             await client.hset(calibration_key(shard), field, orjson.dumps(told))
     finally:
         await client.aclose()

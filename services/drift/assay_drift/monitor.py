@@ -60,7 +60,7 @@ class Monitor:
         settings: DriftSettings,
         fields: Mapping[str, bytes] | None = None,
         *,
-        calibrated: Callable[[str, str], bool] = lambda fingerprint, metric: False,  # noqa: ARG005
+        calibrated: Callable[[str, str, str], bool] = lambda project, fingerprint, metric: False,  # noqa: ARG005
         embed: tuple[str, Embed] | None = None,
         shard: int = 0,
         shards: int = 1,
@@ -339,7 +339,8 @@ class Monitor:
         subject = self._subject(AlertKind.SCORE_DRIFT, key)
         required = self._needed(series)
         level: Level | None = None
-        if not self._settings.page_uncalibrated and not self._calibrated(subject.series or "", subject.metric or ""):
+        of = (subject.project, subject.series or "", subject.metric or "")
+        if not self._settings.page_uncalibrated and not self._calibrated(*of):
             level = series.level(required, self._settings, self._calendar)
             level = "warn" if level == "critical" else level
         self._advance_series(subject, series, now_ms, level, None, required)

@@ -159,13 +159,18 @@ class ShardState:
             )
         return self._monitor
 
-    def _is_calibrated(self, fingerprint: str, metric: str) -> bool:
-        found = self._calibration.get(f"{fingerprint}/{metric}".encode())
+    def _is_calibrated(self, project: str, fingerprint: str, metric: str) -> bool:
+        found = self._calibration.get(f"{project}/{fingerprint}/{metric}".encode())
         if found is None:
             return False
         try:
-            numbers = orjson.loads(found)
-            return bool(numbers["kappa"] >= self._settings.kappa_min and numbers["tnr"] >= self._settings.tnr_min)
+            told, settings = orjson.loads(found), self._settings
+            return bool(
+                told["labels"] >= settings.calibration_labels
+                and told["bad"] >= settings.calibration_bad
+                and told["kappa_low"] >= settings.kappa_min
+                and told["tnr_low"] >= settings.tnr_min
+            )
         except (orjson.JSONDecodeError, KeyError, TypeError):
             return False
 

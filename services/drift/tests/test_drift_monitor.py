@@ -60,9 +60,7 @@ def test_a_metric_whose_judge_is_not_calibrated_never_pages() -> None:
     settings = QUICK.model_copy(update={"page_uncalibrated": False})
     assert "critical" not in steps(feed(monitor(settings), **DROP))
     assert "warn" in steps(feed(monitor(settings), **DROP))
-    known = monitor(
-        settings, calibrated=lambda fingerprint, metric: (fingerprint, metric) == (FINGERPRINT, "faithfulness")
-    )
+    known = monitor(settings, calibrated=lambda *of: of == ("acme", FINGERPRINT, "faithfulness"))
     assert "critical" in steps(feed(known, **DROP))
 
 

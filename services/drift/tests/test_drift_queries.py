@@ -8,18 +8,16 @@ from assay_drift.queries import Queries
 from assay_schema.settings import DriftSettings
 
 SETTINGS = DriftSettings()
-KNOWN = (
-    "wing flow boundary layer heat transfer shock wave pressure jet panel flutter body buckling cylinder plate".split()
-)  # noqa: SIM905
-NEW = "cake recipe sugar flour oven butter bake cream".split()  # noqa: SIM905
+KNOWN = "wing flow boundary layer heat transfer shock wave pressure jet panel flutter body buckling cylinder plate"
+NEW = "cake recipe sugar flour oven butter bake cream"
 CHANGE = 20
 
 
 def deviations(seed: int, before: int, after: int, new: float = 0.0) -> list[float]:
     """By how much each window after the change differs. The same 225 questions are asked, and a share of new ones."""
     rng = np.random.default_rng(seed)
-    known = np.array(hashed([" ".join(rng.choice(KNOWN, rng.integers(6, 14))) for _ in range(225)]))
-    fresh = np.array(hashed([" ".join(rng.choice(NEW, 6)) for _ in range(40)]))
+    known = np.array(hashed([" ".join(rng.choice(KNOWN.split(), rng.integers(6, 14))) for _ in range(225)]))
+    fresh = np.array(hashed([" ".join(rng.choice(NEW.split(), 6)) for _ in range(40)]))
     queries, found = Queries(), []
     for day in range(CHANGE + 12):
         shifts = queries.close(day, SETTINGS)

@@ -135,7 +135,12 @@ def _failed(paired: PairedRuns | None) -> list[MetricComparison]:
 
 #: Alerts on the quality, and on there being a result at all: what opens an episode, what ends it, what it says then.
 _EPISODES = (
-    (AlertKind.SCORE_DRIFT, {Outcome.FAIL}, {Outcome.PASS}, "the nightly evaluation {0} passes again"),
+    (
+        AlertKind.SCORE_DRIFT,
+        {Outcome.FAIL},
+        {Outcome.PASS, Outcome.INCONCLUSIVE},  # few cases pass seldom, and would leave an alert open for good
+        "the nightly evaluation {0} fails no longer",
+    ),
     (
         AlertKind.SILENCE,
         {Outcome.ERROR, Outcome.NO_JUDGE_KEY, Outcome.BUDGET_EXCEEDED},

@@ -64,7 +64,7 @@ def test_judged_documents_may_name_their_source() -> None:
 def test_the_demos_golden_dataset_is_one() -> None:
     dataset = read_dataset((resources.files("assay_demo") / "golden.jsonl").read_text())
     stats = dataset_stats(dataset)
-    assert stats.cases == 351
+    assert stats.cases == 367
     assert stats.duplicate_queries == 0
     assert stats.by_query_type["null"] > 0
 

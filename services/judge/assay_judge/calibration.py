@@ -1,8 +1,9 @@
 """How far a judge agrees with people, and rates that make up for where it does not. Pure.
 
 Positive means good: a person calls the answer good, the judge gives it `threshold` or more. Rates are shares of good answers. Sources:
-prediction-powered inference (PPI): Angelopoulos et al. 2023; PPI++ (power tuning): Angelopoulos, Duchi, Zrnic 2023; Rogan-Gladen with the
-interval of Lang and Reiczigel 2014; kappa: Cohen 1960; intervals of shares: Wilson 1927.
+prediction-powered inference (PPI): Angelopoulos et al. 2023; Rogan-Gladen with the interval of Lang and Reiczigel 2014; kappa: Cohen 1960,
+its standard error Fleiss, Cohen and Everitt 1969; intervals of shares: Wilson 1927.
+Answers count by the inverse of the probability with which they were drawn (Hajek).
 """
 
 from collections.abc import Sequence
@@ -12,6 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from assay_schema.settings import DriftSettings
 
 Floats = npt.NDArray[np.float64]
 #: Of a 95 % interval.
@@ -75,19 +78,42 @@ class Confusion:
         return wilson(self.true_negatives, self.true_negatives + self.false_positives)
 
     @property
-    def rectifier(self) -> float:
-        """Mean of label minus verdict: what PPI adds to the raw rate."""
-        return (self.false_negatives - self.false_positives) / self.n
+    def bad(self) -> int:
+        """Answers that people call bad."""
+        return self.false_positives + self.true_negatives
 
     @property
-    def rectifier_variance(self) -> float:
-        """Variance of label minus verdict."""
-        squares = (self.false_negatives + self.false_positives) / self.n - self.rectifier**2
-        return squares * self.n / (self.n - 1) if self.n > 1 else 0.0
+    def kappa_low(self) -> float | None:
+        """Lower end of the 95 % interval of kappa, half an answer added to each cell: few answers that agree prove little."""
+        if self.kappa is None:
+            return None
+        cells = np.array(
+            [[self.true_positives, self.false_negatives], [self.false_positives, self.true_negatives]], dtype=np.float64
+        )
+        shares = (cells + 0.5) / (self.n + 2)
+        rows, columns, agreed = shares.sum(axis=1), shares.sum(axis=0), shares.trace()
+        chance = float(rows @ columns)
+        kappa = (agreed - chance) / (1 - chance)
+        same = sum(shares[i, i] * (1 - (rows[i] + columns[i]) * (1 - kappa)) ** 2 for i in (0, 1))
+        other = (1 - kappa) ** 2 * sum(shares[i, 1 - i] * (columns[i] + rows[1 - i]) ** 2 for i in (0, 1))
+        variance = (same + other - (kappa - chance * (1 - kappa)) ** 2) / ((self.n + 2) * (1 - chance) ** 2)
+        return float(kappa - Z * sqrt(max(0.0, variance)))
 
-    def pages(self, kappa_min: float, tnr_min: float) -> bool:
-        """Whether this judge may wake somebody."""
-        return self.kappa is not None and self.kappa >= kappa_min and self.tnr is not None and self.tnr.value >= tnr_min
+    def lacks(self, settings: DriftSettings) -> list[str]:
+        """Why this judge may not wake anybody, in words; empty if it may."""
+        found = []
+        if self.n < settings.calibration_labels:
+            found.append(f"{self.n} labels, and drift.calibration_labels is {settings.calibration_labels}")
+        if self.bad < settings.calibration_bad:
+            found.append(
+                f"{self.bad} answers that people call bad, and drift.calibration_bad is {settings.calibration_bad}"
+            )
+        tnr_low = self.tnr.low if self.tnr else None
+        for name, low, least in (("kappa", self.kappa_low, settings.kappa_min), ("tnr", tnr_low, settings.tnr_min)):
+            if low is None or low < least:
+                shown = "unknown" if low is None else f"at least {low:.3f}"
+                found.append(f"{name} is {shown}, and drift.{name}_min is {least:g}")
+        return found
 
 
 def wilson(successes: int, n: int) -> Estimate | None:
@@ -100,41 +126,57 @@ def wilson(successes: int, n: int) -> Estimate | None:
     return Estimate(share, max(0.0, middle - half), min(1.0, middle + half))
 
 
-def raw(judged: Floats) -> Estimate:
+class Mean(NamedTuple):
+    """A mean and the variance of that mean."""
+
+    value: float
+    variance: float
+
+
+def mean_of(values: Floats, weights: Floats | None = None) -> Mean:
+    """The weighted mean."""
+    shares = np.ones(len(values)) if weights is None else weights
+    value = float(np.average(values, weights=shares))
+    count = float(shares.sum() ** 2 / np.sum(shares**2))  # as many of equal weight would vary as much
+    spread = float(np.sum(shares**2 * (values - value) ** 2) / shares.sum() ** 2)
+    return Mean(value, spread * count / (count - 1) if count > 1 else 0.25)
+
+
+def rectifier(labels: Floats, verdicts: Floats, weights: Floats | None = None) -> Mean:
+    """Label minus verdict: what PPI adds to the judge's rate.
+
+    Four answers are added: one error either way, and two on which they agree (as Agresti and Coull add four to a share). A judge errs
+    seldom, and where few labels show none, or only one kind, the plain variance is far too small.
+    """
+    shares = np.ones(len(labels)) if weights is None else weights
+    errors = np.concatenate([labels - verdicts, [1.0, -1.0, 0.0, 0.0]])
+    return mean_of(errors, np.concatenate([shares, np.full(4, shares.mean())]))
+
+
+def raw(judged: Floats, weights: Floats | None = None) -> Estimate:
     """The judge's own rate. Its interval knows of chance only, not of the judge's errors: it is wrong with a biased judge."""
-    return _normal(float(judged.mean()), float(judged.var(ddof=1)) / len(judged))
+    return _normal(*mean_of(judged, weights))
 
 
-def human(labels: Floats) -> Estimate:
+def human(labels: Floats, weights: Floats | None = None) -> Estimate:
     """The labels' rate, without the judge."""
-    return _normal(float(labels.mean()), float(labels.var(ddof=1)) / len(labels))
+    return _normal(*mean_of(labels, weights))
 
 
-def ppi(judged: Floats, labels: Floats, verdicts: Floats) -> Estimate:
-    """The judge's rate, made right by a random labelled subset (`verdicts` are the judge's, on the labelled answers). This is published."""
-    errors = labels - verdicts
-    variance = float(judged.var(ddof=1)) / len(judged) + float(errors.var(ddof=1)) / len(errors)
-    return _normal(float(judged.mean() + errors.mean()), variance)
+def ppi(judged: Floats, correction: Mean, weights: Floats | None = None) -> Estimate:
+    """The judge's rate, made right by what a random labelled subset says (see `rectifier`). This is published."""
+    rate = mean_of(judged, weights)
+    return _normal(rate.value + correction.value, rate.variance + correction.variance)
 
 
-def ppi_plus(judged: Floats, labels: Floats, verdicts: Floats) -> Estimate:
-    """PPI with the weight of the judge tuned to how much it helps."""
-    n, more = len(labels), len(judged)
-    spread = float(np.concatenate([judged, verdicts]).var(ddof=1))
-    weight = float(np.cov(labels, verdicts, ddof=1)[0, 1]) / ((1 + n / more) * spread) if spread else 0.0
-    weight = min(1.0, max(0.0, weight))
-    value = labels.mean() + weight * (judged.mean() - verdicts.mean())
-    variance = float((labels - weight * verdicts).var(ddof=1)) / n + weight**2 * float(judged.var(ddof=1)) / more
-    return _normal(float(value), variance)
-
-
-def rogan_gladen(judged: Floats, confusion: Confusion) -> Estimate | None:
+def rogan_gladen(judged: Floats, confusion: Confusion, weights: Floats | None = None) -> Estimate | None:
     """The rate a judge with these errors must have seen. Holds when the labels are of another mix than the traffic; None for a judge that
     tells nothing apart."""
     good = confusion.true_positives + confusion.false_negatives
     bad = confusion.n - good
-    n = len(judged) + Z * Z
-    share = (float(judged.sum()) + Z * Z / 2) / n
+    seen = len(judged) if weights is None else float(weights.sum() ** 2 / np.sum(weights**2))
+    n = seen + Z * Z
+    share = (mean_of(judged, weights).value * seen + Z * Z / 2) / n
     sensitivity, specificity = (confusion.true_positives + 1) / (good + 2), (confusion.true_negatives + 1) / (bad + 2)
     youden = sensitivity + specificity - 1
     if youden <= 0:
@@ -150,4 +192,4 @@ def rogan_gladen(judged: Floats, confusion: Confusion) -> Estimate | None:
 
 def _normal(value: float, variance: float) -> Estimate:
     half = Z * sqrt(variance)
-    return Estimate(value, value - half, value + half)
+    return Estimate(*(min(1.0, max(0.0, each)) for each in (value, value - half, value + half)))

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from assay_judge.calibration import Confusion, human, ppi, ppi_plus, raw, rogan_gladen, wilson
+from assay_judge.calibration import Confusion, Mean, mean_of, ppi, raw, rectifier, rogan_gladen, wilson
 from assay_judge.labels import LabelError, read
+from assay_schema.settings import DriftSettings
 from tests.bench.calibration import coverage
 
 A, B = "019b7f2e-5c00-7a3b-8c4d-1e2f3a4b5c6d", "019b7f2e-5c00-7a3b-8c4d-1e2f3a4b5c6e"
@@ -22,7 +23,6 @@ def test_high_agreement_is_no_high_kappa_when_most_are_good() -> None:
     found = Confusion(true_positives=171, false_negatives=9, false_positives=4, true_negatives=16)
     assert found.agreement == pytest.approx(0.935)
     assert found.kappa == pytest.approx(0.675, abs=0.01)
-    assert found.pages(0.6, 0.7)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,26 @@ def test_what_cannot_be_known_is_none(counts: Any, kappa: Any, tpr: Any, tnr: An
     found = Confusion(*counts)
     assert found.kappa == kappa
     assert (found.tpr and found.tpr.value, found.tnr and found.tnr.value) == (tpr, tnr)
-    assert found.pages(0.6, 0.7) is (kappa == 1.0)
+    assert (found.kappa_low is None) is (kappa is None)
+
+
+def test_the_lower_end_of_kappa_is_the_textbooks() -> None:
+    found = Confusion(true_positives=2000, false_negatives=500, false_positives=1000, true_negatives=1500)
+    # Fleiss, Cohen and Everitt (1969): kappa 0.4, standard error 0.0128 for 5,000 answers
+    assert found.kappa_low == pytest.approx(0.4 - 1.96 * 0.0128, abs=2e-3)
+
+
+def test_two_labels_wake_nobody() -> None:
+    settings = DriftSettings()
+    few = Confusion(true_positives=1, false_negatives=0, false_positives=0, true_negatives=1)
+    assert few.kappa == 1.0
+    assert [line.split(",")[0] for line in few.lacks(settings)][:2] == ["2 labels", "1 answers that people call bad"]
+    good = Confusion(true_positives=150, false_negatives=4, false_positives=2, true_negatives=44)
+    assert good.lacks(settings) == []
+    lucky = Confusion(true_positives=43, false_negatives=2, false_positives=2, true_negatives=8)
+    assert lucky.kappa is not None
+    assert lucky.kappa > settings.kappa_min
+    assert [line.split()[0] for line in lucky.lacks(settings)] == ["kappa", "tnr"], "it may well be below"
 
 
 def test_wilsons_interval_is_the_books() -> None:
@@ -46,20 +65,29 @@ def test_wilsons_interval_is_the_books() -> None:
 def test_ppi_adds_the_judges_error_to_its_rate() -> None:
     judged = np.array([1.0] * 80 + [0.0] * 20)
     labels, verdicts = np.array([1.0, 1, 1, 0]), np.array([1.0, 1, 0, 0])
-    assert ppi(judged, labels, verdicts).value == pytest.approx(0.8 + 0.25)
-    confusion = Confusion.of([True, True, True, False], [True, True, False, False])
-    assert confusion.rectifier == 0.25
-    assert confusion.rectifier_variance == pytest.approx(float((labels - verdicts).var(ddof=1)))
+    found = rectifier(labels, verdicts)
+    errors = np.array([0.0, 0, 1, 0, 1, -1, 0, 0])
+    assert found == pytest.approx((errors.mean(), errors.var(ddof=1) / 8))
+    assert ppi(judged, found).value == pytest.approx(0.8 + 1 / 8)
 
 
-def test_a_perfect_judge_needs_no_correction_and_a_useless_one_gets_no_weight() -> None:
-    random = np.random.default_rng(5)
-    labels = (random.random(400) < 0.7).astype(float)
-    judged = (random.random(4_000) < 0.7).astype(float)
-    assert ppi(judged, labels, labels) == pytest.approx(raw(judged))
-    noise = (random.random(400) < 0.5).astype(float)
-    tuned = ppi_plus((random.random(4_000) < 0.5).astype(float), labels, noise)
-    assert tuned.value == pytest.approx(human(labels).value, abs=0.01)
+def test_a_judge_that_made_no_error_is_not_taken_for_one_that_makes_none() -> None:
+    labels, judged = np.array([1.0] * 35 + [0.0] * 15), np.array([1.0] * 700 + [0.0] * 300)
+    corrected, alone = ppi(judged, rectifier(labels, labels)), raw(judged)
+    assert corrected.value == pytest.approx(alone.value)
+    assert corrected.high - corrected.low > 1.5 * (alone.high - alone.low)
+
+
+def test_answers_count_by_the_inverse_of_their_probability() -> None:
+    values, weights = np.array([1.0, 0.0, 0.0, 1.0]), np.array([20.0, 1.0, 1.0, 20.0])
+    copies = np.repeat(values, weights.astype(int))
+    assert mean_of(values, weights).value == pytest.approx(copies.mean())
+    assert mean_of(values, weights).variance > mean_of(copies).variance, "they are four, not forty-two"
+    assert mean_of(values, np.full(4, 7.0)) == pytest.approx(mean_of(values))
+
+
+def test_no_rate_leaves_what_is_possible() -> None:
+    assert ppi(np.ones(100), Mean(0.1, 0.01))[:3] == (1.0, pytest.approx(1 + 0.1 - 0.196, abs=1e-3), 1.0)
 
 
 def test_a_judge_that_tells_nothing_apart_has_no_rogan_gladen_estimate() -> None:
@@ -67,6 +95,7 @@ def test_a_judge_that_tells_nothing_apart_has_no_rogan_gladen_estimate() -> None
 
 
 def test_the_published_interval_holds_the_truth_and_the_raw_one_does_not() -> None:
+    assert coverage(0.9, 0.95, 0.8, runs=400, labelled=50)["PPI"][0] >= 0.93
     found = {name: share for name, (share, _) in coverage(0.9, 0.95, 0.8, runs=600).items()}
     assert found["PPI"] >= 0.93
     assert found["raw"] < 0.1

@@ -300,10 +300,17 @@ class DriftSettings(Section):
         0.6,
         ge=-1,
         le=1,
-        description="Agreement of the judge with people (Cohen's kappa) without which no metric pages.",
+        description="Agreement of the judge with people (lower end of Cohen's kappa) without which no metric pages.",
     )
     tnr_min: float = Field(
-        0.7, ge=0, le=1, description="Share of bad answers the judge must find for a metric to page."
+        0.7,
+        ge=0,
+        le=1,
+        description="Share of bad answers that the judge must surely find (lower end of the TNR) for a metric to page.",
+    )
+    calibration_labels: int = Field(50, ge=2, description="Labels that a calibration needs for a metric to page.")
+    calibration_bad: int = Field(
+        10, ge=1, description="Answers that people call bad which a calibration needs for a metric to page."
     )
     page_uncalibrated: bool = Field(False, description="Let metrics of a judge without calibration page as well.")
     day_minutes: float = Field(

@@ -84,7 +84,7 @@ def acknowledged_key(shard: int = 0) -> str:
 
 
 def calibration_key(shard: int = 0) -> str:
-    """Key of the judges' calibration: a hash from `fingerprint/metric` to JSON with `kappa` and `tnr`, agreement with people's labels."""
+    """Key of the judges' calibration: a hash from `project/fingerprint/metric` to JSON: agreement with people's labels, and of how many."""
     return f"{PREFIX}:{{{shard}}}:calibration"
 
 
