@@ -28,7 +28,7 @@ pytestmark = pytest.mark.xdist_group("evaluation-store")
 
 #: Three of a morning in the present: rows expire by the store's clock.
 NIGHT = datetime.now(UTC).replace(hour=3, minute=30, second=0, microsecond=0) - timedelta(days=10)
-CASES = [{"id": f"c{n}", "query": f"doc{n}", "expected_ids": [f"doc{n}"]} for n in range(40)]
+CASES = [{"id": f"c{n}", "query": f"doc{n}", "expected_ids": [f"doc{n}"]} for n in range(80)]
 TARGET = """
 from pathlib import Path
 def find(query, limit=10):

@@ -18,8 +18,8 @@ NULL = [case for case in CASES if case.query_type == "null"]
 
 def test_the_header_says_version_date_licence_and_the_number_of_cases() -> None:
     header = read_header()
-    assert (header["record"], header["version"], header["license"]) == ("dataset", "1.0.0", "Apache-2.0")
-    assert date.fromisoformat(header["created_at"]) == date(2026, 11, 21)
+    assert (header["record"], header["version"], header["license"]) == ("dataset", "1.1.0", "Apache-2.0")
+    assert date.fromisoformat(header["created_at"]) == date(2026, 11, 22)
     assert header["cases"] == len(CASES)
 
 

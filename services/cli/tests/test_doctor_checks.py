@@ -167,6 +167,7 @@ def test_a_stream_is_well_while_its_group_keeps_up(facts: StreamFacts, status: S
         (True, [("pass", 30.0, ""), ("rate_limited", 7.0, "not due"), ("pass", 6.0, "")], "ok", "2 pass in a week"),
         (True, [("fail", 30.0, "mrr"), ("pass", 6.0, "")], "warn", "1 fail, 1 pass"),
         (True, [("pass", 70.0, "")], "warn", "70 h ago"),
+        (True, [("pass", 30.0, ""), ("inconclusive", 6.0, "")], "ok", "1 pass, 1 inconclusive"),
         (True, [("started", 5.0, "")], "warn", "1 started"),
     ],
 )
