@@ -278,7 +278,7 @@ class DriftSettings(Section):
     )
     rule: Literal["off", "warn", "critical"] = Field(
         "warn",
-        description="What the plain rule raises: the mean of a day fell more than 10 % below the rolling or the fixed baseline, and by more than chance.",
+        description="What the plain rule raises: a day's mean fell more than 10 % below the rolling or fixed baseline, beyond chance.",
     )
     rule_drop: float = Field(0.1, gt=0, lt=1, description="Drop of the plain rule, as a share of the baseline.")
     rule_hours: int = Field(24, ge=1, le=48, description="Window of the plain rule, in hours.")
