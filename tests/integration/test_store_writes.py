@@ -74,7 +74,7 @@ def test_a_merge_with_a_failed_write_gives_back_the_parts_that_it_replaced(serve
     place = table_of_three_parts(server, name)
     before = rows_of(server, name)
 
-    with system_calls.broken(server.pid, WRITES, "error=ENOSPC", path=place / f"tmp_merge_all_1_3_2/{file}"):
+    with system_calls.broken(server.pid, WRITES, "error=ENOSPC", path=place / f"tmp_merge_all_1_3_1/{file}"):
         with pytest.raises(ClickHouseError):
             ask(server, f"SYSTEM START MERGES {name}", f"OPTIMIZE TABLE {name} FINAL", "SELECT 1")
         started_again(server)
@@ -96,7 +96,7 @@ def test_an_insert_with_a_failed_write_is_refused_and_stored_when_it_is_sent_aga
     place = table_of_three_parts(server, name)
     insert = f"INSERT INTO {name} {ROWS.format(first=300)}"
 
-    with system_calls.broken(server.pid, WRITES, "error=EIO", path=place / f"tmp_insert_all_4_4_1/{file}"):
+    with system_calls.broken(server.pid, WRITES, "error=EIO", path=place / f"tmp_insert_all_4_4_0/{file}"):
         with pytest.raises(ClickHouseError):
             ask(server, insert, "SELECT 1")
         started_again(server)
