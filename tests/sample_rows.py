@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 import orjson
 
 from assay_schema.ids import first_row_at, new_event_id
+from assay_writer.rows import COLUMNS
 
 Json = dict[str, Any]
 
@@ -147,6 +148,11 @@ def failure(number: int = 0, *, days_old: float = 0, project: str = "default", *
         "created_at": iso(int(time.time() * 1000 - days_old * 86_400_000)),
         **fields,
     }
+
+
+def by_column(table: str, values: bytes) -> dict[str, Any]:
+    """The writer's row of a table, its values under the names of their columns."""
+    return dict(zip(COLUMNS[table], orjson.loads(values), strict=True))
 
 
 def lines(rows: list[Json]) -> bytes:

@@ -18,7 +18,7 @@ from assay_runtime.store import INSERT_SETTINGS, Client, connect, insert_json_ro
 from assay_schema.ids import first_row_at
 from assay_schema.settings import Settings
 from assay_writer.batch import batches
-from assay_writer.rows import event_row
+from assay_writer.rows import COLUMNS, event_row
 from tests.bench.result import result
 from tests.sample_rows import event_id_at, iso
 from tests.store_server import StoreServer
@@ -94,10 +94,10 @@ def _round(client: Client, load: Any, file: Path, seed: int) -> tuple[float, flo
     payload = batch.payload
     file.write_bytes(payload)
     started = time.perf_counter()
-    insert_json_rows(client, "assay_base.candidates", payload, len(batch))
+    insert_json_rows(client, "assay_base.candidates", payload, len(batch), COLUMNS[batch.table])
     inserted = time.perf_counter()
     [step], _ = batches(delivered_for_step, event_row)
-    insert_json_rows(client, "assay_base.candidates", step.payload, len(step))
+    insert_json_rows(client, "assay_base.candidates", step.payload, len(step), COLUMNS[step.table])
     stepped = time.perf_counter()
     return inserted - started, stepped - inserted, load(file)
 
@@ -129,9 +129,11 @@ def _load_on_request(directory: str) -> None:
     client = clickhouse_connect.get_client(interface="chdb", path=directory)
     migrate_with(client, Settings())
     settings = ", ".join(f"{name} = '{value}'" for name, value in INSERT_SETTINGS.items())
+    columns = ", ".join(COLUMNS["candidates"])
     for line in sys.stdin:
         statement = (
-            f"INSERT INTO assay_base.candidates FROM INFILE '{line.strip()}' SETTINGS {settings} FORMAT JSONEachRow"
+            f"INSERT INTO assay_base.candidates ({columns}) FROM INFILE '{line.strip()}' SETTINGS {settings} "
+            "FORMAT JSONCompactEachRow"
         )
         started = time.perf_counter()
         client.command(statement)

@@ -67,10 +67,10 @@ def insert_tokens() -> None:
     def with_windows() -> list[migrate.Migration]:
         return [replace(step, text=re.sub(r"(deduplication_window =) 0", r"\1 1000", step.text)) for step in found()]
 
-    def named(client: store.Client, table: str, payload: bytes, rows: int) -> None:
+    def named(client: store.Client, table: str, payload: bytes, rows: int, columns: Sequence[str] = ()) -> None:
         token = hashlib.blake2b(payload).hexdigest()
         with patch.dict(store.INSERT_SETTINGS, {"insert_deduplication_token": token}):
-            store.insert_json_rows(client, table, payload, rows)
+            store.insert_json_rows(client, table, payload, rows, columns)
 
     migrate.migrations = with_windows
     sink.insert_json_rows = named

@@ -14,7 +14,7 @@ from assay_schema.failures import Failure
 from assay_schema.published import Example, examples
 from assay_schema.scores import Score
 from assay_schema.validation import parse_scrubbed
-from assay_writer.rows import alert_row, event_row, failure_row, score_row
+from assay_writer.rows import COLUMNS, Row, alert_row, event_row, failure_row, score_row
 from tests.store_server import StoreServer
 
 pytestmark = pytest.mark.xdist_group("store")
@@ -31,6 +31,13 @@ def client(migrated: StoreServer) -> Iterator[Client]:
         yield client
 
 
+def insert(client: Client, row: Row) -> str:
+    """As the writer does; returns the table."""
+    table, values, _ = row
+    insert_json_rows(client, f"assay_base.{table}", values, 1, COLUMNS[table])
+    return table
+
+
 @pytest.mark.parametrize("example", examples("events"), ids=lambda example: example.name)
 def test_an_event_comes_back_exactly(client: Client, example: Example) -> None:
     client.command("TRUNCATE TABLE assay_base.candidates")
@@ -41,8 +48,7 @@ def test_an_event_comes_back_exactly(client: Client, example: Example) -> None:
         document["id"] == 0
     ):  # the least id came on the log's first day; its event's own time is later, which a table refuses
         document["created_at"] = "2026-01-02T03:04:05.700Z"
-    table, row, _ = event_row(orjson.dumps(document))
-    insert_json_rows(client, f"assay_base.{table}", row, 1)
+    table = insert(client, event_row(orjson.dumps(document)))
     columns = ", ".join(MODELS[table].model_fields)
     text = client.raw_query(f"SELECT {columns} FROM {table}", settings=FORMAT, fmt="JSONEachRow")
     stored = orjson.loads(text)
@@ -58,7 +64,7 @@ def test_an_event_comes_back_exactly(client: Client, example: Example) -> None:
 @pytest.mark.parametrize("example", examples("failures"), ids=lambda example: example.name)
 def test_a_failure_comes_back_exactly(client: Client, example: Example) -> None:
     client.command("TRUNCATE TABLE assay_base.capture_failures")
-    insert_json_rows(client, "assay_base.capture_failures", failure_row(example.document_bytes)[1], 1)
+    insert(client, failure_row(example.document_bytes))
     columns = ", ".join(Failure.model_fields)
     text = client.raw_query(f"SELECT {columns} FROM capture_failures", settings=FORMAT, fmt="JSONEachRow")
     assert Failure.model_validate_json(text) == Failure.model_validate_json(example.document_bytes)
@@ -67,7 +73,7 @@ def test_a_failure_comes_back_exactly(client: Client, example: Example) -> None:
 @pytest.mark.parametrize("example", examples("scores"), ids=lambda example: example.name)
 def test_a_score_comes_back_exactly(client: Client, example: Example) -> None:
     client.command("TRUNCATE TABLE assay_base.scores")
-    insert_json_rows(client, "assay_base.scores", score_row(example.document_bytes)[1], 1)
+    insert(client, score_row(example.document_bytes))
     columns = ", ".join(Score.model_fields)
     text = client.raw_query(f"SELECT {columns} FROM scores", settings=FORMAT, fmt="JSONEachRow")
     assert Score.model_validate_json(text) == Score.model_validate_json(example.document_bytes)
@@ -78,7 +84,7 @@ def test_a_later_judgement_of_an_answer_replaces_the_earlier_one_and_spend_is_co
     by_name = {example.name: orjson.loads(example.document_bytes) for example in examples("scores")}
     later = by_name["full"] | {"judged_at": "2026-01-02T03:04:10Z"}
     for document in (by_name["skipped-budget"], later, by_name["skipped-budget"]):
-        insert_json_rows(client, "assay_base.scores", score_row(orjson.dumps(document))[1], 1)
+        insert(client, score_row(orjson.dumps(document)))
     assert client.query("SELECT status FROM scores").result_rows == [("scored",)]
     spend = client.query("SELECT toString(day), judged, skipped_budget, cost_usd FROM judge_spend").result_rows
     assert [tuple(row) for row in spend] == [("2026-01-02", 1, 0, 0.00087)]
@@ -90,7 +96,7 @@ def test_an_alert_comes_back_exactly_and_its_episode_is_open_unless_it_is_resolv
 ) -> None:
     client.command("TRUNCATE TABLE assay_base.alerts")
     for _ in range(2):  # a redelivered transition
-        insert_json_rows(client, "assay_base.alerts", alert_row(example.document_bytes)[1], 1)
+        insert(client, alert_row(example.document_bytes))
     columns = ", ".join(f"`{name}`" for name in Alert.model_fields)
     stored = orjson.loads(client.raw_query(f"SELECT {columns} FROM alerts", settings=FORMAT, fmt="JSONEachRow"))
     stored["interval"] = stored["interval"] or None

@@ -12,7 +12,7 @@ from assay_judge import lexical
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.scores import ScoreStatus
 from assay_schema.streams import SCORES, calibration_key
-from assay_writer.rows import event_row, score_row
+from assay_writer.rows import COLUMNS, event_row, score_row
 from tests.answers import answer_bytes
 from tests.cli_process import Cli
 from tests.redis_server import RedisServer
@@ -55,8 +55,8 @@ def scored(value: float, status: str = "scored", **more: Any) -> tuple[bytes, di
 
 def keep(owner: Client, pairs: list[tuple[bytes, dict[str, Any]]]) -> None:
     for data, score in pairs:
-        insert_json_rows(owner, "assay_base.answers", event_row(data)[1], 1)
-        insert_json_rows(owner, "assay_base.scores", score_row(orjson.dumps(score))[1], 1)
+        insert_json_rows(owner, "assay_base.answers", event_row(data)[1], 1, COLUMNS["answers"])
+        insert_json_rows(owner, "assay_base.scores", score_row(orjson.dumps(score))[1], 1, COLUMNS["scores"])
 
 
 def test_status_and_cost_count_by_project_and_judge(cli: Cli, owner: Client) -> None:

@@ -32,7 +32,7 @@ class Batch:
 
     @property
     def payload(self) -> bytes:
-        """The rows as JSONEachRow: one JSON object a line."""
+        """The rows, one JSON array a line."""
         return b"\n".join(self.rows) + b"\n"
 
     def split(self) -> tuple["Batch", "Batch"]:

@@ -1,10 +1,12 @@
 """From an entry of `events`, `failures`, `scores` or `alerts` to a row of its table. Pure.
 
-The columns are named one by one: what a newer scrubber adds stays out until this code and the tables know it. Values are not checked
+The columns are named one by one: what a newer scrubber adds stays out until this code and the tables know it. A row is its values alone,
+in the order of its table's `COLUMNS`, which is smaller and read faster than an object that repeats the names. Values are not checked
 again; the scrubber did, and the tables' constraints refuse what breaks a limit. `event_time` and `ver` are made by the table.
 """
 
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any
 
 import orjson
@@ -12,7 +14,8 @@ import orjson
 from assay_schema.failures import UNKNOWN
 
 Json = dict[str, Any]
-#: Table, row as JSON, and the parts that tell this row from every other: the entry's `id` (or the failure's) and the event's.
+#: Table, the values of `COLUMNS[table]` as a JSON array, and the parts that tell this row from every other: the entry's `id` (or the
+#: failure's) and the event's.
 Row = tuple[str, bytes, str]
 
 CANDIDATES = "candidates"
@@ -41,8 +44,9 @@ def event_row(data: bytes) -> Row:
         maker = _MAKERS.get(kind)
         if maker is None:
             raise RowError(NO_TABLE)
-        table, columns = maker
-        return table, orjson.dumps(columns(event, payload)), f"{event['id']}:{event['event_id']}"
+        table, values = maker
+        row = _envelope(_ENVELOPE_DEFAULTS | event) + values(payload)
+        return table, orjson.dumps(row), f"{event['id']}:{event['event_id']}"
     except KeyError as missing:
         raise RowError(f"{missing.args[0]}: missing") from None
     except (TypeError, orjson.JSONEncodeError):
@@ -51,71 +55,28 @@ def event_row(data: bytes) -> Row:
 
 def failure_row(data: bytes) -> Row:
     """The row of a Failure's JSON. Raises `RowError`."""
-    failure = _load(data)
-    try:
-        row = {
-            "schema_version": failure.get("schema_version", 1),
-            "failure_id": failure["failure_id"],
-            "event_id": failure.get("event_id"),
-            "entry_id": failure.get("entry_id"),
-            "project": failure.get("project", UNKNOWN),
-            "service": failure.get("service", UNKNOWN),
-            "stage": failure["stage"],
-            "reason": failure["reason"],
-            "error_class": failure["error_class"],
-            "detail": failure.get("detail", ""),
-            "deliveries": failure.get("deliveries", 1),
-            "created_at": failure["created_at"],
-            "pii_attempted": failure.get("pii_attempted", []),
-            "pii_blocked": failure.get("pii_blocked", []),
-        }
-    except KeyError as missing:
-        raise RowError(f"{missing.args[0]}: missing") from None
-    return CAPTURE_FAILURES, orjson.dumps(row), str(row["failure_id"])
+    failure = _FAILURE_DEFAULTS | _load(data)
+    return CAPTURE_FAILURES, _dumps(CAPTURE_FAILURES, failure), str(failure["failure_id"])
 
 
 def score_row(data: bytes) -> Row:
     """The row of a Score's JSON. Raises `RowError`."""
-    score = _load(data)
-    try:
-        row = {name: score[name] for name in _SCORE_REQUIRED}
-    except KeyError as missing:
-        raise RowError(f"{missing.args[0]}: missing") from None
-    row |= {name: score.get(name, default) for name, default in _SCORE_DEFAULTS.items()}
-    return SCORES, orjson.dumps(row), f"{row['score_id']}:{row['judged_at']}"
-
-
-_SCORE_REQUIRED = (
-    "score_id", "event_id", "project", "service", "judged_at", "status", "base", "inclusion_probability", "fingerprint", "backend",
-    "model", "prompt_hash", "schema_hash",
-)  # fmt: skip
-_SCORE_DEFAULTS: Json = {
-    "schema_version": 1, "base_probability": 1.0, "metrics": {}, "checks": {}, "boosts": [], "effort": None, "claims": 0,
-    "contradicted": 0, "demoted": 0, "cost_usd": 0.0, "input_tokens": 0, "output_tokens": 0, "detail": "",
-}  # fmt: skip
+    score = _SCORE_DEFAULTS | _load(data)
+    return SCORES, _dumps(SCORES, score), f"{score['score_id']}:{score['judged_at']}"
 
 
 def alert_row(data: bytes) -> Row:
     """The row of an Alert's JSON. Raises `RowError`."""
-    alert = _load(data)
+    alert = _ALERT_DEFAULTS | _load(data)
+    alert["interval"] = alert["interval"] or []
+    return ALERTS, _dumps(ALERTS, alert), str(alert["transition_id"])
+
+
+def _dumps(table: str, document: Json) -> bytes:
     try:
-        row = {
-            "schema_version": alert.get("schema_version", 1),
-            **{name: alert[name] for name in _ALERT_REQUIRED},
-            **{name: alert.get(name) for name in _ALERT_OR_NULL},
-            **{name: alert.get(name, "") for name in _ALERT_OR_EMPTY},
-            "interval": alert.get("interval") or [],
-        }
+        return orjson.dumps([document[name] for name in COLUMNS[table]])
     except KeyError as missing:
         raise RowError(f"{missing.args[0]}: missing") from None
-    return ALERTS, orjson.dumps(row), str(row["transition_id"])
-
-
-_ALERT_REQUIRED = (
-    "alert_id", "transition_id", "sequence", "kind", "state", "previous", "severity", "project", "since", "at", "summary",
-)  # fmt: skip
-_ALERT_OR_NULL = ("service", "metric", "series", "value", "baseline", "effect", "n", "evidence")
-_ALERT_OR_EMPTY = ("group", "query", "acknowledge")
 
 
 def _load(data: bytes) -> Json:
@@ -128,58 +89,15 @@ def _load(data: bytes) -> Json:
     return value
 
 
-def _envelope(event: Json) -> Json:
-    """The columns that every kind has."""
-    return {
-        "schema_version": event["schema_version"],
-        "id": event["id"],
-        "created_at": event["created_at"],
-        "event_id": event["event_id"],
-        "project": event.get("project", "default"),
-        "service": event["service"],
-        "occurred_at": event["occurred_at"],
-        "traceparent": event.get("traceparent"),
-        "pii_families": event.get("pii_families", {}),
-        "policy": event["policy"],
-        "pii_attempted": event.get("pii_attempted", []),
-        "pii_blocked": event.get("pii_blocked", []),
-    }
+def _candidate(payload: Json) -> tuple[Any, ...]:
+    payload = _CANDIDATE_DEFAULTS | payload
+    payload["params"] = orjson.dumps(payload["params"]).decode()
+    return _candidate_values(payload)
 
 
-def _candidate(event: Json, payload: Json) -> Json:
-    return {
-        **_envelope(event),
-        "tool_name": payload["tool_name"],
-        "query": payload["query"],
-        "retrieved_slugs": payload["retrieved_slugs"],
-        "retrieved_chunk_ids": payload["retrieved_chunk_ids"],
-        "source_ids": payload.get("source_ids", []),
-        "expand_enabled": payload.get("expand_enabled"),
-        "detail": payload.get("detail"),
-        "detail_resolved": payload.get("detail_resolved"),
-        "vector_enabled": payload.get("vector_enabled", False),
-        "expansion_applied": payload.get("expansion_applied", False),
-        "latency_ms": payload["latency_ms"],
-        "remote": payload.get("remote", False),
-        "job_id": payload.get("job_id"),
-        "subagent_id": payload.get("subagent_id"),
-        "retrieved_scores": payload.get("retrieved_scores", []),
-        "embedding_model": payload.get("embedding_model"),
-        "params": orjson.dumps(payload.get("params", {})).decode(),
-    }
-
-
-def _answer(event: Json, payload: Json) -> Json:
-    return {
-        **_envelope(event),
-        "query": payload["query"],
-        "answer": payload["answer"],
-        "contexts": [_context(context) for context in payload.get("contexts", [])],
-        "citations": [_citation(citation) for citation in payload.get("citations", [])],
-        "model": payload["model"],
-        "latency_ms": payload["latency_ms"],
-        "retrieval_event_id": payload.get("retrieval_event_id"),
-    }
+def _answer(payload: Json) -> tuple[Any, ...]:
+    query, answer, contexts, citations, *others = _answer_values(_ANSWER_DEFAULTS | payload)
+    return query, answer, [_context(context) for context in contexts], [_citation(each) for each in citations], *others
 
 
 def _context(context: Json) -> Json:
@@ -195,17 +113,71 @@ def _citation(citation: Json) -> Json:
     return {"context_id": citation["context_id"], "claim": citation.get("claim")}
 
 
-def _feedback(event: Json, payload: Json) -> Json:
-    return {
-        **_envelope(event),
-        "target_event_id": payload["target_event_id"],
-        "verdict": payload["verdict"],
-        "text": payload.get("text"),
-        "user_hash": payload.get("user_hash"),
-    }
+def _feedback(payload: Json) -> tuple[Any, ...]:
+    return _feedback_values(_FEEDBACK_DEFAULTS | payload)
 
 
-_MAKERS: dict[str, tuple[str, Callable[[Json, Json], Json]]] = {
+#: The columns that every kind has, then each kind's own; and the value of each field that may be absent.
+_ENVELOPE = (
+    "schema_version", "id", "created_at", "event_id", "project", "service", "occurred_at", "traceparent", "pii_families", "policy",
+    "pii_attempted", "pii_blocked",
+)  # fmt: skip
+_ENVELOPE_DEFAULTS: Json = {
+    "project": "default", "traceparent": None, "pii_families": {}, "pii_attempted": [], "pii_blocked": [],
+}  # fmt: skip
+_CANDIDATE = (
+    "tool_name", "query", "retrieved_slugs", "retrieved_chunk_ids", "source_ids", "expand_enabled", "detail", "detail_resolved",
+    "vector_enabled", "expansion_applied", "latency_ms", "remote", "job_id", "subagent_id", "retrieved_scores", "embedding_model",
+    "params",
+)  # fmt: skip
+_CANDIDATE_DEFAULTS: Json = {
+    "source_ids": [], "expand_enabled": None, "detail": None, "detail_resolved": None, "vector_enabled": False,
+    "expansion_applied": False, "remote": False, "job_id": None, "subagent_id": None, "retrieved_scores": [],
+    "embedding_model": None, "params": {},
+}  # fmt: skip
+_ANSWER = ("query", "answer", "contexts", "citations", "model", "latency_ms", "retrieval_event_id")
+_ANSWER_DEFAULTS: Json = {"contexts": [], "citations": [], "retrieval_event_id": None}
+_FEEDBACK = ("target_event_id", "verdict", "text", "user_hash")
+_FEEDBACK_DEFAULTS: Json = {"text": None, "user_hash": None}
+_FAILURE_DEFAULTS: Json = {
+    "schema_version": 1, "event_id": None, "entry_id": None, "project": UNKNOWN, "service": UNKNOWN, "detail": "", "deliveries": 1,
+    "pii_attempted": [], "pii_blocked": [],
+}  # fmt: skip
+_SCORE_DEFAULTS: Json = {
+    "schema_version": 1, "base_probability": 1.0, "metrics": {}, "checks": {}, "boosts": [], "effort": None, "claims": 0,
+    "contradicted": 0, "demoted": 0, "cost_usd": 0.0, "input_tokens": 0, "output_tokens": 0, "detail": "",
+}  # fmt: skip
+_ALERT_DEFAULTS: Json = {
+    "schema_version": 1, "service": None, "metric": None, "series": None, "value": None, "baseline": None, "effect": None, "n": None,
+    "evidence": None, "group": "", "query": "", "acknowledge": "", "interval": [],
+}  # fmt: skip
+
+#: The columns that a row of each table names, in the order of its values. A table has others, which it fills itself.
+COLUMNS: dict[str, tuple[str, ...]] = {
+    CANDIDATES: _ENVELOPE + _CANDIDATE,
+    ANSWERS: _ENVELOPE + _ANSWER,
+    FEEDBACK: _ENVELOPE + _FEEDBACK,
+    CAPTURE_FAILURES: (
+        "schema_version", "failure_id", "event_id", "entry_id", "project", "service", "stage", "reason", "error_class", "detail",
+        "deliveries", "created_at", "pii_attempted", "pii_blocked",
+    ),
+    SCORES: (
+        "score_id", "event_id", "project", "service", "judged_at", "status", "base", "inclusion_probability", "fingerprint",
+        "backend", "model", "prompt_hash", "schema_hash", *_SCORE_DEFAULTS,
+    ),
+    ALERTS: (
+        "alert_id", "transition_id", "sequence", "kind", "state", "previous", "severity", "project", "since", "at", "summary",
+        *_ALERT_DEFAULTS,
+    ),
+}  # fmt: skip
+
+_Values = Callable[[Json], tuple[Any, ...]]
+_envelope: _Values = itemgetter(*_ENVELOPE)
+_candidate_values: _Values = itemgetter(*_CANDIDATE)
+_answer_values: _Values = itemgetter(*_ANSWER)
+_feedback_values: _Values = itemgetter(*_FEEDBACK)
+
+_MAKERS: dict[str, tuple[str, _Values]] = {
     "retrieval": (CANDIDATES, _candidate),
     "answer": (ANSWERS, _answer),
     "feedback": (FEEDBACK, _feedback),

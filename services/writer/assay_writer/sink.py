@@ -17,7 +17,7 @@ from assay_runtime.store import Client, StoreError, connect, describe, insert_js
 from assay_schema.failures import Reason
 from assay_schema.settings import StoreSettings
 from assay_writer.batch import Batch, Poison, insert_isolating
-from assay_writer.rows import EVENT_TABLES, NO_TABLE
+from assay_writer.rows import COLUMNS, EVENT_TABLES, NO_TABLE
 
 STAGE = "writer"
 #: Seconds that the store may owe an answer before the writer says that it is away.
@@ -92,7 +92,7 @@ class Sink:
             self._client.close()
 
     def _insert(self, part: Batch) -> None:
-        insert_json_rows(self._connected(), self._table(part.table), part.payload, len(part))
+        insert_json_rows(self._connected(), self._table(part.table), part.payload, len(part), COLUMNS[part.table])
 
     def _table(self, name: str) -> str:
         return f"{self._settings.base_database}.{name}"

@@ -18,7 +18,7 @@ def to_row(data: bytes) -> Row:
     if data.startswith(b"poison"):
         raise RowError("entry: not JSON")
     table, _, rest = data.partition(b":")
-    return table.decode(), b'{"v":"%s"}' % rest, rest.decode()
+    return table.decode(), b'["%s"]' % rest, rest.decode()
 
 
 def batch(size: int) -> Batch:
@@ -46,7 +46,7 @@ def blames_rows(error: Exception) -> bool:
 def test_entries_go_to_one_batch_per_table_in_their_order_and_poison_blocks_nobody() -> None:
     entries = [("1-0", b"a:1"), ("2-0", b"poison"), ("3-0", b"b:2"), ("4-0", b"a:3")]
     [first, second], [poison] = batches(entries, to_row)
-    assert (first.table, first.entry_ids, first.payload) == ("a", ("1-0", "4-0"), b'{"v":"1"}\n{"v":"3"}\n')
+    assert (first.table, first.entry_ids, first.payload) == ("a", ("1-0", "4-0"), b'["1"]\n["3"]\n')
     assert (second.table, second.entry_ids, len(second)) == ("b", ("3-0",), 1)
     assert (poison.entry_id, poison.data, poison.rule) == ("2-0", b"poison", "entry: not JSON")
 

@@ -5,6 +5,7 @@ an error means: whether to wait for the store (`db_down`), to look at rights (`r
 Never log an error's own message: a broken constraint quotes the row. `describe` gives what is safe to keep.
 """
 
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 import clickhouse_connect
@@ -84,8 +85,10 @@ def connect(settings: StoreSettings, *, database: str | None = None) -> Client:
     )
 
 
-def insert_json_rows(client: Client, table: str, payload: bytes, rows: int) -> None:
-    """Write `rows` rows of JSONEachRow `payload` into `table` (`database.table`); returns once the store says that all are written.
+def insert_json_rows(client: Client, table: str, payload: bytes, rows: int, columns: Sequence[str] = ()) -> None:
+    """Write `rows` rows of `payload` into `table` (`database.table`); returns once the store says that all are written.
+
+    A row is a JSON object, or, with `columns`, a JSON array of their values in this order, which the store reads faster. One a line.
 
     At least once: after an error the whole batch may or may not be there, and is to be sent again; the tables make that harmless. No
     deduplication token: the engine notes one before the rows are in place, and would take rows that a failed commit lost for stored.
@@ -97,7 +100,8 @@ def insert_json_rows(client: Client, table: str, payload: bytes, rows: int) -> N
         table,
         insert_block=lz4.frame.compress(payload),
         compression="lz4",
-        fmt="JSONEachRow",
+        column_names=columns or None,
+        fmt="JSONCompactEachRow" if columns else "JSONEachRow",
         settings=INSERT_SETTINGS,
     )
     if summary.written_rows != rows:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
-import orjson
 import pytest
 
 from assay_runtime import table_reference
@@ -13,7 +12,7 @@ from assay_runtime.queries import named_queries
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_writer.rows import alert_row
 from tests.alert_samples import episode
-from tests.sample_rows import FINGERPRINT, answer, candidate, failure, feedback, lines, score
+from tests.sample_rows import FINGERPRINT, answer, by_column, candidate, failure, feedback, lines, score
 from tests.store_server import StoreServer, refresh_rollups
 
 #: Faithfulness, and how probable each answer was to be in the base stream; the last is boosted, and counts in no rate.
@@ -51,7 +50,7 @@ def sre(migrated: StoreServer) -> Iterator[Client]:
         "capture_failures": [failure(), failure(reason="db_down", stage="writer", entry_id=None), failure(days_old=2)],
         "scores": SCORES,
         "calibrations": [CALIBRATION],
-        "alerts": [orjson.loads(alert_row(alert.model_dump_json().encode())[1]) for alert in ALERTS],
+        "alerts": [by_column(*alert_row(alert.model_dump_json().encode())[:2]) for alert in ALERTS],
     }
     with connect(migrated.settings("writer").store) as writer:
         for table, stored in tables.items():
