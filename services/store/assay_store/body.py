@@ -47,7 +47,9 @@ class Body:
     async def _read(self) -> AsyncIterator[bytes]:
         while self._more:
             try:
-                data = await asyncio.wait_for(self._raw(), self._pause)
+                # Not `wait_for`: until Python 3.12 that loses a cancellation, such as a time-out around it, that comes with the data.
+                async with asyncio.timeout(self._pause):
+                    data = await self._raw()
             except TimeoutError:
                 raise StoreError(SOCKET_TIMEOUT, f"No data from the client for {self._pause:g} seconds") from None
             if isinstance(self._decoder, Identity):
