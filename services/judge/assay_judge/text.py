@@ -31,11 +31,6 @@ def normal(text: str) -> str:
     return _SPACE.sub(" ", _MARKDOWN.sub("", plain)).strip().casefold()
 
 
-def without_markdown(text: str) -> str:
-    """Text without the marks that impress judges."""
-    return "\n".join(_MARKDOWN.sub("", line).strip() for line in text.splitlines()).strip()
-
-
 def sentences(text: str) -> list[str]:
     """Sentences in order, without empty ones."""
     return [part.strip() for part in _SENTENCE.split(text) if part and part.strip()]

@@ -42,8 +42,25 @@ def test_passages_come_in_an_order_of_the_events_own_and_keep_their_markers() ->
     assert all(texts[first.places[name] - 1] == text for name, text in first.passages.items())
 
 
-def test_markdown_does_not_reach_the_judge() -> None:
-    assert case("## Yes\n**It is** `so`. | a |", "p").answer == "Yes\nIt is so.  a"
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2*3 is 6 and 2**10 is 1024",
+        "set `max_retry_count`",
+        "if x >= 3, or Values > 5",
+        "C# or F#, not C",
+        "~10 s",
+        "## Yes\n| a |",
+    ],
+)
+def test_the_judge_sees_the_answer_as_it_was_written(text: str) -> None:
+    assert json.loads(message_of(case(text, "p")))["answer"] == text
+
+
+def test_all_that_is_sent_counts_for_the_bound() -> None:
+    bare, cited = case("One.", "a"), case("One.", "a", citations=[("doc-1", "x" * 1000)])
+    assert cited.size > bare.size + 1000
+    assert cited.size == len(message_of(cited).encode())
 
 
 def test_a_marker_or_a_citation_says_what_a_sentence_cites() -> None:
