@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import stat
 from pathlib import Path
 
 
@@ -30,11 +32,22 @@ class DirectoryLock:
         """
         try:
             self._data.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         except OSError as failure:
+            if failure.errno == errno.ELOOP:
+                raise DataDirectoryError(
+                    f"{self._path} is a symbolic link, and to lock it would empty the file it leads to: remove it"
+                ) from failure
             raise DataDirectoryError(
                 f"data directory {self._data} cannot be written ({failure.strerror}): make it writable or pass another with --data"
             ) from failure
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+            os.close(descriptor)
+            raise DataDirectoryError(
+                f"{self._path} is not a file of its own (it has another name elsewhere, or is no regular file), "
+                "and to lock it would empty it: remove it"
+            )
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as failure:

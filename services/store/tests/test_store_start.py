@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -88,6 +89,23 @@ def test_the_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
     lock = DirectoryLock(tmp_path / "d")
     lock.take()
     lock.release()
+
+
+@pytest.mark.parametrize("plant", [os.symlink, os.link], ids=["symbolic link", "hard link"])
+def test_a_lock_file_that_is_a_link_is_not_emptied(tmp_path: Path, plant: Callable[[Path, Path], None]) -> None:
+    kept = tmp_path / "kept"
+    kept.write_text("x")
+    (tmp_path / "d").mkdir()
+    plant(kept, tmp_path / "d" / "store.lock")
+    with pytest.raises(DataDirectoryError, match=r"store\.lock is .* remove it"):
+        DirectoryLock(tmp_path / "d").take()
+    assert kept.read_text() == "x"
+
+
+def test_a_lock_file_that_is_a_pipe_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "store.lock")
+    with pytest.raises(DataDirectoryError, match="no regular file"):
+        DirectoryLock(tmp_path).take()
 
 
 def test_a_directory_that_cannot_be_made_says_so(tmp_path: Path) -> None:
