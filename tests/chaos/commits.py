@@ -26,18 +26,19 @@ def _log_of_redis(stage: Stage) -> Path:
 
 
 def commits_fail(stage: Stage) -> None:
-    """The store cannot move some of its parts into place: the disk is full, or broken, just then."""
-    for error in ("ENOSPC", "EIO"):
-        stage.pause(0.5, 1)
-        with system_calls.broken(_pid(stage, "store"), RENAMES, f"error={error}:when={stage.rng.randint(1, 3)}+3"):
-            stage.pause(2.5, 3)
+    """The store cannot move parts into place: the disk is full, or broken, again and again for a second."""
+    for error in ("ENOSPC", "EIO", "ENOSPC", "EIO"):
+        stage.pause(0.3, 0.6)
+        # strace counts by thread, and the thread of an insert makes one such call; that of a merge makes several.
+        with system_calls.broken(_pid(stage, "store"), RENAMES, f"error={error}:when=1+3"):
+            stage.pause(1, 1.5)
 
 
 def killed_at_commit(stage: Stage) -> None:
-    """The store is killed when it is about to move a part into place, with all said that it says before."""
-    for _ in range(3):
+    """The store is killed when it is about to move a part into place, of an insert or a merge, with all said that it says before."""
+    for which in (1, 2, 1):  # only the thread of a merge makes a second such call
         stage.pause(0.3, 0.8)
-        _kill_at(stage, "store", RENAMES, stage.rng.randint(1, 4))
+        _kill_at(stage, "store", RENAMES, which)
         stage.rig.until_store_ready()
 
 

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 import pytest
 from redis.exceptions import ConnectionError, OutOfMemoryError  # noqa: A004  # redis-py's own
 
+from assay_runtime import delivery
 from assay_runtime.connection import Client
 from assay_runtime.delivery import TRIES_ALONE, Consumer, forward_finish, settle_finish
 from assay_runtime.entries import Bounds, Entry, Outcome, SinkUnavailableError, acquit
@@ -21,6 +22,7 @@ from assay_schema.limits import ENTRY_MAX_BYTES
 from assay_schema.settings import DeliverySettings, RedisSettings
 from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES, FIELD, Stream, low_key
 from assay_schema.validation import parse_failure
+from tests.chaos.sabotage import blame_outages
 from tests.redis_server import RedisServer, each_redis_binary  # noqa: F401
 
 FAST = DeliverySettings(visibility_timeout_s=0.4, max_deliveries=3)
@@ -326,6 +328,27 @@ async def test_restarts_while_the_sink_takes_nothing_are_not_counted_against_the
     async with running(redis_server, consumer):
         await until(lambda: len(stored) == 200)
     assert await client.xlen(DEAD.key()) == 0
+
+
+async def test_without_taking_deliveries_back_restarts_in_an_outage_give_entries_up(
+    redis_server: RedisServer, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What `make chaos` switches off is what keeps entries from being given up, and not a part of it that another makes up for."""
+
+    async def away(entries: Sequence[Entry]) -> list[Outcome]:
+        await acquit()
+        waits.set()
+        raise SinkUnavailableError(Reason.DB_DOWN, "NOT_ENOUGH_SPACE")
+
+    monkeypatch.setattr(Consumer, "_acquit", Consumer._acquit)  # both to be put back
+    monkeypatch.setattr(delivery, "_prove", delivery._prove)
+    blame_outages()
+    await fill(client, EVENTS, 10)
+    for _ in range(FAST.max_deliveries + TRIES_ALONE + 1):
+        waits = asyncio.Event()
+        async with running(redis_server, make(client, EVENTS, away)), asyncio.timeout(60):
+            await waits.wait()
+    assert await client.xlen(DEAD.key()) > 0
 
 
 async def test_restarts_of_a_full_redis_that_takes_no_result_are_not_counted_against_the_entries(
