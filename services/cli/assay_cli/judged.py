@@ -16,69 +16,84 @@ AGAIN_S, TRIES = 1.0, 3
 class RunJudge:
     """Judges answers: `lexical`, or the model that settings name. Money is set aside before each call; at the cap answers go unjudged.
 
-    What goes unjudged has no metrics of the judge, and is counted: `skipped` by the budget, `errors` by the API, `unfit` where an answer is
-    not one that production's judge takes.
+    What the judge could not judge has no metrics of it, and is counted: `skipped` by the budget, `errors` by the API. An answer that cannot
+    be judged is the target's own doing: its coverage is 0. So is one in a form that production's judge does not take; `unfit` counts those.
     """
 
     def __init__(self, name: str, budget_usd: float) -> None:
         from assay_judge import lexical
         from assay_judge.pricing import NANO
+        from assay_judge.rules import load_rules
+        from assay_runtime.config import load_settings
 
         if name not in ("lexical", "anthropic"):
             raise CommandError(f"--judge: {name!r} is not one of lexical, anthropic")
         self.skipped = self.errors = self.unfit = self.spent = 0
         self._cap = int(budget_usd * NANO)
         self._api: Any = None
+        settings = load_settings().judge.model_copy(update={"backend": "anthropic"})
+        self._rules = load_rules(settings.rules_file)
         self.fingerprint = lexical.judge().fingerprint
         if name == "lexical":
             return
         from assay_judge.api import Api
         from assay_judge.app import judge_of, key_of
         from assay_judge.pricing import tariff_of
-        from assay_judge.rules import load_rules
-        from assay_runtime.config import load_settings
 
-        settings = load_settings().judge.model_copy(update={"backend": "anthropic"})
         if not (key := key_of(settings)):
             raise CommandError(
                 "--judge anthropic needs a key: set judge.api_key (ASSAY_JUDGE_API_KEY), or use --judge lexical"
             )
-        tariff = tariff_of(load_rules(settings.rules_file), settings.model, batch=False)
+        tariff = tariff_of(self._rules, settings.model, batch=False)
         self._settings, self._tariff = settings, tariff
         self._api = Api(settings, key)
         self.fingerprint = judge_of(settings).fingerprint
 
     async def __call__(self, case: "Case", answer: "Retrieved") -> dict[str, float | None]:
-        """The judge's metrics of one answer; nothing where it could not be judged."""
-        from pydantic import ValidationError
+        """The judge's metrics of one answer, whether it could be judged, and the checks it failed; nothing where the target gives none.
 
-        from assay_judge import lexical
+        To refuse a question that has an answer is irrelevant; to refuse one that has none is right, and is measured by nothing here.
+        """
+        from assay_evals.coverage import ABSTAINED, ANSWERED, CHECK_FAILED, COVERAGE, is_answerable
         from assay_judge.judging import verdict_fields
         from assay_judge.prompt import case_of
-        from assay_schema.events import Answer
+        from assay_schema.refusals import is_refusal
+        from assay_schema.scores import Metric, ScoreStatus
 
-        if not any(text.strip() for _, text in answer.contexts) or not (answer.answer or "").strip():
+        answerable = is_answerable(case.query_type)
+        if answer.answer is None or (not answerable and is_refusal(answer.answer)):
             return {}
-        try:
-            asked = Answer.model_validate(
-                {
-                    "query": case.query,
-                    "answer": answer.answer,
-                    "contexts": [{"id": name, "text": text} for name, text in answer.contexts],
-                    "citations": [{"context_id": name, "claim": claim} for name, claim in answer.citations],
-                    "model": "target",
-                    "latency_ms": answer.latency_ms,
-                }
-            )
-        except ValidationError:  # longer than what is judged in production, or not in its form
+        unjudged: dict[str, float | None] = {COVERAGE: 0.0, ABSTAINED: 0.0} if answerable else {}
+        refusal = {COVERAGE: 0.0, ABSTAINED: 1.0, ANSWERED: 0.0, Metric.ANSWER_RELEVANCY.value: 0.0}
+        asked = _as_captured(case, answer)
+        if asked is None:  # longer than what is judged in production, or not in its form
             self.unfit += 1
-            return {}
+            return unjudged
+        checks: dict[str, float | None] = {
+            CHECK_FAILED + name: float(not passed) for name, passed in self._rules.check(asked).items()
+        }
+        if is_refusal(answer.answer):
+            return refusal | checks
+        if not any(text.strip() for _, text in answer.contexts):
+            return unjudged | checks
         judged = case_of(case.id, asked)
-        verdict = lexical.judged(judged) if self._api is None else await self._call(judged)
+        verdict = await self._verdict(judged)
         if verdict is None:
-            return {}
-        measured = verdict_fields(verdict, judged).get("metrics", {})
-        return {str(name): value for name, value in measured.items()} if isinstance(measured, dict) else {}
+            return checks
+        fields = verdict_fields(verdict, judged)
+        if fields["status"] is ScoreStatus.ABSTAINED:
+            if not answerable:
+                return checks
+            # The lexical judge sees no claim in an answer of one word, which is an answer all the same.
+            return (unjudged | {ABSTAINED: 1.0} if self._api is None else refusal) | checks
+        measured = fields.get("metrics")
+        found = {str(name): value for name, value in measured.items()} if isinstance(measured, dict) else {}
+        return found | ({COVERAGE: 1.0, ABSTAINED: 0.0} if answerable else {}) | checks
+
+    async def _verdict(self, case: Any) -> Any:
+        from assay_judge import lexical
+
+        return lexical.judged(case) if self._api is None else await self._call(case)
 
     async def _call(self, case: Any) -> Any:
         from assay_judge.api import CallError, StoppedError, TryAgainError
@@ -124,6 +139,27 @@ class RunJudge:
             return unfit
         note = f"judged for ${dollars(self.spent):.4f}; {self.skipped} skipped by the budget, {self.errors} errors of the API"
         return f"{note}; {unfit}" if unfit else note
+
+
+def _as_captured(case: "Case", answer: "Retrieved") -> Any:
+    """The answer as a service would capture it; None where it could not be."""
+    from pydantic import ValidationError
+
+    from assay_schema.events import Answer
+
+    try:
+        return Answer.model_validate(
+            {
+                "query": case.query,
+                "answer": answer.answer,
+                "contexts": [{"id": name, "text": text} for name, text in answer.contexts],
+                "citations": [{"context_id": name, "claim": claim} for name, claim in answer.citations],
+                "model": "target",
+                "latency_ms": answer.latency_ms,
+            }
+        )
+    except ValidationError:
+        return None
 
 
 def judge_named(name: str | None, budget: str | None) -> RunJudge | None:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from assay_evals.case_metrics import PATH
+from assay_evals.coverage import ABSTAINED, ANSWERED, CHECK_FAILED, COVERAGE, NO_CONTEXT
 from assay_evals.metrics import DEFAULT_CUTOFFS, below
 from assay_evals.statistics import (
     RESAMPLES,
@@ -85,10 +86,16 @@ DEFAULT_RULES: dict[str, Rule] = {
     "citation_recall": _FIVE,
     "answer_relevancy": _FIVE,
     "hallucination_rate": Rule(0.02, lower_is_better=True),
+    **dict.fromkeys((ANSWERED, COVERAGE), _FIVE),
+    **dict.fromkeys((ABSTAINED, NO_CONTEXT), Rule(0.05, lower_is_better=True)),
     **dict.fromkeys(("temporal_accuracy", "actor_attribution", "answer_f1"), Rule(0.05, stage=Stage.INFORMATIONAL)),
     "latency_p50_ms": Rule(100.0, lower_is_better=True, stage=Stage.INFORMATIONAL),
     "latency_p95_ms": Rule(100.0, lower_is_better=True, stage=Stage.INFORMATIONAL),
 }
+#: A check that fails more often.
+CHECK_RULE = Rule(0.05, lower_is_better=True)
+#: How much smaller the share of cases may be that a metric is measured of.
+MEASURED = Rule(0.05)
 OTHER_RULE = Rule(0.05, stage=Stage.INFORMATIONAL)
 #: Which search path found something is neither good nor bad: no change fails, as a share cannot fall by so much, unless a rule of its own
 #: says so.
@@ -104,13 +111,15 @@ def rule_of(metric: str, rules: Mapping[str, Rule]) -> Rule:
     kind, at, rank = metric.partition("@")
     if at and kind in AT_RANK and rank.isdecimal():
         return rules.get(metric, _FIVE)
-    return rules.get(metric, PATH_RULE if metric.startswith(PATH) else OTHER_RULE)
+    of_kind = PATH_RULE if metric.startswith(PATH) else CHECK_RULE if metric.startswith(CHECK_FAILED) else OTHER_RULE
+    return rules.get(metric, of_kind)
 
 
 def is_share(metric: str) -> bool:
     """Whether its values lie between 0 and 1. A judge may measure what does not."""
     kind, at, rank = metric.partition("@")
-    return metric in _SHARES or metric.startswith(PATH) or bool(at and kind in AT_RANK and rank.isdecimal())
+    by_name = metric in _SHARES or metric.startswith((PATH, CHECK_FAILED))
+    return by_name or bool(at and kind in AT_RANK and rank.isdecimal())
 
 
 @dataclass(frozen=True)
@@ -168,6 +177,21 @@ class MetricComparison:
 
 
 @dataclass(frozen=True)
+class Shrinkage:
+    """Answerable cases that the candidate has no value of these metrics for, and the baseline had: `before` and `after` count both sides.
+
+    A mean over fewer cases may look better than before, so what is measured of is compared too, by the rule `MEASURED`.
+    """
+
+    metrics: list[str]
+    cases: int
+    before: int
+    after: int
+    interval: Interval
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
 class Comparison:
     """All metrics of two runs. Cases that one run alone has, or that ended in an error, are in no metric, and fail a gate."""
 
@@ -183,6 +207,8 @@ class Comparison:
     metrics_only_candidate: list[str] = field(default_factory=list)
     #: By metric that both measured: how many cases have a value of it in one run alone, and so are not compared by it.
     unpaired: dict[str, int] = field(default_factory=dict)
+    #: Metrics that block, and are measured of fewer cases than before.
+    shrunk: list[Shrinkage] = field(default_factory=list)
     seed: int = 0
     resamples: int = RESAMPLES
 
@@ -193,7 +219,7 @@ class Comparison:
         """
         if self.only_baseline or self.only_candidate or self.errored or self.unlike:
             return Verdict.FAIL
-        blocking = [m.verdict for m in self.metrics if m.rule.stage is Stage.BLOCK]
+        blocking = [m.verdict for m in self.metrics if m.rule.stage is Stage.BLOCK] + [m.verdict for m in self.shrunk]
         if not self.metrics:
             return Verdict.FAIL  # nothing was compared: silence is not health
         found = [inconclusive if verdict is Verdict.INCONCLUSIVE else verdict for verdict in blocking]
@@ -290,6 +316,43 @@ def intervals(
             known = ~np.isnan(table[:, place])
             units = None if clusters is None else _clusters(clusters, known)
             found[name] = interval(table[:, place], means[:, place], units=units, weights=weights)
+    return found
+
+
+def shrinkages(
+    names: Sequence[str],
+    baseline: Mapping[str, Floats],
+    candidate: Mapping[str, Floats],
+    counts: np.ndarray[Any, np.dtype[np.bool_]],
+    *,
+    clusters: Sequence[Hashable] | None = None,
+    weights: Floats | None = None,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> list[Shrinkage]:
+    """Of these metrics those that fewer of the cases that `counts` says have a value of in the candidate; alike ones together."""
+    measured = {name: tuple((~np.isnan(side[name]))[counts] for side in (baseline, candidate)) for name in names}
+    alike: dict[bytes, list[str]] = {}
+    for name, (before, after) in measured.items():
+        if after.sum() < before.sum():
+            alike.setdefault(before.tobytes() + after.tobytes(), []).append(name)
+    if not alike:
+        return []
+    groups = list(alike.values())
+    deltas = np.column_stack([measured[first][1] * 1.0 - measured[first][0] for first, *_ in groups])
+    share = None if weights is None else weights[counts]
+    units = None if clusters is None else [each for each, counted in zip(clusters, counts, strict=True) if counted]
+    bounds = bounded_intervals(deltas, -1, 1, resamples=resamples, seed=seed, clusters=units, weights=share)
+    tests = flip_tests(deltas, resamples=resamples, seed=seed, clusters=units, weights=share)
+    found = []
+    for place, group in enumerate(groups):
+        before, after = measured[group[0]]
+        interval_of = bounds[place]
+        assert interval_of is not None
+        delta = float(np.average(deltas[:, place], weights=share))
+        told = _told(interval_of, tests[place].two_sided, tests[place].fell)
+        verdict = decide(delta, interval_of, float(after.mean()), MEASURED, told=told)
+        found.append(Shrinkage(group, len(after), int(before.sum()), int(after.sum()), interval_of, verdict))
     return found
 
 

@@ -15,6 +15,7 @@ import orjson
 
 from assay_evals.comparison import MetricComparison, Stage, Verdict
 from assay_evals.paired import PairedRuns
+from assay_evals.report import shrinkage
 from assay_runtime.store import Client, insert_json_rows
 from assay_schema.alert_actions import nightly_group, query_of
 from assay_schema.alerts import Alert, AlertKind, AlertState, Severity, one_line, transition_id
@@ -114,9 +115,11 @@ def judged(attempt: Attempt, paired: PairedRuns | None) -> Attempt:
         return replace(attempt, outcome=Outcome.PASS, detail="the first of its kind: there is nothing to compare with")
     verdict = paired.comparison.verdict()
     failed = [each.metric for each in _failed(paired)]
+    losses = "; ".join(shrinkage(each) for each in paired.comparison.shrunk if each.verdict is Verdict.FAIL)
     detail = f"compared with {paired.baseline.run_id} over {paired.comparison.paired} cases"
     if attempt.errored:
         detail += f"; {attempt.errored} cases ended in an error"
+    detail += f"; {losses}" if losses else ""
     return replace(attempt, outcome=Outcome(verdict.value), failed_metrics=failed, detail=detail)
 
 
@@ -190,7 +193,7 @@ def _opened(kind: AlertKind, attempt: Attempt, paired: PairedRuns | None) -> Ale
     if worst:
         relative = worst.delta / abs(worst.baseline) if worst.baseline else None
         numbers = {
-            "metric": worst.metric.replace("@", "_at_").replace("-", "_").lower(),
+            "metric": worst.metric.replace("@", "_at_").replace("-", "_").lower()[:64],
             "value": worst.candidate,
             "baseline": worst.baseline,
             "effect": relative,

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from assay_evals.comparison import DEFAULT_RULES, LATENCY, Comparison, Rule, Stage, compare, rule_of
+from assay_evals.comparison import DEFAULT_RULES, LATENCY, Comparison, Rule, Stage, compare, rule_of, shrinkages
+from assay_evals.coverage import is_answerable
 from assay_evals.runs import CaseResult, Run, RunConfig
 from assay_evals.statistics import RESAMPLES, Floats
 
@@ -68,15 +69,10 @@ def compare_runs(
         {name: run.column(name, [pair[side] for pair in pairs]) for name in names}
         for side, run in enumerate((baseline, candidate))
     ]
-    clusters = [pair[0].unit for pair in pairs]
-    comparison = compare(
-        *columns,
-        rules=rules,
-        clusters=clusters if any(pair[0].cluster for pair in pairs) else None,
-        weights=baseline.weights([pair[0] for pair in pairs]),
-        seed=seed,
-        resamples=resamples,
-    )
+    clusters = [pair[0].unit for pair in pairs] if any(pair[0].cluster for pair in pairs) else None
+    weights = baseline.weights([pair[0] for pair in pairs])
+    comparison = compare(*columns, rules=rules, clusters=clusters, weights=weights, seed=seed, resamples=resamples)
+    chosen = {**DEFAULT_RULES, **(rules or {})}
     unpaired = _unpaired(names, columns, [bool(one.error or other.error) for one, other in pairs])
     comparison = replace(
         comparison,
@@ -84,7 +80,17 @@ def compare_runs(
         only_baseline=sorted(before.keys() - after.keys()),
         only_candidate=sorted(after.keys() - before.keys()),
         errored=[name for name in shared if before[name].error or after[name].error],
-        unlike=_unlike(baseline, candidate, _lost(comparison, unpaired), {**DEFAULT_RULES, **(rules or {})}),
+        unlike=_unlike(baseline, candidate, _lost(comparison, unpaired), chosen),
+        shrunk=shrinkages(
+            [each.metric for each in comparison.metrics if each.metric in unpaired and each.rule.stage is Stage.BLOCK],
+            columns[0],
+            columns[1],
+            np.array([not (a.error or b.error) and is_answerable(a.query_type) for a, b in pairs], dtype=bool),
+            clusters=clusters,
+            weights=weights,
+            seed=seed,
+            resamples=resamples,
+        ),
     )
     return PairedRuns(baseline, candidate, comparison, pairs)
 

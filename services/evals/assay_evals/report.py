@@ -6,7 +6,8 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from assay_evals.case_metrics import PATH
-from assay_evals.comparison import MetricComparison, Stage, Verdict
+from assay_evals.comparison import MetricComparison, Shrinkage, Stage, Verdict
+from assay_evals.coverage import ABSTAINED, ANSWERED, COVERAGE, NO_CONTEXT
 from assay_evals.paired import PairedRuns
 from assay_evals.runs import VERSION, CaseResult, Run
 from assay_schema.printable import plain, printable
@@ -14,6 +15,13 @@ from assay_schema.printable import plain, printable
 #: Metrics whose breakdown and worst cases are shown, the first one that was measured.
 _SHOWN_FIRST = ("ndcg@10", "recall@10", "mrr", "faithfulness")
 _P = "p by sign flips of all metrics together, one-sided, in the direction of the change"
+#: What a fall means, of metrics whose name alone does not say it.
+_WORSE = {
+    ANSWERED: "fewer of the questions that have an answer get one",
+    COVERAGE: "fewer answers could be judged",
+    ABSTAINED: "more questions that have an answer get none",
+    NO_CONTEXT: "more answers come without the passages they were made from",
+}
 _MARKS = {Verdict.PASS: "✅", Verdict.FAIL: "❌", Verdict.INCONCLUSIVE: "❔"}
 
 
@@ -55,11 +63,9 @@ def meaning(each: MetricComparison) -> str:
     if each.verdict is Verdict.FAIL:
         floor = each.rule.floor
         below = floor is not None and (each.candidate > floor if each.rule.lower_is_better else each.candidate < floor)
-        return (
-            f"on the wrong side of its floor of {number(floor, each.metric)}"
-            if below
-            else "worse, and told from chance"
-        )
+        if below:
+            return f"on the wrong side of its floor of {number(floor, each.metric)}"
+        return f"{_WORSE.get(each.metric, 'worse')}, and told from chance"
     if each.verdict is Verdict.INCONCLUSIVE:
         if each.cases_needed:
             return f"too few cases to tell: about {each.cases_needed:,} would"
@@ -89,6 +95,7 @@ def as_json(paired: PairedRuns, verdict: Verdict) -> dict[str, Any]:
         "metrics_only_baseline": comparison.metrics_only_baseline,
         "metrics_only_candidate": comparison.metrics_only_candidate,
         "unpaired": comparison.unpaired,
+        "shrunk": [asdict(each) for each in comparison.shrunk],
         "seed": comparison.seed,
         "resamples": comparison.resamples,
         "metrics": [
@@ -117,7 +124,14 @@ def problems(paired: PairedRuns) -> list[str]:
         if names
     ]
     found += comparison.unlike
+    found += [shrinkage(each) for each in comparison.shrunk if each.verdict is Verdict.FAIL]
     return found if comparison.metrics else [*found, "no metric could be compared"]
+
+
+def shrinkage(each: Shrinkage) -> str:
+    """Which metrics say nothing of cases that they spoke of before."""
+    counts = f"{each.after:,} of {each.cases:,} answerable cases, in the baseline of {each.before:,}"
+    return f"{', '.join(each.metrics)}: measured of {counts}; what is not measured is in no mean"
 
 
 def notes(paired: PairedRuns) -> list[str]:
@@ -136,6 +150,11 @@ def notes(paired: PairedRuns) -> list[str]:
             f"{name} is compared without {count:,} case(s) that have a value of it in one run alone."
             for name, count in comparison.unpaired.items()
             if not name.startswith(PATH)
+        ]
+        + [
+            f"Too few cases tell whether it matters that {shrinkage(each)}."
+            for each in comparison.shrunk
+            if each.verdict is Verdict.INCONCLUSIVE
         ]
         + [
             f"Metrics of the stage {stage.value} do not decide, and {', '.join(names)} failed."

@@ -20,6 +20,7 @@ import orjson
 
 from assay_evals.case_metrics import PATH, case_metrics, is_metric_name, path_share
 from assay_evals.comparison import LATENCY, QUANTILES, intervals
+from assay_evals.coverage import ANSWERED, answer_coverage, is_answerable
 from assay_evals.dataset import Case, Dataset
 from assay_evals.errors import EvalsError
 from assay_evals.metrics import DEFAULT_CUTOFFS, Gain, judge, mean, retrieval_metrics
@@ -130,9 +131,22 @@ class Run:
         return list(dict.fromkeys(name for result in self.results for name in result.metrics))
 
     def column(self, name: str, results: Sequence[CaseResult] | None = None) -> Floats:
-        """One metric, or `latency_ms`, a value a case; `nan` where there is none."""
+        """One metric, or `latency_ms`, a value a case; `nan` where there is none.
+
+        Where a target gives answers at all, an answerable case that it gave none to was not answered.
+        """
         chosen = self.results if results is None else results
-        return np.array([math.nan if (value := result.value(name)) is None else value for result in chosen])
+        missing = 0.0 if name == ANSWERED and name in self.names else math.nan
+        return np.array(
+            [
+                value
+                if (value := result.value(name)) is not None
+                else missing
+                if result.error is None and is_answerable(result.query_type)
+                else math.nan
+                for result in chosen
+            ]
+        )
 
     def weights(self, results: Sequence[CaseResult] | None = None) -> Floats | None:
         """What each case counts, the inverse of its inclusion probability; None when all count alike."""
@@ -191,7 +205,7 @@ class Run:
 
 
 def score(cases: Sequence[Case], answers: Sequence[Retrieved], config: RunConfig) -> list[dict[str, float | None]]:
-    """The retrieval metrics of each answered case, and those of `case_metrics` that apply to it."""
+    """The retrieval metrics of each case, and those of `case_metrics` and `coverage` that apply to it."""
     judged = judge(
         [case.relevance for case in cases],
         [answer.named_as(case.relevance) for case, answer in zip(cases, answers, strict=True)],
@@ -203,7 +217,7 @@ def score(cases: Sequence[Case], answers: Sequence[Retrieved], config: RunConfig
         for place in range(len(cases))
     ]
     for row, case, answer in zip(rows, cases, answers, strict=True):
-        row.update(case_metrics(case, answer, max(config.cutoffs)))
+        row.update(case_metrics(case, answer, max(config.cutoffs)) | answer_coverage(case, answer))
     return rows
 
 

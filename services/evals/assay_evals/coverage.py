@@ -1,0 +1,34 @@
+"""Whether questions get answers: what a system that stops answering would otherwise hide, since what is not said cannot be wrong. Pure.
+
+A case is answerable unless its `query_type` is `null`. Of answerable cases each is measured:
+
+- `answered`: 1 where the target gives a real answer, 0 where the answer is blank or a refusal. A target that returns results alone gives
+  none, and has no such metric; one that gives answers to some cases has 0 for the others.
+- `no_context`: 1 where an answer comes without the passages it was made from, so that nothing can be held against them.
+- with a judge, `coverage`: 1 where the answer was scored; `abstained`: 1 where it makes no claim, because it is blank or refuses.
+- with a judge, `check_failed_NAME`: 1 where the answer fails the check of that name.
+
+Refusing what cannot be answered is right, and so is in none of these.
+"""
+
+from assay_evals.dataset import Case
+from assay_evals.replay import Retrieved
+from assay_schema.refusals import is_refusal
+
+ANSWERED, COVERAGE, ABSTAINED, NO_CONTEXT = "answered", "coverage", "abstained", "no_context"
+#: What names of checks' metrics begin with.
+CHECK_FAILED = "check_failed_"
+
+
+def is_answerable(query_type: str) -> bool:
+    """Whether a case of that type has an answer."""
+    return query_type != "null"
+
+
+def answer_coverage(case: Case, answer: Retrieved) -> dict[str, float]:
+    """What can be said without a judge."""
+    if answer.answer is None or not is_answerable(case.query_type):
+        return {}
+    refused = is_refusal(answer.answer)
+    has_passages = any(text.strip() for _, text in answer.contexts)
+    return {ANSWERED: float(not refused), NO_CONTEXT: float(not refused and not has_passages)}

@@ -1,0 +1,138 @@
+"""A system that stops answering fails the gate, as an engineer would hold it: run, change, compare."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from assay_cli.main import app
+
+TARGET = """\
+def _answer(query, text, contexts=True):
+    number = query.split()[-1].strip("?")
+    passage = f"The valve {number} opens at {number} bar of pressure."
+    found = {"results": [f"d{number}"], "latency_ms": 10.0, "answer": passage if text is None else text}
+    return found | {"contexts": [{"id": f"d{number}", "text": passage}] if contexts else [], "citations": [f"d{number}"]}
+
+def _stops(query):
+    return int(query.split()[-1].strip("?")) >= 6
+
+def right(query):
+    return _answer(query, None) if "valve" in query else _answer(query, "It opens at noon.")
+def unsure(query):
+    return _answer(query, "I don't know." if _stops(query) else None)
+def empty(query):
+    return _answer(query, "" if _stops(query) else None)
+def nonsense(query):
+    return _answer(query, "Blue dreams sleep." if _stops(query) else None, contexts=not _stops(query))
+def silent(query):
+    found = _answer(query, None)
+    return {"results": found["results"], "latency_ms": 10.0} if _stops(query) else found
+def refusing(query):
+    return _answer(query, None) if "valve" in query else _answer(query, "I don't know.")
+def uncited(query):
+    return _answer(query, None) | {"citations": ["nowhere"]}
+def search(query):
+    return _answer(query, None)["results"]
+"""
+Assay = Callable[..., Result]
+
+
+@pytest.fixture
+def assay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Assay:
+    """The command in a folder with a target and a dataset of 60 answerable questions, 20 of them asked for what nobody knows."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "covered_target.py").write_text(TARGET)
+
+    def run(*arguments: str, code: int = 0) -> Result:
+        found = CliRunner().invoke(app, list(arguments))
+        assert found.exit_code == code, found.output
+        return found
+
+    return run
+
+
+def dataset(answerable: int = 60, unanswerable: int = 0) -> str:
+    cases = [
+        {"id": f"q{n}", "query": f"When opens the valve {n}?", "expected_ids": [f"d{n}"]} for n in range(answerable)
+    ]
+    cases += [{"id": f"n{n}", "query": f"When opens the shop {n}?", "query_type": "null"} for n in range(unanswerable)]
+    Path("golden.json").write_text(json.dumps({"version": "1", "cases": cases}))
+    return "golden.json"
+
+
+def evaluated(assay: Assay, golden: str, targets: Sequence[str], judge: Sequence[str] = ()) -> None:
+    for name in targets:
+        assay(
+            "eval", "run", "--dataset", golden, "--target", f"covered_target:{name}", "--name", name,
+            "--progress", "none", *judge,
+        )  # fmt: skip
+
+
+def metrics(assay: Assay, name: str) -> dict[str, float]:
+    return {
+        key: each["mean"] for key, each in json.loads(assay("eval", "show", name, "--json").stdout)["metrics"].items()
+    }
+
+
+@pytest.mark.parametrize("judge", [(), ("--judge", "lexical")], ids=["unjudged", "judged"])
+@pytest.mark.parametrize(
+    ("target", "metric", "words"),
+    [
+        ("unsure", "answered", "fewer of the questions that have an answer get one"),
+        ("empty", "answered", "fewer of the questions that have an answer get one"),
+        ("silent", "answered", "fewer of the questions that have an answer get one"),
+        ("nonsense", "no_context", "more answers come without the passages they were made from"),
+    ],
+)
+def test_a_system_that_stops_answering_fails_the_gate_and_the_reports_say_why(
+    assay: Assay, target: str, metric: str, words: str, judge: tuple[str, ...]
+) -> None:
+    evaluated(assay, dataset(), ("right", target), judge)
+    assert (metrics(assay, "right")["answered"], metrics(assay, "right")["no_context"]) == (1.0, 0.0)
+    assert metrics(assay, target)[metric] == pytest.approx(0.1 if metric == "answered" else 0.9)
+    reports = ("--markdown", "r.md", "--junit", "r.xml", "--html", "r.html", "--inconclusive", "pass")
+    told = assay("eval", "compare", "right", target, *reports, code=1).output
+    assert words in told
+    assert words in Path("r.md").read_text()
+    assert words in Path("r.html").read_text()
+    cases = ET.fromstring(Path("r.xml").read_text()).iter("testcase")  # noqa: S314  # our own file
+    failed = {case.get("name"): case.findall("failure") for case in cases}
+    assert [words in (each.get("message") or "") for each in failed[metric]] == [True]
+    document = json.loads(assay("eval", "compare", "right", target, "--json", "--inconclusive", "pass", code=1).stdout)
+    assert [each["verdict"] for each in document["metrics"] if each["metric"] == metric] == ["fail"]
+
+
+def test_a_refusal_counts_as_irrelevant_and_what_is_no_longer_measured_fails(assay: Assay) -> None:
+    evaluated(assay, dataset(), ("right", "unsure"), ("--judge", "lexical"))
+    found = metrics(assay, "unsure")
+    assert found["answer_relevancy"] == pytest.approx(0.1)
+    assert (found["coverage"], found["abstained"]) == (pytest.approx(0.1), pytest.approx(0.9))
+    assert found["faithfulness"] == 1.0, "of the answers that are left"
+    told = assay("eval", "compare", "right", "unsure", "--inconclusive", "pass", code=1).output
+    assert "faithfulness" in told
+    assert "measured of 6 of 60 answerable cases, in the baseline of 60" in told
+    # Even where nobody looks at the new metrics, a mean over fewer cases is not let through.
+    stages = [f"--stage={name}=informational" for name in ("answered", "coverage", "abstained", "answer_relevancy")]
+    assert "measured of 6 of 60" in assay("eval", "compare", "right", "unsure", *stages, code=1).output
+
+
+def test_to_refuse_what_cannot_be_answered_is_not_punished(assay: Assay) -> None:
+    evaluated(assay, dataset(200, 100), ("right", "refusing"), ("--judge", "lexical"))
+    assert "verdict: pass" in assay("eval", "compare", "right", "refusing").output
+
+
+def test_a_check_that_fails_more_often_fails_the_gate(assay: Assay) -> None:
+    evaluated(assay, dataset(), ("right", "uncited"), ("--judge", "lexical"))
+    document = json.loads(assay("eval", "compare", "right", "uncited", "--json", code=1).stdout)
+    (check,) = [each for each in document["metrics"] if each["metric"] == "check_failed_citations_exist"]
+    assert (check["baseline"], check["candidate"], check["verdict"]) == (0.0, 1.0, "fail")
+
+
+def test_a_search_without_answers_has_none_of_these_metrics(assay: Assay) -> None:
+    evaluated(assay, dataset(), ("search",), ("--judge", "lexical"))
+    assert not {"answered", "coverage", "abstained", "no_context"} & metrics(assay, "search").keys()
