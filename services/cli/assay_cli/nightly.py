@@ -185,7 +185,8 @@ class Nightly:
 
         async def work() -> "Run":
             try:
-                return await asyncio.wait_for(asking, self._deadline.total_seconds())
+                async with asyncio.timeout(self._deadline.total_seconds()):
+                    return await asking
             finally:
                 if judge is not None:
                     await judge.close()

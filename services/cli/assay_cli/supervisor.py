@@ -180,7 +180,8 @@ class Child:
                 with contextlib.suppress(ProcessLookupError):
                     self._process.terminate()
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._process.wait(), self.spec.stop_deadline_s)
+                    async with asyncio.timeout(self.spec.stop_deadline_s):
+                        await self._process.wait()
                 clean = self._process.returncode is not None
         finally:
             self._kill_group()

@@ -1,6 +1,7 @@
 """Judging one answer from draw to score: money first, tries within a deadline, exactly one state at the end."""
 
 import asyncio
+import contextlib
 import logging
 import random
 import time
@@ -289,10 +290,9 @@ class Judging:
             await self.ledger.learn(name, tokens=0 if unread else None, pause_s=error.pause_s)
 
     async def _sleep(self, seconds: float) -> None:
-        try:
-            await asyncio.wait_for(self.draining.wait(), seconds)
-        except TimeoutError:
-            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.draining.wait()
 
     async def keep_alive(self) -> None:
         """Show that calls at work are."""

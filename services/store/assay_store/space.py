@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from assay_store.errors import StoreError
+from assay_store.errors import ABORTED, StoreError
 
 log = logging.getLogger(__name__)
 
@@ -21,38 +21,33 @@ log = logging.getLogger(__name__)
 EVERY_S = 0.05
 
 
-class Merges:
-    """Stops merges when less than half of the reserve is free, and starts them again once all of it is."""
-
-    def __init__(self, reserve_bytes: int) -> None:
-        self._reserve = reserve_bytes
-        self.stopped = False
-
-    def judge(self, free_bytes: int) -> str | None:
-        """The statement to run, if any, now that so much is free. Pure."""
-        if not self.stopped and free_bytes < self._reserve // 2:
-            self.stopped = True
-            return "SYSTEM STOP MERGES"
-        if self.stopped and free_bytes >= self._reserve:
-            self.stopped = False
-            return "SYSTEM START MERGES"
-        return None
+def statement(free_bytes: int, reserve_bytes: int, *, stopped: bool) -> str | None:
+    """What to tell the engine, if anything: to stop merges below half of the reserve, to start them once all of it is free."""
+    if not stopped and free_bytes < reserve_bytes // 2:
+        return "SYSTEM STOP MERGES"
+    if stopped and free_bytes >= reserve_bytes:
+        return "SYSTEM START MERGES"
+    return None
 
 
 async def watch(data: Path, reserve_bytes: int, control: Callable[[str], Awaitable[object]]) -> None:
     """Look at the disk, for ever; `control` runs a statement of the store's own."""
-    merges = Merges(reserve_bytes)
+    stopped = False
     while True:
         await asyncio.sleep(EVERY_S)
         free = shutil.disk_usage(data).free
-        if statement := merges.judge(free):
-            log.warning(
-                "merges are %s: %d MiB free on the store's disk, reserve %d MiB (--keep-free-bytes)",
-                "stopped" if merges.stopped else "started again",
-                free >> 20,
-                reserve_bytes >> 20,
-            )
-            try:
-                await control(statement)
-            except StoreError:
+        if (sql := statement(free, reserve_bytes, stopped=stopped)) is None:
+            continue
+        try:
+            await control(sql)
+        except StoreError as error:
+            if error.code == ABORTED:
                 return  # the store is stopping
+            continue  # want of memory, perhaps: the next look tries again
+        stopped = not stopped
+        log.warning(
+            "merges are %s: %d MiB free on the store's disk, reserve %d MiB (--keep-free-bytes)",
+            "stopped" if stopped else "started again",
+            free >> 20,
+            reserve_bytes >> 20,
+        )

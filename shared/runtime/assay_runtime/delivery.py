@@ -300,7 +300,8 @@ class Consumer:
             remaining = self._oldest + self._bounds.age_s - time.monotonic()
             if not self._due() and remaining > 0:
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._changed.wait_for(self._due), remaining)
+                    async with asyncio.timeout(remaining):
+                        await self._changed.wait_for(self._due)
             if self._alone:
                 batch, self._alone = [self._alone], None
                 return batch, True
@@ -458,7 +459,8 @@ class Consumer:
     async def _pause(self, seconds: float) -> None:
         """Wait, but not when it is time to stop."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._ended.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._ended.wait()
 
     async def _sink_away(self, error: SinkUnavailableError) -> None:
         metrics.RETRIES.labels(self.stream.name, error.reason.value).inc()

@@ -247,7 +247,8 @@ class Service:
     async def _pause(self) -> bool:
         """Wait for the next tick; False when there is none."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._closed.wait(), TICK_S)
+            async with asyncio.timeout(TICK_S):
+                await self._closed.wait()
         return not self._closed.is_set()
 
     async def _do(self, chore: Chore) -> bool:
