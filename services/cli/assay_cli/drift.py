@@ -134,14 +134,13 @@ def _worked_out_with(watched: DriftSettings, found_in: str) -> str:
 
 
 _SCORES = """
-SELECT toUnixTimestamp64Milli(event_time), metrics[{metric:String}] FROM scores
-WHERE project = {project:String} AND fingerprint = {series:String} AND base AND status = 'scored'
-  AND mapContains(metrics, {metric:String}) AND event_time >= fromUnixTimestamp64Milli({since:Int64}, 'UTC')
+SELECT toUnixTimestamp64Milli(event_time), VALUE FROM scores
+WHERE project = {project:String} AND fingerprint = {series:String} AND base AND HAS_ONE
+  AND event_time >= fromUnixTimestamp64Milli({since:Int64}, 'UTC')
 ORDER BY event_time, event_id
 """
 _LATEST = """
-SELECT argMax(fingerprint, event_time) FROM scores
-WHERE project = {project:String} AND base AND status = 'scored' AND mapContains(metrics, {metric:String})
+SELECT argMax(fingerprint, event_time) FROM scores WHERE project = {project:String} AND base AND HAS_ONE
 """
 _STEPS = """
 SELECT toString(alert_id), toString(state), toUnixTimestamp64Milli(at) FROM alerts
@@ -155,7 +154,7 @@ SELECT toString(event_id), query FROM answers WHERE event_id IN {ids:Array(UUID)
 
 
 def _latest(store: "Store", project: str, metric: str) -> str:
-    found = str(store.query(_LATEST, parameters={"project": project, "metric": metric}).result_rows[0][0])
+    found = str(store.query(_of(_LATEST, metric), parameters={"project": project}).result_rows[0][0])
     if not found:
         raise CommandError(
             f"no scores of {printable(metric)} for {printable(project)}; `assay drift status` shows what there is"
@@ -164,8 +163,22 @@ def _latest(store: "Store", project: str, metric: str) -> str:
 
 
 def _samples(store: "Store", project: str, metric: str, series: str, since_ms: int) -> list[tuple[float, float]]:
-    named = {"project": project, "metric": metric, "series": series, "since": since_ms}
-    return [(float(at_ms), float(value)) for at_ms, value in store.query(_SCORES, parameters=named).result_rows]
+    named = {"project": project, "series": series, "since": since_ms}
+    rows = store.query(_of(_SCORES, metric), parameters=named).result_rows
+    return [(float(at_ms), float(value)) for at_ms, value in rows]
+
+
+def _of(statement: str, metric: str) -> str:
+    """A statement about a metric's samples."""
+    from assay_schema.alert_actions import samples_of
+
+    try:
+        value, has_one = samples_of(metric)
+    except ValueError:
+        raise CommandError(
+            f"--metric: {printable(metric)!r} is no metric; `assay drift status` shows those there are"
+        ) from None
+    return statement.replace("VALUE", value).replace("HAS_ONE", has_one)
 
 
 def _spans(store: "Store", project: str, metric: str, series: str) -> "list[Span]":

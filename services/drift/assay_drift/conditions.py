@@ -1,10 +1,12 @@
 """What is wrong whatever the scores say: silence, judge errors, lost events. Pure; time is that of the samples.
 
-Silence is not health: a judge that stopped would otherwise look like a judge that found nothing.
+Silence is not health: a judge that stopped would otherwise look like a judge that found nothing. An answer that was drawn and passed over
+because the budget was used up is no silence: an alert of its own says that.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import exp, log
 from statistics import median
 from typing import Any
 
@@ -17,6 +19,9 @@ from assay_schema.settings import DriftSettings
 USUAL_DAYS = 7
 #: Fewer expected samples than this are no expectation.
 LEAST_EXPECTED = 10
+#: How improbable so few answers must be where as many as usual come at random. Of 12 expected in six hours fewer than half come by chance
+#: every few days: half alone told 90 silences a year of a project that judges 50 answers a day, this tells one in ten years.
+SILENCE_BY_CHANCE = 1e-5
 #: Judged answers, and errors, that a share of errors needs.
 LEAST_JUDGED, LEAST_ERRORS = 20, 5
 #: Clean evaluations, one an hour, until such an episode recovers; it resolves with the next.
@@ -32,6 +37,7 @@ class Finding:
     value: float
     limit: float
     n: int
+    why: str = ""
 
 
 @dataclass(slots=True)
@@ -41,7 +47,11 @@ class Project:
     first_ms: float = 0.0
     last_ms: float = 0.0
     wall_ms: float = 0.0
+    #: Questions asked, answers the judge saw, and of these those drawn and judged, and those drawn that the budget did not reach for.
+    asked: dict[int, int] = field(default_factory=dict)
+    answers: dict[int, int] = field(default_factory=dict)
     sampled: dict[int, int] = field(default_factory=dict)
+    skipped: dict[int, int] = field(default_factory=dict)
     errors: dict[int, int] = field(default_factory=dict)
     failures: dict[int, int] = field(default_factory=dict)
     evaluated_hour: int = 0
@@ -60,22 +70,37 @@ class Project:
     def prune(self, hour: int) -> None:
         """Forget counts of which nothing depends any more."""
         oldest = hour - (USUAL_DAYS + 2) * HOURS
-        for counts in (self.sampled, self.errors, self.failures):
+        for counts in (self.asked, self.answers, self.sampled, self.skipped, self.errors, self.failures):
             for each in [each for each in counts if each < oldest]:
                 del counts[each]
 
     def silence(self, now_ms: float, settings: DriftSettings, calendar: Calendar) -> Finding:
-        """Fewer samples than half of what is usual at this time of day, over the last full hours."""
+        """Fewer answers drawn than half of what is usual at this time of day, over the last full hours."""
         hour, width = calendar.hour(now_ms), settings.silence_hours
-        value = _sum(self.sampled, hour - width, hour)
+
+        def drawn(end: int) -> int:
+            return _sum(self.sampled, end - width, end) + _sum(self.skipped, end - width, end)
+
+        value = drawn(hour)
         if now_ms - self.first_ms < max(2.0, settings.learning_days) * calendar.day_ms:
             return Finding("ok", value, 0.0, value)
         known = min(USUAL_DAYS, int((now_ms - self.first_ms) // calendar.day_ms))
-        usual = [_sum(self.sampled, hour - width - HOURS * day, hour - HOURS * day) for day in range(1, known + 1)]
+        usual = [drawn(hour - HOURS * day) for day in range(1, known + 1)]
         expected = min(median(usual), *(usual[6:7] or usual[:1]))  # a Sunday is compared with the last Sunday too
-        if expected < LEAST_EXPECTED or value >= settings.silence_ratio * expected:
+        few = value < settings.silence_ratio * expected and _tail(value, expected) < SILENCE_BY_CHANCE
+        if expected < LEAST_EXPECTED or not few:
             return Finding("ok", value, expected, value)
-        return Finding("warn" if value else "critical", value, expected, value)
+        return Finding(
+            "warn" if value else "critical", value, expected, value, self._why_silent(hour - width, hour, value)
+        )
+
+    def _why_silent(self, first: int, end: int, drawn: int) -> str:
+        answers, asked = _sum(self.answers, first, end), _sum(self.asked, first, end)
+        if answers > drawn:
+            return f"{answers} answers came and {drawn} were drawn (judge.base_rate, judge.base_floor_per_day)"
+        if asked > answers:
+            return f"{asked} questions came, and the judge saw {answers} answers (assay doctor says whether it runs)"
+        return f"{asked} questions came"
 
     def judge_errors(self, now_ms: float, settings: DriftSettings, calendar: Calendar) -> Finding:
         """The share of judged answers in the last day that ended in an error of the judge."""
@@ -98,7 +123,10 @@ class Project:
             "first_ms": self.first_ms,
             "last_ms": self.last_ms,
             "wall_ms": self.wall_ms,
+            "asked": sorted(self.asked.items()),
+            "answers": sorted(self.answers.items()),
             "sampled": sorted(self.sampled.items()),
+            "skipped": sorted(self.skipped.items()),
             "errors": sorted(self.errors.items()),
             "failures": sorted(self.failures.items()),
             "hour": self.evaluated_hour,
@@ -107,17 +135,25 @@ class Project:
 
     @classmethod
     def load(cls, found: Mapping[str, Any]) -> "Project":
-        """From JSON."""
+        """From JSON, also of an Assay that kept fewer counts."""
         return cls(
             found["first_ms"],
             found["last_ms"],
             found["wall_ms"],
+            dict(found.get("asked", ())),
+            dict(found.get("answers", ())),
             dict(found["sampled"]),
+            dict(found.get("skipped", ())),
             dict(found["errors"]),
             dict(found["failures"]),
             found["hour"],
             {AlertKind(kind): load_episode(episode) for kind, episode in found["episodes"].items()},
         )
+
+
+def _tail(count: int, expected: float) -> float:
+    """A bound of the probability of no more than `count` where `expected` are, by Poisson's law (Chernoff); `count` is below it."""
+    return exp(count - expected - (count * log(count / expected) if count else 0.0))
 
 
 def _sum(counts: Mapping[int, int], first: int, end: int) -> int:

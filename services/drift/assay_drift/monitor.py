@@ -21,12 +21,10 @@ from assay_drift.retrieval import Scaled, raw_metrics
 from assay_drift.series import HOURS, Calendar, Series, dump_episode, load_episode
 from assay_drift.wording import Numbers, Subject, alert, alert_id
 from assay_schema.alerts import ALL_PROJECTS, Alert, AlertKind, AlertState
-from assay_schema.scores import LOWER_IS_BETTER, Score, ScoreStatus
+from assay_schema.scores import Score, ScoreStatus, is_lower_better, is_of_answers, of_answers
 from assay_schema.settings import DriftSettings
 
 SCORE, RETRIEVAL, QUERIES, DAY, PROJECT, SYSTEM = "score", "retrieval", "queries", "day", "project", "system"
-#: Answers that were not looked at: they say nothing of the judge or the metric.
-_PASSED_OVER = (ScoreStatus.NOT_SAMPLED, ScoreStatus.SKIPPED_BUDGET)
 #: A lag is over after clean looks in a row, a minute apart: what moves around its limit is one episode.
 _SYSTEM_EVERY_MS = 60_000.0
 _SYSTEM_PATIENCE = Patience(clean_evaluations=5, cooldown_ms=0.0)
@@ -148,28 +146,32 @@ class Monitor:
     # --- samples
 
     def observe_score(self, score: Score, wall_ms: float) -> None:
-        """Count a score of the base stream; others say nothing without weights."""
+        """Count a score of the base stream; of others only that they are there, since they say nothing without weights."""
         at_ms = score.event_time.timestamp() * 1000
-        if not score.base or score.status in _PASSED_OVER:
-            return
         project = self._project(score.project, at_ms, wall_ms)
         hour = self._calendar.hour(at_ms)
-        project.sampled[hour] = project.sampled.get(hour, 0) + 1
-        if score.status is ScoreStatus.JUDGE_ERROR:
-            project.errors[hour] = project.errors.get(hour, 0) + 1
-        for metric, value in score.metrics.items() if score.status is ScoreStatus.SCORED else ():
-            key = f"{score.project}/{metric}/{score.fingerprint}"
-            series = self.scores.setdefault(key, Series())
-            self._touched.add(f"{SCORE}/{key}")
-            series.observe(1 - value if metric in LOWER_IS_BETTER else value, at_ms, self._settings, self._calendar)
-            self._judge_series(key, series, series.last_ms)
+        _count(project.answers, hour)
+        if score.base and score.status is not ScoreStatus.NOT_SAMPLED:
+            skipped = score.status is ScoreStatus.SKIPPED_BUDGET
+            _count(project.skipped if skipped else project.sampled, hour)
+            if score.status is ScoreStatus.JUDGE_ERROR:
+                _count(project.errors, hour)
+            metrics = score.metrics if score.status is ScoreStatus.SCORED else {}
+            for metric, value in [*metrics.items(), *of_answers(score).items()]:
+                # An alert's metric has 64 characters.
+                key = f"{score.project}/{metric[:64]}/{score.fingerprint}"
+                series = self.scores.setdefault(key, Series())
+                self._touched.add(f"{SCORE}/{key}")
+                series.observe(1 - value if is_lower_better(metric) else value, at_ms, self._settings, self._calendar)
+                self._judge_series(key, series, series.last_ms)
         self._evaluate_project(score.project, project, wall_ms)
 
     def observe_asked(self, asked: Sequence[Asked], wall_ms: float) -> None:
         """Count retrievals and the queries of a batch."""
         by_queries: dict[tuple[str, int], list[Asked]] = {}
         for each in asked:
-            self._project(each.project, each.at_ms, wall_ms)
+            project = self._project(each.project, each.at_ms, wall_ms)
+            _count(project.asked, self._calendar.hour(each.at_ms))
             for metric, raw in raw_metrics(each.scores).items():
                 self._observe_retrieval(each, metric, raw)
             if each.query is not None:
@@ -181,8 +183,7 @@ class Monitor:
     def observe_lost(self, project: str, at_ms: float, wall_ms: float) -> None:
         """Count an event that was lost for the tables."""
         found = self._project(project, at_ms, wall_ms)
-        hour = self._calendar.hour(at_ms)
-        found.failures[hour] = found.failures.get(hour, 0) + 1
+        _count(found.failures, self._calendar.hour(at_ms))
         self._evaluate_project(project, found, wall_ms)
 
     def _observe_retrieval(self, asked: Asked, metric: str, raw: float) -> None:
@@ -329,10 +330,10 @@ class Monitor:
 
     def _needed(self, series: Series) -> float:
         """The evidence that alerts, corrected for all series there are. Only worth working out when there is some."""
-        everything = [*self.scores.values(), *(scaled.series for scaled in self.retrieval.values())]
-        streams = max(1, len(everything) * self._shards)
+        streams = max(1, (len(self.scores) + len(self.retrieval)) * self._shards)
         if series.evidence(self._settings) < 1:
             return float(streams)
+        everything = [*self.scores.values(), *(scaled.series for scaled in self.retrieval.values())]
         return needed((each.evidence(self._settings) for each in everything), streams)
 
     def _judge_series(self, key: str, series: Series, now_ms: float) -> None:
@@ -340,7 +341,8 @@ class Monitor:
         required = self._needed(series)
         level: Level | None = None
         of = (subject.project, subject.series or "", subject.metric or "")
-        if not self._settings.page_uncalibrated and not self._calibrated(*of):
+        opinion = not is_of_answers(subject.metric or "")  # nobody need be asked whether an answer came
+        if opinion and not self._settings.page_uncalibrated and not self._calibrated(*of):
             level = series.level(required, self._settings, self._calendar)
             level = "warn" if level == "critical" else level
         self._advance_series(subject, series, now_ms, level, None, required)
@@ -434,7 +436,7 @@ class Monitor:
 
 def is_turned(kind: AlertKind, metric: str | None) -> bool:
     """Whether the samples of a series are 1 - x of its metric, because that is better when lower."""
-    return kind is AlertKind.SCORE_DRIFT and metric in LOWER_IS_BETTER
+    return kind is AlertKind.SCORE_DRIFT and is_lower_better(metric or "")
 
 
 def shown(kind: AlertKind, metric: str | None, mean: float) -> float:
@@ -445,9 +447,13 @@ def shown(kind: AlertKind, metric: str | None, mean: float) -> float:
 def metric_total(series: Series, day: int, metric: str) -> Total | None:
     """A day's samples as the metric is read by people: a lower-is-better one is turned back."""
     total = series.days.get(day)
-    if total is None or metric not in LOWER_IS_BETTER:
+    if total is None or not is_lower_better(metric):
         return total
     return Total(total.n, total.n - total.total, total.n - 2 * total.total + total.squares)
+
+
+def _count(counts: dict[int, int], hour: int) -> None:
+    counts[hour] = counts.get(hour, 0) + 1
 
 
 def _above(value: float, limit: float, level: Level) -> Finding:
@@ -456,4 +462,4 @@ def _above(value: float, limit: float, level: Level) -> Finding:
 
 def _numbers(finding: Finding, since_ms: float) -> Numbers:
     effect = finding.value / finding.limit - 1 if finding.limit else None
-    return Numbers(since_ms, finding.value, finding.limit, effect, n=finding.n)
+    return Numbers(since_ms, finding.value, finding.limit, effect, n=finding.n, why=finding.why)

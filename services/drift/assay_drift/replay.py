@@ -7,7 +7,7 @@ from assay_drift.charts import Chart, Point, Span
 from assay_drift.monitor import metric_total
 from assay_drift.series import Calendar, Series
 from assay_schema.alerts import AlertState
-from assay_schema.scores import LOWER_IS_BETTER
+from assay_schema.scores import is_lower_better
 from assay_schema.settings import DriftSettings
 
 
@@ -21,7 +21,7 @@ def replay(
     streams: int = 1,
 ) -> Chart:
     """The chart of samples (Unix ms, value) in the order of their time. Without `spans` the episodes are worked out anew as well."""
-    low = metric in LOWER_IS_BETTER
+    low = is_lower_better(metric)
     series, calendar = Series(), Calendar.of(settings)
     days: dict[int, Point] = {}
     steps: list[tuple[float, AlertState]] = []

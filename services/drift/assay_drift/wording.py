@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from assay_drift.episodes import Transition
 from assay_schema.alert_actions import acknowledge_command, query_of
 from assay_schema.alerts import Alert, AlertKind, AlertState, Severity, one_line, transition_id
-from assay_schema.scores import LOWER_IS_BETTER
+from assay_schema.scores import ABSTAINED, CHECK_FAILED, NO_CONTEXT, is_lower_better, is_of_answers
 
 _SEVERITY = {AlertState.WARN: Severity.WARNING, AlertState.CRITICAL: Severity.CRITICAL}
 
@@ -37,6 +37,8 @@ class Numbers:
     #: Whether a person accepted what is, instead of what was having come back; and the new baseline, once it is known.
     acknowledged: bool = False
     accepted: float | None = None
+    #: The rest of a sentence about a condition.
+    why: str = ""
 
 
 def alert_id(subject: Subject, number: int, opened_ms: float) -> uuid.UUID:
@@ -101,7 +103,10 @@ def summary(subject: Subject, state: AlertState, numbers: Numbers) -> str:  # no
             if over:
                 verb = "is back" if state is AlertState.RESOLVED else "is coming back"
                 return f"{_about(subject)} {verb}: {value}, baseline {base} (n = {numbers.n})"
-            verb = "rose" if metric in LOWER_IS_BETTER else "fell"
+            if is_of_answers(metric):
+                shares = f"{numbers.baseline or 0:.1%} to {numbers.value or 0:.1%}"
+                return f"{_about(subject)} rose from {shares} of its answers, {since} (n = {numbers.n})"
+            verb = "rose" if is_lower_better(metric) else "fell"
             share = "" if numbers.effect is None else f", by {abs(numbers.effect):.1%}"
             return f"{_about(subject)} {verb} from {base} to {value}{share}, {since} (n = {numbers.n})"
         case AlertKind.RETRIEVAL_DRIFT:
@@ -119,7 +124,8 @@ def summary(subject: Subject, state: AlertState, numbers: Numbers) -> str:  # no
         case AlertKind.SILENCE:
             if over:
                 return f"answers of {project} are judged again"
-            return f"only {value} answers of {project} were judged where {base} are usual"
+            why = f": {numbers.why}" if numbers.why else ""
+            return f"only {value} answers of {project} were judged where {base} are usual{why}"
         case AlertKind.JUDGE_ERRORS:
             if over:
                 return f"the judge works again for {project}: {value} of its answers end in an error"
@@ -143,13 +149,20 @@ def summary(subject: Subject, state: AlertState, numbers: Numbers) -> str:  # no
 def _about(subject: Subject) -> str:
     match subject.kind:
         case AlertKind.SCORE_DRIFT:
-            return f"{subject.metric} of {subject.project}"
+            return f"{_named(subject.metric or '')} of {subject.project}"
         case AlertKind.RETRIEVAL_DRIFT:
             return f"retrieval scores ({subject.metric}) of {subject.project}"
         case AlertKind.QUERY_DRIFT:
             return f"what people ask {subject.project}"
         case _:
             return f"{subject.kind.replace('_', ' ')} of {subject.project}"
+
+
+def _named(metric: str) -> str:
+    """A metric as people say it."""
+    if metric.startswith(CHECK_FAILED):
+        return f"answers that fail the check {metric.removeprefix(CHECK_FAILED)}"
+    return {ABSTAINED: "answers without a claim", NO_CONTEXT: "answers without passages"}.get(metric, metric)
 
 
 def _learned_next(subject: Subject, numbers: Numbers) -> str:

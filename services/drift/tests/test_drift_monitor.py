@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from assay_drift.monitor import Facts, Monitor
+from assay_drift.series import Series
 from assay_schema.alerts import Alert, AlertKind, AlertState
 from assay_schema.scores import ScoreStatus
 from assay_schema.settings import DriftSettings
@@ -18,6 +19,10 @@ def feed(watched: Monitor, **what: Any) -> list[Alert]:
     for number, (at_ms, value) in enumerate(stream(**what)):
         watched.observe_score(score(at_ms, value, number), at_ms)
     return watched.take_alerts()
+
+
+def of_faithfulness(watched: Monitor) -> list[Series]:
+    return [series for key, series in watched.scores.items() if "/faithfulness/" in key]
 
 
 def steps(alerts: list[Alert], kind: AlertKind = AlertKind.SCORE_DRIFT) -> list[str]:
@@ -82,7 +87,7 @@ def test_a_new_judge_starts_a_new_series_that_learns_first() -> None:
     for number, (at_ms, value) in enumerate(stream(1, 200, start_ms=START_MS + 5 * MINUTE)):
         watched.observe_score(score(at_ms, value * 0.5, number, fingerprint="00000000aaaaaaaa"), at_ms)
     assert watched.take_alerts() == []
-    assert [series.baseline is None for series in watched.scores.values()] == [False, True]
+    assert [series.baseline is None for series in of_faithfulness(watched)] == [False, True]
 
 
 def test_samples_outside_the_base_stream_and_passed_over_answers_say_nothing() -> None:
@@ -114,7 +119,7 @@ def test_acknowledging_accepts_what_is_as_the_new_normal() -> None:
     [resolved] = watched.take_alerts()
     assert (resolved.state, resolved.alert_id) == (AlertState.RESOLVED, alerts[-1].alert_id)
     assert done == str(resolved.alert_id)
-    [series] = watched.scores.values()
+    [series] = of_faithfulness(watched)
     assert series.baseline is not None
     assert series.baseline.mean == pytest.approx(0.68, abs=0.03)
     for number, (at_ms, value) in enumerate(stream(5, 200, start_ms=START_MS + 9 * MINUTE, seed=3)):

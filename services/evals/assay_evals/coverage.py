@@ -14,10 +14,11 @@ Refusing what cannot be answered is right, and so is in none of these.
 from assay_evals.dataset import Case
 from assay_evals.replay import Retrieved
 from assay_schema.refusals import is_refusal
+from assay_schema.scores import ABSTAINED, CHECK_FAILED, NO_CONTEXT
 
-ANSWERED, COVERAGE, ABSTAINED, NO_CONTEXT = "answered", "coverage", "abstained", "no_context"
-#: What names of checks' metrics begin with.
-CHECK_FAILED = "check_failed_"
+__all__ = ["ABSTAINED", "ANSWERED", "CHECK_FAILED", "COVERAGE", "NO_CONTEXT", "answer_coverage", "is_answerable"]
+
+ANSWERED, COVERAGE = "answered", "coverage"
 
 
 def is_answerable(query_type: str) -> bool:

@@ -9,6 +9,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from assay_schema.alerts import Alert, AlertKind
+from assay_schema.scores import CHECK_FAILED, is_of_answers
 
 #: Kinds that nobody can acknowledge: a lag is no new normal, and the judge's own episodes end by themselves.
 _ENDS_BY_ITSELF = {
@@ -20,6 +21,7 @@ _ENDS_BY_ITSELF = {
 }
 #: Names that mean nothing to a shell or to SQL, inside quotes of either kind.
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:/@+-]*")
+_METRIC = re.compile(r"[a-z][a-z0-9_]{0,63}")
 #: How far before the change a query begins.
 _BEFORE = timedelta(days=2)
 
@@ -34,6 +36,18 @@ def acknowledge_command(alert_id: UUID | str, kind: str) -> str:
     return "" if kind in _ENDS_BY_ITSELF else f"assay drift acknowledge {UUID(str(alert_id))}"
 
 
+def samples_of(metric: str) -> tuple[str, str]:
+    """SQL over `scores`: a sample of a metric that drift watches, and which rows have one. Raises `ValueError` when it is no such name."""
+    if not _METRIC.fullmatch(metric):
+        raise ValueError("not a metric's name")
+    if metric.startswith(CHECK_FAILED):
+        check = metric.removeprefix(CHECK_FAILED)
+        return f"toFloat64(NOT checks['{check}'])", f"status != 'not_sampled' AND mapContains(checks, '{check}')"
+    if is_of_answers(metric):
+        return f"toFloat64(status = '{metric}')", "status IN ('scored', 'abstained', 'no_context')"
+    return f"metrics['{metric}']", f"status = 'scored' AND mapContains(metrics, '{metric}')"
+
+
 def query_of(alert: Alert) -> str:
     """SQL that shows more, for `assay query`; '' where no table says more."""
     project = f"project = '{alert.project}'"
@@ -46,10 +60,11 @@ def query_of(alert: Alert) -> str:
     match alert.kind:
         case AlertKind.SCORE_DRIFT:
             judge = f"AND fingerprint = '{alert.series}' " if _PLAIN.fullmatch(alert.series or "") else ""
+            value, has_one = samples_of(alert.metric or "faithfulness")
             return (
-                f"SELECT toStartOfHour(event_time) AS hour, avg(metrics['{alert.metric or ''}']) AS mean, count() AS n "  # noqa: S608
+                f"SELECT toStartOfHour(event_time) AS hour, avg({value}) AS mean, count() AS n "  # noqa: S608
                 f"FROM assay.scores WHERE {project} {judge}"
-                f"AND base AND status = 'scored' AND event_time >= {since} GROUP BY hour ORDER BY hour"
+                f"AND base AND {has_one} AND event_time >= {since} GROUP BY hour ORDER BY hour"
             )
         case AlertKind.RETRIEVAL_DRIFT:
             return (

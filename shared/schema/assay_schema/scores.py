@@ -39,6 +39,13 @@ class Metric(StrEnum):
 #: Metrics whose rise is a loss.
 LOWER_IS_BETTER = frozenset({Metric.HALLUCINATION_RATE})
 
+#: Shares of answers that could not be judged, since they make no claim or came without passages. What is never scored cannot fall.
+ABSTAINED, NO_CONTEXT = ScoreStatus.ABSTAINED.value, ScoreStatus.NO_CONTEXT.value
+#: What the names of checks' failure shares begin with.
+CHECK_FAILED = "check_failed_"
+#: How judging ended where the answer decided that, not the judge or its budget.
+_OUTCOMES = (ScoreStatus.SCORED, ScoreStatus.ABSTAINED, ScoreStatus.NO_CONTEXT)
+
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Hex = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8,64}$")]
 Count = Annotated[int, Field(ge=0, le=SAFE_INTEGER_MAX)]
@@ -104,3 +111,21 @@ class Score(Model):
 def score_id(event_id: UUID, fingerprint: str) -> UUID:
     """The identity of an answer's score by one judge: the same however often it is delivered or judged."""
     return uuid.uuid5(uuid.NAMESPACE_OID, f"score/{event_id}/{fingerprint}")
+
+
+def is_lower_better(metric: str) -> bool:
+    """Whether a metric's rise, or that of a share of answers, is a loss."""
+    return metric in LOWER_IS_BETTER or is_of_answers(metric)
+
+
+def is_of_answers(metric: str) -> bool:
+    """Whether it is a share of answers that no judge's opinion is in: `abstained`, `no_context`, `check_failed_NAME`."""
+    return metric in (ABSTAINED, NO_CONTEXT) or metric.startswith(CHECK_FAILED)
+
+
+def of_answers(score: Score) -> dict[str, float]:
+    """What a score says of these shares, each 0 or 1: of checks for every answer, of the others where the answer decided how it ended."""
+    found = {CHECK_FAILED + name: float(not passed) for name, passed in score.checks.items()}
+    if score.status in _OUTCOMES:
+        found |= {name: float(score.status == name) for name in (ABSTAINED, NO_CONTEXT)}
+    return found
