@@ -48,9 +48,9 @@ $(PEERS)/.installed: tests/bench/peers.lock
 	@$(BIN)/uv pip sync --quiet --system-certs --python $(PEERS)/bin/python --require-hashes tests/bench/peers.lock
 	@touch $@
 
-run: setup  ## Start everything, drive the demo producer, print a summary, stay up (ONCE=1: exit then; SCENARIO=regression: break the retriever)
-	@$(if $(filter regression,$(SCENARIO)),rm -rf data/regression)
-	@$(BIN)/assay up --demo $(if $(filter 1,$(ONCE)),--once) $(if $(SCENARIO),--scenario $(SCENARIO) --data data/regression) $(if $(PORT_BASE),--port-base $(PORT_BASE))
+run: setup  ## Start everything, drive the demo producer, print a summary, stay up (ONCE=1: exit then; SCENARIO=regression: break the retriever; abstaining: refuse most questions)
+	@$(if $(filter regression abstaining,$(SCENARIO)),rm -rf data/$(SCENARIO))
+	@$(BIN)/assay up --demo $(if $(filter 1,$(ONCE)),--once) $(if $(SCENARIO),--scenario $(SCENARIO) --data data/$(SCENARIO)) $(if $(PORT_BASE),--port-base $(PORT_BASE))
 
 test: setup  ## Run lint and all tests against a real Redis and the real embedded engine (PYTEST="-k name")
 	@mkdir -p build && { $(MAKE) --no-print-directory lint > build/lint.log 2>&1 & } && lint=$$!; \

@@ -184,6 +184,19 @@ def test_a_demo_run_accounts_for_every_event_notices_a_bad_retriever_and_a_secon
             assert "applied 0001" not in up.output
 
 
+@pytest.mark.one_day
+def test_a_service_that_refuses_most_questions_opens_an_alert_though_what_it_still_says_is_right(
+    tmp_path: Path,
+) -> None:
+    with running(tmp_path, "--demo", "--once", "--scenario", "abstaining", quality=True) as up:
+        assert up.wait() == 0, up.output
+    told = " ".join(up.output.split())
+    assert "[CRITICAL] score drift of abstained in project default" in told
+    assert "answers without a claim of default rose from" in told
+    assert "score drift of faithfulness" not in told
+    assert re.search(r"alert critical\s+│ ", up.output), up.output
+
+
 @pytest.mark.skipif(found("curl") is None, reason=lacking("curl"))
 def test_the_commands_it_prints_work(whole: Up) -> None:
     curl = re.search(r"^ +(curl -s -K .*)$", whole.output, flags=re.MULTILINE)

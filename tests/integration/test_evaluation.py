@@ -18,7 +18,9 @@ from assay_cli.main import app
 from tests.ports import free_port
 
 GOLDEN = str(resources.files("assay_demo") / "golden.jsonl")
-SEARCH, NEUTRAL, DEGRADED = (f"timed_target:{name}" for name in ("search", "neutral", "degraded"))
+SEARCH, NEUTRAL, DEGRADED, ABSTAINING = (
+    f"timed_target:{name}" for name in ("search", "neutral", "degraded", "abstaining")
+)
 SLOW = "assay_demo.target:slow"
 #: The demo's search, but for the time that it takes: that of a busy machine is no change of the search's.
 TIMED_TARGET = """\
@@ -29,6 +31,8 @@ def neutral(query, limit=10, detail=None, tool_name="query"):
     return target.neutral(query, limit, detail, tool_name) | {"latency_ms": 20.0}
 def degraded(query, limit=10, detail=None, tool_name="query"):
     return target.degraded(query, limit, detail, tool_name) | {"latency_ms": 20.0}
+def abstaining(query, limit=10, detail=None, tool_name="query"):
+    return target.abstaining(query, limit, detail, tool_name) | {"latency_ms": 20.0}
 """
 QUESTIONS = (
     "measure how long a block of code takes",
@@ -96,6 +100,17 @@ def find(query):
 def baseline(assay: Assay, tmp_path: Path) -> str:
     assay("bench", "publish", "--from", str(capture(tmp_path)), "--to", "main.baseline.ndjson")
     return "main.baseline.ndjson"
+
+
+@pytest.mark.xdist_group("evaluation")
+@pytest.mark.parametrize("judge", [(), ("--judge", "lexical")], ids=["unjudged", "judged"])
+def test_a_change_that_refuses_most_questions_is_stopped(assay: Assay, judge: tuple[str, ...]) -> None:
+    for name, target in (("main", SEARCH), ("change", ABSTAINING)):
+        assay("eval", "run", "--dataset", GOLDEN, "--target", target, "--name", name, "--progress", "none", *judge)
+    told = assay("eval", "compare", "main", "change", "--inconclusive", "pass", code=1).output
+    assert "fewer of the questions that have an answer get one" in told
+    assert "verdict: fail" in told
+    assert [line.split()[0] for line in told.splitlines() if " mrr " in line] == ["pass"], "it retrieves as before"
 
 
 @pytest.mark.xdist_group("evaluation")

@@ -18,6 +18,7 @@ from typing import Any
 from assay_capture import Capture, SettingsError
 from assay_capture.configuration import read_settings
 from assay_capture.owners import default_spool_dir
+from assay_demo.abstaining import refuses
 from assay_demo.corpus import load_corpus
 from assay_demo.driver import Pace, Plan, Tally, drive
 from assay_demo.golden import read_cases
@@ -29,8 +30,13 @@ from assay_schema.ids import new_event_id
 
 SERVICE = "stdlib-search"
 _PROGRESS_EVERY_S = 2.0
-#: Events per second of the regression: slow enough for quality to have a before and an after, half a minute each.
-REGRESSION_RATE = 22.0
+#: Events per second of a scenario: slow enough for quality to have a before and an after, half a minute each.
+SCENARIO_RATE = 22.0
+
+_SCENARIOS = {
+    "regression": "the retriever is degraded",
+    "abstaining": "nine questions in ten are refused",
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -48,7 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
             "if assay.toml says capture.enabled = false, that decides."
         )
         return 2
-    rate = options.rate or (REGRESSION_RATE if options.scenario else 0.0)
+    rate = options.rate or (SCENARIO_RATE if options.scenario else 0.0)
     plan = Plan(rounds=options.rounds, rate=rate, limit=options.limit, seed=options.seed, pii=options.pii)
     started, first_id = time.monotonic(), new_event_id()
     tally = Tally()
@@ -64,9 +70,12 @@ def main(arguments: list[str] | None = None) -> int:
         for tally in drive(service, read_cases(), plan, pace):
             progress.tick(tally, pace.elapsed)
             if tally.questions == half:
-                service.retriever = Regressed(search)
+                if options.scenario == "abstaining":
+                    service.refuses = refuses
+                else:
+                    service.retriever = Regressed(search)
                 degraded_ms = time.time_ns() // 1_000_000
-                progress.say(f"from question {half + 1} on, the retriever is degraded", questions=half)
+                progress.say(f"from question {half + 1} on, {_SCENARIOS[options.scenario]}", questions=half)
     except KeyboardInterrupt:
         interrupted = True
     finally:
@@ -138,8 +147,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--scenario",
-        choices=["regression"],
-        help=f"regression: degrade the retriever half-way; paced at {REGRESSION_RATE:g} events/s unless --rate says otherwise",
+        choices=list(_SCENARIOS),
+        help=f"what happens half-way: {'; '.join(f'{name}: {what}' for name, what in _SCENARIOS.items())}; "
+        f"paced at {SCENARIO_RATE:g} events/s unless --rate says otherwise",
     )
     parser.add_argument("--json", action="store_true", help="progress on stderr as JSON lines")
     return parser

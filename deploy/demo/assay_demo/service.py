@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Any, Literal
 
 from assay_capture import Capture
+from assay_demo.abstaining import REFUSAL
 from assay_demo.corpus import Document
 from assay_demo.regression import Retriever
 from assay_demo.search import Detail, Hit
@@ -67,6 +68,8 @@ class SearchService:
 
     def __init__(self, search: Retriever, capture: Capture, *, seed: int = 0) -> None:
         self.retriever = search
+        #: Says which questions get no answer, although passages were found.
+        self.refuses: Callable[[str], bool] = lambda _: False
         self._capture = capture
         self._rng = random.Random(seed)  # noqa: S311  (which tool a caller uses, not a secret)
 
@@ -95,6 +98,8 @@ class SearchService:
             params={"k": HITS, "ranker": "bm25"},
         )
         answer = extract_answer(result.hits, self.retriever.passage)
+        if self.refuses(question):
+            answer = Answer(REFUSAL, answer.contexts, [])
         answer_id = self._capture.answer(
             query=question,
             answer=answer.text,

@@ -1,7 +1,8 @@
 """The demo's search as a system under test: `assay eval run --target assay_demo.target:search`.
 
-Three more functions stand for changes that somebody might propose: `neutral` gives the same answers by other means, `degraded` reads only
-the first words of a question, and `slow` takes longer. Which of them an evaluation lets pass is its proof.
+Four more functions stand for changes that somebody might propose: `neutral` gives the same answers by other means, `degraded` reads only
+the first words of a question, `abstaining` refuses nine questions in ten, and `slow` takes longer. Which of them an
+evaluation lets pass is its proof.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from assay_demo.abstaining import REFUSAL, refuses
 from assay_demo.corpus import load_corpus
 from assay_demo.search import Detail, Search
 from assay_demo.service import extract_answer
@@ -60,6 +62,12 @@ def neutral(query: str, limit: int = 10, detail: Detail | None = None, tool_name
 def degraded(query: str, limit: int = 10, detail: Detail | None = None, tool_name: str = "query") -> dict[str, Any]:
     """A search that reads only the first words of a question."""
     return search(" ".join(query.split()[:WORDS_READ]), limit, detail, tool_name)
+
+
+def abstaining(query: str, limit: int = 10, detail: Detail | None = None, tool_name: str = "query") -> dict[str, Any]:
+    """The same results, and mostly no answer made of them."""
+    found = search(query, limit, detail, tool_name)
+    return found | {"answer": REFUSAL, "citations": []} if refuses(query) else found
 
 
 def slow(query: str, limit: int = 10, detail: Detail | None = None, tool_name: str = "query") -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 #: A "day" of the drift service lasts twelve seconds here, so that a baseline is learnt and a fall is noticed within a minute. Every
 #: answer is judged, and the judge's alerts may be critical although nobody calibrated it.
-_REGRESSION: dict[str, dict[str, Any]] = {
+_SETTINGS: dict[str, dict[str, Any]] = {
     "drift": {
         "day_minutes": 0.2,
         "learning_samples": 60,
@@ -23,16 +23,17 @@ _REGRESSION: dict[str, dict[str, Any]] = {
 
 
 class Scenario(StrEnum):
-    """What happens during the demo."""
+    """What happens half-way through the demo: the retriever breaks, or the service refuses most questions."""
 
     REGRESSION = "regression"
+    ABSTAINING = "abstaining"
 
 
 def settings_of(scenario: Scenario | None, alertmanager_port: int | None) -> dict[str, dict[str, Any]]:
     """What a scenario sets, over a person's own settings."""
     if scenario is None:
         return {}
-    sections = {name: dict(values) for name, values in _REGRESSION.items()}
+    sections = {name: dict(values) for name, values in _SETTINGS.items()}
     if alertmanager_port is not None:
         sections["notifier"]["alertmanager_urls"] = f"http://127.0.0.1:{alertmanager_port}"
     return sections

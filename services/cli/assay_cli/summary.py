@@ -28,7 +28,7 @@ class Report:
     questions: int
     seconds: float
     stats: Mapping[str, Any] = field(default_factory=dict)
-    #: Unix milliseconds from which the retriever was degraded, if it was.
+    #: Unix milliseconds from which the service was degraded, if it was.
     degraded_ms: int | None = None
 
     @property
@@ -100,7 +100,7 @@ def quality_summary(
         label = " (lexical baseline: words, not meaning)" if found.backend == "lexical" else f" ({found.backend})"
         table.add_row("mean faithfulness", f"{found.mean_faithfulness:.3f}{label}")
     if degraded_ms is not None:
-        table.add_row("retriever degraded", f"at {datetime.fromtimestamp(degraded_ms / 1000, UTC):%H:%M:%S}Z")
+        table.add_row("service degraded", f"at {datetime.fromtimestamp(degraded_ms / 1000, UTC):%H:%M:%S}Z")
     for alert in alerts:
         after = "" if degraded_ms is None else f", {(int(alert['stored_ms']) - degraded_ms) / 1000:.0f} s after"
         place = "; in Alertmanager" if arrived and alert["alert_id"] in arrived else ""

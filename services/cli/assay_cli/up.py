@@ -77,7 +77,9 @@ def up(
     keep_logs: Annotated[bool, typer.Option("--keep-logs", help="Append to the logs of earlier runs.")] = False,
     scenario: Annotated[
         Scenario | None,
-        typer.Option(help="With --demo. regression: degrade the retriever half-way, and see the alert arrive."),
+        typer.Option(
+            help="With --demo: degrade the retriever half-way, or refuse most questions, and see the alert arrive."
+        ),
     ] = None,
     no_quality: Annotated[
         bool, typer.Option("--no-quality", help="Capture and store only: start no judge, drift or notifier.")
@@ -235,7 +237,7 @@ async def _demo(
 async def _quality(
     system: "System", report: "Report", since_ms: int, answers: int, console: "Terminal", logs: "ProcessLogs"
 ) -> bool:
-    """Show what was judged, and the alerts. False when the retriever was degraded and no alert came."""
+    """Show what was judged, and the alerts. False when a scenario degraded the service and no alert came."""
     from assay_cli.observe import alertmanager_has, alerts_since, quality
     from assay_cli.summary import quality_summary
 
