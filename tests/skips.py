@@ -19,6 +19,7 @@ ANYWHERE = frozenset(
         "strace may not trace here",
         "needs assay-scrubber[kingfisher]",
         "the kernel has no Landlock",
+        "only root can take another account",
         "the kernel's Landlock cannot refuse TCP",
     }
 )

@@ -39,8 +39,11 @@ class StoreServer:
     data.
     """
 
-    def __init__(self, directory: Path, *options: str, tables: Path | None = None) -> None:
-        self._options, self._tables = options, tables
+    def __init__(
+        self, directory: Path, *options: str, tables: Path | None = None, python: Sequence[str] = (sys.executable,)
+    ) -> None:
+        """`python`: the interpreter, with whatever runs it."""
+        self._options, self._tables, self._python = options, tables, python
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.directory = directory
@@ -60,7 +63,7 @@ class StoreServer:
         users = self.directory / "users.json"
         users.write_text(json.dumps({role: {"role": role, "password": PASSWORD} for role in ROLES}))
         users.chmod(0o600)
-        command = [sys.executable, "-m", "assay_store", "--data", str(data)]
+        command = [*self._python, "-m", "assay_store", "--data", str(data)]
         command += ["--port", str(self.port), "--users", str(users), *self._options]
         with (self.directory / "store.log").open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import clickhouse_connect
@@ -27,15 +27,23 @@ PORTS = 8
 class System:
     """`assay up` in a data directory of its own."""
 
-    def __init__(self, data: Path, port_base: int, *options: str, settings: Mapping[str, str] | None = None) -> None:
-        """`settings`: variables of the environment beside this process's own."""
+    def __init__(
+        self,
+        data: Path,
+        port_base: int,
+        *options: str,
+        settings: Mapping[str, str] | None = None,
+        python: Sequence[str] = (sys.executable,),
+    ) -> None:
+        """`settings`: variables of the environment beside this process's own; `python`: the interpreter, with whatever runs it."""
+        self._python = python
         self.data, self.port_base = data, port_base
         self._options, self._settings = options, dict(settings or {})
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> "System":
         command = [
-            sys.executable,
+            *self._python,
             "-m",
             "assay_cli",
             "up",

@@ -174,7 +174,7 @@ def _store(settings: Settings, patient: Examination, streams: list[StreamFacts] 
         if not patient.check("store", reach, _STORE_HINT):
             return
         (client,) = clients
-        patient.check("store's process", lambda: checks.wall(probes.wall_of(names.url)), "")
+        patient.check("store's process", lambda: checks.wall(*probes.wall_of(names.url)), "")
         patient.check(
             "store's parts",
             lambda: checks.broken_parts(probes.broken_parts(client)),

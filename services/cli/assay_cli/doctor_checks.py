@@ -34,21 +34,45 @@ def worst(*statuses: Status) -> Status:
     return max(statuses, key=list(Status).index, default=Status.OK)
 
 
-def wall(keeps_from: Mapping[str, bool]) -> Finding:
-    """What the kernel keeps the embedded store's process from, by the store's own metrics; empty for a ClickHouse server."""
+#: Why a store without Landlock has no account of its own, by the reasons in its metrics.
+_ACCOUNT_KEPT = {
+    "not_root": "no uid of its own: it was not started as root",
+    "path": "no uid of its own: a directory on the path to its data is closed to other accounts",
+    "python": "no uid of its own: Python or its packages are in a directory that is closed to other accounts",
+    "foreign": "no uid of its own: its data directory holds files of another account or program",
+    "links": "no uid of its own: files of its data have hard links elsewhere",
+    "refused": "no uid of its own: the kernel refused it",
+}
+
+
+def wall(keeps_from: Mapping[str, bool], account_kept: str = "") -> Finding:
+    """What the kernel keeps the embedded store's process from, by the store's own metrics; empty for a ClickHouse server.
+
+    `account_kept` is the store's reason for having no account of its own where there is no Landlock.
+    """
     name = "store's process"
     if not keeps_from:
         return Finding(name, Status.OK, "not the embedded store, or one of an older version")
     hint = "see docs/security.md"
-    if not keeps_from.get("files"):
-        summary = "can open whatever its account can; only the check of statements keeps readers from it (no Landlock)"
+    if not keeps_from.get("files") and keeps_from.get("closed_files"):
+        summary = (
+            "has a uid of its own; only the check of statements keeps readers from world-readable files, programs and connections "
+            "(no Landlock)"
+        )
         return Finding(name, Status.WARN, summary, f"use Linux 5.19 or later with Landlock; {hint}")
+    if not keeps_from.get("files"):
+        reason = "; ".join(["no Landlock", *filter(None, [_ACCOUNT_KEPT.get(account_kept, "")])])
+        summary = f"can open whatever its account can; only the check of statements keeps readers from it ({reason})"
+        fix = "use Linux 5.19 or later with Landlock"
+        if account_kept and account_kept != "not_root":
+            fix += ", or follow the store's warning in its log"
+        return Finding(name, Status.WARN, summary, f"{fix}; {hint}")
     if not keeps_from.get("network"):
         summary = (
             "can open connections; only the check of statements keeps readers from that (Landlock before Linux 6.7)"
         )
         return Finding(name, Status.WARN, summary, f"use Linux 6.7 or later; {hint}")
-    return Finding(name, Status.OK, "can open only its own files, and no connections")
+    return Finding(name, Status.OK, "can open only its own files, and no connections (Landlock)")
 
 
 def broken_parts(tables: Mapping[str, int]) -> Finding:

@@ -150,16 +150,16 @@ def memory_of(host: str, port: int) -> MemoryFacts | None:
     return MemoryFacts(held, bound, peak) if held and bound else None
 
 
-def wall_of(url: str) -> dict[str, bool]:
-    """What the kernel keeps the store's process from; empty where the server has no such metric."""
+def wall_of(url: str) -> tuple[dict[str, bool], str]:
+    """What the kernel keeps the store's process from, empty where the server has no such metric; why it has no account of its own."""
     try:
         with urllib.request.urlopen(f"{url.rstrip('/')}/metrics", timeout=5) as answer:  # noqa: S310  # a host of ours
             text = answer.read().decode()
     except OSError:
-        return {}
-    return {
-        what: value == "1.0" for what, value in re.findall(r'(?m)^assay_store_wall{keeps_from="(\w+)"} (\S+)$', text)
-    }
+        return {}, ""
+    found = re.findall(r'(?m)^assay_store_wall{keeps_from="(\w+)"} (\S+)$', text)
+    kept = re.findall(r'(?m)^assay_store_account_kept{reason="(\w+)"} 1.0$', text)
+    return {what: value == "1.0" for what, value in found}, kept[0] if kept else ""
 
 
 def broken_parts(client: "Store") -> dict[str, int]:

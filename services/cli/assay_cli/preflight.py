@@ -45,7 +45,7 @@ class RedisBinary:
 
 def check_directory(data: Path) -> str | None:
     """Create the data directory and try to write there. Returns a warning, if any; raises `CommandError`."""
-    make_private(data)
+    make_private(data, passable=None)  # another `assay up` may be running in it
     try:
         with tempfile.NamedTemporaryFile(dir=data, prefix=".writable-"):
             pass

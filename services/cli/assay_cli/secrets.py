@@ -94,12 +94,17 @@ def write_derived(
         write_private(directory / f"{identity.name}.toml", text)
 
 
-def make_private(directory: Path) -> None:
-    """Create a directory that only its owner may enter. Raises `CommandError` when that cannot be."""
+def make_private(directory: Path, *, passable: bool | None = False) -> None:
+    """Create a directory that only its owner may enter. Raises `CommandError` when that cannot be.
+
+    `passable`: others may go through it to what is open to them, but not see what there is; None leaves that as it is.
+    """
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if directory.stat().st_mode & 0o077:
-            directory.chmod(0o700)
+        mode = directory.stat().st_mode & 0o777
+        wanted = 0o700 | (mode & 0o011 if passable is None else 0o011 if passable else 0)
+        if mode & 0o077 != wanted & 0o077:
+            directory.chmod(wanted)
     except OSError as error:
         raise CommandError(
             f"cannot make the directory {directory} private: {error.strerror or error}; choose another with --data"

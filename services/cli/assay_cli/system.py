@@ -20,7 +20,7 @@ from assay_cli.observe import LOADING, StoreQueries, StoreUnavailableError, http
 from assay_cli.preflight import RedisBinary
 from assay_cli.secrets import Passwords, write_private
 from assay_cli.supervisor import Spec
-from assay_schema.settings import FILE_VARIABLE, SWITCH_VARIABLE, variables
+from assay_schema.settings import FILE_VARIABLE, SWITCH_VARIABLE, StoreSettings, variables
 
 #: What `assay up` decides itself; a value in the environment would lead the processes elsewhere.
 _OWN_SECTIONS = ("redis", "store")
@@ -65,6 +65,8 @@ class System:
     quality: bool = True
     #: An Alertmanager to start beside them.
     alertmanager: str | None = None
+    #: The account that the store takes where root starts it on a kernel without Landlock.
+    store_uid: int = StoreSettings().uid
 
     @property
     def ports_used(self) -> dict[str, int]:
@@ -129,6 +131,7 @@ class System:
                 *("--data", str(self.data / "store")),
                 *("--port", str(self.ports.store)),
                 *("--users", str(self.data / "secrets/store-users.json")),
+                *("--uid", str(self.store_uid)),
             ),
             bare,
             store_ready,

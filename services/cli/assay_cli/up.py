@@ -125,16 +125,21 @@ def _prepare(options: Options) -> "System":
     from assay_cli.secrets import load_or_create, make_private, write_derived
     from assay_cli.system import System, write_redis_conf
     from assay_runtime.config import load_settings
+    from assay_store import account, landlock
 
     settings = (
         load_settings()
     )  # a typo in a person's own settings stops the start here, once, instead of in every process
+    # What is within stays closed: the store's account passes through, to its own directory.
+    make_private(options.data, passable=account.can_change() and landlock.version() < landlock.OLDEST_VERSION)
     for name in ("redis", "store", "spool"):
         make_private(options.data / name)
     redis = find_redis(options.data / "redis")
     passwords = load_or_create(options.data / "secrets")
     ports, receiver = Ports.from_base(options.port_base), alertmanager() if options.scenario else None
-    system = System(options.data, ports, redis, passwords, settings.redis.shards, options.quality, receiver)
+    system = System(
+        options.data, ports, redis, passwords, settings.redis.shards, options.quality, receiver, settings.store.uid
+    )
     write_derived(
         options.data / "secrets",
         passwords,

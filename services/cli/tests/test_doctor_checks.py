@@ -16,6 +16,7 @@ from assay_cli.doctor_checks import (
     StreamFacts,
 )
 from assay_schema.settings import DeliverySettings
+from assay_store.account import Reason
 
 HEALTHY = RedisFacts(
     "7.0.15",
@@ -313,6 +314,7 @@ def test_the_memory_of_a_service_is_shown_against_its_bound(held: int, peak: int
     [
         ({}, Status.OK, "not the embedded store"),
         ({"files": False, "network": False}, Status.WARN, "can open whatever its account can"),
+        ({"files": False, "closed_files": True, "network": False}, Status.WARN, "has a uid of its own"),
         ({"files": True, "network": False}, Status.WARN, "can open connections"),
         ({"files": True, "network": True}, Status.OK, "only its own files"),
     ],
@@ -322,6 +324,17 @@ def test_a_store_that_the_kernel_does_not_confine_is_a_warning(
 ) -> None:
     found = checks.wall(keeps_from)
     assert (found.status, said in found.summary) == (status, True)
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_every_reason_why_the_store_has_no_uid_of_its_own_is_told(reason: Reason) -> None:
+    found = checks.wall({"files": False, "closed_files": False, "network": False}, reason.value)
+    assert (found.status, "no Landlock; no uid of its own: " in found.summary) == (Status.WARN, True)
+    assert ("warning in its log" in found.hint) == (reason is not Reason.NOT_ROOT)
+
+
+def test_the_wall_of_a_newer_store_that_gives_another_reason_is_told_too() -> None:
+    assert checks.wall({"files": False}, "some_day").summary.endswith("(no Landlock)")
 
 
 def test_parts_that_could_not_be_read_are_named_by_table_as_a_warning() -> None:

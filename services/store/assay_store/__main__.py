@@ -25,6 +25,7 @@ def options(arguments: list[str] | None = None) -> StoreOptions:
     levels = ("DEBUG", "INFO", "WARNING", "ERROR")
     parser.add_argument("--log-level", choices=levels, default=default.log_level, help="what is logged (%(default)s)")
     for flag, kind, help_text in (
+        ("--uid", int, "account to take when started as root on a kernel without Landlock"),
         ("--max-memory", int, "memory cap of the engine in bytes"),
         ("--keep-free-bytes", int, "room on the disk that inserts leave free"),
         ("--max-query-seconds", int, "longest query of an sre"),

@@ -144,7 +144,7 @@ async def _serve(options: StoreOptions, users: Users, listener: socket.socket, w
         limits(options.max_memory_bytes, options.max_query_seconds),
     )
     runtime = Runtime(options, users, engine)
-    runtime.metrics.show_wall(files=wall.files, network=wall.network)
+    runtime.metrics.show_wall(wall)
     bounds = Bounds(options.max_head_bytes, options.head_timeout_seconds, options.max_idle_connections)
     config = uvicorn.Config(
         application(runtime),
@@ -219,7 +219,7 @@ def serve(options: StoreOptions) -> None:
     try:
         listener = _socket(options)
         try:
-            wall = raise_wall(options.data)
+            wall = raise_wall(options.data, uid=options.uid)
             asyncio.run(_serve(options, users, listener, wall))
         except (DataDirectoryError, WallError) as failure:
             raise StartError(str(failure)) from failure

@@ -87,8 +87,7 @@ def restrict(allowed: Mapping[Path, Right], speaks: int) -> None:
         OSError: the kernel refused, and nothing is restricted.
         RuntimeError: there are other threads, which would keep all their rights.
     """
-    if len(os.listdir("/proc/self/task")) > 1:  # noqa: PTH208  # names are enough
-        raise RuntimeError("other threads are running and would keep their rights")
+    require_one_thread()
     known = _FIRST
     for since, right in _SINCE.items():
         if speaks >= since:
@@ -102,11 +101,37 @@ def restrict(allowed: Mapping[Path, Right], speaks: int) -> None:
     try:
         for path, rights in allowed.items():
             _allow(ruleset, path, rights & known)
-        if _libc().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
-            raise _failure()
+        no_new_privileges()
         _call(_RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0))
     finally:
         os.close(ruleset)
+
+
+def require_one_thread() -> None:
+    """Rights that this thread gives up, threads that run already would keep.
+
+    Raises:
+        RuntimeError: there are other threads.
+    """
+    if len(os.listdir("/proc/self/task")) > 1:  # noqa: PTH208  # names are enough
+        raise RuntimeError("other threads are running and would keep their rights")
+
+
+def no_new_privileges() -> None:
+    """No program that this thread runs from now on gets more rights than it has, whatever the file's mode says."""
+    prctl(_PR_SET_NO_NEW_PRIVS, 1)
+
+
+def prctl(option: int, value: int = 0) -> int:
+    """The call of that name. See `man 2 prctl`.
+
+    Raises:
+        OSError: the kernel refused.
+    """
+    result = int(_libc().prctl(ctypes.c_int(option), ctypes.c_ulong(value), *[ctypes.c_ulong(0)] * 3))
+    if result < 0:
+        raise _failure()
+    return result
 
 
 def _allow(ruleset: int, path: Path, rights: Right) -> None:

@@ -6,6 +6,8 @@ import os
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from assay_store.wall import Wall
+
 
 class Metrics:
     """One registry per store, so that several stores in one test process do not collide."""
@@ -47,8 +49,15 @@ class Metrics:
         )
         self._wall = Gauge(
             "assay_store_wall",
-            "1 when the kernel keeps the process from files beyond its own, and from opening connections (network).",
+            "1 when the kernel keeps the process from files beyond its own (Landlock), from those closed to other accounts (a uid of "
+            "its own will do), and from opening connections.",
             ["keeps_from"],
+            registry=self.registry,
+        )
+        self._account_kept = Gauge(
+            "assay_store_account_kept",
+            "1 when the process has neither Landlock nor a uid of its own, by the reason why it has no uid.",
+            ["reason"],
             registry=self.registry,
         )
         resident = Gauge(
@@ -56,10 +65,13 @@ class Metrics:
         )
         resident.set_function(resident_bytes)
 
-    def show_wall(self, *, files: bool, network: bool) -> None:
+    def show_wall(self, wall: Wall) -> None:
         """What the kernel keeps the process from."""
-        self._wall.labels("files").set(files)
-        self._wall.labels("network").set(network)
+        self._wall.labels("files").set(wall.files)
+        self._wall.labels("closed_files").set(wall.files or wall.uid is not None)
+        self._wall.labels("network").set(wall.network)
+        if wall.kept:
+            self._account_kept.labels(wall.kept.value).set(1)
 
 
 def _open_memory() -> int | None:

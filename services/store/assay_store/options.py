@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from assay_store.account import DEFAULT_UID
 from assay_store.roles import Role
 
 
@@ -15,6 +16,7 @@ class StoreOptions:
     Attributes:
         data: data directory; made with mode 0700 if missing. One store process owns it.
         users: JSON file of users, mode 0600.
+        uid: account of the process where the kernel has no Landlock and root starts it (see `account`).
         port: TCP port; 0 takes a free one (printed in the ready line and written to `DIR/port`).
         host: address to listen on.
         allow_remote: listen on an address that other machines can reach. There is no TLS here, so a password would
@@ -42,6 +44,7 @@ class StoreOptions:
 
     data: Path
     users: Path
+    uid: int = DEFAULT_UID
     port: int = 8123
     host: str = "127.0.0.1"
     allow_remote: bool = False

@@ -2,6 +2,7 @@
 
 The gate judges statements; this parses nothing. Should a statement pass the gate that reads a file or opens a connection, the
 kernel refuses it: passwords, other services' data, `/proc`, the account's home and the network are out of the process's reach.
+That takes Landlock. Without it, a store that root started takes an account of its own, which keeps it from less.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from assay_store import landlock
+from assay_store import account, landlock
+from assay_store.account import DEFAULT_UID, KeptError, Reason
 from assay_store.landlock import Right
 
 log = logging.getLogger(__name__)
@@ -43,18 +45,30 @@ class WallError(Exception):
 
 @dataclass(frozen=True)
 class Wall:
-    """What the kernel now refuses: `files` beyond the store's own, `network` beyond the connections that clients open."""
+    """What the kernel now refuses: `files` beyond the store's own, `network` beyond the connections that clients open.
+
+    Where it does neither, `uid` is the process's own account, or `kept` and `why` say for which reason it has none.
+    """
 
     files: bool
     network: bool
+    uid: int | None = None
+    kept: Reason | None = None
+    why: str = ""
 
     @property
     def gap(self) -> str:
         """What the kernel does not refuse; '' when the wall is whole."""
+        if self.uid is not None:
+            return (
+                f"the store's process runs as uid {self.uid}, which keeps it from files that are closed to other accounts; only the "
+                "check of statements keeps readers from files that everybody may read, from programs and from connections: "
+                + _NEEDED
+            )
         if not self.files:
             return (
                 "the store's process can open whatever its account can, and only the check of statements keeps readers from it: "
-                f"Linux {_NAMES[landlock.OLDEST_VERSION]} or later with Landlock is needed, and a container that allows its calls"
+                f"{_NEEDED}. It has no account of its own either: {self.why}"
             )
         if not self.network:
             return (
@@ -63,36 +77,53 @@ class Wall:
             )
         return ""
 
+    def tell(self) -> None:
+        """Log what there is, and a gap as a warning."""
+        if self.files or self.uid is not None:
+            log.info("second wall: %s", "Landlock" if self.files else f"uid {self.uid}")
+        if self.gap:
+            there = self.files or self.uid is not None
+            log.warning("a gap in the second wall: %s" if there else "no second wall: %s", self.gap)
+
 
 _NAMES = {2: "5.19", 4: "6.7"}
+_NEEDED = (
+    f"Linux {_NAMES[landlock.OLDEST_VERSION]} or later with Landlock is needed, and a container that allows its calls"
+)
 
 
-def raise_wall(data: Path, speaks: int | None = None) -> Wall:
+def raise_wall(data: Path, speaks: int | None = None, uid: int = DEFAULT_UID) -> Wall:
     """Leave the process its own data directory and what the interpreter and the engine are made of.
 
     Call it when the listener is bound and the users are read, and before a thread runs or the engine is loaded: what is open stays
-    open. `speaks` is the version of Landlock to go by, for tests.
+    open. `speaks` is the version of Landlock to go by, for tests; `uid` the account to take where there is none and root started it.
 
     Raises:
         WallError: the kernel speaks Landlock but refused these rules, or other threads are running.
     """
     _use_own_temporary_directory(data / "tmp")
     speaks = landlock.version() if speaks is None else speaks
-    if speaks < landlock.OLDEST_VERSION:
-        wall = Wall(files=False, network=False)
-    else:
-        reading = [Path(path) for path in _SYSTEM] + _code()
-        rights = {**dict.fromkeys(reading, _READ), Path(os.devnull): _READ | Right.WRITE_FILE, data: _OWN}
-        try:
-            landlock.restrict(rights, speaks)
-        except (OSError, RuntimeError) as failure:
-            raise WallError(
-                f"the store's process cannot give up its rights (Landlock {speaks}): {failure}"
-            ) from failure
-        wall = Wall(files=True, network=landlock.controls_network(speaks))
-    if wall.gap:
-        log.warning("no second wall: %s" if not wall.files else "a gap in the second wall: %s", wall.gap)
+    try:
+        wall = _by_account(data, uid) if speaks < landlock.OLDEST_VERSION else _by_landlock(data, speaks)
+    except (OSError, RuntimeError) as failure:
+        raise WallError(f"the store's process cannot give up its rights (Landlock {speaks}): {failure}") from failure
+    wall.tell()
     return wall
+
+
+def _by_landlock(data: Path, speaks: int) -> Wall:
+    reading = [Path(path) for path in _SYSTEM] + _code()
+    rights = {**dict.fromkeys(reading, _READ), Path(os.devnull): _READ | Right.WRITE_FILE, data: _OWN}
+    landlock.restrict(rights, speaks)
+    return Wall(files=True, network=landlock.controls_network(speaks))
+
+
+def _by_account(data: Path, uid: int) -> Wall:
+    try:
+        account.change(data, _code(), uid)
+    except KeptError as kept:
+        return Wall(files=False, network=False, kept=kept.reason, why=str(kept))
+    return Wall(files=False, network=False, uid=uid)
 
 
 def _code() -> list[Path]:
@@ -109,6 +140,8 @@ def _code() -> list[Path]:
 
 def _use_own_temporary_directory(directory: Path) -> None:
     """Python's and the engine's temporary files go here. A store that was killed left some: they are nobody's now."""
+    if directory.is_symlink():
+        directory.unlink()
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     tempfile.tempdir = str(directory)

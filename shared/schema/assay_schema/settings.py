@@ -107,6 +107,13 @@ class StoreSettings(Section):
         "assay_base", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="Database of the tables behind them."
     )
     timeout_s: float = Field(60.0, gt=0, description="Seconds to wait for an answer.")
+    uid: int = Field(
+        65525,
+        ge=1,
+        lt=2**32 - 1,
+        description="Numeric user and group id that the embedded store takes when root runs `assay up` on a kernel without Landlock. "
+        "Use one that nothing else on the machine has.",
+    )
 
 
 class CaptureSettings(Section):
