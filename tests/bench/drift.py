@@ -20,9 +20,12 @@ from rich.table import Table
 from assay_drift.simulation import Scenario, run, samples
 from assay_schema.alerts import AlertState
 from assay_schema.settings import DriftSettings
+from tests.bench.drift_project import PROJECTS, episodes
 from tests.bench.result import result
 
 YEARS, TRIES = 12, 21
+#: Of each project, all of whose series are watched.
+PROJECT_YEARS = 3
 SCENARIOS = {
     "5 % drop": ("step", 0.05),
     "10 % drop": ("step", 0.10),
@@ -122,7 +125,18 @@ def measure(years: int = YEARS, tries: int = TRIES) -> list[dict[str, Any]]:
     alarms |= _peers(series)
     table = {name: figures(found, begins) for name, found in alarms.items()}
     _show(table)
-    return _rows(table, years, tries)
+    return _rows(table, years, tries) + project_rows(PROJECT_YEARS)
+
+
+def project_rows(years: int) -> list[dict[str, Any]]:
+    """False episodes a year of all of a project's eleven series together, by project."""
+    rows = []
+    for seed, project in enumerate(PROJECTS):
+        found = episodes(project, years, seed)
+        name = f"false episodes a year, all series of a project: {project.name}"
+        rows.append(result(name, sum(found.values()) / years, 1.0, "a year", "<= 1", years))
+        print(f"{name}: {found or 'none'}", file=sys.stderr)
+    return rows
 
 
 def _rows(table: dict[str, dict[str, float]], years: int, tries: int) -> list[dict[str, Any]]:

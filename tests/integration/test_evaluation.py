@@ -82,6 +82,12 @@ def capture(folder: Path, questions: tuple[str, ...] = QUESTIONS) -> Path:
     return path
 
 
+def golden_questions(count: int = 30) -> tuple[str, ...]:
+    """So many that a gate can tell."""
+    lines = (json.loads(line) for line in Path(GOLDEN).read_text().splitlines()[1:])
+    return QUESTIONS + tuple(each["query"] for each in lines if each["query_type"] != "null")[: count - len(QUESTIONS)]
+
+
 #: Written by hand, without any sources.
 BY_HAND = (
     '{"schema_version":1,"id":1,"tool_name":"query","query":"who is alice","retrieved_slugs":["people/alice","people/alice-bio"],'
@@ -98,7 +104,7 @@ def find(query):
 
 @pytest.fixture
 def baseline(assay: Assay, tmp_path: Path) -> str:
-    assay("bench", "publish", "--from", str(capture(tmp_path)), "--to", "main.baseline.ndjson")
+    assay("bench", "publish", "--from", str(capture(tmp_path, golden_questions())), "--to", "main.baseline.ndjson")
     return "main.baseline.ndjson"
 
 
@@ -195,18 +201,28 @@ def test_the_correctness_gate_holds_known_right_questions(assay: Assay, tmp_path
 
     first = search(QUESTIONS[1])["results"][0]
     right = {"source_id": first["source_id"], "slug": first["slug"]}
-    entry = {"query_id": "q1", "query": QUESTIONS[1], "relevant": [right], "expected_top1": right}
+    entry = {"query": QUESTIONS[1], "relevant": [right], "expected_top1": right}
     wrong = entry | {"relevant": [right | {"source_id": "elsewhere"}]}
-    for name, entries in (("right", [entry]), ("wrong", [wrong])):
-        (tmp_path / f"{name}.json").write_text(json.dumps({"schema_version": 1, "queries": entries}))
-    assay("gate", "--qrels", "right.json", "--target", SEARCH, "--threshold-recall", "1")
     without = {key: value for key, value in entry.items() if key != "expected_top1"}
-    (tmp_path / "without.json").write_text(json.dumps({"schema_version": 1, "queries": [without]}))
+    for name, entries in (
+        ("right", [entry] * 12),
+        ("wrong", [wrong] * 12),
+        ("without", [without] * 12),
+        ("few", [entry]),
+    ):
+        named = [each | {"query_id": f"q{number}"} for number, each in enumerate(entries, start=1)]
+        (tmp_path / f"{name}.json").write_text(json.dumps({"schema_version": 1, "queries": named}))
+    assay("gate", "--qrels", "right.json", "--target", SEARCH, "--threshold-recall", "1")
+    few = assay("gate", "--qrels", "few.json", "--target", SEARCH, code=3).stdout
+    assert "correctness: cannot tell" in few
+    assert "beside a threshold of 0.700: too few to tell, about 11 would" in few
+    assay("gate", "--qrels", "few.json", "--target", SEARCH, "--inconclusive", "pass")
+    assay("gate", "--qrels", "few.json", "--target", SEARCH, "--inconclusive", "fail", code=1)
     assert "expected_top1_hit_rate -\n" in assay("gate", "--qrels", "without.json", "--target", SEARCH).stdout
     failed = json.loads(assay("gate", "--qrels", "wrong.json", "--target", SEARCH, "--json", code=1).stdout)
     metrics = [each["metric"] for each in failed["correctness_gate"]["breaches"]]
     assert metrics == ["mean_recall_at_k", "first_relevant_hit_rate"]
-    assert [each["query_id"] for each in failed["correctness_gate"]["missed"]] == ["q1"]
+    assert [each["query_id"] for each in failed["correctness_gate"]["missed"]] == [f"q{n}" for n in range(1, 13)]
     told = assay("gate", "--qrels", "wrong.json", "--target", SEARCH, code=1).output
     assert f"q1: recall 0.000; missing elsewhere::{first['slug']}; first {first['source_id']}::{first['slug']}" in told
     assert "came back with source" in told
@@ -580,7 +596,8 @@ def test_a_gate_that_cannot_look_at_latency_says_so(assay: Assay, tmp_path: Path
     rows = capture(tmp_path)
     rows.write_text(rows.read_text().replace('"latency_ms": 100', '"latency_ms": 0'))
     assay("bench", "publish", "--from", str(rows), "--to", "hand.baseline.ndjson")
-    assert "no latency to compare with" in assay("gate", "--baseline", "hand.baseline.ndjson", "--target", SLOW).stderr
+    told = assay("gate", "--baseline", "hand.baseline.ndjson", "--target", SLOW, "--inconclusive", "pass").stderr
+    assert "no latency to compare with" in told
 
 
 @pytest.mark.xdist_group("evaluation")
@@ -594,8 +611,31 @@ def test_rows_written_by_hand_are_replayed_published_and_gated_as_they_are(assay
         file.write(BY_HAND.splitlines()[0].replace("who is alice", " ") + "\n")
     said = assay("bench", "publish", "--from", "hand.ndjson", "--to", "hand.baseline.ndjson")
     assert "left out 1 row(s) that have an empty question" in said.stderr
-    found = json.loads(assay("gate", "--baseline", "hand.baseline.ndjson", *target, "--json").stdout)
-    assert (found["verdict"], found["regression_gate"]["summary"]["rows_total"]) == ("pass", 2)
+    found = json.loads(assay("gate", "--baseline", "hand.baseline.ndjson", *target, "--json", code=3).stdout)
+    assert (found["verdict"], found["regression_gate"]["summary"]["rows_total"]) == ("inconclusive", 2)
+
+
+@pytest.mark.xdist_group("evaluation")
+def test_scrubbed_questions_do_not_fail_an_unchanged_system_and_are_counted_apart(assay: Assay, tmp_path: Path) -> None:
+    rows = capture(tmp_path, golden_questions())
+    kept = rows.read_text().splitlines()
+    asked = [json.loads(line) for line in kept]
+    scrubbed = [
+        json.dumps(row | {"id": 1_000 + row["id"], "query": f"[REDACTED] {row['id']}", "pii_families": {"email": 1}})
+        for row in asked
+    ]
+    rows.write_text("\n".join([*kept, *scrubbed]))
+    said = assay("bench", "publish", "--from", str(rows), "--to", "mixed.baseline.ndjson").stderr
+    assert "personal data was taken out of 30 row(s): a gate counts those apart" in said
+    told = assay("gate", "--baseline", "mixed.baseline.ndjson", "--target", SEARCH).stdout
+    assert "counted apart, since personal data was taken out: 30 row(s), mean_jaccard 0." in told
+    found = json.loads(assay("gate", "--baseline", "mixed.baseline.ndjson", "--target", SEARCH, "--json").stdout)
+    assert (found["verdict"], found["regression_gate"]["summary"]["rows_scrubbed"]) == ("pass", 30)
+    assert found["regression_gate"]["scrubbed"]["mean_jaccard"] < 0.7
+    rows.write_text("\n".join(scrubbed))
+    assay("bench", "publish", "--from", str(rows), "--to", "scrubbed.baseline.ndjson")
+    none = assay("gate", "--baseline", "scrubbed.baseline.ndjson", "--target", SEARCH, "--inconclusive", "pass", code=3)
+    assert "personal data was taken out of every row" in none.stdout
 
 
 @pytest.mark.xdist_group("evaluation")

@@ -24,6 +24,7 @@ from assay_cli.asking import (
 from assay_cli.connect import DEFAULT_DATA, DataDirectory
 from assay_cli.errors import FINDING, CommandError, explain
 from assay_cli.errors_of_targets import ErrorsOfTarget
+from assay_cli.evaluate import INCONCLUSIVE, Undecided
 from assay_cli.progress import Mode, Progress
 from assay_cli.terminal import echo, emit, ends_quietly, printable
 
@@ -96,7 +97,7 @@ def publish(
         "thresholds": asdict(limits),
     }
     try:
-        metadata, blank, again = _publish(source, to, label, limits, deduplicate=deduplicate)
+        metadata, blank, again, scrubbed = _publish(source, to, label, limits, deduplicate=deduplicate)
     except (CommandError, EvalsError, OSError) as error:
         audit.record(data, "bench-publish", attempt | {"success": False, "failure_reason": explain(error)})
         raise
@@ -110,12 +111,16 @@ def publish(
     for count, what in ((blank, "have an empty question, which cannot be asked"), (again, "ask the same again")):
         if count:
             echo(f"left out {count:,} row(s) that {what}", err=True)
+    if scrubbed:
+        echo(f"personal data was taken out of {scrubbed:,} row(s): a gate counts those apart", err=True)
 
 
 def _publish(
     source: Path, to: Path, label: str, limits: "Thresholds", *, deduplicate: bool
-) -> tuple[dict[str, Any], int, int]:
-    """Write the baseline. Returns its metadata, and how many rows were left out: those without a question, and repeated ones."""
+) -> tuple[dict[str, Any], int, int, int]:
+    """Write the baseline. Returns its metadata, how many rows without a question and repeated ones were left out, and how many of the
+    others personal data was taken out of.
+    """
     from assay_evals import baseline
     from assay_evals.captured import read_captured
     from assay_evals.replay import skip_reason
@@ -129,7 +134,8 @@ def _publish(
     published_at = datetime.now(UTC).isoformat(timespec="seconds")
     lines = list(baseline.publish(chosen, label=label, published_at=published_at, thresholds=limits))
     write_whole(to, "".join(line + "\n" for line in lines).encode())
-    return json.loads(lines[0]), len(rows) - len(asked), len(asked) - len(chosen)
+    scrubbed = sum(row.scrubbed for row in chosen)
+    return json.loads(lines[0]), len(rows) - len(asked), len(asked) - len(chosen), scrubbed
 
 
 def gate(
@@ -145,6 +151,9 @@ def gate(
     threshold_recall: Recall = None,
     threshold_first_relevant: FirstRelevant = None,
     threshold_expected_top1: ExpectedTop1 = None,
+    inconclusive: Annotated[
+        Undecided, typer.Option(help="What thresholds count as that too few rows can tell about.")
+    ] = Undecided.INCONCLUSIVE,
     as_json: Annotated[bool, typer.Option("--json", help="The verdict as JSON on stdout.")] = False,
     workspace: Workspace = None,
     concurrency: Concurrency = 5,
@@ -153,8 +162,11 @@ def gate(
     show_errors: ShowErrors = False,
     progress: Annotated[Mode, typer.Option(help="Progress on stderr: for people, as JSON, or none.")] = Mode.AUTO,
 ) -> None:
-    """Hold a system against a baseline, known-right questions, or both. Exits 0 if all pass, 1 on a breach, 2 if it cannot tell."""
+    """Hold a system against a baseline, known-right questions, or both. Exits 0 if all pass, 1 on a breach, 2 if it cannot be asked,
+    3 if there are too few rows to tell.
+    """
     from assay_evals.baseline import Thresholds
+    from assay_evals.comparison import Verdict
     from assay_evals.qrels import Floors
     from assay_evals.replaying import run_gate
 
@@ -179,7 +191,15 @@ def gate(
             seen.rows += 1
 
         verdict = run_gate(
-            opened, baseline=published, qrels=known, k=k, thresholds=limits, floors=floors, how=how, on_answer=count
+            opened,
+            baseline=published,
+            qrels=known,
+            k=k,
+            thresholds=limits,
+            floors=floors,
+            inconclusive=Verdict(inconclusive.value),
+            how=how,
+            on_answer=count,
         )
     regression = verdict["regression_gate"]
     for part, key, path in (
@@ -195,8 +215,8 @@ def gate(
     if regression.get("latency_skipped"):
         echo("the baseline has no latency to compare with: that check was skipped", err=True)
     system.errors.say_how()
-    if verdict["verdict"] != "pass":
-        raise typer.Exit(FINDING)
+    if (found := Verdict(verdict["verdict"])) is not Verdict.PASS:
+        raise typer.Exit(INCONCLUSIVE if found is Verdict.INCONCLUSIVE else FINDING)
 
 
 def _expect_file(file: Path | None, thresholds: tuple[str | None, ...], needed: str) -> None:
@@ -255,15 +275,30 @@ def _in_words(verdict: dict[str, Any]) -> str:
         figures = ", ".join(
             f"{key} {'-' if key in unasked else _figure(summary[key])}" for key in _SHOWN if key in summary
         )
-        lines.append(f"{name}: {'FAIL' if part['breaches'] else 'pass'}   {figures}")
-        lines += [
-            f"  {each['metric']}: {_figure(each.get('observed'))} beside a threshold of {_figure(each.get('threshold'))}"
-            + "".join(f"   {each[key]}" for key in ("error_tail", "reason") if each.get(key))
-            for each in part["breaches"]
-        ]
+        state = "FAIL" if part["breaches"] else "cannot tell" if part["undecided"] else "pass"
+        lines.append(f"{name}: {state}   {figures}")
+        lines += [_beside(each) for each in part["breaches"]]
+        lines += [f"{_beside(each)}{_too_few(each)}" for each in part["undecided"]]
+        if scrubbed := part.get("scrubbed", {}).get("rows_replayed"):
+            apart = ", ".join(f"{key} {_figure(part['scrubbed'][key])}" for key in _SHOWN if key in part["scrubbed"])
+            lines.append(f"  counted apart, since personal data was taken out: {scrubbed:,} row(s), {apart}")
         if part["breaches"]:
             lines += _missed(part)
     return "\n".join(map(printable, [*lines, f"verdict: {verdict['verdict']}"]))
+
+
+def _beside(each: dict[str, Any]) -> str:
+    """What was measured, with its interval, and what it is held against."""
+    between = "[{:.3f}, {:.3f}] ".format(*each["interval"]) if "interval" in each else ""
+    told = "".join(f"   {each[key]}" for key in ("error_tail", "reason") if each.get(key))
+    observed, least = _figure(each.get("observed")), _figure(each.get("threshold"))
+    return f"  {each['metric']}: {observed} {between}beside a threshold of {least}{told}"
+
+
+def _too_few(each: dict[str, Any]) -> str:
+    if "interval" not in each:
+        return ""
+    return f": too few to tell, about {each['cases_needed']:,} would" if each["cases_needed"] else ": too close to tell"
 
 
 def _missed(part: dict[str, Any]) -> list[str]:

@@ -10,6 +10,8 @@ from assay_evals.strict_json import JsonError, loads
 #: Value of `_kind` on a published baseline's first line.
 METADATA_KIND = "baseline_metadata"
 VERSION = 1
+#: What the scrubber leaves in place of what it finds, unless a policy says otherwise.
+REDACTED = "[REDACTED]"
 
 
 class CapturedError(EvalsError):
@@ -33,6 +35,11 @@ class Captured:
     def source(self) -> str | None:
         """The source all slugs came from, when there is exactly one; rows do not say which slug came from which."""
         return self.source_ids[0] if len(self.source_ids) == 1 else None
+
+    @property
+    def scrubbed(self) -> bool:
+        """Whether personal data was taken out of it: a system that was asked the whole may answer what is left otherwise."""
+        return bool(self.record.get("pii_families")) or REDACTED in self.query
 
 
 def read_captured(lines: Iterable[str]) -> Iterator[Captured]:

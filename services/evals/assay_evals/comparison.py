@@ -8,7 +8,7 @@ The verdict has three values, because few cases often cannot tell:
 """
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -296,19 +296,20 @@ def intervals(
     columns: Mapping[str, Floats],
     limits: tuple[float, float],
     *,
+    bounded: Callable[[str], bool] = is_share,
     resamples: int = RESAMPLES,
     seed: int,
     clusters: Sequence[Hashable] | None = None,
     weights: Floats | None = None,
 ) -> dict[str, Interval]:
-    """The 95 % interval of each metric's mean, by name, for those with a value: `limits` are those of shares, other metrics have none."""
+    """The 95 % interval of each metric's mean, by name, for those with a value: `limits` are those of `bounded` ones, others have none."""
     found: dict[str, Interval] = {}
-    shares = [name for name in columns if is_share(name)]
+    shares = [name for name in columns if bounded(name)]
     if shares:
         table = np.column_stack([columns[name] for name in shares])
         bounds = bounded_intervals(table, *limits, resamples=resamples, seed=seed, clusters=clusters, weights=weights)
         found |= {name: each for name, each in zip(shares, bounds, strict=True) if each is not None}
-    others = [name for name in columns if not is_share(name) and not np.isnan(columns[name]).all()]
+    others = [name for name in columns if not bounded(name) and not np.isnan(columns[name]).all()]
     if others:
         table = np.column_stack([columns[name] for name in others])
         means = resampled_means(table, resamples=resamples, seed=seed, clusters=clusters, weights=weights)

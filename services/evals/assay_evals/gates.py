@@ -1,36 +1,52 @@
 """The two gates over a target: does it still return what was captured (regression), and does it return what is right (correctness). Pure.
 
-Nothing is left out of a verdict: one errored or skipped row, or one errored question, is a breach.
+Nothing is left out of a verdict: one errored or skipped row, or one errored question, is a breach. A mean is held against its threshold by
+its 95 % interval: all of it below is a breach, none of it below passes, and else there are too few rows to tell. No number of rows can show
+that every row passes (a threshold of 1); there the rows that were asked decide.
+
+Rows that personal data was taken out of are asked, counted apart, and decide nothing: an unchanged system may answer them otherwise.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from assay_evals.baseline import Baseline, Thresholds
+from assay_evals.comparison import Verdict, intervals
 from assay_evals.metrics import below
-from assay_evals.qrels import Correctness, Floors
+from assay_evals.qrels import FIRST, RECALL, TOP1, Correctness, Floors
 from assay_evals.replay import ReplaySummary, RowResult
-from assay_evals.statistics import bounded_intervals, flip_tests, interval, resampled_means
+from assay_evals.statistics import Floats, Interval, cases_needed, flip_tests, unseen_cases
 
 VERSION = 1
 #: Errors whose reason a breach quotes.
 SHOWN_ERRORS = 5
 NOT_RUN: dict[str, Any] = {"ran": False}
+JACCARD, STABLE, DELAY = "mean_jaccard", "top1_stability_rate", "mean_latency_delta_ms"
 
 
 def regression_gate(
     baseline: Baseline, results: Sequence[RowResult], thresholds: Thresholds, *, path: str, seed: int = 0
 ) -> dict[str, Any]:
     """Hold a replay of a baseline against thresholds; equality passes. The gate's part of the verdict document, `breaches` in it."""
-    summary = ReplaySummary()
+    summary, apart = ReplaySummary(), ReplaySummary()
     for result in results:
-        summary.add(result)
-    shape = summary.as_json() | _intervals([result for result in results if result.counted], seed)
+        (apart if result.row.scrubbed and result.counted else summary).add(result)
+    counted = [result for result in results if result.counted and not result.row.scrubbed]
+    columns = {
+        JACCARD: np.array([result.jaccard for result in counted]),
+        STABLE: np.array([float(result.top1) for result in counted]),
+        DELAY: np.array([result.latency_delta_ms for result in counted]),
+    }
+    bounds = intervals(columns, (0, 1), bounded=lambda name: name != DELAY, seed=seed) if counted else {}
+    shape = summary.as_json() | {"rows_total": len(results), "rows_scrubbed": apart.rows_total} | _shown(bounds)
+    if counted:
+        shape["latency_p_value"] = flip_tests(columns[DELAY], seed=seed)[0].two_sided
     breaches: list[dict[str, Any]] = []
+    undecided: list[dict[str, Any]] = []
     if summary.rows_errored:
         tail = " | ".join(f"{result.row.id}: {result.error}" for result in summary.errors[:SHOWN_ERRORS])
         breaches.append(
@@ -40,11 +56,13 @@ def regression_gate(
         reason = "rows without a question hold nothing: publish the baseline again, which leaves them out"
         breaches.append({"metric": "rows_skipped", "observed": summary.rows_skipped, "threshold": 0, "reason": reason})
     if not summary.rows_replayed:
-        breaches.append({"metric": "rows_replayed", "observed": 0, "threshold": 1, "reason": "no row was replayed"})
+        reason = "no row was replayed"
+        if apart.rows_total:
+            reason = "personal data was taken out of every row: publish a baseline that has others too"
+        nothing = {"metric": "rows_replayed", "observed": 0, "threshold": 1, "reason": reason}
+        (undecided if apart.rows_total else breaches).append(nothing)
     else:
-        for metric, least in (("mean_jaccard", thresholds.jaccard), ("top1_stability_rate", thresholds.top1)):
-            if below(shape[metric], least):
-                breaches.append({"metric": metric, "observed": shape[metric], "threshold": least})
+        _hold(columns, {JACCARD: thresholds.jaccard, STABLE: thresholds.top1}, bounds, breaches, undecided)
     captured = baseline.baseline_mean_latency_ms
     skipped = not math.isfinite(captured) or captured <= 0
     if not skipped and summary.rows_replayed:
@@ -62,48 +80,99 @@ def regression_gate(
         "summary": shape,
         "thresholds": asdict(thresholds),
         "latency_skipped": skipped,
+        "scrubbed": {name: apart.as_json()[name] for name in ("rows_replayed", JACCARD, STABLE)},
         "breaches": breaches,
+        "undecided": undecided,
     }
 
 
-def correctness_gate(total: Correctness, floors: Floors, *, path: str) -> dict[str, Any]:
+def correctness_gate(total: Correctness, floors: Floors, *, path: str, seed: int = 0) -> dict[str, Any]:
     """Hold known-right questions against floors. The gate's part of the verdict document, `breaches` in it."""
-    named = {
-        "mean_recall_at_k": floors.recall,
-        "first_relevant_hit_rate": floors.first_relevant,
-        "expected_top1_hit_rate": floors.expected_top1,
-    }
+    named = {RECALL: floors.recall, FIRST: floors.first_relevant, TOP1: floors.expected_top1}
+    columns = {name: np.array(values) for name, values in total.values.items() if values}
+    bounds = dict(each for name, column in columns.items() for each in _of_shares({name: column}, seed).items())
+    breaches: list[dict[str, Any]] = []
+    undecided: list[dict[str, Any]] = []
+    if total.queries_errored:
+        tail = " | ".join(f"{name}: {error}" for name, error in total.errors)
+        breaches.append(
+            {"metric": "queries_errored", "observed": total.queries_errored, "threshold": 0, "error_tail": tail}
+        )
+    if not total.queries_run:
+        reason = "no question was answered"
+        breaches.append({"metric": "queries_run", "observed": 0, "threshold": 1, "reason": reason})
+    _hold(columns, {name: named[name] for name in columns}, bounds, breaches, undecided)
     return {
         "ran": True,
         "qrels_path": path,
-        "summary": total.as_json(),
+        "summary": total.as_json() | _shown(bounds),
         "thresholds": named,
-        "breaches": total.breaches(floors),
+        "breaches": breaches,
+        "undecided": undecided,
         "missed_total": len(total.misses),
         "missed": [miss.as_json() for miss in total.worst()],
     }
 
 
-def gate_verdict(regression: dict[str, Any], correctness: dict[str, Any]) -> dict[str, Any]:
-    """The whole document: `pass` only if each gate that was asked for passes."""
-    failed = any(gate.get("breaches") for gate in (regression, correctness))
+def gate_verdict(
+    regression: dict[str, Any], correctness: dict[str, Any], *, inconclusive: Verdict = Verdict.INCONCLUSIVE
+) -> dict[str, Any]:
+    """The whole document: `pass` only if each gate that was asked for passes. `inconclusive` says what undecided thresholds count as."""
+    gates = (regression, correctness)
+    undecided = [each["metric"] for gate in gates for each in gate.get("undecided", ())]
+    verdict = Verdict.PASS
+    if any(gate.get("breaches") for gate in gates):
+        verdict = Verdict.FAIL
+    elif undecided:
+        # A gate that compared nothing passes under no option.
+        nothing = "rows_replayed" in undecided and inconclusive is Verdict.PASS
+        verdict = Verdict.INCONCLUSIVE if nothing else inconclusive
     return {
         "schema_version": VERSION,
-        "verdict": "fail" if failed else "pass",
+        "verdict": verdict.value,
         "regression_gate": regression,
         "correctness_gate": correctness,
     }
 
 
-def _intervals(counted: Sequence[RowResult], seed: int) -> dict[str, Any]:
-    """How sure the replay's means are: 95 % bootstrap intervals, and p of "the latency did not change"."""
-    if len(counted) < 2:
-        return {}
-    shares = np.array([[result.jaccard, float(result.top1)] for result in counted])
-    delays = np.array([result.latency_delta_ms for result in counted])
-    found: dict[str, Any] = {}
-    bounds = [*bounded_intervals(shares, 0, 1, seed=seed), interval(delays, resampled_means(delays, seed=seed)[:, 0])]
-    for name, each in zip(("mean_jaccard", "top1_stability_rate", "mean_latency_delta_ms"), bounds, strict=True):
-        assert each is not None
-        found[f"{name}_interval"] = [each.low, each.high]
-    return found | {"latency_p_value": flip_tests(delays, seed=seed)[0].two_sided}
+def held(observed: float, bounds: Interval, least: float) -> Verdict:
+    """Whether a mean of shares reaches the least it must, by its interval."""
+    if least >= 1:
+        return Verdict.FAIL if below(observed, least) else Verdict.PASS
+    if below(bounds.high, least):
+        return Verdict.FAIL
+    return Verdict.INCONCLUSIVE if below(bounds.low, least) else Verdict.PASS
+
+
+def _hold(
+    columns: Mapping[str, Floats],
+    thresholds: Mapping[str, float],
+    bounds: Mapping[str, Interval],
+    breaches: list[dict[str, Any]],
+    undecided: list[dict[str, Any]],
+) -> None:
+    for name, least in thresholds.items():
+        observed, between = float(columns[name].mean()), bounds[name]
+        found = {"metric": name, "observed": observed, "threshold": least, "interval": [between.low, between.high]}
+        match held(observed, between, least):
+            case Verdict.FAIL:
+                breaches.append(found)
+            case Verdict.INCONCLUSIVE:
+                undecided.append(found | {"cases_needed": _more(columns[name], least)})
+            case _:
+                pass
+
+
+def _more(values: Floats, least: float) -> int | None:
+    """How many rows like these would tell; None where more would not, since the mean lies too close to the threshold."""
+    margin = abs(float(values.mean()) - least)
+    needed = (cases_needed(values, margin) or 0) + unseen_cases(margin)
+    return needed if margin > 0 and needed > len(values) else None
+
+
+def _of_shares(columns: Mapping[str, Floats], seed: int) -> dict[str, Interval]:
+    return intervals(columns, (0, 1), bounded=lambda _: True, seed=seed)
+
+
+def _shown(bounds: Mapping[str, Interval]) -> dict[str, list[float]]:
+    return {f"{name}_interval": [each.low, each.high] for name, each in bounds.items()}

@@ -10,12 +10,13 @@ from typing import Any
 
 from assay_evals.dataset import document_id
 from assay_evals.errors import EvalsError
-from assay_evals.metrics import below
 from assay_evals.replay import Document, Retrieved
 from assay_evals.strict_json import JsonError, loads
 
 DEFAULT_SOURCE = "default"
 VERSION = 1
+#: Figures of the verdict, each a mean over questions.
+FIGURES = RECALL, FIRST, TOP1 = "mean_recall_at_k", "first_relevant_hit_rate", "expected_top1_hit_rate"
 #: Errors that the verdict quotes by query id.
 SHOWN_ERRORS = 5
 #: Questions that the verdict lists because something of theirs was missed, and documents that it names of each.
@@ -180,10 +181,8 @@ class Correctness:
     k: int = 10
     queries_total: int = 0
     queries_errored: int = 0
-    _recall: float = 0.0
-    _first: int = 0
-    _top1: int = 0
-    expected_top1_denominator: int = 0
+    #: By figure, a value for each question that was answered; of `expected_top1_hit_rate` for those that expect a first.
+    values: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in FIGURES})
     #: (query_id, class of the error) of the first few.
     errors: list[tuple[str, str]] = field(default_factory=list)
     #: Answered questions of which something was missed, in the order of the answers.
@@ -193,11 +192,10 @@ class Correctness:
         """Count one answered question."""
         self.queries_total += 1
         documents = _with_default_source(current)[: self.k]
-        self._recall += len(set(documents) & set(known.relevant)) / len(known.relevant)
-        self._first += bool(documents) and documents[0] in known.relevant
+        self.values[RECALL].append(len(set(documents) & set(known.relevant)) / len(known.relevant))
+        self.values[FIRST].append(float(bool(documents) and documents[0] in known.relevant))
         if known.expected_top1 is not None:
-            self.expected_top1_denominator += 1
-            self._top1 += documents[:1] == [known.expected_top1]
+            self.values[TOP1].append(float(documents[:1] == [known.expected_top1]))
         if miss := _miss(known, current, self.k):
             self.misses.append(miss)
 
@@ -219,38 +217,14 @@ class Correctness:
 
     def as_json(self) -> dict[str, Any]:
         """The correctness gate's `summary`."""
-        run = self.queries_run
-        return {
+        means = {name: sum(found) / len(found) if found else 0.0 for name, found in self.values.items()}
+        counts = {
             "k": self.k,
             "queries_total": self.queries_total,
-            "queries_run": run,
+            "queries_run": self.queries_run,
             "queries_errored": self.queries_errored,
-            "mean_recall_at_k": self._recall / run if run else 0.0,
-            "first_relevant_hit_rate": self._first / run if run else 0.0,
-            "expected_top1_hit_rate": self._top1 / self.expected_top1_denominator
-            if self.expected_top1_denominator
-            else 0.0,
-            "expected_top1_denominator": self.expected_top1_denominator,
         }
-
-    def breaches(self, floors: Floors) -> list[dict[str, Any]]:
-        """What is below its floor. One errored question is a breach."""
-        summary = self.as_json()
-        found: list[dict[str, Any]] = []
-        if self.queries_errored:
-            tail = " | ".join(f"{name}: {error}" for name, error in self.errors)
-            found.append(
-                {"metric": "queries_errored", "observed": self.queries_errored, "threshold": 0, "error_tail": tail}
-            )
-        enforced = [("mean_recall_at_k", floors.recall), ("first_relevant_hit_rate", floors.first_relevant)]
-        if self.expected_top1_denominator:
-            enforced.append(("expected_top1_hit_rate", floors.expected_top1))
-        found += [
-            {"metric": name, "observed": summary[name], "threshold": floor}
-            for name, floor in enforced
-            if below(summary[name], floor)
-        ]
-        return found
+        return counts | means | {"expected_top1_denominator": len(self.values[TOP1])}
 
 
 def _with_default_source(current: Retrieved) -> list[Document]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from assay_evals.baseline import Baseline, Thresholds, read_baseline
 from assay_evals.captured import Captured, read_captured
+from assay_evals.comparison import Verdict
 from assay_evals.errors import EvalsError
 from assay_evals.files import lines_of, text_of
 from assay_evals.gates import NOT_RUN, correctness_gate, gate_verdict, regression_gate
@@ -79,12 +80,14 @@ def run_gate(
     k: int = 10,
     thresholds: Thresholds | None = None,
     floors: Floors | None = None,
+    inconclusive: Verdict = Verdict.INCONCLUSIVE,
     how: Asking | None = None,
     on_answer: Callable[[], None] | None = None,
 ) -> dict[str, Any]:
     """Hold a target against a baseline, known-right questions, or both. The verdict as `assay gate --json` prints it.
 
-    `thresholds` of None are the baseline's own. `on_answer` is called after each question.
+    `thresholds` of None are the baseline's own. `inconclusive` says what thresholds count as that too few rows can tell about. `on_answer`
+    is called after each question.
     """
     published, known = _baseline(baseline), _known(qrels)
     if not published and not known:
@@ -120,7 +123,7 @@ def run_gate(
     if known:
         path = os.fspath(qrels) if isinstance(qrels, str | Path) else ""
         correctness = correctness_gate(total, floors or Floors(), path=path)
-    return gate_verdict(regression, correctness)
+    return gate_verdict(regression, correctness, inconclusive=inconclusive)
 
 
 def _baseline(given: str | Path | Baseline | None) -> Baseline | None:

@@ -7,6 +7,7 @@ import pytest
 
 from assay_evals.baseline import Baseline, Thresholds
 from assay_evals.captured import captured
+from assay_evals.comparison import Verdict
 from assay_evals.gates import NOT_RUN, correctness_gate, gate_verdict, regression_gate
 from assay_evals.qrels import Correctness, Floors
 from assay_evals.replay import Retrieved, RowResult, compare_row
@@ -17,7 +18,7 @@ def a_row(number: int, latency: float = 10.0) -> Any:
     return captured(number, record | {"retrieved_slugs": ["a", "b"], "source_ids": [], "latency_ms": latency})
 
 
-def baseline(rows: int = 10, latency: float = 10.0) -> Baseline:
+def baseline(rows: int = 100, latency: float = 10.0) -> Baseline:
     return Baseline("main", "t", Thresholds(), latency, "hash", [a_row(n, latency) for n in range(rows)])
 
 
@@ -26,9 +27,16 @@ def replayed(source: Baseline, *, worse: int = 0, ms: float = 10.0) -> list[RowR
     return [compare_row(row, answer) for row, answer in zip(source.rows, answers, strict=True)]
 
 
+def gate(results: list[RowResult], thresholds: Thresholds | None = None) -> dict[str, Any]:
+    return regression_gate(baseline(), results, thresholds or Thresholds(), path="main.ndjson")
+
+
 def breaches(results: list[RowResult], thresholds: Thresholds | None = None) -> list[str]:
-    gate = regression_gate(baseline(), results, thresholds or Thresholds(), path="main.ndjson")
-    return [breach["metric"] for breach in gate["breaches"]]
+    return [breach["metric"] for breach in gate(results, thresholds)["breaches"]]
+
+
+def undecided(results: list[RowResult], thresholds: Thresholds | None = None) -> list[str]:
+    return [each["metric"] for each in gate(results, thresholds)["undecided"]]
 
 
 def test_a_replay_that_did_not_move_passes() -> None:
@@ -36,19 +44,59 @@ def test_a_replay_that_did_not_move_passes() -> None:
 
 
 def test_what_moved_breaches_both_of_its_thresholds() -> None:
-    assert breaches(replayed(baseline(), worse=3)) == ["mean_jaccard", "top1_stability_rate"]
+    assert breaches(replayed(baseline(), worse=35)) == ["mean_jaccard", "top1_stability_rate"]
 
 
-def test_equality_passes() -> None:
-    assert breaches(replayed(baseline(), worse=2), Thresholds(jaccard=0.8, top1=0.8)) == []
+def test_what_lies_close_to_a_threshold_is_undecided_and_says_how_many_rows_would_tell() -> None:
+    for worse in (15, 20, 25):
+        rows = replayed(baseline(), worse=worse)
+        assert (breaches(rows, Thresholds(jaccard=0.8, top1=0.8)), undecided(rows, Thresholds(0.8, 0.8))) == (
+            [],
+            ["mean_jaccard", "top1_stability_rate"],
+        )
+    (found, _) = gate(replayed(baseline(), worse=15), Thresholds(jaccard=0.8, top1=0.8))["undecided"]
+    assert found["interval"][0] < 0.8 < found["observed"] == 0.85 < found["interval"][1]
+    assert 300 < found["cases_needed"] < 800
 
 
-def test_a_mean_that_only_rounding_keeps_from_its_threshold_passes() -> None:
-    rows = replayed(baseline())
-    same = [RowResult(each.row, jaccard=0.85, top1=True, current_latency_ms=10.0) for each in rows]
-    assert sum(0.85 for _ in same) / len(same) < 0.85, "as sums of fractions are"
-    assert breaches(same) == []
-    assert breaches([*same[1:], RowResult(rows[0].row, jaccard=0.84, top1=True)]) == ["mean_jaccard"]
+def test_few_rows_that_did_not_move_prove_little() -> None:
+    few = replayed(baseline(rows=5))
+    assert (breaches(few), undecided(few)) == ([], ["mean_jaccard", "top1_stability_rate"])
+    assert undecided(replayed(baseline(rows=23))) == []
+
+
+def test_that_every_row_must_be_the_same_is_decided_by_the_rows_that_were_asked() -> None:
+    every = Thresholds(jaccard=1.0, top1=1.0)
+    few = replayed(baseline(rows=5))
+    assert (breaches(few, every), undecided(few, every)) == ([], [])
+    assert breaches(replayed(baseline(rows=5), worse=1), every) == ["mean_jaccard", "top1_stability_rate"]
+
+
+def scrubbed(number: int) -> Any:
+    record = {**a_row(number).record, "query": f"mail [REDACTED] {number}", "pii_families": {"email": 1}}
+    return captured(number, record)
+
+
+def test_rows_that_personal_data_was_taken_out_of_are_counted_apart_and_decide_nothing() -> None:
+    moved = [compare_row(scrubbed(number), Retrieved(["z"], 10.0)) for number in range(60)]
+    found = gate([*replayed(baseline()), *moved])
+    assert (found["breaches"], found["undecided"]) == ([], [])
+    assert (found["summary"]["rows_total"], found["summary"]["rows_scrubbed"]) == (160, 60)
+    assert (found["summary"]["rows_replayed"], found["summary"]["mean_jaccard"]) == (100, 1.0)
+    assert found["scrubbed"] == {"rows_replayed": 60, "mean_jaccard": 0.0, "top1_stability_rate": 0.0}
+    failed = [RowResult(scrubbed(1), error="HTTP 503")]
+    assert breaches([*replayed(baseline()), *failed]) == ["rows_errored"], "an error is one all the same"
+
+
+def test_a_baseline_of_nothing_but_scrubbed_rows_neither_fails_nor_passes() -> None:
+    found = gate([compare_row(scrubbed(number), Retrieved(["z"], 10.0)) for number in range(49)])
+    for counts_as, verdict in (
+        (Verdict.INCONCLUSIVE, "inconclusive"),
+        (Verdict.PASS, "inconclusive"),
+        (Verdict.FAIL, "fail"),
+    ):
+        assert gate_verdict(found, NOT_RUN, inconclusive=counts_as)["verdict"] == verdict
+    assert "personal data was taken out of every row" in found["undecided"][0]["reason"]
 
 
 @pytest.mark.parametrize(("ms", "expected"), [(20.0, []), (20.1, ["latency_multiplier"])])
@@ -66,7 +114,7 @@ def test_one_errored_row_is_a_breach_with_its_reason() -> None:
     source = baseline()
     results = [*replayed(source)[:-1], RowResult(source.rows[-1], error="HTTP 503")]
     gate = regression_gate(source, results, Thresholds(), path="x")
-    assert gate["breaches"] == [{"metric": "rows_errored", "observed": 1, "threshold": 0, "error_tail": "9: HTTP 503"}]
+    assert gate["breaches"] == [{"metric": "rows_errored", "observed": 1, "threshold": 0, "error_tail": "99: HTTP 503"}]
 
 
 def test_a_replay_of_nothing_is_a_breach() -> None:

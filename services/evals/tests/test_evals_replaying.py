@@ -22,9 +22,9 @@ ROWS = [
             "retrieved_slugs": ["a", "b"], "source_ids": [], "latency_ms": 10,
         },
     )
-    for number in range(1, 9)
+    for number in range(1, 31)
 ]  # fmt: skip
-KNOWN = [KnownQuery("k", "q1", [("default", "a")], ("default", "a"))]
+KNOWN = [KnownQuery(f"k{number}", f"q{number}0", [("default", "a")], ("default", "a")) for number in range(12)]
 
 
 def same(query: str) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def baseline(tmp_path: Path) -> Path:
 def test_a_replay_counts_and_hands_on_every_row(baseline: Path) -> None:
     seen: list[RowResult] = []
     found = replay_captured(baseline, broken, on_result=seen.append)
-    assert (found.rows_total, found.rows_errored, found.mean_jaccard) == (8, 1, 1.0)
+    assert (found.rows_total, found.rows_errored, found.mean_jaccard) == (30, 1, 1.0)
     assert [each.row.query for each in seen if each.error] == ["q3"]
     assert replay_captured(iter(ROWS), other, limit=3).as_json()["mean_jaccard"] == 0.0
 
