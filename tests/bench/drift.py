@@ -9,6 +9,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from math import exp
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,29 @@ SCENARIOS = {
     "ramp 0.5 % a day": ("ramp", 0.005),
 }
 AFTER_DAYS = 40
+#: What goes on without anything having changed, of 200 scores a day. A project has five series; each is a year of its own.
+STEADY: dict[str, Any] = {"per_day": 200, "weekend": 1.0, "day_deviation": 0.0}
+WRONG: dict[str, Any] = {"right_or_wrong": True}
+NOISE: dict[str, dict[str, Any]] = {
+    "independent": {},
+    "right or wrong, 110 a day": WRONG | {"per_day": 110},
+    "right or wrong, 150 a day, mean 0.6": WRONG | {"per_day": 150, "mean": 0.6},
+    "weekends 8 % lower": {"weekend": 0.92},
+    "weekends 8 % lower, busy times 10": {"weekend": 0.92, "volume": 10},
+    "a tenth of the traffic on Sundays, 8 % lower": {"weekend": 0.92, "sunday": 0.1},
+    "traffic times 0.1": {"volume": 0.1},
+    "nights 15 % lower": {"night": 0.85},
+    "days vary by 2 %": {"day_deviation": 0.02},
+    "days vary by 2 %, busy times 10": {"day_deviation": 0.02, "volume": 10},
+    "days vary by 2 %, each like the one before (0.5)": {"day_deviation": 0.02, "day_correlation": 0.5},
+    "each score like the one before (0.5)": {"correlation": 0.5},
+    "each score like the one before (0.5), right or wrong": WRONG | {"correlation": 0.5},
+    "sessions of ten, right or wrong": WRONG | {"session": 10},
+    "all of these": WRONG | {"weekend": 0.97, "day_deviation": 0.01, "correlation": 0.5},
+    "all of these, weekends 8 % lower, days 2 %, busy": WRONG
+    | {"weekend": 0.92, "day_deviation": 0.02, "correlation": 0.5, "volume": 10},
+}
+SERIES, NOISE_YEARS = 5, 2
 #: A drop that was not found in the days after it.
 NEVER = float("inf")
 PEERS = Path(".venv-peers/bin/python")
@@ -125,7 +149,7 @@ def measure(years: int = YEARS, tries: int = TRIES) -> list[dict[str, Any]]:
     alarms |= _peers(series)
     table = {name: figures(found, begins) for name, found in alarms.items()}
     _show(table)
-    return _rows(table, years, tries) + project_rows(PROJECT_YEARS)
+    return _rows(table, years, tries) + project_rows(PROJECT_YEARS) + noise_rows(settings)
 
 
 def project_rows(years: int) -> list[dict[str, Any]]:
@@ -136,6 +160,22 @@ def project_rows(years: int) -> list[dict[str, Any]]:
         name = f"false episodes a year, all series of a project: {project.name}"
         rows.append(result(name, sum(found.values()) / years, 1.0, "a year", "<= 1", years))
         print(f"{name}: {found or 'none'}", file=sys.stderr)
+    return rows
+
+
+def noise_rows(settings: DriftSettings, projects: int = NOISE_YEARS) -> list[dict[str, Any]]:
+    """For each kind of noise: false episodes a year over the five series of a project, and the delay of a drop of 10 %."""
+    rows = []
+    for name, noise in NOISE.items():
+        quiet = Scenario(**STEADY | noise)
+        years = [run(*samples(quiet, seed), settings, streams=SERIES).episodes for seed in range(SERIES * projects)]
+        rows.append(result(f"false episodes a year: {name}", sum(years) / projects, 1.0, "a year", "<= 1", projects))
+        delays = []
+        for place in range(7):
+            dropped = replace(quiet, days=42 + 7 + AFTER_DAYS, shape="step", drop=0.1, at_day=42 + place)
+            found = run(*samples(dropped, 500 + place), settings, streams=SERIES)
+            delays.append(found.told(after=dropped.at_day) or AFTER_DAYS)
+        rows.append(result(f"delay of a 10 % drop: {name}", statistics.median(delays), 1.0, "days", None, len(delays)))
     return rows
 
 

@@ -57,9 +57,9 @@ class Baseline:
     last_day: int
     full: bool = False
 
-    def floor(self, tolerance: float) -> float:
+    def floor(self, tolerance: float, design_effect: float = 1.0) -> float:
         """The least mean that is well: below the tolerance, and below the baseline's own uncertainty (two standard errors)."""
-        return max(0.0, (1 - tolerance) * self.mean - 2 * self.deviation / sqrt(self.n))
+        return max(0.0, (1 - tolerance) * self.mean - 2 * self.deviation * sqrt(design_effect / self.n))
 
 
 def total_of(days: dict[int, Total], first: int, last: int) -> Total:

@@ -26,11 +26,15 @@ class Detector:
     n: float = 0.0
     total: float = 0.0
 
-    def update(self, x: float, at_ms: float, floor: float) -> None:
-        """Take a sample in [0, 1], higher is better. `floor` is the least mean that is well. Order matters little: late ones may come."""
+    def update(self, x: float, at_ms: float, floor: float, design_effect: float = 1.0) -> None:
+        """Take a sample in [0, 1], higher is better. `floor` is the least mean that is well. Order matters little: late ones may come.
+
+        Where `design_effect` samples say as much as one independent one, each is that much less, as a bet and in its stake.
+        """
         most = 0.95 / (1 - floor) if floor < 1 else STAKES[-1]
         for place, stake in enumerate(STAKES):
-            self.bets[place] = min((self.bets[place] + 1) * (1 + min(stake, most) * (floor - x)), _MOST)
+            growth = 1 + min(stake, most) / design_effect * (floor - x)
+            self.bets[place] = min((self.bets[place] + 1 / design_effect) * growth, _MOST)
         self.cusum += floor - x
         if self.cusum <= 0:
             self.cusum, self.since_ms, self.n, self.total = 0.0, at_ms, 0.0, 0.0

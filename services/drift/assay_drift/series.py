@@ -5,13 +5,14 @@ than a standard error above it. The plain rule (a day's mean 10 % below the roll
 beside them, as evidence of its own.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import sqrt
 from typing import Any
 
 from assay_drift.baseline import KEPT_DAYS, Baseline, Total, baseline_of, total_of
 from assay_drift.detector import Detector
 from assay_drift.episodes import Episode, Level, Patience, Reading, Transition, resolve, step
+from assay_drift.season import SLOT_HOURS, Means, Season, season_of, slot_of
 from assay_schema.alerts import AlertState
 from assay_schema.settings import DriftSettings
 
@@ -56,6 +57,9 @@ class Series:
     #: Days that no baseline may hold, because an episode was open.
     dirty: set[int] = field(default_factory=set)
     baseline: Baseline | None = None
+    #: The clean days by slot of the week, and what they show.
+    slots: dict[int, Means] = field(default_factory=dict)
+    season: Season = field(default_factory=Season)
     detector: Detector = field(default_factory=Detector)
     episode: Episode = field(default_factory=Episode)
     #: Samples since the recovery began.
@@ -76,21 +80,44 @@ class Series:
         if self.baseline is None:
             self._learn(settings, calendar)
             return
-        self.detector.update(x, at_ms, self.baseline.floor(settings.tolerance))
+        usual = min(1.0, max(0.0, x - self.season.offset(hour)))
+        floor = self.baseline.floor(settings.tolerance, self.season.design_effect)
+        self.detector.update(usual, at_ms, floor, self.season.effect_at(self._volume(day)))
         if self.episode.state is AlertState.RECOVERING:
-            self.since_recovery.add(x)
+            self.since_recovery.add(usual)
+
+    def _volume(self, day: int) -> float:
+        """Samples of a day so far, or of the day before, as a share of what is usual."""
+        if self.baseline is None:
+            return 1.0
+        busiest = max((self.days[each].n for each in (day - 1, day) if each in self.days), default=0)
+        return busiest / max(1.0, self.baseline.per_day)
 
     def _turn(self, before: int, day: int, settings: DriftSettings) -> None:
         """A day ended: forget what is too old, and let a baseline that is not full grow by the clean days."""
         if day <= before:
             return
+        self._learn_week(before, settings)
         self.days = {each: total for each, total in self.days.items() if each > day - KEPT_DAYS}
         self.hours = {each: total for each, total in self.hours.items() if each > (day - 3) * HOURS}
         self.dirty = {each for each in self.dirty if each > day - KEPT_DAYS}
-        if self.baseline and not self.baseline.full and not self.episode.open and self.detector.evidence < 1_000:
+        if self.baseline and not self.baseline.full and self._calm():
             first = self.baseline.first_day
             clean = {each: total for each, total in self.days.items() if each >= first and each not in self.dirty}
             self.baseline = baseline_of(clean, settings.baseline_days) or self.baseline
+
+    def _calm(self) -> bool:
+        return not self.episode.open and self.detector.evidence < 1_000
+
+    def _learn_week(self, before: int, settings: DriftSettings) -> None:
+        """The day `before` has ended: if it was clean, the week's slots and the design effect are worked out anew with it."""
+        if before in self.dirty or self.season.days >= settings.baseline_days or not self._calm():
+            return
+        for first in range(before * HOURS, (before + 1) * HOURS, SLOT_HOURS):
+            period = sum((self.hours.get(hour, Total()) for hour in range(first, first + SLOT_HOURS)), Total())
+            self.slots.setdefault(slot_of(first), Means()).add(period)
+        found = season_of({d: t for d, t in self.days.items() if d not in self.dirty}, self.slots)
+        self.season = found if found.offsets else replace(self.season, days=found.days)
 
     def _learn(self, settings: DriftSettings, calendar: Calendar) -> None:
         if self.last_ms - self.first_ms < settings.learning_days * calendar.day_ms:
@@ -113,7 +140,7 @@ class Series:
         if self.evidence(settings) >= needed:
             mean = self.detector.mean
             # One standard error of grace: a loss of exactly a tenth would otherwise wait for weeks on one side of the line or the other.
-            grace = self.baseline.deviation / sqrt(max(1.0, self.detector.n))
+            grace = self.baseline.deviation * sqrt(self.season.design_effect / max(1.0, self.detector.n))
             low = mean is not None and mean - grace < settings.critical_ratio * self.baseline.mean
             return "critical" if low and self.detector.n >= settings.critical_samples else "warn"
         if rule and settings.rule != "off" and self.rule_broken(settings, calendar):
@@ -125,6 +152,12 @@ class Series:
         now = calendar.hour(self.last_ms)
         return sum((total for hour, total in self.hours.items() if hour > now - hours), Total())
 
+    def _offset(self, hours: int, calendar: Calendar) -> float:
+        """By how much the mean of the last hours usually differs from that of the week."""
+        now, total = calendar.hour(self.last_ms), self.window(hours, calendar)
+        usual = sum(each.n * self.season.offset(hour) for hour, each in self.hours.items() if hour > now - hours)
+        return usual / total.n if total.n else 0.0
+
     def rule_broken(self, settings: DriftSettings, calendar: Calendar) -> bool:
         """The plain rule: the mean of the window is more than `rule_drop` below the mean of the last 30 days, or below the baseline, and
         more than chance would have it."""
@@ -134,7 +167,8 @@ class Series:
         today = calendar.day(self.last_ms)
         rolling = total_of(self.days, today - settings.baseline_days, today)
         against = max(rolling.mean, self.baseline.mean)
-        highest = recent.mean + RULE_ERRORS * self.baseline.deviation / sqrt(recent.n)
+        error = self.baseline.deviation * sqrt(self.season.effect_at(self._volume(today)) / recent.n)
+        highest = recent.mean - self._offset(settings.rule_hours, calendar) + RULE_ERRORS * error
         return highest < (1 - settings.rule_drop) * against
 
     def evaluate(
@@ -152,7 +186,8 @@ class Series:
         reading = Reading(
             now_ms,
             found,
-            clean=bool(recent.n) and recent.mean >= settings.recover_ratio * self.baseline.mean,
+            clean=bool(recent.n)
+            and recent.mean - self._offset(HOURS, calendar) >= settings.recover_ratio * self.baseline.mean,
             counts=counts and bool(recent.n),
             recovered=self._recovered(settings),
         )
@@ -184,7 +219,9 @@ class Series:
         self.dirty.clear()
         self.baseline = found if found and found.n >= settings.learning_samples else None
         if self.baseline is None:  # learning begins anew, with what came after the change
-            self.days, self.first_ms = fresh, now_ms
+            self.first_ms = now_ms
+        self.days = fresh
+        self.slots, self.season = {}, replace(self.season, days=0)  # the week stays what it was until it is known anew
         self.detector, self.since_recovery = Detector(), Total()
         return transition
 
@@ -203,11 +240,16 @@ class Series:
             "episode": dump_episode(self.episode),
             "recovery": [self.since_recovery.n, self.since_recovery.total, self.since_recovery.squares],
             "hour": self.evaluated_hour,
+            "slots": [
+                [slot, each.periods, each.n, each.total, each.squares] for slot, each in sorted(self.slots.items())
+            ],
+            "season": [self.season.offsets, self.season.design_effect, self.season.days],
         }
 
     @classmethod
     def load(cls, found: dict[str, Any]) -> "Series":
         """From JSON."""
+        offsets, *season = found.get("season", [(), 1.0, 0])  # absent in what was kept before
         return cls(
             found["first_ms"],
             found["last_ms"],
@@ -215,6 +257,8 @@ class Series:
             {hour: Total(*rest) for hour, *rest in found["hours"]},
             set(found["dirty"]),
             Baseline(*found["baseline"]) if found["baseline"] else None,
+            {slot: Means(*rest) for slot, *rest in found.get("slots", [])},
+            Season(tuple(offsets), *season),
             Detector.load(found["detector"]),
             load_episode(found["episode"]),
             Total(*found["recovery"]),

@@ -1,11 +1,13 @@
 """A year of scores that never happened: seeded, so that everybody's is the same. Pure.
 
-Scores are drawn from a Beta distribution (mean 0.85, standard deviation 0.2, most of it near 1), as a judge's are. With noise, weekends
-are 3 % lower and every day has its own 1 %: what a detector must not report.
+Scores are drawn from a Beta distribution (mean 0.85, standard deviation 0.2, most of it near 1), as a judge's are, or are right or wrong.
+Nothing may be reported of weekends and nights that are lower, days that differ, scores that resemble the one before or the others of their
+session, and traffic that comes and goes.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import erf, sqrt
 from typing import Literal
 
 import numpy as np
@@ -16,11 +18,15 @@ from assay_schema.settings import DriftSettings
 
 DAY_MS = 86_400_000.0
 Shape = Literal["none", "step", "ramp"]
+#: Days in which traffic is `Scenario.volume` times what it is else.
+BUSY = range(60, 120)
+_TABLE = 10_000
+_normal_cdf = np.frompyfunc(lambda z: 0.5 * (1 + erf(z / sqrt(2))), 1, 1)
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """What happens: `drop` at the start of day `at_day` at once, or as a ramp of `drop` a day."""
+    """What happens: `drop` at the start of day `at_day` at once, or as a ramp of `drop` a day; and what goes on all the time."""
 
     days: int = 365
     per_day: int = 500
@@ -29,7 +35,20 @@ class Scenario:
     shape: Shape = "none"
     drop: float = 0.0
     at_day: float = 60.0
-    noise: bool = True
+    #: Scores are 0 or 1, `mean` of them 1; `deviation` is then not used.
+    right_or_wrong: bool = False
+    #: The mean on weekends, and in the first six hours of a day, as a share of what it is else.
+    weekend: float = 0.97
+    night: float = 1.0
+    #: Standard deviation of the days' means, as a share of the mean, and the correlation of each day with the one before.
+    day_deviation: float = 0.01
+    day_correlation: float = 0.0
+    #: Correlation of each score with the one before, and how many scores in a row have half of their variance in common.
+    correlation: float = 0.0
+    session: int = 1
+    #: Samples on Sundays, and from day 60 to 119, as a share of `per_day`.
+    sunday: float = 1.0
+    volume: float = 1.0
 
     def mean_at(self, days: np.ndarray) -> np.ndarray:
         """The true mean, before noise, at times in days."""
@@ -43,16 +62,52 @@ class Scenario:
 def samples(scenario: Scenario, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Times in days, in order, and scores in [0, 1]."""
     random = np.random.default_rng(seed)
-    count = scenario.days * scenario.per_day
-    days = np.sort(random.uniform(0, scenario.days, count))
-    means = scenario.mean_at(days)
-    if scenario.noise:
-        each_day = 1 + random.normal(0, 0.01, scenario.days + 1)
-        day = days.astype(int)
-        means = means * each_day[day] * np.where(day % 7 >= 5, 0.97, 1.0)
-    means = np.clip(means, 0.02, 0.98)
+    counts = [round(scenario.per_day * _traffic(scenario, day)) for day in range(scenario.days)]
+    days = np.concatenate([np.sort(random.uniform(day, day + 1, count)) for day, count in enumerate(counts)])
+    day = days.astype(int)
+    each_day = 1 + scenario.day_deviation * _chain(random.normal(size=scenario.days), scenario.day_correlation)
+    usual = np.where(day % 7 >= 5, scenario.weekend, 1.0) * np.where(days % 1 < 0.25, scenario.night, 1.0)
+    means = np.clip(scenario.mean_at(days) * each_day[day] * usual, 0.02, 0.98)
+    place = _normal_cdf(_resembling(scenario, random, len(days))).astype(float)
+    if scenario.right_or_wrong:
+        return days, (place < means).astype(float)
+    return days, _beta(scenario, random, means, place)
+
+
+def _traffic(scenario: Scenario, day: int) -> float:
+    return (scenario.sunday if day % 7 == 6 else 1.0) * (scenario.volume if day in BUSY else 1.0)
+
+
+def _chain(noise: np.ndarray, correlation: float) -> np.ndarray:
+    """Standard normal values of which each resembles the one before."""
+    if not correlation:
+        return noise
+    fresh, made = sqrt(1 - correlation**2), noise.copy()
+    for place in range(1, len(made)):
+        made[place] = correlation * made[place - 1] + fresh * noise[place]
+    return made
+
+
+def _resembling(scenario: Scenario, random: np.random.Generator, count: int) -> np.ndarray:
+    """A standard normal value for each score."""
+    own = _chain(random.normal(size=count), scenario.correlation)
+    if scenario.session == 1:
+        return own
+    session = np.arange(count) // scenario.session
+    shared = random.normal(size=count // scenario.session + 1)
+    return sqrt(0.5) * shared[session] + sqrt(0.5) * own
+
+
+def _beta(scenario: Scenario, random: np.random.Generator, means: np.ndarray, place: np.ndarray) -> np.ndarray:
+    """Scores of a mean at their place in the distribution, by a table for each mean (rounded to a thousandth)."""
     strength = scenario.mean * (1 - scenario.mean) / scenario.deviation**2 - 1
-    return days, random.beta(means * strength, (1 - means) * strength)
+    grid, scores = np.linspace(0, 1, _TABLE), np.empty(len(means))
+    rounded = np.round(means, 3)
+    for mean in np.unique(rounded):
+        here = rounded == mean
+        table = np.sort(random.beta(mean * strength, (1 - mean) * strength, _TABLE))
+        scores[here] = np.interp(place[here], grid, table)
+    return scores
 
 
 @dataclass(frozen=True)
@@ -65,9 +120,15 @@ class Found:
         """When an episode first reached a state after a time, in days since then."""
         return next((at - after for at, found in self.transitions if found is state and at >= after), None)
 
-    def opened(self, before: float) -> int:
-        """How many episodes opened before a time, in days."""
-        return sum(at < before and state is not AlertState.RESOLVED for at, state in self._openings())
+    def told(self, after: float) -> float | None:
+        """When somebody was first told of anything after a time, in days since then."""
+        told = (AlertState.WARN, AlertState.CRITICAL)
+        return next((at - after for at, state in self.transitions if state in told and at >= after), None)
+
+    @property
+    def episodes(self) -> int:
+        """How many episodes opened."""
+        return sum(1 for _ in self._openings())
 
     def _openings(self) -> Iterator[tuple[float, AlertState]]:
         open_now = False
