@@ -34,7 +34,7 @@ def rows_of(monitor: "Monitor", watched: DriftSettings) -> list[dict[str, Any]]:
                 "project": project,
                 "metric": metric,
                 "series": source,
-                "state": each.episode.state.value if base else "learning",
+                "state": each.episode.state.value if base or each.episode.open else "learning",
                 "baseline": base and round(shown(kind, metric, base.mean), 4),
                 "last_day": round(shown(kind, metric, recent.mean), 4) if recent.n else None,
                 "n_last_day": recent.n,

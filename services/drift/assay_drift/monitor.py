@@ -160,7 +160,7 @@ class Monitor:
             for metric, value in [*metrics.items(), *of_answers(score).items()]:
                 # An alert's metric has 64 characters.
                 key = f"{score.project}/{metric[:64]}/{score.fingerprint}"
-                series = self.scores.setdefault(key, Series())
+                series = self.scores.get(key) or self._begun(key)
                 self._touched.add(f"{SCORE}/{key}")
                 series.observe(1 - value if is_lower_better(metric) else value, at_ms, self._settings, self._calendar)
                 self._judge_series(key, series, series.last_ms)
@@ -185,6 +185,14 @@ class Monitor:
         found = self._project(project, at_ms, wall_ms)
         _count(found.failures, self._calendar.hour(at_ms))
         self._evaluate_project(project, found, wall_ms)
+
+    def _begun(self, key: str) -> Series:
+        """A new series. Another judge's of the same metric, the latest, gives it something to be compared with while it learns."""
+        same = key.rpartition("/")[0] + "/"
+        others = [each for name, each in self.scores.items() if name.startswith(same) and each.reference]
+        latest = max(others, key=lambda each: each.last_ms, default=None)
+        self.scores[key] = Series(former=latest.reference if latest else None)
+        return self.scores[key]
 
     def _observe_retrieval(self, asked: Asked, metric: str, raw: float) -> None:
         key = f"{asked.project}/{metric}/{asked.embedding_model or '-'}"
@@ -388,12 +396,12 @@ class Monitor:
     def _numbers(
         self, subject: Subject, series: Series, detector: Detector, recovering: bool, effect: float | None = None
     ) -> Numbers:
-        base = series.baseline
+        base = series.reference
         if base is None:
             return Numbers(series.last_ms)
         total = series.window(HOURS, self._calendar) if recovering or not detector.n else None
         n, mean = (total.n, total.mean) if total else (int(detector.n), detector.mean or 0.0)
-        half = 1.96 * base.deviation / sqrt(n) if n else 0.0
+        half = 1.96 * base.deviation * sqrt(series.season.design_effect / n) if n else 0.0
         interval = (max(0.0, mean - half), min(1.0, mean + half)) if n else None
         evidence = min(1e6, series.evidence(self._settings) / max(1.0, self._needed(series)))
         since = detector.since_ms or series.episode.opened_ms or series.last_ms
@@ -405,7 +413,8 @@ class Monitor:
             interval = (1 - interval[1], 1 - interval[0])
         if effect is None and value is not None and baseline:
             effect = value / baseline - 1
-        return Numbers(since, value, baseline, effect, interval, n, evidence)
+        why = "" if series.baseline else "by another judge than before"
+        return Numbers(since, value, baseline, effect, interval, n, evidence, why=why)
 
     def _publish_acknowledged(
         self, subject: Subject, transition: Transition | None, episode: Episode, numbers: Numbers, wall_ms: float

@@ -57,6 +57,8 @@ class Series:
     #: Days that no baseline may hold, because an episode was open.
     dirty: set[int] = field(default_factory=set)
     baseline: Baseline | None = None
+    #: The baseline of the series before it, by another judge: what samples are compared with, roughly, until there is one of its own.
+    former: Baseline | None = None
     #: The clean days by slot of the week, and what they show.
     slots: dict[int, Means] = field(default_factory=dict)
     season: Season = field(default_factory=Season)
@@ -77,14 +79,14 @@ class Series:
         self.hours.setdefault(hour, Total()).add(x)
         if self.episode.open:
             self.dirty.add(day)
+        usual = min(1.0, max(0.0, x - self.season.offset(hour)))
+        if self.episode.state is AlertState.RECOVERING:
+            self.since_recovery.add(usual)
         if self.baseline is None:
             self._learn(settings, calendar)
             return
-        usual = min(1.0, max(0.0, x - self.season.offset(hour)))
         floor = self.baseline.floor(settings.tolerance, self.season.design_effect)
         self.detector.update(usual, at_ms, floor, self.season.effect_at(self._volume(day)))
-        if self.episode.state is AlertState.RECOVERING:
-            self.since_recovery.add(usual)
 
     def _volume(self, day: int) -> float:
         """Samples of a day so far, or of the day before, as a share of what is usual."""
@@ -120,10 +122,11 @@ class Series:
         self.season = found if found.offsets else replace(self.season, days=found.days)
 
     def _learn(self, settings: DriftSettings, calendar: Calendar) -> None:
-        if self.last_ms - self.first_ms < settings.learning_days * calendar.day_ms:
+        if self.episode.open or self.last_ms - self.first_ms < settings.learning_days * calendar.day_ms:
             return
         first = calendar.day(self.first_ms)
-        found = baseline_of({day: total for day, total in self.days.items() if day >= first}, settings.baseline_days)
+        clean = {day: total for day, total in self.days.items() if day >= first and day not in self.dirty}
+        found = baseline_of(clean, settings.baseline_days)
         if found and found.n >= settings.learning_samples:
             self.baseline = found
 
@@ -136,7 +139,7 @@ class Series:
     def level(self, needed: float, settings: DriftSettings, calendar: Calendar, *, rule: bool = True) -> Level:
         """What the evidence says now, if `needed` of it alerts; and with `rule`, what the plain rule says."""
         if self.baseline is None:
-            return "ok"
+            return "warn" if self._below_former(settings, calendar) else "ok"
         if self.evidence(settings) >= needed:
             mean = self.detector.mean
             # One standard error of grace: a loss of exactly a tenth would otherwise wait for weeks on one side of the line or the other.
@@ -146,6 +149,19 @@ class Series:
         if rule and settings.rule != "off" and self.rule_broken(settings, calendar):
             return settings.rule
         return "ok"
+
+    @property
+    def reference(self) -> Baseline | None:
+        """What samples are compared with: the baseline, or while it is learned the former judge's."""
+        return self.baseline or self.former
+
+    def _below_former(self, settings: DriftSettings, calendar: Calendar) -> bool:
+        """While learning: the last day is more than `rule_drop` below the former judge's baseline, and more than chance would have it."""
+        recent = self.window(HOURS, calendar)
+        if self.former is None or recent.n < settings.rule_samples:
+            return False
+        highest = recent.mean + RULE_ERRORS * self.former.deviation / sqrt(recent.n)
+        return highest < (1 - settings.rule_drop) * self.former.mean
 
     def window(self, hours: int, calendar: Calendar) -> Total:
         """Samples of the last hours, the running one included."""
@@ -175,7 +191,7 @@ class Series:
         self, now_ms: float, needed: float, settings: DriftSettings, calendar: Calendar, *, level: Level | None = None
     ) -> Transition | None:
         """Take a reading and advance the episode. `level` replaces what the evidence says (a cap, an effect size)."""
-        if self.baseline is None:
+        if (reference := self.reference) is None:
             return None
         hour = calendar.hour(now_ms)
         counts, self.evaluated_hour = hour > self.evaluated_hour, max(hour, self.evaluated_hour)
@@ -187,7 +203,7 @@ class Series:
             now_ms,
             found,
             clean=bool(recent.n)
-            and recent.mean - self._offset(HOURS, calendar) >= settings.recover_ratio * self.baseline.mean,
+            and recent.mean - self._offset(HOURS, calendar) >= settings.recover_ratio * reference.mean,
             counts=counts and bool(recent.n),
             recovered=self._recovered(settings),
         )
@@ -201,7 +217,7 @@ class Series:
 
     def _recovered(self, settings: DriftSettings) -> bool:
         """Evidence that it is over: since the recovery began the mean is back, and its 95 % interval lies above the critical ratio."""
-        after, base = self.since_recovery, self.baseline
+        after, base = self.since_recovery, self.reference
         return (
             base is not None
             and after.n >= settings.critical_samples
@@ -217,7 +233,7 @@ class Series:
         transition = resolve(self.episode, now_ms, patience(settings, calendar))
         self.episode.cool_until_ms = 0.0
         self.dirty.clear()
-        self.baseline = found if found and found.n >= settings.learning_samples else None
+        self.baseline, self.former = (found if found and found.n >= settings.learning_samples else None), None
         if self.baseline is None:  # learning begins anew, with what came after the change
             self.first_ms = now_ms
         self.days = fresh
@@ -227,15 +243,14 @@ class Series:
 
     def dump(self) -> dict[str, Any]:
         """As JSON."""
-        base = self.baseline
         return {
             "first_ms": self.first_ms,
             "last_ms": self.last_ms,
             "days": [[day, each.n, each.total, each.squares] for day, each in sorted(self.days.items())],
             "hours": [[hour, each.n, each.total, each.squares] for hour, each in sorted(self.hours.items())],
             "dirty": sorted(self.dirty),
-            "baseline": base
-            and [base.mean, base.deviation, base.n, base.per_day, base.first_day, base.last_day, base.full],
+            "baseline": dump_baseline(self.baseline),
+            "former": dump_baseline(self.former),
             "detector": self.detector.dump(),
             "episode": dump_episode(self.episode),
             "recovery": [self.since_recovery.n, self.since_recovery.total, self.since_recovery.squares],
@@ -257,6 +272,7 @@ class Series:
             {hour: Total(*rest) for hour, *rest in found["hours"]},
             set(found["dirty"]),
             Baseline(*found["baseline"]) if found["baseline"] else None,
+            Baseline(*found["former"]) if found.get("former") else None,
             {slot: Means(*rest) for slot, *rest in found.get("slots", [])},
             Season(tuple(offsets), *season),
             Detector.load(found["detector"]),
@@ -264,6 +280,13 @@ class Series:
             Total(*found["recovery"]),
             found["hour"],
         )
+
+
+def dump_baseline(base: Baseline | None) -> list[Any] | None:
+    """As JSON."""
+    if base is None:
+        return None
+    return [base.mean, base.deviation, base.n, base.per_day, base.first_day, base.last_day, base.full]
 
 
 def patience(settings: DriftSettings, calendar: Calendar) -> Patience:

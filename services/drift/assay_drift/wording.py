@@ -108,7 +108,8 @@ def summary(subject: Subject, state: AlertState, numbers: Numbers) -> str:  # no
                 return f"{_about(subject)} rose from {shares} of its answers, {since} (n = {numbers.n})"
             verb = "rose" if is_lower_better(metric) else "fell"
             share = "" if numbers.effect is None else f", by {abs(numbers.effect):.1%}"
-            return f"{_about(subject)} {verb} from {base} to {value}{share}, {since} (n = {numbers.n})"
+            judge = f", {numbers.why}" if numbers.why else ""
+            return f"{_about(subject)} {verb} from {base} to {value}{share}, {since}{judge} (n = {numbers.n})"
         case AlertKind.RETRIEVAL_DRIFT:
             place = f"mean place {value} in the reference distribution, where 0.5 is unchanged (n = {numbers.n})"
             if over:

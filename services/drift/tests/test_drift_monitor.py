@@ -85,7 +85,7 @@ def test_a_new_judge_starts_a_new_series_that_learns_first() -> None:
     watched = monitor()
     assert feed(watched, days=5, per_day=200) == []
     for number, (at_ms, value) in enumerate(stream(1, 200, start_ms=START_MS + 5 * MINUTE)):
-        watched.observe_score(score(at_ms, value * 0.5, number, fingerprint="00000000aaaaaaaa"), at_ms)
+        watched.observe_score(score(at_ms, value * 0.95, number, fingerprint="00000000aaaaaaaa"), at_ms)
     assert watched.take_alerts() == []
     assert [series.baseline is None for series in of_faithfulness(watched)] == [False, True]
 

@@ -37,10 +37,10 @@ def test_a_drop_of_15_percent_is_critical_within_a_day() -> None:
 def test_bets_stay_finite_and_no_less_than_nothing_whatever_comes(values: list[float], floor: float) -> None:
     detector = Detector()
     for place, value in enumerate(values):
-        detector.update(value, place, floor)
+        detector.update(value, place, floor, 1 + place % 3)
         assert all(0 <= bet < float("inf") for bet in detector.bets)
     assert Detector.load(detector.dump()) == detector
-    assert len(detector.dump()) == len(STAKES) + 4 == 8
+    assert len(detector.dump()) == len(STAKES) + 6 == 10
 
 
 def test_the_change_is_dated_to_where_it_began() -> None:

@@ -1,0 +1,72 @@
+"""A drop that comes with another judge or prompt is told while the new series learns, and is not learned as what is normal."""
+
+from typing import Any
+
+import pytest
+
+from assay_drift.monitor import Monitor
+from assay_schema.alerts import Alert, AlertState
+from tests.drift_samples import QUICK, START_MS, monitor, score, stream
+
+MINUTE = 60_000
+OTHER = "1111222233334444"
+#: The judge changes on day 6: learned for two days, watched for four.
+CHANGED = 6.0
+
+
+def feed(watched: Monitor, *, drop: float, days: float = 16, back_at: float = 1e9, per_day: int = 240) -> list[Alert]:
+    alerts = []
+    times = stream(days, per_day, drop_from=CHANGED, drop=drop, back_at=back_at)
+    for number, (at_ms, value) in enumerate(times):
+        changes: dict[str, Any] = {"fingerprint": OTHER} if at_ms >= START_MS + CHANGED * MINUTE else {}
+        watched.observe_score(score(at_ms, value, number, **changes), at_ms)
+        alerts += watched.take_alerts()
+    return [alert for alert in alerts if alert.metric == "faithfulness"]
+
+
+def test_a_drop_under_a_new_judge_is_a_warning_that_says_so_and_never_pages() -> None:
+    alerts = feed(monitor(), drop=0.25)
+    first = alerts[0]
+    assert (first.state, first.series) == (AlertState.WARN, OTHER)
+    assert first.at.timestamp() * 1000 < START_MS + (CHANGED + QUICK.learning_days) * MINUTE, "before it has learned"
+    assert first.baseline == pytest.approx(0.85, abs=0.02)
+    assert first.effect == pytest.approx(-0.25, abs=0.06)
+    assert "by another judge than before" in first.summary
+    assert {alert.state for alert in alerts} == {AlertState.WARN}
+
+
+def test_the_drop_is_not_learned_while_the_episode_is_open_and_is_when_it_is_accepted() -> None:
+    watched = monitor()
+    opened = feed(watched, drop=0.25, days=12)[0]
+    series = watched.scores[f"acme/faithfulness/{OTHER}"]
+    assert series.episode.open
+    assert series.baseline is None
+    watched = Monitor(QUICK, {name: data for name, data in watched.changes().items() if data})  # as after a restart
+    watched.acknowledge([str(opened.alert_id)], START_MS + 13 * MINUTE)
+    accepted = watched.scores[f"acme/faithfulness/{OTHER}"]
+    assert not accepted.episode.open
+    assert accepted.former is None
+    assert accepted.baseline is not None
+    assert accepted.baseline.mean == pytest.approx(0.64, abs=0.03)
+
+
+def test_what_recovers_is_learned_without_its_bad_days() -> None:
+    watched = monitor()
+    alerts = feed(watched, drop=0.3, days=16, back_at=CHANGED + 2)
+    assert [alert.state for alert in alerts] == [AlertState.WARN, AlertState.RECOVERING, AlertState.RESOLVED]
+    baseline = watched.scores[f"acme/faithfulness/{OTHER}"].baseline
+    assert baseline is not None
+    assert baseline.mean == pytest.approx(0.85, abs=0.02)
+
+
+@pytest.mark.parametrize("drop", [0.0, 0.05])
+def test_a_judge_that_is_a_little_stricter_is_only_another_judge(drop: float) -> None:
+    watched = monitor()
+    assert feed(watched, drop=drop) == []
+    assert watched.scores[f"acme/faithfulness/{OTHER}"].baseline is not None
+
+
+def test_the_first_judge_of_a_metric_has_nobody_to_be_compared_with() -> None:
+    watched = monitor()
+    feed(watched, drop=0.25, days=3)
+    assert watched.scores["acme/faithfulness/9f2c4e1ab07d3355"].former is None
