@@ -27,11 +27,13 @@ REFUSALS = (
 
 def _restarted(stage: Stage, name: str, times: int, *signals: signal.Signals) -> None:
     """End a service and let it come up, again and again; each life long enough to begin its work."""
+    process = stage.rig.processes[name]
     for turn in range(times):
-        stage.rig.processes[name].send(signals[turn % len(signals)])
-        stage.rig.until(lambda: not stage.rig.processes[name].running, f"{name} has ended")
-        stage.rig.until(lambda: stage.rig.processes[name].running, f"{name} runs again")
-        stage.rig.until_services_ready(name)
+        before = process.pid
+        process.send(signals[turn % len(signals)])
+        # Not that it is seen dead: the keeper may be the first to look on a machine that is busy.
+        stage.rig.until(lambda before=before: process.pid != before, f"{name} has ended and runs again")
+        stage.rig.until_at_work(name)
         stage.pause(0.1, 0.6)
 
 

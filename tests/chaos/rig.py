@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -290,6 +291,10 @@ class Rig:
         for name in names or self.services():
             self.until(lambda name=name: answers(self.health[name], "/healthz"), f"{name} has started")
 
+    def until_at_work(self, name: str) -> None:
+        """Wait until a service reads its streams; `/healthz` says yes before."""
+        self.until(lambda: not starting(self.health[name]), f"{name} is at work")
+
     def _start_service(self, service: str, name: str) -> None:
         self.health.setdefault(name, free_port())
         environment = {
@@ -386,6 +391,17 @@ def answers(port: int, path: str) -> bool:
             return bool(answer.status == 200)
     except OSError:
         return False
+
+
+def starting(port: int) -> bool:
+    """Whether a service is not yet at work."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=2):
+            return False
+    except urllib.error.HTTPError as unready:
+        return b'"starting"' in unready.read()
+    except OSError:
+        return True
 
 
 @contextlib.contextmanager
