@@ -31,8 +31,8 @@ EVENTS_LEFT = HISTORY_ENTRIES + 10 * BATCH_ROWS
 ROLLUPS = ("rollup_minute", "rollup_hour")
 #: What keeps them from minute to minute. The hourly comparison would hide what these miss.
 REFRESHES = ("rollup_minute_refresh", "rollup_hour_refresh")
-#: How long an event may be on its way to Redis, in seconds.
-ON_ITS_WAY_S = 3.0
+#: How long an event may be on its way to Redis, in seconds: until Redis is back, and a time-out of the producer that had asked before.
+ON_ITS_WAY_S = 6.0
 
 
 @dataclass
