@@ -115,7 +115,8 @@ class Link:
                 return Outcome(entries, "down", "too few replicas; see redis.replicas", depth, size)
         except (RedisError, OSError, ValueError, PasswordFileError) as error:
             self._close(place)
-            failed += entries[answered:]
+            # Without the answer to `WAIT` nobody knows which of them a replica has, whatever the master answered.
+            failed = entries if self._wait else failed + entries[answered:]
             problem, detail = _classified(error)
         return Outcome(failed, problem, detail, depth, size)
 

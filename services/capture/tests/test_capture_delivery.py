@@ -2,6 +2,8 @@
 
 import signal
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,8 @@ import pytest
 import redis
 
 from assay_capture import Capture
+from assay_capture.link import Link
+from assay_schema.settings import RedisSettings
 from assay_schema.streams import CAPTURE, shard_of
 from tests.redis_server import RedisServer
 
@@ -25,6 +29,22 @@ PRODUCER = (
     "+xlen",
     "+memory|usage",
 )
+
+
+def test_entries_whose_master_dies_before_a_replica_has_them_are_not_taken_for_sent(redis_server: RedisServer) -> None:
+    settings = {"url": redis_server.url, "replicas": 1, "command_timeout_s": 60}
+    link, entries = Link(RedisSettings.model_validate(settings)), [(0, b"1"), (0, b"2")]
+    with ThreadPoolExecutor(1) as thread, redis_server.client() as client:
+        sending = thread.submit(link.send, entries)
+        deadline = time.monotonic() + 60
+        while client.info("clients")["blocked_clients"] == 0:  # all is answered but `WAIT`
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        assert client.xlen(CAPTURE.key()) == 2
+        redis_server.kill()
+        assert sending.result(60).failed == entries
+    link.close()
+    redis_server.start()
 
 
 def test_eight_threads_of_ten_thousand_events_arrive_once_and_each_thread_in_order(
