@@ -66,7 +66,7 @@ def run(
     ] = "linear",
     label: Annotated[str | None, typer.Option(help="What reports call this run; default: its name.")] = None,
     limit: Annotated[int | None, typer.Option(help="Only the first N cases.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the resamples behind the intervals.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the resamples behind the intervals.")] = 0,
     judge: Annotated[
         str | None, typer.Option(metavar="lexical|anthropic", help="Judge the answers too, as production's are.")
     ] = None,
@@ -229,7 +229,7 @@ def compare(
     inconclusive: Annotated[
         Undecided, typer.Option(help="What metrics that cannot tell count as.")
     ] = Undecided.INCONCLUSIVE,
-    seed: Annotated[int, typer.Option(help="Of the resamples.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the resamples.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="The comparison as JSON on stdout.")] = False,
     markdown: Annotated[Path | None, typer.Option(help="Write a report for a pull request here.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML here.")] = None,

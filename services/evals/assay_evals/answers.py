@@ -104,14 +104,20 @@ def _has_text(value: Any) -> bool:
 
 
 def _hit(value: Any) -> tuple[str, str | None]:
-    if isinstance(value, str):
-        return _text(value), None
+    if _is_id(value):
+        return _text(str(value)), None
     if isinstance(value, Mapping):
         slug = value.get("slug", value.get("id", value.get("context_id")))
         source = value.get("source_id")
-        if isinstance(slug, str) and slug:
+        if _is_id(slug) and slug != "":
+            slug = str(slug)
             return _text(slug), _text(source) if isinstance(source, str) else None
     raise TargetError("a result has no slug or id")
+
+
+def _is_id(value: Any) -> bool:
+    """Databases number their documents; a number is that name."""
+    return isinstance(value, str | int) and not isinstance(value, bool)
 
 
 def _text(value: str) -> str:

@@ -115,6 +115,8 @@ class Case(BaseModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> "Case":
+        if not self.query.strip():
+            raise ValueError("query is blank: nothing is asked")
         relevant = any(grade > 0 for grade in self.relevance.values())
         if self.query_type == "null" and relevant:
             raise ValueError("a null case expects nothing: take its expected ids away, or change its query_type")
@@ -203,7 +205,10 @@ def _records(text: str) -> tuple[dict[str, Any], list[tuple[str, Any]]]:
     except JsonSyntaxError as error:
         whole, broken = None, error
     except JsonError as error:
-        raise DatasetError([str(error)]) from None
+        begin, _, rest = text.strip().partition("\n")
+        if not rest or isinstance(_line(begin), JsonSyntaxError):
+            raise DatasetError([str(error)]) from None
+        whole = None  # lines of JSON, each with its own problems
     if isinstance(whole, dict) and isinstance(whole.get("cases"), list):
         header = {key: value for key, value in whole.items() if key != "cases"}
         return header, [(f"case {number}", case) for number, case in enumerate(whole["cases"], start=1)]

@@ -21,13 +21,17 @@ class PairedRuns:
     pairs: list[tuple[CaseResult, CaseResult]]
 
     def worst(self, metric: str, count: int) -> list[tuple[CaseResult, CaseResult, float]]:
-        """The cases whose metric fell most, the worst first: both results and the change."""
+        """The cases whose metric got worse most, the worst first: both results and the change."""
+        rule = next(
+            (each.rule for each in self.comparison.metrics if each.metric == metric), rule_of(metric, DEFAULT_RULES)
+        )
+        sign = -1.0 if rule.lower_is_better else 1.0
         found = []
         for before, after in self.pairs:
             one, other = before.value(metric), after.value(metric)
-            if one is not None and other is not None and other < one:
+            if one is not None and other is not None and sign * other < sign * one:
                 found.append((before, after, other - one))
-        return sorted(found, key=lambda each: each[2])[:count]
+        return sorted(found, key=lambda each: sign * each[2])[:count]
 
     def by_query_type(self, metric: str) -> dict[str, tuple[int, float, float]]:
         """Number of pairs and both means, by type of query."""

@@ -11,7 +11,7 @@ from typing import Any
 from assay_evals.dataset import document_id
 from assay_evals.errors import EvalsError
 from assay_evals.replay import Document, Retrieved
-from assay_evals.strict_json import JsonError, loads
+from assay_evals.strict_json import JsonError, JsonSyntaxError, loads
 
 DEFAULT_SOURCE = "default"
 VERSION = 1
@@ -58,7 +58,8 @@ def read_qrels(text: str) -> list[KnownQuery]:
     try:
         whole = loads(text)
     except JsonError as error:
-        raise QrelsError(str(error)) from None
+        place = f"line {error.line}: " if isinstance(error, JsonSyntaxError) else ""
+        raise QrelsError(f"{place}{error}") from None
     if not isinstance(whole, dict):
         raise QrelsError('not a JSON object: write {"schema_version": 1, "queries": [...]}')
     if whole.get("schema_version") != VERSION or whole["schema_version"] is True:

@@ -26,6 +26,7 @@ from assay_evals.errors import EvalsError
 from assay_evals.metrics import DEFAULT_CUTOFFS, Gain, judge, mean, retrieval_metrics
 from assay_evals.replay import Retrieved
 from assay_evals.statistics import Floats
+from assay_evals.strict_json import loads
 from assay_evals.target_names import opens, seal
 from assay_runtime.private import opener, write_whole
 
@@ -310,7 +311,7 @@ class RunFolder:
 def read_run(folder: Path) -> Run:
     """A run from its folder, ended or not. A half-written last line is passed over. Raises `RunError`."""
     try:
-        document = json.loads((folder / RUN_FILE).read_text())
+        document = loads((folder / RUN_FILE).read_text())
     except FileNotFoundError:
         raise RunError(f"{folder} holds no run: it has no {RUN_FILE}") from None
     except OSError as error:
@@ -322,8 +323,8 @@ def read_run(folder: Path) -> Run:
     try:
         config = RunConfig(**(document["config"] | {"cutoffs": tuple(document["config"]["cutoffs"])}))
         named = document["run_id"], config, document["started_at"], document["completed_at"]
-        known = all(isinstance(each, str) for each in (named[0], named[2], named[3] or ""))
-    except (KeyError, TypeError):
+        known = all(isinstance(each, str) for each in (named[0], named[2], named[3] or "")) and _usable(config)
+    except (KeyError, TypeError, ValueError):
         known = False
     if not known:
         raise RunError(f"{folder / RUN_FILE} is not a run's: a field is missing, unknown or of the wrong type")
@@ -346,14 +347,21 @@ def read_run(folder: Path) -> Run:
     return Run(*named, list(results.values()))
 
 
+def _usable(config: RunConfig) -> bool:
+    """Whether what is computed with has the type it has in a run."""
+    numbers = (config.k, config.seed, *config.cutoffs)
+    return all(type(each) is int for each in numbers) and config.seed >= 0 and min(config.k, *config.cutoffs) >= 1
+
+
 def _checked(result: CaseResult) -> CaseResult:
     """A result as a run writes it. A run's folder may be an artefact of somebody else's code. Raises `ValueError`."""
-    numbers = [value for value in (*result.metrics.values(), result.latency_ms) if value is not None]
+    metrics = result.metrics if isinstance(result.metrics, dict) else {"": None}  # which is no metric's name
+    numbers = [value for value in (*metrics.values(), result.latency_ms) if value is not None]
     names = [result.case_id, result.query_type, *result.retrieved, result.error or "", result.cluster or ""]
     if not (
         all(isinstance(each, str) for each in names)
         and all(isinstance(each, int | float) for each in (*numbers, result.weight))
-        and all(map(is_metric_name, result.metrics))
+        and all(map(is_metric_name, metrics))
     ):
         raise ValueError
     return result

@@ -1,4 +1,7 @@
-"""JSON as everybody can read it again: no NaN or infinity, no number beyond 64 bits, no half characters, no endless nesting. Pure."""
+"""JSON as everybody can read it again: no NaN or infinity, no number beyond 64 bits, no half characters, no key twice, no endless nesting.
+
+Pure.
+"""
 
 import json
 import math
@@ -22,7 +25,9 @@ class JsonSyntaxError(JsonError):
 def loads(text: str) -> Any:
     """The value of a JSON text. Raises `JsonError`."""
     try:
-        value = json.loads(text, parse_constant=_constant, parse_float=_fraction, parse_int=_whole)
+        value = json.loads(
+            text, parse_constant=_constant, parse_float=_fraction, parse_int=_whole, object_pairs_hook=_object
+        )
     except JsonError:
         raise
     except RecursionError:
@@ -37,6 +42,13 @@ def loads(text: str) -> Any:
         except UnicodeEncodeError:
             raise JsonError("no text: it holds a lone surrogate") from None
     return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise JsonError("a key stands twice in one object, and which value holds depends on the reader")
+    return found
 
 
 def _constant(name: str) -> Any:

@@ -105,6 +105,8 @@ class HttpTarget:
             status = response.status_code
             said = response.text if self._keep_said else None
             raise TargetError(f"HTTP {status}", retryable=status in (408, 429) or status >= 500, said=said)
+        if response.has_redirect_location:
+            raise TargetError(f"HTTP {response.status_code}: redirects are not followed; name the address it leads to")
         try:
             return read_answer(response.json(), elapsed)
         except ValueError:

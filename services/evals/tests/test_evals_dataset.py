@@ -149,3 +149,15 @@ def test_one_document_that_is_broken_is_one_problem_at_its_line() -> None:
 
 def test_a_byte_order_mark_is_no_part_of_a_dataset() -> None:
     assert read_dataset("\ufeff" + lines(CASE)).fingerprint == read_dataset(lines(CASE)).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('{"id": "b", "query": "  ", "expected_ids": ["x"]}', "line 2: query is blank"),
+        ('{"id": "b", "query": "q", "query": "r", "expected_ids": ["x"]}', "line 2: a key stands twice"),
+    ],
+)
+def test_a_case_that_asks_nothing_or_says_two_things_is_refused(line: str, words: str) -> None:
+    with pytest.raises(DatasetError, match=words):
+        read_dataset('{"id": "a", "query": "q", "expected_ids": ["x"]}\n' + line)

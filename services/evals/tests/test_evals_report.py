@@ -348,3 +348,20 @@ def test_junit_is_xml_whatever_ids_say() -> None:
     suite = ET.fromstring(junit(hostile_pair()))  # noqa: S314  # our own
     assert suite.get("failures") == str(len(suite.findall("testcase/failure")))
     assert all("\n" not in (case.get("name") or "") for case in suite)
+
+
+def test_the_worst_cases_of_a_lower_is_better_metric_are_those_that_rose() -> None:
+    before = a_run("main", [GOOD] * 80)
+    values = {0: 0.1, 1: 0.9}
+    one, other = (
+        with_results(
+            before,
+            [
+                replace(each, metrics=each.metrics | {"hallucination_rate": values.get(place, 0.5) if changed else 0.5})
+                for place, each in enumerate(before.results)
+            ],
+        )
+        for changed in (False, True)
+    )
+    (worst,) = compare_runs(one, other).worst("hallucination_rate", 5)
+    assert (worst[0].case_id, worst[2]) == (before.results[1].case_id, pytest.approx(0.4))

@@ -12,6 +12,7 @@ from assay_evals.dataset import Case, Dataset
 from assay_evals.replay import Hit, Retrieved
 from assay_evals.runs import (
     RESULTS_FILE,
+    RUN_FILE,
     Run,
     RunConfig,
     RunError,
@@ -239,3 +240,26 @@ def test_results_are_not_written_through_a_link(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="symbolic"):
         a_run(folder)
     assert theirs.read_text() == "precious"
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "words"),
+    [
+        (RUN_FILE, "[" * 100_000, "is not JSON"),
+        (RUN_FILE, ('"seed": 3', '"seed": -1'), "is not a run's"),
+        (RUN_FILE, ('"seed": 3', '"seed": 1.5'), "is not a run's"),
+        (RESULTS_FILE, ('"mrr":1.0', '"mrr":[1.0]'), "line 1 is not a result"),
+        (RESULTS_FILE, ('"metrics":{', '"metrics":[],"x":{'), "line 1 is not a result"),
+    ],
+)
+def test_a_runs_file_that_somebody_changed_is_refused_with_its_name(
+    tmp_path: Path, file: str, text: str | tuple[str, str], words: str
+) -> None:
+    finished(tmp_path / "r")
+    path = tmp_path / "r" / file
+    before = path.read_text()
+    after = text if isinstance(text, str) else before.replace(*text)
+    assert after != before
+    path.write_text(after)
+    with pytest.raises(RunError, match=words):
+        read_run(tmp_path / "r")

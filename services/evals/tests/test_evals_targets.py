@@ -220,7 +220,9 @@ async def test_a_command_that_fails_is_an_error(command: str, words: str) -> Non
         await CommandTarget(command).ask(Question("a"))
 
 
-@pytest.mark.parametrize("value", [3, {"rows": []}, [3], [{"score": 1}], {"results": [None]}, ["\ud800"], None])
+@pytest.mark.parametrize(
+    "value", [3, {"rows": []}, [3.5], [True], [{"score": 1}], {"results": [None]}, ["\ud800"], None]
+)
 def test_an_answer_of_an_unknown_form_is_an_error(value: Any) -> None:
     with pytest.raises(TargetError):
         read_answer(value, 1.0)
@@ -383,3 +385,18 @@ async def test_as_many_plain_functions_run_at_a_time_as_are_asked_for() -> None:
 def test_a_function_that_does_not_say_what_it_takes_is_refused() -> None:
     with pytest.raises(TargetUsageError, match="wrap it"):
         open_target("builtins:dict")
+
+
+def test_a_number_names_a_document_too() -> None:
+    assert read_answer([7, {"id": 8, "source_id": "db"}], 1.0).slugs == ["7", "8"]
+    with pytest.raises(TargetError, match="no slug or id"):
+        read_answer([True], 1.0)
+
+
+async def test_a_redirect_says_so() -> None:
+    async def elsewhere(_: web.Request) -> web.Response:
+        raise web.HTTPTemporaryRedirect("/other")
+
+    async with server(elsewhere) as url:
+        with pytest.raises(TargetError, match="HTTP 307: redirects are not followed"):
+            await ask_http(url)
