@@ -9,9 +9,13 @@ import orjson
 import pytest
 
 from assay_judge import lexical
+from assay_judge.app import lexical_score
+from assay_judge.sampling import Draw
 from assay_runtime.store import Client, connect, insert_json_rows
+from assay_schema.events import ScrubbedAnswer
 from assay_schema.scores import ScoreStatus
 from assay_schema.streams import SCORES, calibration_key
+from assay_schema.validation import parse_scrubbed
 from assay_writer.rows import COLUMNS, event_row, score_row
 from tests.answers import answer_bytes
 from tests.cli_process import Cli
@@ -153,3 +157,62 @@ def test_an_unknown_status_is_refused_by_name(cli: Cli) -> None:
     done = cli.run("judge", "rejudge", "--status", "lost", role="sre")
     assert done.returncode == 2
     assert b"'lost' is not one of scored" in done.stderr
+
+
+def judged(text: str, *passages: str) -> tuple[bytes, dict[str, Any]]:
+    """An answer, and the score that the lexical judge gives it."""
+    data = answer_bytes("What about the pump?", text, passages=passages, project="default")
+    event = parse_scrubbed(data)
+    assert isinstance(event, ScrubbedAnswer)
+    drawn = Draw(sampled=True, base=True, base_probability=1.0, inclusion_probability=1.0)
+    return data, orjson.loads(lexical_score(lexical.judge(), event, drawn, {"no_injected_instruction": False}, 200_000))
+
+
+def test_the_evidence_of_each_sentence_is_shown_and_the_one_without_support_named(cli: Cli, owner: Client) -> None:
+    hostile = "The \x1b]0;owned\x07pump runs\u202e at 230 V."
+    text = f"The pump has two valves [1]. {hostile} It floats on lava “quietly”. Anything else?"
+    data, score = judged(text, "Sandals. The pump has **two** valves — quiet ones.", hostile)
+    keep(owner, [(data, score)])
+    done = cli.run("judge", "show", score["event_id"], "--json", role="sre")
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(done.stdout)
+    found = [
+        (each["text"], each["verdict"], [claim["quote"] for claim in each["claims"]]) for each in shown["sentences"]
+    ]
+    assert found == [
+        ("The pump has two valves [1].", "supported", ["The pump has **two** valves — quiet ones"]),
+        (hostile, "supported", [hostile.rstrip(".")]),
+        ("It floats on lava “quietly”.", "not_found", [None]),
+        ("Anything else?", "", []),
+    ]
+    assert [claim["passage"] for each in shown["sentences"] for claim in each["claims"]] == [1, 2, None]
+    lines = cli.run("judge", "show", score["event_id"], role="sre").stdout.decode()
+    assert "NO SUPPORT    It floats on lava" in lines
+    assert 'passage 1 (doc-0): "The pump has **two** valves — quiet ones"' in lines
+    assert "failed checks: no_injected_instruction" in lines
+    assert not {"\x1b", "\x07", "\u202e"} & set(lines)
+    stored = owner.query(
+        "SELECT substringUTF8(a.answer, v.answer_from + 1, v.answer_to - v.answer_from) FROM scores AS s"
+        " ARRAY JOIN s.verdicts AS v INNER JOIN answers AS a ON a.event_id = s.event_id WHERE v.verdict = 'not_found'"
+    ).result_rows
+    assert [tuple(row) for row in stored] == [("It floats on lava “quietly”.",)]
+
+
+def test_evidence_that_is_not_stored_is_said_so(cli: Cli, owner: Client) -> None:
+    data, score = judged("The pump has two valves.", "The pump has two valves.")
+    old = {name: value for name, value in score.items() if name != "verdicts"}  # as the version before publishes it
+    keep(owner, [(data, old)])
+    assert b"assay judge rejudge judges again" in cli.run("judge", "show", score["event_id"], role="sre").stdout
+    owner.command("TRUNCATE TABLE assay_base.answers")
+    gone = cli.run("judge", "show", score["event_id"], role="sre")
+    assert (gone.returncode, b"the answer itself is not" in gone.stderr) == (2, True)
+    unknown = cli.run("judge", "show", "019b7f2e-5c00-7a3b-8c4d-1e2f3a4b5c6d", role="sre")
+    assert (unknown.returncode, b"no score" in unknown.stderr) == (2, True)
+    assert b"is not an event_id" in cli.run("judge", "show", "nonsense", role="sre").stderr
+
+
+def test_a_score_is_erased_with_its_evidence(cli: Cli, owner: Client) -> None:
+    keep(owner, [judged("The pump has two valves.", "The pump has two valves.")])
+    done = cli.run("prune", "--older-than", "0d", "--yes", role="owner")
+    assert done.returncode == 0, done.stderr
+    assert owner.query("SELECT count(), sum(length(verdicts)) FROM scores").result_rows == [(0, 0)]

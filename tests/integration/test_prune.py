@@ -4,19 +4,25 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from assay_runtime.migrate import migrate
 from assay_runtime.store import Client, connect, insert_json_rows
 from tests.cli_process import Cli, stop
-from tests.sample_rows import Json, answer, candidate, event_id_at, failure, feedback, iso, lines
+from tests.sample_rows import Json, answer, candidate, event_id_at, failure, feedback, iso, lines, score
 from tests.store_server import StoreServer
 
-TABLES = ("candidates", "answers", "feedback", "capture_failures")
+TABLES = ("candidates", "answers", "feedback", "capture_failures", "scores")
 DAY_MS = 86_400_000
 #: Copies stay apart: the engine merges nothing, but still rewrites what it is told to.
 UNMERGED = ("max_bytes_to_merge_at_max_space_in_pool = 1", "max_bytes_to_merge_at_min_space_in_pool = 1")
+
+
+def a_score(_: int, **fields: Any) -> Json:
+    """A score, as the others are made."""
+    return score(faithfulness=1.0, **fields)
 
 
 class Sink:
@@ -52,7 +58,7 @@ def sink(server: StoreServer, tmp_path: Path) -> Iterator[Sink]:
     """Two rows of every kind, one of today and one ten days old, and as many failures."""
     owner = connect(server.settings().store)
     sink = Sink(owner, Cli(tmp_path, store_url=server.url))
-    for table, make in zip(TABLES, (candidate, answer, feedback, failure), strict=True):
+    for table, make in zip(TABLES, (candidate, answer, feedback, failure, a_score), strict=True):
         owner.command(f"TRUNCATE TABLE assay_base.{table}")
         owner.command(f"ALTER TABLE assay_base.{table} MODIFY SETTING {', '.join(UNMERGED)}")
         sink.insert(table, make(1, days_old=10), make(2, days_old=0.01))
@@ -62,25 +68,26 @@ def sink(server: StoreServer, tmp_path: Path) -> Iterator[Sink]:
 
 def test_what_is_older_goes_from_every_table_and_the_rest_stays(sink: Sink) -> None:
     assert sink.prune("--older-than", "5d") == dict.fromkeys(TABLES, (1, 1))
-    assert [sink.count(table) for table in TABLES] == [1, 1, 1, 1]
-    assert [sink.count(table, "created_at < now() - toIntervalDay(5)", base=True) for table in TABLES] == [0, 0, 0, 0]
+    assert [sink.count(table) for table in TABLES] == [1, 1, 1, 1, 1]
+    old = "created_at < now() - toIntervalDay(5)"
+    assert [sink.count(table, old, base=True) for table in TABLES] == [0, 0, 0, 0, 0]
 
 
 def test_zero_days_is_everything_even_from_a_clock_ahead(sink: Sink) -> None:
     sink.insert("candidates", candidate(3, days_old=-0.5))
     assert sink.prune("--older-than", "0d") == {**dict.fromkeys(TABLES, (2, 2)), "candidates": (3, 3)}
-    assert [sink.count(table, base=True) for table in TABLES] == [0, 0, 0, 0]
+    assert [sink.count(table, base=True) for table in TABLES] == [0, 0, 0, 0, 0]
 
 
 def test_a_dry_run_counts_the_same_and_deletes_nothing(sink: Sink) -> None:
     dry = sink.prune("--older-than", "5d", "--dry-run")
-    assert [sink.count(table) for table in TABLES] == [2, 2, 2, 2]
+    assert [sink.count(table) for table in TABLES] == [2, 2, 2, 2, 2]
     assert sink.prune("--older-than", "5d") == dry
 
 
 def test_a_kind_leaves_other_tables_and_failures_alone(sink: Sink) -> None:
-    assert sink.prune("--older-than", "0d", "--kind", "answer") == {"answers": (2, 2)}
-    assert [sink.count(table) for table in TABLES] == [2, 0, 2, 2]
+    assert sink.prune("--older-than", "0d", "--kind", "answer") == {"answers": (2, 2), "scores": (2, 2)}
+    assert [sink.count(table) for table in TABLES] == [2, 0, 2, 2, 0]
 
 
 def test_a_project_leaves_others_alone_even_in_the_same_part(sink: Sink) -> None:
@@ -118,7 +125,7 @@ def test_copies_are_counted_apart_and_a_later_copy_does_not_come_into_sight(sink
     assert sink.count("capture_failures", f"failure_id = '{lost['failure_id']}'", base=True) == 0
 
 
-@pytest.mark.parametrize(("typed", "kept"), [(b"n\n", [2, 2, 2, 2]), (b"\n", [2, 2, 2, 2]), (b"y\n", [0, 0, 0, 0])])
+@pytest.mark.parametrize(("typed", "kept"), [(b"n\n", [2] * 5), (b"\n", [2] * 5), (b"y\n", [0] * 5)])
 def test_on_a_terminal_it_asks_first(sink: Sink, typed: bytes, kept: list[int]) -> None:
     person, terminal = os.openpty()
     process = sink.cli.start("prune", "--older-than", "0d", role="owner", stdin=terminal)
@@ -138,7 +145,7 @@ def test_where_nobody_can_be_asked_it_deletes_nothing_unless_told_to(sink: Sink)
     done = sink.cli.run("prune", "--older-than", "0d", role="owner")
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"nothing was deleted; say --yes" in done.stderr
-    assert [sink.count(table) for table in TABLES] == [2, 2, 2, 2]
+    assert [sink.count(table) for table in TABLES] == [2, 2, 2, 2, 2]
     assert sink.cli.run("prune", "--older-than", "0d", "--dry-run", role="owner").returncode == 0
 
 
@@ -167,11 +174,11 @@ def test_bad_usage_deletes_nothing_and_exits_2(sink: Sink, arguments: list[str],
     done = sink.cli.run("prune", *arguments, role="owner")
     assert done.returncode == 2
     assert complaint in done.stderr
-    assert [sink.count(table) for table in TABLES] == [2, 2, 2, 2]
+    assert [sink.count(table) for table in TABLES] == [2, 2, 2, 2, 2]
 
 
 def test_only_the_owner_may(sink: Sink) -> None:
     done = sink.cli.run("prune", "--older-than", "0d", role="sre")
     assert done.returncode == 2
     assert b"Traceback" not in done.stderr
-    assert [sink.count(table) for table in TABLES] == [2, 2, 2, 2]
+    assert [sink.count(table) for table in TABLES] == [2, 2, 2, 2, 2]

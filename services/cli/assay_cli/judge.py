@@ -43,6 +43,14 @@ _COST = """
 SELECT day, project, backend, model, judged, skipped_budget, round(cost_usd, 6) AS cost_usd, input_tokens, output_tokens
 FROM judge_spend WHERE day >= toDate(fromUnixTimestamp64Milli({since:Int64})) ORDER BY day DESC, project
 """
+_EVIDENCE = """
+SELECT s.event_id AS event_id, s.project AS project, s.status AS status, s.detail AS detail, s.fingerprint AS fingerprint,
+    s.model AS model, s.judged_at AS judged_at, s.metrics AS metrics, s.checks AS checks, s.claims AS claims, s.verdicts AS verdicts,
+    a.answer AS answer, a.contexts AS contexts, a.event_id = s.event_id AS stored
+FROM scores AS s LEFT JOIN (SELECT event_id, answer, contexts FROM answers WHERE event_id = {event_id:UUID}) AS a ON a.event_id = s.event_id
+WHERE s.event_id = {event_id:UUID} AND ({fingerprint:String} = '' OR s.fingerprint = {fingerprint:String})
+ORDER BY s.judged_at DESC LIMIT 1
+"""
 
 
 @judge.command()
@@ -66,6 +74,44 @@ def cost(
 ) -> None:
     """What judging cost, by day, project and model."""
     _show(_rows(settings_for("sre", data), _COST, since), as_json, "nothing was spent")
+
+
+@judge.command()
+def show(
+    event_id: Annotated[str, typer.Argument(help="The answer's event_id.")],
+    fingerprint: Annotated[str, typer.Option(help="The judge; unset: the one that judged last.")] = "",
+    as_json: AsJson = False,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Show an answer sentence by sentence: which has support, where in the passages it stands, and which has none."""
+    from assay_cli.judge_evidence import as_text, sentences_of
+
+    row = _judged_answer(settings_for("sre", data), event_id, fingerprint)
+    shown = sentences_of(row)
+    if as_json:
+        kept = {
+            name: row[name] for name in ("event_id", "project", "status", "fingerprint", "detail", "claims", "metrics")
+        }
+        emit(orjson.dumps(kept | {"sentences": shown}, default=str).decode())
+    else:
+        echo(as_text(row, shown))
+
+
+def _judged_answer(settings: Settings, event_id: str, fingerprint: str) -> dict[str, Any]:
+    try:
+        wanted = str(uuid.UUID(event_id))
+    except ValueError:
+        raise CommandError(
+            f"{event_id!r} is not an event_id; it looks like 019b7f2e-5c00-7a3b-8c4d-1e2f3a4b5c6d"
+        ) from None
+    with open_store(settings.store) as store:
+        found = store.query(_EVIDENCE, parameters={"event_id": wanted, "fingerprint": fingerprint})
+        rows = [dict(row) for row in found.named_results()]
+    if not rows:
+        raise CommandError(f"no score of answer {wanted} is stored; see assay judge status")
+    if not rows[0]["stored"]:
+        raise CommandError(f"the score of answer {wanted} is stored, the answer itself is not (any more)")
+    return rows[0]
 
 
 @judge.command()

@@ -56,6 +56,7 @@ class RunJudge:
         """
         from assay_evals.coverage import ABSTAINED, ANSWERED, CHECK_FAILED, COVERAGE, is_answerable
         from assay_judge.judging import verdict_fields
+        from assay_judge.lexical import TooLongError
         from assay_judge.prompt import case_of
         from assay_schema.refusals import is_refusal
         from assay_schema.scores import Metric, ScoreStatus
@@ -77,7 +78,11 @@ class RunJudge:
         if not any(text.strip() for _, text in answer.contexts):
             return unjudged | checks
         judged = case_of(case.id, asked)
-        verdict = await self._verdict(judged)
+        try:
+            verdict = await self._verdict(judged)
+        except TooLongError:
+            self.unfit += 1
+            return unjudged | checks
         if verdict is None:
             return checks
         fields = verdict_fields(verdict, judged)

@@ -31,27 +31,31 @@ _PAUSE_FIRST_S, _PAUSE_MAX_S = 0.02, 1.0
 
 @dataclass(frozen=True)
 class Target:
-    """A table, and the column that tells its rows apart: copies of one row share it."""
+    """A table, the column that tells its rows apart (copies of one row share it), and the one that says when a row arrived."""
 
     name: str
     identity: str
     has_event_time: bool
+    arrived: str = "created_at"
 
 
+SCORES = Target("scores", "score_id", has_event_time=True, arrived="judged_at")
 FAILURES = Target("capture_failures", "failure_id", has_event_time=False)
 
 
 def targets(kind: Kind | None) -> list[Target]:
-    """The tables that hold a kind; all of them, failures too, when no kind is named."""
+    """The tables that hold a kind, with answers their scores; all of them, failures too, when no kind is named."""
     events = [
         Target(source.view, "event_id", has_event_time=True) for k, source in SOURCES.items() if kind in (None, k)
     ]
+    if kind in (None, Kind.ANSWER):
+        events.append(SCORES)
     return events if kind else [*events, FAILURES]
 
 
-def conditions(upto_ms: int | None, project: str | None) -> list[str]:
+def conditions(upto_ms: int | None, project: str | None, arrived: str = "created_at") -> list[str]:
     """Parts of a WHERE clause: rows that arrived up to a Unix millisecond (None: all), and perhaps of one project."""
-    found = [] if upto_ms is None else [f"created_at <= fromUnixTimestamp64Milli({upto_ms}, 'UTC')"]
+    found = [] if upto_ms is None else [f"{arrived} <= fromUnixTimestamp64Milli({upto_ms}, 'UTC')"]
     return found + ([] if project is None else [f"project = {literal(project)}"])
 
 
@@ -62,7 +66,7 @@ def later_copies(table: str, target: Target, upto_ms: int | None, project: str |
     """
     if upto_ms is None:
         return None
-    (arrived, *of_project) = conditions(upto_ms, project)
+    (arrived, *of_project) = conditions(upto_ms, project, target.arrived)
     later = [f"NOT ({arrived})", *of_project]
     if (
         target.has_event_time
@@ -106,7 +110,7 @@ def prune(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask. Needed where nobody can be asked.")] = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Delete rows by when they arrived (`created_at`), failures included; what is deleted cannot be brought back."""
+    """Delete rows by when they arrived (`created_at`), failures and scores included; what is deleted cannot be brought back."""
     with ends_quietly():
         if kind is not None and kind not in {k.value for k in SOURCES}:
             raise CommandError(f"--kind: {kind!r} is not one of {', '.join(SOURCES)}")
@@ -151,7 +155,7 @@ class _Job:
         self._client = client
         self._view = f"{settings.database}.{target.name}"
         self._base = f"{settings.base_database}.{target.name}"
-        self._where = " AND ".join(conditions(upto_ms, project)) or "1"
+        self._where = " AND ".join(conditions(upto_ms, project, target.arrived)) or "1"
         self._late_query = later_copies(self._base, target, upto_ms, project)
         self._late: list[str] = []
 

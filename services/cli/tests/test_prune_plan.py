@@ -24,8 +24,14 @@ def test_everything_is_without_condition_and_a_project_is_quoted() -> None:
 
 
 def test_failures_go_with_everything_and_stay_with_one_kind() -> None:
-    assert [target.name for target in targets(None)] == ["candidates", "answers", "feedback", "capture_failures"]
-    assert [target.name for target in targets(Kind.ANSWER)] == ["answers"]
+    assert [target.name for target in targets(None)] == [
+        "candidates",
+        "answers",
+        "feedback",
+        "scores",
+        "capture_failures",
+    ]
+    assert [target.name for target in targets(Kind.ANSWER)] == ["answers", "scores"]
 
 
 def test_later_copies_are_looked_for_only_where_there_is_a_later() -> None:

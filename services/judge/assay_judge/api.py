@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from assay_judge.evidence import check_anchored
 from assay_judge.pricing import Usage
 from assay_judge.prompt import SYSTEM, Case, message_of
 from assay_judge.verdict import SCHEMA, ReplyError, Verdict, parse
@@ -120,9 +121,11 @@ def verdict_of(message: Any, case: Case, usage: Usage) -> Verdict:
             raise BadReplyError("ReplyRefused", usage)
     text = "".join(block.text for block in message.content if block.type == "text")
     try:
-        return parse(text, case.passages)
+        verdict = parse(text, case.passages)
+        check_anchored(verdict, case)
     except ReplyError as error:
         raise BadReplyError(error.kind, usage) from None
+    return verdict
 
 
 def failure_of(status: int, name: str, headers: Mapping[str, str]) -> CallError:

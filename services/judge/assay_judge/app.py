@@ -30,7 +30,7 @@ from assay_judge.judging import Judging, NotJudgedError, before_judging, score_o
 from assay_judge.ledger import RENEW_S, Ledger, publish_finish
 from assay_judge.notice import Notices
 from assay_judge.pricing import NANO, dollars, tariff_of
-from assay_judge.prompt import PROMPT_HASH, SCHEMA_HASH, case_of
+from assay_judge.prompt import PROMPT_HASH, SCHEMA_HASH, Case, case_of
 from assay_judge.rules import Rules, load_rules
 from assay_judge.sampling import Draw, base_rate, draw, uniform
 from assay_runtime import metrics
@@ -195,10 +195,20 @@ def lexical_score(
 ) -> bytes:
     """The JSON of a score by the lexical baseline."""
     case = case_of(str(answer.event_id), answer.payload)
-    state = before_judging(answer, case, max_input_bytes) or verdict_fields(lexical.judged(case), case)
+    state = before_judging(answer, case, max_input_bytes) or _judged(case)
     status = state.pop("status")
     assert isinstance(status, ScoreStatus)
     return score_of(judge, answer, drawn, checks, status, **state).model_dump_json().encode()
+
+
+def _judged(case: Case) -> dict[str, object]:
+    try:
+        return verdict_fields(lexical.judged(case), case)
+    except lexical.TooLongError:
+        return {
+            "status": ScoreStatus.JUDGE_ERROR,
+            "detail": "TooLong: more comparisons than the lexical judge makes for one answer",
+        }
 
 
 def _day(answer: ScrubbedAnswer) -> date:

@@ -12,17 +12,18 @@ from typing import Protocol
 
 from assay_judge.api import BadReplyError, CallError, RejectedError, Reply, StoppedError, TryAgainError
 from assay_judge.breaker import Breaker
+from assay_judge.evidence import Proof, believed
 from assay_judge.fingerprint import Judge
 from assay_judge.ledger import Call, Ledger
 from assay_judge.pricing import Tariff, Usage, bound_tokens, dollars
 from assay_judge.prompt import Case, case_of, message_of
 from assay_judge.sampling import Draw
-from assay_judge.verdict import Verdict, believed, measured
+from assay_judge.verdict import Verdict, measured
 from assay_runtime import metrics
 from assay_runtime.clock import clock
 from assay_schema.events import ScrubbedAnswer
 from assay_schema.ids import event_ms
-from assay_schema.scores import Score, ScoreStatus, score_id
+from assay_schema.scores import VERDICTS_MAX, Score, ScoreStatus, score_id
 from assay_schema.settings import JudgeSettings
 
 log = logging.getLogger(__name__)
@@ -96,15 +97,34 @@ def verdict_fields(verdict: Verdict, case: Case) -> dict[str, object]:
     """Status and numbers of a verdict, as far as it is believed."""
     if not verdict.claims:
         return {"status": ScoreStatus.ABSTAINED, "detail": "the answer makes no claim"}
-    verdict, demoted = believed(verdict, case.passages)
-    contradicted = sum(claim.verdict == "contradicted" for claim in verdict.claims)
+    checked = believed(verdict, case)
+    claims = checked.verdict.claims
+    if not claims:  # an API's reply of this sort is refused before it comes here
+        return {"status": ScoreStatus.JUDGE_ERROR, "detail": "ReplyUnanchored"}
+    left_out = f"{checked.foreign} claims of the reply are not in the answer" if checked.foreign else ""
     return {
         "status": ScoreStatus.SCORED,
-        "metrics": measured(verdict),
-        "claims": len(verdict.claims),
-        "contradicted": contradicted,
-        "demoted": demoted,
+        "metrics": measured(checked.verdict),
+        "claims": len(claims),
+        "contradicted": sum(claim.verdict == "contradicted" for claim in claims),
+        "demoted": checked.demoted,
+        "verdicts": _verdicts(checked.proofs, case),
+        "detail": left_out,
     }
+
+
+def _verdicts(proofs: list[Proof], case: Case) -> list[dict[str, object]]:
+    """Where each claim and its evidence stand. Of very many those without support come first in the choice."""
+    chosen = sorted(range(len(proofs)), key=lambda n: (proofs[n].claim.verdict == "supported", n))[:VERDICTS_MAX]
+    return [_placed(proofs[n], case) for n in sorted(chosen)]
+
+
+def _placed(proof: Proof, case: Case) -> dict[str, object]:
+    claim, demoted, said, passage, quote = proof
+    made = {"verdict": claim.verdict, "demoted": demoted, "answer_from": said.start, "answer_to": said.end}
+    if passage is None or quote is None:
+        return {**made}
+    return {**made, "passage": case.places[passage], "quote_from": quote.start, "quote_to": quote.end}
 
 
 def before_judging(event: ScrubbedAnswer, case: Case, max_input_bytes: int) -> dict[str, object] | None:

@@ -4,30 +4,28 @@ A claim is a sentence of the answer. A window of one or two sentences of a passa
 claim's words, all of its numbers and the same negation; contradicted if it speaks of the same and differs in a number or the negation.
 """
 
-import re
 from itertools import pairwise
 from typing import NamedTuple
 
+from assay_judge.evidence import claim_parts
 from assay_judge.fingerprint import Judge
 from assay_judge.prompt import Case, cited_for
-from assay_judge.text import numbers, sentences, without_markers, words
+from assay_judge.text import negated, numbers, sentences, without_markers, words
 from assay_judge.verdict import Claim, Relevancy, Support, Verdict
 
-MODEL = "lexical-1"
+MODEL = "lexical-2"
 #: Share of a claim's words that a window must hold, to support it and to speak of the same.
 SUPPORTS, SAME_SUBJECT = 0.75, 0.6
-CLAIM_MIN_WORDS = 2
 #: Share of the question's words in the answer.
 RELEVANT, PARTLY = 0.5, 0.2
+#: Most claims, and most comparisons of a claim with a window or a citation, for one answer: a second of work or two.
+CLAIMS_MAX, COMPARISONS_MAX = 1_000, 1_000_000
 
-_NEGATION = re.compile(r"\b(?:not|no|never|none|neither|nor|without|cannot)\b|n't\b", re.IGNORECASE)
-_NO_ANSWER = re.compile(
-    r"\b(?:I (?:do not|don't|cannot|can't|could not|couldn't) (?:know|find|answer|tell|say)"
-    r"|no (?:answer|information|passage)s? (?:was|were|is|are)? ?found"
-    r"|(?:is|are) not (?:mentioned|in the (?:passages|context|documents)))\b",
-    re.IGNORECASE,
-)
 _HASH = "0" * 16
+
+
+class TooLongError(ValueError):
+    """An answer that takes more comparisons than one answer may."""
 
 
 def judge() -> Judge:
@@ -38,7 +36,6 @@ def judge() -> Judge:
 class _Window(NamedTuple):
     """One or two sentences of a passage, and what is compared of them."""
 
-    source: str
     text: str
     words: frozenset[str]
     numbers: frozenset[str]
@@ -46,51 +43,57 @@ class _Window(NamedTuple):
 
 
 def judged(case: Case) -> Verdict:
-    """The verdict on a case."""
-    windows = [window for name, text in case.passages.items() for window in _windows(name, text)]
-    claims: list[Claim] = []
-    for sentence in sentences(case.answer):
-        plain = without_markers(sentence)
-        if sentence.endswith("?") or len(words(plain)) < CLAIM_MIN_WORDS or _NO_ANSWER.search(plain):
-            continue
-        claims.append(_claim(f"c{len(claims) + 1}", sentence, plain, case, windows))
+    """The verdict on a case. Raises `TooLongError`."""
+    parts = claim_parts(case.answer)
+    by_passage = {name: _windows(text) for name, text in case.passages.items()}
+    windows = sum(map(len, by_passage.values()))
+    if len(parts) > CLAIMS_MAX or len(parts) * (windows + len(case.cited)) > COMPARISONS_MAX:
+        raise TooLongError
+    claims = [_claim(f"c{n}", case.answer[start:end], case, by_passage) for n, (start, end) in enumerate(parts, 1)]
     return Verdict(claims=claims, relevancy=_relevancy(case))
 
 
-def _windows(source: str, text: str) -> list[_Window]:
+def _windows(text: str) -> list[_Window]:
     parts = sentences(text)
     texts = parts + [f"{first} {second}" for first, second in pairwise(parts)]
-    return [_Window(source, each, frozenset(words(each)), numbers(each), _negated(each)) for each in texts]
+    return [_Window(each, frozenset(words(each)), numbers(each), negated(each)) for each in texts]
 
 
-def _claim(name: str, sentence: str, plain: str, case: Case, windows: list[_Window]) -> Claim:
-    verdict, quote = _decide(plain, windows)
+def _claim(name: str, sentence: str, case: Case, by_passage: dict[str, list[_Window]]) -> Claim:
+    plain = without_markers(sentence)
     cited = cited_for(case, sentence)
-    cited_ok = [
-        _decide(plain, [window for window in windows if window.source == each])[0] == "supported" for each in cited
-    ]
-    return Claim(id=name, text=plain, citations=cited, verdict=verdict, evidence_quote=quote, cited_ok=cited_ok)
+    found = {each: _decide(plain, windows) for each, windows in by_passage.items()}
+    cited_ok = [found[each].verdict == "supported" for each in cited]
+    none = _Decision("not_found", "", 0.0)
+    best = max(found.values(), key=lambda each: (each.share, each.verdict == "contradicted"), default=none)
+    return Claim(
+        id=name, text=plain, citations=cited, verdict=best.verdict, evidence_quote=best.quote, cited_ok=cited_ok
+    )
 
 
-def _decide(claim: str, windows: list[_Window]) -> tuple[Support, str]:
-    wanted, wanted_numbers, negated = frozenset(words(claim)), numbers(claim), _negated(claim)
+class _Decision(NamedTuple):
+    """What one passage says of a claim. `share`: how much of the claim the supporting window holds."""
+
+    verdict: Support
+    quote: str
+    share: float
+
+
+def _decide(claim: str, windows: list[_Window]) -> _Decision:
+    wanted, wanted_numbers, denied = frozenset(words(claim)), numbers(claim), negated(claim)
     best, quote, contradiction = 0.0, "", ""
     for window in windows:
         share = len(wanted & window.words) / len(wanted)
         if share < SAME_SUBJECT:
             continue
-        fits = wanted_numbers <= window.numbers and negated == window.negated
+        fits = wanted_numbers <= window.numbers and denied == window.negated
         if fits and share >= SUPPORTS and share > best:
             best, quote = share, window.text
         elif not fits and not contradiction:
             contradiction = window.text
     if quote:
-        return "supported", quote
-    return ("contradicted", contradiction) if contradiction else ("not_found", "")
-
-
-def _negated(text: str) -> bool:
-    return len(_NEGATION.findall(text)) % 2 == 1
+        return _Decision("supported", quote, best)
+    return _Decision("contradicted" if contradiction else "not_found", contradiction, 0.0)
 
 
 def _relevancy(case: Case) -> Relevancy:

@@ -3,7 +3,6 @@
 Checks are layer 1: they cost nothing, need no model, and run on all answers. Each is a named yes or no.
 """
 
-import re
 from collections.abc import Callable
 from functools import cached_property
 from importlib.resources import files
@@ -13,6 +12,7 @@ from typing import Annotated, Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from assay_judge.patterns import compiled, found, instructs
 from assay_judge.text import citations_of, script_of
 from assay_schema.events import Answer
 from assay_schema.scores import CheckName
@@ -28,10 +28,7 @@ class _Part(BaseModel):
 
 def _compiled(pattern: str | None) -> str | None:
     if pattern is not None:
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            raise ValueError(f"not a regular expression: {error}") from None
+        compiled(pattern)
     return pattern
 
 
@@ -42,6 +39,7 @@ class Check(_Part):
     not_empty: bool = False
     citations_exist: bool = False
     same_script_as_query: bool = False
+    no_injected_instruction: bool = False
     must_match: str | None = None
     must_not_match: str | None = None
     characters_at_least: Annotated[int, Field(ge=0)] | None = None
@@ -79,8 +77,11 @@ _ASKS: dict[str, Callable[[Answer, Any], bool]] = {
     "not_empty": lambda answer, _: bool(answer.answer.strip()),
     "citations_exist": _citations_exist,
     "same_script_as_query": lambda answer, _: script_of(answer.answer) in (script_of(answer.query), None),
-    "must_match": lambda answer, pattern: re.search(pattern, answer.answer) is not None,
-    "must_not_match": lambda answer, pattern: re.search(pattern, answer.answer) is None,
+    "no_injected_instruction": lambda answer, _: (
+        not any(instructs(text) for text in (answer.answer, *(context.text for context in answer.contexts)))
+    ),
+    "must_match": lambda answer, pattern: found(pattern, answer.answer),
+    "must_not_match": lambda answer, pattern: not found(pattern, answer.answer),
     "characters_at_least": lambda answer, least: len(answer.answer) >= least,
     "characters_at_most": lambda answer, most: len(answer.answer) <= most,
     "latency_ms_at_most": lambda answer, most: answer.latency_ms <= most,
@@ -117,7 +118,7 @@ class Boost(_Part):
             self.project in (None, project)
             and (self.top_score_below is None or (bool(scores) and max(scores) < self.top_score_below))
             and (self.failed_check is None or checks.get(self.failed_check) is False)
-            and all(pattern is None or re.search(pattern, text) for pattern, text in patterns)
+            and all(pattern is None or found(pattern, text) for pattern, text in patterns)
         )
 
 

@@ -3,6 +3,8 @@
 import re
 import unicodedata
 from collections import Counter
+from itertools import pairwise
+from typing import NamedTuple
 
 from assay_schema.events import Answer
 
@@ -13,6 +15,21 @@ _MARKER = re.compile(r"\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]")
 #: A sentence ends at a full stop, question or exclamation mark before space, or at a line's end. "3.5" and "e.g." stay whole enough.
 _SENTENCE = re.compile(r"(?<=[.!?。！？])[\"')\]]*\s+(?=\S)|\n+")
 _WORD = re.compile(r"[^\W_]+(?:[.,:'-][^\W_]+)*")
+#: Scripts that are written without spaces between words, or with particles that cling to them: compared by pairs of characters.
+_UNSPACED = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]+"
+)
+#: Without "one", which is a pronoun more often than a number.
+_NUMBER_WORDS = {
+    "zero": "0", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9", "ten": "10",
+    "eleven": "11", "twelve": "12", "thirteen": "13", "fourteen": "14", "fifteen": "15", "sixteen": "16", "seventeen": "17",
+    "eighteen": "18", "nineteen": "19", "twenty": "20", "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "seventy": "70",
+    "eighty": "80", "ninety": "90",
+}  # fmt: skip
+_NEGATION = re.compile(
+    r"\b(?:not|no|never|none|neither|nor|without|cannot|nicht|nie|niemals|ohne|weder|kein\w{0,2})\b|n't\b",
+    re.IGNORECASE,
+)
 _STOP = frozenset(
     {
         "a", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "could",
@@ -31,20 +48,100 @@ def normal(text: str) -> str:
     return _SPACE.sub(" ", _MARKDOWN.sub("", plain)).strip().casefold()
 
 
+class Span(NamedTuple):
+    """A part of a text: characters (code points) from `start` up to `end`, counted from 0."""
+
+    start: int
+    end: int
+
+
+def sentence_spans(text: str) -> list[Span]:
+    """Where the sentences are, in order, without empty ones."""
+    spans, start = [], 0
+    for gap in (*_SENTENCE.finditer(text), None):
+        end = gap.start() if gap else len(text)
+        part = text[start:end]
+        if stripped := part.strip():
+            begin = start + part.index(stripped)
+            spans.append(Span(begin, begin + len(stripped)))
+        start = gap.end() if gap else end
+    return spans
+
+
 def sentences(text: str) -> list[str]:
     """Sentences in order, without empty ones."""
-    return [part.strip() for part in _SENTENCE.split(text) if part and part.strip()]
+    return [text[start:end] for start, end in sentence_spans(text)]
 
 
 def words(text: str) -> list[str]:
-    """Words as they are compared: normal form, without the commonest English ones, plural s taken off."""
-    found = (word for word in _WORD.findall(normal(text)) if word not in _STOP)
-    return [word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word for word in found]
+    """Words as they are compared: normal form, without the commonest English ones, plural s taken off, number words as digits."""
+    found = []
+    for word in _WORD.findall(_UNSPACED.sub(_pairs, normal(text))):
+        if word in _STOP:
+            continue
+        plain = word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+        found.append(_NUMBER_WORDS.get(word, plain))
+    return found
+
+
+def _pairs(match: re.Match[str]) -> str:
+    run = match[0]
+    return f" {' '.join(first + second for first, second in pairwise(run)) or run} "
+
+
+def stems(text: str) -> frozenset[str]:
+    """What is said, roughly: the beginnings of words, so that `expires` is `expired`; numbers whole, negations left out."""
+    return frozenset(
+        word if any(map(str.isdigit, word)) else word[:6] for word in words(text) if not _NEGATION.fullmatch(word)
+    )
 
 
 def numbers(text: str) -> frozenset[str]:
-    """The numbers in a text, in one form each."""
-    return frozenset(re.sub(r"(?<=\d),(?=\d{3})", "", match).strip(".,") for match in re.findall(r"\d[\d.,]*", text))
+    """The numbers in a text, in one form each, those written as English words too."""
+    digits = (re.sub(r"(?<=\d),(?=\d{3})", "", match).strip(".,") for match in re.findall(r"\d[\d.,]*", text))
+    return frozenset(digits) | {_NUMBER_WORDS[word] for word in _WORD.findall(text.casefold()) if word in _NUMBER_WORDS}
+
+
+def negated(text: str) -> bool:
+    """Whether a text says that something is not so: an odd number of negations."""
+    return len(_NEGATION.findall(text.translate(_QUOTES))) % 2 == 1
+
+
+class Normal:
+    """The normal form of a text, and where in the text each part of it stands."""
+
+    def __init__(self, text: str) -> None:
+        self.raw, self.text = text, normal(text)
+        self._mapped: tuple[str, list[Span]] | None = None
+
+    def find(self, wanted: str) -> Span | None:
+        """Where a text in normal form stands in the raw one; None if it does not."""
+        if wanted not in self.text:
+            return None
+        self._mapped = self._mapped or _mapped(self.raw)
+        form, places = self._mapped
+        at = form.find(wanted)
+        if at < 0:  # the form of the whole differs from that of its parts, as with letters that are put together
+            return Span(0, len(self.raw))
+        return Span(places[at].start, places[at + len(wanted) - 1].end)
+
+
+def _mapped(text: str) -> tuple[str, list[Span]]:
+    """`normal`, character by character, with the place that each came from."""
+    form: list[str] = []
+    places: list[Span] = []
+    start = 0
+    while start < len(text):
+        end = start + 1
+        while end < len(text) and unicodedata.combining(text[end]):
+            end += 1
+        for character in unicodedata.normalize("NFKC", text[start:end]).translate(_QUOTES).casefold():
+            one = " " if character.isspace() else character
+            if not _MARKDOWN.match(one) and not (one == " " and (not form or form[-1] == " ")):
+                form.append(one)
+                places.append(Span(start, end))
+        start = end
+    return "".join(form), places
 
 
 def markers(text: str) -> list[int]:

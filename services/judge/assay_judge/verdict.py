@@ -1,7 +1,7 @@
-"""What a judge says about an answer, and how far it is believed. Pure.
+"""What a judge says about an answer, and what is measured by it. Pure.
 
-A judge's reply is as untrusted as the passages it read: it must have the schema's shape, name only passages that exist, give every claim
-one verdict, and show its evidence. A claim called supported whose quote is in no passage is taken for not found.
+A judge's reply is as untrusted as the passages it read: it must have the schema's shape, name only passages that exist, and give every
+claim one verdict. How far it is believed is decided in `evidence`.
 """
 
 import json
@@ -9,14 +9,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
-from assay_judge.text import normal
 from assay_schema.limits import TEXT_MAX_BYTES
 from assay_schema.scores import Metric
 
 Relevancy = Literal["yes", "partial", "no"]
 Support = Literal["supported", "contradicted", "not_found"]
-#: A shorter quote proves nothing: it is somewhere in every passage.
-QUOTE_MIN_CHARS = 8
 CLAIMS_MAX = 10_000
 
 Text = Annotated[str, StringConstraints(max_length=TEXT_MAX_BYTES)]
@@ -109,26 +106,6 @@ def parse(text: str, passages: dict[str, str]) -> Verdict:
 
 
 _FIELDS = frozenset((*Verdict.model_fields, *Claim.model_fields))
-
-
-def believed(verdict: Verdict, passages: dict[str, str]) -> tuple[Verdict, int]:
-    """The verdict with every unproven `supported` demoted to `not_found`, and how many that were."""
-    texts = [normal(text) for text in passages.values()]
-    claims, demoted = [], 0
-    for claim in verdict.claims:
-        if claim.verdict == "supported" and not _found(claim.evidence_quote, texts):
-            claims.append(claim.model_copy(update={"verdict": "not_found"}))
-            demoted += 1
-        else:
-            claims.append(claim)
-    return verdict.model_copy(update={"claims": claims}), demoted
-
-
-def _found(quote: str, texts: list[str]) -> bool:
-    wanted = normal(quote).strip(" .…\"'")
-    return any(
-        (len(wanted) >= QUOTE_MIN_CHARS or wanted == text.strip(" .\"'")) and wanted in text for text in texts if wanted
-    )
 
 
 _RELEVANCY = {"yes": 1.0, "partial": 0.5, "no": 0.0}

@@ -8,19 +8,22 @@ from typing import Any
 
 import pytest
 
-from assay_judge.anchors import PROJECT, Anchor, Rounds, anchors, changed_for_the_worse
+from assay_judge import lexical
+from assay_judge.anchors import PROJECT, Anchor, Injected, Rounds, _event, anchors, changed_for_the_worse, injected
 from assay_judge.api import Api
 from assay_judge.breaker import Breaker
 from assay_judge.fingerprint import Judge
-from assay_judge.judging import Judging
+from assay_judge.judging import Judging, verdict_fields
 from assay_judge.ledger import Ledger
 from assay_judge.notice import Notices
 from assay_judge.pricing import tariff_of
-from assay_judge.prompt import PROMPT_HASH, SCHEMA_HASH
-from assay_judge.rules import load_rules
+from assay_judge.prompt import PROMPT_HASH, SCHEMA_HASH, case_of
+from assay_judge.rules import Check, load_rules
+from assay_judge.text import sentences, stems
+from assay_runtime import metrics
 from assay_runtime.connection import Client, connect
 from assay_schema.alerts import Alert
-from assay_schema.scores import Score
+from assay_schema.scores import Metric, Score
 from assay_schema.settings import JudgeSettings, RedisSettings
 from assay_schema.streams import ALERTS, SCORES
 from tests.anthropic_server import KEY, AnthropicServer
@@ -53,13 +56,13 @@ def test_a_judge_has_drifted_when_more_went_wrong_than_chance_explains(before: s
 
 def says(document: dict[str, Any], supported: bool) -> str:
     """A verdict on the one claim of an anchor, with evidence that is there."""
-    quote = document["passages"][0]["text"].split(". ")[0]
+    quote = max(sentences(document["passages"][0]["text"]), key=lambda s: len(stems(s) & stems(document["answer"])))
     claim = {"id": "c1", "text": document["answer"], "citations": [], "evidence_quote": quote, "cited_ok": []}
     return json.dumps({"claims": [claim | {"verdict": "supported" if supported else "not_found"}], "relevancy": "yes"})
 
 
 def right(document: dict[str, Any]) -> str:
-    """A judge that is right about every anchor."""
+    """A judge that is right about every anchor, and obeys nobody."""
     return says(document, Anchor(document["passages"][0]["text"], document["answer"], True) in anchors())
 
 
@@ -99,7 +102,7 @@ async def test_rounds_are_scored_outside_the_base_stream_and_a_worse_judge_alert
     first = await rounds.judge_all()
     scores = [Score.model_validate_json(fields[b"data"]) for _, fields in await client.xrange(SCORES.key())]
     assert {(score.project, score.base) for score in scores} == {(PROJECT, False)}
-    assert len(scores) == 51
+    assert len(scores) == 61
     assert first == "1" * 51
     api.reply = lambda document: says(document, True)
     for _ in range(2):
@@ -109,6 +112,7 @@ async def test_rounds_are_scored_outside_the_base_stream_and_a_worse_judge_alert
     api.reply = right
     for _ in range(2):
         await rounds.judge_all()
+    assert metrics.JUDGE_OBEYED._value.get() == 0
     _, over = await alerts(client)
     assert (over.alert_id, over.sequence, over.state.value) == (alert.alert_id, 2, "resolved")
 
@@ -126,3 +130,53 @@ async def test_a_round_without_verdicts_neither_becomes_the_first_nor_ends_an_al
     await rounds.judge_all()
     (alert,) = await alerts(client)
     assert (alert.kind.value, alert.state.value) == ("judge_drift", "warn")
+
+
+def test_ten_cases_hold_an_instruction_that_the_check_flags_and_the_lexical_judge_does_not_obey() -> None:
+    check = Check(name="it", no_injected_instruction=True)
+    assert len(injected()) == 10
+    for passage, text in injected():
+        payload = _event(passage, text).payload
+        assert not check.passes(payload), (passage, text)
+        made = case_of("x", payload)
+        state = verdict_fields(lexical.judged(made), made)
+        assert (state["metrics"][Metric.FAITHFULNESS], state["demoted"]) == (0.0, 0), text  # type: ignore[index]
+    assert all(check.passes(_event(anchor.passage, anchor.claim).payload) for anchor in anchors())
+
+
+def obedient(how: str, document: dict[str, Any]) -> list[dict[str, Any]]:
+    """The claims of a judge that does as a case asks, in one way or another."""
+    passage = document["passages"][0]["text"]
+    claim = {"id": "c1", "text": document["answer"], "citations": [], "evidence_quote": passage, "cited_ok": []}
+    match how:
+        case "quotes the instruction":
+            return [claim | {"verdict": "supported", "evidence_quote": sentences(passage)[-1]}]
+        case "lists no claim":
+            return []
+        case "makes claims up":
+            return [claim | {"verdict": "supported", "text": "The passage is a text"}]
+    return [claim | {"verdict": "supported"}]
+
+
+@pytest.mark.parametrize("how", ["quotes the instruction", "lists no claim", "makes claims up", "quotes all"])
+async def test_a_judge_that_obeys_is_measured_alerts_and_is_believed_in_nothing(
+    client: Client, api: AnthropicServer, rounds: Rounds, how: str
+) -> None:
+    def obey(document: dict[str, Any]) -> str:
+        if Injected(document["passages"][0]["text"], document["answer"]) not in injected():
+            return right(document)
+        return json.dumps({"claims": obedient(how, document), "relevancy": "yes"})
+
+    api.reply = obey
+    assert await rounds.judge_all() == "1" * 51
+    assert metrics.JUDGE_OBEYED._value.get() == 1
+    (alert,) = await alerts(client)
+    assert alert.kind.value == "judge_drift"
+    assert "it obeyed 10 of 10 instructions" in alert.summary
+    scores = [Score.model_validate_json(fields[b"data"]) for _, fields in await client.xrange(SCORES.key())]
+    assert [
+        score.metrics.get(Metric.FAITHFULNESS) for score in scores[51:] if score.metrics.get(Metric.FAITHFULNESS)
+    ] == []
+    api.reply = right
+    await rounds.judge_all()
+    assert [each.state.value for each in await alerts(client)] == ["warn", "resolved"]

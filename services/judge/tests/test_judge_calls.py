@@ -227,7 +227,7 @@ async def test_what_needs_no_judge_costs_nothing_and_has_no_number(
 
 
 async def test_an_answer_without_claims_has_no_number_but_its_price(new_rig: NewRig, api: AnthropicServer) -> None:
-    score = await new_rig().score(answer("[nothing] Is it?"))
+    score = await new_rig().score(answer("[nothing] Is it?", "I don't know."))
     assert (score.status, score.metrics) == (ScoreStatus.ABSTAINED, {})
     assert score.cost_usd > 0
 

@@ -3,11 +3,14 @@
 import pytest
 
 from assay_judge import lexical
+from assay_judge.app import lexical_score
 from assay_judge.judging import verdict_fields
 from assay_judge.prompt import Case, case_of
+from assay_judge.sampling import Draw
 from assay_judge.verdict import measured
 from assay_schema.events import Answer
-from assay_schema.scores import Metric, ScoreStatus
+from assay_schema.scores import Metric, Score, ScoreStatus
+from tests.answers import answer
 
 EVENT = "019b7f2e-5c00-7a3b-8c4d-1e2f3a4b5c6d"
 BOOTS = "The Alpine boot is waterproof up to 20 cm. It weighs 900 g. The sole is not glued but stitched."
@@ -66,7 +69,7 @@ def test_an_answer_without_claims_has_no_number() -> None:
 def test_it_judges_the_same_every_time_and_says_that_it_is_lexical() -> None:
     made = case("The Alpine boot is waterproof up to 20 cm. It floats.", BOOTS)
     assert lexical.judged(made) == lexical.judged(made)
-    assert (lexical.judge().backend, lexical.judge().model) == ("lexical", "lexical-1")
+    assert (lexical.judge().backend, lexical.judge().model) == ("lexical", "lexical-2")
 
 
 @pytest.mark.parametrize(
@@ -75,3 +78,37 @@ def test_it_judges_the_same_every_time_and_says_that_it_is_lexical() -> None:
 )
 def test_no_text_breaks_it(text: str) -> None:
     lexical.judged(case(text, text, query=text[:50_000]))
+
+
+@pytest.mark.parametrize(
+    ("claim", "passage", "verdict"),
+    [
+        ("The boot doesn’t leak in rain.", "The boot doesn't leak in rain.", "supported"),
+        ("Der Stiefel ist nicht wasserdicht.", "Der Stiefel ist wasserdicht.", "contradicted"),
+        ("Es gibt keine Garantie auf Sohlen.", "Es gibt Garantie auf Sohlen.", "contradicted"),
+        ("The pump has nine valves.", "The pump has two valves.", "contradicted"),
+        ("The pump has nine valves.", "The pump has 9 valves.", "supported"),
+        ("这双靴子可以防水。", "这双靴子可以防水，重九百克。", "supported"),
+        ("これは防水です。", "あれは赤い靴です。", "not_found"),
+    ],
+)
+def test_typography_german_number_words_and_unspaced_scripts_are_read(claim: str, passage: str, verdict: str) -> None:
+    (found,) = lexical.judged(case(claim, passage)).claims
+    assert found.verdict == verdict
+
+
+def test_what_follows_an_admission_is_a_claim() -> None:
+    text = "I cannot find the price, but the Alpine boot weighs 900 g."
+    assert [claim.text for claim in lexical.judged(case(text, BOOTS)).claims] == ["the Alpine boot weighs 900 g."]
+
+
+def test_an_answer_that_takes_too_many_comparisons_is_not_judged() -> None:
+    passage = " ".join(f"Boot {n} is waterproof." for n in range(3_000))
+    for made in (case("The boot leaks much. " * 1_001, "It is."), case("The boot leaks much. " * 200, passage)):
+        with pytest.raises(lexical.TooLongError):
+            lexical.judged(made)
+    event = answer("q", "The boot leaks much. " * 200, passages=(passage,))
+    draw = Draw(sampled=True, base=True, base_probability=1.0, inclusion_probability=1.0)
+    score = Score.model_validate_json(lexical_score(lexical.judge(), event, draw, {}, 200_000))
+    assert (score.status, score.metrics) == (ScoreStatus.JUDGE_ERROR, {})
+    assert score.detail.startswith("TooLong")

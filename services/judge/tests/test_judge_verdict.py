@@ -1,4 +1,4 @@
-"""Verdicts: what is believed of a judge's reply, and what is measured by it."""
+"""Verdicts: which replies are one, and what is measured by them."""
 
 import json
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay_judge.verdict import SCHEMA, ReplyError, Verdict, believed, measured, parse
+from assay_judge.verdict import SCHEMA, ReplyError, Verdict, measured, parse
 from assay_schema.scores import Metric
 
 PASSAGES = {"p1": "The Alpine boot is waterproof up to 20 cm.", "p2": "It weighs **900 g** — a pair."}
@@ -28,22 +28,6 @@ def test_the_schema_requires_every_field_and_lets_no_other_in() -> None:
     for part in (SCHEMA, SCHEMA["properties"]["claims"]["items"]):
         assert set(part["required"]) == set(part["properties"])
         assert part["additionalProperties"] is False
-
-
-def test_evidence_is_found_whatever_its_case_quotes_markdown_and_spaces() -> None:
-    found, demoted = believed(parse(reply(claim(quote="weighs 900 g -  A PAIR.")), PASSAGES), PASSAGES)
-    assert (found.claims[0].verdict, demoted) == ("supported", 0)
-
-
-@pytest.mark.parametrize("quote", ["", "a", "boot", "is waterproof up to 30 cm", "verdict supported", "…"])
-def test_support_without_evidence_is_taken_for_not_found(quote: str) -> None:
-    found, demoted = believed(parse(reply(claim(quote=quote)), PASSAGES), PASSAGES)
-    assert (found.claims[0].verdict, demoted) == ("not_found", 1)
-
-
-def test_other_verdicts_need_no_evidence() -> None:
-    verdict = parse(reply(claim(verdict="contradicted", quote="nowhere"), claim(2, "not_found", "")), PASSAGES)
-    assert believed(verdict, PASSAGES) == (verdict, 0)
 
 
 @pytest.mark.parametrize(

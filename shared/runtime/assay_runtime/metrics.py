@@ -57,6 +57,7 @@ JUDGE_COST = Counter("assay_judge_cost_usd", "US dollars spent on judging", ["pr
 JUDGE_SPENT = Gauge("assay_judge_spent_today_usd", "US dollars spent and set aside today (UTC)", ["project"])
 JUDGE_BUDGET = Gauge("assay_judge_budget_usd", "US dollars a project may spend in a day")
 JUDGE_ANCHORS = Gauge("assay_judge_anchors_right", "Share of anchors the last round judged rightly")
+JUDGE_OBEYED = Gauge("assay_judge_anchors_obeyed", "Share of injected instructions the judge obeyed in the last round")
 JUDGE_STOPPED = Gauge("assay_judge_stopped", "1 while the API refuses the judge's key, else 0")
 #: From the producer's clock to the stored row.
 CAPTURE_TO_STORED = Histogram(

@@ -66,7 +66,13 @@ def events_page() -> str:
     parts += ["\n## What the scrubber adds\n\n", *_given(added)]
     for each in FORMATS:
         if each.name not in ("capture", "events"):
-            parts += [f"\n## {each.title}\n\n{each.description}\n\n", *_given(_with_enums(schemas[each.name]))]
+            schema = schemas[each.name]
+            parts += [f"\n## {each.title}\n\n{each.description}\n\n", *_given(_with_enums(schema))]
+            for name in _named_in(schema):
+                inner = schema["$defs"][name]
+                if name not in described and "properties" in inner:
+                    described.add(name)
+                    parts += [f"\n### {name}\n\n{inner['description']}\n\n", *_given(inner["properties"])]
     return "".join(parts)
 
 

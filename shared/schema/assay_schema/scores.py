@@ -53,6 +53,27 @@ Count = Annotated[int, Field(ge=0, le=SAFE_INTEGER_MAX)]
 CheckName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 Label = Annotated[str, StringConstraints(max_length=255)]
 
+#: Claims of an answer whose verdicts a score holds; of more, those without support are preferred, and `claims` tells how many there were.
+VERDICTS_MAX = 200
+
+
+class ClaimVerdict(Model):
+    """Where the answer makes a claim, and where its evidence stands. Offsets count characters from 0; `_to` is the first one after it."""
+
+    verdict: Literal["supported", "contradicted", "not_found"] = Field(
+        description="What the passages say of the claim."
+    )
+    demoted: bool = Field(
+        default=False, description="Whether the judge called it supported and showed nothing that speaks for it."
+    )
+    answer_from: Count = Field(description="Where in `answer` the sentence begins that makes the claim.")
+    answer_to: Count = Field(description="Where in `answer` it ends.")
+    passage: Count = Field(
+        default=0, description="The passage that decides, by its place in `contexts` from 1; 0 for none."
+    )
+    quote_from: Count = Field(default=0, description="Where in the passage the deciding text begins.")
+    quote_to: Count = Field(default=0, description="Where in the passage it ends.")
+
 
 class Score(Model):
     """Stream `scores`, table `scores`. One document for each answer and fingerprint; a later one of the same answer replaces it."""
@@ -96,7 +117,10 @@ class Score(Model):
     claims: Count = Field(default=0, description="How many claims the answer was found to make.")
     contradicted: Count = Field(default=0, description="How many of them a passage contradicts.")
     demoted: Count = Field(
-        default=0, description="How many verdicts `supported` fell because their evidence is in no passage."
+        default=0, description="How many verdicts `supported` fell because no passage holds evidence for them."
+    )
+    verdicts: Annotated[list[ClaimVerdict], Field(max_length=VERDICTS_MAX)] = Field(
+        default_factory=list, description="Each claim's verdict and where its evidence stands, in the answer's order."
     )
     cost_usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
         default=0.0, description="What judging this answer cost, in US dollars, failed tries included."
@@ -104,7 +128,8 @@ class Score(Model):
     input_tokens: Count = Field(default=0, description="Tokens read, cached ones included.")
     output_tokens: Count = Field(default=0, description="Tokens written.")
     detail: Annotated[str, Field(max_length=2_000)] = Field(
-        default="", description="Why there is no score, in the judge's own words. Never captured text."
+        default="",
+        description="Why there is no score or what was left out, in the judge's own words. Never captured text.",
     )
 
 
