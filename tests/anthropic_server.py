@@ -57,6 +57,7 @@ class AnthropicServer:
         self.bodies: list[dict[str, Any]] = []
         self.batches: dict[str, list[dict[str, Any]]] = {}
         self.batch_open = False
+        self._lines: dict[str, list[str]] = {}
         self._dead: set[int] = set()
         routes = [
             Route("/v1/messages", self._messages, methods=["POST"]),
@@ -181,8 +182,14 @@ class AnthropicServer:
         if (refused := self._refusal(request)) is not None:
             return refused
         requests = (await request.json())["requests"]
+        for each in requests:
+            question = json.loads(each["params"]["messages"][0]["content"])["question"]
+            if found := re.search(r"\[refused:(\d{3})\]", question):  # the whole batch is, as the API does
+                self.ended[found[1]] += 1
+                return self._failed(int(found[1]))
         name = f"msgbatch_{len(self.batches) + 1}"
         self.batches[name] = requests
+        self._lines[name] = [self._result(each) for each in requests]  # what is taken is billed, fetched or not
         return JSONResponse(self._batch(name))
 
     async def _retrieve(self, request: Request) -> Response:
@@ -211,22 +218,23 @@ class AnthropicServer:
         }
 
     async def _results(self, request: Request) -> Response:
-        lines = []
-        for each in reversed(self.batches[request.path_params["batch"]]):  # in any order
-            body = each["params"]
-            document = json.loads(body["messages"][0]["content"])
-            what = self._what(document["question"], 1)
-            result: dict[str, Any]
-            if what.startswith("fail:"):
-                error = {"type": "error", "error": {"type": "api_error", "message": "no"}, "request_id": None}
-                result = {"type": "errored", "error": error}
-            elif what == "slow":
-                result = {"type": "expired"}
-            else:
-                usage = self._bill(document["question"], body)
-                result = {"type": "succeeded", "message": self._message(body, document, what, usage)}
-            lines.append(json.dumps({"custom_id": each["custom_id"], "result": result}))
+        lines = reversed(self._lines[request.path_params["batch"]])  # in any order
         return Response("\n".join(lines) + "\n", media_type="application/x-jsonl")
+
+    def _result(self, request: dict[str, Any]) -> str:
+        body = request["params"]
+        document = json.loads(body["messages"][0]["content"])
+        what = self._what(document["question"], 1)
+        result: dict[str, Any]
+        if what.startswith("fail:"):
+            error = {"type": "error", "error": {"type": "api_error", "message": "no"}, "request_id": None}
+            result = {"type": "errored", "error": error}
+        elif what == "slow":
+            result = {"type": "expired"}
+        else:
+            usage = self._bill(document["question"], body)
+            result = {"type": "succeeded", "message": self._message(body, document, what, usage)}
+        return json.dumps({"custom_id": request["custom_id"], "result": result})
 
 
 class _Cut(Response):

@@ -188,3 +188,28 @@ def test_a_killed_attempt_is_gone_on_with_after_its_deadline(nights: Nights) -> 
     assert nights.attempt("good") is Outcome.RATE_LIMITED
     assert "killed" in nights.made.detail
     assert nights.attempt("good", days=0.125) is Outcome.PASS
+
+
+def test_attempts_of_a_night_have_one_budget_even_where_the_dataset_changes(
+    nights: Nights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (nights.folder / "nightly_target.py").write_text(
+        "def find(query, limit=10):\n"
+        "    if query == 'doc79':\n"
+        "        raise RuntimeError(query)\n"
+        "    context = {'id': query, 'text': f'It is {query}.'}\n"
+        "    return {'results': [query], 'answer': f'It is {query}.', 'contexts': [context], 'latency_ms': 1.0}\n"
+    )
+    costs = []
+    with AnthropicServer() as api:
+        file = nights.folder / "judge.toml"
+        file.write_text(f'[judge]\napi_key = "{KEY}"\nbase_url = "{api.url}"\n')
+        monkeypatch.setenv("ASSAY_CONFIG", str(file))
+        nights.settings = nights.settings.model_copy(update={"judge": load_settings(file).judge})
+        for version in ("1", "2", "3"):
+            golden = {"version": version, "name": "golden", "cases": CASES}
+            (nights.folder / "golden.json").write_text(json.dumps(golden))
+            assert nights.attempt("good", days=0.05, judge="anthropic", budget_usd=0.004) is Outcome.ERROR
+            costs.append(nights.made.cost_usd)
+        assert 0 < api.nano <= 4_000_000
+        assert sum(costs) == pytest.approx(api.nano / 1e9, rel=1e-6)

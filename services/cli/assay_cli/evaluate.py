@@ -18,7 +18,7 @@ from assay_cli.dataset import load
 from assay_cli.errors import FINDING, CommandError
 from assay_cli.errors_of_targets import ERRORS_SHOWN, ErrorsOfTarget
 from assay_cli.evaluation_store import InStore
-from assay_cli.judged import judge_named
+from assay_cli.judged import judge_named, with_spending
 from assay_cli.progress import Mode, Progress
 from assay_cli.terminal import echo, emit, ends_quietly, printable
 
@@ -116,7 +116,7 @@ def run(
     name = _free_name(name, runs, resume)  # before the target is loaded, which may take a while
     system = System(target, workspace, concurrency, deadline, retries, ErrorsOfTarget(show_errors))
     asked, how = system.open()
-    folder = RunFolder(runs / name, config, resume=resume, target=target)
+    folder = with_spending(judged, RunFolder(runs / name, config, resume=resume, target=target))
 
     def kept() -> str:
         count = f"{len(folder.done):,} of {len(golden.cases):,} cases are done"

@@ -1,13 +1,16 @@
 """Judging the answers of an evaluation run with the judge that samples production, on a budget of the run's own."""
 
 import asyncio
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay_cli.errors import CommandError
+from assay_cli.judge_spending import SPENDING_FILE, Spending
 
 if TYPE_CHECKING:
     from assay_evals.dataset import Case
     from assay_evals.replay import Retrieved
+    from assay_evals.runs import RunFolder
 
 #: Seconds before a call that the API was too busy for is tried again, and how often it is tried in all.
 AGAIN_S, TRIES = 1.0, 3
@@ -28,7 +31,10 @@ class RunJudge:
 
         if name not in ("lexical", "anthropic"):
             raise CommandError(f"--judge: {name!r} is not one of lexical, anthropic")
-        self.skipped = self.errors = self.unfit = self.spent = 0
+        self.errors = self.unfit = self.spent_before = 0
+        self._spending = Spending()
+        #: Cases that the budget left unjudged, now or before.
+        self._unjudged: set[str] = set()
         self._cap = int(budget_usd * NANO)
         self._api: Any = None
         settings = load_settings().judge.model_copy(update={"backend": "anthropic"})
@@ -48,6 +54,31 @@ class RunJudge:
         self._settings, self._tariff = settings, tariff
         self._api = Api(settings, key)
         self.fingerprint = judge_of(settings).fingerprint
+
+    @property
+    def spent(self) -> int:
+        """Nano-dollars that judging the run has cost, in this process and those before it."""
+        return self._spending.spent
+
+    @property
+    def skipped(self) -> int:
+        """How many cases the budget left unjudged."""
+        return len(self._unjudged)
+
+    def go_on(self, spending: Path, folder: "RunFolder") -> None:
+        """Count what earlier processes spent on the run, and ask those cases again that met a smaller budget. Raises `CommandError`."""
+        from assay_schema.scores import Metric
+
+        self._spending.keep_in(spending)
+        self.spent_before = self._spending.spent
+        unjudged = {
+            case_id: cap
+            for case_id, cap in self._spending.skipped.items()
+            if case_id not in folder.done or folder.done[case_id].metrics.get(Metric.FAITHFULNESS.value) is None
+        }
+        again = {case_id for case_id, cap in unjudged.items() if cap < self._cap}
+        self._unjudged = unjudged.keys() & folder.done.keys() - again
+        folder.ask_again(again)
 
     async def __call__(self, case: "Case", answer: "Retrieved") -> dict[str, float | None]:
         """The judge's metrics of one answer, whether it could be judged, and the checks it failed; nothing where the target gives none.
@@ -79,7 +110,7 @@ class RunJudge:
             return unjudged | checks
         judged = case_of(case.id, asked)
         try:
-            verdict = await self._verdict(judged)
+            verdict = await self._verdict(judged, case.id)
         except TooLongError:
             self.unfit += 1
             return unjudged | checks
@@ -95,21 +126,22 @@ class RunJudge:
         found = {str(name): value for name, value in measured.items()} if isinstance(measured, dict) else {}
         return found | ({COVERAGE: 1.0, ABSTAINED: 0.0} if answerable else {}) | checks
 
-    async def _verdict(self, case: Any) -> Any:
+    async def _verdict(self, case: Any, case_id: str) -> Any:
         from assay_judge import lexical
 
-        return lexical.judged(case) if self._api is None else await self._call(case)
+        return lexical.judged(case) if self._api is None else await self._call(case, case_id)
 
-    async def _call(self, case: Any) -> Any:
+    async def _call(self, case: Any, case_id: str) -> Any:
         from assay_judge.api import CallError, StoppedError, TryAgainError
         from assay_judge.prompt import message_of
 
         bound = self._tariff.bound(len(message_of(case).encode()), self._settings.max_output_tokens)
         for attempt in range(1, TRIES + 1):
             if self.spent + bound > self._cap:
-                self.skipped += 1
+                self._unjudged.add(case_id)
+                self._spending.skip(case_id, self._cap)
                 return None
-            self.spent += bound
+            self._spending.add(bound)
             try:
                 reply = await self._api.call(case, self._settings.request_timeout_s)
             except StoppedError as error:
@@ -128,10 +160,11 @@ class RunJudge:
     def _settle(self, bound: int, usage: Any) -> None:
         """Replace what was set aside by what it cost; where that is not known it stays."""
         if usage is not None:
-            self.spent += self._tariff.cost(usage) - bound
+            self._spending.add(self._tariff.cost(usage) - bound)
 
     async def close(self) -> None:
-        """Close the connections to the API."""
+        """Close the connections to the API, and the file."""
+        self._spending.close()
         if self._api is not None:
             await self._api.close()
 
@@ -177,3 +210,14 @@ def judge_named(name: str | None, budget: str | None) -> RunJudge | None:
     if cap is not None and cap < 0:
         raise CommandError("--judge-budget: below 0")
     return RunJudge(name, 1.0 if cap is None else cap)
+
+
+def with_spending(judge: RunJudge | None, folder: "RunFolder", spending: Path | None = None) -> "RunFolder":
+    """A run's folder, with what judging it has cost so far: kept in that folder, or in another. Raises `CommandError`."""
+    if judge is not None:
+        try:
+            judge.go_on((spending or folder.folder) / SPENDING_FILE, folder)
+        except CommandError:
+            folder.close()
+            raise
+    return folder

@@ -151,7 +151,7 @@ class Nightly:
         attempts: "Sequence[Attempt]",
         judged: "Callable[[Attempt, PairedRuns | None], Attempt]",
     ) -> "tuple[Attempt, PairedRuns | None]":
-        from assay_cli.judged import RunJudge
+        from assay_cli.judged import RunJudge, with_spending
         from assay_evals.evaluation import evaluate_into
         from assay_evals.nightly import beyond_budget, last_passed, night_of
         from assay_evals.paired import comparable, compare_runs
@@ -175,12 +175,15 @@ class Nightly:
             project=evals.project,
             label="nightly",
         )
-        name = f"nightly-{night_of(attempt.started_at, evals.hour):%Y%m%d}"
+        name = night = f"nightly-{night_of(attempt.started_at, evals.hour):%Y%m%d}"
         try:
             folder = RunFolder(Path(evals.runs_dir) / name, config, resume=True, target=self._target)
         except RunError:  # the dataset changed since an earlier attempt of this night
             name = f"{name}-{attempt.started_at:%H%M%S}"
             folder = RunFolder(Path(evals.runs_dir) / name, config, resume=True, target=self._target)
+        with_spending(
+            judge, folder, Path(evals.runs_dir) / night
+        )  # one budget, whatever the night's attempts are called
         asking = evaluate_into(folder, golden, open_target(self._target), Asking(), judge=judge)
 
         async def work() -> "Run":
@@ -203,7 +206,7 @@ class Nightly:
         paired = compare_runs(before, run) if before else None
         attempt = replace(judged(attempt, paired), baseline=before.run_id if before else "")
         if judge is not None:
-            attempt = replace(attempt, cost_usd=dollars(judge.spent))
+            attempt = replace(attempt, cost_usd=dollars(judge.spent - judge.spent_before))
             if judge.skipped:
                 detail = f"{judge.skipped} answers went unjudged: evals.budget_usd ({evals.budget_usd:g}) was used up"
                 attempt = beyond_budget(attempt, detail)

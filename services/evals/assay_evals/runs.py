@@ -283,6 +283,11 @@ class RunFolder:
         self._file.flush()
         self.done[result.case_id] = result
 
+    def ask_again(self, case_ids: Iterable[str]) -> None:
+        """Take cases for not done. What is known of them stays on disk until their new result is there."""
+        for case_id in case_ids:
+            self.done.pop(case_id, None)
+
     def finish(self, order: Iterable[str]) -> Run:
         """Say that the run has ended, with its results in the dataset's order."""
         self._file.close()

@@ -7,11 +7,10 @@ from typing import Any
 
 from assay_judge import lexical
 from assay_judge.api import Api
-from assay_judge.app import judge_of, key_of, lexical_score
+from assay_judge.app import judge_of, key_of, ledger_of, lexical_score
 from assay_judge.breaker import Breaker
 from assay_judge.judging import Judging
-from assay_judge.ledger import Ledger
-from assay_judge.pricing import NANO, tariff_of
+from assay_judge.pricing import tariff_of
 from assay_judge.rules import load_rules
 from assay_judge.sampling import Draw
 from assay_runtime.connection import Client
@@ -43,8 +42,7 @@ def _named(names: tuple[str, ...], value: Any) -> Mapping[str, Any]:
 async def judge_again(client: Client, settings: Settings, rows: Iterable[Mapping[str, Any]]) -> AsyncIterator[Score]:
     """New scores of answers, each with the draw it had. Raises `SettingsError`; a refused key is one."""
     rules, judge = load_rules(settings.judge.rules_file), judge_of(settings.judge)
-    cap = int(settings.judge.budget_usd_per_day * NANO)
-    ledger = Ledger(client, settings.redis.shards, cap_nano=cap, record_days=settings.judge.record_days)
+    ledger = ledger_of(client, settings)
     judging, api = None, None
     if judge.backend != "lexical":
         api = Api(settings.judge, key_of(settings.judge))

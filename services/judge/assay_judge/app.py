@@ -36,6 +36,7 @@ from assay_judge.sampling import Draw, base_rate, draw, uniform
 from assay_runtime import metrics
 from assay_runtime.clock import clock
 from assay_runtime.config import secret
+from assay_runtime.connection import Client
 from assay_runtime.entries import Bounds, Entry, Outcome, Process
 from assay_runtime.service import Service, main
 from assay_runtime.transport import host_in_clear
@@ -139,9 +140,10 @@ class JudgeService:
         rates: dict[tuple[str, date], float] = {}
         for project, added in days.items():
             counts = await self._ledger.traffic(project, dict(added))
+            pays_for = None if self._judge.backend == "lexical" else await self._ledger.pays_for(project)
             for day in added:
                 rates[project, day] = base_rate(
-                    counts, day, self._settings.base_rate, self._settings.base_floor_per_day
+                    counts, day, self._settings.base_rate, self._settings.base_floor_per_day, pays_for
                 )
         found = []
         for answer in answers:
@@ -215,17 +217,27 @@ def _day(answer: ScrubbedAnswer) -> date:
     return datetime.fromtimestamp(event_ms(answer.event_id) / 1000, UTC).date()
 
 
+def ledger_of(client: Client, settings: Settings) -> Ledger:
+    """The books, by the settings."""
+    return Ledger(
+        client,
+        settings.redis.shards,
+        cap_nano=int(settings.judge.budget_usd_per_day * NANO),
+        record_days=settings.judge.record_days,
+        total_nano=int(settings.judge.budget_usd_per_day_all_projects * NANO),
+    )
+
+
 def build(settings: Settings) -> Service:
     """The service, ready to run. Raises `SettingsError`."""
     rules = load_rules(settings.judge.rules_file)
     judge = judge_of(settings.judge)
     tariff = None if judge.backend == "lexical" else tariff_of(rules, judge.model, batch=judge.backend != "anthropic")
     service = Service(STAGE, settings, settings.judge.port)
-    cap = int(settings.judge.budget_usd_per_day * NANO)
-    ledger = Ledger(service.client, settings.redis.shards, cap_nano=cap, record_days=settings.judge.record_days)
+    ledger = ledger_of(service.client, settings)
     judging = None
     batches: list[Batches] = []
-    notices = Notices(service.client, settings.redis.shards, judge.fingerprint, settings.judge.budget_usd_per_day)
+    notices = Notices(service.client, settings.redis.shards, judge.fingerprint, settings.judge)
     if tariff is not None and judge.backend == "anthropic-batch":
         key = key_of(settings.judge)
         for shard in range(settings.redis.shards):

@@ -1,8 +1,10 @@
 """Anthropic's message batches: half the price, within a day. Answers wait in Redis, are sent together, and their verdicts are fetched.
 
-One hash of a shard holds what waits, one what was sent (by answer), one the batches (name of ours to the API's id). Every step may be done
-again: an answer leaves `sent` in the step that publishes its score. A judge that dies between sending a batch and noting its id leaves the
-answers to the end of their day: they end as `judge_error`, with what was set aside counted as spent, since the batch may have been billed.
+One hash of a shard holds what waits, one what was sent (by answer), one the batches (name of ours to the API's id), one which answers each
+holds. Every step may be done again: money is set aside in the step that lets an answer wait, a batch takes an answer in one step however
+many judges look, and an answer leaves `sent` in the step that publishes its score. A judge that dies between sending a batch and noting its
+id leaves the answers to the end of their day: they end as `judge_error`, with what was set aside counted as spent, since the batch may have
+been billed. A batch that the API will never take is halved until the answers are found that it will not take.
 """
 
 import logging
@@ -14,17 +16,29 @@ from typing import Any
 import orjson
 from pydantic import TypeAdapter
 
-from assay_judge.api import BadReplyError, StoppedError, connect, failure_of, parameters, usage_of, verdict_of
+from assay_judge.api import (
+    BadReplyError,
+    CallError,
+    RejectedError,
+    StoppedError,
+    TryAgainError,
+    connect,
+    failure_of,
+    parameters,
+    usage_of,
+    verdict_of,
+)
 from assay_judge.fingerprint import Judge
-from assay_judge.judging import before_judging, score_of, verdict_fields
-from assay_judge.ledger import Call, Ledger
+from assay_judge.judging import INTERRUPTED, SKIPPED, NotJudgedError, before_judging, score_of, verdict_fields
+from assay_judge.ledger import Call, Ledger, Waits
 from assay_judge.pricing import Tariff, Usage, dollars
 from assay_judge.prompt import Case, case_of, message_of
 from assay_judge.sampling import Draw
-from assay_judge.scripts import FETCHED, SEND
+from assay_judge.scripts import FETCHED, LOCK, SEND, UNSEND
 from assay_runtime import metrics
 from assay_runtime.clock import clock
 from assay_runtime.connection import Client
+from assay_schema.alerts import ALL_PROJECTS
 from assay_schema.events import ScrubbedAnswer
 from assay_schema.scores import ScoreStatus
 from assay_schema.settings import JudgeSettings
@@ -34,8 +48,10 @@ log = logging.getLogger(__name__)
 
 #: A batch ends within a day; what is not back two hours later never will be.
 GIVEN_UP_S = 26 * 3_600
-#: Seconds between two looks at batches, and how long one judge has the look to itself.
+#: Seconds between two looks at batches, and how long one judge that shows no life has the look to itself.
 LOOK_EVERY_S, LOCK_S = 10.0, 120
+#: Batches that may be refused in one look: where all answers are at fault, each is found in its turn.
+REFUSED_MOST = 40
 _ANSWER = TypeAdapter(ScrubbedAnswer)
 
 
@@ -53,10 +69,11 @@ class Batches:
         shard: int,
     ) -> None:
         self._client, self._settings, self._judge, self._tariff, self._ledger = client, settings, judge, tariff, ledger
-        self._send, self._fetched = client.register_script(SEND), client.register_script(FETCHED)
-        self._key, self._shard = key, shard
+        scripts = (SEND, UNSEND, FETCHED, LOCK)
+        self._send, self._unsend, self._fetched, self._lock = (client.register_script(script) for script in scripts)
+        self._key, self._shard, self._owner = key, shard, uuid.uuid4().hex
         self._names = {
-            name: f"{PREFIX}:{{{shard}}}:judge:batch:{name}" for name in ("waiting", "sent", "ids", "look", "lock")
+            name: f"{PREFIX}:{{{shard}}}:judge:batch:{name}" for name in ("waiting", "sent", "ids", "answers", "lock")
         }
         self._api: Any = None
         self._next = 0.0
@@ -72,41 +89,62 @@ class Batches:
             return self._document(event, draw, checks, state, 0, Usage())
         call = self._ledger.call(event.project, str(event.event_id), self._judge.fingerprint)
         bound = self._tariff.bound(len(message_of(case).encode()), self._settings.max_output_tokens)
-        answered = await self._ledger.reserve(call, 1, bound, lease_s=GIVEN_UP_S)
+        event_id = str(event.event_id)
+        waiting = {
+            "event": event.model_dump_json(),
+            "draw": [draw.base, draw.base_probability, draw.inclusion_probability, list(draw.boosts)],
+            "checks": checks,
+            "call": list(call),
+            "bound": bound,
+            "at": clock.now_ms() / 1000,
+        }
+        waits = Waits(self._names["waiting"], event_id, orjson.dumps(waiting))
+        answered = await self._ledger.reserve(call, 1, bound, lease_s=GIVEN_UP_S, waits=waits)
         match answered.what:
             case "done":
                 return answered.score or None
-            case "budget":
-                await self.on_budget(event.project, True)
-                detail = "judge.budget_usd_per_day is used up for this project"
+            case "budget" | "all_budgets":
+                whose = event.project if answered.what == "budget" else ALL_PROJECTS
+                await self.on_budget(whose, True)
+                detail = SKIPPED[answered.what]
                 return self._document(
                     event, draw, checks, {"status": ScoreStatus.SKIPPED_BUDGET, "detail": detail}, 0, Usage()
                 )
+            case "interrupted":  # a judge that makes single calls was at it before
+                state = {"status": ScoreStatus.JUDGE_ERROR, "detail": INTERRUPTED}
+                document = self._document(event, draw, checks, state, answered.nano, Usage())
+                await self._ledger.settle(call, answered.nano, document)
+                return document
+            case "busy" if not await self._is_known(event_id):
+                raise NotJudgedError  # such a judge is at it, or died; its entry comes again
             case "ok":
                 await self.on_budget(event.project, False)
-                waiting = {
-                    "event": event.model_dump_json(),
-                    "draw": [draw.base, draw.base_probability, draw.inclusion_probability, list(draw.boosts)],
-                    "checks": checks,
-                    "call": list(call),
-                    "bound": bound,
-                    "at": clock.now_ms() / 1000,
-                }
-                await self._client.hset(self._names["waiting"], str(event.event_id), orjson.dumps(waiting))
+                await self.on_budget(ALL_PROJECTS, False)
         return None  # it waits, now or since an earlier delivery
+
+    async def _is_known(self, event_id: str) -> bool:
+        """Whether an answer waits or was sent; in this order, for that is the way it goes."""
+        return bool(
+            await self._client.hget(self._names["waiting"], event_id)
+            or await self._client.hget(self._names["sent"], event_id)
+        )
 
     async def look(self) -> None:
         """Send what is due, fetch what is ready. One judge at a time does it."""
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + LOOK_EVERY_S
-        if not await self._client.set(self._names["lock"], "1", nx=True, ex=LOCK_S):
+        if not await self._client.set(self._names["lock"], self._owner, nx=True, ex=LOCK_S):
             return
         try:
             await self._send_due()
             await self._fetch()
         finally:
-            await self._client.delete(self._names["lock"])
+            await self._lock(keys=[self._names["lock"]], args=[self._owner, "0"])
+
+    async def _show_life(self) -> None:
+        """Keep the look to oneself for longer. Another's look beside it does no harm: each step is safe by itself."""
+        await self._lock(keys=[self._names["lock"]], args=[self._owner, str(LOCK_S * 1000)])
 
     async def _send_due(self) -> None:
         waiting = await self._client.hgetall(self._names["waiting"])
@@ -118,55 +156,86 @@ class Batches:
             and clock.now_ms() / 1000 - oldest < self._settings.batch_wait_s
         ):
             return
-        chosen = list(waiting)[: self._settings.batch_requests]
-        name = uuid.uuid4().hex
-        keys = [self._names["waiting"], self._names["sent"], self._names["ids"]]
-        await self._send(keys=keys, args=[name, str(clock.now_ms() / 1000), *chosen])
+        heaps = [list(waiting)[: self._settings.batch_requests]]
+        refused = 0
+        while heaps and refused < REFUSED_MOST:
+            chosen = heaps.pop()
+            await self._show_life()
+            match await self._sent(chosen, waiting):
+                case "refused for ever" if len(chosen) > 1:
+                    refused += 1
+                    heaps += [chosen[len(chosen) // 2 :], chosen[: len(chosen) // 2]]
+                case "refused for now":
+                    return
+                case "refused for ever":
+                    refused += 1
+
+    async def _sent(self, chosen: list[bytes], waiting: Mapping[bytes, bytes]) -> str:
+        """Send answers as one batch, as far as they still wait. Returns `sent`, `refused for now` or `refused for ever`."""
+        name, at = uuid.uuid4().hex, clock.now_ms() / 1000
+        keys = [self._names[each] for each in ("waiting", "sent", "ids", "answers")]
+        taken: list[bytes] = await self._send(keys=keys, args=[name, str(at), *chosen])
+        if not taken:
+            return "sent"
         requests = []
-        for event_id in chosen:
+        for event_id in taken:
             event = _ANSWER.validate_json(orjson.loads(waiting[event_id])["event"])
             body = parameters(case_of(event_id.decode(), event.payload), self._settings)
             requests.append({"custom_id": event_id.decode(), "params": body})
-        if (found := await self._create(requests)) is not None:
-            await self._client.hset(self._names["ids"], name, orjson.dumps([found, clock.now_ms() / 1000]))
-            return
-        await self._send(
-            keys=[keys[1], keys[0], keys[2]], args=[name, "", *chosen]
-        )  # it was surely not taken: they wait again
-        metrics.JUDGE_CALLS.labels("batch_refused").inc()
+        try:
+            found = await self._create(requests)
+        except CallError as error:
+            metrics.JUDGE_CALLS.labels("batch_refused").inc()
+            for_ever = isinstance(error, RejectedError)
+            if for_ever and len(taken) == 1:
+                state: dict[str, object] = {"status": ScoreStatus.JUDGE_ERROR, "detail": f"Batch: {error.kind}"}
+                await self._end(taken[0].decode(), state, 0, Usage())
+                await self._forget(name)
+            else:
+                await self._unsend(keys=keys, args=[name, *taken])  # it was surely not taken: they wait again
+            return "refused for ever" if for_ever else "refused for now"
+        await self._client.hset(self._names["ids"], name, orjson.dumps([found, at]))
+        return "sent"
 
-    async def _create(self, requests: list[Any]) -> str | None:
+    async def _forget(self, name: str | bytes) -> None:
+        await self._client.hdel(self._names["answers"], name)
+        await self._client.hdel(self._names["ids"], name)
+
+    async def _create(self, requests: list[Any]) -> str:
+        """The id of a new batch. Raises `CallError` where it was surely not taken."""
         import anthropic
 
         try:
             batch = await self._connected().messages.batches.create(requests=requests)
         except anthropic.APIStatusError as error:
-            await self._refused(error)
-            return None
+            raise await self._refused(error) from None
         except anthropic.APIConnectionError as error:
             if "ConnectError" not in repr(error.__cause__):
                 raise  # it may have been taken: nobody knows its id
             log.warning("a batch was not sent", extra={"error_class": type(error).__name__})
-            return None
+            raise TryAgainError("APIConnectionError") from None
         metrics.JUDGE_CALLS.labels("batch").inc()
         metrics.JUDGE_STOPPED.set(0)
         await self.on_stop("")
         return str(batch.id)
 
-    async def _refused(self, error: Any) -> None:
+    async def _refused(self, error: Any) -> CallError:
         """The API answered with an error: say so, and that judging stops if it will take nothing of ours."""
         failure = failure_of(error.status_code, type(error).__name__, error.response.headers)
         log.error("a batch was refused", extra={"error_class": failure.kind.partition(":")[0]})
         if isinstance(failure, StoppedError):
             metrics.JUDGE_STOPPED.set(1)
             await self.on_stop(failure.kind)
+        return failure
 
     async def _fetch(self) -> None:
         """Each batch by itself: one that cannot be had keeps no other waiting, and ends with its day."""
         for name, data in (await self._client.hgetall(self._names["ids"])).items():
             batch_id, at = orjson.loads(data)
+            await self._show_life()
             if batch_id and await self._fetched_whole(str(batch_id)):
-                await self._client.hdel(self._names["ids"], name)
+                await self._end_held(name, "Batch: no result came")
+                await self._forget(name)
             elif clock.now_ms() / 1000 - at > GIVEN_UP_S:
                 await self._give_up(name)
 
@@ -180,6 +249,7 @@ class Batches:
                 return False
             async for line in await batches.results(batch_id):
                 await self._result(line.custom_id, line.result)
+                await self._show_life()
         except anthropic.APIStatusError as error:
             await self._refused(error)
             return False
@@ -192,11 +262,18 @@ class Batches:
         data = await self._client.hget(self._names["sent"], event_id)
         if data is None:
             return
+        case = case_of(event_id, _ANSWER.validate_json(orjson.loads(data)["event"]).payload)
+        state, usage = self._state(result, case)
+        await self._end(event_id, state, self._tariff.cost(usage), usage)
+
+    async def _end(self, event_id: str, state: dict[str, object], nano: int | None, usage: Usage) -> None:
+        """Publish what became of an answer that was sent. `nano`: what it cost; None: all that was set aside."""
+        data = await self._client.hget(self._names["sent"], event_id)
+        if data is None:
+            return
         sent = orjson.loads(data)
         event = _ANSWER.validate_json(sent["event"])
-        case = case_of(event_id, event.payload)
-        state, usage = self._state(result, case)
-        await self._publish(event, sent, state, self._tariff.cost(usage), usage)
+        await self._publish(event, sent, state, sent["bound"] if nano is None else nano, usage)
 
     @staticmethod
     def _state(result: Any, case: Case) -> tuple[dict[str, object], Usage]:
@@ -209,16 +286,33 @@ class Batches:
             return {"status": ScoreStatus.JUDGE_ERROR, "detail": error.kind}, usage
 
     async def _give_up(self, name: bytes) -> None:
-        """A batch whose id was never noted, or that never ended."""
-        for data in (await self._client.hgetall(self._names["sent"])).values():
-            sent = orjson.loads(data)
-            if clock.now_ms() / 1000 - sent["at"] > GIVEN_UP_S:
-                state: dict[str, object] = {
-                    "status": ScoreStatus.JUDGE_ERROR,
-                    "detail": "Interrupted: the batch never came back",
-                }
-                await self._publish(_ANSWER.validate_json(sent["event"]), sent, state, sent["bound"], Usage())
-        await self._client.hdel(self._names["ids"], name)
+        """A batch whose id was never noted, or that never ended: what it holds has ended, and no other answer."""
+        detail = "Interrupted: the batch never came back"
+        if not await self._end_held(name, detail):
+            for event_id in await self._older_than_a_day():
+                await self._end(event_id, {"status": ScoreStatus.JUDGE_ERROR, "detail": detail}, None, Usage())
+        await self._forget(name)
+
+    async def _end_held(self, name: bytes, detail: str) -> bool:
+        """End the answers of a batch that have no result. False if nobody noted which it holds."""
+        held = await self._client.hget(self._names["answers"], name)
+        for event_id in orjson.loads(held or b"[]"):
+            await self._end(event_id, {"status": ScoreStatus.JUDGE_ERROR, "detail": detail}, None, Usage())
+        return held is not None
+
+    async def _older_than_a_day(self) -> list[str]:
+        """Answers of batches of an older version, which did not note what they hold."""
+        noted = {
+            each
+            for held in (await self._client.hgetall(self._names["answers"])).values()
+            for each in orjson.loads(held)
+        }
+        sent = {
+            name.decode(): orjson.loads(data)
+            for name, data in (await self._client.hgetall(self._names["sent"])).items()
+        }
+        now = clock.now_ms() / 1000
+        return [name for name, each in sent.items() if name not in noted and now - each["at"] > GIVEN_UP_S]
 
     async def _publish(
         self, event: ScrubbedAnswer, sent: Mapping[str, Any], state: dict[str, object], nano: int, usage: Usage

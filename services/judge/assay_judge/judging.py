@@ -21,6 +21,7 @@ from assay_judge.sampling import Draw
 from assay_judge.verdict import Verdict, measured
 from assay_runtime import metrics
 from assay_runtime.clock import clock
+from assay_schema.alerts import ALL_PROJECTS
 from assay_schema.events import ScrubbedAnswer
 from assay_schema.ids import event_ms
 from assay_schema.scores import VERDICTS_MAX, Score, ScoreStatus, score_id
@@ -30,6 +31,12 @@ log = logging.getLogger(__name__)
 
 #: Tries of one answer that are, or may be, billed.
 BILLED_TRIES = 2
+#: Details of states, by what the ledger says.
+SKIPPED = {
+    "budget": "judge.budget_usd_per_day is used up for this project",
+    "all_budgets": "judge.budget_usd_per_day_all_projects is used up",
+}
+INTERRUPTED = "Interrupted: the judge died during the call, which may have been billed; assay judge rejudge asks again"
 
 
 class NotJudgedError(Exception):
@@ -47,6 +54,8 @@ class _Bill:
     """What one answer has cost so far. `unknown`: set aside for tries of which nobody knows whether they were billed."""
 
     tariff: Tariff
+    #: Which day's books it is in.
+    call: Call | None = None
     usage: Usage = field(default_factory=Usage)
     known: int = 0
     unknown: int = 0
@@ -169,7 +178,7 @@ class Judging:
         self, event: ScrubbedAnswer, draw: Draw, checks: dict[str, bool], case: Case
     ) -> bytes | None:
         call = self.ledger.call(event.project, str(event.event_id), self.judge.fingerprint)
-        bill = _Bill(self._tariff)
+        bill = _Bill(self._tariff, call)
         self._at_work.add(call)
         try:
             state = await self._tries(event.project, call, case, bill)
@@ -177,7 +186,7 @@ class Judging:
                 return state or None
             document = self._document(event, draw, checks, state, bill)
             if state["status"] is not ScoreStatus.SKIPPED_BUDGET or bill.nano:
-                if not await self.ledger.settle(call, bill.nano, document):
+                if not await self.ledger.settle(bill.call or call, bill.nano, document):
                     return await self._of_another(event)
                 metrics.JUDGE_COST.labels(metrics.project_label(event.project)).inc(dollars(bill.nano))
             elif not await self.ledger.keep(call, document):
@@ -207,6 +216,8 @@ class Judging:
                 deadline + now - since if deadline else now + self._settings.deadline_s
             )  # waiting is nobody's fault
             if not reserved:
+                if not bill.nano:  # it may have waited over midnight; what was billed before stays in its day
+                    bill.call = call = self.ledger.today(call)
                 if (found := await self._reserve(project, call, attempt, bound, bill)) is not None:
                     self.breaker.abandoned()
                     return found
@@ -249,6 +260,7 @@ class Judging:
             match answered.what:
                 case "ok":
                     await self.on_budget(project, False)
+                    await self.on_budget(ALL_PROJECTS, False)
                     return None
                 case "done":
                     return answered.score
@@ -256,16 +268,10 @@ class Judging:
                     await self._sleep(min(1.0, answered.wait_s + 0.01))
                 case "interrupted":
                     bill.unknown += answered.nano
-                    return {
-                        "status": ScoreStatus.JUDGE_ERROR,
-                        "detail": "Interrupted: the judge died during the call, which may have been billed; assay judge rejudge asks again",
-                    }
-                case "budget":
-                    await self.on_budget(project, True)
-                    return {
-                        "status": ScoreStatus.SKIPPED_BUDGET,
-                        "detail": "judge.budget_usd_per_day is used up for this project",
-                    }
+                    return {"status": ScoreStatus.JUDGE_ERROR, "detail": INTERRUPTED}
+                case "budget" | "all_budgets":
+                    await self.on_budget(project if answered.what == "budget" else ALL_PROJECTS, True)
+                    return {"status": ScoreStatus.SKIPPED_BUDGET, "detail": SKIPPED[answered.what]}
 
     async def _until_a_call_may_go(self, call: Call, *, reserved: bool, unbilled: bool, name: str, tokens: int) -> None:
         """Wait for the breaker, then for the limits of the minute. A stop of the service ends the waiting."""

@@ -4,6 +4,7 @@ Before a call its upper bound is set aside; after it the real cost takes that pl
 everything that is set aside, is never above the cap. What a dead judge had set aside stays spent: its call may have been billed.
 """
 
+import asyncio
 import secrets
 import uuid
 from collections.abc import Sequence
@@ -26,22 +27,29 @@ DAY_MS = 86_400_000
 LEASE_S, RENEW_S = 30.0, 8.0
 #: Longest pause that a reply's header may ask for: an hour's would look like a hang.
 PAUSE_MOST_S = 60.0
+#: More nano-dollars than anybody spends; still exact in Lua.
+_UNLIMITED = 2**52
+#: Paid answers that tell what one costs.
+PAID_MIN = 20
 
 
 class Answered(NamedTuple):
     """What came of asking for money. `score`: of an answer that is judged already; `nano`: what an interrupted call had set aside."""
 
-    what: Literal["ok", "budget", "done", "busy", "interrupted"]
+    what: Literal["ok", "budget", "all_budgets", "done", "busy", "interrupted"]
     score: bytes = b""
     nano: int = 0
     wait_s: float = 0.0
 
 
 class Ledger:
-    """The books of one judge process."""
+    """The books of one judge process. `cap_nano`: of a project; `total_nano`: of all projects, of which each shard has its part."""
 
-    def __init__(self, client: Client, shards: int, *, cap_nano: int, record_days: float) -> None:
+    def __init__(
+        self, client: Client, shards: int, *, cap_nano: int, record_days: float, total_nano: int | None = None
+    ) -> None:
         self._client, self._shards, self._cap = client, shards, cap_nano
+        self._total = _UNLIMITED if total_nano is None else total_nano // shards
         self._keep_ms = int(record_days * DAY_MS)
         self._keep = client.register_script(KEEP)
         scripts = (RESERVE, RENEW, SETTLE, RELEASE, TAKE, LEARN)
@@ -67,11 +75,26 @@ class Ledger:
         kept: bytes = await self._client.get(key)
         return kept.decode()
 
-    async def reserve(self, call: "Call", attempt: int, nano: int, lease_s: float | None = None) -> Answered:
-        """Set money aside for a try of a call. Raises `RedisError`."""
+    async def reserve(
+        self, call: "Call", attempt: int, nano: int, lease_s: float | None = None, waits: "Waits | None" = None
+    ) -> Answered:
+        """Set money aside for a try of a call, and in the same step let its answer wait for a batch. Raises `RedisError`."""
         lease_ms = int((lease_s or LEASE_S) * 1000)
-        arguments = [call.owner, attempt, nano, self._cap, lease_ms, self._keep_ms, 10 * DAY_MS]
-        what, *rest = await self._reserve(keys=[call.record, call.spend], args=arguments)
+        arguments: list[str | bytes | int] = [
+            call.owner,
+            attempt,
+            nano,
+            self._cap,
+            lease_ms,
+            self._keep_ms,
+            10 * DAY_MS,
+            self._total,
+        ]
+        keys = [call.record, call.spend, call.total]
+        if waits is not None:
+            keys.append(waits.key)
+            arguments += [waits.event_id, waits.data]
+        what, *rest = await self._reserve(keys=keys, args=arguments)
         match what:
             case b"done":
                 return Answered("done", score=rest[0])
@@ -79,12 +102,31 @@ class Ledger:
                 return Answered("busy", wait_s=rest[0] / 1000)
             case b"interrupted":
                 return Answered("interrupted", nano=int(rest[0]))
+            case b"all_budgets":
+                return Answered("all_budgets")
         return Answered("ok" if what == b"ok" else "budget")
 
     def call(self, project: str, event_id: str, fingerprint: str) -> "Call":
         """A call to be made now, by this process."""
         today = clock.now().date()
         return Call(self.record_key(project, event_id, fingerprint), self.spend_key(project, today), uuid.uuid4().hex)
+
+    @staticmethod
+    def today(call: "Call") -> "Call":
+        """A call that waited, perhaps over midnight: it counts to the day in which its money is set aside."""
+        return call._replace(spend=f"{call.spend.rpartition(':')[0]}:{clock.now().date().isoformat()}")
+
+    async def pays_for(self, project: str) -> float | None:
+        """How many answers a day's budget of a project pays for, by what they cost today and yesterday; None while few were paid."""
+        today = clock.now().date()
+        days = [self.call_on(project, day) for day in (today - timedelta(days=1), today)]
+        found = await asyncio.gather(*(self._client.get(key) for day in days for key in (day.spend, day.paid)))
+        spent, paid = (sum(int(each or 0) for each in found[place::2]) for place in (0, 1))
+        return self._cap / (spent / paid) if paid >= PAID_MIN and spent > 0 else None
+
+    def call_on(self, project: str, day: date) -> "Call":
+        """The books of a project and day, as a call of nobody's."""
+        return Call("", self.spend_key(project, day), "")
 
     async def renew(self, calls: Sequence["Call"]) -> None:
         """Show that calls are still at work."""
@@ -93,7 +135,8 @@ class Ledger:
 
     async def settle(self, call: "Call", nano: int, score: bytes) -> bool:
         """Put the cost in the place of what was set aside, and keep the score. False if another judge took the answer over."""
-        return bool(await self._settle(keys=[call.record, call.spend], args=[call.owner, nano, score, self._keep_ms]))
+        keys = [call.record, call.spend, call.total, call.paid]
+        return bool(await self._settle(keys=keys, args=[call.owner, nano, score, self._keep_ms, 10 * DAY_MS]))
 
     async def keep(self, call: "Call", score: bytes) -> bool:
         """Keep the score of an answer that cost nothing. False if another judge is at it, or has judged it."""
@@ -101,7 +144,7 @@ class Ledger:
 
     async def release(self, call: "Call") -> None:
         """Give back what was set aside."""
-        await self._release(keys=[call.record, call.spend], args=[call.owner])
+        await self._release(keys=[call.record, call.spend, call.total], args=[call.owner])
 
     async def known(self, project: str, event_id: str, fingerprint: str) -> bytes | None:
         """The score of an answer that is judged already."""
@@ -141,11 +184,19 @@ class Ledger:
             pipeline = self._client.pipeline(transaction=False)
             for day, n in added.items():
                 pipeline.hincrby(key, day.isoformat(), n)
-            oldest = max({*counts, *added}) - timedelta(days=2 * REMEMBERED_DAYS)
+            oldest = max({*counts, *added}) - timedelta(days=REMEMBERED_DAYS + 7)
             if gone := [day.isoformat() for day in counts if day < oldest]:
                 pipeline.hdel(key, *gone)
             await pipeline.execute()
         return counts
+
+
+class Waits(NamedTuple):
+    """An answer that waits for its batch: the hash it waits in, its field and its value."""
+
+    key: str
+    event_id: str
+    data: bytes
 
 
 class Call(NamedTuple):
@@ -154,6 +205,17 @@ class Call(NamedTuple):
     record: str
     spend: str
     owner: str
+
+    @property
+    def total(self) -> str:
+        """The key of what all projects spend on its day."""
+        return f"{self.spend.partition(':spend:')[0]}:total:{self.spend.rpartition(':')[2]}"
+
+    @property
+    def paid(self) -> str:
+        """The key of how many answers of the project were paid on its day."""
+        before, _, after = self.spend.partition(":spend:")
+        return f"{before}:paid:{after}"
 
 
 #: States whose answers were sampled: each is published once.
@@ -171,9 +233,11 @@ def publish_finish(client: Client, ledger: Ledger, group: str, shard: int) -> Fi
             arguments: list[str | bytes | int] = [group, ledger._keep_ms]  # noqa: SLF001
             for outcome in outcomes[start : start + 100]:
                 place = 0
-                if outcome.event is not None and (score := orjson.loads(outcome.event))["status"] in _RECORDED:
+                if outcome.event is not None:
+                    score = orjson.loads(outcome.event)
                     keys.append(ledger.record_key(score["project"], score["event_id"], score["fingerprint"]))
-                    place = len(keys)
+                    # A copy that comes when the share is lower may not be sampled: it must not replace the score of the first.
+                    place = len(keys) if score["status"] in _RECORDED else -len(keys)
                 arguments += [outcome.entry_id, outcome.event or b"", place]
             done += int(await script(keys=keys, args=arguments))
         return done

@@ -8,6 +8,7 @@ from assay_runtime.clock import clock
 from assay_runtime.connection import Client
 from assay_schema.alert_actions import query_of
 from assay_schema.alerts import ALL_PROJECTS, Alert, AlertKind, AlertState, Severity, one_line, transition_id
+from assay_schema.settings import JudgeSettings
 from assay_schema.streams import ALERTS, PREFIX, shard_of
 
 #: How long an open episode is remembered.
@@ -19,9 +20,9 @@ ANCHORS_PROJECT = "assay-anchors"
 class Notices:
     """Publishes alerts. An episode's key in Redis, with the time it began, is what makes it one, over all replicas and restarts."""
 
-    def __init__(self, client: Client, shards: int, fingerprint: str, budget_usd: float) -> None:
+    def __init__(self, client: Client, shards: int, fingerprint: str, settings: JudgeSettings) -> None:
         self._script = client.register_script(ALERT)
-        self._client, self._shards, self._fingerprint, self._budget = client, shards, fingerprint, budget_usd
+        self._client, self._shards, self._fingerprint, self._settings = client, shards, fingerprint, settings
         #: What this process has told or found settled, and on which day.
         self._seen: dict[tuple[AlertKind, str, bool], date] = {}
 
@@ -33,12 +34,16 @@ class Notices:
             await self._close(AlertKind.JUDGE_STOPPED, ALL_PROJECTS, "Judging goes on.", before=None)
 
     async def budget(self, project: str, used_up: bool) -> None:
-        """A project's budget of today is used up; or there is money, which ends the episode of an earlier day."""
+        """The budget of today, of a project or of all, is used up; or there is money, which ends the episode of an earlier day."""
         today, asked = clock.now().date(), (AlertKind.BUDGET, project, used_up)
         if self._seen.get(asked) == today:
             return
         if used_up:
-            summary = f"The judge's budget of {self._budget:g} USD a day is used up; further answers are recorded as skipped_budget."
+            whose = " for all projects together" if project == ALL_PROJECTS else ""
+            summary = (
+                f"The judge's budget of {self._budget(project):g} USD a day{whose} is used up;"
+                " further answers are recorded as skipped_budget."
+            )
             await self._open(AlertKind.BUDGET, project, summary)
         else:
             await self._close(AlertKind.BUDGET, project, "There is a budget for judging again.", before=today)
@@ -50,6 +55,12 @@ class Notices:
             await self._open(AlertKind.JUDGE_DRIFT, ANCHORS_PROJECT, f"The judge has changed: {worse}.")
         else:
             await self._close(AlertKind.JUDGE_DRIFT, ANCHORS_PROJECT, "The judge is as it was.", before=None)
+
+    def _budget(self, project: str) -> float:
+        """US dollars a day."""
+        if project == ALL_PROJECTS:
+            return self._settings.budget_usd_per_day_all_projects
+        return self._settings.budget_usd_per_day
 
     def _keys(self, kind: AlertKind, project: str) -> list[str]:
         shard = shard_of(project, self._shards)
@@ -89,8 +100,8 @@ class Notices:
             series=self._fingerprint,
             since=since,
             at=at,
-            value=self._budget if budget else None,
-            baseline=self._budget if budget else None,
+            value=self._budget(project) if budget else None,
+            baseline=self._budget(project) if budget else None,
             summary=one_line(summary)[:500],
         )
         return made.model_copy(update={"query": query_of(made)})

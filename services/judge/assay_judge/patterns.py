@@ -44,8 +44,9 @@ _INSTRUCTIONS = (
     r"(?m:^\s*(?:human|assistant|system)\s*:\s)",
     r"\b(?:ignoriere|vergiss|missachte)\W+(?:\w+\W+){0,5}(?:anweisung|regeln|vorgabe)",
 )
+_INSTRUCTION = f"(?i){'|'.join(_INSTRUCTIONS)}"
 
 
 def instructs(text: str) -> bool:
     """Whether a text gives instructions to a model, as far as its usual forms tell."""
-    return found(f"(?i){'|'.join(_INSTRUCTIONS)}", text)
+    return found(_INSTRUCTION, text)

@@ -11,7 +11,11 @@ from datetime import date, timedelta
 from hashlib import blake2b
 
 #: How far back a day with traffic tells what to expect today.
-REMEMBERED_DAYS = 8
+REMEMBERED_DAYS = 15
+#: Share of a day's budget that is kept for more traffic than expected.
+SPARED = 0.2
+#: The least share, so that weights stay finite.
+SHARE_MIN = 1e-6
 
 
 @dataclass(frozen=True)
@@ -43,17 +47,29 @@ def draw(u: float, base_probability: float, boosts: Sequence[tuple[str, float]] 
     )
 
 
-def base_rate(counts: Mapping[date, int], day: date, rate: float, floor: int) -> float:
-    """The base stream's share of a project's answers on a day, raised where traffic is low so that about `floor` are judged.
+def base_rate(counts: Mapping[date, int], day: date, rate: float, floor: int, pays_for: float | None = None) -> float:
+    """The base stream's share of a project's answers on a day: `rate`, raised where traffic is low so that about `floor` are judged, and
+    lowered so that `pays_for` answers, which the day's budget pays for, are spread over the whole day.
 
-    What to expect is what the last earlier day with traffic had. A project on its first day has its first `floor` answers judged, then
-    the plain share; from the second day on the share is fixed for the whole day.
+    What to expect is what the same weekday had in the last two weeks, else the busiest of the last seven days. A day that brings more than
+    expected has its share lowered when it reaches that, and at each doubling: it gets half of what is left of floor and budget each time.
+    A project on its first day has its first `floor` answers judged, then the plain share.
     """
-    earlier = [counts.get(day - timedelta(days=back), 0) for back in range(1, REMEMBERED_DAYS + 1)]
-    expected = next((count for count in earlier if count), 0)
-    if expected:
-        return max(rate, min(1.0, floor / expected))
-    return 1.0 if counts.get(day, 0) < floor else rate
+    today, usual = counts.get(day, 0), _usual(counts, day)
+    if not usual:
+        return 1.0 if today < floor else rate
+    size = expected = usual
+    part, left = 1 - SPARED, SPARED
+    while today >= expected:
+        size, expected = expected, 2 * expected
+        part = left = left / 2
+    wanted = max(rate, min(1.0, floor / expected))
+    return wanted if pays_for is None else min(wanted, max(part * pays_for / size, SHARE_MIN))
+
+
+def _usual(counts: Mapping[date, int], day: date) -> int:
+    same_weekday = [counts.get(day - timedelta(days=back), 0) for back in (7, 14)]
+    return max(same_weekday) or max(counts.get(day - timedelta(days=back), 0) for back in range(1, 7))
 
 
 def horvitz_thompson(values: Sequence[tuple[float, float]]) -> float:

@@ -9,10 +9,12 @@ _NOW = """local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 """
 
-#: Set money aside for one try, unless that would go over the cap. Asking again for the same try changes nothing.
-#: KEYS: call record, spend. ARGV: owner, try (from 1), nano-dollars, cap, milliseconds: of the lease, to keep record and spend.
-#: Returns {'ok'}, {'budget'}, {'done', score or ''}, {'busy', ms} (another is at it) or {'interrupted', nano-dollars}: the judge that had
-#: reserved died, and whether its call was billed is not known. What it had set aside stays spent, and the answer is not called for again.
+#: Set money aside for one try, unless that would go over a cap. Asking again for the same try changes nothing.
+#: KEYS: call record, spend, spend of all projects. ARGV: owner, try (from 1), nano-dollars, cap, milliseconds: of the lease, to keep record
+#: and spend; cap of all projects. An answer that then waits for its batch is put there in the same step: KEYS[4], and ARGV: event id,
+#: answer. Returns {'ok'}, {'budget'}, {'all_budgets'}, {'done', score or ''}, {'busy', ms} (another is at it) or {'interrupted',
+#: nano-dollars}: the judge that had reserved died, and whether its call was billed is not known. What it had set aside stays spent, and the
+#: answer is not called for again.
 RESERVE = f"""
 redis.replicate_commands()
 {_NOW}
@@ -28,11 +30,15 @@ end
 if state == 'reserved' and tonumber(tries) >= try then return {{tonumber(tries) >= 1000 and 'interrupted' or 'ok', held}} end
 local spent = tonumber(redis.call('GET', KEYS[2]) or '0')
 if spent + amount > cap then return {{'budget'}} end
-redis.call('INCRBY', KEYS[2], string.format('%.0f', amount))
-redis.call('PEXPIRE', KEYS[2], ARGV[7])
+if tonumber(redis.call('GET', KEYS[3]) or '0') + amount > tonumber(ARGV[8]) then return {{'all_budgets'}} end
+for place = 2, 3 do
+  redis.call('INCRBY', KEYS[place], string.format('%.0f', amount))
+  redis.call('PEXPIRE', KEYS[place], ARGV[7])
+end
 redis.call('HSET', KEYS[1], 'state', 'reserved', 'owner', owner, 'try', ARGV[2],
   'lease', string.format('%.0f', now + tonumber(ARGV[5])), 'amount', string.format('%.0f', tonumber(held or '0') + amount),
-  'spend', KEYS[2])
+  'spend', KEYS[2], 'in_total', '1')
+if KEYS[4] then redis.call('HSET', KEYS[4], ARGV[9], ARGV[10]) end
 redis.call('PEXPIRE', KEYS[1], ARGV[6])
 return {{'ok'}}
 """
@@ -49,14 +55,19 @@ end
 """
 
 #: Put the real cost in the place of what was set aside, and keep the score: all or nothing, once.
-#: KEYS: call record, spend (of the day it was reserved in). ARGV: owner, nano-dollars spent, score, milliseconds to keep the record.
+#: KEYS: call record, spend (of the day it was reserved in), spend of all projects, number of paid answers. ARGV: owner, nano-dollars spent,
+#: score, milliseconds to keep the record, and the number. What an older version reserved is not in the spend of all projects.
 #: Returns 1, or 0 when the record is another's by now: the money is put right, the score is not kept.
 SETTLE = """
 redis.replicate_commands()
 local state, owner, held = unpack(redis.call('HMGET', KEYS[1], 'state', 'owner', 'amount'))
 if owner ~= ARGV[1] then return 0 end
 if state == 'done' then return 1 end
-redis.call('INCRBY', KEYS[2], string.format('%.0f', tonumber(ARGV[2]) - tonumber(held or '0')))
+local more = string.format('%.0f', tonumber(ARGV[2]) - tonumber(held or '0'))
+redis.call('INCRBY', KEYS[2], more)
+if redis.call('HGET', KEYS[1], 'in_total') then redis.call('INCRBY', KEYS[3], more) end
+redis.call('INCRBY', KEYS[4], 1)
+redis.call('PEXPIRE', KEYS[4], ARGV[5])
 redis.call('HSET', KEYS[1], 'state', 'done', 'amount', ARGV[2], 'score', ARGV[3])
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
 return 1
@@ -72,19 +83,22 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return 1
 """
 
-#: Give back what was set aside for calls that were surely not billed. KEYS: call record, spend. ARGV: owner. Returns 1 or 0.
+#: Give back what was set aside for calls that were surely not billed. KEYS: call record, spend, spend of all projects. ARGV: owner.
+#: Returns 1 or 0.
 RELEASE = """
 redis.replicate_commands()
 local state, owner, held = unpack(redis.call('HMGET', KEYS[1], 'state', 'owner', 'amount'))
 if owner ~= ARGV[1] or state ~= 'reserved' then return 0 end
 redis.call('DECRBY', KEYS[2], string.format('%.0f', tonumber(held or '0')))
+if redis.call('HGET', KEYS[1], 'in_total') then redis.call('DECRBY', KEYS[3], string.format('%.0f', tonumber(held or '0'))) end
 redis.call('DEL', KEYS[1])
 return 1
 """
 
 #: Finish entries of `events`: acknowledge, and publish each score that was not published before.
-#: KEYS: events, scores, then for each score with a record its call record. ARGV: group, milliseconds to keep a record, then three for each
-#: entry: entry id, score or '', the place of its record in KEYS or 0. Returns how many entries it acknowledged.
+#: KEYS: events, scores, then for each score its call record. ARGV: group, milliseconds to keep a record, then three for each entry: entry
+#: id, score or '', the place of its record in KEYS (negative: another copy of the answer may have one, this score has none) or 0.
+#: Returns how many entries it acknowledged.
 PUBLISH = f"""
 redis.replicate_commands()
 local done = 0
@@ -92,7 +106,7 @@ for i = 3, #ARGV, 3 do
   local record = tonumber(ARGV[i + 2])
   if redis.call('XACK', KEYS[1], ARGV[1], ARGV[i]) == 1 then
     done = done + 1
-    local published = record > 0 and redis.call('HGET', KEYS[record], 'published')
+    local published = record ~= 0 and redis.call('HGET', KEYS[math.abs(record)], 'published')
     if ARGV[i + 1] ~= '' and not published then
       redis.call('XADD', KEYS[2], '*', '{FIELD}', ARGV[i + 1])
       if record > 0 then
@@ -165,19 +179,46 @@ return 1
 """
 
 
-#: Move answers from one hash of a batch to another, and note the batch. KEYS: from, to, batches. ARGV: name, time (or '' to forget the
-#: batch), answers.
+#: Take waiting answers into a batch, and note the batch and whose answers it holds. KEYS: waiting, sent, batches, answers of batches.
+#: ARGV: name, time, answers. Returns those it took: an answer is in one batch only, however many judges look.
 SEND = """
 redis.replicate_commands()
-if ARGV[2] == '' then redis.call('HDEL', KEYS[3], ARGV[1])
-else redis.call('HSET', KEYS[3], ARGV[1], '["",' .. ARGV[2] .. ']') end
+local taken = {}
 for i = 3, #ARGV do
   local answer = redis.call('HGET', KEYS[1], ARGV[i])
   if answer then
     redis.call('HSET', KEYS[2], ARGV[i], answer)
     redis.call('HDEL', KEYS[1], ARGV[i])
+    taken[#taken + 1] = ARGV[i]
   end
 end
+if #taken > 0 then
+  redis.call('HSET', KEYS[3], ARGV[1], '["",' .. ARGV[2] .. ']')
+  redis.call('HSET', KEYS[4], ARGV[1], cjson.encode(taken))
+end
+return taken
+"""
+
+#: Let the answers of a batch that was surely not taken wait again, and forget the batch. KEYS: as above. ARGV: name, answers.
+UNSEND = """
+redis.replicate_commands()
+for i = 2, #ARGV do
+  local answer = redis.call('HGET', KEYS[2], ARGV[i])
+  if answer then
+    redis.call('HSET', KEYS[1], ARGV[i], answer)
+    redis.call('HDEL', KEYS[2], ARGV[i])
+  end
+end
+redis.call('HDEL', KEYS[3], ARGV[1])
+redis.call('HDEL', KEYS[4], ARGV[1])
+"""
+
+#: Keep a lock, or let it go, if it is still one's own. KEYS: lock. ARGV: owner, milliseconds to keep it, or 0. Returns 1 or 0.
+LOCK = """
+redis.replicate_commands()
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+if ARGV[2] == '0' then redis.call('DEL', KEYS[1]) else redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+return 1
 """
 
 #: Publish the score of an answer of a batch, once. KEYS: sent answers, scores, call record. ARGV: answer, score. Returns 1 or 0.

@@ -87,7 +87,7 @@ async def rounds(client: Client, api: AnthropicServer) -> AsyncIterator[Rounds]:
     caller, ledger = Api(settings, KEY), Ledger(client, 1, cap_nano=10**9, record_days=8)
     tariff = tariff_of(load_rules(None), JUDGE.model, batch=False)
     rounds = Rounds(client, Judging(settings, JUDGE, tariff, ledger, caller, Breaker(time.monotonic)), 1, 7)
-    rounds.on_round = Notices(client, 1, JUDGE.fingerprint, 1.0).judge_drift
+    rounds.on_round = Notices(client, 1, JUDGE.fingerprint, settings).judge_drift
     yield rounds
     await caller.close()
 

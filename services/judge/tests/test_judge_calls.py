@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,8 +20,9 @@ from assay_judge.pricing import tariff_of
 from assay_judge.prompt import PROMPT_HASH, SCHEMA_HASH
 from assay_judge.rules import load_rules
 from assay_judge.sampling import Draw
+from assay_runtime.clock import clock
 from assay_runtime.connection import Client, connect
-from assay_schema.alerts import Alert
+from assay_schema.alerts import ALL_PROJECTS, Alert
 from assay_schema.events import ScrubbedAnswer
 from assay_schema.scores import Metric, Score, ScoreStatus
 from assay_schema.settings import JudgeSettings, RedisSettings
@@ -66,7 +67,13 @@ class Rig:
         defaults = {"api_key": KEY, "base_url": url, "deadline_s": 60.0, "request_timeout_s": 60.0}
         self.settings = JudgeSettings.model_validate(defaults | settings)
         assert urlsplit(self.settings.base_url or "").hostname == "127.0.0.1", "no test may reach the real API"
-        self.ledger = Ledger(client, 1, cap_nano=int(self.settings.budget_usd_per_day * 1e9), record_days=1)
+        self.ledger = Ledger(
+            client,
+            1,
+            cap_nano=int(self.settings.budget_usd_per_day * 1e9),
+            record_days=1,
+            total_nano=int(self.settings.budget_usd_per_day_all_projects * 1e9),
+        )
         self.client = client
         self.callers: list[Api] = []
         self.judging = self.another()
@@ -78,7 +85,7 @@ class Rig:
         self.callers.append(caller)
         breaker = Breaker(asyncio.get_running_loop().time)
         judging = Judging(self.settings, JUDGE, tariff, self.ledger, caller, breaker)
-        notices = Notices(self.client, 1, JUDGE.fingerprint, self.settings.budget_usd_per_day)
+        notices = Notices(self.client, 1, JUDGE.fingerprint, self.settings)
         judging.on_stop, judging.on_budget = notices.stopped, notices.budget
         return judging
 
@@ -318,3 +325,36 @@ async def test_a_stop_of_the_service_leaves_what_has_not_begun(new_rig: NewRig, 
     with pytest.raises(NotJudgedError):
         await asyncio.wait_for(waiting, 60)
     assert len(api.bodies) == 1
+
+
+async def test_calls_that_wait_over_midnight_take_the_new_days_budget(
+    new_rig: NewRig, api: AnthropicServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten are asked for before midnight and wait for the minute's limit until after it; the old day's budget is used up."""
+    midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    times = [midnight - timedelta(seconds=1)]
+    monkeypatch.setattr(clock, "now", lambda: times[-1])
+    rig = new_rig(budget_usd_per_day=0.02, concurrency=10)
+    yesterday, today = ((midnight + timedelta(days=back)).date() for back in (-1, 0))
+    take = rig.ledger.take
+
+    async def after_midnight(*arguments: Any) -> float:
+        times.append(midnight + timedelta(seconds=1))
+        return await take(*arguments)
+
+    monkeypatch.setattr(rig.ledger, "take", after_midnight)
+    await asyncio.gather(*(rig.judging.score(answer(f"{n}"), DRAWN, {}) for n in range(10)))
+    assert await rig.ledger.spent("acme", yesterday) == 0
+    assert 0 < await rig.ledger.spent("acme", today) <= 0.02e9
+    assert api.nano == await rig.ledger.spent("acme", today)
+
+
+async def test_at_the_cap_of_all_projects_one_alert_says_so(new_rig: NewRig) -> None:
+    rig = new_rig(budget_usd_per_day_all_projects=0)
+    for n in range(2):
+        score = await rig.score(answer(f"{n}", project=f"invented-{n}"))
+        assert score.status is ScoreStatus.SKIPPED_BUDGET
+        assert score.detail == "judge.budget_usd_per_day_all_projects is used up"
+    (alert,) = await rig.alerts()
+    assert (alert.kind.value, alert.project) == ("budget", ALL_PROJECTS)
+    assert "for all projects together" in alert.summary

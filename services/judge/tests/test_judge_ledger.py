@@ -4,12 +4,15 @@ import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, date, datetime, timedelta
 
+import orjson
 import pytest
 
-from assay_judge.ledger import Ledger
+from assay_judge.ledger import Ledger, publish_finish
 from assay_runtime.connection import Client, connect
+from assay_runtime.entries import Outcome
 from assay_schema.ids import new_event_id
 from assay_schema.settings import RedisSettings
+from assay_schema.streams import EVENTS, SCORES
 from tests.redis_server import RedisServer
 from tests.redis_server import each_redis_binary as each_redis_binary
 
@@ -168,3 +171,68 @@ async def test_the_salt_is_drawn_once_for_all_judges_and_differs_between_install
     assert await ledger(client).salt() == drawn[0], "also after a restart of the judge"
     await client.flushall()
     assert await ledger(client).salt() != drawn[0]
+
+
+async def test_all_projects_together_have_a_cap_whatever_names_a_producer_invents(client: Client) -> None:
+    books = Ledger(client, 1, cap_nano=100, record_days=1, total_nano=250)
+    calls = [books.call(f"invented-{n}", new_event_id(), "f" * 16) for n in range(6)]
+    found = [(await books.reserve(call, 1, 60)).what for call in calls]
+    assert found == ["ok"] * 4 + ["all_budgets"] * 2
+    await books.settle(calls[0], 10, b"{}")
+    await books.release(calls[1])
+    assert int(await client.get(calls[0].total)) == 130
+    assert (await books.reserve(calls[4], 1, 60)).what == "ok"
+    assert await books.spent("invented-5", today()) == 0, "what is refused sets nothing aside"
+
+
+async def test_the_cap_of_all_projects_holds_over_shards(client: Client) -> None:
+    books = Ledger(client, 4, cap_nano=10_000, record_days=1, total_nano=400)
+    for n in range(200):
+        await books.reserve(books.call(f"p{n}", new_event_id(), "f" * 16), 1, 30)
+    totals = [int(await client.get(f"assay:{{{shard}}}:judge:total:{today().isoformat()}") or 0) for shard in range(4)]
+    assert totals == [90] * 4
+
+
+async def test_what_an_older_version_set_aside_is_not_taken_off_the_spend_of_all(client: Client) -> None:
+    books = Ledger(client, 1, cap_nano=1_000, record_days=1, total_nano=1_000)
+    call = books.call("acme", new_event_id(), "f" * 16)
+    await client.hset(call.record, mapping={"state": "reserved", "owner": call.owner, "try": 1, "amount": 300})
+    await client.set(call.spend, 300)
+    assert await books.settle(call, 40, b"{}")
+    assert (await books.spent("acme", today()), await client.get(call.total)) == (40, None)
+
+
+async def test_a_call_that_waited_over_midnight_counts_to_the_day_its_money_is_set_aside_in(client: Client) -> None:
+    books = ledger(client, cap=100)
+    call = books.call("acme", new_event_id(), "f" * 16)
+    waited = call._replace(spend=books.spend_key("acme", today() - timedelta(days=1)))
+    assert books.today(waited) == call
+    other = books.call("a:b-2020-01-01", new_event_id(), "f" * 16)
+    assert books.today(other) == other
+
+
+async def test_what_an_answer_costs_is_learnt_from_those_that_were_paid(client: Client) -> None:
+    books = ledger(client, cap=10_000)
+    for n in range(20):
+        assert (await books.pays_for("acme") is None) is (n < 20)
+        call = books.call("acme", new_event_id(), "f" * 16)
+        await books.reserve(call, 1, 100)
+        await books.settle(call, 25, b"{}")
+    assert await books.pays_for("acme") == 400
+    assert await books.pays_for("another") is None
+
+
+async def test_a_copy_that_is_not_sampled_does_not_replace_the_score_of_the_first(client: Client) -> None:
+    books, event_id = ledger(client), new_event_id()
+    await client.xgroup_create(EVENTS.key(), "judge", id="0", mkstream=True)
+    entries = [await client.xadd(EVENTS.key(), {"data": "x"}) for _ in range(3)]
+    await client.xreadgroup("judge", "a", {EVENTS.key(): ">"})
+    finish = publish_finish(client, books, "judge", 0)
+    score = {"project": "acme", "event_id": event_id, "fingerprint": "f" * 16}
+    for entry, status, who in zip(
+        entries, ("scored", "not_sampled", "not_sampled"), (event_id, event_id, "other"), strict=True
+    ):
+        await finish([Outcome(entry, event=orjson.dumps(score | {"status": status, "event_id": who}))])
+    found = [orjson.loads(fields[b"data"]) for _, fields in await client.xrange(SCORES.key())]
+    assert [(each["status"], each["event_id"]) for each in found] == [("scored", event_id), ("not_sampled", "other")]
+    assert (await client.xpending(EVENTS.key(), "judge"))["pending"] == 0

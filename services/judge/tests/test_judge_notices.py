@@ -8,7 +8,7 @@ import pytest
 from assay_judge.notice import Notices
 from assay_runtime.connection import Client, connect
 from assay_schema.alerts import Alert
-from assay_schema.settings import RedisSettings
+from assay_schema.settings import JudgeSettings, RedisSettings
 from assay_schema.streams import ALERTS
 from tests.redis_server import RedisServer
 
@@ -24,7 +24,7 @@ async def client(redis_server: RedisServer) -> AsyncIterator[Client]:
 
 def notices(client: Client) -> Notices:
     """Those of one life of one judge."""
-    return Notices(client, 1, "f" * 16, 5.0)
+    return Notices(client, 1, "f" * 16, JudgeSettings(budget_usd_per_day=5.0))
 
 
 async def alerts(client: Client) -> list[Alert]:

@@ -422,6 +422,13 @@ class JudgeSettings(Section):
         allow_inf_nan=False,
         description="Most that judging may cost in a day (UTC), in US dollars, for each project.",
     )
+    budget_usd_per_day_all_projects: float = Field(
+        10.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="Most that judging may cost in a day (UTC), in US dollars, for all projects together; with several shards each shard "
+        "has an equal part of it. Producers choose project names, so the number of projects has no bound of its own.",
+    )
     requests_per_minute: int = Field(
         1_000, ge=1, description="Most requests to the API in a minute, over all replicas and projects."
     )
