@@ -54,7 +54,7 @@ run: setup  ## Start everything, drive the demo producer, print a summary, stay 
 
 test: setup  ## Run lint and all tests against a real Redis and the real embedded engine (PYTEST="-k name")
 	@mkdir -p build && { $(MAKE) --no-print-directory lint > build/lint.log 2>&1 & } && lint=$$!; \
-		$(BIN)/python -m pytest -n 2 --dist loadgroup $(PYTEST); tests=$$?; \
+		$(BIN)/python -m pytest -n 3 --dist loadgroup $(PYTEST); tests=$$?; \
 		wait $$lint && echo "lint: well" || { cat build/lint.log; exit 1; }; exit $$tests
 
 lint: setup  ## Ruff, strict types, import contracts

@@ -250,7 +250,8 @@ def test_a_burial_says_whose_event_it_was_in_its_failure_and_a_scrubbed_letter_c
 ) -> None:
     event_id, raw = feedback("mail " + SECRET)
     processor = Processor(Scrubber(Policy()))
-    [outcome] = processor.process(iter([Entry("1795300000000-7", raw)]))
+    now = time.time_ns() // 1_000_000
+    [outcome] = processor.process(iter([Entry(f"{now}-7", raw)]))
     assert outcome.event
     system.root.xadd(EVENTS.key(), {FIELD: b'{"id":14,' + outcome.event[1:], "low": "13"})
     asyncio.run(give_up(system, EVENTS))
@@ -264,7 +265,7 @@ def test_a_burial_says_whose_event_it_was_in_its_failure_and_a_scrubbed_letter_c
     assert "jane.doe" not in shown
     assert system.assay("requeue", "--all").stdout == "requeued 1 dead letter: 1 to capture\n"
     [again] = system.data(CAPTURE)
-    [second] = processor.process(iter([Entry("1795300000001-0", again)]))
+    [second] = processor.process(iter([Entry(f"{now + 1}-0", again)]))
     assert second.event
     first_event, second_event = json.loads(outcome.event), json.loads(second.event)
     added = {"created_at", "pii_families", "pii_attempted", "pii_blocked"}

@@ -7,12 +7,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import redis
 
 from assay_cli.doctor_probes import stream_facts
 from assay_cli.identities import REDIS_IDENTITIES, STORE_IDENTITIES, Ports
@@ -134,6 +136,82 @@ async def test_consumers_that_are_idle_held_back_or_long_at_work_are_heard(redis
         await asyncio.gather(*(each.stop() for each in consumers))
         await broker.stop()
         await client.aclose()
+
+
+@contextlib.contextmanager
+def endless_script(server: RedisServer) -> Iterator[None]:
+    """Redis is busy: a script runs that does not end, and all but a few commands are refused."""
+
+    def run() -> None:
+        with server.client() as client, contextlib.suppress(redis.RedisError):
+            client.eval("while true do end", 0)
+
+    with server.client() as client:
+        client.config_set("busy-reply-threshold", 1)
+        thread = threading.Thread(target=run)
+        thread.start()
+        try:
+            until(lambda: is_busy(client), "the script runs")
+            yield
+        finally:
+            client.script_kill()
+            thread.join(60)
+
+
+def is_busy(client: redis.Redis) -> bool:
+    try:
+        client.dbsize()
+    except redis.ResponseError as error:
+        return str(error).startswith("BUSY")
+    return False
+
+
+async def test_a_reader_that_redis_refuses_waits_and_then_reads_on(redis_server: RedisServer) -> None:
+    settings = RedisSettings(url=redis_server.url)
+    client, taken = connection.connect(settings), asyncio.Event()
+
+    async def seen(entries: Sequence[Entry]) -> list[Outcome]:
+        taken.set()
+        return [Outcome(entry.id) for entry in entries]
+
+    consumer = Consumer(
+        client, EVENTS, group="writer", name="one", process=seen, finish=settle_finish(client, EVENTS, "writer", 0),
+        bounds=Bounds(entries=2, bytes=1_000_000, age_s=0), settings=DeliverySettings(),
+    )  # fmt: skip
+    broker = make_broker(settings)
+    await consumer.prepare()
+    subscribe(broker, consumer, dict)
+    await leave_groups_alone(broker)
+    await broker.start()
+    consumer.start()
+    try:
+        with endless_script(redis_server):
+            await asyncio.sleep(3)
+        [subscriber] = broker.subscribers
+        readers = len(subscriber.tasks)  # type: ignore[attr-defined]
+        assert readers == 1, f"{readers} readers were begun, and all of them are kept"
+        await client.xadd(EVENTS.key(), {FIELD: "1"})
+        async with asyncio.timeout(60):
+            await taken.wait()
+    finally:
+        await consumer.stop()
+        await broker.stop()
+        await client.aclose()
+
+
+def test_a_service_that_starts_while_a_script_does_not_end_waits_for_it(
+    redis_server: RedisServer, tmp_path: Path
+) -> None:
+    port = free_port()
+    settings = {"ASSAY_REDIS_URL": redis_server.url, "ASSAY_NOTIFIER_PORT": str(port)}
+    with contextlib.ExitStack() as stack:
+        busy = stack.enter_context(contextlib.ExitStack())
+        busy.enter_context(endless_script(redis_server))
+        process, log = stack.enter_context(service("notifier", tmp_path, **settings))
+        until(lambda: "a script does not end" in log.read_text(), "it says what it waits for")
+        busy.close()
+        until(lambda: said(port, "/readyz")[0] == 200, "it is ready")
+        assert process.poll() is None
 
 
 def test_of_a_redis_that_hangs_nothing_is_claimed(

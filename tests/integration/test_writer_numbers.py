@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from assay_runtime.store import connect
+from assay_schema.alerts import handed_in
 from assay_schema.ids import first_row_at
 from assay_schema.streams import alert_inbox_key, low_key
-from tests.alert_samples import episode
+from tests.alert_samples import EPISODE, episode
 from tests.health import said
 from tests.ports import free_port
 from tests.redis_server import RedisServer
@@ -98,10 +99,11 @@ def test_a_writer_that_may_not_ask_works_and_says_what_it_needs(
 def test_alerts_that_were_handed_in_reach_the_stream_and_the_store(
     store: StoreServer, redis_server: RedisServer, tmp_path: Path
 ) -> None:
-    handed_in = episode()
+    alert_id = handed_in(EPISODE)
+    alerts = [alert.model_copy(update={"transition_id": handed_in(alert.transition_id)}) for alert in episode(alert_id)]
     with redis_server.client() as client:
-        client.rpush(alert_inbox_key(), *(alert.model_dump_json() for alert in handed_in))
+        client.rpush(alert_inbox_key(), *(alert.model_dump_json() for alert in alerts))
         with writing(store, redis_server, tmp_path), connect(store.settings().store) as owner:
             until(lambda: client.llen(alert_inbox_key()) == 0, "they are moved")
             counted = "SELECT count() FROM assay.alerts"
-            until(lambda: owner.query(counted).result_rows[0][0] == len(handed_in), "they are stored")
+            until(lambda: owner.query(counted).result_rows[0][0] == len(alerts), "they are stored")

@@ -1,8 +1,10 @@
 """The table of identities, checked against real servers: the one on PATH and the bundled one."""
 
+import json
 import subprocess
 import time
 import tomllib
+import uuid
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,6 +34,7 @@ from assay_runtime import dead, scripts
 from assay_runtime.delivery import DEAD_BYTES, bury_finish, forward_finish
 from assay_runtime.entries import Outcome
 from assay_runtime.watermark import Quiet
+from assay_schema.alerts import handed_in, transition_id
 from assay_schema.failures import Failure, Reason
 from assay_schema.settings import RedisSettings, settings_from
 from assay_schema.streams import (
@@ -650,6 +653,12 @@ def test_an_entry_that_only_its_reader_reads_is_buried_by_who_may_not_delete(ser
     assert (root.xlen(DEAD.key()), root.xpending(key, "judge")["pending"]) == (2, 0)
 
 
+def alert_of(alert_id: object, of_transition: object = None) -> bytes:
+    return json.dumps(
+        {"alert_id": alert_id and str(alert_id), "transition_id": str(of_transition or alert_id)}
+    ).encode()
+
+
 def test_an_evaluator_hands_alerts_in_and_cannot_remove_those_of_others(server: Server, root: redis.Redis) -> None:
     evaluator, key = server.as_("evaluator"), ALERTS.key()
     for command in (
@@ -660,7 +669,13 @@ def test_an_evaluator_hands_alerts_in_and_cannot_remove_those_of_others(server: 
     ):
         assert denied(evaluator, *command)
     inbox = alert_inbox_key()
-    assert evaluator.rpush(inbox, b"one", b"two") == 2
+    own, others = (alert_of(handed_in(uuid.uuid5(uuid.NAMESPACE_OID, name))) for name in ("one", "two"))
+    drift = uuid.uuid5(uuid.NAMESPACE_OID, "drift")
+    theirs = [
+        alert_of(drift), alert_of(handed_in(drift), transition_id(drift, 2)), alert_of(drift.hex), alert_of(None),
+        b"no JSON", b"[" * 5_000, b"7", b"{}",
+    ]  # fmt: skip
+    assert evaluator.rpush(inbox, own, *theirs, others) == 2 + len(theirs)
     for command in (
         ("LTRIM", inbox, 1, 0),
         ("LPOP", inbox),
@@ -670,6 +685,6 @@ def test_an_evaluator_hands_alerts_in_and_cannot_remove_those_of_others(server: 
     ):
         assert denied(evaluator, *command)
     admit = server.as_("writer").register_script(scripts.ADMIT)
-    assert admit([inbox, key], [100]) == 2
-    assert admit([inbox, key], [100]) == 0
-    assert [fields[b"data"] for _, fields in root.xrange(key)] == [SECRET, b"one", b"two"]
+    assert admit([inbox, key], [100]) == [2, len(theirs)], "nobody's episode but its own is ended or hidden"
+    assert admit([inbox, key], [100]) == [0, 0]
+    assert [fields[b"data"] for _, fields in root.xrange(key)] == [SECRET, own, others]

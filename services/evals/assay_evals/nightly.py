@@ -18,7 +18,7 @@ from assay_evals.paired import PairedRuns
 from assay_evals.report import shrinkage
 from assay_runtime.store import Client, insert_json_rows
 from assay_schema.alert_actions import nightly_group, query_of
-from assay_schema.alerts import Alert, AlertKind, AlertState, Severity, one_line, transition_id
+from assay_schema.alerts import Alert, AlertKind, AlertState, Severity, handed_in, one_line, transition_id
 from assay_schema.settings import StoreSettings
 
 #: Least time between two attempts that came to a result, and between an attempt that did not and the next.
@@ -167,7 +167,7 @@ def transitions(attempts: Sequence[Attempt], attempt: Attempt, paired: PairedRun
             sequence = last.sequence + 1
             change = {
                 "sequence": sequence,
-                "transition_id": transition_id(last.alert_id, sequence),
+                "transition_id": handed_in(transition_id(last.alert_id, sequence)),
                 "previous": last.state,
                 "state": AlertState.RESOLVED,
                 "severity": Severity.INFO,
@@ -180,7 +180,7 @@ def transitions(attempts: Sequence[Attempt], attempt: Attempt, paired: PairedRun
 
 def _opened(kind: AlertKind, attempt: Attempt, paired: PairedRuns | None) -> Alert:
     at = attempt.ended_at or attempt.started_at
-    identity = uuid.uuid5(attempt.attempt_id, kind)
+    identity = handed_in(uuid.uuid5(attempt.attempt_id, kind))
     worst = (
         max(_failed(paired), key=lambda each: abs(each.delta), default=None) if kind is AlertKind.SCORE_DRIFT else None
     )
@@ -202,7 +202,7 @@ def _opened(kind: AlertKind, attempt: Attempt, paired: PairedRuns | None) -> Ale
     made = Alert.model_validate(
         {
             "alert_id": identity,
-            "transition_id": transition_id(identity, 1),
+            "transition_id": handed_in(transition_id(identity, 1)),
             "sequence": 1,
             "kind": kind,
             "state": AlertState.WARN,

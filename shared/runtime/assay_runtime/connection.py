@@ -1,5 +1,6 @@
 """Connections to Redis: one place for address, credentials, TLS, time-outs and reconnecting."""
 
+import re
 from functools import partial
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
@@ -23,6 +24,15 @@ PASSING_ERRORS = (
     exceptions.ReadOnlyError,
     exceptions.BusyLoadingError,
 )
+_CODE = re.compile(r"[A-Z]{2,20}")
+
+
+def refusal_of(error: Exception) -> str:
+    """A refusal's code, such as `BUSY` or `NOPERM`, where it has one: never the rest of its text, which may quote an entry."""
+    code = _CODE.match(str(error))
+    return code[0] if code else type(error).__name__
+
+
 #: Oldest Redis with everything the streams need.
 OLDEST_REDIS = (7, 0)
 

@@ -4,6 +4,7 @@ The subscriber reads batches of raw entries and hands them to a `Consumer` as th
 acknowledgement. Contract tests run this against a real Redis, and FastStream is pinned.
 """
 
+import asyncio
 import logging
 from typing import Any
 
@@ -14,7 +15,7 @@ from faststream.redis.configs import ConnectionState
 from faststream.redis.message import FAKE_CONSUMER, RedisBatchStreamMessage
 from redis.exceptions import ResponseError
 
-from assay_runtime.connection import Client, connect
+from assay_runtime.connection import Client, connect, refusal_of
 from assay_runtime.delivery import Consumer
 from assay_runtime.entries import Entry
 from assay_runtime.reading import READ_MOST, Reader
@@ -25,6 +26,8 @@ log = logging.getLogger(__name__)
 
 #: How long one read waits for entries, in milliseconds; also the longest a stop waits for the reader.
 POLL_MS = 1_000
+#: How long the reader waits after a refusal, in seconds.
+REFUSED_PAUSE_S = 1.0
 
 
 class OwnClient(ConnectionState[Any]):
@@ -113,10 +116,17 @@ def subscribe(broker: RedisBroker, consumer: Consumer, document: Any) -> None:
             return ((consumer.key.encode(), await reader.read(POLL_MS)),)
         except ResponseError as error:
             # The stream was deleted or moved to another server while this waited for it. FastStream would end the application.
-            if not str(error).startswith(("NOGROUP", "UNBLOCKED")):
-                raise
-            log.warning("the stream or its group is gone; making it again", extra={"stream": consumer.key})
-            await consumer.prepare()
+            if str(error).startswith(("NOGROUP", "UNBLOCKED")):
+                log.warning("the stream or its group is gone; making it again", extra={"stream": consumer.key})
+                await consumer.prepare()
+                return ()
+            # A server that refuses (a script that does not end, a right that was taken away) may do so for long. FastStream would start
+            # the reader anew at once, again and again, and keep each one that failed.
+            log.warning(
+                "redis refuses to be read; trying again",
+                extra={"stream": consumer.key, "error_class": refusal_of(error)},
+            )
+            await asyncio.sleep(REFUSED_PAUSE_S)
             return ()
 
     subscriber._xreadgroup = read_within_bounds  # noqa: SLF001

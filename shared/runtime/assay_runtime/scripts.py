@@ -192,17 +192,29 @@ if #redis.call('XINFO', 'GROUPS', KEYS[1]) == 1 then redis.pcall('XDEL', KEYS[1]
 return 1
 """
 
-#: Move alerts from the inbox to their stream. The copy is made first: a Redis that has no memory for it leaves the alert.
-#: KEYS: inbox, alerts. ARGV: most alerts. Returns how many it moved.
+#: Move alerts from the inbox to their stream. The copy is made first: a Redis that has no memory for it leaves the alert. What is no JSON
+#: document with an episode and a transition of its own (UUIDs of version 8; services make version 5) is thrown away: whoever hands in
+#: may not end or hide what a service has found.
+#: KEYS: inbox, alerts. ARGV: most alerts. Returns how many it moved and how many it threw away.
 ADMIT = f"""
 redis.replicate_commands()
-for moved = 0, tonumber(ARGV[1]) - 1 do
-  local alert = redis.call('LINDEX', KEYS[1], 0)
-  if not alert then return moved end
-  redis.call('XADD', KEYS[2], '*', '{FIELD}', alert)
+local x = '%x%x%x%x'
+local own = '^' .. x .. x .. '%-' .. x .. '%-8%x%x%x%-' .. x .. '%-' .. x .. x .. x .. '$'
+local function is_own(id) return type(id) == 'string' and string.find(id, own) ~= nil end
+local moved, refused = 0, 0
+for _ = 1, tonumber(ARGV[1]) do
+  local text = redis.call('LINDEX', KEYS[1], 0)
+  if not text then break end
+  local read, alert = pcall(cjson.decode, text)
+  if read and type(alert) == 'table' and is_own(alert.alert_id) and is_own(alert.transition_id) then
+    redis.call('XADD', KEYS[2], '*', '{FIELD}', text)
+    moved = moved + 1
+  else
+    refused = refused + 1
+  end
   redis.call('LPOP', KEYS[1])
 end
-return tonumber(ARGV[1])
+return {{moved, refused}}
 """
 
 #: Send dead letters on their way again: each leaves `dead` in the same step in which it enters its stream, and only if it is still there,

@@ -20,7 +20,7 @@ from redis.exceptions import AuthenticationError, OutOfMemoryError, RedisError, 
 from assay_runtime import memory, metrics
 from assay_runtime.clock import clock
 from assay_runtime.config import load_settings
-from assay_runtime.connection import appends_to_disk, connect, evicted_keys, evicts, refuse_unfit, servers
+from assay_runtime.connection import appends_to_disk, connect, evicted_keys, evicts, refusal_of, refuse_unfit, servers
 from assay_runtime.delivery import Consumer, Finish
 from assay_runtime.each import each
 from assay_runtime.entries import Bounds, Process
@@ -180,8 +180,11 @@ class Service:
             except OutOfMemoryError:
                 log.warning("waiting for redis: its memory is full", extra={"error_class": "OutOfMemoryError"})
                 await asyncio.sleep(1)
-            except REFUSALS:
-                raise  # waiting mends nothing
+            except REFUSALS as error:
+                if refusal_of(error) != "BUSY":
+                    raise  # waiting mends nothing
+                log.warning("waiting for redis: a script does not end; see SCRIPT KILL", extra={"error_class": "BUSY"})
+                await asyncio.sleep(1)
             except RedisError as error:
                 log.warning(
                     "waiting for redis; check that it runs at redis.url (ASSAY_REDIS_URL)",
