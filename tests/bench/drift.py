@@ -174,7 +174,7 @@ def noise_rows(settings: DriftSettings, projects: int = NOISE_YEARS) -> list[dic
         for place in range(7):
             dropped = replace(quiet, days=42 + 7 + AFTER_DAYS, shape="step", drop=0.1, at_day=42 + place)
             found = run(*samples(dropped, 500 + place), settings, streams=SERIES)
-            delays.append(found.told(after=dropped.at_day) or AFTER_DAYS)
+            delays.append(found.first(AlertState.WARN, AlertState.CRITICAL, after=dropped.at_day) or AFTER_DAYS)
         rows.append(result(f"delay of a 10 % drop: {name}", statistics.median(delays), 1.0, "days", None, len(delays)))
     return rows
 

@@ -116,14 +116,9 @@ class Found:
 
     transitions: tuple[tuple[float, AlertState], ...]
 
-    def first(self, state: AlertState, after: float) -> float | None:
-        """When an episode first reached a state after a time, in days since then."""
-        return next((at - after for at, found in self.transitions if found is state and at >= after), None)
-
-    def told(self, after: float) -> float | None:
-        """When somebody was first told of anything after a time, in days since then."""
-        told = (AlertState.WARN, AlertState.CRITICAL)
-        return next((at - after for at, state in self.transitions if state in told and at >= after), None)
+    def first(self, *states: AlertState, after: float) -> float | None:
+        """When an episode first reached one of some states after a time, in days since then."""
+        return next((at - after for at, found in self.transitions if found in states and at >= after), None)
 
     @property
     def episodes(self) -> int:
