@@ -9,6 +9,8 @@ they are skewed (its mirror image gives the same shares, worse and better exchan
 has no target. `ours` is the share of comparisons in which one or more metrics are called worse, or better. Power: the share in which one
 or more are called worse when the mean reciprocal rank really fell by so much, and in which one of these also fell by the threshold of the
 default rules. "By Holm" is what two-sided tests and Holm's adjustment would find.
+
+Where few cases move: `few_cases`.
 """
 
 import statistics
@@ -24,6 +26,7 @@ import scipy.stats
 from assay_evals.comparison import ALPHA, DEFAULT_RULES, MetricComparison, Rule, compare
 from assay_evals.metrics import Judged, retrieval_metrics
 from assay_evals.statistics import Floats, interval, resampled_means
+from tests.bench import few_cases
 from tests.bench.result import result
 
 CASES, METRICS, RESAMPLES = 300, 12, 10_000
@@ -100,7 +103,7 @@ def _without_change(changes: Floats) -> Floats:
 def measure(quick: bool = False) -> list[dict[str, Any]]:
     """Ratios: CPU of scipy by ours, shares by the nominal 5 %, and power."""
     runs = 100 if quick else 2_000
-    rows = [*_speed(1 if quick else 9), _noise(50 if quick else 500)]
+    rows = [*_speed(1 if quick else 9), _noise(50 if quick else 500), *few_cases.rows(100 if quick else 2_000)]
     unchanged = {
         "symmetric": (pool(), BAND),
         "skewed": (pool(lost=0.1, helped=1.0), BAND),

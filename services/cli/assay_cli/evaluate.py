@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import subprocess
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -13,8 +12,10 @@ import typer
 
 from assay_cli import evaluation_store
 from assay_cli.asking import Concurrency, Deadline, Retries, ShowErrors, System, TargetName, Workspace, a_number
+from assay_cli.checkout import checkout
 from assay_cli.connect import DEFAULT_DATA, DataDirectory
 from assay_cli.dataset import load
+from assay_cli.dataset_making import expect_reviewed
 from assay_cli.errors import FINDING, CommandError
 from assay_cli.errors_of_targets import ERRORS_SHOWN, ErrorsOfTarget
 from assay_cli.evaluation_store import InStore
@@ -76,6 +77,10 @@ def run(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
     project: Annotated[str, typer.Option(help="The tenant whose system this is.")] = "default",
+    tag: Annotated[list[str] | None, typer.Option(help="A word to find the run by; may be repeated.")] = None,
+    require_reviewed: Annotated[
+        bool, typer.Option("--require-reviewed", help="Refuse a dataset with cases that nobody looked at.")
+    ] = False,
     to_store: Annotated[bool, typer.Option("--store", help="Write the run to the store as well.")] = False,
     data: DataDirectory = DEFAULT_DATA,
     as_json: Annotated[bool, typer.Option("--json", help="The report as JSON on stdout.")] = False,
@@ -98,6 +103,7 @@ def run(
         if limit < 1:
             raise CommandError(f"--limit: {limit} is below 1")
         golden = golden.model_copy(update={"cases": golden.cases[:limit]})
+    expect_reviewed(golden, dataset, required=require_reviewed)
     if gain not in ("linear", "burges"):
         raise CommandError(f"--gain: {gain!r} is not one of linear, burges")
     judged = judge_named(judge, judge_budget)
@@ -108,12 +114,13 @@ def run(
         cutoffs=_cutoffs(cutoffs, k),
         gain=gain,
         seed=seed,
-        code_version=_code_version(),
+        **asdict(checkout()),
         judge=judged.fingerprint if judged else None,
         label=label,
         project=project,
+        tags=tuple(sorted({*(tag or ())})),
     )
-    name = _free_name(name, runs, resume)  # before the target is loaded, which may take a while
+    name = free_name(name, runs, resume)  # before the target is loaded, which may take a while
     system = System(target, workspace, concurrency, deadline, retries, ErrorsOfTarget(show_errors))
     asked, how = system.open()
     folder = with_spending(judged, RunFolder(runs / name, config, resume=resume, target=target))
@@ -145,47 +152,6 @@ def run(
     system.errors.say_how()
     if done.errored:
         raise typer.Exit(FINDING)
-
-
-@evaluate.command("list")
-def list_runs(
-    runs: RunsFolder = DEFAULT_RUNS,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
-    in_store: InStore = False,
-    data: DataDirectory = DEFAULT_DATA,
-) -> None:
-    """List runs, the newest last."""
-    if in_store:
-        _list_stored(data, as_json)
-        return
-    found = [each for folder in sorted(runs.iterdir()) if (each := _read(folder))] if runs.is_dir() else []
-    for each in sorted(found, key=lambda one: one.started_at):
-        state = "ended" if each.completed_at else "stopped: go on with --resume"
-        if as_json:
-            shape = {"run_id": each.run_id, "started_at": each.started_at, "completed_at": each.completed_at}
-            emit(json.dumps(shape | {"cases": len(each.results), "errored": len(each.errored)}))
-        else:
-            cases = f"{len(each.results):,} cases, {len(each.errored)} errored"
-            echo(
-                f"{each.run_id:28} {each.started_at[:19]}  {each.config.dataset} {each.config.dataset_version}  {cases}, {state}"
-            )
-    if not found:
-        echo(f"no runs in {runs}; start one with: assay eval run", err=True)
-
-
-def _list_stored(data: Path, as_json: bool) -> None:
-    found = evaluation_store.stored_runs(data)
-    for each in found:
-        if as_json:
-            emit(json.dumps(asdict(each) | {"run_id": str(each.run_id)}, ensure_ascii=False))
-        else:
-            state = "ended" if each.completed_at else "stopped"
-            cases = f"{each.cases:,} cases, {each.errored} errored"
-            echo(
-                f"{each.name:28} {each.started_at[:19]}  {each.dataset} {each.dataset_version}  {cases}, {state}  {each.run_id}"
-            )
-    if not found:
-        echo("no runs in the store; store one with: assay eval run --store, or assay eval store RUN", err=True)
 
 
 @evaluate.command("store")
@@ -385,7 +351,7 @@ def _expect_measured(option: str, given: list[str] | None, paired: "PairedRuns")
             )
 
 
-def _free_name(name: str | None, runs: Path, resume: bool) -> str:
+def free_name(name: str | None, runs: Path, resume: bool) -> str:
     """The run's name: the one given, or the time. Raises `CommandError` for one that is taken, or that no folder can have."""
     from assay_evals.runs import RUN_FILE, RunError, run_folder
 
@@ -423,23 +389,3 @@ def _find(name: str, runs: Path) -> "Run":
     from assay_evals.runs import read_run
 
     return read_run(Path(name) if (Path(name) / "run.json").exists() else runs / name)
-
-
-def _read(folder: Path) -> "Run | None":
-    """A run for the list, which one folder that cannot be read does not keep from the others."""
-    from assay_evals.runs import RUN_FILE, RunError, read_run
-
-    try:
-        return read_run(folder) if (folder / RUN_FILE).exists() else None
-    except RunError as error:
-        echo(f"left out: {error}", err=True)
-        return None
-
-
-def _code_version() -> str | None:
-    """The commit that is checked out where the command runs; None outside a checkout."""
-    try:
-        found = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return found.stdout.strip() or None

@@ -35,9 +35,11 @@ def stored(name: str, data: Path) -> "Run":
         return load_stored(client, name)
 
 
-def stored_runs(data: Path, project: str = "") -> "list[StoredRun]":
-    """The newest runs, the newest last."""
+def stored_runs(
+    data: Path, *, project: str = "", branch: str = "", tag: str = "", limit: int = 1_000
+) -> "list[StoredRun]":
+    """The newest runs that match, the newest last."""
     from assay_evals.stored import list_stored
 
     with open_store(settings_for("evaluator", data).store) as client:
-        return list_stored(client, project=project)
+        return list_stored(client, project=project, branch=branch, tag=tag, limit=limit)

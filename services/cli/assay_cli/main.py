@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 
 from assay_cli.alerts import alerts
 from assay_cli.dataset import dataset
+from assay_cli.dataset_making import import_dataset, release, review
 from assay_cli.dead import dead
 from assay_cli.doctor import doctor
 from assay_cli.drift import drift
@@ -31,6 +32,7 @@ from assay_cli.nightly import nightly
 from assay_cli.prune import prune
 from assay_cli.query import query
 from assay_cli.replay import replay
+from assay_cli.runs_listed import import_run, list_runs
 from assay_cli.scrub import pii, scrub
 from assay_cli.tail import tail
 from assay_cli.terminal import echo
@@ -81,6 +83,11 @@ for command in (up, migrate, export, doctor, prune, query, tail, scrub, replay, 
     app.command()(command)
 dataset.command()(mine)
 dataset.command()(generate)
+dataset.command("import")(import_dataset)
+dataset.command()(review)
+dataset.command()(release)
+evaluate.command("list")(list_runs)
+evaluate.command("import")(import_run)
 evaluate.command()(nightly)
 for group, name in (
     (alerts, "alerts"),

@@ -17,7 +17,7 @@ import typer
 
 from assay_schema.printable import printable, printable_lines
 
-__all__ = ["INTERRUPTED", "data_output", "echo", "emit", "ends_quietly", "leave_stdout", "printable"]
+__all__ = ["INTERRUPTED", "asked", "data_output", "echo", "emit", "ends_quietly", "leave_stdout", "printable"]
 
 #: 128 + SIGINT, what shells report for a program that Ctrl-C ended.
 INTERRUPTED = 130
@@ -36,6 +36,12 @@ def emit(text: str, *, nl: bool = True) -> None:
 def data_output() -> BinaryIO:
     """Where data for programs is streamed to: stdout's bytes, filtered where it is a terminal."""
     return cast("BinaryIO", _Filtered(sys.stdout.buffer)) if sys.stdout.isatty() else sys.stdout.buffer
+
+
+def asked(question: str, default: str) -> str:
+    """What a person answers to a question on stderr, in small letters; nothing but Enter is the default."""
+    answer: str = typer.prompt(printable(question), default=default, err=True)
+    return answer.strip().lower()
 
 
 class _Filtered(io.BufferedIOBase):

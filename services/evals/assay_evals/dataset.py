@@ -6,7 +6,8 @@ Three forms are read, told apart by their first character and line:
 - NDJSON with a header: the first line is that object without `cases`, with `"record": "dataset"` or a `version`; each further line a case;
 - NDJSON of cases alone; the version is then `0`.
 
-The schema only grows: fields a reader does not know are kept and written again.
+The schema only grows. A case's field that nobody knows is refused, since it may be a known one misspelt; what is a team's own belongs into
+its `metadata`.
 """
 
 import hashlib
@@ -21,6 +22,7 @@ from typing import Annotated, Any, Literal
 import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from assay_evals.dataset_fields import in_snake_case, nearest
 from assay_evals.errors import EvalsError
 from assay_evals.strict_json import JsonError, JsonSyntaxError, loads
 from assay_schema.limits import NAME_MAX_CHARS, QUERY_MAX_CHARS
@@ -72,7 +74,7 @@ class Case(BaseModel):
     Ids are slugs, or `source::slug` where one slug stands in several sources.
     """
 
-    model_config = ConfigDict(extra="allow", frozen=True, hide_input_in_errors=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     id: Identifier
     query: Annotated[str, Field(min_length=1, max_length=QUERY_MAX_CHARS)]
@@ -98,19 +100,26 @@ class Case(BaseModel):
         default=1.0, description="With which probability a mined case was chosen; averages weigh it by the inverse."
     )
 
+    tags: list[Identifier] = Field(default_factory=list, description="What a team groups cases by.")
+    reviewed: bool = Field(
+        default=True, description="False for a case that was mined or written by a model, until somebody looked at it."
+    )
+    metadata: dict[str, Any] = Field(default_factory=dict, description="A team's own fields; Assay only keeps them.")
+
     @model_validator(mode="before")
     @classmethod
-    def _judged_list(cls, value: Any) -> Any:
-        """`relevant: [{slug, grade, source_id?}]` is another way to write `graded_relevance`."""
-        if isinstance(value, Mapping) and isinstance(value.get("relevant"), list):
-            value = dict(value)
+    def _other_spellings(cls, value: Any) -> Any:
+        """Names in camelCase; `relevant: [{slug, grade, source_id?}]` is another way to write `graded_relevance`."""
+        value = in_snake_case(value)
+        if isinstance(value, dict) and "relevant" in value:
             judged = value.pop("relevant")
-            if all(isinstance(each, Mapping) and isinstance(each.get("slug"), str) for each in judged):
-                value["graded_relevance"] = value.get("graded_relevance") or {
-                    document_id(each["slug"], each.get("source_id")): each.get("grade", 1) for each in judged
-                }
-            else:
+            if not isinstance(judged, list) or not all(
+                isinstance(each, Mapping) and isinstance(each.get("slug"), str) for each in judged
+            ):
                 raise ValueError("relevant must be a list of objects with a slug")
+            value["graded_relevance"] = value.get("graded_relevance") or {
+                document_id(each["slug"], each.get("source_id")): each.get("grade", 1) for each in judged
+            }
         return value
 
     @model_validator(mode="after")
@@ -120,11 +129,18 @@ class Case(BaseModel):
         relevant = any(grade > 0 for grade in self.relevance.values())
         if self.query_type == "null" and relevant:
             raise ValueError("a null case expects nothing: take its expected ids away, or change its query_type")
-        if self.query_type != "null" and not relevant:
-            raise ValueError("no expected id: name at least one, or set query_type to null")
+        if self.query_type != "null" and not relevant and not self.says_of_answers:
+            raise ValueError(
+                "no expected id: name at least one, say what the answer should be, or set query_type to null"
+            )
         if len(set(self.expected_ids)) != len(self.expected_ids):
             raise ValueError("expected_ids holds an id twice")
         return self
+
+    @property
+    def says_of_answers(self) -> bool:
+        """Whether something of the answer is expected, whatever is retrieved."""
+        return bool(self.expected_answer or self.required_entities or self.required_citations)
 
     @property
     def relevance(self) -> dict[str, int]:
@@ -137,8 +153,21 @@ def document_id(slug: str, source: str | None = None) -> str:
     return f"{source}::{slug}" if source else slug
 
 
+class Change(BaseModel):
+    """What one version of a dataset changed: ids of cases, and why in a sentence."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    version: str
+    at: str
+    note: str
+    added: list[Identifier] = Field(default_factory=list)
+    removed: list[Identifier] = Field(default_factory=list)
+    changed: list[Identifier] = Field(default_factory=list)
+
+
 class Dataset(BaseModel):
-    """A versioned set of cases."""
+    """A versioned set of cases. Other fields of its header are kept: none of them changes what is asked or expected."""
 
     model_config = ConfigDict(extra="allow", frozen=True, hide_input_in_errors=True)
 
@@ -146,7 +175,13 @@ class Dataset(BaseModel):
     name: str = "dataset"
     created_at: str | None = None
     description: str | None = None
+    changelog: list[Change] = Field(default_factory=list, description="What each version changed, the newest first.")
     cases: list[Case]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _other_spellings(cls, value: Any) -> Any:
+        return in_snake_case(value)
 
     @property
     def fingerprint(self) -> str:
@@ -156,11 +191,13 @@ class Dataset(BaseModel):
 
 
 #: Fields that cases had not from the beginning: where they are not set a case has the bytes, and a dataset the fingerprint, it had before.
-_LATER_FIELDS = ("time_window", "expected_actors")
+_LATER_FIELDS = ("time_window", "expected_actors", "tags", "metadata")
+#: Fields that say nothing of what is asked or expected.
+_ASIDE = {"reviewed"}
 
 
 def _canonical(case: Case) -> bytes:
-    unset = {name for name in _LATER_FIELDS if not getattr(case, name)}
+    unset = _ASIDE | {name for name in _LATER_FIELDS if not getattr(case, name)}
     return orjson.dumps(case.model_dump(mode="json", exclude=unset), option=orjson.OPT_SORT_KEYS)
 
 
@@ -179,20 +216,23 @@ def read_dataset(text: str) -> Dataset:
         try:
             cases.append(Case.model_validate(record))
         except ValidationError as error:
-            problems += [f"{place}: {_explain(problem)}" for problem in error.errors()]
+            problems += [f"{place}: {explain(problem)}" for problem in error.errors()]
     if not records:
         problems.append("no cases: a dataset has at least one")
     try:
         dataset = Dataset.model_validate(header | {"cases": cases})
     except ValidationError as error:
-        problems += [f"header: {_explain(problem)}" for problem in error.errors()]
+        problems += [f"header: {explain(problem)}" for problem in error.errors()]
     if problems:
         raise DatasetError(problems)
     return dataset
 
 
-def _explain(problem: Any) -> str:
-    where = ".".join(str(part) for part in problem["loc"])
+def explain(problem: Any) -> str:
+    """One of a `ValidationError`'s problems, with the field it is about; never a value."""
+    where = ".".join(str(part)[:64] for part in problem["loc"])
+    if problem["type"] == "extra_forbidden" and len(problem["loc"]) == 1:
+        return f"{where}: no field of a case{nearest(where, Case.model_fields)}; what is your own belongs into metadata"
     message = problem["msg"].removeprefix("Value error, ")
     return f"{where}: {message}" if where else message
 

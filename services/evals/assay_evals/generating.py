@@ -147,6 +147,7 @@ def case_of(document: Document, text: Written, critic: Criticism) -> Case:
         expected_answer=text.expected_answer,
         source="synthetic",
         cluster=document.id,
+        reviewed=False,
         notes=f"Unreviewed: written by a model; the critic says {scores}, of 5.",
     )
 

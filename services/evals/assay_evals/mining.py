@@ -226,6 +226,7 @@ def _case(one: Found, probability: float) -> Case | None:
         query_type="technical" if expected else "null",
         expected_ids=expected,
         source="production",
+        reviewed=False,
         notes=f"{_UNREVIEWED} {', '.join(said)}; {why}.",
         inclusion_probability=probability,
     )

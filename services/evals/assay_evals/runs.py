@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -68,11 +68,30 @@ class RunConfig:
     label: str | None = None
     project: str = "default"
     options: Mapping[str, Any] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+    branch: str | None = None
+    dirty: bool | None = None
 
     @classmethod
     def of(cls, dataset: Dataset, target: str, **options: Any) -> "RunConfig":
         """The configuration of a run over a dataset."""
         return cls(dataset.name, dataset.version, dataset.fingerprint, target, **options)
+
+    def as_json(self) -> dict[str, Any]:
+        """All fields; of those that configurations had not from the beginning only what is set, so that older runs stay what they were."""
+        return {
+            name: value for name, value in asdict(self).items() if name not in _LATER_FIELDS or value != _DEFAULTS[name]
+        }
+
+    @classmethod
+    def of_json(cls, document: Mapping[str, Any]) -> "RunConfig":
+        """What `as_json` gave. Raises `TypeError` and others for what it did not."""
+        lists = {name: tuple(document.get(name, ())) for name in ("cutoffs", "tags")}
+        return cls(**{**document, **lists})
+
+
+_LATER_FIELDS = frozenset({"tags", "branch", "dirty"})
+_DEFAULTS = {each.name: each.default for each in fields(RunConfig)}
 
 
 @dataclass(frozen=True)
@@ -195,7 +214,7 @@ class Run:
             "run_id": self.run_id,
             "started_at": self.started_at,
             "completed_at": self.completed_at,
-            "config": asdict(self.config),
+            "config": self.config.as_json(),
             "cases": len(self.results),
             "errored": len(self.errored),
             "metrics": {name: asdict(summary) for name, summary in self.summary().items()},
@@ -218,6 +237,8 @@ def score(cases: Sequence[Case], answers: Sequence[Retrieved], config: RunConfig
         for place in range(len(cases))
     ]
     for row, case, answer in zip(rows, cases, answers, strict=True):
+        if case.query_type != "null" and not any(case.relevance.values()):
+            row.update(dict.fromkeys(row))  # nobody said what should be retrieved
         row.update(case_metrics(case, answer, max(config.cutoffs)) | answer_coverage(case, answer))
     return rows
 
@@ -306,7 +327,7 @@ class RunFolder:
             "run_id": self.folder.name,
             "started_at": self.started_at,
             "completed_at": completed_at,
-            "config": asdict(self.config),
+            "config": self.config.as_json(),
         }
         if self._seal is not None:
             document["target_seal"] = self._seal
@@ -326,7 +347,7 @@ def read_run(folder: Path) -> Run:
     if not isinstance(document, dict) or document.get("schema_version") != VERSION:
         raise RunError(f"{folder / RUN_FILE} is of a later Assay: upgrade to read it")
     try:
-        config = RunConfig(**(document["config"] | {"cutoffs": tuple(document["config"]["cutoffs"])}))
+        config = RunConfig.of_json(document["config"])
         named = document["run_id"], config, document["started_at"], document["completed_at"]
         known = all(isinstance(each, str) for each in (named[0], named[2], named[3] or "")) and _usable(config)
     except (KeyError, TypeError, ValueError):
@@ -355,7 +376,13 @@ def read_run(folder: Path) -> Run:
 def _usable(config: RunConfig) -> bool:
     """Whether what is computed with has the type it has in a run."""
     numbers = (config.k, config.seed, *config.cutoffs)
-    return all(type(each) is int for each in numbers) and config.seed >= 0 and min(config.k, *config.cutoffs) >= 1
+    texts = (*config.tags, config.branch or "")
+    return (
+        all(isinstance(each, str) for each in texts)
+        and all(type(each) is int for each in numbers)
+        and config.seed >= 0
+        and min(config.k, *config.cutoffs) >= 1
+    )
 
 
 def _checked(result: CaseResult) -> CaseResult:

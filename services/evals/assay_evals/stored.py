@@ -47,7 +47,7 @@ class StoredRun:
 
 def identity(run: Run) -> uuid.UUID:
     """The run's id in the store: the same for whoever works it out again."""
-    config = orjson.dumps(asdict(run.config), option=orjson.OPT_SORT_KEYS).decode()
+    config = orjson.dumps(run.config.as_json(), option=orjson.OPT_SORT_KEYS).decode()
     return uuid.uuid5(uuid.NAMESPACE_OID, f"assay/run/{run.run_id}/{run.started_at}/{config}")
 
 
@@ -85,7 +85,7 @@ def _run_row(run: Run, run_id: uuid.UUID) -> dict[str, Any]:
         "code_version": config.code_version,
         "judge": config.judge,
         "seed": config.seed,
-        "config": _text(asdict(config)),
+        "config": _text(config.as_json()),
         "started_at": run.started_at,
         "completed_at": run.completed_at,
         "cases": len(run.results),
@@ -113,12 +113,16 @@ _LISTED = (
 )
 
 
-def list_stored(client: Client, *, project: str = "", limit: int = 1_000) -> list[StoredRun]:
-    """The newest runs, the newest last. The client is one of the views' database."""
+def list_stored(
+    client: Client, *, project: str = "", branch: str = "", tag: str = "", limit: int = 1_000
+) -> list[StoredRun]:
+    """The newest runs, the newest last: of a project, a branch, with a tag, where given. The client is one of the views' database."""
     rows = client.query(
-        f"SELECT {_LISTED} FROM eval_runs WHERE {{project:String}} = '' OR project = {{project:String}}"  # noqa: S608  # constants
+        f"SELECT {_LISTED} FROM eval_runs WHERE ({{project:String}} = '' OR project = {{project:String}})"  # noqa: S608  # constants
+        " AND ({branch:String} = '' OR JSONExtractString(config, 'branch') = {branch:String})"
+        " AND ({tag:String} = '' OR has(JSONExtract(config, 'tags', 'Array(String)'), {tag:String}))"
         " ORDER BY started_at DESC, name LIMIT {limit:UInt32}",
-        parameters={"project": project, "limit": limit},
+        parameters={"project": project, "branch": branch, "tag": tag, "limit": limit},
     ).result_rows
     found = []
     for run_id, name, of, dataset, version, target, began, ended, cases, errored, averages in reversed(rows):
@@ -155,7 +159,7 @@ def load_stored(client: Client, name: str) -> Run:
 
 def _config(document: dict[str, Any]) -> RunConfig:
     known = {key: value for key, value in document.items() if key in _CONFIG_FIELDS}
-    return RunConfig(**(known | {"cutoffs": tuple(known["cutoffs"])}))
+    return RunConfig.of_json(known)
 
 
 def _result(row: dict[str, Any]) -> CaseResult:

@@ -160,11 +160,11 @@ def test_a_window_that_makes_no_sense_is_refused(window: dict[str, str], words: 
 def test_a_dataset_without_the_later_fields_has_the_fingerprint_it_always_had() -> None:
     text = (
         '{"record":"dataset","version":"1.0.0"}\n'
-        '{"id":"a","query":"q","expected_ids":["x"],"notes":"n","mine":[1,2]}\n'
+        '{"id":"a","query":"q","expected_ids":["x"],"notes":"n"}\n'
         '{"id":"n","query":"none","query_type":"null"}\n'
     )
     dataset = read_dataset(text)
-    assert dataset.fingerprint == "5106fa295e63a1e140f8b32887b900966a90f3028e0bf64eb8ba50da97dd098d"
+    assert dataset.fingerprint == "57f40b8db370888f763cf93bc42790a4fd734d0d9e06978ca65e2ec2042a93d5"
     later = [case.model_copy(update={"time_window": TimeWindow.model_validate(FEBRUARY)}) for case in dataset.cases]
     assert dataset.model_copy(update={"cases": later}).fingerprint != dataset.fingerprint
 

@@ -49,10 +49,82 @@ def test_cases_alone_are_a_dataset_without_a_version() -> None:
 
 
 def test_what_is_written_reads_back_the_same() -> None:
-    dataset = a_dataset(CASE | {"later_field": 7, "graded_relevance": {"a": 3}}, NULL)
+    change = {"version": "1.0.0", "at": "2026-01-02", "note": "first", "added": ["c1"]}
+    header = {"version": "1.0.0", "license": "CC0-1.0", "changelog": [change]}
+    own = CASE | {"metadata": {"team": 7}, "tags": ["slow"], "reviewed": False, "graded_relevance": {"a": 3}}
+    dataset = read_dataset(json.dumps(header | {"cases": [own, NULL]}))
     again = read_dataset("\n".join(write_dataset(dataset)))
+    assert again == dataset
     assert again.fingerprint == dataset.fingerprint
-    assert again.cases[0].model_extra == {"later_field": 7}
+    assert again.model_extra == {"license": "CC0-1.0"}
+    assert not again.cases[0].reviewed
+
+
+@pytest.mark.parametrize(
+    ("field", "hint"),
+    [
+        ("graded_relevence", "did you mean graded_relevance?"),
+        ("qurey_type", "did you mean query_type?"),
+        ("zzz", "no field of a case;"),
+    ],
+)
+def test_a_field_that_nobody_knows_is_refused_with_the_nearest_one(field: str, hint: str) -> None:
+    with pytest.raises(DatasetError) as refused:
+        a_dataset(NULL, CASE | {field: 1})
+    (problem,) = refused.value.problems
+    assert problem.startswith(f"case 2: {field}: ")
+    assert hint in problem
+    assert "metadata" in problem
+
+
+def test_a_field_with_a_long_name_is_not_quoted_whole() -> None:
+    with pytest.raises(DatasetError) as refused:
+        a_dataset(CASE | {"x" * 50_000: 1})
+    assert len(str(refused.value)) < 1000
+
+
+def test_names_in_camel_case_are_the_same_fields() -> None:
+    text = json.dumps(
+        {
+            "version": "1.0.0",
+            "createdAt": "2026-01-02T00:00:00Z",
+            "description": "d",
+            "cases": [
+                {
+                    "id": "a",
+                    "query": "q",
+                    "queryType": "multi-hop",
+                    "expectedObservationIds": ["o1"],
+                    "expectedSourceIds": ["s1"],
+                    "gradedRelevance": {"o1": 3},
+                    "expectedAnswer": "yes",
+                    "requiredCitations": ["o1"],
+                    "requiredEntities": ["X"],
+                    "complexity": "medium",
+                    "source": "manual",
+                },
+                {
+                    "id": "b",
+                    "query": "r",
+                    "queryType": "status",
+                    "expectedObservationIds": [],
+                    "expectedSourceIds": ["s2"],
+                },
+            ],
+        }
+    )
+    dataset = read_dataset(text)
+    one, other = dataset.cases
+    assert dataset.created_at == "2026-01-02T00:00:00Z"
+    assert (one.query_type, one.expected_ids, one.relevance) == ("multi-hop", ["o1"], {"o1": 3})
+    assert (one.expected_answer, one.required_entities) == ("yes", ["X"])
+    assert one.metadata == {"expected_source_ids": ["s1"]}
+    assert other.expected_ids == ["s2"]
+
+
+def test_a_field_in_two_spellings_is_refused() -> None:
+    with pytest.raises(DatasetError, match="queryType: no field of a case"):
+        a_dataset(CASE | {"query_type": "status", "queryType": "actor"})
 
 
 def test_judged_documents_may_name_their_source() -> None:
@@ -85,7 +157,7 @@ def test_the_demos_golden_dataset_is_one() -> None:
         (lines(CASE, [1]), "line 2"),
         (lines({"id": "a", "qurey": "q", "expected_ids": ["x"]}, CASE), "line 1: query: Field required"),
         (lines({"expected_ids": ["x"]}, CASE), "line 1"),
-        (lines({"id": "c", "query": "q", "relevant": "abc"}), "expected id"),
+        (lines({"id": "c", "query": "q", "relevant": "abc"}), "relevant must be a list"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(text: str, words: str) -> None:

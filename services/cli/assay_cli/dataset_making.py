@@ -1,0 +1,186 @@
+"""`assay dataset import|review|release`: cases that come from elsewhere, who looked at them, and what each version changed."""
+
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from assay_cli.asking import lines_of
+from assay_cli.dataset import File, load
+from assay_cli.errors import CommandError
+from assay_cli.terminal import asked, echo, emit, printable
+
+if TYPE_CHECKING:
+    from assay_evals.dataset import Case, Dataset
+
+
+Made = TypeVar("Made")
+
+
+class Form(StrEnum):
+    """What a dataset is imported from."""
+
+    TREC = "trec"
+    BEIR = "beir"
+    CSV = "csv"
+    QRELS = "qrels"
+
+
+def import_dataset(
+    form: Annotated[
+        Form,
+        typer.Argument(
+            help="trec: a file of judgements. beir: a folder with queries.jsonl and qrels/. csv: a table. qrels: a gate's questions."
+        ),
+    ],
+    source: Annotated[Path, typer.Argument(help="The file, or for beir the folder.")],
+    queries: Annotated[
+        Path | None, typer.Option(help='trec: the questions, as qid<TAB>question or {"_id", "text"} lines.')
+    ] = None,
+    split: Annotated[str, typer.Option(help="beir: which judgements, qrels/SPLIT.tsv.")] = "test",
+    name: Annotated[str | None, typer.Option(help="The dataset's name; default: the file's.")] = None,
+) -> None:
+    """Make a dataset of what other programs write, and print it as NDJSON. What is left out is told on stderr."""
+    from assay_evals.dataset import write_dataset
+
+    if (queries is None) == (form is Form.TREC):
+        raise CommandError(
+            "--queries: trec needs the file with the questions" if queries is None else "--queries: is for trec"
+        )
+    made = _imported(form, source, queries, split, name or source.resolve().stem)
+    for line in write_dataset(made):
+        emit(line)
+    echo(f"{len(made.cases):,} cases", err=True)
+
+
+def _imported(form: Form, source: Path, queries: Path | None, split: str, name: str) -> "Dataset":
+    from assay_evals import importing
+    from assay_evals.qrels import QrelsError, read_qrels
+
+    if form is Form.CSV:
+        return _read(source, lambda text: importing.from_csv(text, name=name))
+    if form is Form.QRELS:
+        try:
+            return _read(source, lambda text: importing.from_known(read_qrels(text), name=name))
+        except QrelsError as error:
+            raise CommandError(f"{source}: {error}") from None
+    if form is Form.BEIR:
+        if not source.is_dir():
+            raise CommandError(f"{source} is no folder: beir has queries.jsonl and qrels/{split}.tsv in one")
+        source, queries = source / "qrels" / f"{split}.tsv", source / "queries.jsonl"
+    assert queries is not None
+    grades = _read(source, importing.read_judgements)
+    asked = _read(queries, importing.read_queries)
+    made, notes = _read(source, lambda _: importing.from_judgements(grades, asked, name=name))
+    for note in notes:
+        echo(note, err=True)
+    return made
+
+
+def _read(path: Path, make: Callable[[str], Made]) -> Made:
+    from assay_evals.dataset import DatasetError
+
+    try:
+        return make("".join(lines_of(path, "FILE")))
+    except DatasetError as error:
+        for problem in error.problems[1:]:
+            echo(f"{path}: {problem}", err=True)
+        raise CommandError(f"{path}: {error.problems[0]}") from None
+
+
+def review(
+    file: File,
+    keep: Annotated[list[str] | None, typer.Option(metavar="ID", help="A case that is right as it stands.")] = None,
+    drop: Annotated[list[str] | None, typer.Option(metavar="ID", help="A case to take away.")] = None,
+    share: Annotated[
+        float, typer.Option(help="Ask about this share of them, drawn at random.", min=0.0, max=1.0)
+    ] = 1.0,
+    seed: Annotated[int, typer.Option(help="Of the draw.", min=0)] = 0,
+) -> None:
+    """Look at cases that were mined or written by a model: in a terminal one after the other, else with --keep and --drop.
+
+    Prints the dataset afterwards as NDJSON; the file stays as it is. Without an answer, which cases are unreviewed is told on stderr.
+    """
+    from assay_evals.dataset import DatasetError, write_dataset
+    from assay_evals.reviewing import reviewed, unreviewed
+
+    before = load(file)
+    kept, dropped = list(keep or ()), list(drop or ())
+    left = unreviewed(before, share=share, seed=seed)
+    if not kept and not dropped:
+        if not _is_terminal():
+            for case in left:
+                echo(f"unreviewed: {case.id}", err=True)
+            echo(
+                f"{len(left):,} of {len(before.cases):,} cases; say --keep ID or --drop ID, or answer in a terminal",
+                err=True,
+            )
+        else:
+            kept, dropped = _ask(left)
+    try:
+        after = reviewed(before, kept=kept, dropped=dropped)
+    except DatasetError as error:
+        raise CommandError(f"{file}: {error.problems[0]}") from None
+    for line in write_dataset(after):
+        emit(line)
+    echo(f"{len(kept):,} kept, {len(dropped):,} dropped, {len(unreviewed(after)):,} unreviewed", err=True)
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty()
+
+
+def _ask(cases: "list[Case]") -> tuple[list[str], list[str]]:
+    kept: list[str] = []
+    dropped: list[str] = []
+    for number, case in enumerate(cases, start=1):
+        echo(f"\n{number} of {len(cases)}: {case.id} ({case.query_type})\n  asked:    {case.query}", err=True)
+        echo(f"  expected: {', '.join(case.relevance) or 'nothing'}", err=True)
+        if case.expected_answer:
+            echo(f"  answer:   {case.expected_answer}", err=True)
+        if case.notes:
+            echo(f"  notes:    {case.notes}", err=True)
+        said = asked("[k]eep, [d]rop, [l]ater, [q]uit", default="l")[:1]
+        if said == "q":
+            break
+        if said in ("k", "d"):
+            (kept if said == "k" else dropped).append(case.id)
+    return kept, dropped
+
+
+def release(
+    old: File,
+    new: File,
+    version: Annotated[str, typer.Option(help="The new version, such as 1.1.0.")],
+    note: Annotated[str, typer.Option(help="Why, in a sentence; it stands in the changelog.")],
+) -> None:
+    """Print NEW as a version of its own, whose changelog names the cases that came, went or changed since OLD."""
+    from assay_evals.dataset import DatasetError, write_dataset
+    from assay_evals.reviewing import released
+
+    at = datetime.now(UTC).strftime("%Y-%m-%d")
+    try:
+        made = released(load(old), load(new), version=version, note=note, at=at)
+    except DatasetError as error:
+        raise CommandError(error.problems[0]) from None
+    for line in write_dataset(made):
+        emit(line)
+    change = made.changelog[0]
+    counts = f"{len(change.added)} added, {len(change.removed)} removed, {len(change.changed)} changed"
+    echo(printable(f"version {version}: {counts}"), err=True)
+
+
+def expect_reviewed(golden: "Dataset", file: Path, *, required: bool) -> None:
+    """Say how many cases nobody looked at. Raises `CommandError` where all have to be."""
+    from assay_evals.reviewing import unreviewed
+
+    if not (left := len(unreviewed(golden))):
+        return
+    told = f"{left:,} of {len(golden.cases):,} cases of {file} are unreviewed"
+    if required:
+        raise CommandError(f"--require-reviewed: {told}: look at them with: assay dataset review {file}")
+    echo(f"{told}: what they expect may be wrong", err=True)

@@ -1,0 +1,41 @@
+"""Names of a dataset's fields: those that other programs write in camelCase, and which one a misspelt name may mean. Pure."""
+
+import difflib
+import re
+from collections.abc import Iterable
+from typing import Any
+
+#: Names that are not just another spelling. An observation is a document after ingestion, whose id retrieval returns.
+_RENAMED = {"expectedObservationIds": "expected_ids"}
+_CAMEL = re.compile(r"[a-z]+(?:[A-Z][a-z]*)+")
+
+
+def in_snake_case(value: Any) -> Any:
+    """A record with names such as `queryType` as `query_type`; others as they are, and so is what is no object.
+
+    `expectedSourceIds`, a document's ids before ingestion, are the expected ids where nothing else is expected, else metadata. A name
+    that stands in both spellings stays as it is, and is refused later.
+    """
+    if not isinstance(value, dict):
+        return value
+    found = dict(value)
+    for name in value:
+        new = _RENAMED.get(name) or (_snake(name) if _CAMEL.fullmatch(name) else name)
+        if new not in found:
+            found[new] = found.pop(name)
+    if "expectedSourceIds" in value and (sources := found.pop("expected_source_ids", None)):
+        if not (found.get("expected_ids") or found.get("graded_relevance")):
+            found["expected_ids"] = sources
+        elif isinstance(metadata := found.get("metadata", {}), dict):
+            found["metadata"] = metadata | {"expected_source_ids": sources}
+    return found
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """` (did you mean query_type?)`, or nothing where no known name is near."""
+    close = difflib.get_close_matches(_snake(name), list(known), n=1)
+    return f" (did you mean {close[0]}?)" if close else ""
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z])([A-Z])", lambda found: "_" + found[1].lower(), name)

@@ -1,0 +1,65 @@
+"""Who looked at which case, and what each version of a dataset changed. Pure.
+
+Cases that were mined or written by a model are unreviewed until somebody keeps them. A release says what changed since the version before.
+"""
+
+import random
+from collections.abc import Collection
+
+from assay_evals.dataset import Case, Change, Dataset, DatasetError, diff_datasets
+
+#: How notes began before cases had the field `reviewed`.
+_UNREVIEWED = "Unreviewed"
+
+
+def is_reviewed(case: Case) -> bool:
+    """Whether somebody wrote the case or looked at it."""
+    return case.reviewed and not (case.notes or "").startswith(_UNREVIEWED)
+
+
+def unreviewed(dataset: Dataset, *, share: float = 1.0, seed: int = 0) -> list[Case]:
+    """Cases that nobody looked at; with a `share` below 1 that share of them, at least one, drawn at random."""
+    found = [case for case in dataset.cases if not is_reviewed(case)]
+    if share >= 1 or not found:
+        return found
+    drawn = set(random.Random(seed).sample(range(len(found)), max(1, round(share * len(found)))))  # noqa: S311  # no secret
+    return [case for number, case in enumerate(found) if number in drawn]
+
+
+def reviewed(dataset: Dataset, *, kept: Collection[str] = (), dropped: Collection[str] = ()) -> Dataset:
+    """The dataset after a review: cases that were `kept` are reviewed, `dropped` ones are gone. Raises `DatasetError` for unknown ids."""
+    known = {case.id for case in dataset.cases}
+    problems = [
+        f"case {name[:64]}: the dataset holds none of that id" for name in (*kept, *dropped) if name not in known
+    ]
+    problems += [f"case {name}: kept and dropped" for name in kept if name in dropped]
+    if problems:
+        raise DatasetError(problems)
+    cases = [_looked_at(case) if case.id in kept else case for case in dataset.cases if case.id not in dropped]
+    if not cases:
+        raise DatasetError(["no cases would be left: a dataset has at least one"])
+    return dataset.model_copy(update={"cases": cases})
+
+
+def _looked_at(case: Case) -> Case:
+    notes = case.notes
+    if notes and notes.startswith(_UNREVIEWED):
+        notes = notes.removeprefix(_UNREVIEWED).lstrip(":").strip() or None
+        notes = notes and notes[0].upper() + notes[1:]
+    return case.model_copy(update={"reviewed": True, "notes": notes})
+
+
+def released(old: Dataset, new: Dataset, *, version: str, note: str, at: str) -> Dataset:
+    """`new` as a version of its own, with what it changed on top of the log of `old`. Raises `DatasetError` where nothing changed."""
+    found = diff_datasets(old, new)
+    problems = []
+    if found.same:
+        problems.append("no case differs: there is nothing to release")
+    if version in {old.version, *(change.version for change in old.changelog)}:
+        problems.append(f"version {version[:64]} is taken: choose another")
+    if problems:
+        raise DatasetError(problems)
+    change = Change(
+        version=version, at=at, note=note, added=found.added, removed=found.removed, changed=sorted(found.changed)
+    )
+    return new.model_copy(update={"version": version, "changelog": [change, *old.changelog]})
