@@ -16,6 +16,7 @@ from assay_runtime.connection import Client, connect
 from assay_runtime.delivery import Consumer, forward_finish
 from assay_runtime.entries import Bounds, Entry, Outcome
 from assay_runtime.fast import make_broker, subscribe
+from assay_runtime.same_redis import redis_here
 from assay_schema.ids import new_event_id
 from assay_schema.settings import DeliverySettings, RedisSettings
 from assay_schema.streams import CAPTURE, EVENTS, FIELD
@@ -103,10 +104,11 @@ async def raw(client: Client, _: RedisSettings) -> float:
     """Entries per second of the plainest loop with redis-py and the same work."""
     processor = Processor(Scrubber(Policy()))
     finish = forward_finish(client, "scrubber", 0, 1)
+    here = await redis_here(client)
     started = time.perf_counter()
     while answer := await client.xreadgroup("scrubber", "bench", {CAPTURE.key(): ">"}, count=BATCH):
         entries = [Entry(entry_id.decode(), fields[FIELD.encode()]) for entry_id, fields in answer[0][1]]
-        await finish(processor.process(iter(entries)))
+        await finish(processor.process(iter(entries)), here)
     return ENTRIES / (time.perf_counter() - started)
 
 

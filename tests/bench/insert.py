@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from assay_runtime.entries import Entry
 from assay_runtime.migrate import migrate, migrate_with
 from assay_runtime.store import INSERT_SETTINGS, Client, connect, insert_json_rows
 from assay_schema.ids import first_row_at
@@ -28,11 +29,11 @@ TARGET = ">= 0.5"
 WORDS = [f"word{number:04d}" for number in range(2_000)]
 
 
-def entries(count: int, seed: int) -> list[tuple[str, bytes]]:
+def entries(count: int, seed: int) -> list[Entry]:
     """Scrubbed retrievals of about 1.4 KB as they stand in the stream, their times within one hour of now."""
     chance = random.Random(seed)
     start = int(time.time() * 1000) - 3_600_000
-    return [(f"{start + number}-0", orjson.dumps(_event(chance, start + number))) for number in range(count)]
+    return [Entry(f"{start + number}-0", orjson.dumps(_event(chance, start + number))) for number in range(count)]
 
 
 def _event(chance: random.Random, ms: int) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from redis.asyncio import Redis as AsyncRedis
 from assay_drift.app import READERS, works
 from assay_drift.state import GROUP, ShardState
 from assay_runtime.entries import Entry
+from assay_runtime.same_redis import redis_here
 from assay_schema.alerts import Alert, AlertKind, AlertState
 from assay_schema.settings import DriftSettings
 from assay_schema.streams import ALERTS, FIELD, SCORES, acknowledged_key, drift_key
@@ -76,7 +77,7 @@ class Replica:
 
     async def finish(self, entries: Sequence[Entry]) -> int:
         outcomes = [READERS[SCORES][1](entry) for entry in entries]
-        return await self.state.finish(SCORES, outcomes, works(lambda: START_MS)[SCORES])
+        return await self.state.finish(SCORES, outcomes, await redis_here(self.client), works(lambda: START_MS)[SCORES])
 
 
 @pytest.fixture

@@ -33,6 +33,7 @@ from assay_notifier.records import Records
 from assay_runtime import dead, scripts
 from assay_runtime.delivery import DEAD_BYTES, bury_finish, forward_finish
 from assay_runtime.entries import Outcome
+from assay_runtime.same_redis import redis_here
 from assay_runtime.watermark import Quiet
 from assay_schema.alerts import handed_in, transition_id
 from assay_schema.failures import Failure, Reason
@@ -130,6 +131,11 @@ def root(server: Server) -> redis.Redis:
         for group in stream.groups:
             client.xgroup_create(stream.key(), group, "0")
     return client
+
+
+def here(root: redis.Redis) -> str:
+    """Which Redis this is; its entries are finished under that name."""
+    return str(root.info("replication")["master_replid"])
 
 
 def denied(client: redis.Redis, *command: str | bytes | int) -> bool:
@@ -300,10 +306,13 @@ async def test_a_scrubber_forwards_and_buries_with_the_services_scripts(server: 
     )
     outcomes = [Outcome(first, event=b'{"x":1}'), Outcome(second, failure=failure)]
     async with redis.asyncio.Redis(port=server.port, username="scrubber", password="scrubber-password") as scrubber:
-        assert await forward_finish(scrubber, "scrubber", 0, 1)(outcomes) == 2
+        assert await forward_finish(scrubber, "scrubber", 0, 1)(outcomes, await redis_here(scrubber)) == 2
     bury = server.as_("scrubber").register_script(scripts.BURY)
     assert (
-        bury([key, DEAD.key(), FAILURES.key()], ["scrubber", third, "scrubber", "other", "Error", 5, "{}", DEAD_BYTES])
+        bury(
+            [key, DEAD.key(), FAILURES.key()],
+            [here(root), "scrubber", third, "scrubber", "other", "Error", 5, "{}", DEAD_BYTES],
+        )
         == 1
     )
     assert [root.xlen(stream.key()) for stream in (CAPTURE, EVENTS, FAILURES, DEAD)] == [0, 2, 3, 2]
@@ -317,7 +326,12 @@ async def test_what_scripts_moved_is_still_moved_after_redis_was_killed_and_rest
     (entry_id,) = (entry_id.decode() for entry_id, _ in root.xrange(key))
     server.as_("scrubber").execute_command("XREADGROUP", "GROUP", "scrubber", "one", "STREAMS", key, ">")
     async with redis.asyncio.Redis(port=server.port, username="scrubber", password="scrubber-password") as scrubber:
-        assert await forward_finish(scrubber, "scrubber", 0, 1)([Outcome(entry_id, event=b'{"x":1}')]) == 1
+        assert (
+            await forward_finish(scrubber, "scrubber", 0, 1)(
+                [Outcome(entry_id, event=b'{"x":1}')], await redis_here(scrubber)
+            )
+            == 1
+        )
 
     def state() -> list[object]:
         streams = [CAPTURE.key(), EVENTS.key(), FAILURES.key()]
@@ -384,7 +398,7 @@ def test_a_writer_reads_events_and_failures_and_settles_them(server: Server, roo
     assert watermark([EVENTS.key(), low_key(), watermark_key()], ["writer"])[0] == b"0"
     entry_id = root.xinfo_stream(EVENTS.key())["last-generated-id"]
     settle = writer.register_script(scripts.SETTLE)
-    assert settle([EVENTS.key(), FAILURES.key()], ["writer", entry_id, "{}"]) == 1
+    assert settle([EVENTS.key(), FAILURES.key()], [here(root), "writer", entry_id, "{}"]) == 1
     assert watermark([EVENTS.key(), low_key(), watermark_key()], ["writer"])[0] == b"41"
     assert writer.get(watermark_key()) == b"41"
     assert writer.xtrim(EVENTS.key(), minid=entry_id) == 0
@@ -392,7 +406,7 @@ def test_a_writer_reads_events_and_failures_and_settles_them(server: Server, roo
     writer.execute_command("XREADGROUP", "GROUP", "writer", "one", "STREAMS", EVENTS.key(), ">")
     poison = root.xinfo_stream(EVENTS.key())["last-generated-id"]
     bury = writer.register_script(scripts.BURY)
-    arguments = ["writer", poison, "writer", "other", "Error", 5, "{}", DEAD_BYTES]
+    arguments = [here(root), "writer", poison, "writer", "other", "Error", 5, "{}", DEAD_BYTES]
     assert bury([EVENTS.key(), DEAD.key(), FAILURES.key()], arguments) == 1
 
 
@@ -423,7 +437,7 @@ async def test_a_notifier_reads_alerts_keeps_its_records_and_buries(server: Serv
         )
         (first, _) = root.xrange(key)
         outcomes = [Outcome(first[0].decode()), Outcome(await_id.decode(), failure=failure)]
-        assert await bury_finish(client, ALERTS, "notifier", 0)(outcomes) == 2
+        assert await bury_finish(client, ALERTS, "notifier", 0)(outcomes, await redis_here(client)) == 2
     assert root.xlen(DEAD.key()) == 2
     assert root.xlen(key) == 2, "the writer has not read them yet"
 
@@ -647,7 +661,10 @@ def test_an_entry_that_only_its_reader_reads_is_buried_by_who_may_not_delete(ser
     ((_, [(entry_id, _)]),) = judge.execute_command("XREADGROUP", "GROUP", "judge", "one", "STREAMS", key, ">")
     bury = judge.register_script(scripts.BURY)
     assert (
-        bury([key, DEAD.key(), FAILURES.key()], ["judge", entry_id, "judge", "other", "Error", 5, "{}", DEAD_BYTES])
+        bury(
+            [key, DEAD.key(), FAILURES.key()],
+            [here(root), "judge", entry_id, "judge", "other", "Error", 5, "{}", DEAD_BYTES],
+        )
         == 1
     )
     assert (root.xlen(DEAD.key()), root.xpending(key, "judge")["pending"]) == (2, 0)

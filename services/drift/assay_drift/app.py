@@ -172,8 +172,8 @@ def _reading(read: Callable[[Entry], Outcome]) -> Callable[[Sequence[Entry]], Aw
 
 
 def _finishing(state: ShardState, stream: Stream, work: Work) -> Finish:
-    async def finish(outcomes: Sequence[Outcome]) -> int:
-        return await state.finish(stream, outcomes, work)
+    async def finish(outcomes: Sequence[Outcome], redis: str) -> int:
+        return await state.finish(stream, outcomes, redis, work)
 
     return finish
 

@@ -17,6 +17,7 @@ from assay_drift.monitor import Monitor
 from assay_runtime import metrics
 from assay_runtime.connection import Client
 from assay_runtime.entries import Outcome
+from assay_runtime.same_redis import HERE, REFUSE_OTHERS, guarded
 from assay_schema.settings import DriftSettings
 from assay_schema.streams import (
     ALERTS,
@@ -37,13 +38,15 @@ SEEN = 200_000
 _TRIES = 50
 
 #: KEYS: state, seen, acknowledged, alerts, failures, stream (any of them when no entries are finished).
-#: ARGV: version, group, most samples seen, then five lists, each after its length: entries (id, JSON of a failure or ''), fields (name,
-#: '1' and value or '0' and ''), samples (id, time), alerts (JSON), acknowledged ids.
+#: ARGV: which Redis gave the entries ('' for none), version, group, most samples seen, then five lists, each after its length: entries (id,
+#: JSON of a failure or ''), fields (name, '1' and value or '0' and ''), samples (id, time), alerts (JSON), acknowledged ids.
 #: Returns {'ok', n}, {'version'} when somebody else was first, or {'gone', ids...} of entries that are finished already.
 COMMIT = f"""
 redis.replicate_commands()
-if (redis.call('HGET', KEYS[1], 'version') or '0') ~= ARGV[1] then return {{'version'}} end
-local at = 4
+if ARGV[5] ~= '0' then
+{HERE}{REFUSE_OTHERS}end
+if (redis.call('HGET', KEYS[1], 'version') or '0') ~= ARGV[2] then return {{'version'}} end
+local at = 5
 local function list(width)
   local count = tonumber(ARGV[at])
   local first = at + 1
@@ -58,7 +61,7 @@ local acknowledged, n_acknowledged = list(1)
 local gone = {{'gone'}}
 for i = 0, n_entries - 1 do
   local id = ARGV[entries + 2 * i]
-  if not redis.call('XPENDING', KEYS[6], ARGV[2], id, id, 1)[1] then gone[#gone + 1] = id end
+  if not redis.call('XPENDING', KEYS[6], ARGV[3], id, id, 1)[1] then gone[#gone + 1] = id end
 end
 if #gone > 1 then return gone end
 for i = 0, n_alerts - 1 do redis.call('XADD', KEYS[4], '*', '{FIELD}', ARGV[alerts + i]) end
@@ -71,11 +74,11 @@ for i = 0, n_fields - 1 do
   end
 end
 for i = 0, n_seen - 1 do redis.call('ZADD', KEYS[2], ARGV[seen + 2 * i + 1], ARGV[seen + 2 * i]) end
-if n_seen > 0 then redis.call('ZREMRANGEBYRANK', KEYS[2], 0, -1 - tonumber(ARGV[3])) end
+if n_seen > 0 then redis.call('ZREMRANGEBYRANK', KEYS[2], 0, -1 - tonumber(ARGV[4])) end
 for i = 0, n_acknowledged - 1 do redis.call('HDEL', KEYS[3], ARGV[acknowledged + i]) end
 for i = 0, n_entries - 1 do
   if ARGV[entries + 2 * i + 1] ~= '' then redis.call('XADD', KEYS[5], '*', '{FIELD}', ARGV[entries + 2 * i + 1]) end
-  redis.call('XACK', KEYS[6], ARGV[2], ARGV[entries + 2 * i])
+  redis.call('XACK', KEYS[6], ARGV[3], ARGV[entries + 2 * i])
 end
 redis.call('HINCRBY', KEYS[1], 'version', 1)
 return {{'ok', n_entries}}
@@ -101,14 +104,16 @@ class ShardState:
         self, client: Client, settings: DriftSettings, shard: int, shards: int, embed: tuple[str, Embed]
     ) -> None:
         self._client, self._settings, self._shard, self._shards, self._embed = client, settings, shard, shards, embed
-        self._script = client.register_script(COMMIT)
+        self._script = guarded(client, COMMIT)
         self._lock = asyncio.Lock()
         self._monitor: Monitor | None = None
         self._version = b"0"
         self._calibration: Mapping[bytes, bytes] = {}
 
-    async def finish(self, stream: Stream, outcomes: Sequence[Outcome], work: Work) -> int:
-        """Count entries and acknowledge them. Returns how many were still ours to finish."""
+    async def finish(self, stream: Stream, outcomes: Sequence[Outcome], redis: str, work: Work) -> int:
+        """Count entries that this Redis gave, and acknowledge them. Returns how many were still ours to finish.
+
+        Raises `OtherRedisError`."""
         async with self._lock:
             left = list(outcomes)
             for _ in range(_TRIES):
@@ -118,7 +123,7 @@ class ShardState:
                 samples = await self._unseen(left)
                 self._monitor = None  # until it is known that what follows was written
                 work(monitor, samples)
-                answer = await self._commit(monitor, stream.key(self._shard), left, samples, ())
+                answer = await self._commit(monitor, stream.key(self._shard), redis, left, samples, ())
                 if answer[0] == b"ok":
                     return len(left)
                 gone = {found.decode() for found in answer[1:]}
@@ -135,7 +140,7 @@ class ShardState:
                 self._monitor = None
                 done = monitor.acknowledge(names, wall_ms) if names else []
                 work(monitor)
-                answer = await self._commit(monitor, drift_key(self._shard), (), (), done)
+                answer = await self._commit(monitor, drift_key(self._shard), "", (), (), done)
                 if answer[0] == b"ok":
                     shown: dict[tuple[str, str], float] = {}
                     for (project, metric), evidence in monitor.evidence().items():
@@ -185,6 +190,7 @@ class ShardState:
         self,
         monitor: Monitor,
         stream_key: str,
+        redis: str,
         outcomes: Sequence[Outcome],
         samples: Sequence[Sample],
         acknowledged: Sequence[str],
@@ -193,7 +199,7 @@ class ShardState:
         if not (changes or alerts or outcomes or acknowledged):
             self._monitor = monitor
             return [b"ok"]
-        arguments: list[Any] = [self._version, GROUP, SEEN, len(outcomes)]
+        arguments: list[Any] = [redis, self._version, GROUP, SEEN, len(outcomes)]
         for outcome in outcomes:
             arguments += [outcome.entry_id, outcome.failure.model_dump_json() if outcome.failure else ""]
         arguments.append(len(changes))

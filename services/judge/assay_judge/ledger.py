@@ -19,6 +19,7 @@ from assay_runtime.clock import clock
 from assay_runtime.connection import Client
 from assay_runtime.delivery import Finish
 from assay_runtime.entries import Outcome
+from assay_runtime.same_redis import guarded
 from assay_schema.scores import ScoreStatus
 from assay_schema.streams import EVENTS, PREFIX, SCORES, shard_of
 
@@ -224,13 +225,13 @@ _RECORDED = frozenset(status.value for status in ScoreStatus if status is not Sc
 
 def publish_finish(client: Client, ledger: Ledger, group: str, shard: int) -> Finish:
     """Finish entries of `events`: acknowledge them and publish their scores, atomically and each score once."""
-    script = client.register_script(PUBLISH)
+    script = guarded(client, PUBLISH)
 
-    async def finish(outcomes: Sequence[Outcome]) -> int:
+    async def finish(outcomes: Sequence[Outcome], redis: str) -> int:
         done = 0
         for start in range(0, len(outcomes), 100):
             keys = [EVENTS.key(shard), SCORES.key(shard)]
-            arguments: list[str | bytes | int] = [group, ledger._keep_ms]  # noqa: SLF001
+            arguments: list[str | bytes | int] = [redis, group, ledger._keep_ms]  # noqa: SLF001
             for outcome in outcomes[start : start + 100]:
                 place = 0
                 if outcome.event is not None:

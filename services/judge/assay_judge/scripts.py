@@ -3,6 +3,7 @@
 A *call record* says of one answer and judge how far its judging is: `reserved` (a call may be under way), `done` (its score is known).
 """
 
+from assay_runtime.same_redis import HERE, REFUSE_OTHERS
 from assay_schema.streams import FIELD
 
 _NOW = """local time = redis.call('TIME')
@@ -96,22 +97,24 @@ return 1
 """
 
 #: Finish entries of `events`: acknowledge, and publish each score that was not published before.
-#: KEYS: events, scores, then for each score its call record. ARGV: group, milliseconds to keep a record, then three for each entry: entry
-#: id, score or '', the place of its record in KEYS (negative: another copy of the answer may have one, this score has none) or 0.
+#: KEYS: events, scores, then for each score its call record. ARGV: which Redis gave the entries, group, milliseconds to keep a record, then
+#: three for each entry: entry id, score or '', the place of its record in KEYS (negative: another copy of the answer may have one, this
+#: score has none) or 0.
 #: Returns how many entries it acknowledged.
 PUBLISH = f"""
 redis.replicate_commands()
+{HERE}{REFUSE_OTHERS}
 local done = 0
-for i = 3, #ARGV, 3 do
+for i = 4, #ARGV, 3 do
   local record = tonumber(ARGV[i + 2])
-  if redis.call('XACK', KEYS[1], ARGV[1], ARGV[i]) == 1 then
+  if redis.call('XACK', KEYS[1], ARGV[2], ARGV[i]) == 1 then
     done = done + 1
     local published = record ~= 0 and redis.call('HGET', KEYS[math.abs(record)], 'published')
     if ARGV[i + 1] ~= '' and not published then
       redis.call('XADD', KEYS[2], '*', '{FIELD}', ARGV[i + 1])
       if record > 0 then
         redis.call('HSET', KEYS[record], 'published', '1')
-        redis.call('PEXPIRE', KEYS[record], ARGV[2])
+        redis.call('PEXPIRE', KEYS[record], ARGV[3])
       end
     end
   end

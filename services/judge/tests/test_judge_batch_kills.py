@@ -18,6 +18,7 @@ from assay_judge.rules import load_rules
 from assay_judge.sampling import Draw
 from assay_runtime.connection import Client, connect
 from assay_runtime.entries import Outcome
+from assay_runtime.same_redis import redis_here
 from assay_schema.events import ScrubbedAnswer
 from assay_schema.scores import Score, ScoreStatus
 from assay_schema.settings import JudgeSettings, RedisSettings
@@ -75,7 +76,7 @@ async def work(client: Client, batches: Batches) -> None:
         assert isinstance(event, ScrubbedAnswer)
         outcomes.append(Outcome(entry_id, event=await batches.add(event, DRAWN, {})))
     if outcomes:
-        await publish_finish(client, ledger(client), GROUP, 0)(outcomes)
+        await publish_finish(client, ledger(client), GROUP, 0)(outcomes, await redis_here(client))
     for _ in range(2):
         await batches.look()
 

@@ -10,6 +10,7 @@ import pytest
 from assay_judge.ledger import Ledger, publish_finish
 from assay_runtime.connection import Client, connect
 from assay_runtime.entries import Outcome
+from assay_runtime.same_redis import redis_here
 from assay_schema.ids import new_event_id
 from assay_schema.settings import RedisSettings
 from assay_schema.streams import EVENTS, SCORES
@@ -232,7 +233,9 @@ async def test_a_copy_that_is_not_sampled_does_not_replace_the_score_of_the_firs
     for entry, status, who in zip(
         entries, ("scored", "not_sampled", "not_sampled"), (event_id, event_id, "other"), strict=True
     ):
-        await finish([Outcome(entry, event=orjson.dumps(score | {"status": status, "event_id": who}))])
+        await finish(
+            [Outcome(entry, event=orjson.dumps(score | {"status": status, "event_id": who}))], await redis_here(client)
+        )
     found = [orjson.loads(fields[b"data"]) for _, fields in await client.xrange(SCORES.key())]
     assert [(each["status"], each["event_id"]) for each in found] == [("scored", event_id), ("not_sampled", "other")]
     assert (await client.xpending(EVENTS.key(), "judge"))["pending"] == 0

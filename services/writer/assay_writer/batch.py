@@ -6,6 +6,7 @@ An entry that is no row, or that the store refuses, never blocks the others of i
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 
+from assay_runtime.entries import Entry
 from assay_writer.rows import Row, RowError
 
 
@@ -44,11 +45,11 @@ class Batch:
         return Batch(self.table, self.entry_ids[part], self.rows[part], self.identities[part])
 
 
-def batches(entries: Iterable[tuple[str, bytes]], to_row: Callable[[bytes], Row]) -> tuple[list[Batch], list[Poison]]:
-    """Sort `(entry id, data)` into one batch per table and the entries that are no row."""
+def batches(entries: Iterable[Entry], to_row: Callable[[bytes], Row]) -> tuple[list[Batch], list[Poison]]:
+    """Sort entries into one batch per table and those that are no row."""
     tables: dict[str, tuple[list[str], list[bytes], list[str]]] = {}
     poison = []
-    for entry_id, data in entries:
+    for entry_id, data, _ in entries:
         try:
             table, row, identity = to_row(data)
         except RowError as error:

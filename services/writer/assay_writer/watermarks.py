@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from assay_runtime import metrics
 from assay_runtime.clock import clock
+from assay_runtime.delivery import Name
 from assay_runtime.entries import Entry, SinkUnavailableError
 from assay_runtime.service import Service
 from assay_runtime.watermark import Watermark, trim_finished
@@ -136,7 +137,7 @@ class _Shard:
         #: Which Redis was seen last, until when its watermark waits for what an earlier one handed out, and what of that is still held.
         self.redis = b""
         self.wait_until: float | None = None
-        self.unknown: frozenset[str] = frozenset()
+        self.unknown: frozenset[Name] = frozenset()
 
 
 _STORE_REFUSES = (

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay_runtime.entries import Entry
 from assay_writer.batch import Batch, batches, insert_isolating
 from assay_writer.rows import Row, RowError
 
@@ -22,7 +23,7 @@ def to_row(data: bytes) -> Row:
 
 
 def batch(size: int) -> Batch:
-    [made], _ = batches(((f"{number}-0", b"t:%d" % number) for number in range(size)), to_row)
+    [made], _ = batches((Entry(f"{number}-0", b"t:%d" % number) for number in range(size)), to_row)
     return made
 
 
@@ -44,7 +45,7 @@ def blames_rows(error: Exception) -> bool:
 
 
 def test_entries_go_to_one_batch_per_table_in_their_order_and_poison_blocks_nobody() -> None:
-    entries = [("1-0", b"a:1"), ("2-0", b"poison"), ("3-0", b"b:2"), ("4-0", b"a:3")]
+    entries = [Entry("1-0", b"a:1"), Entry("2-0", b"poison"), Entry("3-0", b"b:2"), Entry("4-0", b"a:3")]
     [first, second], [poison] = batches(entries, to_row)
     assert (first.table, first.entry_ids, first.payload) == ("a", ("1-0", "4-0"), b'["1"]\n["3"]\n')
     assert (second.table, second.entry_ids, len(second)) == ("b", ("3-0",), 1)

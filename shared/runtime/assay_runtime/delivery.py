@@ -22,7 +22,8 @@ from assay_runtime import metrics
 from assay_runtime.clock import clock
 from assay_runtime.connection import Client
 from assay_runtime.entries import Bounds, Entry, Outcome, Process, SinkUnavailableError, acquitting
-from assay_runtime.reading import FETCH, READ_BYTES
+from assay_runtime.reading import READ_BYTES
+from assay_runtime.same_redis import OtherRedisError, SameEntries, beside_here, guarded
 from assay_runtime.scripts import BURY, FORGET, FORWARD, NUMBERS_UNKNOWN, SETTLE
 from assay_runtime.tracing import span
 from assay_schema.failures import GIVEN_UP, Failure, Reason
@@ -33,8 +34,11 @@ from assay_schema.validation import identity_of
 
 log = logging.getLogger(__name__)
 
-#: Finishes outcomes in Redis and says how many entries were still ours to finish.
-Finish = Callable[[Sequence[Outcome]], Awaitable[int]]
+#: Finishes outcomes of entries that this Redis gave, and says how many were still ours to finish. Raises `OtherRedisError` where another
+#: Redis gave them.
+Finish = Callable[[Sequence[Outcome], str], Awaitable[int]]
+#: An entry's id, and the Redis that gave it (see `same_redis`).
+Name = tuple[str, str]
 #: Bytes that dead letters may take, unless the settings say otherwise.
 DEAD_BYTES = DeliverySettings().dead_bytes
 #: Between two tries of a batch whose sink is away, in seconds: at first, and at most.
@@ -58,12 +62,12 @@ class NumbersUnknownError(RedisError):
 def forward_finish(client: Client, group: str, shard: int, shards: int, *, await_writer: bool = False) -> Finish:
     """Finish entries of `capture`: acknowledge, delete and pass on, atomically. With `await_writer` none are numbered by a Redis that knows
     of no watermark, and the step raises `NumbersUnknownError`."""
-    script = client.register_script(FORWARD)
+    script = guarded(client, FORWARD)
     keys = [CAPTURE.key(shard), EVENTS.key(shard), FAILURES.key(shard)]
     keys += [overflow_key(shard), low_key(shard), numbered_key(shard)]
 
-    async def finish(outcomes: Sequence[Outcome]) -> int:
-        arguments: list[str | bytes | int] = [group, shard, shards, int(await_writer)]
+    async def finish(outcomes: Sequence[Outcome], redis: str) -> int:
+        arguments: list[str | bytes | int] = [redis, group, shard, shards, int(await_writer)]
         for outcome in outcomes:
             if outcome.failure is not None:
                 arguments += (outcome.entry_id, "f", outcome.failure.model_dump_json())
@@ -81,15 +85,15 @@ def forward_finish(client: Client, group: str, shard: int, shards: int, *, await
 
 def settle_finish(client: Client, stream: Stream, group: str, shard: int, dead_bytes: int = DEAD_BYTES) -> Finish:
     """Finish entries of a stream that keeps a history: acknowledge, and record failures, atomically; keep what is to be kept."""
-    script, bury = client.register_script(SETTLE), bury_finish(client, stream, group, shard, dead_bytes)
+    script, bury = guarded(client, SETTLE), bury_finish(client, stream, group, shard, dead_bytes)
     keys = [stream.key(shard), FAILURES.key(shard)]
 
-    async def finish(outcomes: Sequence[Outcome]) -> int:
+    async def finish(outcomes: Sequence[Outcome], redis: str) -> int:
         kept = [outcome for outcome in outcomes if outcome.keep]
-        done = await bury(kept)
+        done = await bury(kept, redis)
         outcomes = [outcome for outcome in outcomes if not outcome.keep] if kept else outcomes
         for start in range(0, len(outcomes), PAGE):  # short scripts keep Redis responsive
-            arguments = [group]
+            arguments = [redis, group]
             for outcome in outcomes[start : start + PAGE]:
                 arguments += [outcome.entry_id, outcome.failure.model_dump_json() if outcome.failure else ""]
             done += int(await script(keys=keys, args=arguments))
@@ -100,18 +104,18 @@ def settle_finish(client: Client, stream: Stream, group: str, shard: int, dead_b
 
 def bury_finish(client: Client, stream: Stream, group: str, shard: int, dead_bytes: int = DEAD_BYTES) -> Finish:
     """Finish entries of a stream of one's own making: acknowledge; what failed becomes a dead letter, with its failure, atomically."""
-    settle, bury = client.register_script(SETTLE), client.register_script(BURY)
+    settle, bury = guarded(client, SETTLE), guarded(client, BURY)
     keys = [stream.key(shard), DEAD.key(shard), FAILURES.key(shard)]
 
-    async def finish(outcomes: Sequence[Outcome]) -> int:
+    async def finish(outcomes: Sequence[Outcome], redis: str) -> int:
         done = 0
         for outcome in outcomes:
             if outcome.failure is None:
-                done += int(await settle(keys=[keys[0], keys[2]], args=[group, outcome.entry_id, ""]))
+                done += int(await settle(keys=[keys[0], keys[2]], args=[redis, group, outcome.entry_id, ""]))
                 continue
             failure = outcome.failure
             why = [failure.reason.value, failure.error_class, failure.deliveries, failure.model_dump_json(), dead_bytes]
-            done += max(0, int(await bury(keys=keys, args=[group, outcome.entry_id, group, *why])))
+            done += max(0, int(await bury(keys=keys, args=[redis, group, outcome.entry_id, group, *why])))
         return done
 
     return finish
@@ -147,15 +151,15 @@ class Consumer:
         self._away_for: set[Reason] = set()
         self._client = client
         self._process, self._finish, self._bounds, self._settings = process, finish, bounds, settings
-        self._bury, self._fetch = client.register_script(BURY), client.register_script(FETCH)
+        self._bury, self._same = guarded(client, BURY), SameEntries(client, self.key, group, READ_BYTES)
         self._forget = client.register_script(FORGET)
         self._waiting: list[Entry] = []
         self._waiting_bytes = 0
         self._oldest = 0.0
-        #: Entries that are ours to keep, and how many deliveries earlier runs and other consumers left on each; 0 for a fresh one.
-        self._held: dict[str, int] = {}
+        #: Entries that are ours to keep, by name, and how many deliveries earlier runs and other consumers left on each; 0 for a fresh one.
+        self._held: dict[Name, int] = {}
         #: Those whose delivery of now is counted in Redis on top of that.
-        self._counted: set[str] = set()
+        self._counted: set[Name] = set()
         #: An entry to be worked on by itself, before what waits; and whether the last one of these proved sound before it reached its sink.
         self._alone: Entry | None = None
         self._proved = False
@@ -230,8 +234,8 @@ class Consumer:
             self._changed.notify_all()
 
     @property
-    def held(self) -> frozenset[str]:
-        """The entries that are ours to keep: waiting, worked on, or being finished."""
+    def held(self) -> frozenset[Name]:
+        """The names of entries that are ours to keep: waiting, worked on, or being finished."""
         return frozenset(self._held)
 
     @property
@@ -259,7 +263,7 @@ class Consumer:
 
     def _hold(self, entries: Sequence[Entry], deliveries: int = 0) -> None:
         """From now on these are ours to keep, and not to be claimed again from ourselves."""
-        self._held.update((entry.id, deliveries) for entry in entries)
+        self._held.update((entry.name, deliveries) for entry in entries)
 
     async def _take(self, entries: Sequence[Entry]) -> bool:
         async with self._changed:
@@ -314,10 +318,10 @@ class Consumer:
         return self._stopping or self._full() or self._alone is not None
 
     def _cut(self) -> list[Entry]:
-        """Take from what waits as much as the bounds allow, and at least one entry."""
+        """Take from what waits as much as the bounds allow, and at least one entry. All of them are of one Redis."""
         size = cut = 0
         for entry in self._waiting[: self._bounds.entries]:
-            if cut and size + len(entry.data) > self._bounds.bytes:
+            if cut and (size + len(entry.data) > self._bounds.bytes or entry.redis != self._waiting[0].redis):
                 break
             size, cut = size + len(entry.data), cut + 1
         batch, self._waiting = self._waiting[:cut], self._waiting[cut:]
@@ -334,12 +338,12 @@ class Consumer:
             finally:
                 self._working.release()
             try:
-                await self._finish_outcomes(outcomes)
+                await self._finish_outcomes(batch, outcomes)
             finally:
                 self._finishing.release()
                 for entry in batch:
-                    self._held.pop(entry.id, None)
-                    self._counted.discard(entry.id)
+                    self._held.pop(entry.name, None)
+                    self._counted.discard(entry.name)
                 async with self._changed:
                     self._changed.notify_all()
         metrics.BATCH_ENTRIES.labels(self.stream.name).observe(len(batch))
@@ -350,26 +354,26 @@ class Consumer:
 
         A fresh entry was counted as it was read.
         """
-        again = [entry.id for entry in batch if self._held.get(entry.id)]
+        again = [entry.name for entry in batch if self._held.get(entry.name)]
         self._counted.update(again)
         return not again or bool(await self._patiently(partial(self._count, again, 1)))
 
     async def _acquit(self, batch: Sequence[Entry]) -> None:
         """Take this delivery back from entries that proved sound: from here on a death or a stop is not their fault."""
-        sound = [entry.id for entry in batch if entry.id in self._counted]
+        sound = [entry.name for entry in batch if entry.name in self._counted]
         self._counted.difference_update(sound)
         if sound:
             await self._patiently(partial(self._count, sound, 0))
 
-    async def _count(self, ids: Sequence[str], now: int) -> int:
+    async def _count(self, names: Sequence[Name], now: int) -> int:
         """Set how often each was delivered: as often as before, and `now` times."""
         counts: dict[int, list[str]] = {}
-        for entry_id in ids:
-            counts.setdefault(self._held[entry_id] + now, []).append(entry_id)
+        for name in names:
+            counts.setdefault(self._held[name] + now, []).append(name[0])
         for deliveries, same in counts.items():
             for start in range(0, len(same), PAGE):
                 await self._claimed(same[start : start + PAGE], retrycount=deliveries)
-        return len(ids)
+        return len(names)
 
     async def _claimed(self, ids: Sequence[str], *, idle_ms: int = 0, retrycount: int | None = None) -> list[str]:
         """Claim entries; returns those that are ours now. Claiming counts no delivery."""
@@ -412,18 +416,23 @@ class Consumer:
     async def _blame(self, entry: Entry, error_class: str) -> int:
         """Count a failed delivery against an entry, or give it up. One that stays pending comes again after the visibility time-out."""
         log.error("entry failed", extra={"entry_id": entry.id, "error_class": error_class})
-        deliveries = self._held[entry.id] + 1
-        if deliveries >= self._settings.max_deliveries:
-            await self._give_up(entry.id, deliveries)
-        else:
+        deliveries = self._held[entry.name] + 1
+        if deliveries < self._settings.max_deliveries:
             await self._claimed([entry.id], retrycount=deliveries)
-        self._counted.discard(entry.id)
+        else:
+            try:
+                await self._give_up(entry, deliveries)
+            except OtherRedisError:
+                redis, same = await self._same_of([entry])
+                if same:
+                    await self._give_up(entry._replace(redis=redis), deliveries)
+        self._counted.discard(entry.name)
         return 1
 
-    async def _finish_outcomes(self, outcomes: Sequence[Outcome]) -> None:
+    async def _finish_outcomes(self, batch: Sequence[Entry], outcomes: Sequence[Outcome]) -> None:
         if not outcomes:
             return
-        passed_over = len(outcomes) - await self._patiently(lambda: self._finish(outcomes))
+        passed_over = len(outcomes) - await self._patiently(partial(self._finished, batch, outcomes))
         failed = sum(outcome.failure is not None for outcome in outcomes)
         forwarded = sum(outcome.event is not None for outcome in outcomes)
         counts = {
@@ -436,6 +445,25 @@ class Consumer:
         for outcome, count in counts.items():
             if count > 0:
                 metrics.ENTRIES.labels(self.stream.name, outcome).inc(count)
+
+    async def _finished(self, batch: Sequence[Entry], outcomes: Sequence[Outcome]) -> int:
+        """Finish outcomes of a batch, as far as this Redis has the entries. Others it gives anew, or has lost."""
+        try:
+            return await self._finish(outcomes, batch[0].redis)
+        except OtherRedisError:
+            redis, same = await self._same_of(batch)
+            outcomes = [outcome for outcome in outcomes if outcome.entry_id in same]
+            return await self._finish(outcomes, redis) if outcomes else 0
+
+    async def _same_of(self, batch: Sequence[Entry]) -> tuple[str, set[str]]:
+        """Which Redis this is, and the ids of those entries that it has too."""
+        redis, same = await self._same.among(batch)
+        log.log(
+            logging.INFO if len(same) == len(batch) else logging.WARNING,
+            "redis was restarted or replaced; what it does not have is not finished",
+            extra={"stream": self.key, "entries": len(batch), "not_there": len(batch) - len(same)},
+        )
+        return redis, same
 
     async def _patiently(self, step: Callable[[], Awaitable[int]]) -> int:
         """A step in Redis, tried until Redis answers: the scripts may run twice, an entry is finished once.
@@ -506,7 +534,7 @@ class Consumer:
         await self._beat(self._show_life)
 
     async def _show_life(self) -> None:
-        held = list(self._held)
+        held = [entry_id for entry_id, _ in self._held]
         for start in range(0, len(held), PAGE):
             await self._claimed(held[start : start + PAGE])
 
@@ -532,22 +560,24 @@ class Consumer:
         self.dead_full = False  # somebody may have made room
         start = "-"
         while not self._stopping:
-            page = await self._client.xpending_range(
-                self.key, self.group, start, until, PAGE, consumername=consumer, idle=idle_ms or None
+            where = self.key, self.group, start, until, PAGE
+            page, redis = await beside_here(
+                self._client, self.key, "xpending_range", *where, consumername=consumer, idle=idle_ms or None
             )
             if not page:
                 return
+            held = {entry_id for entry_id, _ in self._held}
             start = "(" + page[-1]["message_id"].decode()
             counts: dict[int, list[str]] = {}
             for item in page:
-                if (entry_id := item["message_id"].decode()) not in self._held:
+                if (entry_id := item["message_id"].decode()) not in held:
                     counts.setdefault(item["times_delivered"], []).append(entry_id)
             for deliveries, ids in counts.items():
                 if deliveries < self._settings.max_deliveries:
                     await self._take_again(ids, idle_ms, deliveries)
                     continue
                 for entry_id in ids:
-                    await self._try_alone(entry_id, deliveries, idle_ms)
+                    await self._try_alone(entry_id, deliveries, idle_ms, redis)
 
     async def _take_again(self, ids: list[str], idle_ms: int, deliveries: int) -> None:
         claimed = await self._claimed(ids, idle_ms=idle_ms)
@@ -557,19 +587,23 @@ class Consumer:
             if not await self._take(entries):
                 return
 
-    async def _try_alone(self, entry_id: str, deliveries: int, idle_ms: int) -> None:
+    async def _try_alone(self, entry_id: str, deliveries: int, idle_ms: int, redis: str) -> None:
         """Work by itself on an entry whose consumers died too often: only one that kills again is given up, and none of its neighbours."""
         if self._stopping:
             return  # whoever was not looked at stays as it is
         if deliveries >= self._settings.max_deliveries + TRIES_ALONE:
-            if not self.dead_full:
-                await self._give_up(entry_id, deliveries)
+            if self.dead_full:
+                return
+            here, [data] = await self._same.fetch([entry_id])
+            if here == redis and data is not None:  # else it is gone, or not the one whose deliveries were counted
+                with contextlib.suppress(OtherRedisError):
+                    await self._give_up(Entry(entry_id, data, redis), deliveries)
         elif (claimed := await self._claimed([entry_id], idle_ms=idle_ms)) and (entries := await self._read(claimed)):
             self._hold(entries, deliveries)
             async with self._changed:
                 self._alone, self._proved = entries[0], False
                 self._changed.notify_all()
-                await self._changed.wait_for(lambda: self._stopping or entry_id not in self._held)
+                await self._changed.wait_for(lambda: self._stopping or entries[0].name not in self._held)
             if self._proved:
                 # Its sink takes it with others: one by one, a few thousand would take minutes. What was counted is forgiven.
                 self._hold(entries, 1)
@@ -580,16 +614,17 @@ class Consumer:
         """The first of the entries that were claimed, as many as fit in one read; their ids leave the list. One deleted by hand is
         acknowledged: there is nothing left to work on."""
         entries = []
-        for data in await self._fetch(keys=[self.key], args=[self.group, FIELD, READ_BYTES, *ids]):
+        redis, found = await self._same.fetch(ids)
+        for data in found:
             entry_id = ids.pop(0)
             if data is not None:
-                entries.append(Entry(entry_id, data))
+                entries.append(Entry(entry_id, data, redis))
         metrics.RECLAIMED.labels(self.stream.name).inc(len(entries))
         return entries
 
-    async def _give_up(self, entry_id: str, deliveries: int) -> None:
-        left = await self._client.xrange(self.key, entry_id, entry_id)
-        event_id, project, service = identity_of(left[0][1].get(FIELD.encode(), b"") if left else b"")
+    async def _give_up(self, entry: Entry, deliveries: int) -> None:
+        entry_id, data, redis = entry
+        event_id, project, service = identity_of(data)
         failure = Failure(
             # Named after the entry, not the event: one that is requeued and fails again has failed twice.
             failure_id=uuid.uuid5(uuid.NAMESPACE_OID, f"{self.key}/{entry_id}"),
@@ -606,6 +641,7 @@ class Consumer:
         )
         keys = [self.key, DEAD.key(self.shard), FAILURES.key(self.shard)]
         arguments = [
+            redis,
             self.group,
             entry_id,
             self.group,

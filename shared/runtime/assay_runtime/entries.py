@@ -16,10 +16,16 @@ from assay_schema.validation import identity_of
 
 
 class Entry(NamedTuple):
-    """One stream entry: its id in the log and its JSON."""
+    """One stream entry: its id in the log, its JSON, and which Redis gave it (see `same_redis`)."""
 
     id: str
     data: bytes
+    redis: str = ""
+
+    @property
+    def name(self) -> tuple[str, str]:
+        """What tells it from every other: another Redis may give its id again."""
+        return self.id, self.redis
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,8 +84,7 @@ def subscribe(broker: RedisBroker, consumer: Consumer, document: Any) -> None:
         )
 
     async def decode(message: Any) -> list[Entry]:
-        raw = message.raw_message
-        return [Entry(entry.decode(), data) for entry, data in zip(raw["message_ids"], raw["data"], strict=True)]
+        return list(message.raw_message["data"])
 
     async def offer(batch: Any) -> None:
         if not await consumer.offer(batch):
@@ -113,7 +112,8 @@ def subscribe(broker: RedisBroker, consumer: Consumer, document: Any) -> None:
         nonlocal reader
         try:
             reader = reader or Reader(subscriber._client, consumer.key, consumer.group, consumer.name)  # noqa: SLF001
-            return ((consumer.key.encode(), await reader.read(POLL_MS)),)
+            entries = await reader.read(POLL_MS)
+            return ((consumer.key.encode(), [(entry.id.encode(), entry) for entry in entries]),)
         except ResponseError as error:
             # The stream was deleted or moved to another server while this waited for it. FastStream would end the application.
             if str(error).startswith(("NOGROUP", "UNBLOCKED")):

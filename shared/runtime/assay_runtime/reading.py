@@ -5,6 +5,8 @@ entries at a time until enough bytes are together. One read holds less than `REA
 """
 
 from assay_runtime.connection import Client
+from assay_runtime.entries import Entry
+from assay_runtime.same_redis import HERE, beside_here
 from assay_schema.streams import FIELD
 
 #: Bytes of data that end a read, and the most entries in one.
@@ -14,17 +16,17 @@ READ_MOST = 512
 READ_STEP = 4
 
 #: Fresh entries for a member of a group. KEYS: stream. ARGV: group, consumer, field, most entries, entries of a step, bytes that are enough
-#: for a read. Returns id and data of each, in turn, and last 1 if there may be more, else 0.
-READ = """
-local field, most, step, enough = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-local read, n, bytes, more = {}, 0, 0, 1
+#: for a read. Returns id and data of each, in turn, then 1 if there may be more, else 0, and which Redis this is.
+READ = f"""
+{HERE}local field, most, step, enough = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local read, n, bytes, more = {{}}, 0, 0, 1
 while more == 1 and n < 2 * most and bytes < enough do
   local answer = redis.pcall('XREADGROUP', 'GROUP', ARGV[1], ARGV[2], 'COUNT', step, 'STREAMS', KEYS[1], '>')
   if answer and answer.err then
     if n == 0 then return answer end
     answer = false -- what was read before it is ours all the same
   end
-  local entries = answer and answer[1][2] or {}
+  local entries = answer and answer[1][2] or {{}}
   for _, entry in ipairs(entries) do
     local fields, data = entry[2], ''
     for i = 1, #fields, 2 do
@@ -35,31 +37,8 @@ while more == 1 and n < 2 * most and bytes < enough do
   end
   if #entries < step then more = 0 end
 end
-read[n + 1] = more
+read[n + 1], read[n + 2] = more, here
 return read
-"""
-
-#: The data of entries that were claimed, as far as they fit in a read. What is gone is acknowledged in the same step: the next command of a
-#: connection may reach a master that was replaced, where it is not. KEYS: stream. ARGV: group, field, bytes that are enough, ids.
-#: Returns a text for each of the first ids, or nil where the entry is gone; at least one.
-FETCH = """
-redis.replicate_commands()
-local found, bytes = {}, 0
-for i = 4, #ARGV do
-  local entry, data = redis.call('XRANGE', KEYS[1], ARGV[i], ARGV[i])[1], false
-  if entry then
-    data = ''
-    for n = 1, #entry[2], 2 do
-      if entry[2][n] == ARGV[2] then data = entry[2][n + 1] end
-    end
-    bytes = bytes + #data
-  else
-    redis.call('XACK', KEYS[1], ARGV[1], ARGV[i])
-  end
-  found[#found + 1] = data
-  if bytes >= tonumber(ARGV[3]) then break end
-end
-return found
 """
 
 
@@ -72,18 +51,20 @@ class Reader:
         #: Whether the last read left entries behind.
         self._more = False
 
-    async def read(self, block_ms: int) -> list[tuple[bytes, bytes]]:
-        """Ids and data of the next entries; waits for the first of them for `block_ms` milliseconds. Empty if none come."""
+    async def read(self, block_ms: int) -> list[Entry]:
+        """The next entries; waits for the first of them for `block_ms` milliseconds. Empty if none come."""
         if self._more:
             self._more = False
             arguments = [self._group, self._name, FIELD, READ_MOST, READ_STEP, READ_BYTES]
-            *found, more = await self._script(keys=[self._key], args=arguments)
+            *found, more, here = await self._script(keys=[self._key], args=arguments)
             self._more = bool(more)
             if found:
-                return list(zip(found[::2], found[1::2], strict=True))
-        answer = await self._client.xreadgroup(
-            self._group, self._name, {self._key: ">"}, count=READ_STEP, block=block_ms
+                redis = here.decode()
+                return [Entry(entry.decode(), data, redis) for entry, data in zip(found[::2], found[1::2], strict=True)]
+        member = self._group, self._name, {self._key: ">"}
+        answer, redis = await beside_here(
+            self._client, self._key, "xreadgroup", *member, count=READ_STEP, block=block_ms
         )
         entries = answer[0][1] if answer else []
         self._more = len(entries) == READ_STEP
-        return [(entry, fields.get(FIELD.encode(), b"")) for entry, fields in entries]
+        return [Entry(entry.decode(), fields.get(FIELD.encode(), b""), redis) for entry, fields in entries]

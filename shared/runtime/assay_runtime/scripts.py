@@ -3,6 +3,7 @@
 `redis.replicate_commands()` makes Redis 6.2 write effects instead of scripts to its log; later versions always do.
 """
 
+from assay_runtime.same_redis import HERE, REFUSE_OTHERS
 from assay_schema.ids import AHEAD_MAX_MS, EPOCH_MS, LAST_MS, PLACES
 from assay_schema.streams import FIELD, FIELD_LOW
 
@@ -59,14 +60,10 @@ end
 if now > {LAST_MS} then return redis.error_reply('CLOCK the clock of this Redis is beyond the year 2058; set it right') end
 """
 
-#: Which Redis this is: another one after each restart, each failover and each move of a slot. Empty where the server does not say.
-_HERE = """local here = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') or ''
-"""
-
 #: Finish entries of `capture`: acknowledge, delete, and pass each on to `events` or `failures`, all or nothing.
 #: An entry that somebody else finished meanwhile is passed over, so a consumer that was thought dead cannot publish twice.
-#: KEYS: capture, events, failures, overflow counter, low watermark, which Redis numbered last. ARGV: group, shard, shards, 1 to wait for a
-#: writer, then three for each entry: entry id;
+#: KEYS: capture, events, failures, overflow counter, low watermark, which Redis numbered last. ARGV: which Redis gave the entries, group,
+#: shard, shards, 1 to wait for a writer, then three for each entry: entry id;
 #: 'e' for an event, 'o' for an event whose `id` is still to be given, 'f' for a failure; JSON. (Lua copies a text whenever it is
 #: changed, so the usual case passes it through as it came.) An event that came under an id far ahead of the clock, or whose `id` would be
 #: at or below a watermark that was already said, as after a failover to a server with a slow clock, gets one from the counter instead.
@@ -76,12 +73,12 @@ _HERE = """local here = string.match(redis.call('INFO', 'replication'), 'master_
 FORWARD = f"""
 redis.replicate_commands()
 local capture, events, failures, overflow, low_key, numbered = unpack(KEYS)
-local group, shard, shards = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local group, shard, shards = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 
-{_PLACES}{_HERE}
+{_PLACES}{HERE}{REFUSE_OTHERS}
 -- What was said before: no entry may get an `id` up to it any more.
 local said = redis.call('GET', low_key)
-if not said and ARGV[4] == '1' then return {NUMBERS_UNKNOWN} end
+if not said and ARGV[5] == '1' then return {NUMBERS_UNKNOWN} end
 said = tonumber(said or '0')
 local last = redis.call('GET', numbered)
 if here ~= '' and last ~= here and (last or said > 0) then
@@ -109,14 +106,14 @@ local function overflow_id(entry_id)
 end
 
 local mine, ids = {{}}, {{}}
-for i = 5, #ARGV, 3 do
+for i = 6, #ARGV, 3 do
   mine[#mine + 1], ids[#ids + 1] = i, ARGV[i]
 end
 if redis.call('XACK', capture, group, unpack(ids)) < #ids then
   -- Somebody else finished some of them. Finishing deletes an entry too, so those that are left are ours.
   mine, ids = {{}}, {{}}
   local seen = {{}}
-  for i = 5, #ARGV, 3 do
+  for i = 6, #ARGV, 3 do
     if not seen[ARGV[i]] and redis.call('XRANGE', capture, ARGV[i], ARGV[i])[1] then
       seen[ARGV[i]] = true
       mine[#mine + 1], ids[#ids + 1] = i, ARGV[i]
@@ -153,42 +150,44 @@ return #mine
 """
 
 #: Acknowledge entries of a stream that several groups read; trimming is a step of its own.
-#: KEYS: stream, failures. ARGV: group, then two for each entry: entry id, JSON of its failure or ''.
+#: KEYS: stream, failures. ARGV: which Redis gave the entries, group, then two for each entry: entry id, JSON of its failure or ''.
 #: Returns how many entries it acknowledged.
 SETTLE = f"""
 redis.replicate_commands()
+{HERE}{REFUSE_OTHERS}
 local stored, done = {{}}, 0
-for i = 2, #ARGV, 2 do
+for i = 3, #ARGV, 2 do
   if ARGV[i + 1] == '' then
     stored[#stored + 1] = ARGV[i]
-  elseif redis.call('XACK', KEYS[1], ARGV[1], ARGV[i]) == 1 then
+  elseif redis.call('XACK', KEYS[1], ARGV[2], ARGV[i]) == 1 then
     done = done + 1
     redis.call('XADD', KEYS[2], '*', '{FIELD}', ARGV[i + 1])
   end
 end
-if #stored > 0 then done = done + redis.call('XACK', KEYS[1], ARGV[1], unpack(stored)) end
+if #stored > 0 then done = done + redis.call('XACK', KEYS[1], ARGV[2], unpack(stored)) end
 return done
 """
 
 #: Give an entry up: move it from a stream to `dead` and record the failure, unless somebody else finished it. Where other groups read
 #: the stream too, it is copied: they may not have read it yet.
-#: KEYS: stream, dead, failures. ARGV: group, entry id, stage, reason, error class, deliveries, JSON of the failure, and the bytes that
-#: `dead` may take. Returns 1 or 0; -1 where `dead` is full, and the entry stays unfinished.
+#: KEYS: stream, dead, failures. ARGV: which Redis gave the entry, group, entry id, stage, reason, error class, deliveries, JSON of the
+#: failure, and the bytes that `dead` may take. Returns 1 or 0; -1 where `dead` is full, and the entry stays unfinished.
 BURY = f"""
 redis.replicate_commands()
-local entry = redis.call('XRANGE', KEYS[1], ARGV[2], ARGV[2])[1]
+{HERE}{REFUSE_OTHERS}
+local entry = redis.call('XRANGE', KEYS[1], ARGV[3], ARGV[3])[1]
 local taken = redis.pcall('MEMORY', 'USAGE', KEYS[2], 'SAMPLES', 0) -- a user of an older version has no right to it
-if type(taken) == 'number' and taken > tonumber(ARGV[8]) then return -1 end
-if redis.call('XACK', KEYS[1], ARGV[1], ARGV[2]) == 0 or not entry then return 0 end
+if type(taken) == 'number' and taken > tonumber(ARGV[9]) then return -1 end
+if redis.call('XACK', KEYS[1], ARGV[2], ARGV[3]) == 0 or not entry then return 0 end
 local fields = entry[2]
-for _, value in ipairs({{'stream', KEYS[1], 'entry_id', ARGV[2], 'stage', ARGV[3], 'reason', ARGV[4], 'error_class', ARGV[5],
-                        'deliveries', ARGV[6]}}) do
+for _, value in ipairs({{'stream', KEYS[1], 'entry_id', ARGV[3], 'stage', ARGV[4], 'reason', ARGV[5], 'error_class', ARGV[6],
+                        'deliveries', ARGV[7]}}) do
   fields[#fields + 1] = value
 end
 redis.call('XADD', KEYS[2], '*', unpack(fields))
-redis.call('XADD', KEYS[3], '*', '{FIELD}', ARGV[7])
+redis.call('XADD', KEYS[3], '*', '{FIELD}', ARGV[8])
 -- Services that only read the stream may not delete; then the one that empties it does.
-if #redis.call('XINFO', 'GROUPS', KEYS[1]) == 1 then redis.pcall('XDEL', KEYS[1], ARGV[2]) end
+if #redis.call('XINFO', 'GROUPS', KEYS[1]) == 1 then redis.pcall('XDEL', KEYS[1], ARGV[3]) end
 return 1
 """
 
@@ -243,7 +242,7 @@ return moved
 #: Redis this is, and 0 where it could not be told.
 WATERMARK = f"""
 redis.replicate_commands()
-{_HERE}{_RECORD}
+{HERE}{_RECORD}
 local function field(entry)
   if not entry then return nil end
   for i = 1, #entry[2], 2 do
@@ -377,7 +376,7 @@ return {{0, '', gone}}
 QUIET = f"""
 redis.replicate_commands()
 local shard, shards = tonumber(ARGV[1]), tonumber(ARGV[2])
-{_PLACES}{_HERE}
+{_PLACES}{HERE}
 local said = redis.call('GET', KEYS[2])
 if redis.call('XLEN', KEYS[1]) > 0 or (not said and ARGV[4] == '1') then return 0 end
 local last = newest_id(KEYS[1])

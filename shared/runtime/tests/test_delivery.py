@@ -15,6 +15,7 @@ from assay_runtime.delivery import TRIES_ALONE, Consumer, forward_finish, settle
 from assay_runtime.entries import Bounds, Entry, Outcome, SinkUnavailableError, acquit
 from assay_runtime.fast import leave_groups_alone, make_broker, subscribe
 from assay_runtime.reading import READ_BYTES, READ_STEP
+from assay_runtime.same_redis import redis_here
 from assay_runtime.watermark import Watermark, trim_finished
 from assay_schema.failures import Failure, Reason
 from assay_schema.ids import row_id
@@ -147,8 +148,8 @@ async def test_an_entry_another_consumer_finished_is_not_published_again(
     await client.xreadgroup("scrubber", "zombie", {CAPTURE.key(): ">"})
     finish = forward_finish(client, "scrubber", 0, 1)
     outcome = Outcome(entry_id, event=b'{"n":1}')
-    assert await finish([outcome]) == 1
-    assert await finish([outcome]) == 0
+    assert await finish([outcome], await redis_here(client)) == 1
+    assert await finish([outcome], await redis_here(client)) == 0
     assert await client.xlen(EVENTS.key()) == 1
 
 
@@ -356,7 +357,7 @@ async def test_restarts_of_a_full_redis_that_takes_no_result_are_not_counted_aga
 ) -> None:
     finishing = asyncio.Event()
 
-    async def refused(_: Sequence[Outcome]) -> int:
+    async def refused(*_: object) -> int:
         finishing.set()
         raise OutOfMemoryError("command not allowed when used memory > 'maxmemory'.")
 
@@ -496,7 +497,7 @@ async def test_what_a_newer_version_is_needed_for_is_kept_as_a_dead_letter(clien
     await make(client, EVENTS, storing).prepare()
     await client.xreadgroup("writer", "one", {EVENTS.key(): ">"})
     outcomes = [Outcome(known), Outcome(unknown, failure=failure_of(Entry(unknown, b"1")), keep=True)]
-    assert await settle_finish(client, EVENTS, "writer", 0)(outcomes) == 2
+    assert await settle_finish(client, EVENTS, "writer", 0)(outcomes, await redis_here(client)) == 2
     [(_, letter)] = await client.xrange(DEAD.key())
     assert (letter[b"data"], letter[b"entry_id"]) == (b"1", unknown.encode())
     assert await client.xlen(FAILURES.key()) == 1
@@ -642,7 +643,7 @@ async def test_a_batch_that_holds_an_entry_twice_publishes_it_once(client: Clien
     await make(client, CAPTURE, passing_on).prepare()
     await client.xreadgroup("scrubber", "one", {CAPTURE.key(): ">"})
     outcome = Outcome(entry_id, event=b'{"n":1}')
-    await forward_finish(client, "scrubber", 0, 1)([outcome, outcome])
+    await forward_finish(client, "scrubber", 0, 1)([outcome, outcome], await redis_here(client))
     assert await client.xlen(EVENTS.key()) == 1
 
 
@@ -654,12 +655,12 @@ async def test_tries_of_a_batch_that_redis_refuses_do_not_pile_up_in_memory(
     consumer = make(client, CAPTURE, passing_on)
     finish = consumer._finish
 
-    async def counted(outcomes: Sequence[Outcome]) -> int:
+    async def counted(outcomes: Sequence[Outcome], redis: str) -> int:
         nonlocal tries
         tries += 1
         if tries == 1:
             await client.replicaof("127.0.0.1", 1)
-        return await finish(outcomes)
+        return await finish(outcomes, redis)
 
     consumer._finish = counted
     monkeypatch.setattr("assay_runtime.delivery.REDIS_PAUSE_S", 0.01)

@@ -10,6 +10,7 @@ from assay_runtime.connection import Client
 from assay_runtime.delivery import Consumer, forward_finish
 from assay_runtime.entries import Bounds, Entry, Outcome
 from assay_runtime.headroom import Headroom, backlog
+from assay_runtime.same_redis import redis_here
 from assay_runtime.watermark import Watermark
 from assay_schema.settings import DeliverySettings
 from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD
@@ -47,7 +48,9 @@ async def pass_on(client: Client, count: int, kilobytes: int = 1) -> None:
     entries = [(await client.xadd(CAPTURE.key(), {FIELD: KB})).decode() for _ in range(count)]
     await client.xreadgroup("scrubber", "one", {CAPTURE.key(): ">"}, count=count)
     finish = forward_finish(client, "scrubber", 0, 1)
-    await finish([Outcome(entry, event=b'{"x":"' + KB * kilobytes + b'"}') for entry in entries])
+    await finish(
+        [Outcome(entry, event=b'{"x":"' + KB * kilobytes + b'"}') for entry in entries], await redis_here(client)
+    )
 
 
 async def store(client: Client, count: int) -> None:

@@ -1,8 +1,6 @@
 """Row ids against a real Redis that loses the end of its log, or all of it: none is given twice, none at or below what the store has."""
 
-import shutil
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,43 +10,17 @@ import pytest
 from assay_runtime.connection import Client, connect
 from assay_runtime.delivery import NumbersUnknownError, forward_finish, settle_finish
 from assay_runtime.entries import Outcome
+from assay_runtime.same_redis import redis_here
 from assay_runtime.watermark import Quiet, Watermark
 from assay_schema.ids import first_row_at, row_id
 from assay_schema.settings import RedisSettings
 from assay_schema.streams import CAPTURE, EVENTS, FIELD, low_key, overflow_key
+from tests.redis_log import Log
 from tests.redis_server import RedisServer
 from tests.replicated_redis import until
 
 #: How far the streams are ahead of the clock, as after a clock that was set back.
 AHEAD_MS = 600_000
-
-
-class Log:
-    """A Redis whose append-only file can be put back to what it was: the end of the log is lost, as in a loss of power."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory, self.kept = directory / "redis", directory / "kept"
-        self.directory.mkdir()
-        self.server = RedisServer(self.directory, "--stream-node-max-entries", "1").start()
-
-    def keep(self) -> None:
-        shutil.rmtree(self.kept, ignore_errors=True)
-        shutil.copytree(self.directory / "appendonlydir", self.kept)
-
-    def lose(self) -> None:
-        """Everything since `keep`."""
-        self.server.kill()
-        shutil.rmtree(self.directory / "appendonlydir")
-        shutil.copytree(self.kept, self.directory / "appendonlydir")
-        self.server.start()
-
-    @asynccontextmanager
-    async def client(self) -> AsyncIterator[Client]:
-        client = connect(RedisSettings.model_validate({"url": self.server.url}))
-        try:
-            yield client
-        finally:
-            await client.aclose()
 
 
 @pytest.fixture
@@ -76,7 +48,7 @@ async def pass_on(client: Client, count: int, *, await_writer: bool = False) -> 
     await client.xreadgroup("scrubber", "one", {CAPTURE.key(): ">"})
     entries = [entry.decode() for entry, _ in await client.xrange(CAPTURE.key())]
     outcomes = [Outcome(entry, event=b'{"n":1}') for entry in entries]
-    await forward_finish(client, "scrubber", 0, 1, await_writer=await_writer)(outcomes)
+    await forward_finish(client, "scrubber", 0, 1, await_writer=await_writer)(outcomes, await redis_here(client))
     return [number(fields) for _, fields in await client.xrevrange(EVENTS.key(), count=len(entries))][::-1]
 
 
@@ -88,7 +60,7 @@ async def store(client: Client) -> int:
     """What the writer does: read all, acknowledge all. How many."""
     read = await client.xreadgroup("writer", "one", {EVENTS.key(): ">"})
     entries = [entry.decode() for entry, _ in read[0][1]] if read else []
-    await settle_finish(client, EVENTS, "writer", 0)([Outcome(entry) for entry in entries])
+    await settle_finish(client, EVENTS, "writer", 0)([Outcome(entry) for entry in entries], await redis_here(client))
     return len(entries)
 
 

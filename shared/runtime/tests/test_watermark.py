@@ -7,6 +7,7 @@ from redis.exceptions import ResponseError
 from assay_runtime.connection import Client
 from assay_runtime.delivery import forward_finish, settle_finish
 from assay_runtime.entries import Outcome
+from assay_runtime.same_redis import redis_here
 from assay_runtime.watermark import SMALL_ENTRY_BYTES, History, Quiet, Watermark, trim_finished
 from assay_schema.ids import first_row_at, row_id
 from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD, SCORES, low_key
@@ -25,7 +26,9 @@ async def capture(client: Client, count: int) -> list[str]:
 
 async def scrub(client: Client, ids: list[str]) -> None:
     await client.xreadgroup("scrubber", "one", {CAPTURE.key(): ">"}, count=len(ids))
-    await forward_finish(client, "scrubber", 0, 1)([Outcome(i, event=b'{"n":1}') for i in ids])
+    await forward_finish(client, "scrubber", 0, 1)(
+        [Outcome(i, event=b'{"n":1}') for i in ids], await redis_here(client)
+    )
 
 
 async def read(client: Client, count: int) -> list[str]:
@@ -34,7 +37,7 @@ async def read(client: Client, count: int) -> list[str]:
 
 
 async def store(client: Client, ids: list[str]) -> None:
-    await settle_finish(client, EVENTS, "writer", 0)([Outcome(i) for i in ids])
+    await settle_finish(client, EVENTS, "writer", 0)([Outcome(i) for i in ids], await redis_here(client))
 
 
 async def test_the_watermark_reaches_the_newest_entry_once_everything_is_stored(client: Client) -> None:
@@ -63,10 +66,14 @@ async def test_an_entry_that_is_not_scrubbed_yet_holds_the_watermark_below_it(cl
     ids = await capture(client, 4)
     await client.xreadgroup("scrubber", "slow", {CAPTURE.key(): ">"}, count=2)  # the first two stay in hand
     await client.xreadgroup("scrubber", "fast", {CAPTURE.key(): ">"}, count=2)
-    await forward_finish(client, "scrubber", 0, 1)([Outcome(i, event=b'{"n":1}') for i in ids[2:]])
+    await forward_finish(client, "scrubber", 0, 1)(
+        [Outcome(i, event=b'{"n":1}') for i in ids[2:]], await redis_here(client)
+    )
     await store(client, await read(client, 2))
     assert await watermark.advance(2) < (row_id(ids[0]) or 0)
-    await forward_finish(client, "scrubber", 0, 1)([Outcome(i, event=b'{"n":1}') for i in ids[:2]])
+    await forward_finish(client, "scrubber", 0, 1)(
+        [Outcome(i, event=b'{"n":1}') for i in ids[:2]], await redis_here(client)
+    )
     assert await watermark.advance(2) < (row_id(ids[0]) or 0)
     await store(client, await read(client, 2))
     assert await watermark.advance(4) == row_id(ids[3])
