@@ -1,5 +1,6 @@
 """A Redis that comes back without the end of its log, as after a power loss, and an upgrade of the tables under load."""
 
+import contextlib
 import shutil
 import signal
 import time
@@ -8,23 +9,33 @@ from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import patch
 
 from assay_runtime import migrate
+from assay_schema.ids import entry_parts
 from assay_schema.streams import CAPTURE
 from tests.chaos.rig import Rig
 from tests.chaos.scenario import TWO, Load, Scenario, Stage
 
 #: How much of the log is lost, in seconds.
 TAIL_S = 1.5
+#: Entries that are enough for a hand to be full, and tries to find the scrubber with so many.
+HANDFUL, TRIES = 100, 10
+#: In this time as many events come as were lost, in seconds.
+PATIENCE_S = 15
 #: The last migration of the first release.
 FIRST_RELEASE = 8
 
 
-def forget(stage: Stage, before_start: Callable[[], None] = lambda: None) -> None:
+def nothing() -> None:
+    """What is done where nothing is to be done."""
+
+
+def forget(stage: Stage, before_start: Callable[[], None] = nothing, before_kill: Callable[[], None] = nothing) -> None:
     """Kill Redis, and start it with what its log held a moment ago."""
     rig = stage.rig
     home, copy = rig.directory / "redis", rig.directory / "redis-earlier"
     begun = time.time()
     shutil.copytree(home, copy)
     time.sleep(TAIL_S)
+    before_kill()
     rig.processes["redis"].hold(signal.SIGKILL)
     stage.forgotten.append((begun, time.time()))
     shutil.rmtree(home)
@@ -43,10 +54,64 @@ def log_forgotten(stage: Stage) -> None:
 
 def log_forgotten_while_counting(stage: Stage) -> None:
     """The same while entries are numbered by a counter, since their stream is ten minutes ahead of the clock."""
+    _set_ahead(stage)
+    log_forgotten(stage)
+
+
+def _set_ahead(stage: Stage) -> None:
     with stage.rig.redis() as client:
         seconds, _ = client.time()
         client.execute_command("XSETID", CAPTURE.key(), f"{(seconds + 600) * 1000}-0")
-    log_forgotten(stage)
+
+
+def ids_given_again(stage: Stage) -> None:
+    """The log loses its end three times while the scrubber stands still with entries of it in its hands; before it goes on, their ids, ten
+    minutes ahead of the clock, are given to others."""
+    _set_ahead(stage)
+    for _ in range(3):
+        stage.pause(0.7, 1.2)
+        _give_again_what_the_scrubber_holds(stage)
+    stage.pause(0.5, 1)
+
+
+def _give_again_what_the_scrubber_holds(stage: Stage) -> None:
+    newest = (0, 0)
+
+    def stand_still() -> None:
+        nonlocal newest
+        _stop_with_its_hands_full(stage)
+        newest = _newest(stage)
+
+    forget(stage, before_kill=stand_still)
+    with contextlib.suppress(TimeoutError):
+        stage.rig.until(lambda: _newest(stage) >= newest, "the ids are given again", PATIENCE_S)
+    stage.rig.processes["scrubber-1"].send(signal.SIGCONT)
+
+
+def _newest(stage: Stage) -> tuple[int, int]:
+    """The newest id of the raw stream."""
+    with stage.rig.redis() as client:
+        return entry_parts(client.xinfo_stream(CAPTURE.key())["last-generated-id"].decode())
+
+
+def _stop_with_its_hands_full(stage: Stage) -> None:
+    """Stop the scrubber at a moment when it has read entries that it has not finished."""
+    scrubber = stage.rig.processes["scrubber-1"]
+
+    def full() -> bool:
+        return bool(client.xpending(CAPTURE.key(), CAPTURE.groups[0])["pending"] >= HANDFUL)
+
+    with stage.rig.redis() as client:
+        for _ in range(TRIES):
+            scrubber.send(signal.SIGSTOP)
+            stage.pause(0.5, 0.7)  # Redis carries out what it was sent, and a backlog collects
+            if full():
+                return
+            scrubber.send(signal.SIGCONT)
+            ended = time.monotonic() + 1
+            while not full() and time.monotonic() < ended:
+                pass
+        scrubber.send(signal.SIGSTOP)
 
 
 def log_forgotten_while_the_store_is_away(stage: Stage) -> None:
@@ -89,7 +154,10 @@ def tables_upgraded(stage: Stage) -> None:
 
 APART: dict[type[Rig], tuple[Scenario, ...]] = {
     OldTablesRig: (Scenario("tables upgraded under load", tables_upgraded, Load(seconds=12), **TWO),),
-    AheadRig: (Scenario("redis forgets while ids are counted", log_forgotten_while_counting, Load(seconds=10)),),
+    AheadRig: (
+        Scenario("redis forgets while ids are counted", log_forgotten_while_counting, Load(seconds=10)),
+        Scenario("redis forgets, and gives its ids again", ids_given_again, Load(seconds=20)),
+    ),
 }
 SCENARIOS = (
     Scenario("redis forgets its last seconds", log_forgotten, Load(seconds=10)),

@@ -7,6 +7,7 @@ between, may arrive or not; it must not arrive twice.
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 
@@ -99,7 +100,18 @@ def chain_faults(windows: Sequence[Window], stored: Iterable[tuple[int, str]]) -
     counts = {
         "rows outside their window": outside,
         "events exported twice": sum(count - 1 for count in events.values()),
-        "rows missed": len(wanted - exported.keys()),
         "rows exported that are not there any more": len(exported.keys() - wanted),
     }
-    return faults + [f"{count} {what}" for what, count in counts.items() if count]
+    faults += [f"{count} {what}" for what, count in counts.items() if count]
+    missed = wanted - exported.keys()
+    return [*faults, f"{_where(windows, missed)}: {len(missed)} rows missed"] if missed else faults
+
+
+def _where(windows: Sequence[Window], missed: AbstractSet[tuple[int, str]]) -> str:
+    """Which windows lack these rows, and how many each."""
+    lacking = []
+    for number, window in enumerate(windows, 1):
+        if ids := sorted(row for row, _ in missed if window.after < row <= window.upto):
+            which = f"window {number} of {len(windows)} ({window.after} to {window.upto})"
+            lacking.append(f"{which} lacks {len(ids)}, from {ids[0]} to {ids[-1]}")
+    return ", ".join(lacking) or "no window reaches them"

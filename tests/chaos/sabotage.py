@@ -13,7 +13,7 @@ from typing import Any
 from unittest.mock import patch
 
 from assay_capture import capture
-from assay_runtime import delivery, migrate, scripts, store, watermark
+from assay_runtime import delivery, migrate, same_redis, scripts, store, watermark
 from assay_runtime.clock import RedisClock
 from assay_runtime.config import load_settings
 from assay_runtime.delivery import Consumer
@@ -109,8 +109,15 @@ def local_clock() -> None:
 
 
 def numbers_forgotten() -> None:
-    """A Redis that lost the end of its log goes on numbering where that ends."""
+    """A Redis that lost the end of its log goes on numbering where that ends, and the writer tells it nothing."""
     delivery.FORWARD = scripts.FORWARD.replace("if here ~= '' and last ~= here", "if false")
+    watermark.WATERMARK = scripts.WATERMARK.replace(" or tonumber(low) < stands or here ~= ARGV[4] then", " then")
+
+
+def any_redis() -> None:
+    """Entries are finished by their id alone, whichever Redis gave it."""
+    for name in ("FORWARD", "SETTLE", "BURY"):
+        setattr(delivery, name, getattr(scripts, name).replace(same_redis.REFUSE_OTHERS, ""))
 
 
 def one_spool_for_all() -> None:
@@ -130,6 +137,7 @@ MECHANISMS: dict[str, Callable[[], None]] = {
     "local-clock": local_clock,
     "one-spool-for-all": one_spool_for_all,
     "numbers-forgotten": numbers_forgotten,
+    "any-redis": any_redis,
 }
 
 

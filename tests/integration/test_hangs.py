@@ -224,6 +224,14 @@ def test_of_a_redis_that_hangs_nothing_is_claimed(
     assert found["watermark"]["summary"].endswith("; Redis does not say whether entries wait")
 
 
+def test_the_doctor_says_how_a_script_that_does_not_end_is_ended(redis_server: RedisServer, tmp_path: Path) -> None:
+    with endless_script(redis_server):
+        found = doctor(Cli(tmp_path, redis_url=redis_server.url), "")["redis"]
+    assert found["status"] == "fail"
+    assert "SCRIPT KILL" in found["hint"]
+    assert "docs/security.md" in found["hint"]
+
+
 def test_commands_say_of_a_store_that_hangs_that_it_does(
     store: StoreServer, redis_server: RedisServer, tmp_path: Path
 ) -> None:

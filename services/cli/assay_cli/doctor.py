@@ -74,7 +74,7 @@ class Examination:
         try:
             self.add(probe())
         except Exception as error:  # noqa: BLE001 - whatever stops a probe is itself the finding
-            self.add(Finding(name, Status.FAIL, _brief(error), _HANGS_HINT if hangs(error) else hint))
+            self.add(Finding(name, Status.FAIL, _brief(error), _hint(error) or hint))
             return False
         return True
 
@@ -83,9 +83,14 @@ class Examination:
         try:
             self.add(*await probe())
         except Exception as error:  # noqa: BLE001 - whatever stops a probe is itself the finding
-            self.add(Finding(name, Status.FAIL, _brief(error), _HANGS_HINT if hangs(error) else hint))
+            self.add(Finding(name, Status.FAIL, _brief(error), _hint(error) or hint))
             return False
         return True
+
+
+def _hint(error: BaseException) -> str:
+    """What to do about an error that has a remedy of its own, whatever was asked; '' for the others."""
+    return _HANGS_HINT if hangs(error) else _BUSY_HINT if str(error).startswith("BUSY ") else ""
 
 
 def _brief(error: BaseException) -> str:
@@ -99,6 +104,9 @@ _SECOND_LOOK_S = 1.0
 _FIRST_ANSWER_S, _ANSWER_S = 5.0, 20.0
 _HANGS_HINT = (
     "it accepts connections and does not answer: see its log and the load of its host; if it hangs, restart it"
+)
+_BUSY_HINT = (
+    "a script does not end: as admin, run SCRIPT KILL, or restart Redis if it refuses that; see docs/security.md"
 )
 _REDIS_HINT = "start Redis (assay up starts an embedded one), or correct redis.url (ASSAY_REDIS_URL)"
 _RIGHTS_HINT = "doctor needs the owner's identity; see redis.url (ASSAY_REDIS_URL)"

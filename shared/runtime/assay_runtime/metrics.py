@@ -2,8 +2,8 @@
 
 from prometheus_client import Counter, Gauge, Histogram
 
-#: Entries a service finished. outcome: `forwarded`, `stored`, `failed`, `buried`, `passed_over` (another consumer finished it first),
-#: `expired` (a dead letter that nobody requeued in time).
+#: Entries a service finished. outcome: `forwarded`, `stored`, `failed`, `buried`, `passed_over` (another consumer finished it first,
+#: or Redis was restarted and does not have it), `expired` (a dead letter that nobody requeued in time).
 ENTRIES = Counter("assay_entries", "Stream entries finished, by stream and outcome", ["stream", "outcome"])
 #: Entries taken over from a consumer that died or stalled, or from an earlier run of this one.
 RECLAIMED = Counter(
