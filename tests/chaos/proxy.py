@@ -20,6 +20,8 @@ class Proxy:
         self.delay_s = 0.0
         #: Nothing passes; what was on its way arrives when this ends.
         self.silent = False
+        #: Answers pass, requests wait until this ends.
+        self.mute = False
         #: Requests pass, answers vanish.
         self.deaf = False
         #: New connections are closed at once.
@@ -53,7 +55,7 @@ class Proxy:
 
     def heal(self) -> None:
         """An ordinary network again. Connections that were tampered with end."""
-        self.delay_s, self.silent, self.deaf, self.refusing = 0.0, False, False, False
+        self.delay_s, self.silent, self.mute, self.deaf, self.refusing = 0.0, False, False, False, False
         self.answer = self.answer_to_inserts = self.instead_of_answer = None
         self.cut()
 
@@ -105,7 +107,7 @@ class Proxy:
         while piece := await source.read(PIECE):
             if self.delay_s:
                 await asyncio.sleep(self.delay_s)
-            while self.silent:  # noqa: ASYNC110  # a switch thrown from another thread
+            while self.silent or (self.mute and not answers):  # noqa: ASYNC110  # a switch thrown from another thread
                 await asyncio.sleep(0.02)
             if answers and self.instead_of_answer:
                 act, self.instead_of_answer = self.instead_of_answer, None
