@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 from assay_runtime import migrate
 from assay_schema.ids import entry_parts
-from assay_schema.streams import CAPTURE
+from assay_schema.streams import CAPTURE, numbered_key
 from tests.chaos.rig import Rig
 from tests.chaos.scenario import TWO, Load, Scenario, Stage
 
@@ -70,6 +70,9 @@ def ids_given_again(stage: Stage) -> None:
     """Twice the log loses its end while the scrubber has read entries of it, and what the services ask of Redis does not arrive; before it
     does, the ids of these entries, ten minutes ahead of the clock, are given to others."""
     _set_ahead(stage)
+    with stage.rig.redis() as client:
+        stage.rig.until(lambda: client.exists(numbered_key()), "the first ids are given")
+    stage.pause(0.7, 1.2)
     _give_again_what_the_scrubber_holds(stage)
     stage.pause(APART_S, APART_S + 0.5)
     _give_again_what_the_scrubber_holds(stage)
