@@ -82,6 +82,13 @@ def run(
         bool, typer.Option("--require-reviewed", help="Refuse a dataset with cases that nobody looked at.")
     ] = False,
     to_store: Annotated[bool, typer.Option("--store", help="Write the run to the store as well.")] = False,
+    report: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[=WHERE]", help="Hand the run over too, as `assay eval report` does; may be repeated."
+        ),
+    ] = None,
+    report_text: Annotated[bool, typer.Option("--report-text", help="With questions and expected answers.")] = False,
     data: DataDirectory = DEFAULT_DATA,
     as_json: Annotated[bool, typer.Option("--json", help="The report as JSON on stdout.")] = False,
     workspace: Workspace = None,
@@ -92,6 +99,7 @@ def run(
     progress: Annotated[Mode, typer.Option(help="Progress on stderr: for people, as JSON, or none.")] = Mode.AUTO,
 ) -> None:
     """Ask a system every question of a dataset and write the run down as it goes. Exits 1 if a case ended in an error."""
+    from assay_cli import reporting
     from assay_evals.evaluation import evaluate_into
     from assay_evals.runs import CaseResult, RunConfig, RunFolder
     from assay_evals.target_names import shown
@@ -106,6 +114,7 @@ def run(
     expect_reviewed(golden, dataset, required=require_reviewed)
     if gain not in ("linear", "burges"):
         raise CommandError(f"--gain: {gain!r} is not one of linear, burges")
+    reporters = reporting.open_reporters(report, "--report")
     judged = judge_named(judge, judge_budget)
     config = RunConfig.of(
         golden,
@@ -149,6 +158,7 @@ def run(
     if to_store:
         evaluation_store.store(done, data)
     _show(done, as_json)
+    reporting.report_run(done, reporters, golden if report_text else None)
     system.errors.say_how()
     if done.errored:
         raise typer.Exit(FINDING)
@@ -161,7 +171,7 @@ def store_run(
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """Write a run from its folder to the store; one that is there is replaced."""
-    echo(evaluation_store.store(_find(name, runs), data))
+    echo(evaluation_store.store(find_run(name, runs), data))
 
 
 @evaluate.command()
@@ -173,7 +183,7 @@ def show(
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """Show a run: its metrics with intervals, latency, and types of query."""
-    found = evaluation_store.stored(name, data) if in_store else _find(name, runs)
+    found = evaluation_store.stored(name, data) if in_store else find_run(name, runs)
     _show(found, as_json)
 
 
@@ -215,7 +225,7 @@ def compare(
     for option, path in (("--markdown", markdown), ("--junit", junit), ("--html", html)):
         _expect_place(option, path)
     before, after = (
-        evaluation_store.stored(name, data) if in_store else _find(name, runs) for name in (baseline, candidate)
+        evaluation_store.stored(name, data) if in_store else find_run(name, runs) for name in (baseline, candidate)
     )
     golden = load(dataset, "--dataset") if dataset else None
     if golden and not any(_asked(golden, each) for each in (before, after)):
@@ -385,7 +395,8 @@ def _cutoffs(text: str | None, k: int) -> tuple[int, ...]:
     return found
 
 
-def _find(name: str, runs: Path) -> "Run":
+def find_run(name: str, runs: Path) -> "Run":
+    """A run by its name, or by its folder."""
     from assay_evals.runs import read_run
 
     return read_run(Path(name) if (Path(name) / "run.json").exists() else runs / name)

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay_cli.connect import open_store, settings_for
+from assay_cli.connect import DEFAULT_DATA, open_store, settings_for
 from assay_cli.errors import CommandError
 
 if TYPE_CHECKING:
+    from assay_evals.reporters import Report
     from assay_evals.runs import Run
     from assay_evals.stored import StoredRun
 
@@ -25,6 +26,22 @@ def store(run: "Run", data: Path) -> str:
             return str(store_run(client, settings, run))
     except CommandError as error:
         raise CommandError(f"{error}; the run is on disk, store it later with: assay eval store {run.run_id}") from None
+
+
+class ClickHouse:
+    """The store as a reporter: a run that is there is replaced."""
+
+    def __init__(self, data: Path) -> None:
+        self._data = data
+
+    def report(self, report: "Report") -> str:
+        """Write the run and its results, no texts."""
+        return f"run {store(report.run, self._data)}"
+
+
+def clickhouse(where: str | None) -> ClickHouse:
+    """`clickhouse` or `clickhouse=DATA`, the data directory of `assay up`; settings say which store, as for every command."""
+    return ClickHouse(Path(where) if where else DEFAULT_DATA)
 
 
 def stored(name: str, data: Path) -> "Run":

@@ -32,6 +32,7 @@ from assay_cli.nightly import nightly
 from assay_cli.prune import prune
 from assay_cli.query import query
 from assay_cli.replay import replay
+from assay_cli.reporting import report
 from assay_cli.runs_listed import import_run, list_runs
 from assay_cli.scrub import pii, scrub
 from assay_cli.tail import tail
@@ -88,6 +89,7 @@ dataset.command()(review)
 dataset.command()(release)
 evaluate.command("list")(list_runs)
 evaluate.command("import")(import_run)
+evaluate.command()(report)
 evaluate.command()(nightly)
 for group, name in (
     (alerts, "alerts"),
