@@ -128,15 +128,20 @@ def test_the_command_stores_lists_shows_and_compares(assay: Assay, tmp_path: Pat
     cases = [{"id": f"c{number}", "query": f"doc{number}", "expected_ids": [f"doc{number}"]} for number in range(80)]
     (tmp_path / "golden.json").write_text(json.dumps({"version": "1", "name": "cli", "cases": cases}))
     run = ("eval", "run", "--dataset", "golden.json", "--target", "target:find", "--progress", "none")
-    assay(*run, "--name", "one", "--store", "--project", "shop")
+    assay(*run, "--name", "one", "--store", "--project", "shop", "--tag", "weekly")
     assay(*run, "--name", "two")
     assert "eval store two" in assay("eval", "store", "two", role="sre", code=2).output
-    assay("eval", "store", "two")
+    assert "clickhouse: run " in assay("eval", "report", "two", "--to", "clickhouse").stderr
     listed = [json.loads(line) for line in assay("eval", "list", "--store", "--json").stdout.splitlines()]
     assert {(each["name"], each["project"]) for each in listed if each["dataset"] == "cli"} == {
         ("one", "shop"),
         ("two", "default"),
     }
+    tagged = assay(
+        "eval", "list", "--store", "--json", "--tag", "weekly", "--project", "shop", "--limit", "5"
+    ).stdout.splitlines()
+    assert [json.loads(line)["name"] for line in tagged] == ["one"]
+    assert assay("eval", "list", "--store", "--json", "--tag", "weekly", "--branch", "nowhere").stdout == ""
     shown = json.loads(assay("eval", "show", "one", "--store", "--json").stdout)
     assert shown == json.loads(assay("eval", "show", "one", "--json").stdout)
     assert "verdict: pass" in assay("eval", "compare", "one", "two", "--store").output
