@@ -4,13 +4,14 @@ import asyncio
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from assay_cli.asking import System, TargetName, a_number, rows_of
 from assay_cli.dataset import load
 from assay_cli.errors import CommandError
+from assay_cli.paid_calls import NoMoneyError, PaidCalls
 from assay_cli.terminal import echo, ends_quietly
 from assay_schema.settings import JudgeSettings
 
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from assay_evals.generating import Document
     from assay_evals.runner import Asked, Asking
     from assay_evals.targets import Target
-
-#: Seconds before a call that the API was too busy for is tried again, and how often it is tried in all.
-AGAIN_S, TRIES = 1.0, 3
 
 
 def generate(
@@ -144,82 +142,35 @@ class Failed:
 
 
 class Model:
-    """The judge's model and prices. Money is set aside before each call, so that what is spent is never above the budget."""
+    """The judge's model, on a budget that what is spent is never above."""
 
     def __init__(self, budget_usd: float) -> None:
-        from assay_judge.api import connect
-        from assay_judge.app import key_of
-        from assay_judge.pricing import NANO, tariff_of
-        from assay_judge.rules import load_rules
-        from assay_runtime.config import load_settings
-
-        self.settings: JudgeSettings = load_settings().judge
-        if not (key := key_of(self.settings)):
-            raise CommandError(
-                "writing cases needs a model: set judge.api_key_file (ASSAY_JUDGE_API_KEY_FILE) to the file of a key of Anthropic's API. "
-                "Without one, mine cases out of production: assay dataset mine"
-            )
-        self._tariff = tariff_of(load_rules(self.settings.rules_file), self.settings.model, batch=False)
-        self._client: Any = connect(self.settings, key)
-        self._cap, self._spent = int(budget_usd * NANO), 0
+        self._calls = PaidCalls(
+            budget_usd,
+            without_key="writing cases needs a model: set judge.api_key_file (ASSAY_JUDGE_API_KEY_FILE) to the file of a key of "
+            "Anthropic's API. Without one, mine cases out of production: assay dataset mine",
+        )
+        self.settings: JudgeSettings = self._calls.settings
 
     @property
     def spent_usd(self) -> float:
         """What it cost, and may have cost."""
         from assay_judge.pricing import dollars
 
-        return dollars(self._spent)
+        return dollars(self._calls.spent)
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._client.close()
+        await self._calls.close()
 
     async def ask(self, system: str, message: str, shape: "type[BaseModel]") -> str | Failed:
         """A reply's text. Raises `CommandError` when the API takes no call of ours at all."""
-        from assay_judge.api import BadReplyError, CallError, StoppedError, TryAgainError
-
-        bound = self._tariff.bound(len((system + message).encode()), self.settings.max_output_tokens)
-        for attempt in range(1, TRIES + 1):
-            if self._spent + bound > self._cap:
-                return Failed("not asked: the budget is used up")
-            self._spent += bound
-            try:
-                text, usage = await self._call(system, message, shape)
-            except StoppedError as error:
-                raise CommandError(f"the API refuses: {error.kind}; see judge.api_key") from None
-            except CallError as error:
-                if error.usage is not None:
-                    self._spent += self._tariff.cost(error.usage) - bound
-                if isinstance(error, BadReplyError) or not isinstance(error, TryAgainError) or attempt == TRIES:
-                    return Failed("no reply of the API")
-                await asyncio.sleep(AGAIN_S * attempt)
-            else:
-                self._spent += self._tariff.cost(usage) - bound
-                return text
-        return Failed("no reply of the API")
-
-    async def _call(self, system: str, message: str, shape: "type[BaseModel]") -> tuple[str, Any]:
-        import anthropic
-
         from assay_evals.generating import schema_of
-        from assay_judge.api import BadReplyError, TryAgainError, failure_of, usage_of
+        from assay_judge.api import CallError, Prompt
 
         try:
-            reply = await self._client.messages.create(
-                model=self.settings.model,
-                max_tokens=self.settings.max_output_tokens,
-                system=system,
-                messages=[{"role": "user", "content": message}],
-                output_config={
-                    "format": {"type": "json_schema", "schema": schema_of(shape)},
-                    "effort": self.settings.effort,
-                },
-            )
-        except anthropic.APIStatusError as error:
-            raise failure_of(error.status_code, type(error).__name__, error.response.headers) from None
-        except anthropic.APIConnectionError as error:
-            raise TryAgainError(type(error).__name__, None) from None
-        usage = usage_of(reply.usage)
-        if reply.stop_reason != "end_turn":
-            raise BadReplyError("ReplyIncomplete", usage)
-        return "".join(block.text for block in reply.content if block.type == "text"), usage
+            return await self._calls.ask(Prompt(system, message, schema_of(shape)), lambda text, _: text)
+        except NoMoneyError:
+            return Failed("not asked: the budget is used up")
+        except CallError:
+            return Failed("no reply of the API")

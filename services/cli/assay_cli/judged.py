@@ -1,19 +1,16 @@
 """Judging the answers of an evaluation run with the judge that samples production, on a budget of the run's own."""
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay_cli.errors import CommandError
-from assay_cli.judge_spending import SPENDING_FILE, Spending
+from assay_cli.judge_spending import SPENDING_FILE
+from assay_cli.paid_calls import NoMoneyError, PaidCalls
 
 if TYPE_CHECKING:
     from assay_evals.dataset import Case
     from assay_evals.replay import Retrieved
     from assay_evals.runs import RunFolder
-
-#: Seconds before a call that the API was too busy for is tried again, and how often it is tried in all.
-AGAIN_S, TRIES = 1.0, 3
 
 
 class RunJudge:
@@ -25,40 +22,32 @@ class RunJudge:
 
     def __init__(self, name: str, budget_usd: float) -> None:
         from assay_judge import lexical
-        from assay_judge.pricing import NANO
         from assay_judge.rules import load_rules
         from assay_runtime.config import load_settings
 
         if name not in ("lexical", "anthropic"):
             raise CommandError(f"--judge: {name!r} is not one of lexical, anthropic")
         self.errors = self.unfit = self.spent_before = 0
-        self._spending = Spending()
         #: Cases that the budget left unjudged, now or before.
         self._unjudged: set[str] = set()
-        self._cap = int(budget_usd * NANO)
-        self._api: Any = None
+        self._paid: PaidCalls | None = None
         settings = load_settings().judge.model_copy(update={"backend": "anthropic"})
         self._rules = load_rules(settings.rules_file)
         self.fingerprint = lexical.judge().fingerprint
         if name == "lexical":
             return
-        from assay_judge.api import Api
-        from assay_judge.app import judge_of, key_of
-        from assay_judge.pricing import tariff_of
+        from assay_judge.app import judge_of
 
-        if not (key := key_of(settings)):
-            raise CommandError(
-                "--judge anthropic needs a key: set judge.api_key (ASSAY_JUDGE_API_KEY), or use --judge lexical"
-            )
-        tariff = tariff_of(self._rules, settings.model, batch=False)
-        self._settings, self._tariff = settings, tariff
-        self._api = Api(settings, key)
+        self._paid = PaidCalls(
+            budget_usd,
+            without_key="--judge anthropic needs a key: set judge.api_key (ASSAY_JUDGE_API_KEY), or use --judge lexical",
+        )
         self.fingerprint = judge_of(settings).fingerprint
 
     @property
     def spent(self) -> int:
         """Nano-dollars that judging the run has cost, in this process and those before it."""
-        return self._spending.spent
+        return self._paid.spent if self._paid else 0
 
     @property
     def skipped(self) -> int:
@@ -69,14 +58,16 @@ class RunJudge:
         """Count what earlier processes spent on the run, and ask those cases again that met a smaller budget. Raises `CommandError`."""
         from assay_schema.scores import Metric
 
-        self._spending.keep_in(spending)
-        self.spent_before = self._spending.spent
+        if self._paid is None:
+            return
+        self._paid.spending.keep_in(spending)
+        self.spent_before = self.spent
         unjudged = {
             case_id: cap
-            for case_id, cap in self._spending.skipped.items()
+            for case_id, cap in self._paid.spending.skipped.items()
             if case_id not in folder.done or folder.done[case_id].metrics.get(Metric.FAITHFULNESS.value) is None
         }
-        again = {case_id for case_id, cap in unjudged.items() if cap < self._cap}
+        again = {case_id for case_id, cap in unjudged.items() if cap < self._paid.cap}
         self._unjudged = unjudged.keys() & folder.done.keys() - again
         folder.ask_again(again)
 
@@ -121,59 +112,37 @@ class RunJudge:
             if not answerable:
                 return checks
             # The lexical judge sees no claim in an answer of one word, which is an answer all the same.
-            return (unjudged | {ABSTAINED: 1.0} if self._api is None else refusal) | checks
+            return (unjudged | {ABSTAINED: 1.0} if self._paid is None else refusal) | checks
         measured = fields.get("metrics")
         found = {str(name): value for name, value in measured.items()} if isinstance(measured, dict) else {}
         return found | ({COVERAGE: 1.0, ABSTAINED: 0.0} if answerable else {}) | checks
 
     async def _verdict(self, case: Any, case_id: str) -> Any:
         from assay_judge import lexical
+        from assay_judge.api import CallError, prompt_of, verdict_in
 
-        return lexical.judged(case) if self._api is None else await self._call(case, case_id)
-
-    async def _call(self, case: Any, case_id: str) -> Any:
-        from assay_judge.api import CallError, StoppedError, TryAgainError
-        from assay_judge.prompt import message_of
-
-        bound = self._tariff.bound(len(message_of(case).encode()), self._settings.max_output_tokens)
-        for attempt in range(1, TRIES + 1):
-            if self.spent + bound > self._cap:
-                self._unjudged.add(case_id)
-                self._spending.skip(case_id, self._cap)
-                return None
-            self._spending.add(bound)
-            try:
-                reply = await self._api.call(case, self._settings.request_timeout_s)
-            except StoppedError as error:
-                raise CommandError(f"the judge's API refuses: {error.kind}; see judge.api_key") from None
-            except CallError as error:
-                self._settle(bound, error.usage)
-                if not isinstance(error, TryAgainError) or attempt == TRIES:
-                    self.errors += 1
-                    return None
-                await asyncio.sleep(AGAIN_S * attempt)
-            else:
-                self._settle(bound, reply.usage)
-                return reply.verdict
+        if self._paid is None:
+            return lexical.judged(case)
+        try:
+            return await self._paid.ask(prompt_of(case), lambda text, usage: verdict_in(text, usage, case))
+        except NoMoneyError:
+            self._unjudged.add(case_id)
+            self._paid.spending.skip(case_id, self._paid.cap)
+        except CallError:
+            self.errors += 1
         return None
-
-    def _settle(self, bound: int, usage: Any) -> None:
-        """Replace what was set aside by what it cost; where that is not known it stays."""
-        if usage is not None:
-            self._spending.add(self._tariff.cost(usage) - bound)
 
     async def close(self) -> None:
         """Close the connections to the API, and the file."""
-        self._spending.close()
-        if self._api is not None:
-            await self._api.close()
+        if self._paid is not None:
+            await self._paid.close()
 
     def close_note(self) -> str | None:
         """What a person should know at the end."""
         from assay_judge.pricing import dollars
 
         unfit = f"{self.unfit} answers too long or malformed to be judged" if self.unfit else None
-        if self._api is None:
+        if self._paid is None:
             return unfit
         note = f"judged for ${dollars(self.spent):.4f}; {self.skipped} skipped by the budget, {self.errors} errors of the API"
         return f"{note}; {unfit}" if unfit else note

@@ -1,10 +1,11 @@
-"""Anthropic's API as the judge uses it: one try of one call, and what its failure means. The SDK is imported when it is first needed.
+"""One try of one call to a model's API, and what its failure means; Anthropic's API. The SDK is imported when it is first needed.
 
 The SDK's own retries are off: it would sleep for as long as a `retry-after` says. `create()`, never `parse()`: that one throws the usage
 away when a reply is cut short or refused.
 """
 
 import contextlib
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -26,6 +27,23 @@ class Reply(NamedTuple):
     usage: Usage
     limit: int | None
     pause_s: float
+
+
+class Prompt(NamedTuple):
+    """What a model is asked. `schema` is the JSON Schema of its reply."""
+
+    system: str
+    message: str
+    schema: Mapping[str, Any]
+
+
+class Said(NamedTuple):
+    """A reply's text, and what it took."""
+
+    text: str
+    usage: Usage
+    limit: int | None = None
+    pause_s: float = 0.0
 
 
 class CallError(Exception):
@@ -56,14 +74,36 @@ class StoppedError(CallError):
         self.status = status
 
 
-def parameters(case: Case, settings: JudgeSettings) -> dict[str, Any]:
+class Calls(ABC):
+    """Single calls to an API."""
+
+    @abstractmethod
+    async def ask(self, prompt: Prompt, timeout_s: float) -> Said:
+        """One try. Raises a `CallError`, whose class says what to do."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Close the connections."""
+
+    async def call(self, case: Case, timeout_s: float) -> Reply:
+        """One try of judging a case. Raises a `CallError`."""
+        said = await self.ask(prompt_of(case), timeout_s)
+        return Reply(verdict_in(said.text, said.usage, case), said.usage, said.limit, said.pause_s)
+
+
+def prompt_of(case: Case) -> Prompt:
+    """What a model is asked about a case."""
+    return Prompt(SYSTEM, message_of(case), SCHEMA)
+
+
+def parameters(prompt: Prompt, settings: JudgeSettings) -> dict[str, Any]:
     """The request's body, for a single call and for one of a batch."""
     return {
         "model": settings.model,
         "max_tokens": settings.max_output_tokens,
-        "system": [{"type": "text", "text": SYSTEM, "cache_control": {"type": "ephemeral"}}],
-        "messages": [{"role": "user", "content": message_of(case)}],
-        "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}, "effort": settings.effort},
+        "system": [{"type": "text", "text": prompt.system, "cache_control": {"type": "ephemeral"}}],
+        "messages": [{"role": "user", "content": prompt.message}],
+        "output_config": {"format": {"type": "json_schema", "schema": prompt.schema}, "effort": settings.effort},
     }
 
 
@@ -77,20 +117,20 @@ def connect(settings: JudgeSettings, key: str) -> Any:
     )
 
 
-class Api:
-    """Single calls."""
+class Api(Calls):
+    """Single calls to Anthropic's API."""
 
     def __init__(self, settings: JudgeSettings, key: str) -> None:
         self._settings = settings
         self._client = connect(settings, key)
 
-    async def call(self, case: Case, timeout_s: float) -> Reply:
+    async def ask(self, prompt: Prompt, timeout_s: float) -> Said:
         """One try. Raises a `CallError`, whose class says what to do."""
         import anthropic
 
         try:
             raw = await self._client.messages.with_raw_response.create(
-                **parameters(case, self._settings), timeout=timeout_s
+                **parameters(prompt, self._settings), timeout=timeout_s
             )
         except anthropic.APITimeoutError:
             raise TryAgainError("APITimeoutError", None) from None
@@ -104,22 +144,30 @@ class Api:
             usage = usage_of(message.usage)
         except Exception:  # noqa: BLE001  # whatever the SDK makes of a body that is not the API's
             raise BadReplyError("ReplyUnreadable", None) from None
-        verdict = verdict_of(message, case, usage)
-        return Reply(verdict, usage, *limits(raw.headers))
+        return Said(text_of(message, usage), usage, *limits(raw.headers))
 
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
 
 
-def verdict_of(message: Any, case: Case, usage: Usage) -> Verdict:
-    """The verdict in a message. Raises `BadReplyError` with its usage."""
+def text_of(message: Any, usage: Usage) -> str:
+    """What a whole message says. Raises `BadReplyError` with its usage."""
     match message.stop_reason:
         case "max_tokens" | "model_context_window_exceeded":
             raise BadReplyError("ReplyTruncated", usage)
         case "refusal":
             raise BadReplyError("ReplyRefused", usage)
-    text = "".join(block.text for block in message.content if block.type == "text")
+    return "".join(block.text for block in message.content if block.type == "text")
+
+
+def verdict_of(message: Any, case: Case, usage: Usage) -> Verdict:
+    """The verdict in a message. Raises `BadReplyError` with its usage."""
+    return verdict_in(text_of(message, usage), usage, case)
+
+
+def verdict_in(text: str, usage: Usage, case: Case) -> Verdict:
+    """The verdict in a reply's text. Raises `BadReplyError` with its usage."""
     try:
         verdict = parse(text, case.passages)
         check_anchored(verdict, case)

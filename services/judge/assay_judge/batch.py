@@ -25,6 +25,7 @@ from assay_judge.api import (
     connect,
     failure_of,
     parameters,
+    prompt_of,
     usage_of,
     verdict_of,
 )
@@ -180,7 +181,7 @@ class Batches:
         requests = []
         for event_id in taken:
             event = _ANSWER.validate_json(orjson.loads(waiting[event_id])["event"])
-            body = parameters(case_of(event_id.decode(), event.payload), self._settings)
+            body = parameters(prompt_of(case_of(event_id.decode(), event.payload)), self._settings)
             requests.append({"custom_id": event_id.decode(), "params": body})
         try:
             found = await self._create(requests)

@@ -1,0 +1,89 @@
+"""Calls to the judge's API that a command pays for: money is set aside before each, what fails for a while is tried again."""
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from assay_cli.errors import CommandError
+from assay_cli.judge_spending import Spending
+
+if TYPE_CHECKING:
+    from assay_judge.api import Prompt
+    from assay_judge.pricing import Usage
+
+T = TypeVar("T")
+
+#: Seconds before a call that the API was too busy for is tried again, and how often it is tried in all.
+AGAIN_S, TRIES = 1.0, 3
+#: Most seconds that a reply of the API may have us wait.
+PAUSE_MOST_S = 30.0
+
+
+class NoMoneyError(Exception):
+    """The budget does not reach for a call, which was not made."""
+
+
+class PaidCalls:
+    """The judge's model at its price, within a budget. What is spent, or may have been, is never above it."""
+
+    def __init__(self, budget_usd: float, *, without_key: str) -> None:
+        """`without_key`: what a person is told who has set no key. Raises `CommandError`, `SettingsError`."""
+        from assay_judge.api import Api
+        from assay_judge.app import key_of
+        from assay_judge.pricing import NANO, tariff_of
+        from assay_judge.rules import load_rules
+        from assay_runtime.config import load_settings
+
+        self.settings = load_settings().judge
+        if not (key := key_of(self.settings)):
+            raise CommandError(without_key)
+        self._tariff = tariff_of(load_rules(self.settings.rules_file), self.settings.model, batch=False)
+        self._api = Api(self.settings, key)
+        #: The budget in nano-dollars, and what was spent of it.
+        self.cap, self.spending = int(budget_usd * NANO), Spending()
+
+    @property
+    def spent(self) -> int:
+        """Nano-dollars that were paid, or may have been, by this process and those before it."""
+        return self.spending.spent
+
+    async def ask(self, prompt: "Prompt", read: Callable[[str, "Usage"], T]) -> T:
+        """What `read` makes of a reply; it may raise `BadReplyError`.
+
+        Raises `NoMoneyError` when the budget does not reach, `CallError` when no try brought anything, and `CommandError` when the API
+        takes no call of ours at all.
+        """
+        from assay_judge.api import CallError, StoppedError, TryAgainError
+        from assay_judge.prompt import SYSTEM
+
+        more = "" if prompt.system is SYSTEM else prompt.system  # the judge's own is in every bound
+        bound = self._tariff.bound(len((more + prompt.message).encode()), self.settings.max_output_tokens)
+        attempt = 1
+        while True:
+            if self.spent + bound > self.cap:
+                raise NoMoneyError
+            self.spending.add(bound)
+            try:
+                said = await self._api.ask(prompt, self.settings.request_timeout_s)
+                found = read(said.text, said.usage)
+            except StoppedError as error:
+                raise CommandError(f"the judge's API refuses: {error.kind}; see judge.api_key") from None
+            except CallError as error:
+                self._settle(bound, error.usage)
+                if not isinstance(error, TryAgainError) or attempt == TRIES:
+                    raise
+                await asyncio.sleep(max(AGAIN_S * attempt, min(error.pause_s, PAUSE_MOST_S)))
+                attempt += 1
+            else:
+                self._settle(bound, said.usage)
+                return found
+
+    def _settle(self, bound: int, usage: "Usage | None") -> None:
+        """Replace what was set aside by what it cost; where that is not known it stays."""
+        if usage is not None:
+            self.spending.add(self._tariff.cost(usage) - bound)
+
+    async def close(self) -> None:
+        """Close the connections to the API, and the file of what was spent."""
+        self.spending.close()
+        await self._api.close()
