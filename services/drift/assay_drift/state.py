@@ -107,7 +107,7 @@ class ShardState:
         self._script = guarded(client, COMMIT)
         self._lock = asyncio.Lock()
         self._monitor: Monitor | None = None
-        self._version = b"0"
+        self._version, self._redis = b"0", ""
         self._calibration: Mapping[bytes, bytes] = {}
 
     async def finish(self, stream: Stream, outcomes: Sequence[Outcome], redis: str, work: Work) -> int:
@@ -115,6 +115,8 @@ class ShardState:
 
         Raises `OtherRedisError`."""
         async with self._lock:
+            if redis != self._redis:  # one that lost the end of its log may come to the same version with another state
+                self._monitor, self._redis = None, redis
             left = list(outcomes)
             for _ in range(_TRIES):
                 if not left:

@@ -18,7 +18,7 @@ from assay_runtime.same_redis import OtherRedisError, SameEntries, redis_here
 from assay_runtime.watermark import Watermark
 from assay_schema.failures import Reason
 from assay_schema.settings import DeliverySettings
-from assay_schema.streams import ALERTS, CAPTURE, DEAD, EVENTS, FIELD, SCORES, Stream, low_key
+from assay_schema.streams import ALERTS, CAPTURE, DEAD, EVENTS, FIELD, SCORES, Stream, drift_key, low_key
 from tests.drift_samples import HASHED, QUICK, START_MS, score
 from tests.redis_log import Log
 
@@ -95,7 +95,9 @@ async def member(client: Client, stream: Stream) -> Member:
 
 
 async def add(client: Client, stream: Stream, texts: Sequence[str], first: str = "") -> list[str]:
-    """Entries under ids that follow one another, the same ones whenever `first` is the same."""
+    """Entries under ids that follow one another, the same ones whenever `first` is the same; with `*` as Redis gives them."""
+    if first == "*":
+        return [(await client.xadd(stream.key(), {FIELD: text})).decode() for text in texts]
     first = first or f"{int((await client.time())[0]) * 1_000}-7"
     ms, _, sequence = first.partition("-")
     ids = [f"{ms}-{int(sequence) + n}" for n in range(len(texts))]
@@ -281,3 +283,27 @@ async def test_drift_counts_no_sample_of_an_entry_that_another_redis_gave(log: L
     await state.tick(lambda _: None, START_MS)
     assert await state.finish(SCORES, [new], await redis_here(client), work) == 1
     assert (await client.xpending(SCORES.key(), "drift"))["pending"] == 0
+
+
+async def test_drift_keeps_no_state_that_another_redis_had_under_the_same_version(log: Log, client: Client) -> None:
+    await client.xgroup_create(SCORES.key(), "drift", id="0", mkstream=True)
+    await asyncio.to_thread(log.keep)
+    work = works(lambda: START_MS)[SCORES]
+    texts = [score(START_MS, value, number).model_dump_json() for number, value in enumerate((0.1, 0.8, 0.9))]
+
+    async def count(state: ShardState, text: str) -> None:
+        [entry] = await add(client, SCORES, [text], "*")
+        await client.xreadgroup("drift", "one", {SCORES.key(): ">"})
+        sample = READERS[SCORES][1](Entry(entry, text.encode()))
+        assert await state.finish(SCORES, [sample], await redis_here(client), work) == 1
+
+    one, two = (ShardState(client, QUICK, 0, 1, HASHED) for _ in range(2))
+    await count(one, texts[0])
+    await asyncio.to_thread(log.lose)
+    await count(two, texts[1])
+    await count(one, texts[2])
+    found = await client.hgetall(drift_key())
+    await asyncio.to_thread(log.lose)
+    for text in texts[1:]:
+        await count(ShardState(client, QUICK, 0, 1, HASHED), text)
+    assert found == await client.hgetall(drift_key())
