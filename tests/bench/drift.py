@@ -21,6 +21,7 @@ from rich.table import Table
 from assay_drift.simulation import Scenario, run, samples
 from assay_schema.alerts import AlertState
 from assay_schema.settings import DriftSettings
+from tests.bench import drift_amounts
 from tests.bench.drift_project import PROJECTS, episodes
 from tests.bench.result import result
 
@@ -149,7 +150,7 @@ def measure(years: int = YEARS, tries: int = TRIES) -> list[dict[str, Any]]:
     alarms |= _peers(series)
     table = {name: figures(found, begins) for name, found in alarms.items()}
     _show(table)
-    return _rows(table, years, tries) + project_rows(PROJECT_YEARS) + noise_rows(settings)
+    return _rows(table, years, tries) + project_rows(PROJECT_YEARS) + noise_rows(settings) + drift_amounts.measure()
 
 
 def project_rows(years: int) -> list[dict[str, Any]]:

@@ -171,7 +171,12 @@ def _samples(store: "Store", project: str, metric: str, series: str, since_ms: i
 def _of(statement: str, metric: str) -> str:
     """A statement about a metric's samples."""
     from assay_schema.alert_actions import samples_of
+    from assay_schema.scores import is_amount
 
+    if is_amount(metric):
+        raise CommandError(
+            f"--metric: {metric} is not of scores; its alert (assay alerts list) has a query that shows it"
+        )
     try:
         value, has_one = samples_of(metric)
     except ValueError:

@@ -3,9 +3,11 @@
 from typing import TYPE_CHECKING, Any
 
 from assay_cli.terminal import printable
+from assay_schema.scores import is_amount
 from assay_schema.settings import DriftSettings
 
 if TYPE_CHECKING:
+    from assay_drift.amounts import Amount
     from assay_drift.monitor import Monitor
     from assay_drift.retrieval import Scaled
     from assay_drift.series import Calendar, Series
@@ -15,22 +17,23 @@ _EMPTY: dict[str, Any] = {"baseline": None, "last_day": None, "n_last_day": None
 
 def rows_of(monitor: "Monitor", watched: DriftSettings) -> list[dict[str, Any]]:
     """What a shard watches. Means are those of the metric itself; `evidence` is the share of what raises an alert."""
-    from assay_drift.monitor import shown
+    from assay_drift.readings import shown
     from assay_drift.series import HOURS, Calendar
     from assay_schema.alerts import AlertKind
 
     calendar = Calendar.of(watched)
-    series: list[tuple[AlertKind, str, Series, Scaled | None]] = [
+    series: list[tuple[AlertKind, str, Series, Scaled | Amount | None]] = [
         (AlertKind.SCORE_DRIFT, key, each, None) for key, each in monitor.scores.items()
     ]
     series += [(AlertKind.RETRIEVAL_DRIFT, key, each.series, each) for key, each in monitor.retrieval.items()]
+    series += [(AlertKind.SCORE_DRIFT, key, each.series, each) for key, each in monitor.amounts.items()]
     rows: list[dict[str, Any]] = []
-    for kind, key, each, scaled in series:
+    for kind, key, each, of in series:
         project, metric, source = key.split("/", 2)
         recent, base = each.window(HOURS, calendar), each.baseline
         rows.append(
             {
-                "watched": kind.value.removesuffix("_drift"),
+                "watched": metric.rsplit("_", 1)[0] if is_amount(metric) else kind.value.removesuffix("_drift"),
                 "project": project,
                 "metric": metric,
                 "series": source,
@@ -39,7 +42,9 @@ def rows_of(monitor: "Monitor", watched: DriftSettings) -> list[dict[str, Any]]:
                 "last_day": round(shown(kind, metric, recent.mean), 4) if recent.n else None,
                 "n_last_day": recent.n,
                 "evidence": float(f"{monitor.share(each):.3g}") if base else None,
-                "note": _note(each, scaled, monitor.share(each), watched, calendar),
+                "note": "; ".join(
+                    filter(None, (_above(metric, of), _note(each, of, monitor.share(each), watched, calendar)))
+                ),
             }
         )
     for key, queries in monitor.queries.items():
@@ -63,8 +68,18 @@ def rows_of(monitor: "Monitor", watched: DriftSettings) -> list[dict[str, Any]]:
     return rows
 
 
-def _note(series: "Series", scaled: "Scaled | None", share: float, watched: DriftSettings, calendar: "Calendar") -> str:
+def _note(
+    series: "Series", of: "Scaled | Amount | None", share: float, watched: DriftSettings, calendar: "Calendar"
+) -> str:
     """Why a series stands where it does, when its numbers do not say so."""
+    from assay_drift.amounts import Amount
+
+    scaled, amount = (None, of) if isinstance(of, Amount) else (of, None)
+    if amount and amount.limit is None:
+        needed = (
+            f"{amount.samples_needed(watched)} samples, {amount.days(calendar):.1f} of {amount.days_needed(watched):g}"
+        )
+        return f"its limit: {amount.seen} of {needed} days"
     if series.baseline is None:
         days = (series.last_ms - series.first_ms) / calendar.day_ms
         seen = scaled.seen if scaled else sum(total.n for total in series.days.values())
@@ -74,6 +89,14 @@ def _note(series: "Series", scaled: "Scaled | None", share: float, watched: Drif
     if scaled and not series.episode.open and share >= 1 and scaled.effect < watched.ks_effect:
         return f"too small to matter: Kolmogorov-Smirnov distance {scaled.effect:.2g}, below {watched.ks_effect:g}"
     return ""
+
+
+def _above(metric: str, of: "Scaled | Amount | None") -> str:
+    """What a share of amounts is a share of."""
+    from assay_drift.amounts import Amount
+    from assay_drift.wording import amount_text
+
+    return f"share above {amount_text(metric, of.limit)}" if isinstance(of, Amount) and of.limit is not None else ""
 
 
 def line(row: dict[str, Any]) -> str:

@@ -4,6 +4,7 @@ from typing import Any
 
 from assay_cli.drift_status import line, rows_of
 from assay_drift.charts import share_text
+from assay_drift.monitor import Asked, Monitor
 from tests.drift_samples import QUICK, START_MS, asked, monitor, score, stream
 
 MINUTE = 60_000.0
@@ -37,6 +38,28 @@ def test_a_series_that_learns_says_how_much_is_missing() -> None:
     notes = {row["metric"]: row["note"] for row in rows_of(watched, QUICK)}
     assert notes["top_1"] == "1 of 100 samples, 0.0 of 2 days"
     assert notes["queries"] == "0 of 14 days with 100 queries"
+
+
+def latencies(watched: Monitor, first: int, end: int) -> list[dict[str, Any]]:
+    """The rows of the median's series after answers that took 100 to 199 ms, 100 of them in a day."""
+    for number in range(first, end):
+        at_ms = START_MS + number / 100 * MINUTE
+        took = {"latency": 100.0 + number * 37 % 100}
+        watched.observe_asked([Asked(f"{number}", "acme", at_ms, None, operation="answer", amounts=took)], at_ms)
+    return of(rows_of(watched, QUICK), "latency_p50")
+
+
+def test_latency_says_what_it_lacks_and_then_what_its_limit_is() -> None:
+    watched = monitor()
+    [row] = latencies(watched, 0, 50)
+    assert line(row) == "LEARNING   latency    acme latency_p50 [answer] (its limit: 50 of 100 samples, 0.5 of 2 days)"
+    [row] = latencies(watched, 50, 250)
+    assert row["state"] == "learning"
+    assert row["note"] == "share above 164 ms; 49 of 100 samples, 0.5 of 2 days"
+    [row] = latencies(watched, 250, 900)
+    assert row["state"] == "ok"
+    assert 0.3 < row["baseline"] < 0.4
+    assert line(row).endswith("(share above 164 ms)")
 
 
 def test_evidence_is_a_share_of_what_raises_an_alert() -> None:

@@ -11,7 +11,7 @@ keys: HGET, HSET, HDEL, HINCRBY, ZADD, ZREMRANGEBYRANK, XPENDING, XACK, XADD, an
 """
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -30,7 +30,7 @@ from assay_schema.events import ScrubbedEvent
 from assay_schema.failures import Failure, Reason
 from assay_schema.ids import row_ms
 from assay_schema.limits import ENTRY_MAX_BYTES
-from assay_schema.scores import Score
+from assay_schema.scores import COST, LATENCY, Score
 from assay_schema.settings import Settings
 from assay_schema.streams import ALERTS, CAPTURE, EVENTS, FAILURES, SCORES, Stream, watermark_key
 from assay_schema.validation import InvalidEvent, parse_failure, parse_score
@@ -52,7 +52,7 @@ def score_sample(entry: Entry) -> Outcome:
 
 
 def event_sample(entry: Entry) -> Outcome:
-    """What a retrieval says, or the query of an answer that belongs to none. The scrubber has checked it."""
+    """What a retrieval or an answer says; the query of an answer to a retrieval came with that. The scrubber has checked it."""
     try:
         event = orjson.loads(entry.data)
         payload, event_id = event["payload"], event["event_id"]
@@ -60,12 +60,30 @@ def event_sample(entry: Entry) -> Outcome:
         asked: Asked | None = None
         if event["kind"] == "retrieval":
             scores = payload.get("retrieved_scores", [])
-            asked = Asked(event_id, event["project"], at_ms, payload["query"], scores, payload.get("embedding_model"))
-        elif event["kind"] == "answer" and payload.get("retrieval_event_id") is None:
-            asked = Asked(event_id, event["project"], at_ms, payload["query"])
+            model, operation = payload.get("embedding_model"), payload["tool_name"]
+            took = {LATENCY: float(payload["latency_ms"])}
+            asked = Asked(event_id, event["project"], at_ms, payload["query"], scores, model, operation, took)
+        elif event["kind"] == "answer":
+            follows = payload.get("retrieval_event_id") is not None
+            took = {LATENCY: float(payload["latency_ms"]), COST: float(_characters(payload))}
+            asked = Asked(
+                event_id,
+                event["project"],
+                at_ms,
+                None if follows else payload["query"],
+                operation="answer",
+                amounts=took,
+                follows=follows,
+            )
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError):
         return _refused(entry, "RowError", "not an event of this version")
     return Sample(entry.id, key=event_id.encode(), at_ms=at_ms, content=asked)
+
+
+def _characters(answer: Mapping[str, Any]) -> int:
+    """What was read and written for an answer. Events carry no tokens: length stands for cost."""
+    read = len(answer["query"]) + sum(len(each["text"]) for each in answer.get("contexts", []))
+    return read + len(answer["answer"])
 
 
 def failure_sample(entry: Entry) -> Outcome:

@@ -3,28 +3,24 @@
 The same samples in the same order make the same transitions with the same ids, which is what the atomic step in Redis relies on.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import sqrt
-from typing import Any
 
-import orjson
-
-from assay_drift.baseline import Total
-from assay_drift.conditions import CONDITION_PATIENCE, Finding, Project
-from assay_drift.detector import Detector
-from assay_drift.discoveries import needed
+from assay_drift.amounts import Amount
+from assay_drift.conditions import CONDITION_PATIENCE, Project
 from assay_drift.embedding import Embed, embedder
-from assay_drift.episodes import Episode, Level, Patience, Reading, Transition, resolve, step
+from assay_drift.episodes import Episode, Level, Patience, Reading, resolve, step
+from assay_drift.kept import AMOUNT, DAY, PROJECT, QUERIES, RETRIEVAL, SCORE, SYSTEM
 from assay_drift.queries import Queries
+from assay_drift.readings import above, is_recovering, numbers_of_finding, shown
 from assay_drift.retrieval import Scaled, raw_metrics
-from assay_drift.series import HOURS, Calendar, Series, dump_episode, load_episode
-from assay_drift.wording import Numbers, Subject, alert, alert_id
-from assay_schema.alerts import ALL_PROJECTS, Alert, AlertKind, AlertState
-from assay_schema.scores import Score, ScoreStatus, is_lower_better, is_of_answers, of_answers
+from assay_drift.series import Series, dump_episode
+from assay_drift.watch import Calibrated, Watch
+from assay_drift.wording import Numbers, Subject
+from assay_schema.alerts import ALL_PROJECTS, AlertKind
+from assay_schema.scores import QUANTILES, Score, ScoreStatus, is_lower_better, of_answers
 from assay_schema.settings import DriftSettings
 
-SCORE, RETRIEVAL, QUERIES, DAY, PROJECT, SYSTEM = "score", "retrieval", "queries", "day", "project", "system"
 #: A lag is over after clean looks in a row, a minute apart: what moves around its limit is one episode.
 _SYSTEM_EVERY_MS = 60_000.0
 _SYSTEM_PATIENCE = Patience(clean_evaluations=5, cooldown_ms=0.0)
@@ -40,6 +36,11 @@ class Asked:
     query: str | None
     scores: Sequence[float] = ()
     embedding_model: str | None = None
+    #: What was done, and how much it took: `latency` in milliseconds, `cost` in characters read and written.
+    operation: str = ""
+    amounts: Mapping[str, float] = field(default_factory=dict)
+    #: Whether it answers a retrieval, whose question was counted with it.
+    follows: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Facts:
     watermark_minutes: float | None = None
 
 
-class Monitor:
+class Monitor(Watch):
     """State of one shard. Mutable: after a failed commit it is thrown away and read anew."""
 
     def __init__(
@@ -58,90 +59,13 @@ class Monitor:
         settings: DriftSettings,
         fields: Mapping[str, bytes] | None = None,
         *,
-        calibrated: Callable[[str, str, str], bool] = lambda project, fingerprint, metric: False,  # noqa: ARG005
+        calibrated: Calibrated = lambda project, fingerprint, metric: False,  # noqa: ARG005
         embed: tuple[str, Embed] | None = None,
         shard: int = 0,
         shards: int = 1,
     ) -> None:
-        self._settings, self._calendar = settings, Calendar.of(settings)
-        self._no_rule = settings.model_copy(update={"rule": "off"})
-        self._calibrated, self._embed, self._shard, self._shards = calibrated, embed or embedder(), shard, shards
-        self.scores: dict[str, Series] = {}
-        self.retrieval: dict[str, Scaled] = {}
-        self.queries: dict[str, Queries] = {}
-        self.projects: dict[str, Project] = {}
-        self.system: dict[str, Episode] = {}
-        self.alerts: list[Alert] = []
-        self._touched: set[str] = set()
-        self._known: set[str] = set(fields or ())
-        self._load(fields or {})
-
-    def _load(self, fields: Mapping[str, bytes]) -> None:
-        days: dict[str, dict[int, Any]] = {}
-        for name, data in fields.items():
-            kind, _, rest = name.partition("/")
-            if kind == DAY:
-                key, _, day = rest.rpartition("/")
-                days.setdefault(key, {})[int(day)] = orjson.loads(data)
-        for name, data in fields.items():
-            kind, _, rest = name.partition("/")
-            if kind == SCORE:
-                self.scores[rest] = Series.load(orjson.loads(data))
-            elif kind == RETRIEVAL:
-                self.retrieval[rest] = Scaled.load(orjson.loads(data))
-            elif kind == QUERIES:
-                self.queries[rest] = Queries.load(orjson.loads(data), days.get(rest, {}))
-            elif kind == PROJECT:
-                self.projects[rest] = Project.load(orjson.loads(data))
-            elif kind == SYSTEM:
-                self.system = {key: load_episode(each) for key, each in orjson.loads(data).items()}
-
-    def changes(self) -> dict[str, bytes | None]:
-        """Fields to write since the state was read or last asked for; None for one to delete."""
-        made: dict[str, bytes | None] = {}
-        for name in sorted(self._touched):
-            kind, _, rest = name.partition("/")
-            made[name] = orjson.dumps(self._dump(kind, rest))
-            if kind == QUERIES:
-                for stale in [each for each in self._known if self._is_stale_day(each, rest)]:
-                    made[stale] = None
-        self._known = (self._known | made.keys()) - {name for name, data in made.items() if data is None}
-        self._touched.clear()
-        return made
-
-    def _dump(self, kind: str, rest: str) -> Any:
-        if kind == DAY:
-            key, _, day = rest.rpartition("/")
-            return self.queries[key].dump_day(int(day))
-        if kind == SYSTEM:
-            return {key: dump_episode(each) for key, each in self.system.items()}
-        kept: Any = {
-            SCORE: self.scores, RETRIEVAL: self.retrieval, QUERIES: self.queries, PROJECT: self.projects,
-        }[kind]  # fmt: skip
-        return kept[rest].dump()
-
-    def _is_stale_day(self, name: str, queries: str) -> bool:
-        kind, _, rest = name.partition("/")
-        key, _, day = rest.rpartition("/")
-        return kind == DAY and key == queries and int(day) not in self.queries[queries].days
-
-    def evidence(self) -> dict[tuple[str, str], float]:
-        """The evidence by project and metric, as a fraction of what alerts; of several series the greatest."""
-        found: dict[tuple[str, str], float] = {}
-        series = [*self.scores.items(), *((key, scaled.series) for key, scaled in self.retrieval.items())]
-        for key, each in series:
-            project, metric, _ = key.split("/", 2)
-            found[project, metric] = max(self.share(each), found.get((project, metric), 0.0))
-        return found
-
-    def share(self, series: Series) -> float:
-        """A series' evidence as a share of what raises an alert."""
-        return series.evidence(self._settings) / self._needed(series)
-
-    def take_alerts(self) -> list[Alert]:
-        """Alerts since the last call."""
-        found, self.alerts = self.alerts, []
-        return found
+        super().__init__(settings, fields or {}, calibrated, shards)
+        self._embed, self._shard = embed or embedder(), shard
 
     # --- samples
 
@@ -163,7 +87,7 @@ class Monitor:
                 series = self.scores.get(key) or self._begun(key)
                 self._touched.add(f"{SCORE}/{key}")
                 series.observe(1 - value if is_lower_better(metric) else value, at_ms, self._settings, self._calendar)
-                self._judge_series(key, series, series.last_ms)
+                self._judge_series(key, series)
         self._evaluate_project(score.project, project, wall_ms)
 
     def observe_asked(self, asked: Sequence[Asked], wall_ms: float) -> None:
@@ -171,7 +95,10 @@ class Monitor:
         by_queries: dict[tuple[str, int], list[Asked]] = {}
         for each in asked:
             project = self._project(each.project, each.at_ms, wall_ms)
-            _count(project.asked, self._calendar.hour(each.at_ms))
+            if not each.follows:
+                _count(project.asked, self._calendar.hour(each.at_ms))
+            for what, raw in each.amounts.items():
+                self._observe_amount(each, what, raw)
             for metric, raw in raw_metrics(each.scores).items():
                 self._observe_retrieval(each, metric, raw)
             if each.query is not None:
@@ -210,7 +137,22 @@ class Monitor:
                     level = "ok"  # certain, and too small to matter
                 elif effect < 2 * self._settings.ks_effect and level == "critical":
                     level = "warn"
-        self._advance_series(self._subject(AlertKind.RETRIEVAL_DRIFT, key), series, series.last_ms, level, scaled)
+        subject = self._subject(AlertKind.RETRIEVAL_DRIFT, key)
+        self._advance_series(subject, series, level, self._no_rule, required, scaled)
+
+    def _observe_amount(self, asked: Asked, what: str, raw: float) -> None:
+        """Slower or dearer is worth knowing by day: it never pages."""
+        for name, share in QUANTILES.items():
+            metric = f"{what}_{name}"
+            key, settings = f"{asked.project}/{metric}/{asked.operation}", self._of_amounts[metric]
+            amount = self.amounts.setdefault(key, Amount())
+            self._touched.add(f"{AMOUNT}/{key}")
+            amount.observe(raw, asked.event_id, asked.at_ms, share, settings, self._calendar)
+            required = self._needed(amount.series)
+            level = amount.series.level(required, settings, self._calendar)
+            level = "warn" if level == "critical" else level
+            subject = self._subject(AlertKind.SCORE_DRIFT, key)
+            self._advance_series(subject, amount.series, level, settings, required, amount)
 
     def _observe_queries(self, key: str, day: int, group: Sequence[Asked]) -> None:
         queries = self.queries.setdefault(key, Queries())
@@ -239,11 +181,11 @@ class Monitor:
         for name, project in self.projects.items():
             self._evaluate_project(name, project, wall_ms)
         findings = {
-            f"lag/{stream}": _above(count, self._settings.lag_entries, "warn") for stream, count in facts.lags.items()
+            f"lag/{stream}": above(count, self._settings.lag_entries, "warn") for stream, count in facts.lags.items()
         }
         if facts.watermark_minutes is not None:
             minutes, limit = round(facts.watermark_minutes, 1), self._settings.watermark_minutes
-            findings["watermark"] = _above(minutes, limit, "critical" if minutes > 4 * limit else "warn")
+            findings["watermark"] = above(minutes, limit, "critical" if minutes > 4 * limit else "warn")
         for key, finding in findings.items():
             episode = self.system.get(key, Episode())
             if finding.level == "ok" and not episode.open:
@@ -263,7 +205,7 @@ class Monitor:
             transition = step(episode, Reading(wall_ms, finding.level, clean, counts), _SYSTEM_PATIENCE)
             if clean and counts:
                 episode.counted_ms = wall_ms
-            self._publish(subject, transition, episode, _numbers(finding, episode.opened_ms))
+            self._publish(subject, transition, episode, numbers_of_finding(finding, episode.opened_ms))
             if dump_episode(episode) != before:
                 self._touched.add(SYSTEM)
 
@@ -273,23 +215,20 @@ class Monitor:
         for key, series in self.scores.items():
             subject = self._subject(AlertKind.SCORE_DRIFT, key)
             if self._is(subject, series.episode, wanted):
-                numbers = self._numbers(subject, series, series.detector, self._recovering(series))
+                numbers = self._numbers(subject, series, None, series.detector, recovering=is_recovering(series))
                 transition = series.acknowledge(series.last_ms, self._settings, self._calendar)
                 if series.baseline:
                     numbers = replace(numbers, accepted=shown(subject.kind, subject.metric, series.baseline.mean))
                 self._touched.add(f"{SCORE}/{key}")
                 self._publish_acknowledged(subject, transition, series.episode, numbers, now_wall_ms)
-        for key, scaled in self.retrieval.items():
-            subject = self._subject(AlertKind.RETRIEVAL_DRIFT, key)
-            if self._is(subject, scaled.series.episode, wanted):
-                numbers = self._numbers(
-                    subject, scaled.series, scaled.series.detector, self._recovering(scaled.series), scaled.effect
-                )
-                transition = scaled.series.acknowledge(scaled.series.last_ms, self._no_rule, self._calendar)
-                scaled.series.baseline = None
-                scaled.acknowledge()
-                self._touched.add(f"{RETRIEVAL}/{key}")
-                self._publish_acknowledged(subject, transition, scaled.series.episode, numbers, now_wall_ms)
+        raw: list[tuple[AlertKind, str, str, Scaled | Amount]]
+        raw = [(AlertKind.RETRIEVAL_DRIFT, RETRIEVAL, key, of) for key, of in self.retrieval.items()]
+        raw += [(AlertKind.SCORE_DRIFT, AMOUNT, key, of) for key, of in self.amounts.items()]
+        for alert_kind, field_kind, key, of in raw:
+            subject = self._subject(alert_kind, key)
+            if self._is(subject, of.series.episode, wanted):
+                self._acknowledge_raw(subject, of, now_wall_ms)
+                self._touched.add(f"{field_kind}/{key}")
         for key, queries in self.queries.items():
             subject = self._query_subject(key)
             if self._is(subject, queries.episode, wanted):
@@ -309,6 +248,15 @@ class Monitor:
                     numbers = Numbers(episode.opened_ms)
                     self._publish_acknowledged(subject, transition, episode, numbers, now_wall_ms)
         return list(identities)
+
+    def _acknowledge_raw(self, subject: Subject, of: Scaled | Amount, now_wall_ms: float) -> None:
+        """Close an episode of raw numbers: their reference, which makes samples of them, is learned anew."""
+        series = of.series
+        numbers = self._numbers(subject, series, of, series.detector, recovering=is_recovering(series))
+        transition = series.acknowledge(series.last_ms, self._no_rule, self._calendar)
+        series.baseline = None
+        of.acknowledge()
+        self._publish_acknowledged(subject, transition, series.episode, numbers, now_wall_ms)
 
     # --- the rest
 
@@ -334,43 +282,8 @@ class Monitor:
         for kind, finding in findings.items():
             episode = project.episodes[kind]
             transition = step(episode, Reading(now_ms, finding.level, finding.level == "ok"), CONDITION_PATIENCE)
-            self._publish(Subject(kind, name, str(kind)), transition, episode, _numbers(finding, episode.opened_ms))
-
-    def _needed(self, series: Series) -> float:
-        """The evidence that alerts, corrected for all series there are. Only worth working out when there is some."""
-        streams = max(1, (len(self.scores) + len(self.retrieval)) * self._shards)
-        if series.evidence(self._settings) < 1:
-            return float(streams)
-        everything = [*self.scores.values(), *(scaled.series for scaled in self.retrieval.values())]
-        return needed((each.evidence(self._settings) for each in everything), streams)
-
-    def _judge_series(self, key: str, series: Series, now_ms: float) -> None:
-        subject = self._subject(AlertKind.SCORE_DRIFT, key)
-        required = self._needed(series)
-        level: Level | None = None
-        of = (subject.project, subject.series or "", subject.metric or "")
-        opinion = not is_of_answers(subject.metric or "")  # nobody need be asked whether an answer came
-        if opinion and not self._settings.page_uncalibrated and not self._calibrated(*of):
-            level = series.level(required, self._settings, self._calendar)
-            level = "warn" if level == "critical" else level
-        self._advance_series(subject, series, now_ms, level, None, required)
-
-    def _advance_series(
-        self,
-        subject: Subject,
-        series: Series,
-        now_ms: float,
-        level: Level | None,
-        scaled: Scaled | None,
-        required: float = 1.0,
-    ) -> None:
-        detector, recovering = series.detector, self._recovering(series)
-        settings = self._no_rule if scaled else self._settings
-        transition = series.evaluate(now_ms, required, settings, self._calendar, level=level)
-        if transition:
-            effect = scaled.effect if scaled else None
             self._publish(
-                subject, transition, series.episode, self._numbers(subject, series, detector, recovering, effect)
+                Subject(kind, name, str(kind)), transition, episode, numbers_of_finding(finding, episode.opened_ms)
             )
 
     def _advance_queries(self, key: str, queries: Queries, deviations: float, day: int) -> None:
@@ -389,86 +302,6 @@ class Monitor:
         )
         self._publish(self._query_subject(key), transition, queries.episode, numbers)
 
-    @staticmethod
-    def _recovering(series: Series) -> bool:
-        return series.episode.open and (series.episode.state is AlertState.RECOVERING or series.episode.clean > 0)
-
-    def _numbers(
-        self, subject: Subject, series: Series, detector: Detector, recovering: bool, effect: float | None = None
-    ) -> Numbers:
-        base = series.reference
-        if base is None:
-            return Numbers(series.last_ms)
-        total = series.window(HOURS, self._calendar) if recovering or not detector.n else None
-        n, mean = (total.n, total.mean) if total else (int(detector.n), detector.mean or 0.0)
-        half = 1.96 * base.deviation * sqrt(series.season.design_effect / n) if n else 0.0
-        interval = (max(0.0, mean - half), min(1.0, mean + half)) if n else None
-        evidence = min(1e6, series.evidence(self._settings) / max(1.0, self._needed(series)))
-        since = detector.since_ms or series.episode.opened_ms or series.last_ms
-        value, baseline = (
-            (shown(subject.kind, subject.metric, mean) if n else None),
-            shown(subject.kind, subject.metric, base.mean),
-        )
-        if interval and is_turned(subject.kind, subject.metric):
-            interval = (1 - interval[1], 1 - interval[0])
-        if effect is None and value is not None and baseline:
-            effect = value / baseline - 1
-        why = "" if series.baseline else "by another judge than before"
-        return Numbers(since, value, baseline, effect, interval, n, evidence, why=why)
-
-    def _publish_acknowledged(
-        self, subject: Subject, transition: Transition | None, episode: Episode, numbers: Numbers, wall_ms: float
-    ) -> None:
-        """A person did it, so its time is the clock's: samples may have come hours ago, or be a replay of last year's."""
-        if transition:
-            told = replace(transition, at_ms=max(transition.at_ms, wall_ms))
-            self._publish(subject, told, episode, replace(numbers, acknowledged=True))
-
-    def _publish(self, subject: Subject, transition: Transition | None, episode: Episode, numbers: Numbers) -> None:
-        if transition:
-            self.alerts.append(alert(subject, transition, episode.opened_ms, numbers))
-
-    @staticmethod
-    def _is(subject: Subject, episode: Episode, wanted: set[str]) -> bool:
-        return episode.open and str(alert_id(subject, episode.number, episode.opened_ms)) in wanted
-
-    @staticmethod
-    def _subject(kind: AlertKind, key: str) -> Subject:
-        project, metric, series = key.split("/", 2)
-        return Subject(kind, project, key, metric, series)
-
-    @staticmethod
-    def _query_subject(key: str) -> Subject:
-        project, _, name = key.partition("/")
-        return Subject(AlertKind.QUERY_DRIFT, project, key, "queries", name)
-
-
-def is_turned(kind: AlertKind, metric: str | None) -> bool:
-    """Whether the samples of a series are 1 - x of its metric, because that is better when lower."""
-    return kind is AlertKind.SCORE_DRIFT and is_lower_better(metric or "")
-
-
-def shown(kind: AlertKind, metric: str | None, mean: float) -> float:
-    """A mean of oriented samples as the metric itself, which people read."""
-    return 1 - mean if is_turned(kind, metric) else mean
-
-
-def metric_total(series: Series, day: int, metric: str) -> Total | None:
-    """A day's samples as the metric is read by people: a lower-is-better one is turned back."""
-    total = series.days.get(day)
-    if total is None or not is_lower_better(metric):
-        return total
-    return Total(total.n, total.n - total.total, total.n - 2 * total.total + total.squares)
-
 
 def _count(counts: dict[int, int], hour: int) -> None:
     counts[hour] = counts.get(hour, 0) + 1
-
-
-def _above(value: float, limit: float, level: Level) -> Finding:
-    return Finding(level if value > limit else "ok", value, limit, 0)
-
-
-def _numbers(finding: Finding, since_ms: float) -> Numbers:
-    effect = finding.value / finding.limit - 1 if finding.limit else None
-    return Numbers(since_ms, finding.value, finding.limit, effect, n=finding.n, why=finding.why)

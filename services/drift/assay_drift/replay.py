@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from assay_drift.charts import Chart, Point, Span
-from assay_drift.monitor import metric_total
+from assay_drift.readings import metric_total
 from assay_drift.series import Calendar, Series
 from assay_schema.alerts import AlertState
 from assay_schema.scores import is_lower_better

@@ -32,6 +32,11 @@ def raw_metrics(scores: Sequence[float]) -> dict[str, float]:
     return {TOP: scores[0], MEAN: sum(scores) / len(scores)} if scores else {}
 
 
+def hash_of(event_id: str) -> int:
+    """A number that says nothing about the event: those with the lowest are a sample without bias."""
+    return int.from_bytes(blake2b(event_id.encode(), digest_size=6).digest())
+
+
 def place_in(quantiles: Sequence[float], value: float) -> float:
     """A value's place among quantiles, in [0, 1]; among equal ones the middle of them."""
     low, high = bisect_left(quantiles, value), bisect_right(quantiles, value)
@@ -70,7 +75,7 @@ class Scaled:
         series.first_ms = min(series.first_ms or at_ms, at_ms)
         series.last_ms = max(series.last_ms, at_ms)
         self.seen += 1
-        heappush(self.learning, (-int.from_bytes(blake2b(event_id.encode(), digest_size=6).digest()), raw))
+        heappush(self.learning, (-hash_of(event_id), raw))
         if len(self.learning) > REFERENCE_SAMPLES:
             heappop(self.learning)
         days = (series.last_ms - series.first_ms) / calendar.day_ms

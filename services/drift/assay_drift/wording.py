@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from assay_drift.episodes import Transition
 from assay_schema.alert_actions import acknowledge_command, query_of
 from assay_schema.alerts import Alert, AlertKind, AlertState, Severity, one_line, transition_id
-from assay_schema.scores import ABSTAINED, CHECK_FAILED, NO_CONTEXT, is_lower_better, is_of_answers
+from assay_schema.scores import ABSTAINED, CHECK_FAILED, NO_CONTEXT, is_amount, is_lower_better, is_of_answers
 
 _SEVERITY = {AlertState.WARN: Severity.WARNING, AlertState.CRITICAL: Severity.CRITICAL}
 
@@ -37,6 +37,8 @@ class Numbers:
     #: Whether a person accepted what is, instead of what was having come back; and the new baseline, once it is known.
     acknowledged: bool = False
     accepted: float | None = None
+    #: What an amount was compared with.
+    limit: float | None = None
     #: The rest of a sentence about a condition.
     why: str = ""
 
@@ -99,6 +101,12 @@ def summary(subject: Subject, state: AlertState, numbers: Numbers) -> str:  # no
     since = f"since {moment(numbers.since_ms):%Y-%m-%d %H:%M} UTC"
     value, base = _number(numbers.value), _number(numbers.baseline)
     match subject.kind:
+        case AlertKind.SCORE_DRIFT if is_amount(metric):
+            shares = f"{numbers.baseline or 0:.1%} of them were above {amount_text(metric, numbers.limit)}"
+            if over:
+                verb = "is back" if state is AlertState.RESOLVED else "is coming back"
+                return f"{_about(subject)} {verb}: {shares}, now {numbers.value or 0:.1%} (n = {numbers.n})"
+            return f"{_about(subject)} rose, {since}: {shares}, now {numbers.value or 0:.1%} (n = {numbers.n})"
         case AlertKind.SCORE_DRIFT:
             if over:
                 verb = "is back" if state is AlertState.RESOLVED else "is coming back"
@@ -149,6 +157,11 @@ def summary(subject: Subject, state: AlertState, numbers: Numbers) -> str:  # no
 
 def _about(subject: Subject) -> str:
     match subject.kind:
+        case AlertKind.SCORE_DRIFT if is_amount(subject.metric or ""):
+            what, quantile = (subject.metric or "").rsplit("_", 1)
+            part = "median" if quantile == "p50" else "95th percentile"
+            done = {"answer": "answers", "search": "searches", "query": "queries"}.get(subject.series or "", "calls")
+            return f"{what} of {done} of {subject.project} ({part})"
         case AlertKind.SCORE_DRIFT:
             return f"{_named(subject.metric or '')} of {subject.project}"
         case AlertKind.RETRIEVAL_DRIFT:
@@ -157,6 +170,19 @@ def _about(subject: Subject) -> str:
             return f"what people ask {subject.project}"
         case _:
             return f"{subject.kind.replace('_', ' ')} of {subject.project}"
+
+
+def amount_text(metric: str, amount: float | None) -> str:
+    """A latency or a cost with its unit. Events carry no tokens, so that length stands for cost."""
+    if amount is None:
+        return "their limit"
+    return (
+        f"{amount:,.0f} characters"
+        if metric.startswith("cost")
+        else f"{amount:,.3g} ms"
+        if amount < 100
+        else f"{amount:,.0f} ms"
+    )
 
 
 def _named(metric: str) -> str:

@@ -9,7 +9,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from assay_schema.alerts import Alert, AlertKind
-from assay_schema.scores import CHECK_FAILED, is_of_answers
+from assay_schema.scores import CHECK_FAILED, QUANTILES, is_amount, is_of_answers
 
 #: Kinds that nobody can acknowledge: a lag is no new normal, and the judge's own episodes end by themselves.
 _ENDS_BY_ITSELF = {
@@ -22,6 +22,12 @@ _ENDS_BY_ITSELF = {
 #: Names that mean nothing to a shell or to SQL, inside quotes of either kind.
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:/@+-]*")
 _METRIC = re.compile(r"[a-z][a-z0-9_]{0,63}")
+#: Operations of `candidates`, and what an amount is made of.
+_RETRIEVALS = ("query", "search")
+_AMOUNTS = {
+    "latency": "latency_ms",
+    "cost": "lengthUTF8(query) + lengthUTF8(answer) + arraySum(arrayMap(text -> lengthUTF8(text), contexts.text))",
+}
 #: How far before the change a query begins.
 _BEFORE = timedelta(days=2)
 
@@ -40,6 +46,8 @@ def samples_of(metric: str) -> tuple[str, str]:
     """SQL over `scores`: a sample of a metric that drift watches, and which rows have one. Raises `ValueError` when it is no such name."""
     if not _METRIC.fullmatch(metric):
         raise ValueError("not a metric's name")
+    if is_amount(metric):
+        raise ValueError("not of scores")
     if metric.startswith(CHECK_FAILED):
         check = metric.removeprefix(CHECK_FAILED)
         return f"toFloat64(NOT checks['{check}'])", f"status != 'not_sampled' AND mapContains(checks, '{check}')"
@@ -58,6 +66,14 @@ def query_of(alert: Alert) -> str:
             f" WHERE {project} ORDER BY started_at DESC LIMIT 14"
         )
     match alert.kind:
+        case AlertKind.SCORE_DRIFT if is_amount(alert.metric or ""):
+            what, quantile = (alert.metric or "").rsplit("_", 1)
+            table = "assay.candidates" if alert.series in _RETRIEVALS else "assay.answers"
+            operation = f"AND tool_name = '{alert.series}' " if alert.series in _RETRIEVALS else ""
+            return (
+                f"SELECT toStartOfHour(event_time) AS hour, quantile({QUANTILES[quantile]})({_AMOUNTS[what]}) AS {quantile}, "  # noqa: S608
+                f"count() AS n FROM {table} WHERE {project} {operation}AND event_time >= {since} GROUP BY hour ORDER BY hour"
+            )
         case AlertKind.SCORE_DRIFT:
             judge = f"AND fingerprint = '{alert.series}' " if _PLAIN.fullmatch(alert.series or "") else ""
             value, has_one = samples_of(alert.metric or "faithfulness")

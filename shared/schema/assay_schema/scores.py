@@ -43,6 +43,10 @@ LOWER_IS_BETTER = frozenset({Metric.HALLUCINATION_RATE})
 ABSTAINED, NO_CONTEXT = ScoreStatus.ABSTAINED.value, ScoreStatus.NO_CONTEXT.value
 #: What the names of checks' failure shares begin with.
 CHECK_FAILED = "check_failed_"
+#: What is measured of answers and retrievals whoever judges them, and the quantiles that drift watches.
+LATENCY, COST = "latency", "cost"
+QUANTILES = {"p50": 0.5, "p95": 0.95}
+AMOUNTS = frozenset(f"{what}_{name}" for what in (LATENCY, COST) for name in QUANTILES)
 #: How judging ended where the answer decided that, not the judge or its budget.
 _OUTCOMES = (ScoreStatus.SCORED, ScoreStatus.ABSTAINED, ScoreStatus.NO_CONTEXT)
 
@@ -140,7 +144,12 @@ def score_id(event_id: UUID, fingerprint: str) -> UUID:
 
 def is_lower_better(metric: str) -> bool:
     """Whether a metric's rise, or that of a share of answers, is a loss."""
-    return metric in LOWER_IS_BETTER or is_of_answers(metric)
+    return metric in LOWER_IS_BETTER or is_of_answers(metric) or is_amount(metric)
+
+
+def is_amount(metric: str) -> bool:
+    """Whether it is the share of latencies or costs beyond their limit: `latency_p50`, `latency_p95`, `cost_p50`, `cost_p95`."""
+    return metric in AMOUNTS
 
 
 def is_of_answers(metric: str) -> bool:

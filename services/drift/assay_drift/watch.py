@@ -1,0 +1,126 @@
+"""How series are judged and told: what evidence they need together, their episodes, their alerts. Pure."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from assay_drift.amounts import Amount, amount_settings
+from assay_drift.detector import Detector
+from assay_drift.discoveries import needed
+from assay_drift.episodes import Episode, Level, Transition
+from assay_drift.kept import Kept
+from assay_drift.readings import is_recovering, numbers_of
+from assay_drift.retrieval import Scaled
+from assay_drift.series import Calendar, Series
+from assay_drift.wording import Numbers, Subject, alert, alert_id
+from assay_schema.alerts import Alert, AlertKind
+from assay_schema.scores import is_of_answers
+from assay_schema.settings import DriftSettings
+
+Calibrated = Callable[[str, str, str], bool]
+
+
+class Watch(Kept):
+    """The series of one shard. They share one promise about false alarms."""
+
+    def __init__(
+        self, settings: DriftSettings, fields: Mapping[str, bytes], calibrated: Calibrated, shards: int
+    ) -> None:
+        super().__init__(fields)
+        self._settings, self._calendar = settings, Calendar.of(settings)
+        self._no_rule = settings.model_copy(update={"rule": "off"})
+        self._of_amounts = amount_settings(settings)
+        self._calibrated, self._shards = calibrated, shards
+        self.alerts: list[Alert] = []
+
+    def series(self) -> Iterator[tuple[str, Series]]:
+        """Every series by its key: project, metric, source."""
+        yield from self.scores.items()
+        for key, scaled in self.retrieval.items():
+            yield key, scaled.series
+        for key, amount in self.amounts.items():
+            yield key, amount.series
+
+    def evidence(self) -> dict[tuple[str, str], float]:
+        """The evidence by project and metric, as a fraction of what alerts; of several series the greatest."""
+        found: dict[tuple[str, str], float] = {}
+        for key, each in self.series():
+            project, metric, _ = key.split("/", 2)
+            found[project, metric] = max(self.share(each), found.get((project, metric), 0.0))
+        return found
+
+    def share(self, series: Series) -> float:
+        """A series' evidence as a share of what raises an alert."""
+        return series.evidence(self._settings) / self._needed(series)
+
+    def take_alerts(self) -> list[Alert]:
+        """Alerts since the last call."""
+        found, self.alerts = self.alerts, []
+        return found
+
+    def _needed(self, series: Series) -> float:
+        """The evidence that alerts, corrected for all series there are. Only worth working out when there is some."""
+        streams = max(1, (len(self.scores) + len(self.retrieval) + len(self.amounts)) * self._shards)
+        if series.evidence(self._settings) < 1:
+            return float(streams)
+        return needed((each.evidence(self._settings) for _, each in self.series()), streams)
+
+    def _judge_series(self, key: str, series: Series) -> None:
+        subject = self._subject(AlertKind.SCORE_DRIFT, key)
+        required = self._needed(series)
+        level: Level | None = None
+        of = (subject.project, subject.series or "", subject.metric or "")
+        opinion = not is_of_answers(subject.metric or "")  # nobody need be asked whether an answer came
+        if opinion and not self._settings.page_uncalibrated and not self._calibrated(*of):
+            level = series.level(required, self._settings, self._calendar)
+            level = "warn" if level == "critical" else level
+        self._advance_series(subject, series, level, self._settings, required)
+
+    def _advance_series(
+        self,
+        subject: Subject,
+        series: Series,
+        level: Level | None,
+        settings: DriftSettings,
+        required: float,
+        of: Scaled | Amount | None = None,
+    ) -> None:
+        detector, recovering = series.detector, is_recovering(series)
+        transition = series.evaluate(series.last_ms, required, settings, self._calendar, level=level)
+        if transition:
+            numbers = self._numbers(subject, series, of, detector, recovering=recovering)
+            self._publish(subject, transition, series.episode, numbers)
+
+    def _numbers(
+        self, subject: Subject, series: Series, of: Scaled | Amount | None, detector: Detector, *, recovering: bool
+    ) -> Numbers:
+        found = numbers_of(subject, series, detector, self._calendar, recovering=recovering)
+        found = replace(found, evidence=min(1e6, self.share(series)))
+        if isinstance(of, Scaled):
+            return replace(found, effect=of.effect)
+        return found if of is None else replace(found, limit=of.limit)
+
+    def _publish_acknowledged(
+        self, subject: Subject, transition: Transition | None, episode: Episode, numbers: Numbers, wall_ms: float
+    ) -> None:
+        """A person did it, so its time is the clock's: samples may have come hours ago, or be a replay of last year's."""
+        if transition:
+            told = replace(transition, at_ms=max(transition.at_ms, wall_ms))
+            self._publish(subject, told, episode, replace(numbers, acknowledged=True))
+
+    def _publish(self, subject: Subject, transition: Transition | None, episode: Episode, numbers: Numbers) -> None:
+        if transition:
+            self.alerts.append(alert(subject, transition, episode.opened_ms, numbers))
+
+    @staticmethod
+    def _is(subject: Subject, episode: Episode, wanted: set[str]) -> bool:
+        return episode.open and str(alert_id(subject, episode.number, episode.opened_ms)) in wanted
+
+    @staticmethod
+    def _subject(kind: AlertKind, key: str) -> Subject:
+        project, metric, series = key.split("/", 2)
+        return Subject(kind, project, key, metric, series)
+
+    @staticmethod
+    def _query_subject(key: str) -> Subject:
+        project, _, name = key.partition("/")
+        return Subject(AlertKind.QUERY_DRIFT, project, key, "queries", name)
