@@ -14,6 +14,7 @@ from assay_drift.app import READERS, event_sample, works
 from assay_drift.monitor import Asked, Monitor
 from assay_drift.state import GROUP, Sample, ShardState
 from assay_runtime.entries import Entry
+from assay_runtime.same_redis import redis_here
 from assay_schema.alert_actions import query_of, samples_of
 from assay_schema.alerts import Alert, AlertKind, AlertState
 from assay_schema.scores import AMOUNTS, QUANTILES
@@ -215,4 +216,6 @@ async def _die_after_every_step(client: "AsyncRedis[bytes]") -> None:
         outcomes = [READERS[EVENTS][1](entry) for entry in entries]
         for left in (len(entries), 0):
             state = ShardState(client, LIMITED, 0, 1, HASHED)
-            assert await state.finish(EVENTS, outcomes, works(lambda: START_MS)[EVENTS]) == left
+            assert (
+                await state.finish(EVENTS, outcomes, await redis_here(client), works(lambda: START_MS)[EVENTS]) == left
+            )
