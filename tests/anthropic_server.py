@@ -59,13 +59,7 @@ class AnthropicServer:
         self.batch_open = False
         self._lines: dict[str, list[str]] = {}
         self._dead: set[int] = set()
-        routes = [
-            Route("/v1/messages", self._messages, methods=["POST"]),
-            Route("/v1/messages/batches", self._create, methods=["POST"]),
-            Route("/v1/messages/batches/{batch}", self._retrieve),
-            Route("/v1/messages/batches/{batch}/results", self._results),
-        ]
-        config = uvicorn.Config(Starlette(routes=routes), port=self.port, log_level="critical", lifespan="off")
+        config = uvicorn.Config(Starlette(routes=self._routes()), port=self.port, log_level="critical", lifespan="off")
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, daemon=True)
 
@@ -80,6 +74,14 @@ class AnthropicServer:
     def __exit__(self, *_: object) -> None:
         self._server.should_exit = self._server.force_exit = True
         self._thread.join(timeout=60)
+
+    def _routes(self) -> list[Route]:
+        return [
+            Route("/v1/messages", self._messages, methods=["POST"]),
+            Route("/v1/messages/batches", self._create, methods=["POST"]),
+            Route("/v1/messages/batches/{batch}", self._retrieve),
+            Route("/v1/messages/batches/{batch}/results", self._results),
+        ]
 
     # One call
 
@@ -96,7 +98,7 @@ class AnthropicServer:
             return refused
         body = await request.json()
         self.bodies.append(body)
-        document = json.loads(body["messages"][0]["content"])
+        document = json.loads(body["messages"][-1]["content"])
         question = document.get("question", "")
         self.asked[question] += 1
         what = self._what(question, self.asked[question])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from assay_capture import Capture
-from assay_judge.app import key_of
+from assay_judge.backends import key_of
 from assay_runtime.config import load_settings
 from assay_runtime.transport import host_in_clear, passwords_in_clear
 from assay_schema.settings import JudgeSettings, Settings, SettingsError, settings_from

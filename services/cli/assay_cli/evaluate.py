@@ -19,7 +19,7 @@ from assay_cli.dataset_making import expect_reviewed
 from assay_cli.errors import FINDING, CommandError
 from assay_cli.errors_of_targets import ERRORS_SHOWN, ErrorsOfTarget
 from assay_cli.evaluation_store import InStore
-from assay_cli.judged import judge_named, with_spending
+from assay_cli.judged import judge_named, tell, with_spending
 from assay_cli.progress import Mode, Progress
 from assay_cli.terminal import echo, emit, ends_quietly, printable
 
@@ -69,7 +69,7 @@ def run(
     limit: Annotated[int | None, typer.Option(help="Only the first N cases.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the resamples behind the intervals.")] = 0,
     judge: Annotated[
-        str | None, typer.Option(metavar="lexical|anthropic", help="Judge the answers too, as production's are.")
+        str | None, typer.Option(metavar="lexical|anthropic|openai", help="Judge the answers too, as production's are.")
     ] = None,
     judge_budget: Annotated[
         str | None,
@@ -152,15 +152,14 @@ def run(
                     await judged.close()
 
         done = asyncio.run(work())
-    if judged and (note := judged.close_note()):
-        echo(note, err=True)
+    unknown = tell(judged)
     _tell_unread(folder.unread)
     if to_store:
         evaluation_store.store(done, data)
     _show(done, as_json)
     reporting.report_run(done, reporters, golden if report_text else None)
     system.errors.say_how()
-    if done.errored:
+    if done.errored or unknown:
         raise typer.Exit(FINDING)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from assay_cli.errors import CommandError
 from assay_cli.judge_spending import SPENDING_FILE
 from assay_cli.paid_calls import NoMoneyError, PaidCalls
+from assay_cli.terminal import echo
 
 if TYPE_CHECKING:
     from assay_evals.dataset import Case
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 class RunJudge:
     """Judges answers: `lexical`, or the model that settings name. Money is set aside before each call; at the cap answers go unjudged.
 
-    What the judge could not judge has no metrics of it, and is counted: `skipped` by the budget, `errors` by the API. An answer that cannot
+    What the judge could not judge has no metrics of it, and is counted: `skipped` by the budget, `errors` by the API. These have coverage
+    0, so that a judge which fails does not pass for a good system, and are asked about again when the run goes on. An answer that cannot
     be judged is the target's own doing: its coverage is 0. So is one in a form that production's judge does not take; `unfit` counts those.
     """
 
@@ -25,24 +27,29 @@ class RunJudge:
         from assay_judge.rules import load_rules
         from assay_runtime.config import load_settings
 
-        if name not in ("lexical", "anthropic"):
-            raise CommandError(f"--judge: {name!r} is not one of lexical, anthropic")
+        if name not in ("lexical", "anthropic", "openai"):
+            raise CommandError(f"--judge: {name!r} is not one of lexical, anthropic, openai")
         self.errors = self.unfit = self.spent_before = 0
+        #: Verdicts that came.
+        self.verdicts = 0
         #: Cases that the budget left unjudged, now or before.
         self._unjudged: set[str] = set()
         self._paid: PaidCalls | None = None
-        settings = load_settings().judge.model_copy(update={"backend": "anthropic"})
+        settings = load_settings().judge
         self._rules = load_rules(settings.rules_file)
         self.fingerprint = lexical.judge().fingerprint
         if name == "lexical":
             return
-        from assay_judge.app import judge_of
-
+        if (name == "openai") != (settings.backend == "openai"):  # a key is for one of them
+            raise CommandError(
+                f"--judge {name}: judge.backend (ASSAY_JUDGE_BACKEND) is {settings.backend}, so address, key and model are of that API"
+                + ('; set it to "openai", with judge.model and judge.base_url' if name == "openai" else "")
+            )
         self._paid = PaidCalls(
             budget_usd,
             without_key="--judge anthropic needs a key: set judge.api_key (ASSAY_JUDGE_API_KEY), or use --judge lexical",
         )
-        self.fingerprint = judge_of(settings).fingerprint
+        self.fingerprint = self._paid.judge.fingerprint
 
     @property
     def spent(self) -> int:
@@ -106,7 +113,7 @@ class RunJudge:
             self.unfit += 1
             return unjudged | checks
         if verdict is None:
-            return checks
+            return checks if case.id in self._unjudged else unjudged | checks
         fields = verdict_fields(verdict, judged)
         if fields["status"] is ScoreStatus.ABSTAINED:
             if not answerable:
@@ -124,18 +131,27 @@ class RunJudge:
         if self._paid is None:
             return lexical.judged(case)
         try:
-            return await self._paid.ask(prompt_of(case), lambda text, usage: verdict_in(text, usage, case))
+            verdict = await self._paid.ask(prompt_of(case), lambda text, usage: verdict_in(text, usage, case))
         except NoMoneyError:
             self._unjudged.add(case_id)
             self._paid.spending.skip(case_id, self._paid.cap)
         except CallError:
             self.errors += 1
+            self._paid.spending.skip(case_id, -1)  # any budget is more: whoever goes on asks again
+        else:
+            self.verdicts += 1
+            return verdict
         return None
 
     async def close(self) -> None:
         """Close the connections to the API, and the file."""
         if self._paid is not None:
             await self._paid.close()
+
+    @property
+    def failed(self) -> bool:
+        """Whether the API judged nothing, of all that it was asked."""
+        return self.errors > 0 and not self.verdicts
 
     def close_note(self) -> str | None:
         """What a person should know at the end."""
@@ -167,6 +183,17 @@ def _as_captured(case: "Case", answer: "Retrieved") -> Any:
         )
     except ValidationError:
         return None
+
+
+def tell(judge: RunJudge | None) -> bool:
+    """Say on stderr what a person should know of the judging, and return whether it failed as a whole."""
+    if judge is None:
+        return False
+    if note := judge.close_note():
+        echo(note, err=True)
+    if judge.failed:
+        echo(f"the judge gave no verdict for any of {judge.errors:,} answers, so nothing is known of them", err=True)
+    return judge.failed
 
 
 def judge_named(name: str | None, budget: str | None) -> RunJudge | None:

@@ -207,13 +207,17 @@ class Nightly:
         attempt = replace(judged(attempt, paired), baseline=before.run_id if before else "")
         if judge is not None:
             attempt = replace(attempt, cost_usd=dollars(judge.spent - judge.spent_before))
+            if judge.failed:
+                raise CommandError(
+                    f"the judge gave no verdict for any of {judge.errors:,} answers: see judge.model and judge.base_url"
+                )
             if judge.skipped:
                 detail = f"{judge.skipped} answers went unjudged: evals.budget_usd ({evals.budget_usd:g}) was used up"
                 attempt = beyond_budget(attempt, detail)
         return attempt, paired
 
     def _require_key(self) -> None:
-        from assay_judge.app import key_of
+        from assay_judge.backends import key_of
 
         if not key_of(self.settings.judge):
             raise _NoKeyError(

@@ -28,17 +28,20 @@ class PaidCalls:
 
     def __init__(self, budget_usd: float, *, without_key: str) -> None:
         """`without_key`: what a person is told who has set no key. Raises `CommandError`, `SettingsError`."""
-        from assay_judge.api import Api
-        from assay_judge.app import key_of
-        from assay_judge.pricing import NANO, tariff_of
+        from assay_judge.backends import api_of, judge_of, key_of, tariff_for
+        from assay_judge.pricing import NANO
         from assay_judge.rules import load_rules
         from assay_runtime.config import load_settings
 
         self.settings = load_settings().judge
-        if not (key := key_of(self.settings)):
-            raise CommandError(without_key)
-        self._tariff = tariff_of(load_rules(self.settings.rules_file), self.settings.model, batch=False)
-        self._api = Api(self.settings, key)
+        if self.settings.backend != "openai":
+            if not key_of(self.settings):
+                raise CommandError(without_key)
+            self.settings = self.settings.model_copy(update={"backend": "anthropic"})
+        #: Who is asked.
+        self.judge = judge_of(self.settings)
+        self._tariff = tariff_for(self.settings, load_rules(self.settings.rules_file))
+        self._api = api_of(self.settings)
         #: The budget in nano-dollars, and what was spent of it.
         self.cap, self.spending = int(budget_usd * NANO), Spending()
 
@@ -47,7 +50,7 @@ class PaidCalls:
         """Nano-dollars that were paid, or may have been, by this process and those before it."""
         return self.spending.spent
 
-    async def ask(self, prompt: "Prompt", read: Callable[[str, "Usage"], T]) -> T:
+    async def ask(self, prompt: "Prompt", read: Callable[[str, "Usage | None"], T]) -> T:
         """What `read` makes of a reply; it may raise `BadReplyError`.
 
         Raises `NoMoneyError` when the budget does not reach, `CallError` when no try brought anything, and `CommandError` when the API

@@ -2,15 +2,16 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC
 from typing import Any
 
 from assay_judge import lexical
-from assay_judge.api import Api
-from assay_judge.app import judge_of, key_of, ledger_of, lexical_score
+from assay_judge.api import Calls
+from assay_judge.app import ledger_of, lexical_score
+from assay_judge.backends import api_of, judge_of, tariff_for
 from assay_judge.breaker import Breaker
 from assay_judge.judging import Judging
-from assay_judge.pricing import tariff_of
 from assay_judge.rules import load_rules
 from assay_judge.sampling import Draw
 from assay_runtime.connection import Client
@@ -43,10 +44,13 @@ async def judge_again(client: Client, settings: Settings, rows: Iterable[Mapping
     """New scores of answers, each with the draw it had. Raises `SettingsError`; a refused key is one."""
     rules, judge = load_rules(settings.judge.rules_file), judge_of(settings.judge)
     ledger = ledger_of(client, settings)
-    judging, api = None, None
+    if judge.backend == "anthropic-batch":  # what is asked for now is asked one by one, at that price
+        judge = replace(judge, backend="anthropic")
+    judging: Judging | None = None
+    api: Calls | None = None
     if judge.backend != "lexical":
-        api = Api(settings.judge, key_of(settings.judge))
-        tariff = tariff_of(rules, judge.model, batch=False)
+        api = api_of(settings.judge)
+        tariff = tariff_for(settings.judge, rules)
         judging = Judging(settings.judge, judge, tariff, ledger, api, Breaker(asyncio.get_running_loop().time))
         judging.on_stop = _refused
     try:

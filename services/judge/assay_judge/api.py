@@ -24,7 +24,8 @@ class Reply(NamedTuple):
     """A verdict, and what it took."""
 
     verdict: Verdict
-    usage: Usage
+    #: None where the API did not tell.
+    usage: Usage | None
     limit: int | None
     pause_s: float
 
@@ -41,7 +42,8 @@ class Said(NamedTuple):
     """A reply's text, and what it took."""
 
     text: str
-    usage: Usage
+    #: None where the API does not tell.
+    usage: Usage | None
     limit: int | None = None
     pause_s: float = 0.0
 
@@ -166,7 +168,7 @@ def verdict_of(message: Any, case: Case, usage: Usage) -> Verdict:
     return verdict_in(text_of(message, usage), usage, case)
 
 
-def verdict_in(text: str, usage: Usage, case: Case) -> Verdict:
+def verdict_in(text: str, usage: Usage | None, case: Case) -> Verdict:
     """The verdict in a reply's text. Raises `BadReplyError` with its usage."""
     try:
         verdict = parse(text, case.passages)

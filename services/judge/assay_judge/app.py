@@ -13,7 +13,6 @@ reads the views as `sre` and keeps calibrations as `owner`.
 import asyncio
 import contextlib
 import logging
-import os
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
@@ -22,30 +21,28 @@ from redis.exceptions import RedisError
 
 from assay_judge import lexical
 from assay_judge.anchors import Rounds
-from assay_judge.api import Api
+from assay_judge.backends import api_of, judge_of, key_of, tariff_for
 from assay_judge.batch import Batches
 from assay_judge.breaker import Breaker
 from assay_judge.fingerprint import Judge
 from assay_judge.judging import Judging, NotJudgedError, before_judging, score_of, verdict_fields
 from assay_judge.ledger import RENEW_S, Ledger, publish_finish
 from assay_judge.notice import Notices
-from assay_judge.pricing import NANO, dollars, tariff_of
-from assay_judge.prompt import PROMPT_HASH, SCHEMA_HASH, Case, case_of
+from assay_judge.pricing import NANO, dollars
+from assay_judge.prompt import Case, case_of
 from assay_judge.rules import Rules, load_rules
 from assay_judge.sampling import Draw, base_rate, draw, uniform
 from assay_runtime import metrics
 from assay_runtime.clock import clock
-from assay_runtime.config import secret
 from assay_runtime.connection import Client
 from assay_runtime.entries import Bounds, Entry, Outcome, Process
 from assay_runtime.service import Service, main
-from assay_runtime.transport import host_in_clear
 from assay_schema.alerts import Alert
 from assay_schema.events import ScrubbedAnswer, ScrubbedEvent
 from assay_schema.ids import event_ms
 from assay_schema.limits import ENTRY_MAX_BYTES
 from assay_schema.scores import Score, ScoreStatus
-from assay_schema.settings import JudgeSettings, Settings, SettingsError
+from assay_schema.settings import Settings
 from assay_schema.streams import ALERTS, EVENTS, SCORES, shard_of
 from assay_schema.validation import InvalidEvent, parse_scrubbed
 
@@ -54,32 +51,6 @@ log = logging.getLogger(__name__)
 STAGE = "judge"
 #: Every answer has this in its JSON; few other events have.
 _ANSWER = b'"kind":"answer"'
-
-
-def key_of(settings: JudgeSettings) -> str:
-    """The API's key, or an empty text. Raises `SettingsError` when its file cannot be read, or when it would be sent in clear."""
-    key = secret(settings.api_key, settings.api_key_file, "ASSAY_JUDGE_API_KEY_FILE").strip()
-    base_url = settings.base_url or os.environ.get("ANTHROPIC_BASE_URL", "")  # the second is the SDK's own
-    if key and (host := host_in_clear(base_url)):
-        raise SettingsError(
-            f"judge.base_url (or ASSAY_JUDGE_BASE_URL) would send the key to {host} unencrypted: use https://, or a gateway on this host"
-        )
-    return key
-
-
-def judge_of(settings: JudgeSettings) -> Judge:
-    """Who judges, by the settings. Raises `SettingsError` for a model without its key."""
-    backend, key = settings.backend, key_of(settings)
-    if backend == "auto":
-        backend = "anthropic" if key else "lexical"
-    if backend == "lexical":
-        return lexical.judge()
-    if not key:
-        raise SettingsError(
-            f"judge.backend is {backend}, and there is no key: set judge.api_key_file (ASSAY_JUDGE_API_KEY_FILE), "
-            'or judge.backend = "lexical"'
-        )
-    return Judge(backend, settings.model, PROMPT_HASH, SCHEMA_HASH, settings.effort)
 
 
 class JudgeService:
@@ -232,7 +203,11 @@ def build(settings: Settings) -> Service:
     """The service, ready to run. Raises `SettingsError`."""
     rules = load_rules(settings.judge.rules_file)
     judge = judge_of(settings.judge)
-    tariff = None if judge.backend == "lexical" else tariff_of(rules, judge.model, batch=judge.backend != "anthropic")
+    tariff = (
+        None
+        if judge.backend == "lexical"
+        else tariff_for(settings.judge, rules, batch=judge.backend == "anthropic-batch")
+    )
     service = Service(STAGE, settings, settings.judge.port)
     ledger = ledger_of(service.client, settings)
     judging = None
@@ -245,7 +220,7 @@ def build(settings: Settings) -> Service:
             batches[shard].on_stop, batches[shard].on_budget = notices.stopped, notices.budget
             service.every_tick(batches[shard].look)
     elif tariff is not None:
-        api = Api(settings.judge, key_of(settings.judge))
+        api = api_of(settings.judge)
         judging = Judging(settings.judge, judge, tariff, ledger, api, Breaker(asyncio_clock))
         judging.on_stop, judging.on_budget = notices.stopped, notices.budget
         service.at_stop(judging.draining.set)

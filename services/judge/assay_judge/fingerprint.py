@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Literal
 
-Backend = Literal["anthropic", "anthropic-batch", "lexical"]
+Backend = Literal["anthropic", "anthropic-batch", "openai", "lexical"]
 
 
 @dataclass(frozen=True)
@@ -16,10 +16,19 @@ class Judge:
     prompt_hash: str
     schema_hash: str
     effort: str | None = None
+    #: Of a model that several APIs may have: which of them, and how it is asked for JSON.
+    endpoint: str = ""
 
     @property
     def fingerprint(self) -> str:
         """Short hex. The API and its batches are the same judge, at another price."""
-        kind = "lexical" if self.backend == "lexical" else "anthropic"
-        parts = (kind, self.model, self.prompt_hash, self.schema_hash, self.effort or "")
+        kind = "anthropic" if self.backend == "anthropic-batch" else self.backend
+        parts = (
+            kind,
+            self.model,
+            self.prompt_hash,
+            self.schema_hash,
+            self.effort or "",
+            *filter(None, [self.endpoint]),
+        )
         return sha256("\n".join(parts).encode()).hexdigest()[:16]

@@ -296,7 +296,8 @@ class Judging:
         if self.breaker.succeeded():
             metrics.JUDGE_STOPPED.set(0)
             await self.on_stop("")
-        used = reply.usage.input + reply.usage.cache_write + reply.usage.output
+        told = reply.usage
+        used = None if told is None else told.input + told.cache_write + told.output
         await self.ledger.learn(name, tokens=used, pause_s=reply.pause_s, limit=reply.limit)
 
     async def _went_wrong(self, name: str, error: CallError) -> None:

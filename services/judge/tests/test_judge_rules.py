@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from assay_judge.api import failure_of, limits, retry_after
-from assay_judge.app import judge_of
+from assay_judge.backends import judge_of
 from assay_judge.breaker import FAILURES, OPEN_S, STOPPED_S, Breaker
 from assay_judge.pricing import Tariff, Usage, tariff_of
 from assay_judge.rules import Check, Price, load_rules

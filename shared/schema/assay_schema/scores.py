@@ -109,10 +109,10 @@ class Score(Model):
         default_factory=list, description="The boost rules that made this answer more probable to be sampled."
     )
     fingerprint: Hex = Field(
-        description="The judge: hash of backend, model, prompt, schema and effort. A new one starts a new series."
+        description="The judge: hash of backend, its address, model, prompt, schema and effort. A new one starts a new series."
     )
-    backend: Literal["anthropic", "anthropic-batch", "lexical"] = Field(
-        description="Who judged: a model, a model in batches, or the lexical baseline."
+    backend: Literal["anthropic", "anthropic-batch", "openai", "lexical"] = Field(
+        description="Who judged: a model of Anthropic's, one in batches, one of an API like OpenAI's, or the lexical baseline."
     )
     model: Label = Field(description="The judge's model; the lexical baseline's version.")
     prompt_hash: Hex = Field(description="Hash of the prompt.")

@@ -381,24 +381,47 @@ class NotifierSettings(Section):
     port: int = Field(9105, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
 
 
+def _single(value: Any) -> Any:
+    if value == "openai-batch":
+        raise ValueError("only Anthropic's API is used in batches; write openai, which is called answer by answer")
+    return value
+
+
 class JudgeSettings(Section):
     """The judge service. Without a key it judges with the lexical baseline, offline and for nothing."""
 
-    backend: Literal["auto", "anthropic", "anthropic-batch", "lexical"] = Field(
+    backend: Annotated[
+        Literal["auto", "anthropic", "anthropic-batch", "openai", "lexical"], BeforeValidator(_single)
+    ] = Field(
         "auto",
-        description="Who judges: Anthropic's API, its message batches (half the price, within a day), or the lexical baseline. "
-        "`auto`: the API when a key is set, else the baseline.",
+        description="Who judges: Anthropic's API, its message batches (half the price, within a day), any API that speaks OpenAI's chat "
+        "completions (`openai`; a model on this machine too), or the lexical baseline. `auto`: Anthropic's API when a key is set, else "
+        "the baseline.",
     )
-    api_key: SecretStr = Field(SecretStr(""), description="Key of Anthropic's API.")
+    api_key: SecretStr = Field(SecretStr(""), description="Key of the API.")
     api_key_file: Path | None = Field(
         None, examples=["/etc/assay/anthropic-key"], description="File that holds the key, instead of the one above."
     )
     base_url: str | None = Field(
         None,
         examples=["http://127.0.0.1:8080"],
-        description="Address of the API or of a gateway; unset is Anthropic's own.",
+        description="Address of the API or of a gateway; unset is Anthropic's own, or OpenAI's (`https://api.openai.com/v1`).",
     )
-    model: str = Field("claude-haiku-5-5", description="The judge's model. It must be in the price table.")
+    model: str = Field("claude-haiku-5-5", description="The judge's model. It must have a price.")
+    price_input_usd: float | None = Field(
+        None,
+        ge=0,
+        allow_inf_nan=False,
+        examples=[0.15],
+        description="`openai`: price of a million tokens read, in US dollars; 0 for a model of your own.",
+    )
+    price_output_usd: float | None = Field(
+        None, ge=0, allow_inf_nan=False, examples=[0.6], description="`openai`: price of a million tokens written."
+    )
+    json_mode: Literal["json_schema", "json_object", "none"] = Field(
+        "json_schema",
+        description="`openai`: how the API is asked for JSON: by its schema, as any JSON, or by the prompt alone.",
+    )
     effort: Literal["low", "medium", "high"] = Field("low", description="The effort the model is asked for.")
     rules_file: Path | None = Field(
         None,
@@ -488,8 +511,9 @@ class EvalsSettings(Section):
     project: str = Field(
         "default", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="Tenant whose system is evaluated."
     )
-    judge: Literal["none", "lexical", "anthropic"] = Field(
-        "none", description="Who judges the answers too; `anthropic` needs `judge.api_key`."
+    judge: Literal["none", "lexical", "anthropic", "openai"] = Field(
+        "none",
+        description="Who judges the answers too; `anthropic` needs `judge.api_key`, `openai` what `[judge]` says with that backend.",
     )
     budget_usd: float = Field(
         1.0, ge=0, allow_inf_nan=False, description="Most that judging one night may cost, in US dollars."
@@ -547,7 +571,7 @@ class Settings(Section):
 _SENT_TO = (
     ("redis", ("url", "tls_ca_file"), ("password_file", "sentinel_password_file")),
     ("store", ("url", "tls_ca_file"), ("password", "password_file")),
-    ("judge", ("base_url",), ("api_key", "api_key_file")),
+    ("judge", ("base_url", "backend"), ("api_key", "api_key_file")),
     ("notifier", ("alertmanager_urls", "alertmanager_urls_file", "tls_ca_file"), ("alertmanager_token_file",)),
     ("telemetry", ("otlp_endpoint",), ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS")),
 )
@@ -613,6 +637,8 @@ def _expect_no_redirection(file: Mapping[str, Mapping[str, Any]], environment: M
     for section, addresses, secrets in _SENT_TO:
         given = file.get(section, {})
         decides = [each for each in addresses if each in given and _variable(section, each) not in environment]
+        # Of the backends only this one has another address than a key without a name is for.
+        decides = [each for each in decides if each != "backend" or given[each] == "openai"]
         for secret in secrets if decides else ():
             variable = secret if secret.startswith("OTEL_") else _variable(section, secret)
             if variable in environment:

@@ -1,0 +1,96 @@
+"""Who judges by the settings, what it costs, and how it is called."""
+
+import os
+from urllib.parse import urlsplit
+
+from assay_judge import lexical
+from assay_judge.api import Api, Calls
+from assay_judge.fingerprint import Judge
+from assay_judge.openai_api import OpenAiApi, host_of
+from assay_judge.pricing import Tariff, tariff_of
+from assay_judge.prompt import PROMPT_HASH, SCHEMA_HASH
+from assay_judge.rules import Price, Rules
+from assay_runtime.config import secret
+from assay_runtime.transport import host_in_clear
+from assay_schema.settings import JudgeSettings, SettingsError
+
+
+def key_of(settings: JudgeSettings) -> str:
+    """The API's key, or an empty text. Raises `SettingsError` when its file cannot be read, or when it would be sent in clear."""
+    key = secret(settings.api_key, settings.api_key_file, "ASSAY_JUDGE_API_KEY_FILE").strip()
+    sdk = "" if settings.backend == "openai" else os.environ.get("ANTHROPIC_BASE_URL", "")  # which the SDK reads
+    if key and (host := host_in_clear(settings.base_url or sdk)):
+        raise SettingsError(
+            f"judge.base_url (or ASSAY_JUDGE_BASE_URL) would send the key to {host} unencrypted: use https://, or a gateway on this host"
+        )
+    if not key.isascii():
+        raise SettingsError(
+            "judge.api_key (or the file judge.api_key_file) holds what is in no key: letters beyond ASCII"
+        )
+    return key
+
+
+def judge_of(settings: JudgeSettings) -> Judge:
+    """Who judges, by the settings. Raises `SettingsError` for a model without its key."""
+    backend, key = settings.backend, key_of(settings)
+    if backend == "openai":
+        return _openai(settings, key)
+    if backend == "auto":
+        backend = "anthropic" if key else "lexical"
+    if backend == "lexical":
+        return lexical.judge()
+    if not key:
+        raise SettingsError(
+            f"judge.backend is {backend}, and there is no key: set judge.api_key_file (ASSAY_JUDGE_API_KEY_FILE), "
+            'or judge.backend = "lexical"'
+        )
+    return Judge(backend, settings.model, PROMPT_HASH, SCHEMA_HASH, settings.effort)
+
+
+def _openai(settings: JudgeSettings, key: str) -> Judge:
+    if "model" not in settings.model_fields_set:
+        raise SettingsError("judge.backend is openai: set judge.model (ASSAY_JUDGE_MODEL), a model that this API has")
+    if settings.base_url is None and not key:
+        raise SettingsError(
+            "judge.backend is openai: set judge.api_key_file (ASSAY_JUDGE_API_KEY_FILE), or judge.base_url (ASSAY_JUDGE_BASE_URL) "
+            "to an API that needs no key"
+        )
+    try:
+        address = urlsplit(settings.base_url or "https://api")
+        usable = (
+            address.scheme in ("http", "https")
+            and bool(address.hostname)
+            and "@" not in address.netloc
+            and address.port != 0
+        )
+    except ValueError:
+        usable = False
+    if not usable or address.query or address.fragment:
+        raise SettingsError(
+            "judge.base_url is no address of an API: write https://HOST/v1, without user, password and query"
+        )
+    return Judge("openai", settings.model, PROMPT_HASH, SCHEMA_HASH, None, f"{host_of(settings)} {settings.json_mode}")
+
+
+def tariff_for(settings: JudgeSettings, rules: Rules, *, batch: bool = False) -> Tariff:
+    """What the model costs. Raises `SettingsError` for one without a price: its cost could not be capped."""
+    if settings.backend != "openai":
+        return tariff_of(rules, settings.model, batch=batch)
+    read, written = settings.price_input_usd, settings.price_output_usd
+    if (read is None) != (written is None):
+        raise SettingsError("judge.price_input_usd and judge.price_output_usd go together: set both")
+    if read is not None and written is not None:
+        return Tariff(Price(input=read, output=written, cache_read=read, cache_write=read))
+    if settings.model not in rules.prices.models:
+        raise SettingsError(
+            f"judge.model {settings.model!r} has no price, so its cost cannot be capped: set judge.price_input_usd and "
+            "judge.price_output_usd (ASSAY_JUDGE_PRICE_INPUT_USD, ASSAY_JUDGE_PRICE_OUTPUT_USD), in US dollars for a million tokens; "
+            "0 for a model of your own"
+        )
+    return tariff_of(rules, settings.model, batch=False)
+
+
+def api_of(settings: JudgeSettings) -> Calls:
+    """How the model is called, one answer at a time."""
+    key = key_of(settings)
+    return OpenAiApi(settings, key) if settings.backend == "openai" else Api(settings, key)
