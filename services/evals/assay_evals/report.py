@@ -10,6 +10,7 @@ from assay_evals.comparison import MetricComparison, Shrinkage, Stage, Verdict
 from assay_evals.coverage import ABSTAINED, ANSWERED, COVERAGE, NO_CONTEXT
 from assay_evals.paired import PairedRuns
 from assay_evals.runs import VERSION, CaseResult, Run
+from assay_evals.sides import sides
 from assay_schema.printable import plain, printable
 
 #: Metrics whose breakdown and worst cases are shown, the first one that was measured.
@@ -82,6 +83,7 @@ def meaning(each: MetricComparison) -> str:
 def as_json(paired: PairedRuns, verdict: Verdict) -> dict[str, Any]:
     """The comparison as a document."""
     comparison = paired.comparison
+    both = sides(paired)
     return {
         "schema_version": VERSION,
         "verdict": verdict.value,
@@ -108,6 +110,7 @@ def as_json(paired: PairedRuns, verdict: Verdict) -> dict[str, Any]:
             }
             for each in comparison.metrics
         ],
+        "sides": {name: {"baseline": asdict(one), "candidate": asdict(other)} for name, (one, other) in both.items()},
     }
 
 
@@ -262,10 +265,29 @@ def html(paired: PairedRuns, verdict: Verdict, *, relevance: dict[str, set[str]]
         f"{''.join(f'<p class=dim>{escape(note)}</p>' for note in notes(paired))}"
         f"<h2>Changes and their 95 % intervals</h2>{forest(comparison.metrics)}"
         f"<div class=wide><table class=stacked><tr>{''.join(f'<th>{name}' for name in _COLUMNS)}</tr>"
-        f"{rows}</table></div>{kinds}{worst}"
+        f"{rows}</table></div>{_sides(paired)}{kinds}{worst}"
         f"<p class=dim>Seed {comparison.seed}, {comparison.resamples:,} resamples; intervals by bootstrap; {_P}.</p>"
         "</body></html>\n"
     )
+
+
+def _sides(paired: PairedRuns) -> str:
+    """Each run by itself, for those who ask how high a metric is and how it is spread."""
+    rows = ""
+    for name, both in sides(paired).items():
+        cells = [
+            f"<td class=n>{text}</td>"
+            for side in both
+            for text in (
+                f"{number(side.mean, name)} [{number(side.low, name)}, {number(side.high, name)}]",
+                number(side.median, name),
+                number(side.p95, name),
+            )
+        ]
+        rows += f"<tr><td>{escape(name)}</td>{''.join(cells)}</tr>"
+    heads = "".join(f"<th>{run}: mean [95 %]<th>median<th>p95" for run in ("baseline", "candidate"))
+    table = f"<table><tr><th>metric{heads}</tr>{rows}</table>"
+    return f"<h2>Each run by itself</h2><div class=wide>{table}</div>" if rows else ""
 
 
 def _row(m: MetricComparison) -> str:

@@ -15,6 +15,7 @@ from assay_evals.paired import PairedRuns, comparable, compare_runs
 from assay_evals.replay import Retrieved
 from assay_evals.report import as_json, html, junit, markdown, meaning, notes
 from assay_evals.runs import CaseResult, Run, RunConfig, case_error, case_result, score
+from assay_evals.sides import sides
 
 CASES = [
     Case(id=f"c{n}", query="a <b>secret</b> question", expected_ids=["x"], query_type="status" if n % 2 else "actor")
@@ -365,3 +366,25 @@ def test_the_worst_cases_of_a_lower_is_better_metric_are_those_that_rose() -> No
     )
     (worst,) = compare_runs(one, other).worst("hallucination_rate", 5)
     assert (worst[0].case_id, worst[2]) == (before.results[1].case_id, pytest.approx(0.4))
+
+
+def test_each_side_stands_by_itself_too() -> None:
+    compared = paired(20)
+    before, after = sides(compared)["mrr"]
+    assert (before.mean, before.median, before.p95, before.n) == (1.0, 1.0, 1.0, 80)
+    assert before.low < 1.0, "80 equal cases leave room for a worse one"
+    assert (after.mean, after.median) == (0.75, 1.0)
+    assert after.low < 0.75 < after.high
+    quick, slow = sides(compared)["latency_ms"]
+    assert (quick.median, slow.p95) == (10.0, 12.0)
+    document = as_json(compared, Verdict.FAIL)["sides"]["mrr"]
+    assert document["candidate"]["n"] == 80
+    assert "Each run by itself" in html(compared, Verdict.FAIL)
+
+
+def test_a_side_counts_only_cases_that_both_measured() -> None:
+    before = a_run("main", [GOOD] * 80)
+    results = [replace(each, metrics=each.metrics | {"mrr": None}) for each in before.results[:30]]
+    found = sides(compare_runs(before, with_results(before, [*results, *before.results[30:]])))
+    assert [side.n for side in found["mrr"]] == [50, 50]
+    assert [side.n for side in found["recall@5"]] == [80, 80]

@@ -1,0 +1,48 @@
+"""Both runs of a comparison by themselves: how high each metric is, and how it is spread over the cases that both measured. Pure."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay_evals.comparison import LATENCY, intervals
+from assay_evals.metrics import mean
+from assay_evals.paired import PairedRuns
+
+
+@dataclass(frozen=True)
+class Side:
+    """One metric in one run. `low` and `high` are the mean's 95 % interval; `median` and `p95` are over cases, which count alike."""
+
+    n: int
+    mean: float
+    low: float
+    high: float
+    median: float
+    p95: float
+
+
+def sides(paired: PairedRuns) -> dict[str, tuple[Side, Side]]:
+    """By metric, and for `latency_ms`: the baseline's side and the candidate's, of the cases that have a value in both."""
+    names = [*(each.metric for each in paired.comparison.metrics), LATENCY]
+    runs = [
+        (paired.baseline, [pair[0] for pair in paired.pairs]),
+        (paired.candidate, [pair[1] for pair in paired.pairs]),
+    ]
+    columns = [{name: run.column(name, results) for name in names} for run, results in runs]
+    known = {name: ~np.isnan(columns[0][name]) & ~np.isnan(columns[1][name]) for name in names}
+    shared = [name for name in names if known[name].any()]
+    results = [pair[0] for pair in paired.pairs]
+    clusters = [each.unit for each in results] if any(each.cluster for each in results) else None
+    weights = paired.baseline.weights(results)
+    found: list[dict[str, Side]] = []
+    for column in columns:
+        values = {name: np.where(known[name], column[name], np.nan) for name in shared}
+        bounds = intervals(values, (0, 1), seed=paired.comparison.seed, clusters=clusters, weights=weights)
+        found.append({})
+        for name, each in bounds.items():
+            seen = values[name][known[name]]
+            average = mean(values[name], weights)
+            assert average is not None
+            middle, high = np.quantile(seen, [0.5, 0.95])
+            found[-1][name] = Side(len(seen), average, each.low, each.high, float(middle), float(high))
+    return {name: (found[0][name], found[1][name]) for name in shared if name in found[0]}
