@@ -91,7 +91,7 @@ def test_a_terminal_is_not_commanded_by_the_live_tail(
 def test_a_terminal_is_not_commanded_by_datasets(tmp_path: Path) -> None:
     old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
     head = {"type": "dataset", "schema_version": 1, "name": "d", "version": "1"}
-    case = {"type": "case", "id": HOSTILE, "query": "q", "relevant": [{"slug": "a"}]}
+    case = {"id": HOSTILE, "query": "q", "relevant": [{"slug": "a"}]}
     for file, names in ((old, ["one"]), (new, ["one", HOSTILE])):
         cases = [case | {"id": name} for name in names]
         file.write_text("".join(json.dumps(each) + "\n" for each in (head, *cases)))

@@ -1,6 +1,5 @@
 """`assay dataset import|review|release`: cases that come from elsewhere, who looked at them, and what each version changed."""
 
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -12,7 +11,7 @@ import typer
 from assay_cli.asking import lines_of
 from assay_cli.dataset import File, load
 from assay_cli.errors import CommandError
-from assay_cli.terminal import asked, echo, emit, printable
+from assay_cli.terminal import asked, can_ask, echo, emit, printable
 
 if TYPE_CHECKING:
     from assay_evals.dataset import Case, Dataset
@@ -112,7 +111,7 @@ def review(
     kept, dropped = list(keep or ()), list(drop or ())
     left = unreviewed(before, share=share, seed=seed)
     if not kept and not dropped:
-        if not _is_terminal():
+        if not can_ask():
             for case in left:
                 echo(f"unreviewed: {case.id}", err=True)
             echo(
@@ -128,10 +127,6 @@ def review(
     for line in write_dataset(after):
         emit(line)
     echo(f"{len(kept):,} kept, {len(dropped):,} dropped, {len(unreviewed(after)):,} unreviewed", err=True)
-
-
-def _is_terminal() -> bool:
-    return sys.stdin.isatty()
 
 
 def _ask(cases: "list[Case]") -> tuple[list[str], list[str]]:

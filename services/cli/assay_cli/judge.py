@@ -15,6 +15,7 @@ import typer
 from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
 from assay_cli.durations import moment_ms
 from assay_cli.errors import FINDING, CommandError
+from assay_cli.labelling import agreement, label, of_two, people, read_labels
 from assay_cli.terminal import echo, emit, printable
 from assay_schema.scores import Metric, ScoreStatus
 from assay_schema.settings import Settings
@@ -121,6 +122,9 @@ def calibrate(
     threshold: Annotated[float, typer.Option(min=0, max=1, help="The judge calls an answer good from here on.")] = 1.0,
     project: Project = "default",
     fingerprint: Annotated[str, typer.Option(help="The judge; unset: the one that judged last.")] = "",
+    second: Annotated[
+        Path | None, typer.Option("--second", help="Another person's labels, to see how far people agree themselves.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show.")] = False,
     as_json: AsJson = False,
     data: DataDirectory = DEFAULT_DATA,
@@ -134,7 +138,8 @@ def calibrate(
 
     from assay_judge.calibration import Confusion, rectifier
 
-    given = _labels(labels)
+    given = read_labels(labels)
+    raters = of_two(given, read_labels(second)) if second else None
     owner = settings_for("owner", data)
     with open_store(owner.store, database=owner.store.database) as store:
         who = fingerprint or _last_judge(store, project)
@@ -153,21 +158,12 @@ def calibrate(
         lacks = confusion.lacks(owner.drift)
         row["pages"] = not lacks
         rates = _rates(live, correction, confusion, np.array(people, dtype=np.float64), weights)
-        _report(row, confusion, rates, len(live), len(given), lacks, as_json=as_json)
+        _report(row, confusion, rates, len(live), len(given), lacks, raters, as_json=as_json)
         if not dry_run:
             _keep(store, owner, row)
             asyncio.run(_tell_drift(settings_for("judge", data), row, confusion))
     if lacks:
         raise typer.Exit(FINDING)
-
-
-def _labels(path: Path) -> dict[str, bool]:
-    from assay_judge.labels import LabelError, read
-
-    try:
-        return read(path.read_text(encoding="utf-8"))
-    except (LabelError, UnicodeDecodeError) as error:
-        raise CommandError(f"{path}: {error}") from None
 
 
 def _last_judge(store: "Store", project: str) -> str:
@@ -257,6 +253,7 @@ def _report(
     live: int,
     given: int,
     lacks: list[str],
+    raters: "Confusion | None",
     *,
     as_json: bool,
 ) -> None:
@@ -264,7 +261,9 @@ def _report(
         shown = {name: estimate and estimate._asdict() for name, estimate in rates.items()}
         emit(
             orjson.dumps(
-                row | {"kappa_low": confusion.kappa_low, "lacks": lacks, "rates": shown, "live": live}
+                row
+                | {"kappa_low": confusion.kappa_low, "lacks": lacks, "rates": shown, "live": live}
+                | ({"people": {"n": raters.n, "kappa": raters.kappa, "kappa_low": raters.kappa_low}} if raters else {})
             ).decode()
         )
         return
@@ -288,6 +287,7 @@ def _report(
         f"Cohen's kappa          {kappa}",
         f"TPR (good found good)  {of(confusion.tpr)}",
         f"TNR (bad found bad)    {of(confusion.tnr)}",
+        *([f"people, each other     {people(raters)}, {raters.n} answers"] if raters else []),
     ]
     if rates:
         names = {
@@ -444,3 +444,7 @@ def stacked(rows: list[dict[str, Any]]) -> str:
 
 def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, int | float) else str(value)
+
+
+judge.command()(label)
+judge.command()(agreement)

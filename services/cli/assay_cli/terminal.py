@@ -17,7 +17,17 @@ import typer
 
 from assay_schema.printable import printable, printable_lines
 
-__all__ = ["INTERRUPTED", "asked", "data_output", "echo", "emit", "ends_quietly", "leave_stdout", "printable"]
+__all__ = [
+    "INTERRUPTED",
+    "asked",
+    "can_ask",
+    "data_output",
+    "echo",
+    "emit",
+    "ends_quietly",
+    "leave_stdout",
+    "printable",
+]
 
 #: 128 + SIGINT, what shells report for a program that Ctrl-C ended.
 INTERRUPTED = 130
@@ -36,6 +46,11 @@ def emit(text: str, *, nl: bool = True) -> None:
 def data_output() -> BinaryIO:
     """Where data for programs is streamed to: stdout's bytes, filtered where it is a terminal."""
     return cast("BinaryIO", _Filtered(sys.stdout.buffer)) if sys.stdout.isatty() else sys.stdout.buffer
+
+
+def can_ask() -> bool:
+    """Whether a person is there to answer."""
+    return sys.stdin.isatty()
 
 
 def asked(question: str, default: str) -> str:

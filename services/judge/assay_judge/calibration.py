@@ -97,7 +97,7 @@ class Confusion:
         same = sum(shares[i, i] * (1 - (rows[i] + columns[i]) * (1 - kappa)) ** 2 for i in (0, 1))
         other = (1 - kappa) ** 2 * sum(shares[i, 1 - i] * (columns[i] + rows[1 - i]) ** 2 for i in (0, 1))
         variance = (same + other - (kappa - chance * (1 - kappa)) ** 2) / ((self.n + 2) * (1 - chance) ** 2)
-        return float(kappa - Z * sqrt(max(0.0, variance)))
+        return max(-1.0, float(kappa - Z * sqrt(max(0.0, variance))))
 
     def lacks(self, settings: DriftSettings) -> list[str]:
         """Why this judge may not wake anybody, in words; empty if it may."""

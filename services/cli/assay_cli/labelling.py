@@ -1,0 +1,168 @@
+"""`assay judge label` and `assay judge agreement`: people's labels of a random sample of judged answers, and how far people agree.
+
+Whoever labels sees the question, the passages and the answer, and nothing of what the judge said. Which answers are drawn depends on the
+seed alone: two people who label with one seed label the same.
+"""
+
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import orjson
+import typer
+
+from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
+from assay_cli.durations import moment_ms
+from assay_cli.errors import CommandError
+from assay_cli.terminal import asked, can_ask, echo, emit, printable
+
+if TYPE_CHECKING:
+    from assay_judge.calibration import Confusion
+
+#: Characters of a passage that are shown; what is cut is counted. The answer is shown whole: it is what is labelled.
+PASSAGE_SHOWN = 2_000
+_SAMPLE = """
+SELECT toString(s.event_id) AS event_id, a.query AS query, a.answer AS answer, a.contexts AS contexts
+FROM (
+    SELECT DISTINCT event_id FROM scores
+    WHERE project = {project:String} AND base AND status = 'scored' AND event_time >= fromUnixTimestamp64Milli({since:Int64})
+        AND event_id IN (SELECT event_id FROM answers WHERE project = {project:String})
+    ORDER BY sipHash64(event_id, {seed:UInt64}) LIMIT {count:UInt32}
+) AS s INNER JOIN answers AS a ON a.event_id = s.event_id
+ORDER BY sipHash64(s.event_id, {seed:UInt64})
+"""
+
+
+def label(
+    output: Annotated[
+        Path, typer.Option("--output", help="File of labels, NDJSON; what it holds already is not asked again.")
+    ],
+    count: Annotated[int, typer.Option(min=1, help="How many answers are drawn.")] = 100,
+    project: Annotated[str, typer.Option("--project", help="The tenant.")] = "default",
+    since: Annotated[str, typer.Option(help="From when on: a duration ago or an ISO 8601 time.")] = "30d",
+    seed: Annotated[int, typer.Option(min=0, help="Of the draw: people with the same one label the same answers.")] = 0,
+    list_only: Annotated[
+        bool, typer.Option("--list", help="Only print the event_ids that are left, for a labelling tool of your own.")
+    ] = False,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Label a random sample of the judged answers in a terminal: good or bad, without seeing what the judge said.
+
+    Each label is on disk before the next answer is shown, so you may stop at any time. The file goes to `assay judge calibrate`.
+    """
+    done = read_labels(output) if output.exists() else {}
+    if not list_only and not can_ask():
+        raise CommandError("labelling asks in a terminal; without one: --list prints which answers to label")
+    with open_store(settings_for("sre", data).store) as store:
+        drawn = {
+            "project": project,
+            "since": moment_ms(since, int(time.time() * 1000), "--since"),
+            "seed": seed,
+            "count": count,
+        }
+        rows = [dict(row) for row in store.query(_SAMPLE, parameters=drawn).named_results()]
+    if not rows:
+        raise CommandError(
+            f"no judged answer of project {project} since {since} is in the base stream; see assay judge status"
+        )
+    left = [row for row in rows if row["event_id"] not in done]
+    if list_only:
+        for row in left:
+            emit(row["event_id"])
+        return
+    said = 0
+    for number, row in enumerate(left, start=len(rows) - len(left) + 1):
+        echo(_as_text(row, number, len(rows)))
+        answer = asked("[g]ood, [b]ad, [s]kip, [q]uit", default="s")[:1]
+        if answer == "q":
+            break
+        if answer in ("g", "b"):
+            _append(output, row["event_id"], "good" if answer == "g" else "bad")
+            said += 1
+    echo(f"{said:,} labelled now, {len(done) + said:,} in {output}: assay judge calibrate --labels {output}")
+
+
+def _as_text(row: Mapping[str, Any], number: int, of: int) -> str:
+    lines = [f"\n{number} of {of}: {row['event_id']}", "asked:", f"  {_plain(row['query'])}", "passages:"]
+    for place, context in enumerate(row["contexts"], start=1):
+        name, text = (context["id"], context["text"]) if isinstance(context, Mapping) else (context[0], context[2])
+        cut = f" [{len(text) - PASSAGE_SHOWN:,} more characters]" if len(text) > PASSAGE_SHOWN else ""
+        lines.append(f"  {place} ({printable(name)}): {_plain(text[:PASSAGE_SHOWN])}{cut}")
+    return "\n".join([*lines, "answer:", f"  {_plain(row['answer'])}", ""])
+
+
+def _plain(text: str) -> str:
+    return printable(" ".join(text.split()))
+
+
+def _append(path: Path, event_id: str, said: str) -> None:
+    """One more line, readable by its owner alone, on disk when this returns."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        with os.fdopen(descriptor, "ab") as file:
+            file.write(orjson.dumps({"event_id": event_id, "label": said}) + b"\n")
+            file.flush()
+            os.fsync(descriptor)
+    except OSError as error:
+        raise CommandError(f"--output: {path} cannot be written: {error.strerror}") from None
+
+
+def agreement(
+    first: Annotated[Path, typer.Argument(help="Labels of one person: NDJSON or CSV with event_id and label.")],
+    second: Annotated[Path, typer.Argument(help="Labels of another, of the same answers.")],
+    as_json: Annotated[bool, typer.Option("--json", help="JSON, with the answers they differ on.")] = False,
+) -> None:
+    """Say how far two people agree. No judge can agree with people more than they do with each other."""
+    one, other = read_labels(first), read_labels(second)
+    found = of_two(one, other)
+    differ = sorted(name for name in one.keys() & other.keys() if one[name] != other[name])
+    if as_json:
+        shown = {"n": found.n, "agreement": found.agreement, "kappa": found.kappa, "kappa_low": found.kappa_low}
+        only = {"only_first": len(one.keys() - other.keys()), "only_second": len(other.keys() - one.keys())}
+        emit(orjson.dumps(shown | only | {"differ": differ}).decode())
+        return
+    lines = [
+        f"{found.n:,} answers that both labelled ({len(one):,} and {len(other):,} labels)",
+        "",
+        "                second: good   second: bad",
+        f"first: good     {found.true_positives:12d}   {found.false_negatives:11d}",
+        f"first: bad      {found.false_positives:12d}   {found.true_negatives:11d}",
+        "",
+        people(found),
+        *(f"they differ on {name}" for name in differ[:20]),
+        *([f"... and {len(differ) - 20:,} more"] if len(differ) > 20 else []),
+    ]
+    echo("\n".join(lines))
+
+
+def of_two(one: Mapping[str, bool], other: Mapping[str, bool]) -> "Confusion":
+    """Two people's labels of the answers that both labelled. Raises `CommandError` for too few."""
+    from assay_judge.calibration import Confusion
+
+    both = sorted(one.keys() & other.keys())
+    if len(both) < 2:
+        raise CommandError(
+            f"{len(both)} answer(s) are labelled in both files: nothing to compare; label with the same --seed"
+        )
+    return Confusion.of([one[name] for name in both], [other[name] for name in both])
+
+
+def people(found: "Confusion") -> str:
+    """How far two people agree, in a line."""
+    if found.kappa is None:
+        return f"agreement {found.agreement:.3f}; Cohen's kappa unknown: all labels are alike"
+    return f"agreement {found.agreement:.3f}, Cohen's kappa {found.kappa:.3f} (at least {found.kappa_low:.3f})"
+
+
+def read_labels(path: Path) -> dict[str, bool]:
+    """Labels by event id, True for good. Raises `CommandError` that names the file and line."""
+    from assay_judge.labels import LabelError, read
+
+    try:
+        return read(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read: {error.strerror}") from None
+    except (LabelError, UnicodeDecodeError) as error:
+        raise CommandError(f"{path}: {error}") from None
