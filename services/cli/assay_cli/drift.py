@@ -11,6 +11,7 @@ from uuid import UUID
 import typer
 
 from assay_cli.connect import DEFAULT_DATA, DataDirectory, Identity, open_store, settings_and_source, settings_for
+from assay_cli.drift_explain import explain
 from assay_cli.durations import moment_ms
 from assay_cli.errors import FINDING, CommandError
 from assay_cli.terminal import echo, emit, ends_quietly, printable
@@ -30,6 +31,8 @@ Svg = Annotated[Path | None, typer.Option("--svg", help="Write the chart to this
 Png = Annotated[Path | None, typer.Option("--png", help="Write it as PNG; needs the package resvg-py.")]
 
 drift = typer.Typer(no_args_is_help=True, help="Drift of quality: what is watched, what was found, and why.")
+
+drift.command()(explain)
 
 
 @drift.command()
