@@ -52,6 +52,6 @@ PROOFS = {
     "late-look": Proof("store down, scrubber restarted above its mark", " although the writer stood still"),
     "local-clock": Proof("clock of the scrubber a day behind", " well but failed"),
     "one-spool-for-all": Proof("two destinations over one spool", " never sent"),
-    "numbers-forgotten": Proof("redis forgets, clock 3 s behind", " used twice"),
+    "numbers-forgotten": Proof("redis forgets, and gives its ids again", " used twice"),
     "any-redis": Proof("redis forgets, and gives its ids again", " lost"),
 }
