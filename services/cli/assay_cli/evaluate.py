@@ -75,6 +75,15 @@ def run(
         str | None,
         typer.Option(metavar="USD", help="Most that judging this run may cost; default 1.", show_default=False),
     ] = None,
+    repeats: Annotated[
+        int | None,
+        typer.Option(
+            metavar="K", help="Judge each answer K times (2 to 10): means count, and the judge's own noise is reported."
+        ),
+    ] = None,
+    no_judge_cache: Annotated[
+        bool, typer.Option("--no-judge-cache", help="Pay for verdicts again that an earlier run paid for.")
+    ] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
     project: Annotated[str, typer.Option(help="The tenant whose system this is.")] = "default",
     tag: Annotated[list[str] | None, typer.Option(help="A word to find the run by; may be repeated.")] = None,
@@ -115,7 +124,7 @@ def run(
     if gain not in ("linear", "burges"):
         raise CommandError(f"--gain: {gain!r} is not one of linear, burges")
     reporters = reporting.open_reporters(report, "--report")
-    judged = judge_named(judge, judge_budget)
+    judged = judge_named(judge, judge_budget, cached_in=None if no_judge_cache else runs, repeats=repeats)
     config = RunConfig.of(
         golden,
         shown(target),
@@ -125,6 +134,7 @@ def run(
         seed=seed,
         **asdict(checkout()),
         judge=judged.fingerprint if judged else None,
+        options={"repeats": repeats} if repeats else {},
         label=label,
         project=project,
         tags=tuple(sorted({*(tag or ())})),

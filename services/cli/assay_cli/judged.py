@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from assay_evals.replay import Retrieved
     from assay_evals.runs import RunFolder
 
+#: Most often that one answer is judged.
+REPEATS_MOST = 10
+
 
 class RunJudge:
     """Judges answers: `lexical`, or the model that settings name. Money is set aside before each call; at the cap answers go unjudged.
@@ -22,7 +25,7 @@ class RunJudge:
     be judged is the target's own doing: its coverage is 0. So is one in a form that production's judge does not take; `unfit` counts those.
     """
 
-    def __init__(self, name: str, budget_usd: float) -> None:
+    def __init__(self, name: str, budget_usd: float, *, cached_in: Path | None = None, repeats: int = 1) -> None:
         from assay_judge import lexical
         from assay_judge.rules import load_rules
         from assay_runtime.config import load_settings
@@ -30,6 +33,7 @@ class RunJudge:
         if name not in ("lexical", "anthropic", "openai"):
             raise CommandError(f"--judge: {name!r} is not one of lexical, anthropic, openai")
         self.errors = self.unfit = self.spent_before = 0
+        self.repeats = repeats
         #: Verdicts that came.
         self.verdicts = 0
         #: Cases that the budget left unjudged, now or before.
@@ -48,6 +52,7 @@ class RunJudge:
         self._paid = PaidCalls(
             budget_usd,
             without_key="--judge anthropic needs a key: set judge.api_key (ASSAY_JUDGE_API_KEY), or use --judge lexical",
+            cached_in=cached_in,
         )
         self.fingerprint = self._paid.judge.fingerprint
 
@@ -83,7 +88,7 @@ class RunJudge:
 
         To refuse a question that has an answer is irrelevant; to refuse one that has none is right, and is measured by nothing here.
         """
-        from assay_evals.coverage import ABSTAINED, ANSWERED, CHECK_FAILED, COVERAGE, is_answerable
+        from assay_evals.coverage import ABSTAINED, ANSWERED, CHECK_FAILED, COVERAGE, is_answerable, over_repeats
         from assay_judge.judging import verdict_fields
         from assay_judge.lexical import TooLongError
         from assay_judge.prompt import case_of
@@ -94,7 +99,12 @@ class RunJudge:
         if answer.answer is None or (not answerable and is_refusal(answer.answer)):
             return {}
         unjudged: dict[str, float | None] = {COVERAGE: 0.0, ABSTAINED: 0.0} if answerable else {}
-        refusal = {COVERAGE: 0.0, ABSTAINED: 1.0, ANSWERED: 0.0, Metric.ANSWER_RELEVANCY.value: 0.0}
+        refusal: dict[str, float | None] = {
+            COVERAGE: 0.0,
+            ABSTAINED: 1.0,
+            ANSWERED: 0.0,
+            Metric.ANSWER_RELEVANCY.value: 0.0,
+        }
         asked = _as_captured(case, answer)
         if asked is None:  # longer than what is judged in production, or not in its form
             self.unfit += 1
@@ -107,31 +117,36 @@ class RunJudge:
         if not any(text.strip() for _, text in answer.contexts):
             return unjudged | checks
         judged = case_of(case.id, asked)
-        try:
-            verdict = await self._verdict(judged, case.id)
-        except TooLongError:
-            self.unfit += 1
-            return unjudged | checks
-        if verdict is None:
-            return checks if case.id in self._unjudged else unjudged | checks
-        fields = verdict_fields(verdict, judged)
-        if fields["status"] is ScoreStatus.ABSTAINED:
-            if not answerable:
-                return checks
-            # The lexical judge sees no claim in an answer of one word, which is an answer all the same.
-            return (unjudged | {ABSTAINED: 1.0} if self._paid is None else refusal) | checks
-        measured = fields.get("metrics")
-        found = {str(name): value for name, value in measured.items()} if isinstance(measured, dict) else {}
-        return found | ({COVERAGE: 1.0, ABSTAINED: 0.0} if answerable else {}) | checks
+        each: list[dict[str, float | None]] = []
+        for repeat in range(self.repeats):
+            try:
+                verdict = await self._verdict(judged, case.id, repeat)
+            except TooLongError:
+                self.unfit += 1
+                return unjudged | checks
+            if verdict is None:
+                return checks if case.id in self._unjudged else unjudged | checks
+            fields = verdict_fields(verdict, judged)
+            if fields["status"] is ScoreStatus.ABSTAINED:
+                # The lexical judge sees no claim in an answer of one word, which is an answer all the same.
+                abstained = unjudged | {ABSTAINED: 1.0} if self._paid is None else refusal
+                each.append(abstained if answerable else {})
+                continue
+            measured = fields.get("metrics")
+            found = {str(name): value for name, value in measured.items()} if isinstance(measured, dict) else {}
+            each.append(found | ({COVERAGE: 1.0, ABSTAINED: 0.0} if answerable else {}))
+        return over_repeats(each) | checks
 
-    async def _verdict(self, case: Any, case_id: str) -> Any:
+    async def _verdict(self, case: Any, case_id: str, repeat: int) -> Any:
         from assay_judge import lexical
         from assay_judge.api import CallError, prompt_of, verdict_in
 
         if self._paid is None:
             return lexical.judged(case)
         try:
-            verdict = await self._paid.ask(prompt_of(case), lambda text, usage: verdict_in(text, usage, case))
+            verdict = await self._paid.ask(
+                prompt_of(case), lambda text, usage: verdict_in(text, usage, case), repeat=repeat
+            )
         except NoMoneyError:
             self._unjudged.add(case_id)
             self._paid.spending.skip(case_id, self._paid.cap)
@@ -161,6 +176,8 @@ class RunJudge:
         if self._paid is None:
             return unfit
         note = f"judged for ${dollars(self.spent):.4f}; {self.skipped} skipped by the budget, {self.errors} errors of the API"
+        if cache := self._paid.cache:
+            note += f"; {cache.hits} of {cache.hits + cache.misses} verdicts kept from before, which saved ${dollars(cache.saved):.4f}"
         return f"{note}; {unfit}" if unfit else note
 
 
@@ -196,16 +213,22 @@ def tell(judge: RunJudge | None) -> bool:
     return judge.failed
 
 
-def judge_named(name: str | None, budget: str | None) -> RunJudge | None:
+def judge_named(
+    name: str | None, budget: str | None, *, cached_in: Path | None = None, repeats: int | None = None
+) -> RunJudge | None:
     """The judge of a command's options; None without one."""
     from assay_cli.asking import a_number
 
+    if repeats is not None and not 2 <= repeats <= REPEATS_MOST:
+        raise CommandError(f"--repeats: from 2 to {REPEATS_MOST}")
     if name is None:
+        if repeats is not None:
+            raise CommandError("--repeats is how often each answer is judged: it needs --judge")
         return None
     cap = a_number(budget, "--judge-budget")
     if cap is not None and cap < 0:
         raise CommandError("--judge-budget: below 0")
-    return RunJudge(name, 1.0 if cap is None else cap)
+    return RunJudge(name, 1.0 if cap is None else cap, cached_in=cached_in, repeats=repeats or 1)
 
 
 def with_spending(judge: RunJudge | None, folder: "RunFolder", spending: Path | None = None) -> "RunFolder":

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from assay_evals.case_metrics import PATH
-from assay_evals.coverage import ABSTAINED, ANSWERED, CHECK_FAILED, COVERAGE, NO_CONTEXT
+from assay_evals.coverage import ABSTAINED, ANSWERED, CHECK_FAILED, COVERAGE, JUDGE_NOISE, NO_CONTEXT
 from assay_evals.metrics import DEFAULT_CUTOFFS, below
 from assay_evals.statistics import (
     RESAMPLES,
@@ -97,6 +97,8 @@ CHECK_RULE = Rule(0.05, lower_is_better=True)
 #: How much smaller the share of cases may be that a metric is measured of.
 MEASURED = Rule(0.05)
 OTHER_RULE = Rule(0.05, stage=Stage.INFORMATIONAL)
+#: How far a judge is from itself says nothing of what is judged.
+NOISE_RULE = Rule(0.05, lower_is_better=True, stage=Stage.INFORMATIONAL)
 #: Which search path found something is neither good nor bad: no change fails, as a share cannot fall by so much, unless a rule of its own
 #: says so.
 PATH_RULE = Rule(2.0, stage=Stage.INFORMATIONAL)
@@ -112,6 +114,7 @@ def rule_of(metric: str, rules: Mapping[str, Rule]) -> Rule:
     if at and kind in AT_RANK and rank.isdecimal():
         return rules.get(metric, _FIVE)
     of_kind = PATH_RULE if metric.startswith(PATH) else CHECK_RULE if metric.startswith(CHECK_FAILED) else OTHER_RULE
+    of_kind = NOISE_RULE if metric.startswith(JUDGE_NOISE) else of_kind
     return rules.get(metric, of_kind)
 
 

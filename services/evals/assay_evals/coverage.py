@@ -11,19 +11,46 @@ A case is answerable unless its `query_type` is `null`. Of answerable cases each
 Refusing what cannot be answered is right, and so is in none of these.
 """
 
+from collections.abc import Mapping, Sequence
+from statistics import fmean, stdev
+
 from assay_evals.dataset import Case
 from assay_evals.replay import Retrieved
 from assay_schema.refusals import is_refusal
 from assay_schema.scores import ABSTAINED, CHECK_FAILED, NO_CONTEXT
 
-__all__ = ["ABSTAINED", "ANSWERED", "CHECK_FAILED", "COVERAGE", "NO_CONTEXT", "answer_coverage", "is_answerable"]
+__all__ = [
+    "ABSTAINED", "ANSWERED", "CHECK_FAILED", "COVERAGE", "JUDGE_NOISE", "NO_CONTEXT", "answer_coverage", "is_answerable", "over_repeats",
+]  # fmt: skip
 
 ANSWERED, COVERAGE = "answered", "coverage"
+#: Begins the names of what tells how far a judge is from itself.
+JUDGE_NOISE = "judge_noise_"
 
 
 def is_answerable(query_type: str) -> bool:
     """Whether a case of that type has an answer."""
     return query_type != "null"
+
+
+def over_repeats(each: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
+    """What several verdicts on one answer say together: means, and, of two or more, how far the judge is from itself.
+
+    `judge_noise_METRIC` is the standard deviation (n - 1) of that metric over the repeats that have it; `judge_noise_flips` is 1 where the
+    repeats do not agree whether every claim is supported.
+    """
+    if len(each) < 2:
+        return dict(each[0]) if each else {}
+    found: dict[str, float | None] = {}
+    for name in dict.fromkeys(name for one in each for name in one):
+        values = [value for one in each if (value := one.get(name)) is not None]
+        if values:
+            found[name] = fmean(values)
+        if len(values) > 1 and name not in (ANSWERED, COVERAGE, ABSTAINED):
+            found[JUDGE_NOISE + name] = stdev(values)
+    faithful = [one.get("faithfulness") for one in each]
+    found[JUDGE_NOISE + "flips"] = float(len({value == 1.0 for value in faithful if value is not None}) > 1)
+    return found
 
 
 def answer_coverage(case: Case, answer: Retrieved) -> dict[str, float]:
