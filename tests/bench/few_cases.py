@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from assay_evals.comparison import Rule, Verdict, compare, intervals
+from assay_evals.comparison import compare, intervals
 from assay_evals.statistics import Floats
+from assay_evals.verdicts import Rule, Verdict
 from tests.bench.result import result
 
 METRIC = "hit@10"

@@ -23,9 +23,10 @@ import numpy as np
 import scipy.special
 import scipy.stats
 
-from assay_evals.comparison import ALPHA, DEFAULT_RULES, MetricComparison, Rule, compare
+from assay_evals.comparison import MetricComparison, compare
 from assay_evals.metrics import Judged, retrieval_metrics
 from assay_evals.statistics import Floats, interval, resampled_means
+from assay_evals.verdicts import ALPHA, DEFAULT_RULES, Rule
 from tests.bench import few_cases
 from tests.bench.result import result
 

@@ -477,7 +477,7 @@ def test_a_rule_for_what_is_not_measured_is_refused(assay: Assay) -> None:
     assay("eval", "compare", "a", "b", "--stage", "recal@10=warn", "--inconclusive", "pass")
     for option, value in (("--floor", "0.7"), ("--threshold", "0.7"), ("--stage", "block")):
         found = assay("eval", "compare", "a", "b", option, f"recal@10={value}", code=2).output
-        assert "do not both measure recal@10; they do: mrr, recall@5" in found
+        assert "do not both measure recal@10 (did you mean recall@10?); they do: mrr, recall@5" in found
 
 
 @pytest.mark.xdist_group("evaluation")

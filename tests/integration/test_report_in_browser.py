@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from assay_evals.comparison import Verdict
+from assay_evals.case_results import case_result, score
 from assay_evals.dataset import read_dataset
 from assay_evals.paired import PairedRuns, compare_runs
 from assay_evals.replay import Retrieved
 from assay_evals.report import html
-from assay_evals.runs import Run, RunConfig, case_result, score
+from assay_evals.runs import Run, RunConfig
+from assay_evals.verdicts import Verdict
 from tests.programs import found, lacking
 
 CHROMIUM = found("chromium")

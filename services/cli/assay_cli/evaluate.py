@@ -2,16 +2,15 @@
 
 import asyncio
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from assay_cli import evaluation_store
-from assay_cli.asking import Concurrency, Deadline, Retries, ShowErrors, System, TargetName, Workspace, a_number
+from assay_cli.asking import Concurrency, Deadline, Retries, ShowErrors, System, TargetName, Workspace
 from assay_cli.checkout import checkout
 from assay_cli.connect import DEFAULT_DATA, DataDirectory
 from assay_cli.dataset import load
@@ -21,30 +20,33 @@ from assay_cli.errors_of_targets import ERRORS_SHOWN, ErrorsOfTarget
 from assay_cli.evaluation_store import InStore
 from assay_cli.judged import judge_named, tell, with_spending
 from assay_cli.progress import Mode, Progress
+from assay_cli.rules import (
+    Rules,
+    Scorers,
+    Slices,
+    exit_code,
+    expect_slices,
+    fields_of,
+    floors_of,
+    part_of,
+    rules_of,
+    scoring_of,
+    tell_floors,
+)
+from assay_cli.rules import as_json as floors_as_json
 from assay_cli.terminal import echo, emit, ends_quietly, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from assay_evals.comparison import Rule, Verdict
-    from assay_evals.dataset import Dataset
-    from assay_evals.paired import PairedRuns
+    from assay_evals.floors import FloorCheck
     from assay_evals.runs import Run
+    from assay_evals.slices import SliceCheck
 
 evaluate = typer.Typer(no_args_is_help=True, help="Evaluation runs over golden datasets: run, list, show, compare.")
 
-#: Exit code of a comparison that cannot tell.
-INCONCLUSIVE = 3
 DEFAULT_RUNS = Path("runs")
 RunsFolder = Annotated[Path, typer.Option("--runs", help="Folder that holds the runs.")]
-
-
-class Undecided(StrEnum):
-    """What metrics that cannot tell count as."""
-
-    INCONCLUSIVE = "inconclusive"
-    PASS = "pass"  # noqa: S105
-    FAIL = "fail"
 
 
 @evaluate.command()
@@ -67,7 +69,11 @@ def run(
     ] = "linear",
     label: Annotated[str | None, typer.Option(help="What reports call this run; default: its name.")] = None,
     limit: Annotated[int | None, typer.Option(help="Only the first N cases.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the resamples behind the intervals.")] = 0,
+    sample: Annotated[
+        int | None, typer.Option(min=1, help="Ask N of the cases that stand for all: the same ones each time.")
+    ] = None,
+    slices: Slices = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the sample, and of the resamples behind the intervals.")] = 0,
     judge: Annotated[
         str | None, typer.Option(metavar="lexical|anthropic|openai", help="Judge the answers too, as production's are.")
     ] = None,
@@ -84,6 +90,8 @@ def run(
     no_judge_cache: Annotated[
         bool, typer.Option("--no-judge-cache", help="Pay for verdicts again that an earlier run paid for.")
     ] = False,
+    scorer: Scorers = None,
+    rules: Rules = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
     project: Annotated[str, typer.Option(help="The tenant whose system this is.")] = "default",
     tag: Annotated[list[str] | None, typer.Option(help="A word to find the run by; may be repeated.")] = None,
@@ -107,26 +115,29 @@ def run(
     show_errors: ShowErrors = False,
     progress: Annotated[Mode, typer.Option(help="Progress on stderr: for people, as JSON, or none.")] = Mode.AUTO,
 ) -> None:
-    """Ask a system every question of a dataset and write the run down as it goes. Exits 1 if a case ended in an error."""
+    """Ask a system every question of a dataset and write the run down as it goes. Exits 1 if a case ended in an error, or a floor
+    of --rules that blocks is not reached.
+    """
     from assay_cli import reporting
     from assay_evals.evaluation import evaluate_into
     from assay_evals.runs import CaseResult, RunConfig, RunFolder
+    from assay_evals.slices import slice_checks
     from assay_evals.target_names import shown
 
     if resume and name is None:
         raise CommandError("--resume needs --name, the run to go on with")
     golden = load(dataset, "--dataset")
-    if limit is not None:
-        if limit < 1:
-            raise CommandError(f"--limit: {limit} is below 1")
-        golden = golden.model_copy(update={"cases": golden.cases[:limit]})
+    fields = fields_of(slices, held := rules_of(rules))
+    expect_slices(held, golden.cases)
+    whole, golden, chosen = part_of(golden, limit, sample, seed, fields)
     expect_reviewed(golden, dataset, required=require_reviewed)
     if gain not in ("linear", "burges"):
         raise CommandError(f"--gain: {gain!r} is not one of linear, burges")
     reporters = reporting.open_reporters(report, "--report")
     judged = judge_named(judge, judge_budget, cached_in=None if no_judge_cache else runs, repeats=repeats)
+    scoring = scoring_of(scorer, held, golden.cases, None, deadline)
     config = RunConfig.of(
-        golden,
+        whole,
         shown(target),
         k=k,
         cutoffs=_cutoffs(cutoffs, k),
@@ -138,6 +149,8 @@ def run(
         label=label,
         project=project,
         tags=tuple(sorted({*(tag or ())})),
+        scorers=scoring.digests,
+        sample=chosen,
     )
     name = free_name(name, runs, resume)  # before the target is loaded, which may take a while
     system = System(target, workspace, concurrency, deadline, retries, ErrorsOfTarget(show_errors))
@@ -156,7 +169,7 @@ def run(
 
         async def work() -> "Run":
             try:
-                return await evaluate_into(folder, golden, asked, how, judge=judged, on_result=count)
+                return await evaluate_into(folder, golden, asked, how, judge=judged, scoring=scoring, on_result=count)
             finally:
                 if judged:
                     await judged.close()
@@ -166,11 +179,14 @@ def run(
     _tell_unread(folder.unread)
     if to_store:
         evaluation_store.store(done, data)
-    _show(done, as_json)
+    floors = floors_of(done, held)
+    checks = slice_checks(done, fields, held.slice_floors(), held.rules())
+    _show(done, as_json, floors if rules else None, checks)
+    tell_floors(floors)
     reporting.report_run(done, reporters, golden if report_text else None)
     system.errors.say_how()
-    if done.errored or unknown:
-        raise typer.Exit(FINDING)
+    if code := FINDING if unknown else exit_code(done, floors, checks):
+        raise typer.Exit(code)
 
 
 @evaluate.command("store")
@@ -187,81 +203,16 @@ def store_run(
 def show(
     name: Annotated[str, typer.Argument(metavar="RUN", help="A run's name, or its folder.")],
     runs: RunsFolder = DEFAULT_RUNS,
+    slices: Slices = None,
     as_json: Annotated[bool, typer.Option("--json", help="The whole report, cases included.")] = False,
     in_store: InStore = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """Show a run: its metrics with intervals, latency, and types of query."""
     found = evaluation_store.stored(name, data) if in_store else find_run(name, runs)
-    _show(found, as_json)
+    from assay_evals.slices import slice_checks
 
-
-@evaluate.command()
-def compare(
-    baseline: Annotated[str, typer.Argument(help="A run's name, or its folder.")],
-    candidate: Annotated[str, typer.Argument(help="Another, over the same cases.")],
-    runs: RunsFolder = DEFAULT_RUNS,
-    threshold: Annotated[
-        list[str] | None,
-        typer.Option(metavar="METRIC=NUMBER", help="The worsening that fails a metric, such as recall@10=0.03."),
-    ] = None,
-    floor: Annotated[
-        list[str] | None, typer.Option(metavar="METRIC=NUMBER", help="What the candidate's mean must reach.")
-    ] = None,
-    stage: Annotated[
-        list[str] | None, typer.Option(metavar="METRIC=STAGE", help="informational, warn or block, such as mrr=warn.")
-    ] = None,
-    inconclusive: Annotated[
-        Undecided, typer.Option(help="What metrics that cannot tell count as.")
-    ] = Undecided.INCONCLUSIVE,
-    seed: Annotated[int, typer.Option(min=0, help="Of the resamples.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="The comparison as JSON on stdout.")] = False,
-    markdown: Annotated[Path | None, typer.Option(help="Write a report for a pull request here.")] = None,
-    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML here.")] = None,
-    html: Annotated[Path | None, typer.Option(help="Write a page with pictures here.")] = None,
-    dataset: Annotated[
-        Path | None, typer.Option(help="The dataset, so that the page marks what should come back.")
-    ] = None,
-    in_store: InStore = False,
-    data: DataDirectory = DEFAULT_DATA,
-) -> None:
-    """Compare two runs, case by case. Exits 0 pass, 1 fail, 2 if they cannot be compared, 3 if there are too few cases to tell."""
-    from assay_evals import report
-    from assay_evals.comparison import Verdict
-    from assay_evals.paired import compare_runs
-
-    rules = _rules(threshold, floor, stage)
-    for option, path in (("--markdown", markdown), ("--junit", junit), ("--html", html)):
-        _expect_place(option, path)
-    before, after = (
-        evaluation_store.stored(name, data) if in_store else find_run(name, runs) for name in (baseline, candidate)
-    )
-    golden = load(dataset, "--dataset") if dataset else None
-    if golden and not any(_asked(golden, each) for each in (before, after)):
-        raise CommandError(f"--dataset: {dataset} is not what these runs were asked: give that one, or leave it out")
-    paired = compare_runs(before, after, rules=rules, seed=seed)
-    _expect_measured("--threshold", threshold, paired)
-    _expect_measured("--floor", floor, paired)
-    lost = paired.comparison.metrics_only_baseline  # these fail, and the report says so
-    blocking = [each for each in stage or [] if each.endswith("=block") and each.rpartition("=")[0] not in lost]
-    _expect_measured("--stage", blocking, paired)
-    counts_as = Verdict(inconclusive.value)
-    verdict = paired.comparison.verdict(inconclusive=counts_as)
-    if markdown:
-        _write("--markdown", markdown, report.markdown(paired, verdict))
-    if junit:
-        _write("--junit", junit, report.junit(paired, inconclusive=counts_as))
-    if html:
-        cases = golden.cases if golden else []
-        right = {case.id: {name for name, grade in case.relevance.items() if grade > 0} for case in cases}
-        _write("--html", html, report.html(paired, verdict, relevance=right))
-    if as_json:
-        emit(json.dumps(report.as_json(paired, verdict), ensure_ascii=False, indent=2))
-    else:
-        echo(_compared(paired, verdict))
-    code = {Verdict.PASS: 0, Verdict.FAIL: FINDING, Verdict.INCONCLUSIVE: INCONCLUSIVE}[verdict]
-    if code:
-        raise typer.Exit(code)
+    _show(found, as_json, checks=slice_checks(found, fields_of(slices, rules_of(None)), (), {}))
 
 
 def _tell_unread(unread: "Mapping[str, int]") -> None:
@@ -270,35 +221,17 @@ def _tell_unread(unread: "Mapping[str, int]") -> None:
         echo(f"{told}: they count as if they said none", err=True)
 
 
-def _asked(golden: "Dataset", found: "Run") -> bool:
-    """Whether a run was asked this dataset, or, as with `--limit`, a part of it."""
-    cases = {result.case_id for result in found.results}
-    part = golden.model_copy(update={"cases": [case for case in golden.cases if case.id in cases]})
-    return found.config.dataset_fingerprint in (golden.fingerprint, part.fingerprint)
-
-
-def _expect_place(option: str, path: Path | None) -> None:
-    """A report's file that cannot be one is told before anything is written."""
-    if path is None:
-        return
-    if path.name == "-" or path.is_dir():
-        raise CommandError(f"{option}: {path} is {'a folder' if path.is_dir() else 'not a file'}: name a file")
-    if not path.parent.is_dir():
-        raise CommandError(f"{option}: no folder {path.parent}")
-
-
-def _write(option: str, path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise CommandError(f"{option}: {path} cannot be written: {error.strerror}") from None
-
-
-def _show(found: "Run", as_json: bool) -> None:
+def _show(
+    found: "Run", as_json: bool, floors: "list[FloorCheck] | None" = None, checks: "Sequence[SliceCheck]" = ()
+) -> None:
     if as_json:
-        emit(json.dumps(found.as_json(), ensure_ascii=False, indent=2))
+        held = {} if floors is None else {"floors": floors_as_json(floors)}
+        held |= {"slices": [asdict(each) for each in checks]} if checks else {}
+        emit(json.dumps(found.as_json() | held, ensure_ascii=False, indent=2))
     else:
-        echo(summary_of(found))
+        from assay_evals.report import slices_in_words
+
+        echo("\n".join([summary_of(found), *map(printable, slices_in_words(checks))]))
 
 
 def summary_of(found: "Run") -> str:
@@ -316,58 +249,6 @@ def summary_of(found: "Run") -> str:
     if (more := len(found.errored) - ERRORS_SHOWN) > 0:
         lines.append(f"  errored: and {more:,} more")
     return "\n".join(map(printable, lines))
-
-
-def _compared(paired: "PairedRuns", verdict: "Verdict") -> str:
-    from assay_evals.report import change, meaning, notes, number, problems
-
-    lines = [
-        f"{each.verdict.value:13} {each.metric:16} {number(each.baseline, each.metric):>9} {number(each.candidate, each.metric):>9}"
-        f"  {change(each):32} {each.rule.stage.value:14} {meaning(each)}"
-        for each in paired.comparison.metrics
-    ]
-    return "\n".join(map(printable, [*problems(paired), *lines, *notes(paired), f"verdict: {verdict.value}"]))
-
-
-def _rules(thresholds: list[str] | None, floors: list[str] | None, stages: list[str] | None) -> "dict[str, Rule]":
-    from assay_evals.comparison import DEFAULT_RULES, Stage, is_share, rule_of
-
-    found = dict(DEFAULT_RULES)
-    changes: list[tuple[str, dict[str, Any]]] = []
-    for metric, text in _pairs("--threshold", thresholds):
-        value = a_number(text, "--threshold")
-        if value is None or value < 0:
-            raise CommandError(f"--threshold: {metric}: below 0")
-        changes.append((metric, {"threshold": value}))
-    for metric, text in _pairs("--floor", floors):
-        value = a_number(text, "--floor")
-        if value is None or (is_share(metric) and not 0 <= value <= 1):
-            raise CommandError(f"--floor: {metric}: {text} is not between 0 and 1, where shares are")
-        changes.append((metric, {"floor": value}))
-    for metric, text in _pairs("--stage", stages):
-        if text not in list(Stage):
-            raise CommandError(f"--stage: {text!r} is not one of {', '.join(Stage)}")
-        changes.append((metric, {"stage": Stage(text)}))
-    for metric, change in changes:
-        found[metric] = replace(rule_of(metric, found), **change)
-    return found
-
-
-def _pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:
-    pairs = [(each.rpartition("=")[0], each.rpartition("=")[2]) for each in given or []]
-    if any(not metric for metric, _ in pairs):
-        raise CommandError(f"{option}: write METRIC=VALUE, such as {option} mrr=0.05")
-    return pairs
-
-
-def _expect_measured(option: str, given: list[str] | None, paired: "PairedRuns") -> None:
-    """A rule for a metric that is not there would hold nothing, in silence."""
-    names = [each.metric for each in paired.comparison.metrics]
-    for metric, _ in _pairs(option, given):
-        if metric not in names:
-            raise CommandError(
-                f"{option}: the runs do not both measure {metric}; they do: {', '.join(names) or 'nothing'}"
-            )
 
 
 def free_name(name: str | None, runs: Path, resume: bool) -> str:

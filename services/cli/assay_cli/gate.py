@@ -21,11 +21,12 @@ from assay_cli.asking import (
     a_number,
     lines_of,
 )
+from assay_cli.compare import Undecided
 from assay_cli.connect import DEFAULT_DATA, DataDirectory
 from assay_cli.errors import FINDING, CommandError, explain
 from assay_cli.errors_of_targets import ErrorsOfTarget
-from assay_cli.evaluate import INCONCLUSIVE, Undecided
 from assay_cli.progress import Mode, Progress
+from assay_cli.rules import INCONCLUSIVE
 from assay_cli.terminal import echo, emit, ends_quietly, printable
 
 if TYPE_CHECKING:
@@ -166,9 +167,9 @@ def gate(
     3 if there are too few rows to tell.
     """
     from assay_evals.baseline import Thresholds
-    from assay_evals.comparison import Verdict
     from assay_evals.qrels import Floors
     from assay_evals.replaying import run_gate
+    from assay_evals.verdicts import Verdict
 
     if baseline is None and qrels is None:
         raise CommandError("name --baseline, --qrels, or both")

@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from assay_cli.alerts import alerts
+from assay_cli.compare import compare
 from assay_cli.dataset import dataset
 from assay_cli.dataset_making import import_dataset, release, review
 from assay_cli.dead import dead
@@ -87,6 +88,7 @@ dataset.command()(generate)
 dataset.command("import")(import_dataset)
 dataset.command()(review)
 dataset.command()(release)
+evaluate.command()(compare)
 evaluate.command("list")(list_runs)
 evaluate.command("import")(import_run)
 evaluate.command()(report)

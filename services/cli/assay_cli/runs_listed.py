@@ -103,11 +103,12 @@ def import_run(
     tag: Annotated[list[str] | None, typer.Option(help="A word to find the run by; may be repeated.")] = None,
 ) -> None:
     """Make a run of what another program retrieved, to compare with others. A case that the file lacks was answered with nothing."""
+    from assay_evals.case_results import case_result, score
     from assay_evals.dataset import DatasetError
     from assay_evals.importing import read_trec_run
     from assay_evals.metrics import DEFAULT_CUTOFFS
     from assay_evals.replay import Retrieved
-    from assay_evals.runs import RunConfig, RunFolder, case_result, score
+    from assay_evals.runs import RunConfig, RunFolder
 
     golden = load(dataset, "--dataset")
     try:

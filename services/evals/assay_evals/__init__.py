@@ -7,20 +7,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from assay_evals.comparison import Comparison, Rule, Stage, Verdict
+    from assay_evals.comparison import Comparison
     from assay_evals.dataset import Case, Dataset, read_dataset
     from assay_evals.evaluation import assert_no_regression, evaluate
     from assay_evals.paired import PairedRuns, compare_runs
     from assay_evals.replaying import replay_captured, run_gate
     from assay_evals.runs import Run, read_run
+    from assay_evals.verdicts import Rule, Stage, Verdict
 
 _HOME = {
-    "comparison": ("Comparison", "Rule", "Stage", "Verdict"),
+    "comparison": ("Comparison",),
     "dataset": ("Case", "Dataset", "read_dataset"),
     "evaluation": ("assert_no_regression", "evaluate"),
     "paired": ("PairedRuns", "compare_runs"),
     "replaying": ("replay_captured", "run_gate"),
     "runs": ("Run", "read_run"),
+    "verdicts": ("Rule", "Stage", "Verdict"),
 }
 __all__ = [
     "Case", "Comparison", "Dataset", "PairedRuns", "Rule", "Run", "Stage", "Verdict",

@@ -24,6 +24,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from assay_evals.dataset_fields import in_snake_case, nearest
 from assay_evals.errors import EvalsError
+from assay_evals.scorer_specs import CaseScorer
 from assay_evals.strict_json import JsonError, JsonSyntaxError, loads
 from assay_schema.limits import NAME_MAX_CHARS, QUERY_MAX_CHARS
 
@@ -104,6 +105,10 @@ class Case(BaseModel):
     reviewed: bool = Field(
         default=True, description="False for a case that was mined or written by a model, until somebody looked at it."
     )
+    scorers: list[CaseScorer] = Field(
+        default_factory=list,
+        description="What its answer must be like, also written `assert`; each is a metric `score:NAME`.",
+    )
     metadata: dict[str, Any] = Field(default_factory=dict, description="A team's own fields; Assay only keeps them.")
 
     @model_validator(mode="before")
@@ -111,6 +116,10 @@ class Case(BaseModel):
     def _other_spellings(cls, value: Any) -> Any:
         """Names in camelCase; `relevant: [{slug, grade, source_id?}]` is another way to write `graded_relevance`."""
         value = in_snake_case(value)
+        if isinstance(value, dict) and "assert" in value:
+            if "scorers" in value:
+                raise ValueError("assert is another way to write scorers: keep one of them")
+            value["scorers"] = value.pop("assert")
         if isinstance(value, dict) and "relevant" in value:
             judged = value.pop("relevant")
             if not isinstance(judged, list) or not all(
@@ -140,7 +149,7 @@ class Case(BaseModel):
     @property
     def says_of_answers(self) -> bool:
         """Whether something of the answer is expected, whatever is retrieved."""
-        return bool(self.expected_answer or self.required_entities or self.required_citations)
+        return bool(self.expected_answer or self.required_entities or self.required_citations or self.scorers)
 
     @property
     def relevance(self) -> dict[str, int]:
@@ -191,7 +200,7 @@ class Dataset(BaseModel):
 
 
 #: Fields that cases had not from the beginning: where they are not set a case has the bytes, and a dataset the fingerprint, it had before.
-_LATER_FIELDS = ("time_window", "expected_actors", "tags", "metadata")
+_LATER_FIELDS = ("time_window", "expected_actors", "tags", "scorers", "metadata")
 #: Fields that say nothing of what is asked or expected.
 _ASIDE = {"reviewed"}
 
@@ -233,6 +242,8 @@ def explain(problem: Any) -> str:
     where = ".".join(str(part)[:64] for part in problem["loc"])
     if problem["type"] == "extra_forbidden" and len(problem["loc"]) == 1:
         return f"{where}: no field of a case{nearest(where, Case.model_fields)}; what is your own belongs into metadata"
+    if problem["type"] == "extra_forbidden" and problem["loc"][0] == "scorers":
+        return f"{where}: no such key{nearest(str(problem['loc'][-1]), CaseScorer.model_fields)}"
     message = problem["msg"].removeprefix("Value error, ")
     return f"{where}: {message}" if where else message
 

@@ -19,3 +19,7 @@ class TargetError(Exception):
 
 class TargetUsageError(EvalsError):
     """A target that cannot be reached as it was named; says how to name it."""
+
+
+class ScorerError(Exception):
+    """A scorer that came to no score: the case is an error. Its message names the scorer and a place, never what was asked or answered."""

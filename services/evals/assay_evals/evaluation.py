@@ -8,16 +8,18 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
-from assay_evals.comparison import Rule, Verdict
+from assay_evals.case_results import case_error, case_result, score
 from assay_evals.dataset import Case, Dataset, read_dataset
 from assay_evals.files import text_of
 from assay_evals.paired import PairedRuns, compare_runs
 from assay_evals.replay import Retrieved
 from assay_evals.report import change, meaning, problems
 from assay_evals.runner import Asking, ask_all, to_the_end
-from assay_evals.runs import CaseResult, Run, RunConfig, RunFolder, case_error, case_result, read_run, run_folder, score
+from assay_evals.runs import CaseResult, Run, RunConfig, RunFolder, read_run, run_folder
+from assay_evals.scorers import Scoring
 from assay_evals.target_names import shown
 from assay_evals.targets import Question, Target, opened
+from assay_evals.verdicts import Rule, Verdict
 
 #: Scores an answer beyond its retrieval: metrics by name, None where they do not apply.
 AnswerJudge = Callable[[Case, Retrieved], Awaitable[Mapping[str, float | None]]]
@@ -30,11 +32,18 @@ async def evaluate_into(
     how: Asking,
     *,
     judge: AnswerJudge | None = None,
+    scoring: Scoring | None = None,
     on_result: Callable[[CaseResult], None] | None = None,
 ) -> Run:
     """Ask the cases that the folder does not hold yet, each result on disk once it and those before it are done. Closes the target."""
     left = [case for case in dataset.cases if case.id not in folder.done]
-    asking = ask_all(target, left, lambda case: Question(case.query, limit=folder.config.k), how, judge=judge)
+    scores = scoring or Scoring()
+
+    async def judged(case: Case, answer: Retrieved) -> Mapping[str, float | None]:
+        own = await scores(case, answer)  # first, since one that fails makes the case an error, which is worth no money
+        return {**own, **(await judge(case, answer) if judge else {})}
+
+    asking = ask_all(target, left, lambda case: Question(case.query, limit=folder.config.k), how, judge=judged)
     try:
         async with aclosing(asking) as answers:
             async for asked in answers:
@@ -50,6 +59,7 @@ async def evaluate_into(
                     on_result(result)
     finally:
         folder.close()
+        scores.close()
         await target.close()
     return folder.finish(case.id for case in dataset.cases)
 

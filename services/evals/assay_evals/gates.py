@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from assay_evals.baseline import Baseline, Thresholds
-from assay_evals.comparison import Verdict, intervals
+from assay_evals.comparison import intervals
 from assay_evals.metrics import below
 from assay_evals.qrels import FIRST, RECALL, TOP1, Correctness, Floors
 from assay_evals.replay import ReplaySummary, RowResult
 from assay_evals.statistics import Floats, Interval, cases_needed, flip_tests, unseen_cases
+from assay_evals.verdicts import Verdict
 
 VERSION = 1
 #: Errors whose reason a breach quotes.

@@ -13,9 +13,10 @@ from enum import StrEnum
 
 import orjson
 
-from assay_evals.comparison import MetricComparison, Stage, Verdict
+from assay_evals.comparison import MetricComparison
 from assay_evals.paired import PairedRuns
 from assay_evals.report import shrinkage
+from assay_evals.verdicts import Stage, Verdict
 from assay_runtime.store import Client, insert_json_rows
 from assay_schema.alert_actions import nightly_group, query_of
 from assay_schema.alerts import Alert, AlertKind, AlertState, Severity, handed_in, one_line, transition_id

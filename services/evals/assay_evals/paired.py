@@ -1,14 +1,17 @@
 """Two runs, paired by case: their comparison, and the cases that moved most. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from assay_evals.comparison import DEFAULT_RULES, LATENCY, Comparison, Rule, Stage, compare, rule_of, shrinkages
+from assay_evals.comparison import Comparison, compare
 from assay_evals.coverage import is_answerable
 from assay_evals.runs import CaseResult, Run, RunConfig
+from assay_evals.shrinkage import shrinkages
+from assay_evals.slices import SliceChange, SliceCheck, SliceFloor, metrics_shown, slice_changes, slice_checks, worst
 from assay_evals.statistics import RESAMPLES, Floats
+from assay_evals.verdicts import DEFAULT_RULES, LATENCY, Rule, Stage, Verdict, rule_of
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,13 @@ class PairedRuns:
     candidate: Run
     comparison: Comparison
     pairs: list[tuple[CaseResult, CaseResult]]
+    #: The candidate's slices, and their changes, where they were asked for.
+    checks: list[SliceCheck] = field(default_factory=list)
+    changes: list[SliceChange] = field(default_factory=list)
+
+    def verdict(self, inconclusive: Verdict = Verdict.INCONCLUSIVE) -> Verdict:
+        """The verdict of the metrics that block, and of the slices' floors that do. `inconclusive`: what undecided ones count as."""
+        return worst(self.comparison.verdict(inconclusive=inconclusive), self.checks, inconclusive)
 
     def worst(self, metric: str, count: int) -> list[tuple[CaseResult, CaseResult, float]]:
         """The cases whose metric got worse most, the worst first: both results and the change."""
@@ -56,14 +66,19 @@ def compare_runs(
     candidate: Run,
     *,
     rules: Mapping[str, Rule] | None = None,
+    slices: Iterable[str] = (),
+    floors: Sequence[SliceFloor] = (),
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> PairedRuns:
     """Pair by case id and compare. Cases that only one run has are named, and so is what makes the two not comparable.
 
     Metrics that only one run measured are named and not compared; where the baseline has one that blocks and the candidate has not, that
-    fails.
+    fails. Where one of them asked a sample of the dataset, only what both were to ask is compared. `slices`: the fields to slice by beside
+    those of `floors`.
     """
+    unended = _unended(baseline, candidate)
+    baseline, candidate = _common(baseline, candidate)
     before = {result.case_id: result for result in baseline.results}
     after = {result.case_id: result for result in candidate.results}
     shared = [name for name in before if name in after]
@@ -84,7 +99,7 @@ def compare_runs(
         only_baseline=sorted(before.keys() - after.keys()),
         only_candidate=sorted(after.keys() - before.keys()),
         errored=[name for name in shared if before[name].error or after[name].error],
-        unlike=_unlike(baseline, candidate, _lost(comparison, unpaired), chosen),
+        unlike=[*unended, *_unlike(baseline, candidate, _lost(comparison, unpaired), chosen)],
         shrunk=shrinkages(
             [each.metric for each in comparison.metrics if each.metric in unpaired and each.rule.stage is Stage.BLOCK],
             columns[0],
@@ -96,7 +111,35 @@ def compare_runs(
             resamples=resamples,
         ),
     )
-    return PairedRuns(baseline, candidate, comparison, pairs)
+    fields = list(dict.fromkeys([*slices, *(each.field for each in floors)]))
+    shown = metrics_shown(candidate.names, floors) if fields else []
+    return PairedRuns(
+        baseline,
+        candidate,
+        comparison,
+        pairs,
+        checks=slice_checks(candidate, fields, floors, chosen),
+        changes=slice_changes(pairs, columns, fields, shown, chosen, seed),
+    )
+
+
+def _unended(*runs: Run) -> list[str]:
+    """Sampled runs that lack cases of their sample, in words."""
+    return [
+        f"{run.run_id} holds {len(run.results):,} of the {run.config.sample['cases']:,} cases of its sample"
+        for run in runs
+        if run.config.sample and len(run.results) != run.config.sample["cases"]
+    ]
+
+
+def _common(baseline: Run, candidate: Run) -> tuple[Run, Run]:
+    """Both runs without the cases that the sample of the other left out."""
+    kept = []
+    for run, other in ((baseline, candidate), (candidate, baseline)):
+        asked = {result.case_id for result in other.results}
+        chosen = [result for result in run.results if not other.config.sample or result.case_id in asked]
+        kept.append(replace(run, results=chosen))
+    return kept[0], kept[1]
 
 
 def _unpaired(names: Iterable[str], columns: Sequence[Mapping[str, Floats]], errored: Sequence[bool]) -> dict[str, int]:
@@ -141,5 +184,8 @@ def _unlike(baseline: Run, candidate: Run, gone: Sequence[str], rules: Mapping[s
         found.append("the deepest cut-offs differ, and with them the reciprocal rank")
     if one.judge and other.judge and one.judge != other.judge:
         found.append("answers were judged by different judges")
+    ours, theirs = one.scorers, other.scorers
+    if others := sorted(name for name in ours.keys() & theirs.keys() if ours[name] != theirs[name]):
+        found.append(f"{', '.join(others)} measures something else in the candidate: its scorer was changed")
     lost = [name for name in gone if rule_of(name, rules).stage is Stage.BLOCK and candidate.names]
     return [*found, f"the candidate does not measure {', '.join(lost)}"] if lost else found

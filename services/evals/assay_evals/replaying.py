@@ -12,7 +12,6 @@ from typing import Any
 
 from assay_evals.baseline import Baseline, Thresholds, read_baseline
 from assay_evals.captured import Captured, read_captured
-from assay_evals.comparison import Verdict
 from assay_evals.errors import EvalsError
 from assay_evals.files import lines_of, text_of
 from assay_evals.gates import NOT_RUN, correctness_gate, gate_verdict, regression_gate
@@ -20,6 +19,7 @@ from assay_evals.qrels import Correctness, Floors, KnownQuery, read_qrels
 from assay_evals.replay import DEFAULT_K, ReplaySummary, Retrieved, RowResult, compare_row, skip_reason
 from assay_evals.runner import Asked, Asking, ask_each, to_the_end
 from assay_evals.targets import Question, Target, opened
+from assay_evals.verdicts import Verdict
 
 
 def question_of(row: Captured, k: int | None = None) -> Question | None:

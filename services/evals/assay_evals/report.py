@@ -1,20 +1,21 @@
 """A comparison for people and machines: Markdown for a pull request, JUnit XML for CI, JSON, and one HTML page with pictures. Pure."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from html import escape as html_escape
 from typing import Any
-from xml.etree import ElementTree as ET
 
 from assay_evals.case_metrics import PATH
-from assay_evals.comparison import MetricComparison, Shrinkage, Stage, Verdict
+from assay_evals.comparison import MetricComparison
 from assay_evals.coverage import ABSTAINED, ANSWERED, COVERAGE, NO_CONTEXT
 from assay_evals.paired import PairedRuns
 from assay_evals.runs import VERSION, CaseResult, Run
+from assay_evals.shrinkage import Shrinkage
 from assay_evals.sides import sides
+from assay_evals.slices import SHOWN_FIRST, SliceChange, SliceCheck
+from assay_evals.verdicts import Stage, Verdict
 from assay_schema.printable import plain, printable
 
-#: Metrics whose breakdown and worst cases are shown, the first one that was measured.
-_SHOWN_FIRST = ("ndcg@10", "recall@10", "mrr", "faithfulness")
 _P = "p by sign flips of all metrics together, one-sided, in the direction of the change"
 #: What a fall means, of metrics whose name alone does not say it.
 _WORSE = {
@@ -34,7 +35,7 @@ def escape(text: str) -> str:
 def shown_metric(paired: PairedRuns) -> str | None:
     """The metric that breakdowns are of."""
     names = [each.metric for each in paired.comparison.metrics]
-    return next((name for name in _SHOWN_FIRST if name in names), names[0] if names else None)
+    return next((name for name in SHOWN_FIRST if name in names), names[0] if names else None)
 
 
 def number(value: float | None, metric: str = "") -> str:
@@ -111,6 +112,8 @@ def as_json(paired: PairedRuns, verdict: Verdict) -> dict[str, Any]:
             for each in comparison.metrics
         ],
         "sides": {name: {"baseline": asdict(one), "candidate": asdict(other)} for name, (one, other) in both.items()},
+        "slices": [asdict(each) for each in paired.checks],
+        "slice_changes": [asdict(each) for each in paired.changes],
     }
 
 
@@ -140,8 +143,13 @@ def shrinkage(each: Shrinkage) -> str:
 def notes(paired: PairedRuns) -> list[str]:
     """What a reader should know and no gate fails for, in words."""
     comparison = paired.comparison
+    sampled = [run for run in (paired.baseline, paired.candidate) if run.config.sample]
     return (
         [
+            f"{run.run_id} asked a sample of {run.config.sample['cases']:,} cases: only those are compared."
+            for run in sampled
+        ]
+        + [
             f"Only the {side} measures {', '.join(names)}: not compared."
             for side, names in (
                 ("baseline", comparison.metrics_only_baseline),
@@ -189,37 +197,12 @@ def markdown(paired: PairedRuns, verdict: Verdict) -> str:
     if metric and (worst := paired.worst(metric, 5)):
         cases = ", ".join(f"`{plain(before.case_id)}` {delta:+.2f}" for before, _, delta in worst)
         lines += ["", f"Worst by {plain(metric)}: {cases}"]
+    lines += slices_markdown([*paired.checks, *paired.changes])
     lines += [
         "",
         " ".join([*map(plain, notes(paired)), f"Seed {comparison.seed}, {comparison.resamples:,} resamples; {_P}."]),
     ]
     return "\n".join(lines) + "\n"
-
-
-def junit(paired: PairedRuns, *, inconclusive: Verdict = Verdict.INCONCLUSIVE) -> str:
-    """JUnit XML: a test for each metric. Undecided ones are skipped unless they count as failed; what does not block never fails."""
-    suite = ET.Element("testsuite", name="assay gate")
-    failures = skipped = 0
-    for problem in problems(paired):
-        failures += 1
-        case = ET.SubElement(suite, "testcase", classname="assay.gate", name="cases")
-        ET.SubElement(case, "failure", message=printable(problem))
-    for each in paired.comparison.metrics:
-        case = ET.SubElement(suite, "testcase", classname="assay.gate", name=printable(each.metric))
-        verdict = inconclusive if each.verdict is Verdict.INCONCLUSIVE else each.verdict
-        message = printable(f"{change(each)}: {meaning(each)}")
-        if verdict is Verdict.FAIL and each.rule.stage is Stage.BLOCK:
-            failures += 1
-            ET.SubElement(case, "failure", message=message)
-        elif verdict is not Verdict.PASS:
-            skipped += 1
-            ET.SubElement(case, "skipped", message=f"{each.rule.stage.value}: {message}")
-        else:
-            ET.SubElement(case, "system-out").text = message
-    for name, count in (("tests", len(suite)), ("failures", failures), ("skipped", skipped), ("errors", 0)):
-        suite.set(name, str(count))
-    ET.indent(suite)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suite, encoding="unicode") + "\n"
 
 
 _STYLE = """
@@ -245,6 +228,21 @@ _POLICY = (
 )
 _COLUMNS = ("verdict", "metric", "baseline", "candidate", "change [95 %]", "p", "stage", "what it means")
 _LEGEND = "A line is a metric's change and its interval; to the right is better. Upright: no change. Dashed mark: the worsening that fails."
+
+
+def slices_markdown(found: Sequence[SliceCheck | SliceChange]) -> list[str]:
+    """A table of slices; nothing without any."""
+    if not found:
+        return []
+    head = ["", "| | slice | mean or change [95 %] | stage |", "| --- | --- | --- | --- |"]
+    marks = [_MARKS[each.verdict] if each.verdict else "" for each in found]
+    rows = zip(marks, found, strict=True)
+    return [*head, *(f"| {mark} | {plain(each.name)} | {each} | {each.stage.value} |" for mark, each in rows)]
+
+
+def slices_in_words(found: Sequence[SliceCheck | SliceChange]) -> list[str]:
+    """A line for each slice."""
+    return [f"{each.verdict or '':13} {each.name:44} {each}  {each.stage.value}" for each in found]
 
 
 def html(paired: PairedRuns, verdict: Verdict, *, relevance: dict[str, set[str]] | None = None) -> str:

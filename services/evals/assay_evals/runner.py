@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 import stamina
 
-from assay_evals.errors import TargetError
+from assay_evals.errors import ScorerError, TargetError
 from assay_evals.replay import Retrieved
 from assay_evals.targets import Question, Target
 
@@ -78,7 +78,12 @@ async def ask_all(
             asked = await _ask(target, item, question(item), how)
             if judge is None or asked.answer is None:
                 return asked
-            return replace(asked, judged=await judge(item, asked.answer))
+            try:
+                return replace(asked, judged=await judge(item, asked.answer))
+            except ScorerError as error:
+                if how.told:
+                    how.told(error)
+                return replace(asked, answer=None, error=str(error))
 
     try:
         while True:

@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,16 +18,16 @@ from typing import Any
 import numpy as np
 import orjson
 
-from assay_evals.case_metrics import PATH, case_metrics, is_metric_name, path_share
-from assay_evals.comparison import LATENCY, QUANTILES, intervals
-from assay_evals.coverage import ANSWERED, answer_coverage, is_answerable
-from assay_evals.dataset import Case, Dataset
+from assay_evals.case_metrics import PATH, is_metric_name, path_share
+from assay_evals.comparison import intervals
+from assay_evals.coverage import ANSWERED, is_answerable
+from assay_evals.dataset import Dataset
 from assay_evals.errors import EvalsError
-from assay_evals.metrics import DEFAULT_CUTOFFS, Gain, judge, mean, retrieval_metrics
-from assay_evals.replay import Retrieved
+from assay_evals.metrics import DEFAULT_CUTOFFS, Gain, mean
 from assay_evals.statistics import Floats
 from assay_evals.strict_json import loads
 from assay_evals.target_names import opens, seal
+from assay_evals.verdicts import LATENCY, QUANTILES
 from assay_runtime.private import opener, write_whole
 
 VERSION = 1
@@ -71,6 +71,10 @@ class RunConfig:
     tags: tuple[str, ...] = ()
     branch: str | None = None
     dirty: bool | None = None
+    #: By metric of a run's own scorers, a digest of what they measure.
+    scorers: Mapping[str, str] = field(default_factory=dict)
+    #: Where a part of the dataset was asked: `cases`, `seed` and the fields `by` which it is stratified.
+    sample: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, dataset: Dataset, target: str, **options: Any) -> "RunConfig":
@@ -90,8 +94,10 @@ class RunConfig:
         return cls(**{**document, **lists})
 
 
-_LATER_FIELDS = frozenset({"tags", "branch", "dirty"})
-_DEFAULTS = {each.name: each.default for each in fields(RunConfig)}
+_LATER_FIELDS = frozenset({"tags", "branch", "dirty", "scorers", "sample"})
+_DEFAULTS = {
+    each.name: each.default if each.default_factory is MISSING else each.default_factory() for each in fields(RunConfig)
+}
 
 
 @dataclass(frozen=True)
@@ -107,6 +113,8 @@ class CaseResult:
     tries: int = 1
     cluster: str | None = None
     weight: float = 1.0
+    #: Of the fields that cases are sliced by, but for `query_type`, the values; empty in runs of an older Assay.
+    slices: Mapping[str, list[str]] = field(default_factory=dict)
 
     @property
     def unit(self) -> tuple[str | None, str]:
@@ -224,46 +232,6 @@ class Run:
         }
 
 
-def score(cases: Sequence[Case], answers: Sequence[Retrieved], config: RunConfig) -> list[dict[str, float | None]]:
-    """The retrieval metrics of each case, and those of `case_metrics` and `coverage` that apply to it."""
-    judged = judge(
-        [case.relevance for case in cases],
-        [answer.named_as(case.relevance) for case, answer in zip(cases, answers, strict=True)],
-        depth=max(config.cutoffs),
-    )
-    table = retrieval_metrics(judged, config.cutoffs, config.gain)
-    rows: list[dict[str, float | None]] = [
-        {name: None if math.isnan(values[place]) else float(values[place]) for name, values in table.items()}
-        for place in range(len(cases))
-    ]
-    for row, case, answer in zip(rows, cases, answers, strict=True):
-        if case.query_type != "null" and not any(case.relevance.values()):
-            row.update(dict.fromkeys(row))  # nobody said what should be retrieved
-        row.update(case_metrics(case, answer, max(config.cutoffs)) | answer_coverage(case, answer))
-    return rows
-
-
-def case_result(case: Case, answer: Retrieved, metrics: dict[str, float | None], tries: int) -> CaseResult:
-    """An answered case."""
-    return CaseResult(
-        case_id=case.id,
-        query_type=case.query_type,
-        retrieved=list(dict.fromkeys(answer.named_as(case.relevance))),
-        latency_ms=answer.latency_ms,
-        metrics=metrics,
-        tries=tries,
-        cluster=case.cluster,
-        weight=1 / case.inclusion_probability,
-    )
-
-
-def case_error(case: Case, error: str, tries: int) -> CaseResult:
-    """A case without an answer."""
-    return CaseResult(
-        case.id, case.query_type, [], None, {}, error, tries, case.cluster, 1 / case.inclusion_probability
-    )
-
-
 class RunFolder:
     """A run's folder, open for writing. A result that was added is on disk, for whoever kills the process.
 
@@ -350,7 +318,7 @@ def read_run(folder: Path) -> Run:
         config = RunConfig.of_json(document["config"])
         named = document["run_id"], config, document["started_at"], document["completed_at"]
         known = all(isinstance(each, str) for each in (named[0], named[2], named[3] or "")) and _usable(config)
-    except (KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, TypeError, ValueError):
         known = False
     if not known:
         raise RunError(f"{folder / RUN_FILE} is not a run's: a field is missing, unknown or of the wrong type")
@@ -376,7 +344,8 @@ def read_run(folder: Path) -> Run:
 def _usable(config: RunConfig) -> bool:
     """Whether what is computed with has the type it has in a run."""
     numbers = (config.k, config.seed, *config.cutoffs)
-    texts = (*config.tags, config.branch or "")
+    texts = (*config.tags, config.branch or "", *config.scorers, *config.scorers.values(), *config.sample)
+    numbers += (config.sample["cases"],) if config.sample else ()
     return (
         all(isinstance(each, str) for each in texts)
         and all(type(each) is int for each in numbers)
@@ -390,6 +359,7 @@ def _checked(result: CaseResult) -> CaseResult:
     metrics = result.metrics if isinstance(result.metrics, dict) else {"": None}  # which is no metric's name
     numbers = [value for value in (*metrics.values(), result.latency_ms) if value is not None]
     names = [result.case_id, result.query_type, *result.retrieved, result.error or "", result.cluster or ""]
+    names += [text for values in result.slices.values() for text in values]
     if not (
         all(isinstance(each, str) for each in names)
         and all(isinstance(each, int | float) for each in (*numbers, result.weight))

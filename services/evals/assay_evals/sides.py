@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assay_evals.comparison import LATENCY, intervals
+from assay_evals.comparison import intervals
 from assay_evals.metrics import mean
 from assay_evals.paired import PairedRuns
+from assay_evals.verdicts import LATENCY
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ _STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 _NORMAL = NormalDist()
 #: Cells of a matrix of resamples made at once (8 bytes each). So small that it stays in a core's cache: twice as fast as one large matrix.
 #: What it is multiplied by is contiguous; else OpenBLAS starts threads for it, which take ten times the CPU.
-_BLOCK_CELLS = 30_000
+BLOCK_CELLS = 30_000
 #: Draws that share their arrangements of the cases, and the most that are made at once: where cases are few, one arrangement says little.
 _BLOCK_ROWS = 200
 #: Statistics that differ by less, beside 1, are the same: sums of the same signs differ by their rounding.
@@ -67,17 +67,17 @@ def resampled_means(
     shares = known.astype(float) if weights is None else known * weights[:, None]
     filled = np.ascontiguousarray(np.where(known, table, 0.0) * shares)
     if clusters is not None:
-        filled, shares = _by_cluster(filled, clusters), _by_cluster(shares, clusters)
+        filled, shares = by_cluster(filled, clusters), by_cluster(shares, clusters)
     units, columns = filled.shape
     if units == 0:
         raise ValueError("no cases to resample")
     complete = clusters is None and weights is None and bool(known.all())
-    generator = _generator(seed)
+    generator = generator_of(seed)
     small = np.uint16 if units <= 0xFFFF else np.uint32
     means = np.empty((resamples, columns))
-    uses = _USES if units < _BLOCK_CELLS else 1  # rearranging very many cases costs more than drawing anew
+    uses = _USES if units < BLOCK_CELLS else 1  # rearranging very many cases costs more than drawing anew
     draws = -(-resamples // uses)
-    step = max(1, min(_BLOCK_ROWS, _BLOCK_CELLS // units))
+    step = max(1, min(_BLOCK_ROWS, BLOCK_CELLS // units))
     offsets = np.arange(step)[:, None] * units
     arranged = [(filled, shares)]
     for start in range(0, draws, step):
@@ -98,65 +98,19 @@ def resampled_means(
     return means
 
 
-def _generator(seed: int) -> np.random.Generator:
+def generator_of(seed: int) -> np.random.Generator:
+    """The generator of all that is drawn here."""
     return np.random.Generator(np.random.SFC64(seed))
 
 
-def _by_cluster(table: Floats, clusters: Sequence[Hashable]) -> Floats:
+def by_cluster(table: Floats, clusters: Sequence[Hashable]) -> Floats:
+    """The sums of each cluster's rows, in order of the clusters' first cases."""
     if len(clusters) != len(table):
         raise ValueError(f"{len(table)} cases and {len(clusters)} clusters: give each case one")
     numbers = {cluster: number for number, cluster in enumerate(dict.fromkeys(clusters))}
     sums = np.zeros((len(numbers), table.shape[1]))
     np.add.at(sums, [numbers[cluster] for cluster in clusters], table)
     return sums
-
-
-def bounded_intervals(
-    values: Floats,
-    least: float,
-    most: float,
-    *,
-    resamples: int = RESAMPLES,
-    seed: int,
-    clusters: Sequence[Hashable] | None = None,
-    weights: Floats | None = None,
-) -> list[Interval | None]:
-    """The 95 % interval of each column's mean, where values cannot lie outside `least` to `most`; None for a column without values.
-
-    Each bound is Gaffke's (2005): the resampled mean of what was seen and of one more unit at the limit, which nobody has seen but which
-    may well exist, with random weights (exponential, as in Rubin's bootstrap of 1981). It is Clopper and Pearson's interval where values
-    are only `least` and `most`, and covers the truth at least as often as it says wherever it was tried, for few and for equal values
-    too: 20 cases that did not change leave room for a change of 0.17. Resampling what was seen cannot say that.
-
-    `nan` marks a case a metric does not apply to. Clusters get one weight each. With `weights` the unit nobody has seen is as heavy as the
-    heaviest that was.
-    """
-    table = values[:, None] if values.ndim == 1 else values
-    known = ~np.isnan(table)
-    shares = known.astype(float) if weights is None else known * weights[:, None]
-    sums = np.where(known, table, 0.0) * shares
-    if clusters is not None:
-        sums, shares = _by_cluster(sums, clusters), _by_cluster(shares, clusters)
-    units, columns = sums.shape
-    if units == 0:
-        raise ValueError("no cases to resample")
-    heaviest = shares.max(axis=0)
-    both = np.ascontiguousarray(np.hstack([sums, shares]))
-    lows, highs = np.empty((resamples, columns)), np.empty((resamples, columns))
-    generator = _generator(seed)
-    step = max(1, _BLOCK_CELLS // units)
-    for start in range(0, resamples, step):
-        rows = min(step, resamples - start)
-        totals, shared = np.hsplit(generator.standard_exponential((rows, units)) @ both, 2)
-        unseen = generator.standard_exponential((rows, 1)) * heaviest
-        with np.errstate(invalid="ignore", divide="ignore"):
-            lows[start : start + rows] = (totals + unseen * least) / (shared + unseen)
-            highs[start : start + rows] = (totals + unseen * most) / (shared + unseen)
-    low, high = np.quantile(lows, 0.025, axis=0), np.quantile(highs, 0.975, axis=0)
-    return [
-        Interval(float(low[place]), float(high[place]), "bounded") if heaviest[place] else None
-        for place in range(columns)
-    ]
 
 
 def interval(
@@ -239,7 +193,7 @@ def flip_tests(
     shares = known.astype(float) if weights is None else known * weights[:, None]
     units = np.where(known, table, 0.0) * shares
     if clusters is not None:
-        units, shares = _by_cluster(units, clusters), _by_cluster(shares, clusters)
+        units, shares = by_cluster(units, clusters), by_cluster(shares, clusters)
     counts = np.count_nonzero(shares, axis=0)
     scale = np.sqrt(np.sum(units**2, axis=0))
     units = units / np.where(scale > 0, scale, 1.0)
@@ -252,8 +206,8 @@ def flip_tests(
     observed, transformed = (row[0] for row in statistics(powers.sum(axis=0, keepdims=True)))
     flipped = np.empty((resamples, len(scale)))
     reached = np.zeros(len(scale))
-    generator = _generator(seed)
-    step = max(1, _BLOCK_CELLS // len(units))
+    generator = generator_of(seed)
+    step = max(1, BLOCK_CELLS // len(units))
     for start in range(0, resamples, step):
         rows = min(step, resamples - start)
         eights = generator.integers(0, 256, (rows, -(-len(units) // 8)), dtype=np.uint8)
@@ -344,9 +298,9 @@ def resampled_quantile_changes(
     """Bootstrap changes of quantiles between two paired columns without `nan`: shape (resamples, shares)."""
     if not len(before) or len(before) != len(after):
         raise ValueError("two columns of the same length, with at least one case")
-    generator = _generator(seed)
+    generator = generator_of(seed)
     changes = np.empty((resamples, len(shares)))
-    step = max(1, _BLOCK_CELLS // len(before))
+    step = max(1, BLOCK_CELLS // len(before))
     for start in range(0, resamples, step):
         rows = min(step, resamples - start)
         drawn = generator.integers(0, len(before), (rows, len(before)))

@@ -235,7 +235,7 @@ def open_target(
         raise TargetUsageError(
             f"{shown(name)!r} is no target: write http://host/path, module:function, or 'command: program --flag'"
         )
-    return CallableTarget(_function(module, function), threads=connections)
+    return CallableTarget(function_of(module, function), threads=connections)
 
 
 def opened(target: Callable[..., Any] | str | Target, timeout_s: float, connections: int) -> Target:
@@ -245,7 +245,8 @@ def opened(target: Callable[..., Any] | str | Target, timeout_s: float, connecti
     return CallableTarget(target, threads=connections) if callable(target) else target
 
 
-def _function(module: str, name: str) -> Callable[..., Any]:
+def function_of(module: str, name: str) -> Callable[..., Any]:
+    """A function by its name, from a module beside the caller or installed. Raises `TargetUsageError`."""
     import sys
 
     here = str(Path.cwd())

@@ -7,12 +7,13 @@ import pytest
 
 from assay_evals.answers import read_answer
 from assay_evals.case_metrics import answer_f1, case_metrics
-from assay_evals.comparison import Rule, Stage, Verdict
+from assay_evals.case_results import case_result, score
 from assay_evals.dataset import Case, TimeWindow, read_dataset
 from assay_evals.paired import compare_runs
 from assay_evals.replay import Hit, Retrieved
 from assay_evals.report import forest, meaning
-from assay_evals.runs import CaseResult, Run, RunConfig, case_result, score
+from assay_evals.runs import CaseResult, Run, RunConfig
+from assay_evals.verdicts import Rule, Stage, Verdict
 
 FEBRUARY = {"since": "2026-02-01", "until": "2026-03-01"}
 CONFIG = RunConfig("golden", "1", "f", "module:function")

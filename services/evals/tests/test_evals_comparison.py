@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from assay_evals.comparison import Comparison, Rule, Stage, Verdict, compare, decide
+from assay_evals.comparison import Comparison, compare
 from assay_evals.statistics import Interval
+from assay_evals.verdicts import Rule, Stage, Verdict, decide
 
 BASE = np.random.default_rng(7).beta(8, 2, 300)
 

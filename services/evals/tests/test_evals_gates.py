@@ -7,10 +7,10 @@ import pytest
 
 from assay_evals.baseline import Baseline, Thresholds
 from assay_evals.captured import captured
-from assay_evals.comparison import Verdict
 from assay_evals.gates import NOT_RUN, correctness_gate, gate_verdict, regression_gate
 from assay_evals.qrels import Correctness, Floors
 from assay_evals.replay import Retrieved, RowResult, compare_row
+from assay_evals.verdicts import Verdict
 
 
 def a_row(number: int, latency: float = 10.0) -> Any:

@@ -9,13 +9,15 @@ from xml.etree import ElementTree as ET  # reads what the project itself wrote
 
 import pytest
 
-from assay_evals.comparison import QUANTILES, Rule, Stage, Verdict
+from assay_evals.case_results import case_error, case_result, score
 from assay_evals.dataset import Case
+from assay_evals.junit import junit
 from assay_evals.paired import PairedRuns, comparable, compare_runs
 from assay_evals.replay import Retrieved
-from assay_evals.report import as_json, html, junit, markdown, meaning, notes
-from assay_evals.runs import CaseResult, Run, RunConfig, case_error, case_result, score
+from assay_evals.report import as_json, html, markdown, meaning, notes
+from assay_evals.runs import CaseResult, Run, RunConfig
 from assay_evals.sides import sides
+from assay_evals.verdicts import QUANTILES, Rule, Stage, Verdict
 
 CASES = [
     Case(id=f"c{n}", query="a <b>secret</b> question", expected_ids=["x"], query_type="status" if n % 2 else "actor")

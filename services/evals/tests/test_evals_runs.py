@@ -8,20 +8,10 @@ from pathlib import Path
 import pytest
 
 from assay_evals.case_metrics import PATH, case_metrics
+from assay_evals.case_results import case_error, case_result, score
 from assay_evals.dataset import Case, Dataset
 from assay_evals.replay import Hit, Retrieved
-from assay_evals.runs import (
-    RESULTS_FILE,
-    RUN_FILE,
-    Run,
-    RunConfig,
-    RunError,
-    RunFolder,
-    case_error,
-    case_result,
-    read_run,
-    score,
-)
+from assay_evals.runs import RESULTS_FILE, RUN_FILE, Run, RunConfig, RunError, RunFolder, read_run
 from assay_evals.target_names import shown
 from assay_runtime.private import write_whole
 

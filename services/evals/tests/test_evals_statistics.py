@@ -9,9 +9,9 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from assay_evals.bounded import bounded_intervals
 from assay_evals.statistics import (
     RESAMPLES,
-    bounded_intervals,
     cases_needed,
     effect_size,
     flip_tests,

@@ -1,28 +1,8 @@
-"""Regular expressions on captured text: RE2's, whose time grows with the text alone, whatever pattern or text. Pure."""
+"""What regular expressions find in captured text: instructions to a model, as far as their usual forms tell. Pure."""
 
-from functools import lru_cache
-from typing import Any
+from assay_runtime.expressions import compiled, found
 
-
-@lru_cache(maxsize=1_000)
-def compiled(pattern: str) -> Any:
-    """A pattern, ready to search with. Raises `ValueError` that says what RE2 does not take."""
-    import re2
-
-    options = re2.Options()
-    options.log_errors = False  # its messages would go to stderr
-    try:
-        return re2.compile(pattern.encode(), options)
-    except re2.error as error:
-        reason = error.args[0] if error.args else ""
-        reason = reason.decode("ascii", "replace") if isinstance(reason, bytes) else reason
-        raise ValueError(f"not a regular expression: {reason} (patterns are RE2's: no look-around, no \\1)") from None
-
-
-def found(pattern: str, text: str) -> bool:
-    """Whether a pattern is anywhere in a text."""
-    return compiled(pattern).search(text.encode(errors="replace")) is not None
-
+__all__ = ["compiled", "found", "instructs"]
 
 #: Text that talks to whoever reads it, be it the judge or another model, and not about its subject. These are the usual forms in English
 #: and German, no more: a flag to look at, not a wall. What keeps a verdict honest are the checks of `evidence`.

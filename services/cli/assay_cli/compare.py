@@ -1,0 +1,191 @@
+"""`assay eval compare`: two runs case by case, and whether the change may be merged."""
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from assay_cli import evaluation_store
+from assay_cli.asking import a_number
+from assay_cli.connect import DEFAULT_DATA, DataDirectory
+from assay_cli.dataset import load
+from assay_cli.errors import FINDING, CommandError
+from assay_cli.evaluate import DEFAULT_RUNS, RunsFolder, find_run
+from assay_cli.evaluation_store import InStore
+from assay_cli.rules import INCONCLUSIVE, Rules, Slices, expect_known, expect_slices, fields_of, rules_of
+from assay_cli.terminal import echo, emit, printable
+
+if TYPE_CHECKING:
+    from assay_evals.dataset import Dataset
+    from assay_evals.paired import PairedRuns
+    from assay_evals.rules_file import RulesFile
+    from assay_evals.runs import Run
+    from assay_evals.verdicts import Rule, Verdict
+
+
+class Undecided(StrEnum):
+    """What metrics that cannot tell count as."""
+
+    INCONCLUSIVE = "inconclusive"
+    PASS = "pass"  # noqa: S105
+    FAIL = "fail"
+
+
+def compare(
+    baseline: Annotated[str, typer.Argument(help="A run's name, or its folder.")],
+    candidate: Annotated[str, typer.Argument(help="Another, over the same cases.")],
+    runs: RunsFolder = DEFAULT_RUNS,
+    threshold: Annotated[
+        list[str] | None,
+        typer.Option(metavar="METRIC=NUMBER", help="The worsening that fails a metric, such as recall@10=0.03."),
+    ] = None,
+    floor: Annotated[
+        list[str] | None, typer.Option(metavar="METRIC=NUMBER", help="What the candidate's mean must reach.")
+    ] = None,
+    stage: Annotated[
+        list[str] | None, typer.Option(metavar="METRIC=STAGE", help="informational, warn or block, such as mrr=warn.")
+    ] = None,
+    rules: Rules = None,
+    slices: Slices = None,
+    inconclusive: Annotated[
+        Undecided, typer.Option(help="What metrics that cannot tell count as.")
+    ] = Undecided.INCONCLUSIVE,
+    seed: Annotated[int, typer.Option(min=0, help="Of the resamples.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="The comparison as JSON on stdout.")] = False,
+    markdown: Annotated[Path | None, typer.Option(help="Write a report for a pull request here.")] = None,
+    junit_file: Annotated[Path | None, typer.Option("--junit", help="Write JUnit XML here.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page with pictures here.")] = None,
+    dataset: Annotated[
+        Path | None, typer.Option(help="The dataset, so that the page marks what should come back.")
+    ] = None,
+    in_store: InStore = False,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Compare two runs, case by case. Exits 0 pass, 1 fail, 2 if they cannot be compared, 3 if there are too few cases to tell."""
+    from assay_evals import report
+    from assay_evals.junit import junit
+    from assay_evals.paired import compare_runs
+    from assay_evals.verdicts import Verdict
+
+    held = rules_of(rules)
+    holding = _rules(held, threshold, floor, stage)
+    for option, path in (("--markdown", markdown), ("--junit", junit_file), ("--html", html)):
+        _expect_place(option, path)
+    before, after = (
+        evaluation_store.stored(name, data) if in_store else find_run(name, runs) for name in (baseline, candidate)
+    )
+    expect_known(held, (*before.names, *after.names))
+    fields = fields_of(slices, held)
+    expect_slices(held, after.results)
+    golden = load(dataset, "--dataset") if dataset else None
+    if golden and not any(_asked(golden, each) for each in (before, after)):
+        raise CommandError(f"--dataset: {dataset} is not what these runs were asked: give that one, or leave it out")
+    paired = compare_runs(before, after, rules=holding, slices=fields, floors=held.slice_floors(), seed=seed)
+    _expect_measured("--threshold", threshold, paired)
+    _expect_measured("--floor", floor, paired)
+    in_file = [f"{metric}={rule.floor}" for metric, rule in held.metrics.items() if rule.floor is not None]
+    _expect_measured("--rules: a floor", in_file, paired)
+    lost = paired.comparison.metrics_only_baseline  # these fail, and the report says so
+    blocking = [each for each in stage or [] if each.endswith("=block") and each.rpartition("=")[0] not in lost]
+    _expect_measured("--stage", blocking, paired)
+    counts_as = Verdict(inconclusive.value)
+    verdict = paired.verdict(counts_as)
+    if markdown:
+        _write("--markdown", markdown, report.markdown(paired, verdict))
+    if junit_file:
+        _write("--junit", junit_file, junit(paired, inconclusive=counts_as))
+    if html:
+        cases = golden.cases if golden else []
+        right = {case.id: {name for name, grade in case.relevance.items() if grade > 0} for case in cases}
+        _write("--html", html, report.html(paired, verdict, relevance=right))
+    if as_json:
+        emit(json.dumps(report.as_json(paired, verdict), ensure_ascii=False, indent=2))
+    else:
+        echo(_compared(paired, verdict))
+    code = {Verdict.PASS: 0, Verdict.FAIL: FINDING, Verdict.INCONCLUSIVE: INCONCLUSIVE}[verdict]
+    if code:
+        raise typer.Exit(code)
+
+
+def _asked(golden: "Dataset", found: "Run") -> bool:
+    """Whether a run was asked this dataset, or, as with `--limit`, a part of it."""
+    cases = {result.case_id for result in found.results}
+    part = golden.model_copy(update={"cases": [case for case in golden.cases if case.id in cases]})
+    return found.config.dataset_fingerprint in (golden.fingerprint, part.fingerprint)
+
+
+def _expect_place(option: str, path: Path | None) -> None:
+    """A report's file that cannot be one is told before anything is written."""
+    if path is None:
+        return
+    if path.name == "-" or path.is_dir():
+        raise CommandError(f"{option}: {path} is {'a folder' if path.is_dir() else 'not a file'}: name a file")
+    if not path.parent.is_dir():
+        raise CommandError(f"{option}: no folder {path.parent}")
+
+
+def _write(option: str, path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"{option}: {path} cannot be written: {error.strerror}") from None
+
+
+def _compared(paired: "PairedRuns", verdict: "Verdict") -> str:
+    from assay_evals.report import change, meaning, notes, number, problems, slices_in_words
+
+    lines = [
+        f"{each.verdict.value:13} {each.metric:16} {number(each.baseline, each.metric):>9} {number(each.candidate, each.metric):>9}"
+        f"  {change(each):32} {each.rule.stage.value:14} {meaning(each)}"
+        for each in paired.comparison.metrics
+    ]
+    sliced = slices_in_words([*paired.checks, *paired.changes])
+    return "\n".join(map(printable, [*problems(paired), *lines, *sliced, *notes(paired), f"verdict: {verdict.value}"]))
+
+
+def _rules(
+    held: "RulesFile", thresholds: list[str] | None, floors: list[str] | None, stages: list[str] | None
+) -> "dict[str, Rule]":
+    from assay_evals.rules_file import changed
+    from assay_evals.verdicts import Stage, is_share
+
+    found = held.rules()
+    changes: dict[str, dict[str, Any]] = {}
+    for metric, text in _pairs("--threshold", thresholds):
+        value = a_number(text, "--threshold")
+        if value is None or value < 0:
+            raise CommandError(f"--threshold: {metric}: below 0")
+        changes.setdefault(metric, {})["threshold"] = value
+    for metric, text in _pairs("--floor", floors):
+        value = a_number(text, "--floor")
+        if value is None or (is_share(metric) and not 0 <= value <= 1):
+            raise CommandError(f"--floor: {metric}: {text} is not between 0 and 1, where shares are")
+        changes.setdefault(metric, {})["floor"] = value
+    for metric, text in _pairs("--stage", stages):
+        if text not in list(Stage):
+            raise CommandError(f"--stage: {text!r} is not one of {', '.join(Stage)}")
+        changes.setdefault(metric, {})["stage"] = Stage(text)
+    for metric, change in changes.items():
+        found[metric] = changed(found, metric, change)
+    return found
+
+
+def _pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:
+    pairs = [(each.rpartition("=")[0], each.rpartition("=")[2]) for each in given or []]
+    if any(not metric for metric, _ in pairs):
+        raise CommandError(f"{option}: write METRIC=VALUE, such as {option} mrr=0.05")
+    return pairs
+
+
+def _expect_measured(option: str, given: list[str] | None, paired: "PairedRuns") -> None:
+    """A rule for a metric that is not there would hold nothing, in silence."""
+    from assay_evals.dataset_fields import nearest
+
+    names = [each.metric for each in paired.comparison.metrics]
+    for metric, _ in _pairs(option, given):
+        if metric not in names:
+            raise CommandError(
+                f"{option}: the runs do not both measure {metric}{nearest(metric, names)}; they do: {', '.join(names) or 'nothing'}"
+            )

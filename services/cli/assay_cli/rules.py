@@ -1,0 +1,166 @@
+"""Scorers and rules as commands take them: `--scorer`, `--rules`, and what a run's floors say."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from assay_cli.errors import FINDING, CommandError
+from assay_cli.terminal import echo, printable
+
+if TYPE_CHECKING:
+    from assay_evals.dataset import Case, Dataset
+    from assay_evals.floors import FloorCheck
+    from assay_evals.rules_file import RulesFile
+    from assay_evals.runs import CaseResult, Run
+    from assay_evals.scorer_specs import ScorerSpec
+    from assay_evals.scorers import Rubric, Scoring
+    from assay_evals.slices import SliceCheck
+
+#: Exit code of what cannot tell.
+INCONCLUSIVE = 3
+Rules = Annotated[
+    Path | None, typer.Option(help="A checked-in file of scorers, thresholds and floors, .toml or .yaml.")
+]
+SLICE_FIELDS = ("query_type", "tag", "source", "complexity")
+Slices = Annotated[
+    list[str] | None,
+    typer.Option("--slice", metavar="FIELD", help=f"Show slices too: {', '.join(SLICE_FIELDS)}; may be repeated."),
+]
+Scorers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scorer",
+        metavar="NAME=TYPE:VALUE",
+        help="Score each answer, such as polite=contains:please or NAME=module:function; may be repeated.",
+    ),
+]
+
+
+def rules_of(path: Path | None) -> "RulesFile":
+    """The rules of `--rules`, or none. Raises `CommandError`."""
+    from assay_evals.errors import EvalsError
+    from assay_evals.rules_file import RulesFile, read_rules
+
+    if path is None:
+        return RulesFile()
+    try:
+        return read_rules(path)
+    except EvalsError as error:
+        raise CommandError(f"--rules: {error}") from None
+
+
+def fields_of(slices: list[str] | None, rules: "RulesFile") -> list[str]:
+    """What is sliced by. Raises `CommandError` for what nothing is."""
+    from assay_evals.dataset_fields import nearest
+
+    for field in slices or []:
+        if field not in SLICE_FIELDS:
+            near = nearest(field, SLICE_FIELDS)
+            raise CommandError(f"--slice: no field {field!r}{near}: it is one of {', '.join(SLICE_FIELDS)}")
+    return list(dict.fromkeys([*(slices or []), *rules.fields]))
+
+
+def part_of(
+    golden: "Dataset", limit: int | None, sample: int | None, seed: int, fields: list[str]
+) -> "tuple[Dataset, Dataset, dict[str, Any]]":
+    """What a run is a run of, which of its cases are asked, and what the run says of a sample. Raises `CommandError`.
+
+    The first N cases are a dataset of their own; a sample, stratified by the fields (`query_type` without any), is a part of the whole one.
+    """
+    from assay_evals.sampling import sampled
+
+    if limit is not None and sample is not None:
+        raise CommandError("--sample and --limit each choose cases: give one of them")
+    if limit is not None:
+        if limit < 1:
+            raise CommandError(f"--limit: {limit} is below 1")
+        golden = golden.model_copy(update={"cases": golden.cases[:limit]})
+    if sample is None:
+        return golden, golden, {}
+    by = fields or ["query_type"]
+    cases = sampled(golden.cases, sample, seed=seed, by=by)
+    chosen = {"cases": len(cases), "seed": seed, "by": by}
+    return golden, golden.model_copy(update={"cases": cases}), chosen
+
+
+def exit_code(run: "Run", floors: "Iterable[FloorCheck]", checks: "Iterable[SliceCheck]") -> int:
+    """What a run ends with: 1 if a case ended in an error or a floor is not reached, 3 if a slice has too few cases to tell."""
+    from assay_evals.slices import worst
+    from assay_evals.verdicts import Verdict
+
+    found = worst(Verdict.PASS, checks)
+    if run.errored or any(each.blocks for each in floors) or found is Verdict.FAIL:
+        return FINDING
+    return INCONCLUSIVE if found is Verdict.INCONCLUSIVE else 0
+
+
+def expect_slices(rules: "RulesFile", of: "Iterable[Case | CaseResult]") -> None:
+    """Raises `CommandError` for a floor of a slice that no case is in."""
+    from assay_evals.errors import EvalsError
+    from assay_evals.slices import known_values
+
+    try:
+        rules.expect_slices(known_values(of))
+    except EvalsError as error:
+        raise CommandError(f"--rules: {error}") from None
+
+
+def scoring_of(
+    given: list[str] | None, rules: "RulesFile", cases: "Iterable[Case]", rubric: "Rubric | None", deadline_s: float
+) -> "Scoring":
+    """The scorers of a run. Raises `CommandError` for one that cannot be used, and for rules of metrics that nobody knows."""
+    from assay_evals.errors import EvalsError
+    from assay_evals.scorer_specs import spec_of
+    from assay_evals.scorers import Scoring
+
+    cases = list(cases)
+    specs: list[ScorerSpec] = [*rules.scorers]
+    for text in given or []:
+        try:
+            specs.append(spec_of(text))
+        except EvalsError as error:
+            raise CommandError(f"--scorer: {error}") from None
+    names = [spec.metric for spec in (*specs, *(spec for case in cases for spec in case.scorers))]
+    expect_known(rules, names)
+    try:
+        scoring = Scoring(specs, rubric=rubric, deadline_s=deadline_s)
+        scoring.expect_judge(cases)
+    except EvalsError as error:
+        raise CommandError(f"--scorer: {error}" if given else f"{error}") from None
+    return scoring
+
+
+def expect_known(rules: "RulesFile", measured: Iterable[str]) -> None:
+    """Raises `CommandError` for a rule of a metric that is neither Assay's nor `measured`."""
+    from assay_evals.errors import EvalsError
+
+    try:
+        rules.expect_known(list(dict.fromkeys(measured)))
+    except EvalsError as error:
+        raise CommandError(f"--rules: {error}") from None
+
+
+def floors_of(run: "Run", rules: "RulesFile") -> "list[FloorCheck]":
+    """What the floors say of a run."""
+    from assay_evals.floors import floor_checks
+
+    return floor_checks(run, rules.rules())
+
+
+def tell_floors(found: "Iterable[FloorCheck]") -> None:
+    """Say which floors were not reached, and whether that decides."""
+    from assay_evals.verdicts import Stage, Verdict
+
+    for each in found:
+        if each.verdict is Verdict.FAIL:
+            stage = "" if each.stage is Stage.BLOCK else f" ({each.stage.value})"
+            echo(printable(f"floor{stage}: {each}"), err=True)
+
+
+def as_json(found: "Iterable[FloorCheck]") -> list[Mapping[str, object]]:
+    """The floors for a run's report."""
+    from dataclasses import asdict
+
+    return [asdict(each) for each in found]

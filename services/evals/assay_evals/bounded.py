@@ -1,0 +1,84 @@
+"""Gaffke's bounds of a mean of values that have limits, which hold for few and for equal values too. Pure numpy, seeded."""
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+
+from assay_evals.statistics import BLOCK_CELLS, RESAMPLES, Floats, Interval, by_cluster, generator_of
+
+
+def bounded_intervals(
+    values: Floats,
+    least: float,
+    most: float,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int,
+    clusters: Sequence[Hashable] | None = None,
+    weights: Floats | None = None,
+) -> list[Interval | None]:
+    """The 95 % interval of each column's mean, where values cannot lie outside `least` to `most`; None for a column without values.
+
+    Each bound is Gaffke's (2005): the resampled mean of what was seen and of one more unit at the limit, which nobody has seen but which
+    may well exist, with random weights (exponential, as in Rubin's bootstrap of 1981). It is Clopper and Pearson's interval where values
+    are only `least` and `most`, and covers the truth at least as often as it says wherever it was tried, for few and for equal values
+    too: 20 cases that did not change leave room for a change of 0.17. Resampling what was seen cannot say that.
+
+    `nan` marks a case a metric does not apply to. Clusters get one weight each. With `weights` the unit nobody has seen is as heavy as the
+    heaviest that was.
+    """
+    lows, highs, seen = _draws(values, least, most, resamples, seed, clusters, weights)
+    low, high = np.quantile(lows, 0.025, axis=0), np.quantile(highs, 0.975, axis=0)
+    return [
+        Interval(float(low[place]), float(high[place]), "bounded") if seen[place] else None
+        for place in range(len(seen))
+    ]
+
+
+def bounded_draws(
+    values: Floats,
+    least: float,
+    most: float,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int,
+    clusters: Sequence[Hashable] | None = None,
+    weights: Floats | None = None,
+) -> tuple[Floats, Floats]:
+    """The draws behind both bounds for one column with a value: the share of `highs` at or above a mean is the p of that mean."""
+    lows, highs, _ = _draws(values, least, most, resamples, seed, clusters, weights)
+    return lows[:, 0], highs[:, 0]
+
+
+def _draws(
+    values: Floats,
+    least: float,
+    most: float,
+    resamples: int,
+    seed: int,
+    clusters: Sequence[Hashable] | None,
+    weights: Floats | None,
+) -> tuple[Floats, Floats, Floats]:
+    """Draws of both bounds, and each column's heaviest unit, 0 where it has no value."""
+    table = values[:, None] if values.ndim == 1 else values
+    known = ~np.isnan(table)
+    shares = known.astype(float) if weights is None else known * weights[:, None]
+    sums = np.where(known, table, 0.0) * shares
+    if clusters is not None:
+        sums, shares = by_cluster(sums, clusters), by_cluster(shares, clusters)
+    units, columns = sums.shape
+    if units == 0:
+        raise ValueError("no cases to resample")
+    heaviest = shares.max(axis=0)
+    both = np.ascontiguousarray(np.hstack([sums, shares]))
+    lows, highs = np.empty((resamples, columns)), np.empty((resamples, columns))
+    generator = generator_of(seed)
+    step = max(1, BLOCK_CELLS // units)
+    for start in range(0, resamples, step):
+        rows = min(step, resamples - start)
+        totals, shared = np.hsplit(generator.standard_exponential((rows, units)) @ both, 2)
+        unseen = generator.standard_exponential((rows, 1)) * heaviest
+        with np.errstate(invalid="ignore", divide="ignore"):
+            lows[start : start + rows] = (totals + unseen * least) / (shared + unseen)
+            highs[start : start + rows] = (totals + unseen * most) / (shared + unseen)
+    return lows, highs, heaviest

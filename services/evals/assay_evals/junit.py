@@ -1,0 +1,51 @@
+"""A comparison as JUnit XML: a test for each metric and for each slice. Pure."""
+
+from xml.etree import ElementTree as ET
+
+from assay_evals.paired import PairedRuns
+from assay_evals.report import change, meaning, problems
+from assay_evals.slices import SliceChange, SliceCheck
+from assay_evals.verdicts import Stage, Verdict
+from assay_schema.printable import printable
+
+
+class Suite:
+    """Tests as they are added. Undecided ones are skipped unless they count as failed; what does not block never fails."""
+
+    def __init__(self, inconclusive: Verdict = Verdict.INCONCLUSIVE) -> None:
+        self._inconclusive, self._root = inconclusive, ET.Element("testsuite", name="assay gate")
+        self._failures = self._skipped = 0
+
+    def add(self, name: str, message: str, verdict: Verdict, stage: Stage = Stage.BLOCK) -> None:
+        """One test: that of a metric, a slice, or of the cases."""
+        case = ET.SubElement(self._root, "testcase", classname="assay.gate", name=printable(name))
+        counted, told = self._inconclusive if verdict is Verdict.INCONCLUSIVE else verdict, printable(message)
+        if counted is Verdict.FAIL and stage is Stage.BLOCK:
+            self._failures += 1
+            ET.SubElement(case, "failure", message=told)
+        elif counted is not Verdict.PASS:
+            self._skipped += 1
+            ET.SubElement(case, "skipped", message=f"{stage.value}: {told}")
+        else:
+            ET.SubElement(case, "system-out").text = told
+
+    def __str__(self) -> str:
+        counts = {"tests": len(self._root), "failures": self._failures, "skipped": self._skipped, "errors": 0}
+        for name, count in counts.items():
+            self._root.set(name, str(count))
+        ET.indent(self._root)
+        return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(self._root, encoding="unicode") + "\n"
+
+
+def junit(paired: PairedRuns, *, inconclusive: Verdict = Verdict.INCONCLUSIVE) -> str:
+    """JUnit XML of a comparison."""
+    suite = Suite(inconclusive)
+    for problem in problems(paired):
+        suite.add("cases", problem, Verdict.FAIL)
+    for each in paired.comparison.metrics:
+        suite.add(each.metric, f"{change(each)}: {meaning(each)}", each.verdict, each.rule.stage)
+    sliced: list[SliceCheck | SliceChange] = [*paired.checks, *paired.changes]
+    for one in sliced:
+        if one.verdict is not None:
+            suite.add(one.name, str(one), one.verdict, one.stage)
+    return str(suite)

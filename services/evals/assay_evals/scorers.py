@@ -1,0 +1,182 @@
+"""A team's own scores of an answer, each a metric `score:NAME` between 0 and 1: of all cases, or as assertions of one.
+
+A run's scorers hold for each case that has an answer (`query_type` is not `null`), functions for all; a case's own hold for it whatever its
+type. An answer that is not there scores 0, or a system would do well by saying nothing. Where a case has several of one name, its score is
+their mean.
+"""
+
+import asyncio
+import inspect
+import math
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import Any
+
+import orjson
+
+from assay_evals.case_metrics import answer_f1
+from assay_evals.coverage import is_answerable
+from assay_evals.dataset import Case
+from assay_evals.errors import EvalsError, ScorerError, TargetUsageError
+from assay_evals.places import place_of
+from assay_evals.replay import Retrieved
+from assay_evals.scorer_specs import SCORE, ScorerSpec, ScorerUsageError
+from assay_evals.strict_json import JsonError, loads
+from assay_evals.targets import function_of
+from assay_runtime.expressions import found
+
+#: What a model says to a question about an answer, 0 to 1; None where the budget does not reach.
+Rubric = Callable[[str, Case, str], Awaitable[float | None]]
+
+
+class Scoring:
+    """The scorers of a run. Give it to `evaluate_into`; afterwards `close` it."""
+
+    def __init__(
+        self, specs: Sequence[ScorerSpec] = (), *, rubric: Rubric | None = None, deadline_s: float = 30.0
+    ) -> None:
+        """Raises `ScorerUsageError` where two have one name, and for a function that is not there."""
+        names = [spec.metric for spec in specs]
+        if again := next((name for name in names if names.count(name) > 1), None):
+            raise ScorerUsageError(f"two scorers are called {again.removeprefix(SCORE)}: give one another name")
+        self.specs, self._rubric, self._deadline_s = tuple(specs), rubric, deadline_s
+        self._functions = {str(spec.value): _function(spec) for spec in specs if spec.type == "function"}
+        self._threads = ThreadPoolExecutor(4, thread_name_prefix="scorer") if self._functions else None
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """What a run says of them, by metric."""
+        return {spec.metric: spec.digest for spec in self.specs}
+
+    def expect_judge(self, cases: Iterable[Case]) -> None:
+        """Raises `EvalsError` where a rubric has no model to answer it."""
+        specs = [*self.specs, *(spec for case in cases for spec in case.scorers)]
+        if self._rubric is None and (asks := next((spec for spec in specs if spec.type == "rubric"), None)):
+            raise EvalsError(f"{asks.metric} is a rubric, which a judge's model answers: name one with --judge")
+
+    async def __call__(self, case: Case, answer: Retrieved) -> dict[str, float | None]:
+        """All scores of one answer. Raises `ScorerError`."""
+        scores: dict[str, list[float | None]] = {}
+        for spec in (*self._of_run(case), *case.scorers):
+            scores.setdefault(spec.metric, []).append(await self._score(spec, case, answer))
+        return {name: _mean(values) for name, values in scores.items()}
+
+    def _of_run(self, case: Case) -> list[ScorerSpec]:
+        return [
+            spec
+            for spec in self.specs
+            if spec.type == "function"
+            or (
+                is_answerable(case.query_type)
+                and (spec.type != "similarity" or spec.value is not None or case.expected_answer)
+            )
+        ]
+
+    async def _score(self, spec: ScorerSpec, case: Case, answer: Retrieved) -> float | None:
+        if spec.type == "function":
+            return await self._call(spec, case, answer)
+        if answer.answer is None or not answer.answer.strip():
+            return 0.0
+        if spec.type == "rubric":
+            if self._rubric is None:
+                raise ScorerError(f"{spec.metric} needs --judge")
+            return await self._rubric(str(spec.value), case, answer.answer)
+        return text_score(spec, answer.answer, case.expected_answer)
+
+    async def _call(self, spec: ScorerSpec, case: Case, answer: Retrieved) -> float | None:
+        function = self._functions[str(spec.value)]
+        try:
+            async with asyncio.timeout(self._deadline_s):
+                if inspect.iscoroutinefunction(function):
+                    value = await function(case, answer)
+                else:
+                    value = await asyncio.get_running_loop().run_in_executor(self._threads, function, case, answer)
+        except TimeoutError as error:
+            raise ScorerError(f"{spec.metric}: no score within {self._deadline_s:g} s") from error
+        except BaseException as error:  # also `sys.exit()`: a scorer must not end the run as if it had passed
+            task = asyncio.current_task()
+            if isinstance(error, GeneratorExit) or (
+                isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling()
+            ):
+                raise
+            place = place_of(error)
+            raise ScorerError(f"{spec.metric}: {type(error).__name__}{f' (at {place})' if place else ''}") from error
+        return _checked(spec, value)
+
+    def close(self) -> None:
+        """Let go of the threads; one whose call has not returned goes on until it does."""
+        if self._threads:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _checked(spec: ScorerSpec, value: Any) -> float | None:
+    if value is None:
+        return None
+    try:
+        number = float(value) if not isinstance(value, str) else math.nan
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not 0 <= number <= 1:
+        raise ScorerError(f"{spec.metric}: the function returned no number between 0 and 1, and not None")
+    return number
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """The mean; None where one of them is not known, since the others alone might look better."""
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known and len(known) == len(values) else None
+
+
+def _function(spec: ScorerSpec) -> Callable[..., Any]:
+    module, _, name = str(spec.value).partition(":")
+    try:
+        return function_of(module, name)
+    except TargetUsageError as error:
+        raise ScorerUsageError(f"{spec.metric}: {error}") from None
+
+
+def text_score(spec: ScorerSpec, answer: str, expected: str | None = None) -> float | None:
+    """The score of a text by what needs no more than that. Raises `ScorerError`."""
+    texts, said = spec.texts, answer.strip()
+    if spec.ignore_case:
+        texts, said = [text.casefold() for text in texts], said.casefold()
+    match spec.type:
+        case "contains":
+            return float(all(text in said for text in texts))
+        case "not_contains":
+            return float(not any(text in said for text in texts))
+        case "equals":
+            return float(said in {text.strip() for text in texts})
+        case "regex":
+            return float(found(spec.pattern, answer))
+        case "json_schema":
+            return float(_fits(spec, answer))
+    reference = spec.value if isinstance(spec.value, str) else expected
+    return None if reference is None else answer_f1(reference, answer)
+
+
+def _fits(spec: ScorerSpec, answer: str) -> bool:
+    try:
+        value = loads(answer)
+    except JsonError:
+        return False
+    assert isinstance(spec.value, dict)
+    try:
+        return bool(_validator(orjson.dumps(spec.value)).is_valid(value))
+    except Exception as error:  # a reference that leads nowhere, or in a circle
+        raise ScorerError(f"{spec.metric}: the schema cannot be applied: {type(error).__name__}") from error
+
+
+@lru_cache(maxsize=1_000)
+def _validator(schema: bytes) -> Any:
+    """A validator that fetches nothing, and whose patterns are RE2's."""
+    import referencing
+    from jsonschema import Draft202012Validator, ValidationError, validators
+
+    def pattern(_: Any, wanted: str, instance: Any, __: Mapping[str, Any]) -> Any:
+        if isinstance(instance, str) and not found(wanted, instance):
+            yield ValidationError("does not match")
+
+    kind: Any = validators.extend(Draft202012Validator, {"pattern": pattern})  # type: ignore[no-untyped-call]
+    return kind(orjson.loads(schema), registry=referencing.Registry())

@@ -1,0 +1,63 @@
+"""Metrics that a candidate is measured by in fewer cases than its baseline was. Pure."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from assay_evals.bounded import bounded_intervals
+from assay_evals.statistics import RESAMPLES, Floats, Interval, flip_tests
+from assay_evals.verdicts import MEASURED, Verdict, decide, told_from_chance
+
+
+@dataclass(frozen=True)
+class Shrinkage:
+    """Answerable cases that the candidate has no value of these metrics for, and the baseline had: `before` and `after` count both sides.
+
+    A mean over fewer cases may look better than before, so what is measured of is compared too, by the rule `MEASURED`.
+    """
+
+    metrics: list[str]
+    cases: int
+    before: int
+    after: int
+    interval: Interval
+    verdict: Verdict
+
+
+def shrinkages(
+    names: Sequence[str],
+    baseline: Mapping[str, Floats],
+    candidate: Mapping[str, Floats],
+    counts: np.ndarray[Any, np.dtype[np.bool_]],
+    *,
+    clusters: Sequence[Hashable] | None = None,
+    weights: Floats | None = None,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> list[Shrinkage]:
+    """Of these metrics those that fewer of the cases that `counts` says have a value of in the candidate; alike ones together."""
+    measured = {name: tuple((~np.isnan(side[name]))[counts] for side in (baseline, candidate)) for name in names}
+    alike: dict[bytes, list[str]] = {}
+    for name, (before, after) in measured.items():
+        if after.sum() < before.sum():
+            alike.setdefault(before.tobytes() + after.tobytes(), []).append(name)
+    if not alike:
+        return []
+    groups = list(alike.values())
+    deltas = np.column_stack([measured[first][1] * 1.0 - measured[first][0] for first, *_ in groups])
+    share = None if weights is None else weights[counts]
+    units = None if clusters is None else [each for each, counted in zip(clusters, counts, strict=True) if counted]
+    bounds = bounded_intervals(deltas, -1, 1, resamples=resamples, seed=seed, clusters=units, weights=share)
+    tests = flip_tests(deltas, resamples=resamples, seed=seed, clusters=units, weights=share)
+    found = []
+    for place, group in enumerate(groups):
+        before, after = measured[group[0]]
+        interval_of = bounds[place]
+        assert interval_of is not None
+        delta = float(np.average(deltas[:, place], weights=share))
+        told = told_from_chance(interval_of, tests[place].two_sided, tests[place].fell)
+        verdict = decide(delta, interval_of, float(after.mean()), MEASURED, told=told)
+        found.append(Shrinkage(group, len(after), int(before.sum()), int(after.sum()), interval_of, verdict))
+    return found

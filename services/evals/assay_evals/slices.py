@@ -1,0 +1,254 @@
+"""Runs by slices: the cases of one query type, tag, source or complexity, each with its interval, held against floors of its own. Pure.
+
+A floor has three verdicts: `fail` where the slice is significantly below it, by Gaffke's bound and with Holm's adjustment over the slices
+of a field, so that many slices make no false alarm likelier; `pass` where its mean reaches the floor and the interval excludes a mean that
+is lower by the metric's threshold; `inconclusive` else. A change of a slice is decided as that of all cases, with Holm's adjustment too.
+"""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from assay_evals.bounded import bounded_draws, bounded_intervals
+from assay_evals.dataset import Case
+from assay_evals.metrics import below
+from assay_evals.runs import CaseResult, Run
+from assay_evals.scorer_specs import SCORE
+from assay_evals.statistics import Floats, Interval, flip_tests, holm
+from assay_evals.verdicts import Rule, Stage, Verdict, decide, is_share, rule_of, told_from_chance
+
+#: What cases may be sliced by.
+FIELDS = ("query_type", "tag", "source", "complexity")
+#: The metric that slices show besides those with a floor and those of scorers: the first that was measured.
+SHOWN_FIRST = ("ndcg@10", "recall@10", "mrr", "faithfulness")
+#: The level of a floor's test, one-sided.
+LEVEL = 0.025
+
+
+@dataclass(frozen=True)
+class SliceFloor:
+    """What slices of a field must reach in a metric: that of one value, or of each that measures it."""
+
+    field: str
+    metric: str
+    floor: float
+    value: str | None = None
+    stage: Stage = Stage.BLOCK
+
+
+@dataclass(frozen=True)
+class SliceCheck:
+    """One metric of one slice, and its floor if it has one. `p_below`: that the slice reaches it, adjusted."""
+
+    field: str
+    value: str
+    metric: str
+    n: int
+    mean: float | None
+    low: float | None
+    high: float | None
+    floor: float | None = None
+    p_below: float | None = None
+    stage: Stage = Stage.INFORMATIONAL
+    verdict: Verdict | None = None
+
+    @property
+    def name(self) -> str:
+        """Which slice and metric."""
+        return f"{self.field}={self.value} {self.metric}"
+
+    def __str__(self) -> str:
+        if self.mean is None:
+            return f"not measured, floor {self.floor:g}"
+        floor = "" if self.floor is None else f", floor {self.floor:g}"
+        return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}] n={self.n}{floor}"
+
+
+@dataclass(frozen=True)
+class SliceChange:
+    """How one metric of one slice changed between two runs. It never decides by itself: floors do."""
+
+    field: str
+    value: str
+    metric: str
+    n: int
+    baseline: float
+    candidate: float
+    delta: float
+    low: float
+    high: float
+    p: float
+    verdict: Verdict
+    stage: Stage = Stage.INFORMATIONAL
+
+    @property
+    def name(self) -> str:
+        """Which slice and metric."""
+        return f"change of {self.field}={self.value} {self.metric}"
+
+    def __str__(self) -> str:
+        return f"{self.baseline:.3f} to {self.candidate:.3f}, {self.delta:+.3f} [{self.low:+.3f}, {self.high:+.3f}] n={self.n}"
+
+
+def case_slices(case: Case) -> dict[str, list[str]]:
+    """What of a case its results keep, so that a run can be sliced without the dataset."""
+    return {"tag": list(case.tags), "source": [case.source], "complexity": [case.complexity]}
+
+
+def values_of(result: CaseResult, field: str) -> Sequence[str]:
+    """A case's values of a field; none where the run does not say."""
+    return (result.query_type,) if field == "query_type" else result.slices.get(field, ())
+
+
+def known_values(of: Iterable[Case | CaseResult]) -> dict[str, set[str]]:
+    """All values of each field."""
+    found: dict[str, set[str]] = {field: set() for field in FIELDS}
+    for each in of:
+        found["query_type"].add(each.query_type)
+        for field, values in (case_slices(each) if isinstance(each, Case) else each.slices).items():
+            found.setdefault(field, set()).update(values)
+    return found
+
+
+def slices_of(results: Iterable[CaseResult], field: str) -> dict[str, list[int]]:
+    """Places of the results by value of the field, in order of the values."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for place, result in enumerate(results):
+        for value in dict.fromkeys(values_of(result, field)):
+            found[value].append(place)
+    return dict(sorted(found.items()))
+
+
+def metrics_shown(names: Sequence[str], floors: Iterable[SliceFloor]) -> list[str]:
+    """The metrics of slices: the first that was measured, scorers', and those with a floor."""
+    first = next((name for name in SHOWN_FIRST if name in names), None)
+    held = [each.metric for each in floors]
+    own = [name for name in names if name.startswith(SCORE)]
+    return [name for name in dict.fromkeys([*([first] if first else []), *own, *held]) if is_share(name)]
+
+
+def slice_checks(
+    run: Run, fields: Iterable[str], floors: Sequence[SliceFloor], rules: Mapping[str, Rule]
+) -> list[SliceCheck]:
+    """A run's slices by each field, and by those that floors name."""
+    found: list[SliceCheck] = []
+    for field in dict.fromkeys([*fields, *(each.field for each in floors)]):
+        of_field = [each for each in floors if each.field == field]
+        for metric in metrics_shown(run.names, of_field):
+            checks = [
+                _check(run, field, value, metric, places, of_field, rule_of(metric, rules))
+                for value, places in slices_of(run.results, field).items()
+            ]
+            found += _adjusted([each for each in checks if each is not None], rule_of(metric, rules))
+    return found
+
+
+def _check(
+    run: Run,
+    field: str,
+    value: str,
+    metric: str,
+    places: Sequence[int],
+    floors: Sequence[SliceFloor],
+    rule: Rule,
+) -> SliceCheck | None:
+    ours = [each for each in floors if each.metric == metric and each.value in (value, None)]
+    held = next((each for each in ours if each.value == value), ours[0] if ours else None)
+    results = [run.results[place] for place in places]
+    values, weights = run.column(metric, results), run.weights(results)
+    known = ~np.isnan(values)
+    if not known.any():
+        if held is None or held.value is None:
+            return None
+        return SliceCheck(field, value, metric, 0, None, None, None, held.floor, None, held.stage, Verdict.FAIL)
+    lows, highs = bounded_draws(values, 0, 1, seed=run.config.seed, clusters=_clusters(results), weights=weights)
+    low, high = float(np.quantile(lows, 0.025)), float(np.quantile(highs, 0.975))
+    mean = float(np.average(values[known], weights=None if weights is None else weights[known]))
+    found = SliceCheck(field, value, metric, int(known.sum()), mean, low, high)
+    if held is None:
+        return found
+    reached = lows <= held.floor if rule.lower_is_better else highs >= held.floor
+    p = float((1 + np.count_nonzero(reached)) / (1 + len(reached)))
+    return replace(found, floor=held.floor, p_below=p, stage=held.stage)
+
+
+def _clusters(results: Sequence[CaseResult]) -> list[Hashable] | None:
+    return [result.unit for result in results] if any(result.cluster for result in results) else None
+
+
+def _adjusted(checks: Sequence[SliceCheck], rule: Rule) -> list[SliceCheck]:
+    adjusted = holm({each.value: each.p_below for each in checks if each.p_below is not None})
+    return [
+        replace(each, p_below=adjusted[each.value], verdict=_verdict(each, adjusted[each.value], rule))
+        if each.value in adjusted
+        else each
+        for each in checks
+    ]
+
+
+def _verdict(each: SliceCheck, p_below: float, rule: Rule) -> Verdict:
+    assert each.mean is not None
+    assert each.low is not None
+    assert each.high is not None
+    assert each.floor is not None
+    if p_below < LEVEL:
+        return Verdict.FAIL
+    sign = -1.0 if rule.lower_is_better else 1.0
+    worst = sign * (each.high if rule.lower_is_better else each.low)
+    reached = not below(sign * each.mean, sign * each.floor)
+    return Verdict.PASS if reached and worst >= sign * each.floor - rule.threshold else Verdict.INCONCLUSIVE
+
+
+def slice_changes(
+    pairs: Sequence[tuple[CaseResult, CaseResult]],
+    columns: Sequence[Mapping[str, Floats]],
+    fields: Iterable[str],
+    metrics: Iterable[str],
+    rules: Mapping[str, Rule],
+    seed: int,
+) -> list[SliceChange]:
+    """The changes of slices between two runs, whose values `columns` holds, both by metric and in the pairs' order."""
+    found: list[SliceChange] = []
+    before, after = columns
+    baselines = [pair[0] for pair in pairs]
+    for field in fields:
+        for metric in (name for name in metrics if name in before and name in after):
+            rule = replace(rule_of(metric, rules), floor=None)
+            deltas, told = after[metric] - before[metric], {}
+            for value, places in slices_of(baselines, field).items():
+                known = [place for place in places if not np.isnan(deltas[place])]
+                if known:
+                    told[value] = _change(baselines, before[metric], after[metric], known, rule, seed)
+            fell = holm({value: each[4] for value, each in told.items()})
+            for value, (n, one, other, bounds, _, own) in told.items():
+                delta = other - one
+                sure = told_from_chance(bounds, own, fell[value])
+                verdict = decide(delta, bounds, other, rule, told=sure)
+                ends = (bounds.low, bounds.high, fell[value], verdict)
+                found.append(SliceChange(field, value, metric, n, one, other, delta, *ends))
+    return found
+
+
+def _change(
+    baselines: Sequence[CaseResult], before: Floats, after: Floats, known: list[int], rule: Rule, seed: int
+) -> tuple[int, float, float, Interval, float, float]:
+    """Cases, both means, the change's interval, and p: of a worsening, and two-sided."""
+    results = [baselines[place] for place in known]
+    shares = np.array([result.weight for result in results])
+    deltas, clusters = after[known] - before[known], _clusters(results)
+    (bounds,) = bounded_intervals(deltas, -1, 1, seed=seed, clusters=clusters, weights=shares)
+    gains = -deltas if rule.lower_is_better else deltas
+    (test,) = flip_tests(gains, seed=seed, clusters=clusters, weights=shares)
+    assert bounds is not None
+    means = (float(np.average(side[known], weights=shares)) for side in (before, after))
+    one, other = means
+    return len(known), one, other, bounds, test.fell, test.two_sided
+
+
+def worst(verdict: Verdict, checks: Iterable[SliceCheck], inconclusive: Verdict = Verdict.INCONCLUSIVE) -> Verdict:
+    """A verdict with those of the floors that block; `inconclusive` says what undecided ones count as."""
+    found = [verdict, *(each.verdict for each in checks if each.verdict is not None and each.stage is Stage.BLOCK)]
+    counted = [inconclusive if each is Verdict.INCONCLUSIVE else each for each in found]
+    return next((each for each in (Verdict.FAIL, Verdict.INCONCLUSIVE) if each in counted), Verdict.PASS)

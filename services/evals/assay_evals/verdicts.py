@@ -1,0 +1,130 @@
+"""How a metric is judged: its rule, how much its verdict counts, and what a change with its interval means. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from assay_evals.case_metrics import PATH
+from assay_evals.coverage import ABSTAINED, ANSWERED, CHECK_FAILED, COVERAGE, JUDGE_NOISE, NO_CONTEXT
+from assay_evals.metrics import DEFAULT_CUTOFFS, below
+from assay_evals.scorer_specs import SCORE
+from assay_evals.statistics import Interval
+
+#: How often a comparison may call some metric worse though none is; and, a question of its own, how often better.
+ALPHA = 0.05
+
+
+class Verdict(StrEnum):
+    """What a gate says of one metric, and of all."""
+
+    PASS = "pass"  # noqa: S105
+    FAIL = "fail"
+    INCONCLUSIVE = "inconclusive"
+
+
+class Stage(StrEnum):
+    """How much a metric's verdict counts. Teams begin with informational and move on as they learn a metric's noise."""
+
+    INFORMATIONAL = "informational"
+    WARN = "warn"
+    BLOCK = "block"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How one metric is judged.
+
+    `threshold`: the worsening that matters, in the metric's own unit, above 0. `floor`: the candidate's mean must not be on its wrong side.
+    """
+
+    threshold: float
+    lower_is_better: bool = False
+    stage: Stage = Stage.BLOCK
+    floor: float | None = None
+
+    def __post_init__(self) -> None:
+        if not np.isfinite(self.threshold) or self.threshold < 0:
+            raise ValueError("a threshold is a number, 0 or more")
+        if self.floor is not None and not np.isfinite(self.floor):
+            raise ValueError("a floor is a number")
+
+
+_FIVE, _THREE = Rule(0.05), Rule(0.03)
+#: Metrics that are cut off at a rank: those at other ranks than the default ones have the same rule.
+AT_RANK = ("recall", "precision", "ndcg", "hit")
+#: Rules that hold unless others are given. A metric that is not named here is informational, at 0.05.
+DEFAULT_RULES: dict[str, Rule] = {
+    "mrr": _FIVE,
+    **{f"{metric}@{k}": _FIVE for metric in AT_RANK for k in DEFAULT_CUTOFFS},
+    "null_accuracy": _FIVE,
+    "faithfulness": _THREE,
+    "citation_precision": _THREE,
+    "citation_recall": _FIVE,
+    "answer_relevancy": _FIVE,
+    "hallucination_rate": Rule(0.02, lower_is_better=True),
+    **dict.fromkeys((ANSWERED, COVERAGE), _FIVE),
+    **dict.fromkeys((ABSTAINED, NO_CONTEXT), Rule(0.05, lower_is_better=True)),
+    **dict.fromkeys(("temporal_accuracy", "actor_attribution", "answer_f1"), Rule(0.05, stage=Stage.INFORMATIONAL)),
+    "latency_p50_ms": Rule(100.0, lower_is_better=True, stage=Stage.INFORMATIONAL),
+    "latency_p95_ms": Rule(100.0, lower_is_better=True, stage=Stage.INFORMATIONAL),
+}
+#: A check that fails more often.
+CHECK_RULE = Rule(0.05, lower_is_better=True)
+#: How far a judge is from itself says nothing of what is judged.
+NOISE_RULE = Rule(0.05, lower_is_better=True, stage=Stage.INFORMATIONAL)
+#: How much smaller the share of cases may be that a metric is measured of.
+MEASURED = Rule(0.05)
+OTHER_RULE = Rule(0.05, stage=Stage.INFORMATIONAL)
+#: Which search path found something is neither good nor bad: no change fails, as a share cannot fall by so much, unless a rule of its own
+#: says so.
+PATH_RULE = Rule(2.0, stage=Stage.INFORMATIONAL)
+#: Metrics that are a quantile over cases of the column `latency_ms`, not a mean.
+QUANTILES = {"latency_p50_ms": 0.5, "latency_p95_ms": 0.95}
+LATENCY = "latency_ms"
+_SHARES = {*DEFAULT_RULES.keys() - QUANTILES.keys(), "required_citations", "required_entities"}
+
+
+def rule_of(metric: str, rules: Mapping[str, Rule]) -> Rule:
+    """The rule that holds for a metric: its own, or that of its kind."""
+    kind, at, rank = metric.partition("@")
+    if at and kind in AT_RANK and rank.isdecimal():
+        return rules.get(metric, _FIVE)
+    of_kind = PATH_RULE if metric.startswith(PATH) else CHECK_RULE if metric.startswith(CHECK_FAILED) else OTHER_RULE
+    of_kind = NOISE_RULE if metric.startswith(JUDGE_NOISE) else of_kind
+    return rules.get(metric, of_kind)
+
+
+def is_share(metric: str) -> bool:
+    """Whether its values lie between 0 and 1. A judge may measure what does not."""
+    kind, at, rank = metric.partition("@")
+    by_name = metric in _SHARES or metric.startswith((PATH, CHECK_FAILED, SCORE))
+    return by_name or bool(at and kind in AT_RANK and rank.isdecimal())
+
+
+def told_from_chance(bounds: Interval, p_value: float | None, p_adjusted: float | None) -> bool:
+    """Whether a change is told from chance: by the test of this metric alone and by that of all; by its interval where there is no test.
+
+    The tests keep their level on few and skewed cases. An interval of a share is wider than what they tell: it leaves room for what no
+    case has shown yet.
+    """
+    if p_value is None or p_adjusted is None:
+        return bounds.method != "degenerate" and (bounds.low > 0 or bounds.high < 0)
+    return p_value < ALPHA and p_adjusted < ALPHA
+
+
+def decide(delta: float, bounds: Interval, candidate: float, rule: Rule, *, told: bool | None = None) -> Verdict:
+    """The verdict on one metric, from its change and the interval of that (95 %: each bound is one of 97.5 %).
+
+    `told`: whether the change is told from chance; None, by its interval. A harm is excluded by the interval alone: cases that did not
+    vary exclude none where nothing limits what the next may show.
+    """
+    sign = -1.0 if rule.lower_is_better else 1.0
+    gain, low, high = sign * delta, *sorted((sign * bounds.low, sign * bounds.high))
+    if rule.floor is not None and below(sign * candidate, sign * rule.floor):
+        return Verdict.FAIL
+    varied = bounds.method != "degenerate"
+    if gain < 0 and not below(-rule.threshold, gain) and (varied and high < 0 if told is None else told):
+        return Verdict.FAIL
+    return Verdict.PASS if varied and low > -rule.threshold else Verdict.INCONCLUSIVE
