@@ -135,7 +135,7 @@ def run(
         raise CommandError(f"--gain: {gain!r} is not one of linear, burges")
     reporters = reporting.open_reporters(report, "--report")
     judged = judge_named(judge, judge_budget, cached_in=None if no_judge_cache else runs, repeats=repeats)
-    scoring = scoring_of(scorer, held, golden.cases, None, deadline)
+    scoring = scoring_of(scorer, held, golden.cases, judged.rubric if judged else None, deadline)
     config = RunConfig.of(
         whole,
         shown(target),

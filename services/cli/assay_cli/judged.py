@@ -1,7 +1,7 @@
 """Judging the answers of an evaluation run with the judge that samples production, on a budget of the run's own."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from assay_cli.errors import CommandError
 from assay_cli.judge_spending import SPENDING_FILE
@@ -9,9 +9,16 @@ from assay_cli.paid_calls import NoMoneyError, PaidCalls
 from assay_cli.terminal import echo
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from assay_evals.dataset import Case
     from assay_evals.replay import Retrieved
-    from assay_evals.runs import RunFolder
+    from assay_evals.runs import CaseResult, RunFolder
+    from assay_evals.scorers import Rubric
+    from assay_judge.api import Prompt
+    from assay_judge.pricing import Usage
+
+T = TypeVar("T")
 
 #: Most often that one answer is judged.
 REPEATS_MOST = 10
@@ -68,8 +75,6 @@ class RunJudge:
 
     def go_on(self, spending: Path, folder: "RunFolder") -> None:
         """Count what earlier processes spent on the run, and ask those cases again that met a smaller budget. Raises `CommandError`."""
-        from assay_schema.scores import Metric
-
         if self._paid is None:
             return
         self._paid.spending.keep_in(spending)
@@ -77,7 +82,7 @@ class RunJudge:
         unjudged = {
             case_id: cap
             for case_id, cap in self._paid.spending.skipped.items()
-            if case_id not in folder.done or folder.done[case_id].metrics.get(Metric.FAITHFULNESS.value) is None
+            if case_id not in folder.done or _lacks(folder.done[case_id])
         }
         again = {case_id for case_id, cap in unjudged.items() if cap < self._paid.cap}
         self._unjudged = unjudged.keys() & folder.done.keys() - again
@@ -139,14 +144,34 @@ class RunJudge:
 
     async def _verdict(self, case: Any, case_id: str, repeat: int) -> Any:
         from assay_judge import lexical
-        from assay_judge.api import CallError, prompt_of, verdict_in
+        from assay_judge.api import prompt_of, verdict_in
 
         if self._paid is None:
             return lexical.judged(case)
+        return await self._asked(prompt_of(case), lambda text, usage: verdict_in(text, usage, case), case_id, repeat)
+
+    @property
+    def rubric(self) -> "Rubric | None":
+        """Answers rubrics; None for a judge without a model."""
+        return self._meets if self._paid else None
+
+    async def _meets(self, criterion: str, case: "Case", answer: str) -> float | None:
+        """Whether an answer meets a criterion, 0 or 1, the mean of its repeats; None where the budget or the API gave out."""
+        from assay_judge.rubric import prompt_of, score_in
+
+        prompt = prompt_of(criterion, case.query, answer)
+        said = [await self._asked(prompt, score_in, case.id, repeat) for repeat in range(self.repeats)]
+        known = [each for each in said if each is not None]
+        return sum(known) / len(known) if len(known) == len(said) else None
+
+    async def _asked(
+        self, prompt: "Prompt", read: "Callable[[str, Usage | None], T]", case_id: str, repeat: int
+    ) -> "T | None":
+        from assay_judge.api import CallError
+
+        assert self._paid is not None
         try:
-            verdict = await self._paid.ask(
-                prompt_of(case), lambda text, usage: verdict_in(text, usage, case), repeat=repeat
-            )
+            found = await self._paid.ask(prompt, read, repeat=repeat)
         except NoMoneyError:
             self._unjudged.add(case_id)
             self._paid.spending.skip(case_id, self._paid.cap)
@@ -155,7 +180,7 @@ class RunJudge:
             self._paid.spending.skip(case_id, -1)  # any budget is more: whoever goes on asks again
         else:
             self.verdicts += 1
-            return verdict
+            return found
         return None
 
     async def close(self) -> None:
@@ -179,6 +204,15 @@ class RunJudge:
         if cache := self._paid.cache:
             note += f"; {cache.hits} of {cache.hits + cache.misses} verdicts kept from before, which saved ${dollars(cache.saved):.4f}"
         return f"{note}; {unfit}" if unfit else note
+
+
+def _lacks(result: "CaseResult") -> bool:
+    """Whether a score is not there that a model gives."""
+    from assay_evals.scorer_specs import SCORE
+    from assay_schema.scores import Metric
+
+    scores = [value for name, value in result.metrics.items() if name.startswith(SCORE)]
+    return result.metrics.get(Metric.FAITHFULNESS.value) is None or None in scores
 
 
 def _as_captured(case: "Case", answer: "Retrieved") -> Any:

@@ -53,7 +53,9 @@ class Scoring:
         """Raises `EvalsError` where a rubric has no model to answer it."""
         specs = [*self.specs, *(spec for case in cases for spec in case.scorers)]
         if self._rubric is None and (asks := next((spec for spec in specs if spec.type == "rubric"), None)):
-            raise EvalsError(f"{asks.metric} is a rubric, which a judge's model answers: name one with --judge")
+            raise EvalsError(
+                f"{asks.metric} is a rubric, which a model answers: name one with --judge anthropic or openai"
+            )
 
     async def __call__(self, case: Case, answer: Retrieved) -> dict[str, float | None]:
         """All scores of one answer. Raises `ScorerError`."""
