@@ -6,12 +6,11 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
-from uuid import UUID
 
 import typer
 
 from assay_cli.connect import DEFAULT_DATA, DataDirectory, Identity, open_store, settings_and_source, settings_for
-from assay_cli.drift_explain import explain
+from assay_cli.drift_explain import episode_named, explain
 from assay_cli.durations import moment_ms
 from assay_cli.errors import FINDING, CommandError
 from assay_cli.terminal import echo, emit, ends_quietly, printable
@@ -69,12 +68,7 @@ def acknowledge(
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """Accept what an episode reports as the new normal: it closes, and the baseline is learned from what came since the change."""
-    try:
-        identity = str(UUID(alert_id))
-    except ValueError:
-        raise CommandError(
-            f"{printable(alert_id)!r} is not an alert's id; `assay alerts list` shows those that are open"
-        ) from None
+    identity = episode_named(alert_id)
 
     async def work(client: "Client", settings: Settings) -> bool:
         from assay_schema.streams import acknowledged_key

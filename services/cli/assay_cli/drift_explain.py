@@ -42,17 +42,22 @@ SELECT late, part.1, part.2, count(), sum(v), sum(v * v) FROM (
 _NEVER_MS = 4_000_000_000_000
 
 
+def episode_named(alert_id: str) -> str:
+    """An alert's id as it is stored. Raises `CommandError` for what is none."""
+    try:
+        return str(UUID(alert_id))
+    except ValueError:
+        raise CommandError(
+            f"{printable(alert_id)!r} is not an alert's id; `assay alerts list` shows those that are open"
+        ) from None
+
+
 def explain(
     alert_id: Annotated[str, typer.Argument(metavar="ALERT_ID", help="The episode, as its alert names it.")],
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """Say which services, models and sources moved in an episode, or whether the mix of traffic did."""
-    try:
-        identity = str(UUID(alert_id))
-    except ValueError:
-        raise CommandError(
-            f"{printable(alert_id)!r} is not an alert's id; `assay alerts list` shows those that are open"
-        ) from None
+    identity = episode_named(alert_id)
     settings = settings_for("sre", data)
     with ends_quietly(), open_store(settings.store) as store:
         for line in explained(store, identity, settings.drift.day_minutes * 60_000):
