@@ -21,6 +21,7 @@ from assay_schema.alerts import Alert
 from assay_schema.settings import EvalsSettings, RedisSettings, Settings
 from assay_schema.streams import alert_inbox_key
 from tests.anthropic_server import KEY, AnthropicServer
+from tests.openai_server import OpenAiServer, settings_toml
 from tests.redis_server import RedisServer
 from tests.store_server import PASSWORD, StoreServer
 
@@ -141,6 +142,29 @@ def test_a_night_whose_money_is_used_up_says_so_and_spends_no_more(
         assert nights.made.cost_usd == pytest.approx(api.nano / 1e9, rel=1e-6)
     assert exit_code(nights.made) == 2
     assert [alert.kind.value for alert in nights.alerts()] == ["silence"]
+
+
+def test_a_night_whose_judge_gave_no_verdict_at_all_is_an_error_and_passes_once_it_does(
+    nights: Nights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (nights.folder / "nightly_target.py").write_text(
+        "def find(query, limit=10):\n"
+        "    context = {'id': query, 'text': f'It is {query}.'}\n"
+        "    return {'results': [query], 'answer': f'It is {query}.', 'contexts': [context], 'latency_ms': 1.0}\n"
+    )
+    with OpenAiServer(around="I would say: {}") as api:
+        file = nights.folder / "judge.toml"
+        file.write_text(settings_toml(api.url, KEY))
+        file.chmod(0o600)
+        monkeypatch.setenv("ASSAY_CONFIG", str(file))
+        nights.settings = nights.settings.model_copy(update={"judge": load_settings(file).judge})
+        assert nights.attempt("good", judge="openai") is Outcome.ERROR
+        assert f"no verdict for any of {len(CASES)} answers" in nights.made.detail
+        assert exit_code(nights.made) == 2
+        assert nights.made.cost_usd == pytest.approx(api.nano / 1e9)
+        api.around = "{}"
+        assert nights.attempt("good", days=0.05, judge="openai") is Outcome.PASS
+        assert set(api.asked.values()) == {len(api.bodies) // len(CASES)}, "each answer is asked for again"
 
 
 def test_a_dataset_that_cannot_be_read_is_an_error_and_not_the_end(nights: Nights) -> None:

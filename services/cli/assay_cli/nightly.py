@@ -153,7 +153,7 @@ class Nightly:
     ) -> "tuple[Attempt, PairedRuns | None]":
         from assay_cli.judged import RunJudge, with_spending
         from assay_evals.evaluation import evaluate_into
-        from assay_evals.nightly import beyond_budget, last_passed, night_of
+        from assay_evals.nightly import Outcome, beyond_budget, last_passed, night_of
         from assay_evals.paired import comparable, compare_runs
         from assay_evals.runner import Asking
         from assay_evals.runs import RunConfig, RunError, RunFolder
@@ -163,7 +163,7 @@ class Nightly:
         from assay_judge.pricing import dollars
 
         say_no_tries()
-        evals = self.settings.evals
+        evals, began = self.settings.evals, attempt
         golden = load(self._dataset, "evals.dataset")
         if evals.judge == "anthropic":
             self._require_key()
@@ -208,9 +208,10 @@ class Nightly:
         if judge is not None:
             attempt = replace(attempt, cost_usd=dollars(judge.spent - judge.spent_before))
             if judge.failed:
-                raise CommandError(
+                detail = (
                     f"the judge gave no verdict for any of {judge.errors:,} answers: see judge.model and judge.base_url"
                 )
+                return replace(began, outcome=Outcome.ERROR, detail=detail, cost_usd=attempt.cost_usd), None
             if judge.skipped:
                 detail = f"{judge.skipped} answers went unjudged: evals.budget_usd ({evals.budget_usd:g}) was used up"
                 attempt = beyond_budget(attempt, detail)
