@@ -55,6 +55,8 @@ def released(old: Dataset, new: Dataset, *, version: str, note: str, at: str) ->
     problems = []
     if found.same:
         problems.append("no case differs: there is nothing to release")
+    if not version.strip() or not version.isprintable():
+        problems.append("a version is words of one line, such as 1.1.0")
     if version in {old.version, *(change.version for change in old.changelog)}:
         problems.append(f"version {version[:64]} is taken: choose another")
     if problems:

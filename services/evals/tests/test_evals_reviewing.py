@@ -72,3 +72,9 @@ def test_a_release_without_a_change_or_of_a_taken_version_is_refused() -> None:
     for taken in ("1.1.0", "1.2.0"):
         with pytest.raises(DatasetError, match="is taken"):
             released(third, Dataset(cases=[case("d")]), version=taken, note="", at="")
+
+
+@pytest.mark.parametrize("version", ["", " ", "1.1\n.0", "1\x1b[31m"])
+def test_a_version_that_is_not_words_of_one_line_is_refused(version: str) -> None:
+    with pytest.raises(DatasetError, match="words of one line"):
+        released(Dataset(cases=[case("a")]), Dataset(cases=[case("b")]), version=version, note="x", at="2026-11-23")
