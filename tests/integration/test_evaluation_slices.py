@@ -103,3 +103,13 @@ def test_a_slice_that_is_misspelt_is_refused(assay: Assay, tmp_path: Path, given
 
 def test_a_field_that_nothing_is_sliced_by_is_refused(assay: Assay, tmp_path: Path) -> None:
     assert "did you mean tag?" in run(assay, tmp_path, "one", set(), "--slice", "tags", code=2)
+
+
+def test_a_field_that_no_case_has_is_refused_since_no_floor_of_it_would_be_held(assay: Assay, tmp_path: Path) -> None:
+    write_cases(tmp_path / "d.jsonl", [{}] * CASES)
+    (tmp_path / "rules.toml").write_text('[[slices]]\nfield = "tag"\nfloors = {mrr = 0.5}\n')
+    assert "slices.0.field: no case has a tag" in run(assay, tmp_path, "one", set(), "--rules", "rules.toml", code=2)
+    assert "--slice: no case has a tag" in run(assay, tmp_path, "one", set(), "--slice", "tag", code=2)
+    run(assay, tmp_path, "one", set())
+    assert "--slice: no case has a tag" in assay("eval", "show", "one", "--slice", "tag", code=2).output
+    assert "--slice: no case has a tag" in assay("eval", "compare", "one", "one", "--slice", "tag", code=2).output

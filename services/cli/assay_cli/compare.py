@@ -78,7 +78,7 @@ def compare(
     )
     expect_known(held, (*before.names, *after.names))
     fields = fields_of(slices, held)
-    expect_slices(held, after.results)
+    expect_slices(held, fields, after.results)
     golden = load(dataset, "--dataset") if dataset else None
     if golden and not any(_asked(golden, each) for each in (before, after)):
         raise CommandError(f"--dataset: {dataset} is not what these runs were asked: give that one, or leave it out")

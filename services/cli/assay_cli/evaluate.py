@@ -128,7 +128,7 @@ def run(
         raise CommandError("--resume needs --name, the run to go on with")
     golden = load(dataset, "--dataset")
     fields = fields_of(slices, held := rules_of(rules))
-    expect_slices(held, golden.cases)
+    expect_slices(held, fields, golden.cases)
     whole, golden, chosen = part_of(golden, limit, sample, seed, fields)
     expect_reviewed(golden, dataset, required=require_reviewed)
     if gain not in ("linear", "burges"):
@@ -212,7 +212,9 @@ def show(
     found = evaluation_store.stored(name, data) if in_store else find_run(name, runs)
     from assay_evals.slices import slice_checks
 
-    _show(found, as_json, checks=slice_checks(found, fields_of(slices, rules_of(None)), (), {}))
+    fields = fields_of(slices, held := rules_of(None))
+    expect_slices(held, fields, found.results)
+    _show(found, as_json, checks=slice_checks(found, fields, (), {}))
 
 
 def _tell_unread(unread: "Mapping[str, int]") -> None:

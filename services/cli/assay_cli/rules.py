@@ -96,15 +96,18 @@ def exit_code(run: "Run", floors: "Iterable[FloorCheck]", checks: "Iterable[Slic
     return INCONCLUSIVE if found is Verdict.INCONCLUSIVE else 0
 
 
-def expect_slices(rules: "RulesFile", of: "Iterable[Case | CaseResult]") -> None:
-    """Raises `CommandError` for a floor of a slice that no case is in."""
+def expect_slices(rules: "RulesFile", fields: "Iterable[str]", of: "Iterable[Case | CaseResult]") -> None:
+    """Raises `CommandError` for a floor of a slice that no case is in, and for one of the `fields` that no case has."""
     from assay_evals.errors import EvalsError
     from assay_evals.slices import known_values
 
+    values = known_values(of)
     try:
-        rules.expect_slices(known_values(of))
+        rules.expect_slices(values)
     except EvalsError as error:
         raise CommandError(f"--rules: {error}") from None
+    if missing := next((field for field in fields if not values[field]), None):
+        raise CommandError(f"--slice: no case has a {missing}")
 
 
 def scoring_of(

@@ -110,6 +110,8 @@ class RulesFile(_Part):
         """Raises `RulesError` for a slice that no case is in: `values` by field."""
         for place, each in enumerate(self.slices):
             known = sorted(set(values[each.field]))
+            if not known:
+                raise RulesError(f"slices.{place}.field: no case has a {each.field}, so no floor would be held")
             if each.value is not None and each.value not in known:
                 where = f"slices.{place}.value: no case has the {each.field} {each.value}"
                 raise RulesError(f"{where}{nearest(each.value, known)}")
