@@ -147,6 +147,10 @@ def test_runs_are_found_by_branch_and_tag(assay: Assay) -> None:
     Path("golden.jsonl").write_text('{"id": "1", "query": "q?", "expected_ids": ["a"]}\n')
     assay(*run, "--name", "dirty", "--tag", "nightly", "--tag", "slow")
 
+    for wrong in ("", " ", "two\nlines", "x" * 65):
+        assert "--tag" in assay(*run, "--name", "wrong", "--tag", wrong, code=2).stderr
+    assert not Path("runs/wrong").exists()
+
     def listed(*options: str) -> list[str]:
         return [json.loads(line)["run_id"] for line in assay("eval", "list", "--json", *options).stdout.splitlines()]
 

@@ -248,7 +248,7 @@ def test_a_tracker_that_never_answers_well_keeps_the_run_from_no_other(assay: As
     server = tracker(lambda _: (503, None))
     found = assay("eval", "report", "one", "--to", f"mlflow={server.url}", "--to", "files=out", code=2)
     assert f"HTTP 503, {TRIES} times" in found.stderr
-    assert "assay eval report one" in found.stderr
+    assert "assay eval report one --to mlflow\n" in found.stderr
     assert Path("out/one/report.json").exists()
 
 

@@ -98,6 +98,8 @@ def test_labels_are_asked_in_a_terminal_kept_one_by_one_and_not_asked_again(cli:
 
 def test_without_a_terminal_or_an_answer_the_command_says_what_to_do(cli: Cli, answers: list[str]) -> None:
     assert b"--list" in cli.call("judge", "label", "--output", "labels.ndjson", role="sre").stderr
+    assert b"--output" in cli.call("judge", "label", role="sre").stderr
+    assert len(cli.call("judge", "label", "--list", role="sre").stdout.split()) == len(answers)
     done = cli.call("judge", "label", "--output", "labels.ndjson", "--list", "--project", "nobody", role="sre")
     assert done.returncode == 2
     assert b"assay judge status" in done.stderr

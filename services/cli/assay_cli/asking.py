@@ -128,3 +128,15 @@ def a_number(text: str | None, option: str) -> float | None:
     if not math.isfinite(value):
         raise CommandError(f"{option}: {text!r} is not a number")
     return value
+
+
+#: Longest tag of a run, in characters.
+TAG_MAX_CHARS = 64
+
+
+def tags_of(given: list[str] | None) -> tuple[str, ...]:
+    """A run's tags, each once, sorted. Raises `CommandError` for what would not be one word or line in a list."""
+    for tag in given or ():
+        if not tag.strip() or len(tag) > TAG_MAX_CHARS or not tag.isprintable():
+            raise CommandError(f"--tag: a tag has 1 to {TAG_MAX_CHARS} characters and no line end")
+    return tuple(sorted({*(given or ())}))

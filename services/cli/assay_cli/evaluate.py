@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay_cli import evaluation_store
-from assay_cli.asking import Concurrency, Deadline, Retries, ShowErrors, System, TargetName, Workspace
+from assay_cli.asking import Concurrency, Deadline, Retries, ShowErrors, System, TargetName, Workspace, tags_of
 from assay_cli.checkout import checkout
 from assay_cli.connect import DEFAULT_DATA, DataDirectory
 from assay_cli.dataset import load
@@ -148,7 +148,7 @@ def run(
         options={"repeats": repeats} if repeats else {},
         label=label,
         project=project,
-        tags=tuple(sorted({*(tag or ())})),
+        tags=tags_of(tag),
         scorers=scoring.digests,
         sample=chosen,
     )

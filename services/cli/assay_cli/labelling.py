@@ -36,13 +36,13 @@ ORDER BY sipHash64(s.event_id, {seed:UInt64})
 
 
 def label(
-    output: Annotated[
-        Path, typer.Option("--output", help="File of labels, NDJSON; what it holds already is not asked again.")
-    ],
     count: Annotated[int, typer.Option(min=1, help="How many answers are drawn.")] = 100,
     project: Annotated[str, typer.Option("--project", help="The tenant.")] = "default",
     since: Annotated[str, typer.Option(help="From when on: a duration ago or an ISO 8601 time.")] = "30d",
     seed: Annotated[int, typer.Option(min=0, help="Of the draw: people with the same one label the same answers.")] = 0,
+    output: Annotated[
+        Path | None, typer.Option("--output", help="File of labels, NDJSON; what it holds already is not asked again.")
+    ] = None,
     list_only: Annotated[
         bool, typer.Option("--list", help="Only print the event_ids that are left, for a labelling tool of your own.")
     ] = False,
@@ -52,7 +52,9 @@ def label(
 
     Each label is on disk before the next answer is shown, so you may stop at any time. The file goes to `assay judge calibrate`.
     """
-    done = read_labels(output) if output.exists() else {}
+    if output is None and not list_only:
+        raise CommandError("--output: say where the labels go, such as --output alice.ndjson")
+    done = read_labels(output) if output and output.exists() else {}
     if not list_only and not can_ask():
         raise CommandError("labelling asks in a terminal; without one: --list prints which answers to label")
     with open_store(settings_for("sre", data).store) as store:
@@ -71,6 +73,7 @@ def label(
     if list_only:
         for row in left:
             emit(row["event_id"])
+    if output is None or list_only:
         return
     said = 0
     for number, row in enumerate(left, start=len(rows) - len(left) + 1):

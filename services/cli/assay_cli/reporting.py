@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from assay_cli.asking import say_no_tries
 from assay_cli.dataset import load
 from assay_cli.errors import CommandError
 from assay_cli.evaluate import DEFAULT_RUNS, RunsFolder, find_run
@@ -30,18 +31,19 @@ def report_run(run: "Run", reporters: "list[tuple[str, Reporter]]", texts: "Data
     """Hand a run to each, and say where it is. One that cannot take it keeps it from no other. Raises `CommandError` at the end."""
     from assay_evals.reporters import Report, ReporterError
 
+    say_no_tries()
     cases = {result.case_id for result in run.results}
     told = {case.id: case for case in texts.cases if case.id in cases} if texts else {}
-    failed = []
+    failed: dict[str, str] = {}
     for name, reporter in reporters:
         try:
             echo(f"{name}: {reporter.report(Report(run, told))}", err=True)
         except (ReporterError, CommandError) as error:
-            failed.append(str(error))
+            failed[name] = str(error)
     if failed:
-        raise CommandError(
-            "; ".join(failed) + f"; the run is kept, report it again with: assay eval report {run.run_id}"
-        )
+        again = " ".join(f"--to {name}" for name in failed)
+        told = f"{'; '.join(failed.values())}; the run is kept"
+        raise CommandError(f"{told}, report it again with: assay eval report {run.run_id} {again}")
 
 
 def report(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay_cli import evaluation_store
-from assay_cli.asking import lines_of
+from assay_cli.asking import lines_of, tags_of
 from assay_cli.connect import DEFAULT_DATA, DataDirectory
 from assay_cli.dataset import load
 from assay_cli.errors import CommandError
@@ -119,9 +119,7 @@ def import_run(
     if missing == len(golden.cases):
         raise CommandError(f"{file}: none of its qids is a case of {dataset}: do they belong together?")
     cutoffs = tuple(each for each in DEFAULT_CUTOFFS if each <= k) or (k,)
-    config = RunConfig.of(
-        golden, f"trec: {file.name}", k=k, cutoffs=cutoffs, project=project, tags=tuple(sorted({*(tag or ())}))
-    )
+    config = RunConfig.of(golden, f"trec: {file.name}", k=k, cutoffs=cutoffs, project=project, tags=tags_of(tag))
     folder = RunFolder(runs / free_name(name, runs, resume=False), config)
     for case in golden.cases:
         answer = Retrieved(found.get(case.id, [])[:k], latency_ms=0.0)

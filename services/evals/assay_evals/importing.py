@@ -109,12 +109,15 @@ def from_csv(text: str, *, name: str) -> Dataset:
 
     Raises `DatasetError`, also for a column that is no field; one that is a team's own is called `metadata.NAME`.
     """
+    csv.field_size_limit(
+        max(csv.field_size_limit(), len(text))
+    )  # the whole file is here already: no cell is too long to read
     reader = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
     problems: list[str] = []
     cases: list[Case] = []
     try:
         columns = [column.strip() for column in next(reader, [])]
-        problems += _wrong_columns(columns)
+        problems += _other_separator(columns) or _wrong_columns(columns)
         for row in reader if not problems else ():
             place = f"line {reader.line_num}"
             if not any(cell.strip() for cell in row):
@@ -137,6 +140,18 @@ def from_csv(text: str, *, name: str) -> Dataset:
         problems.append("no cases: write a header line and a line for each")
     _raise(problems)
     return Dataset(name=name, cases=cases)
+
+
+def _other_separator(columns: list[str]) -> list[str]:
+    """A header in one cell that would be several columns if another character parted them."""
+    parted = {"semicolons": ";", "tabs": "\t", "pipes": "|"}
+    return [
+        f"line 1: the columns are parted by {name}: write the table with commas"
+        for name, character in parted.items()
+        if len(columns) == 1
+        and "query" in (each.strip() for each in columns[0].split(character))
+        and character in columns[0]
+    ]
 
 
 def _wrong_columns(columns: list[str]) -> list[str]:

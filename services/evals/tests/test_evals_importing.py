@@ -64,6 +64,11 @@ def test_a_table_holds_every_field() -> None:
     assert (three.expected_answer, three.relevance) == ("Berlin", {})
 
 
+def test_a_long_cell_is_a_cell() -> None:
+    (case,) = from_csv(f"query,expected_answer\na,{'x' * 200_000}\n", name="t").cases
+    assert case.expected_answer == "x" * 200_000
+
+
 def test_a_table_without_ids_numbers_its_rows() -> None:
     assert [case.id for case in from_csv("query,expected_ids\na,x\nb,y\n", name="t").cases] == ["row-1", "row-2"]
 
@@ -74,6 +79,8 @@ def test_a_table_without_ids_numbers_its_rows() -> None:
         ("", "no cases"),
         ("query,expected_idz\na,x\n", "did you mean expected_ids"),
         ("id,expected_ids\n1,x\n", "no column query"),
+        ("id;query;expected_ids\n1;a;x\n", "parted by semicolons"),
+        ("id\tquery\texpected_ids\n1\ta\tx\n", "parted by tabs"),
         ("query,query\na,b\n", "stands twice"),
         ("query,expected_ids\na\n", "line 2: 1 cells, and 2 columns"),
         ('query,expected_ids\n"a,x\n', "not CSV"),
