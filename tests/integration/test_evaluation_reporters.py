@@ -237,6 +237,14 @@ def test_files_hold_the_run_and_no_formula(assay: Assay) -> None:
     assert table("one")[0]["query"] == QUESTION
 
 
+def test_texts_of_another_dataset_are_refused(assay: Assay) -> None:
+    changed = Path("golden.jsonl").read_text().replace(QUESTION, "another question")
+    Path("other.jsonl").write_text(changed)
+    told = ("eval", "report", "one", "--to", "files=elsewhere", "--report-text", "--dataset", "other.jsonl")
+    assert "is not what one was asked" in assay(*told, code=2).stderr
+    assert not Path("elsewhere").exists()
+
+
 def test_a_tracker_that_is_busy_is_asked_again(assay: Assay, tracker: Tracker) -> None:
     server = tracker(braintrust)
     server.fail = [(503, {}), (429, {"Retry-After": "0"})]

@@ -65,4 +65,9 @@ def report(
     if report_text != (dataset is not None):
         raise CommandError("--report-text and --dataset belong together: the texts are the dataset's")
     reporters = open_reporters(to, "--to")
-    report_run(find_run(name, runs), reporters, load(dataset, "--dataset") if dataset else None)
+    run, golden = find_run(name, runs), load(dataset, "--dataset") if dataset else None
+    if golden is not None and golden.fingerprint != run.config.dataset_fingerprint:
+        raise CommandError(
+            f"--dataset: {dataset} is not what {run.run_id} was asked: its texts would stand beside answers to others"
+        )
+    report_run(run, reporters, golden)
