@@ -88,6 +88,7 @@ def test_the_report_as_json_holds_the_floors(assay: Assay, tmp_path: Path) -> No
         ("[[scorers]]\nname = 'p'\ntype = 'function'\nvalue = 'x'\n", "module:function"),
         ("mrr = [", "not TOML"),
         ("x = 1\n", "x: no such key"),
+        ("# nothing\n", "no rules"),
     ],
 )
 def test_what_nobody_knows_is_refused_with_the_nearest_known_name(

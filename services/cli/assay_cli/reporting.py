@@ -42,8 +42,8 @@ def report_run(run: "Run", reporters: "list[tuple[str, Reporter]]", texts: "Data
             failed[name] = str(error)
     if failed:
         again = " ".join(f"--to {name}" for name in failed)
-        told = f"{'; '.join(failed.values())}; the run is kept"
-        raise CommandError(f"{told}, report it again with: assay eval report {run.run_id} {again}")
+        why = f"{'; '.join(failed.values())}; the run is kept"
+        raise CommandError(f"{why}, report it again with: assay eval report {run.run_id} {again}")
 
 
 def report(

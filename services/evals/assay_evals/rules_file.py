@@ -158,8 +158,10 @@ def read_rules(path: Path) -> RulesFile:
     text = text_of(path)
     if len(text) > LONGEST_BYTES:
         raise RulesError(f"{path}: longer than {LONGEST_BYTES:,} characters")
+    if not (parsed := _parsed(path, text)):
+        raise RulesError(f"{path}: no rules: an empty file would hold nothing back, in silence")
     try:
-        return RulesFile.model_validate(_parsed(path, text))
+        return RulesFile.model_validate(parsed)
     except ValidationError as error:
         raise RulesError(f"{path}: {_explain(error.errors()[0])}") from None
 
