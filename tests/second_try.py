@@ -6,6 +6,7 @@ Reads what `pytest --junit-xml` wrote. A test that then passes failed for what r
 race in what it tests. Exits 1 if none failed, if more than a few did, or if one fails again.
 """
 
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -16,9 +17,9 @@ MOST = 3
 
 
 def failed(report: Path) -> list[str]:
-    """The tests that failed, as pytest takes their names."""
+    """The tests that failed, as pytest takes their names. Where groups are kept together, a name ends in `@` and its group."""
     return [
-        f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}"
+        f"{case.get('classname', '').replace('.', '/')}.py::{re.sub(r'@[^]]*$', '', case.get('name', ''))}"
         for case in ET.parse(report).getroot().iter("testcase")  # noqa: S314  # pytest wrote it
         if case.find("failure") is not None or case.find("error") is not None
     ]

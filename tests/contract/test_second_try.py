@@ -37,6 +37,16 @@ def test_what_failed_is_named_as_pytest_takes_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("count", [0, MOST + 1])
+def test_the_group_of_a_test_is_no_part_of_its_name(tmp_path: Path) -> None:
+    path = report(
+        tmp_path,
+        ("tests.one", "test_a@tests/one.py", "failure"),
+        ("tests.one", "test_b[x@y]", "failure"),
+        ("tests.one", "test_c[x@y]@store", "failure"),
+    )
+    assert failed(path) == ["tests/one.py::test_a", "tests/one.py::test_b[x@y]", "tests/one.py::test_c[x@y]"]
+
+
 def test_none_and_many_have_no_second_try(tmp_path: Path, count: int) -> None:
     ended = second_try(report(tmp_path, *((HERE, f"test_{number}", "failure") for number in range(count))))
     assert ended.returncode == 1
@@ -44,7 +54,7 @@ def test_none_and_many_have_no_second_try(tmp_path: Path, count: int) -> None:
 
 
 def test_one_that_passes_by_itself_is_named(tmp_path: Path) -> None:
-    ended = second_try(report(tmp_path, (HERE, "test_what_failed_is_named_as_pytest_takes_it", "failure")))
+    ended = second_try(report(tmp_path, (HERE, "test_what_failed_is_named_as_pytest_takes_it@a group", "failure")))
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "not steady:\ntests/contract/test_second_try.py::test_what_failed" in ended.stdout
 

@@ -147,18 +147,21 @@ def base_tables(system: System) -> list[str]:
     return tables
 
 
-def readable_files(system: System) -> Iterator[Path]:
-    """Files in which a text would be found as it is: logs, configuration, state, metadata, the spool.
+def readable_files(system: System) -> Iterator[tuple[Path, bytes]]:
+    """Files in which a text would be found as it is, and what they hold: logs, configuration, state, metadata, the spool.
 
     The store's columns, their marks and primary indexes are compressed, so SQL reads them instead; and Redis's append-only file keeps
     what was captured until its next rewrite, which docs/scrubbing.md says.
     """
     compressed = {".bin", ".cmrk2", ".cmrk3", ".cmrk4", ".cidx"}
-    yield system.data.parent / "up.log"
+    log = system.data.parent / "up.log"
+    yield log, log.read_bytes()
     for directory in ("logs", "run", "spool", "store"):
-        for path in (system.data / directory).rglob("*"):
-            if path.is_file() and path.suffix not in compressed:
-                yield path
+        for folder, _, names in os.walk(system.data / directory):  # the store is at work: files and folders vanish
+            for path in (Path(folder, name) for name in names):
+                if path.suffix not in compressed and path.is_file():
+                    with contextlib.suppress(FileNotFoundError):
+                        yield path, path.read_bytes()
 
 
 def test_no_planted_value_is_found_anywhere_after_it_was_drained(system: System, capture: Capture) -> None:
@@ -179,7 +182,7 @@ def test_no_planted_value_is_found_anywhere_after_it_was_drained(system: System,
     for table in base_tables(system):
         places[table] = repr(store.query(f"SELECT * FROM assay_base.`{table}`").result_rows)
     assert all(detail in places["capture_failures"] for (detail,) in store.query(refused).result_rows)
-    places |= {str(path): path.read_bytes().decode("latin-1") for path in readable_files(system)}
+    places |= {str(path): held.decode("latin-1") for path, held in readable_files(system)}
     for port in range(system.port_base + 1, system.port_base + 4):
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
             places[f"metrics {port}"] = answer.read().decode()
