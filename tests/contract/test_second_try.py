@@ -36,7 +36,6 @@ def test_what_failed_is_named_as_pytest_takes_it(tmp_path: Path) -> None:
     assert failed(path) == ["tests/one.py::test_a", "tests/one.py::test_b[x-1]"]
 
 
-@pytest.mark.parametrize("count", [0, MOST + 1])
 def test_the_group_of_a_test_is_no_part_of_its_name(tmp_path: Path) -> None:
     path = report(
         tmp_path,
@@ -47,6 +46,7 @@ def test_the_group_of_a_test_is_no_part_of_its_name(tmp_path: Path) -> None:
     assert failed(path) == ["tests/one.py::test_a", "tests/one.py::test_b[x@y]", "tests/one.py::test_c[x@y]"]
 
 
+@pytest.mark.parametrize("count", [0, MOST + 1])
 def test_none_and_many_have_no_second_try(tmp_path: Path, count: int) -> None:
     ended = second_try(report(tmp_path, *((HERE, f"test_{number}", "failure") for number in range(count))))
     assert ended.returncode == 1
