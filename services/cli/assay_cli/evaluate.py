@@ -87,6 +87,9 @@ def run(
             metavar="K", help="Judge each answer K times (2 to 10): means count, and the judge's own noise is reported."
         ),
     ] = None,
+    reference: Annotated[
+        bool, typer.Option("--reference", help="Have the judge's model hold answers against the expected ones too.")
+    ] = False,
     no_judge_cache: Annotated[
         bool, typer.Option("--no-judge-cache", help="Pay for verdicts again that an earlier run paid for.")
     ] = False,
@@ -134,7 +137,10 @@ def run(
     if gain not in ("linear", "burges"):
         raise CommandError(f"--gain: {gain!r} is not one of linear, burges")
     reporters = reporting.open_reporters(report, "--report")
-    judged = judge_named(judge, judge_budget, cached_in=None if no_judge_cache else runs, repeats=repeats)
+    if reference and not any(case.expected_answer for case in golden.cases):
+        raise CommandError("--reference: no case has an expected_answer to be held against")
+    cached_in = None if no_judge_cache else runs
+    judged = judge_named(judge, judge_budget, cached_in=cached_in, repeats=repeats, reference=reference)
     scoring = scoring_of(scorer, held, golden.cases, judged.rubric if judged else None, deadline)
     config = RunConfig.of(
         whole,
@@ -149,7 +155,7 @@ def run(
         label=label,
         project=project,
         tags=tags_of(tag),
-        scorers=scoring.digests,
+        scorers=scoring.digests | (judged.digests if judged else {}),
         sample=chosen,
     )
     name = free_name(name, runs, resume)  # before the target is loaded, which may take a while

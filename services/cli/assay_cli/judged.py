@@ -32,7 +32,16 @@ class RunJudge:
     be judged is the target's own doing: its coverage is 0. So is one in a form that production's judge does not take; `unfit` counts those.
     """
 
-    def __init__(self, name: str, budget_usd: float, *, cached_in: Path | None = None, repeats: int = 1) -> None:
+    def __init__(
+        self,
+        name: str,
+        budget_usd: float,
+        *,
+        cached_in: Path | None = None,
+        repeats: int = 1,
+        reference: bool = False,
+    ) -> None:
+        """`reference`: hold answers and passages against the expected answers too, in a call of its own."""
         from assay_judge import lexical
         from assay_judge.rules import load_rules
         from assay_runtime.config import load_settings
@@ -40,7 +49,7 @@ class RunJudge:
         if name not in ("lexical", "anthropic", "openai"):
             raise CommandError(f"--judge: {name!r} is not one of lexical, anthropic, openai")
         self.errors = self.unfit = self.spent_before = 0
-        self.repeats = repeats
+        self.repeats, self._reference = repeats, reference
         #: Verdicts that came.
         self.verdicts = 0
         #: Cases that the budget left unjudged, now or before.
@@ -50,6 +59,8 @@ class RunJudge:
         self._rules = load_rules(settings.rules_file)
         self.fingerprint = lexical.judge().fingerprint
         if name == "lexical":
+            if reference:
+                raise CommandError("--reference is decided by a model: name one with --judge anthropic or openai")
             return
         if (name == "openai") != (settings.backend == "openai"):  # a key is for one of them
             raise CommandError(
@@ -88,7 +99,41 @@ class RunJudge:
         self._unjudged = unjudged.keys() & folder.done.keys() - again
         folder.ask_again(again)
 
+    @property
+    def digests(self) -> dict[str, str]:
+        """What is asked beside the judge's own question, by metric: a run that was asked otherwise is not comparable."""
+        from assay_judge.reference import DIGEST, METRICS
+
+        return dict.fromkeys(METRICS, DIGEST) if self._reference else {}
+
     async def __call__(self, case: "Case", answer: "Retrieved") -> dict[str, float | None]:
+        """The judge's metrics of one answer, beside its passages and, where that is asked for, beside the expected answer."""
+        found = await self._beside_passages(case, answer)
+        return found | await self._beside_reference(case, answer) if self._reference else found
+
+    async def _beside_reference(self, case: "Case", answer: "Retrieved") -> dict[str, float | None]:
+        """Nothing where nothing is expected or answered; None for all where the budget or the API gave out."""
+        from assay_evals.coverage import JUDGE_NOISE, is_answerable, over_repeats
+        from assay_judge.prompt import case_of
+        from assay_judge.reference import METRICS, UNSAID, comparison_of
+
+        if not case.expected_answer or answer.answer is None or not is_answerable(case.query_type):
+            return {}
+        if not answer.answer.strip():  # nothing to ask about
+            return dict(UNSAID)
+        asked = _as_captured(case, answer)
+        compared = comparison_of(case_of(case.id, asked), case.expected_answer) if asked else None
+        if compared is None:
+            return {}
+        said = [await self._asked(compared.prompt(), compared.read, case.id, repeat) for repeat in range(self.repeats)]
+        known = [each for each in said if each is not None]
+        if len(known) < len(said):
+            return dict.fromkeys(METRICS)
+        found = over_repeats(known)
+        found.pop(JUDGE_NOISE + "flips", None)  # of the judge's own verdicts
+        return found
+
+    async def _beside_passages(self, case: "Case", answer: "Retrieved") -> dict[str, float | None]:
         """The judge's metrics of one answer, whether it could be judged, and the checks it failed; nothing where the target gives none.
 
         To refuse a question that has an answer is irrelevant; to refuse one that has none is right, and is measured by nothing here.
@@ -209,9 +254,10 @@ class RunJudge:
 def _lacks(result: "CaseResult") -> bool:
     """Whether a score is not there that a model gives."""
     from assay_evals.scorer_specs import SCORE
+    from assay_judge.reference import METRICS
     from assay_schema.scores import Metric
 
-    scores = [value for name, value in result.metrics.items() if name.startswith(SCORE)]
+    scores = [value for name, value in result.metrics.items() if name.startswith(SCORE) or name in METRICS]
     return result.metrics.get(Metric.FAITHFULNESS.value) is None or None in scores
 
 
@@ -248,7 +294,12 @@ def tell(judge: RunJudge | None) -> bool:
 
 
 def judge_named(
-    name: str | None, budget: str | None, *, cached_in: Path | None = None, repeats: int | None = None
+    name: str | None,
+    budget: str | None,
+    *,
+    cached_in: Path | None = None,
+    repeats: int | None = None,
+    reference: bool = False,
 ) -> RunJudge | None:
     """The judge of a command's options; None without one."""
     from assay_cli.asking import a_number
@@ -258,11 +309,14 @@ def judge_named(
     if name is None:
         if repeats is not None:
             raise CommandError("--repeats is how often each answer is judged: it needs --judge")
+        if reference:
+            raise CommandError("--reference is decided by a model: name one with --judge anthropic or openai")
         return None
     cap = a_number(budget, "--judge-budget")
     if cap is not None and cap < 0:
         raise CommandError("--judge-budget: below 0")
-    return RunJudge(name, 1.0 if cap is None else cap, cached_in=cached_in, repeats=repeats or 1)
+    budget_usd = 1.0 if cap is None else cap
+    return RunJudge(name, budget_usd, cached_in=cached_in, repeats=repeats or 1, reference=reference)
 
 
 def with_spending(judge: RunJudge | None, folder: "RunFolder", spending: Path | None = None) -> "RunFolder":

@@ -67,6 +67,8 @@ DEFAULT_RULES: dict[str, Rule] = {
     **dict.fromkeys((ANSWERED, COVERAGE), _FIVE),
     **dict.fromkeys((ABSTAINED, NO_CONTEXT), Rule(0.05, lower_is_better=True)),
     **dict.fromkeys(("temporal_accuracy", "actor_attribution", "answer_f1"), Rule(0.05, stage=Stage.INFORMATIONAL)),
+    **dict.fromkeys(("correctness", "context_recall", "context_precision"), Rule(0.05, stage=Stage.INFORMATIONAL)),
+    "reference_contradicted": Rule(0.05, lower_is_better=True, stage=Stage.INFORMATIONAL),
     "latency_p50_ms": Rule(100.0, lower_is_better=True, stage=Stage.INFORMATIONAL),
     "latency_p95_ms": Rule(100.0, lower_is_better=True, stage=Stage.INFORMATIONAL),
 }

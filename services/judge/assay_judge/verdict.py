@@ -28,11 +28,13 @@ class ReplyError(ValueError):
         self.kind = kind
 
 
-class _Strict(BaseModel):
+class Strict(BaseModel):
+    """A part of a reply: nothing is converted, nothing unknown is let through, and no error holds what was said."""
+
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
-class Claim(_Strict):
+class Claim(Strict):
     """One claim of the answer. `cited_ok[i]`: whether passage `citations[i]` supports it alone or is needed for its support."""
 
     id: Id
@@ -49,7 +51,7 @@ class Claim(_Strict):
         return self
 
 
-class Verdict(_Strict):
+class Verdict(Strict):
     """A judge's whole reply."""
 
     claims: Annotated[list[Claim], Field(max_length=CLAIMS_MAX)]
