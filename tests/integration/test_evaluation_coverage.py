@@ -10,6 +10,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from assay_cli.main import app
+from tests.anthropic_server import KEY, AnthropicServer
 
 TARGET = """\
 def _answer(query, text, contexts=True):
@@ -36,6 +37,14 @@ def refusing(query):
     return _answer(query, None) if "valve" in query else _answer(query, "I don't know.")
 def uncited(query):
     return _answer(query, None) | {"citations": ["nowhere"]}
+def in_finnish(query):
+    return _answer(query, "Valitettavasti tämä ei selviä aineistosta." if _stops(query) else None)
+def broken(query):
+    return _answer(query, "Internal Server Error" if _stops(query) else None)
+def english(query):
+    return _answer(query, "There isn't enough information to answer this." if _stops(query) else None)
+def no_desk(query):
+    return _answer(query, "We have no information desk on Sundays.")
 def search(query):
     return _answer(query, None)["results"]
 """
@@ -85,6 +94,8 @@ def metrics(assay: Assay, name: str) -> dict[str, float]:
     [
         ("unsure", "answered", "fewer of the questions that have an answer get one"),
         ("empty", "answered", "fewer of the questions that have an answer get one"),
+        ("english", "answered", "fewer of the questions that have an answer get one"),
+        ("broken", "answered", "fewer of the questions that have an answer get one"),
         ("silent", "answered", "fewer of the questions that have an answer get one"),
         ("nonsense", "no_context", "more answers come without the passages they were made from"),
     ],
@@ -107,6 +118,17 @@ def test_a_system_that_stops_answering_fails_the_gate_and_the_reports_say_why(
     assert [each["verdict"] for each in document["metrics"] if each["metric"] == metric] == ["fail"]
 
 
+def test_one_phrase_for_all_questions_fails_in_words_that_no_rule_knows(assay: Assay) -> None:
+    evaluated(assay, dataset(), ("right", "in_finnish"))
+    assert metrics(assay, "in_finnish")["answered"] == 1.0
+    assert (metrics(assay, "right")["repeated_answer"], metrics(assay, "in_finnish")["repeated_answer"]) == (
+        0.0,
+        53 / 60,
+    )
+    told = assay("eval", "compare", "right", "in_finnish", "--inconclusive", "pass", code=1).output
+    assert "more questions get the words that another question got" in told
+
+
 def test_a_refusal_counts_as_irrelevant_and_what_is_no_longer_measured_fails(assay: Assay) -> None:
     evaluated(assay, dataset(), ("right", "unsure"), ("--judge", "lexical"))
     found = metrics(assay, "unsure")
@@ -119,6 +141,24 @@ def test_a_refusal_counts_as_irrelevant_and_what_is_no_longer_measured_fails(ass
     # Even where nobody looks at the new metrics, a mean over fewer cases is not let through.
     stages = [f"--stage={name}=informational" for name in ("answered", "coverage", "abstained", "answer_relevancy")]
     assert "measured of 6 of 60" in assay("eval", "compare", "right", "unsure", *stages, code=1).output
+
+
+def test_a_model_overrules_what_rules_take_for_a_refusal(
+    assay: Assay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_JUDGE_API_KEY", KEY)
+    with AnthropicServer() as api:
+        monkeypatch.setenv("ASSAY_JUDGE_BASE_URL", api.url)
+        evaluated(assay, dataset(2), ("no_desk",), ("--judge", "anthropic"))
+        assert metrics(assay, "no_desk")["answered"] == 1.0
+        api.reply = lambda _: json.dumps({"claims": [], "relevancy": "no"})
+        assay("eval", "run", "--dataset", dataset(2), "--target", "covered_target:no_desk", "--name", "again",
+              "--judge", "anthropic", "--no-judge-cache", "--progress", "none")  # fmt: skip
+    found = metrics(assay, "again")
+    assert (found["answered"], found["abstained"], found["answer_relevancy"]) == (0.0, 1.0, 0.0)
+    assay("eval", "run", "--dataset", dataset(2), "--target", "covered_target:no_desk", "--name", "by_rules",
+          "--progress", "none")  # fmt: skip
+    assert metrics(assay, "by_rules")["answered"] == 0.0, "which is what the model overruled"
 
 
 def test_to_refuse_what_cannot_be_answered_is_not_punished(assay: Assay) -> None:

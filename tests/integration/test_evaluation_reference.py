@@ -156,7 +156,7 @@ def test_a_bad_reply_costs_these_metrics_and_no_others(assay: Assay, tmp_path: P
     assert set(values(found).values()) == {(None,) * 4}
     assert "3 errors of the API" in output
     assert found["metrics"]["coverage"]["n"] == 4
-    assert found["metrics"]["faithfulness"]["n"] == 4
+    assert found["metrics"]["faithfulness"]["n"] == 5
     api.reply = compared
     assert values(run(assay, tmp_path, "one", "--resume")) == EXPECTED
 

@@ -136,7 +136,8 @@ class RunJudge:
     async def _beside_passages(self, case: "Case", answer: "Retrieved") -> dict[str, float | None]:
         """The judge's metrics of one answer, whether it could be judged, and the checks it failed; nothing where the target gives none.
 
-        To refuse a question that has an answer is irrelevant; to refuse one that has none is right, and is measured by nothing here.
+        Rules say whether an answer refuses; a model that finds claims in it, or none, overrules them. To refuse a question that has an
+        answer is irrelevant; to refuse one that has none is right, and is measured by nothing here.
         """
         from assay_evals.coverage import ABSTAINED, ANSWERED, CHECK_FAILED, COVERAGE, is_answerable, over_repeats
         from assay_judge.judging import verdict_fields
@@ -162,10 +163,10 @@ class RunJudge:
         checks: dict[str, float | None] = {
             CHECK_FAILED + name: float(not passed) for name, passed in self._rules.check(asked).items()
         }
-        if is_refusal(answer.answer):
-            return refusal | checks
-        if not any(text.strip() for _, text in answer.contexts):
-            return unjudged | checks
+        by_rules = refusal if is_refusal(answer.answer) else {}
+        has_passages = any(text.strip() for _, text in answer.contexts)
+        if not has_passages or (by_rules and (self._paid is None or not answer.answer.strip())):
+            return unjudged | by_rules | checks
         judged = case_of(case.id, asked)
         each: list[dict[str, float | None]] = []
         for repeat in range(self.repeats):
@@ -175,7 +176,7 @@ class RunJudge:
                 self.unfit += 1
                 return unjudged | checks
             if verdict is None:
-                return checks if case.id in self._unjudged else unjudged | checks
+                return by_rules | checks if case.id in self._unjudged else unjudged | by_rules | checks
             fields = verdict_fields(verdict, judged)
             if fields["status"] is ScoreStatus.ABSTAINED:
                 # The lexical judge sees no claim in an answer of one word, which is an answer all the same.
@@ -184,7 +185,10 @@ class RunJudge:
                 continue
             measured = fields.get("metrics")
             found = {str(name): value for name, value in measured.items()} if isinstance(measured, dict) else {}
-            each.append(found | ({COVERAGE: 1.0, ABSTAINED: 0.0} if answerable else {}))
+            scored = {COVERAGE: 1.0, ABSTAINED: 0.0} | (
+                {ANSWERED: 1.0} if self._paid else {}
+            )  # a model knows better than rules
+            each.append(found | (scored if answerable else {}))
         return over_repeats(each) | checks
 
     async def _verdict(self, case: Any, case_id: str, repeat: int) -> Any:

@@ -5,6 +5,9 @@ A case is answerable unless its `query_type` is `null`. Of answerable cases each
 - `answered`: 1 where the target gives a real answer, 0 where the answer is blank or a refusal. A target that returns results alone gives
   none, and has no such metric; one that gives answers to some cases has 0 for the others.
 - `no_context`: 1 where an answer comes without the passages it was made from, so that nothing can be held against them.
+- `repeated_answer`: 1 where the answer is, word for word, one that the run gave before to a question about something else, as a system does
+  that has one phrase for all, in whatever language. Equal answers are right where the cases expect the same documents or answer, or are of
+  one cluster, and where they hold the expected answer.
 - with a judge, `coverage`: 1 where the answer was scored; `abstained`: 1 where it makes no claim, because it is blank or refuses.
 - with a judge, `check_failed_NAME`: 1 where the answer fails the check of that name.
 
@@ -12,18 +15,20 @@ Refusing what cannot be answered is right, and so is in none of these.
 """
 
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from statistics import fmean, stdev
 
-from assay_evals.dataset import Case
+from assay_evals.dataset import Case, normalise
 from assay_evals.replay import Retrieved
 from assay_schema.refusals import is_refusal
 from assay_schema.scores import ABSTAINED, CHECK_FAILED, NO_CONTEXT
 
 __all__ = [
-    "ABSTAINED", "ANSWERED", "CHECK_FAILED", "COVERAGE", "JUDGE_NOISE", "NO_CONTEXT", "answer_coverage", "is_answerable", "over_repeats",
+    "ABSTAINED", "ANSWERED", "CHECK_FAILED", "COVERAGE", "JUDGE_NOISE", "NO_CONTEXT", "REPEATED", "GivenAnswers", "answer_coverage",
+    "is_answerable", "over_repeats",
 ]  # fmt: skip
 
-ANSWERED, COVERAGE = "answered", "coverage"
+ANSWERED, COVERAGE, REPEATED = "answered", "coverage", "repeated_answer"
 #: Begins the names of what tells how far a judge is from itself.
 JUDGE_NOISE = "judge_noise_"
 
@@ -60,3 +65,31 @@ def answer_coverage(case: Case, answer: Retrieved) -> dict[str, float]:
     refused = is_refusal(answer.answer)
     has_passages = any(text.strip() for _, text in answer.contexts)
     return {ANSWERED: float(not refused), NO_CONTEXT: float(not refused and not has_passages)}
+
+
+class GivenAnswers:
+    """The answers of a run so far, by their words."""
+
+    def __init__(self) -> None:
+        self._cases: dict[bytes, list[Case]] = {}
+
+    def add(self, case: Case, answer: Retrieved) -> dict[str, float]:
+        """Whether an answer repeats one to another question. Call it in the order of the cases, so that every run finds the same."""
+        if answer.answer is None or not is_answerable(case.query_type):
+            return {}
+        words = normalise(answer.answer)
+        given = self._cases.setdefault(sha256(words.encode()).digest(), [])
+        right = case.expected_answer is not None and normalise(case.expected_answer) in words
+        repeated = not right and any(not _expect_the_same(case, other) for other in given)
+        given.append(case)
+        return {REPEATED: float(repeated)}
+
+
+def _expect_the_same(case: Case, other: Case) -> bool:
+    relevant = [{name for name, grade in each.relevance.items() if grade > 0} for each in (case, other)]
+    return (
+        normalise(case.query) == normalise(other.query)
+        or (case.cluster is not None and case.cluster == other.cluster)
+        or bool(relevant[0] & relevant[1])
+        or (case.expected_answer is not None and case.expected_answer == other.expected_answer)
+    )

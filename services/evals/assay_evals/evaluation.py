@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from assay_evals.case_results import case_error, case_result, score
+from assay_evals.coverage import GivenAnswers
 from assay_evals.dataset import Case, Dataset, read_dataset
 from assay_evals.files import text_of
 from assay_evals.paired import PairedRuns, compare_runs
@@ -37,7 +38,7 @@ async def evaluate_into(
 ) -> Run:
     """Ask the cases that the folder does not hold yet, each result on disk once it and those before it are done. Closes the target."""
     left = [case for case in dataset.cases if case.id not in folder.done]
-    scores = scoring or Scoring()
+    scores, given = scoring or Scoring(), GivenAnswers()
 
     async def judged(case: Case, answer: Retrieved) -> Mapping[str, float | None]:
         own = await scores(case, answer)  # first, since one that fails makes the case an error, which is worth no money
@@ -51,7 +52,7 @@ async def evaluate_into(
                 if answer is None:
                     result = case_error(case, asked.error or "no answer", asked.tries)
                 else:
-                    metrics = {**score([case], [answer], folder.config)[0], **asked.judged}
+                    metrics = {**score([case], [answer], folder.config)[0], **given.add(case, answer), **asked.judged}
                     result = case_result(case, answer, metrics, asked.tries)
                     folder.unread.update(answer.unread)
                 folder.add(result)

@@ -7,7 +7,7 @@ from enum import StrEnum
 import numpy as np
 
 from assay_evals.case_metrics import PATH
-from assay_evals.coverage import ABSTAINED, ANSWERED, CHECK_FAILED, COVERAGE, JUDGE_NOISE, NO_CONTEXT
+from assay_evals.coverage import ABSTAINED, ANSWERED, CHECK_FAILED, COVERAGE, JUDGE_NOISE, NO_CONTEXT, REPEATED
 from assay_evals.metrics import DEFAULT_CUTOFFS, below
 from assay_evals.scorer_specs import SCORE
 from assay_evals.statistics import Interval
@@ -66,6 +66,7 @@ DEFAULT_RULES: dict[str, Rule] = {
     "hallucination_rate": Rule(0.02, lower_is_better=True),
     **dict.fromkeys((ANSWERED, COVERAGE), _FIVE),
     **dict.fromkeys((ABSTAINED, NO_CONTEXT), Rule(0.05, lower_is_better=True)),
+    REPEATED: Rule(0.2, lower_is_better=True),
     **dict.fromkeys(("temporal_accuracy", "actor_attribution", "answer_f1"), Rule(0.05, stage=Stage.INFORMATIONAL)),
     **dict.fromkeys(("correctness", "context_recall", "context_precision"), Rule(0.05, stage=Stage.INFORMATIONAL)),
     "reference_contradicted": Rule(0.05, lower_is_better=True, stage=Stage.INFORMATIONAL),

@@ -26,7 +26,7 @@ from assay_judge.text import (
     without_markers,
 )
 from assay_judge.verdict import Claim, ReplyError, Verdict
-from assay_schema.refusals import is_refusal
+from assay_schema.refusals import is_courtesy, is_refusal
 
 #: A shorter quote proves nothing: it is somewhere in every passage.
 QUOTE_MIN_CHARS = 8
@@ -36,6 +36,10 @@ LEAST_SHARED, MOSTLY_SHARED = 1 / 3, 0.6
 HALF = 0.5
 #: A sentence with fewer words claims nothing of its own: a heading, a greeting, "Yes."
 CLAIM_MIN_WORDS = 2
+#: One with as many claims something, whatever it is about.
+CLAIM_SURE_WORDS = 4
+#: Share of the sentences that claim something which a reply may leave out.
+LEFT_OUT_MOST = 1 / 3
 #: Sentences looked at to find the one that a claim is in: those that hold its rarest words.
 _RARE_WORDS, _PLACES = 4, 100
 #: Where a sentence may go on with something else: "I cannot find the price, but the boot is waterproof".
@@ -127,11 +131,14 @@ class Said:
         return None
 
     def uncovered(self, claims: Iterable[str], passages: Iterable[str]) -> tuple[int, int]:
-        """How many sentences that claim something of what passages or question speak of are in none of the claims, and of how many."""
+        """How many sentences that claim something are in none of the claims, and of how many. Short ones claim it of what passages or
+        question speak of; greetings, advice and offers of help claim nothing.
+        """
         said = frozenset[str]().union(*map(stems, claims))
         subject = self._question.union(*map(stems, passages))
-        parts = [stems(without_markers(self._text[start:end])) for start, end in claim_parts(self._text)]
-        about = [part for part in parts if len(part & subject) >= HALF * len(part)]
+        spans = [span for span in claim_parts(self._text) if not is_courtesy(self._text[span.start : span.end])]
+        parts = [stems(without_markers(self._text[start:end])) for start, end in spans]
+        about = [part for part in parts if len(part) >= CLAIM_SURE_WORDS or len(part & subject) >= HALF * len(part)]
         return sum(len(part & said) < HALF * len(part) for part in about), len(about)
 
 
@@ -232,5 +239,5 @@ def check_anchored(verdict: Verdict, case: Case) -> None:
     if 2 * len(anchored) < len(verdict.claims):
         raise ReplyError("ReplyUnanchored", "most claims are not in the answer")
     left_out, of = said.uncovered(anchored, case.passages.values())
-    if left_out and 2 * left_out >= of:
-        raise ReplyError("ReplyUnanchored", "most of what the answer claims is not among the claims")
+    if left_out > LEFT_OUT_MOST * of:
+        raise ReplyError("ReplyUnanchored", "much of what the answer claims is not among the claims")

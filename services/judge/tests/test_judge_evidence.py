@@ -157,6 +157,17 @@ LAVA = "The boot floats on lava. The boot is waterproof."
         (LAVA, [claim("Sandals are for summer", verdict="not_found")] * 3),
         ("The boot weighs 900 g.", [claim("The boot weighs 800 g", verdict="not_found")]),
         ("The Alpine boot floats.", []),
+        (
+            "The boot is waterproof. Napoleon invented the telephone in 1850. The moon consists of Swiss cheese.",
+            [claim("The boot is waterproof", "The Alpine boot is waterproof up to 20 cm")],
+        ),
+        (
+            "The boot is waterproof. It weighs 900 g. The sole is of rubber. The boot is sewn by hand in Rome. The boot costs 80 euros.",
+            [
+                claim(text, verdict="not_found")
+                for text in ("The boot is waterproof", "It weighs 900 g", "The sole is of rubber")
+            ],
+        ),
         ("高山靴可以漂浮。", []),
     ],
 )
@@ -184,6 +195,11 @@ def test_a_reply_that_is_not_about_the_answer_is_no_verdict(answer: str, claims:
         ("How much is it?", "Das weiß ich nicht. Dazu finde ich keine Angabe.", []),
         ("How much is it?", "Sorry, the passages do not mention the price of the boot.", []),
         ("Hello?", "Hello! How can I help you today?", []),
+        (
+            "What about it?",
+            "Great question! Here is what they say. The boot is waterproof. I hope this helps you. Let me know if you need anything else.",
+            ["The boot is waterproof"],
+        ),
         ("What about it?", "Sure! Here is what I found. The boot is waterproof.", ["The boot is waterproof"]),
     ],
 )
