@@ -113,3 +113,22 @@ def test_a_field_that_no_case_has_is_refused_since_no_floor_of_it_would_be_held(
     run(assay, tmp_path, "one", set())
     assert "--slice: no case has a tag" in assay("eval", "show", "one", "--slice", "tag", code=2).output
     assert "--slice: no case has a tag" in assay("eval", "compare", "one", "one", "--slice", "tag", code=2).output
+
+
+def test_a_floor_of_each_slice_whose_metric_is_not_measured_does_not_pass(assay: Assay, tmp_path: Path) -> None:
+    rules = '[[slices]]\nfield = "tag"\nfloors = {"answer_f1" = 0.1}\n'
+    (tmp_path / "rules.toml").write_text(rules)
+    told = run(assay, tmp_path, "nowhere", set(), "--rules", "rules.toml", code=1)
+    assert [line.split()[0] for line in told.splitlines() if "answer_f1" in line] == ["fail", "fail"]
+    null = {"query_type": "null", "expected_ids": [], "tags": ["unanswerable"]}
+    expected = [{"tags": ["billing"], "expected_answer": "please"} for _ in range(80)]
+    write_cases(tmp_path / "d.jsonl", [*expected, *[{"tags": ["shipping"]}] * 2, null])
+    told = run(assay, tmp_path, "in_one", set(), "--rules", "rules.toml", code=3)
+    lines = {line.split()[1]: line.split()[0] for line in told.splitlines() if "tag=" in line and "answer_f1" in line}
+    assert lines == {"tag=billing": "pass", "tag=shipping": "inconclusive"}
+
+
+def test_a_floor_of_slices_for_what_is_no_share_is_refused(assay: Assay, tmp_path: Path) -> None:
+    (tmp_path / "rules.toml").write_text('[[slices]]\nfield = "tag"\nfloors = {"judge_noise_flips" = 0.1}\n')
+    told = run(assay, tmp_path, "one", set(), "--rules", "rules.toml", code=2)
+    assert "slices.0.floors.judge_noise_flips: slices hold shares alone" in told

@@ -123,7 +123,11 @@ class RulesFile(_Part):
             expect_metric(metric, known, f"metrics.{metric}")
         for place, each in enumerate(self.slices):
             for metric in each.floors:
-                expect_metric(metric, known, f"slices.{place}.floors.{metric}")
+                expect_metric(metric, known, where := f"slices.{place}.floors.{metric}")
+                if not is_share(metric):
+                    raise RulesError(
+                        f"{where}: slices hold shares alone; hold it for the whole run, in [metrics.{metric}]"
+                    )
 
 
 def expect_share(metric: str, floor: float | None) -> None:

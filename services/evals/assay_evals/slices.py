@@ -2,7 +2,8 @@
 
 A floor has three verdicts: `fail` where the slice is significantly below it, by Gaffke's bound and with Holm's adjustment over the slices
 of a field, so that many slices make no false alarm likelier; `pass` where its mean reaches the floor and the interval excludes a mean that
-is lower by the metric's threshold; `inconclusive` else. A change of a slice is decided as that of all cases, with Holm's adjustment too.
+is lower by the metric's threshold; `inconclusive` else. A slice with answerable cases that does not measure a metric is `inconclusive` too, and
+fails where its floor names it or no slice measures the metric. A change of a slice is decided as that of all cases, with Holm's adjustment too.
 """
 
 from collections import defaultdict
@@ -12,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from assay_evals.bounded import bounded_draws, bounded_intervals
+from assay_evals.coverage import is_answerable
 from assay_evals.dataset import Case
 from assay_evals.metrics import below
 from assay_evals.runs import CaseResult, Run
@@ -29,7 +31,7 @@ LEVEL = 0.025
 
 @dataclass(frozen=True)
 class SliceFloor:
-    """What slices of a field must reach in a metric: that of one value, or of each that measures it."""
+    """What slices of a field must reach in a metric: that of one value, or of each with an answerable case."""
 
     field: str
     metric: str
@@ -141,7 +143,10 @@ def slice_checks(
                 _check(run, field, value, metric, places, of_field, rule_of(metric, rules))
                 for value, places in slices_of(run.results, field).items()
             ]
-            found += _adjusted([each for each in checks if each is not None], rule_of(metric, rules))
+            held = [each for each in checks if each is not None]
+            if all(each.mean is None for each in held):
+                held = [replace(each, verdict=Verdict.FAIL) for each in held]
+            found += _adjusted(held, rule_of(metric, rules))
     return found
 
 
@@ -160,9 +165,10 @@ def _check(
     values, weights = run.column(metric, results), run.weights(results)
     known = ~np.isnan(values)
     if not known.any():
-        if held is None or held.value is None:
+        if held is None or (held.value is None and not any(is_answerable(result.query_type) for result in results)):
             return None
-        return SliceCheck(field, value, metric, 0, None, None, None, held.floor, None, held.stage, Verdict.FAIL)
+        verdict = Verdict.INCONCLUSIVE if held.value is None else Verdict.FAIL
+        return SliceCheck(field, value, metric, 0, None, None, None, held.floor, None, held.stage, verdict)
     lows, highs = bounded_draws(values, 0, 1, seed=run.config.seed, clusters=_clusters(results), weights=weights)
     low, high = float(np.quantile(lows, 0.025)), float(np.quantile(highs, 0.975))
     mean = float(np.average(values[known], weights=None if weights is None else weights[known]))
