@@ -2,8 +2,9 @@
 
 A floor has three verdicts: `fail` where the slice is significantly below it, by Gaffke's bound and with Holm's adjustment over the slices
 of a field, so that many slices make no false alarm likelier; `pass` where its mean reaches the floor and the interval excludes a mean that
-is lower by the metric's threshold; `inconclusive` else. A slice with answerable cases that does not measure a metric is `inconclusive` too, and
-fails where its floor names it or no slice measures the metric. A change of a slice is decided as that of all cases, with Holm's adjustment too.
+is lower by the metric's threshold; `inconclusive` else. A slice with answerable cases that does not measure a metric is `inconclusive`
+too, and fails where its floor names it or no slice measures the metric. A change of a slice is decided as that of all cases, with Holm's
+adjustment too.
 """
 
 from collections import defaultdict
