@@ -20,7 +20,7 @@ LIMIT_DAYS, LIMIT_SAMPLES = 2.0, 100
 KEPT_SAMPLES = 500
 #: How far above its quantile a limit lies: what is closer is too small to matter.
 MARGIN = 1.1
-#: What of a median's share may go unsaid, and count as recovered. That share is half, so that it moves at once when amounts do.
+#: What of a median's share may go unsaid. That share is half, so that it moves at once when amounts do.
 MEDIAN_TOLERANCE, MEDIAN_CRITICAL = 0.1, 0.8
 
 
@@ -32,7 +32,7 @@ def amount_settings(settings: DriftSettings) -> Mapping[str, DriftSettings]:
             changed: dict[str, Any] = {"rule": "off"}
             if name == "p50":
                 tolerance = max(settings.tolerance, MEDIAN_TOLERANCE)
-                changed |= {"tolerance": tolerance, "recover_ratio": 1 - tolerance, "critical_ratio": MEDIAN_CRITICAL}
+                changed |= {"tolerance": tolerance, "critical_ratio": MEDIAN_CRITICAL}
             found[f"{what}_{name}"] = settings.model_copy(update=changed)
     return found
 

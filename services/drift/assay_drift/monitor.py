@@ -18,7 +18,7 @@ from assay_drift.series import Series, dump_episode
 from assay_drift.watch import Calibrated, Watch
 from assay_drift.wording import Numbers, Subject
 from assay_schema.alerts import ALL_PROJECTS, AlertKind
-from assay_schema.scores import QUANTILES, Score, ScoreStatus, is_lower_better, of_answers
+from assay_schema.scores import QUANTILES, Score, ScoreStatus, is_lower_better, is_of_answers, of_answers
 from assay_schema.settings import DriftSettings
 
 #: A lag is over after clean looks in a row, a minute apart: what moves around its limit is one episode.
@@ -114,11 +114,16 @@ class Monitor(Watch):
         self._evaluate_project(project, found, wall_ms)
 
     def _begun(self, key: str) -> Series:
-        """A new series. Another judge's of the same metric, the latest, gives it something to be compared with while it learns."""
+        """A new series. Another judge's of the same metric, the latest, gives it something to be compared with while it learns; a share
+        that no judge's opinion is in goes on where that one is.
+        """
         same = key.rpartition("/")[0] + "/"
         others = [each for name, each in self.scores.items() if name.startswith(same) and each.reference]
         latest = max(others, key=lambda each: each.last_ms, default=None)
-        self.scores[key] = Series(former=latest.reference if latest else None)
+        if latest and is_of_answers(key.split("/")[1]):
+            self.scores[key] = latest.continued()
+        else:
+            self.scores[key] = Series(former=latest.reference if latest else None)
         return self.scores[key]
 
     def _observe_retrieval(self, asked: Asked, metric: str, raw: float) -> None:

@@ -6,7 +6,7 @@ beside them, as evidence of its own.
 """
 
 from dataclasses import dataclass, field, replace
-from math import sqrt
+from math import log, sqrt
 from typing import Any
 
 from assay_drift.baseline import KEPT_DAYS, Baseline, Total, baseline_of, total_of
@@ -20,6 +20,8 @@ HOURS = 24
 #: Standard errors by which a day must be worse than the plain rule's line. Without them a year of 150 answers a day that are right or wrong
 #: has 2 to 30 such days though nothing changed.
 RULE_ERRORS = 3
+#: How much likelier the baseline has to be than a level below what is tolerated, before an episode is over.
+RECOVERY_ODDS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +204,7 @@ class Series:
         reading = Reading(
             now_ms,
             found,
-            clean=bool(recent.n)
-            and recent.mean - self._offset(HOURS, calendar) >= settings.recover_ratio * reference.mean,
+            clean=bool(recent.n) and self._clean(recent, reference, settings, calendar),
             counts=counts and bool(recent.n),
             recovered=self._recovered(settings),
         )
@@ -215,15 +216,30 @@ class Series:
             self.detector = Detector()
         return transition
 
+    def _clean(self, recent: Total, reference: Baseline, settings: DriftSettings, calendar: Calendar) -> bool:
+        """Whether a day is well, as far as its size can tell: closer to the baseline than to the edge of what is tolerated; and once an
+        episode recovers, on the right side of that edge.
+        """
+        floor = reference.floor(settings.tolerance, self.season.design_effect)
+        error = reference.deviation * sqrt(self.season.effect_at(self._volume(calendar.day(self.last_ms))) / recent.n)
+        mean = recent.mean - self._offset(HOURS, calendar)
+        if self.episode.state is AlertState.RECOVERING:
+            return mean + 1.64 * error >= floor
+        return mean + error >= (reference.mean + floor) / 2
+
     def _recovered(self, settings: DriftSettings) -> bool:
-        """Evidence that it is over: since the recovery began the mean is back, and its 95 % interval lies above the critical ratio."""
+        """Evidence that it is over: what came since the recovery began is `RECOVERY_ODDS` times likelier at the baseline than as far below
+        what is tolerated as the baseline lies above it. So a level that stays below is never taken for one that is back, however often
+        one looks.
+        """
         after, base = self.since_recovery, self.reference
-        return (
-            base is not None
-            and after.n >= settings.critical_samples
-            and after.mean >= settings.recover_ratio * base.mean
-            and after.mean - 1.96 * after.deviation / sqrt(after.n) > settings.critical_ratio * base.mean
-        )
+        if base is None or after.n < settings.critical_samples:
+            return False
+        floor = base.floor(settings.tolerance, self.season.design_effect)
+        # A share that was never missed has no variance, and has some as soon as it is.
+        variance = base.deviation**2 + max(0.0, floor * (1 - floor) - base.mean * (1 - base.mean))
+        evidence = 2 * (base.mean - floor) * (after.total - after.n * floor)
+        return after.mean >= floor and evidence >= log(RECOVERY_ODDS) * variance * self.season.design_effect
 
     def acknowledge(self, now_ms: float, settings: DriftSettings, calendar: Calendar) -> Transition | None:
         """Accept what is as the new normal: close the episode, and learn a baseline from the samples since the change."""
@@ -240,6 +256,12 @@ class Series:
         self.slots, self.season = {}, replace(self.season, days=0)  # the week stays what it was until it is known anew
         self.detector, self.since_recovery = Detector(), Total()
         return transition
+
+    def continued(self) -> "Series":
+        """A series that goes on where this one is, with an episode of its own."""
+        found = Series.load(self.dump())
+        found.episode, found.since_recovery = Episode(), Total()
+        return found
 
     def dump(self) -> dict[str, Any]:
         """As JSON."""

@@ -6,7 +6,7 @@ import pytest
 
 from assay_drift.monitor import Monitor
 from assay_schema.alerts import Alert, AlertState
-from tests.drift_samples import QUICK, START_MS, monitor, score, stream
+from tests.drift_samples import QUICK, START_MS, monitor, noise_of, score, stream
 
 MINUTE = 60_000
 OTHER = "1111222233334444"
@@ -70,3 +70,22 @@ def test_the_first_judge_of_a_metric_has_nobody_to_be_compared_with() -> None:
     watched = monitor()
     feed(watched, drop=0.25, days=3)
     assert watched.scores["acme/faithfulness/9f2c4e1ab07d3355"].former is None
+
+
+def test_a_share_that_no_judge_decides_goes_on_when_the_judge_changes() -> None:
+    watched, alerts = monitor(), []
+    noise = noise_of("shares")
+    for number, (at_ms, _) in enumerate(stream(12, 240)):
+        after = at_ms >= START_MS + CHANGED * MINUTE
+        failed, abstained = noise.random() < (0.3 if after else 0.03), noise.random() < (0.3 if after else 0.05)
+        changes: dict[str, Any] = {"fingerprint": OTHER} if after else {}
+        changes |= {"checks": {"has_source": not failed}}
+        if abstained:
+            changes |= {"status": "abstained", "metrics": {}}
+        watched.observe_score(score(at_ms, 0.85, number, **changes), at_ms)
+        alerts += watched.take_alerts()
+    opened = {alert.metric: alert for alert in alerts if alert.previous is AlertState.OK}
+    assert opened.keys() == {"abstained", "check_failed_has_source"}
+    for alert in opened.values():
+        assert alert.series == OTHER
+        assert alert.at.timestamp() * 1000 < START_MS + (CHANGED + 1) * MINUTE, "it does not learn first"

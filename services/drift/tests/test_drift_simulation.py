@@ -33,6 +33,39 @@ def test_a_drop_of_15_percent_is_critical_within_a_day() -> None:
     assert statistics.median(delay for delay in delays if delay is not None) < 0.6
 
 
+def _steady(mean: float, days: int, *, right_or_wrong: bool, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    scenario = Scenario(days=days, mean=mean, right_or_wrong=right_or_wrong, weekend=1.0, day_deviation=0.0)
+    return samples(scenario, seed)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "right_or_wrong"), [(0.85, 0.8, False), (0.85, 0.8, True), (0.95, 0.9, True)]
+)
+def test_a_small_drop_for_good_is_one_episode_that_is_never_called_over(
+    before: float, after: float, right_or_wrong: bool
+) -> None:
+    for seed in (1, 2):
+        days, scores = _steady(before, 40, right_or_wrong=right_or_wrong, seed=seed)
+        later, worse = _steady(after, 60, right_or_wrong=right_or_wrong, seed=seed + 10)
+        found = run(np.concatenate([days, later + 40]), np.concatenate([scores, worse]), SETTINGS, streams=5)
+        assert found.episodes == 1
+        assert found.first(AlertState.RESOLVED, after=0) is None
+
+
+@pytest.mark.parametrize("right_or_wrong", [False, True])
+def test_what_is_back_is_called_over_within_days(right_or_wrong: bool) -> None:
+    for seed in (1, 2):
+        parts = [
+            _steady(mean, days, right_or_wrong=right_or_wrong, seed=seed + place)
+            for place, (mean, days) in enumerate(((0.85, 40), (0.77, 20), (0.85, 25)))
+        ]
+        times = np.concatenate([days + start for (days, _), start in zip(parts, (0, 40, 60), strict=True)])
+        found = run(times, np.concatenate([scores for _, scores in parts]), SETTINGS, streams=5)
+        over = found.first(AlertState.RESOLVED, after=40)
+        assert over is not None
+        assert 20 < over < 32
+
+
 @given(st.lists(st.floats(0, 1), max_size=200), st.floats(0, 0.999))
 def test_bets_stay_finite_and_no_less_than_nothing_whatever_comes(values: list[float], floor: float) -> None:
     detector = Detector()

@@ -260,13 +260,14 @@ class DriftSettings(Section):
     """The drift service. Windows and thresholds of its alerts; time is that of the samples."""
 
     tolerance: float = Field(
-        0.03, ge=0, lt=1, allow_inf_nan=False, description="Relative drop from the baseline that raises no alert."
+        0.03,
+        ge=0,
+        lt=1,
+        allow_inf_nan=False,
+        description="Relative drop from the baseline that is well: it raises no alert, and ends one.",
     )
     critical_ratio: float = Field(
         0.9, gt=0, lt=1, description="Share of the baseline below which a drop with evidence is critical."
-    )
-    recover_ratio: float = Field(
-        0.95, gt=0, le=1, description="Share of the baseline that a day's mean must reach again to count as clean."
     )
     clean_evaluations: int = Field(
         24, ge=1, description="Clean evaluations in a row, one an hour, until an episode is recovering."

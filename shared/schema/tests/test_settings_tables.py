@@ -41,7 +41,7 @@ def test_without_anything_every_setting_is_its_default() -> None:
 
 #: Settings between 0 and 1.
 SHARES = (
-    "tolerance", "critical_ratio", "recover_ratio", "rule_drop", "ks_effect", "silence_ratio", "judge_error_ratio", "kappa_min", "tnr_min",
+    "tolerance", "critical_ratio", "rule_drop", "ks_effect", "silence_ratio", "judge_error_ratio", "kappa_min", "tnr_min",
 )  # fmt: skip
 
 
