@@ -4,7 +4,8 @@ Nothing is left out of a verdict: one errored or skipped row, or one errored que
 its 95 % interval: all of it below is a breach, none of it below passes, and else there are too few rows to tell. No number of rows can show
 that every row passes (a threshold of 1); there the rows that were asked decide.
 
-Rows that personal data was taken out of are asked, counted apart, and decide nothing: an unchanged system may answer them otherwise.
+Rows that personal data was taken out of are asked, counted apart, and decide nothing: an unchanged system may answer them otherwise. Where
+they outnumber the others, and those are few, nobody can tell: no option makes that a pass.
 """
 
 import math
@@ -23,6 +24,8 @@ from assay_evals.statistics import Floats, Interval, cases_needed, flip_tests, u
 from assay_evals.verdicts import Verdict
 
 VERSION = 1
+#: Rows without personal data that decide however many there are with it.
+ENOUGH_ROWS = 50
 #: Errors whose reason a breach quotes.
 SHOWN_ERRORS = 5
 NOT_RUN: dict[str, Any] = {"ran": False}
@@ -63,6 +66,11 @@ def regression_gate(
         nothing = {"metric": "rows_replayed", "observed": 0, "threshold": 1, "reason": reason}
         (undecided if apart.rows_total else breaches).append(nothing)
     else:
+        if summary.rows_replayed < (least := min(ENOUGH_ROWS, apart.rows_total)):
+            reason = f"personal data was taken out of {apart.rows_total:,} other row(s): publish a baseline with more rows without"
+            undecided.append(
+                {"metric": "rows_replayed", "observed": summary.rows_replayed, "threshold": least, "reason": reason}
+            )
         _hold(columns, {JACCARD: thresholds.jaccard, STABLE: thresholds.top1}, bounds, breaches, undecided)
     captured = baseline.baseline_mean_latency_ms
     skipped = not math.isfinite(captured) or captured <= 0
@@ -125,7 +133,7 @@ def gate_verdict(
     if any(gate.get("breaches") for gate in gates):
         verdict = Verdict.FAIL
     elif undecided:
-        # A gate that compared nothing passes under no option.
+        # A gate that compared nothing, or next to nothing, passes under no option.
         nothing = "rows_replayed" in undecided and inconclusive is Verdict.PASS
         verdict = Verdict.INCONCLUSIVE if nothing else inconclusive
     return {

@@ -88,6 +88,19 @@ def test_rows_that_personal_data_was_taken_out_of_are_counted_apart_and_decide_n
     assert breaches([*replayed(baseline()), *failed]) == ["rows_errored"], "an error is one all the same"
 
 
+@pytest.mark.parametrize(
+    ("whole", "apart", "verdict"),
+    [(1, 99, "inconclusive"), (49, 60, "inconclusive"), (50, 500, "pass"), (30, 30, "pass")],
+)
+def test_a_few_rows_do_not_speak_for_many_that_were_scrubbed(whole: int, apart: int, verdict: str) -> None:
+    rows = replayed(baseline(rows=whole))
+    rows += [compare_row(scrubbed(number), Retrieved(["z"], 10.0)) for number in range(apart)]
+    found = gate(rows)
+    document = gate_verdict(found, NOT_RUN, inconclusive=Verdict.PASS)
+    assert document["verdict"] == verdict
+    assert ("rows_replayed" in [each["metric"] for each in found["undecided"]]) == (verdict != "pass")
+
+
 def test_a_baseline_of_nothing_but_scrubbed_rows_neither_fails_nor_passes() -> None:
     found = gate([compare_row(scrubbed(number), Retrieved(["z"], 10.0)) for number in range(49)])
     for counts_as, verdict in (
