@@ -58,11 +58,11 @@ async def evaluate_into(
                 folder.add(result)
                 if on_result:
                     on_result(result)
+        return folder.finish(case.id for case in dataset.cases)
     finally:
         folder.close()
         scores.close()
         await target.close()
-    return folder.finish(case.id for case in dataset.cases)
 
 
 def evaluate(

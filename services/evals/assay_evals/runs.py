@@ -5,8 +5,10 @@ killed goes on where it stopped: a half-written last line is cut off, cases that
 the result once. Texts that the target returned are not written: they have not been scrubbed.
 """
 
+import fcntl
 import json
 import math
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -233,7 +235,7 @@ class Run:
 
 
 class RunFolder:
-    """A run's folder, open for writing. A result that was added is on disk, for whoever kills the process.
+    """A run's folder, open for writing by one process. A result that was added is on disk, for whoever kills the process.
 
     `target` is the target's whole name, of which the configuration and the folder hold no secrets; going on with a run needs the same.
     """
@@ -243,7 +245,16 @@ class RunFolder:
         self.done: dict[str, CaseResult] = {}
         #: Results of what was asked now, by a field of theirs that could not be read.
         self.unread: Counter[str] = Counter()
-        run_file, results_file = folder / RUN_FILE, folder / RESULTS_FILE
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._lock = _locked(folder)
+        try:
+            self._open(folder / RUN_FILE, folder / RESULTS_FILE, resume=resume, target=target)
+        except BaseException:
+            os.close(self._lock)
+            raise
+
+    def _open(self, run_file: Path, results_file: Path, *, resume: bool, target: str | None) -> None:
+        folder, config = self.folder, self.config
         if run_file.exists():
             if not resume:
                 raise RunError(
@@ -260,7 +271,6 @@ class RunFolder:
             self.done = {result.case_id: result for result in before.results if result.error is None}
             _rewrite(results_file, self.done.values())
         else:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
             self._seal = None if target is None else seal(target)
             self._write_run(None)
@@ -278,16 +288,20 @@ class RunFolder:
             self.done.pop(case_id, None)
 
     def finish(self, order: Iterable[str]) -> Run:
-        """Say that the run has ended, with its results in the dataset's order."""
+        """Say that the run has ended, with its results in the dataset's order. Another process may have the folder then."""
         self._file.close()
         results = [self.done[case_id] for case_id in order if case_id in self.done]
         _rewrite(self.folder / RESULTS_FILE, results)
         self._write_run(datetime.now(UTC).isoformat(timespec="milliseconds"))
+        self.close()
         return read_run(self.folder)
 
     def close(self) -> None:
         """Leave the run as it is, to go on later."""
         self._file.close()
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
 
     def _write_run(self, completed_at: str | None) -> None:
         document = {
@@ -300,6 +314,19 @@ class RunFolder:
         if self._seal is not None:
             document["target_seal"] = self._seal
         write_whole(self.folder / RUN_FILE, orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def _locked(folder: Path) -> int:
+    """A descriptor that keeps other processes out of the folder until it is closed, or its process ends. Raises `RunError`."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise RunError(f"{folder} is being written by another process: let that end, or name another run") from None
+    except OSError:  # a file system without locks
+        pass
+    return descriptor
 
 
 def read_run(folder: Path) -> Run:

@@ -56,6 +56,20 @@ def test_a_run_reads_back_with_its_means_and_types(tmp_path: Path) -> None:
     assert run.completed_at is not None
 
 
+def test_a_run_is_written_by_one_at_a_time(tmp_path: Path) -> None:
+    one = a_run(tmp_path / "r1", CASES[:1])
+    for resume in (True, False):
+        with pytest.raises(RunError, match="r1 is being written by another process: let that end, or name another run"):
+            RunFolder(tmp_path / "r1", CONFIG, resume=resume)
+    one.add(case_result(CASES[1], ANSWERS[1], results()[1], tries=1))
+    assert len(read_run(tmp_path / "r1").results) == 2, "whoever was refused changed nothing"
+    one.close()
+    RunFolder(tmp_path / "r1", CONFIG, resume=True).finish([])
+    with pytest.raises(RunError, match="holds a run already"):
+        RunFolder(tmp_path / "r1", CONFIG)
+    RunFolder(tmp_path / "r1", CONFIG, resume=True).close()  # a refusal leaves no lock behind
+
+
 def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     folder = tmp_path / "r1"
     a_run(folder, CASES[:2]).close()
