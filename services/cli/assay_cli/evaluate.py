@@ -157,6 +157,7 @@ def run(
         tags=tags_of(tag),
         scorers=scoring.digests | (judged.digests if judged else {}),
         sample=chosen,
+        concurrency=concurrency,
     )
     name = free_name(name, runs, resume)  # before the target is loaded, which may take a while
     system = System(target, workspace, concurrency, deadline, retries, ErrorsOfTarget(show_errors))

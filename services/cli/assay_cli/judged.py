@@ -1,5 +1,7 @@
 """Judging the answers of an evaluation run with the judge that samples production, on a budget of the run's own."""
 
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -50,6 +52,8 @@ class RunJudge:
             raise CommandError(f"--judge: {name!r} is not one of lexical, anthropic, openai")
         self.errors = self.unfit = self.spent_before = 0
         self.repeats, self._reference = repeats, reference
+        #: Where the lexical judge reads, one answer at a time.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="judge")
         #: Verdicts that came.
         self.verdicts = 0
         #: Cases that the budget left unjudged, now or before.
@@ -195,8 +199,8 @@ class RunJudge:
         from assay_judge import lexical
         from assay_judge.api import prompt_of, verdict_in
 
-        if self._paid is None:
-            return lexical.judged(case)
+        if self._paid is None:  # not in the loop, where targets are timed
+            return await asyncio.get_running_loop().run_in_executor(self._thread, lexical.judged, case)
         return await self._asked(prompt_of(case), lambda text, usage: verdict_in(text, usage, case), case_id, repeat)
 
     @property
@@ -234,6 +238,7 @@ class RunJudge:
 
     async def close(self) -> None:
         """Close the connections to the API, and the file."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
         if self._paid is not None:
             await self._paid.close()
 

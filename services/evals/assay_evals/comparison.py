@@ -26,6 +26,7 @@ from assay_evals.statistics import (
     flip_tests,
     holm,
     interval,
+    quantile_tests,
     resampled_means,
     resampled_quantile_changes,
     unseen_cases,
@@ -49,7 +50,7 @@ class MetricComparison:
     """One metric in both runs. `delta` = candidate - baseline, in the metric's own unit; better or worse is the rule's business.
 
     `p_worse` and `p_better` are one-sided and adjusted for all metrics that block (or for all that do not): they decide. `p_value` is
-    two-sided and of this metric alone, `p_holm` is that by Holm's adjustment; they decide nothing. Quantiles have an interval and no p.
+    two-sided and of this metric alone, `p_holm` is that by Holm's adjustment; they decide nothing. A quantile's are of it alone.
     """
 
     metric: str
@@ -126,7 +127,9 @@ class Comparison:
         """
         if self.only_baseline or self.only_candidate or self.errored or self.unlike:
             return Verdict.FAIL
-        blocking = [m.verdict for m in self.metrics if m.rule.stage is Stage.BLOCK] + [m.verdict for m in self.shrunk]
+        # A tail of a few slow cases excludes no worsening of a percentile: only one that is told from chance decides.
+        decides = [m for m in self.metrics if m.metric not in QUANTILES or m.verdict is not Verdict.INCONCLUSIVE]
+        blocking = [m.verdict for m in decides if m.rule.stage is Stage.BLOCK] + [m.verdict for m in self.shrunk]
         if not self.metrics:
             return Verdict.FAIL  # nothing was compared: silence is not health
         found = [inconclusive if verdict is Verdict.INCONCLUSIVE else verdict for verdict in blocking]
@@ -302,15 +305,20 @@ def _quantiles(before: Floats, after: Floats, rules: Mapping[str, Rule], seed: i
     paired = _both(before, after)
     before, after = before[paired], after[paired]
     changes = resampled_quantile_changes(before, after, list(QUANTILES.values()), seed=seed)
+    tests = quantile_tests(before, after, list(QUANTILES.values()), seed=seed)
     found = []
     for place, (name, share) in enumerate(QUANTILES.items()):
         rule = rule_of(name, rules)
         low, high = (float(bound) for bound in np.quantile(changes[:, place], [0.025, 0.975]))
         one, other = float(np.quantile(before, share)), float(np.quantile(after, share))
         bounds = Interval(low, high, "percentile" if low != high else "degenerate")
-        verdict = decide(other - one, bounds, other, rule)
-        untested = (None, None, None, None, None)
+        fell, rose = tests[place]
+        worse, better = (rose, fell) if rule.lower_is_better else (fell, rose)
+        two_sided = min(1.0, 2 * min(fell, rose))
+        told = told_from_chance(bounds, two_sided, worse if (other > one) is rule.lower_is_better else better)
+        verdict = decide(other - one, bounds, other, rule, told=told)
+        p_values = (two_sided, None, worse, better, None)
         found.append(
-            MetricComparison(name, len(before), one, other, other - one, bounds, *untested, verdict, rule, None)
+            MetricComparison(name, len(before), one, other, other - one, bounds, *p_values, verdict, rule, None)
         )
     return found

@@ -11,7 +11,7 @@ from assay_evals.runs import CaseResult, Run, RunConfig
 from assay_evals.shrinkage import shrinkages
 from assay_evals.slices import SliceChange, SliceCheck, SliceFloor, metrics_shown, slice_changes, slice_checks, worst
 from assay_evals.statistics import RESAMPLES, Floats
-from assay_evals.verdicts import DEFAULT_RULES, LATENCY, Rule, Stage, Verdict, rule_of
+from assay_evals.verdicts import DEFAULT_RULES, LATENCY, QUANTILES, Rule, Stage, Verdict, rule_of
 
 
 @dataclass(frozen=True)
@@ -184,6 +184,10 @@ def _unlike(baseline: Run, candidate: Run, gone: Sequence[str], rules: Mapping[s
         found.append("the deepest cut-offs differ, and with them the reciprocal rank")
     if one.judge and other.judge and one.judge != other.judge:
         found.append("answers were judged by different judges")
+    blocks = any(rule_of(name, rules).stage is Stage.BLOCK for name in QUANTILES)
+    if blocks and one.concurrency and other.concurrency and one.concurrency != other.concurrency:
+        asked = f"{one.concurrency} in the baseline and {other.concurrency} in the candidate"
+        found.append(f"latency was measured with so many questions at a time: {asked}")
     ours, theirs = one.scorers, other.scorers
     if others := sorted(name for name in ours.keys() & theirs.keys() if ours[name] != theirs[name]):
         found.append(f"{', '.join(others)} measures something else in the candidate: its scorer was changed")

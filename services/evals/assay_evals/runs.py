@@ -12,7 +12,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,7 @@ def run_folder(runs: Path, name: str) -> Path:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """What a run measured. Two runs can be compared whatever differs here; a run can only go on if nothing does."""
+    """What a run measured. Two runs can be compared whatever differs here; a run can only go on if nothing but its concurrency does."""
 
     dataset: str
     dataset_version: str
@@ -77,6 +77,8 @@ class RunConfig:
     scorers: Mapping[str, str] = field(default_factory=dict)
     #: Where a part of the dataset was asked: `cases`, `seed` and the fields `by` which it is stratified.
     sample: Mapping[str, Any] = field(default_factory=dict)
+    #: How many questions were asked at a time; None where it was not always the same, or is not known.
+    concurrency: int | None = None
 
     @classmethod
     def of(cls, dataset: Dataset, target: str, **options: Any) -> "RunConfig":
@@ -96,7 +98,7 @@ class RunConfig:
         return cls(**{**document, **lists})
 
 
-_LATER_FIELDS = frozenset({"tags", "branch", "dirty", "scorers", "sample"})
+_LATER_FIELDS = frozenset({"tags", "branch", "dirty", "scorers", "sample", "concurrency"})
 _DEFAULTS = {
     each.name: each.default if each.default_factory is MISSING else each.default_factory() for each in fields(RunConfig)
 }
@@ -267,6 +269,8 @@ class RunFolder:
                 differing = ["target (in what is not written down of it)"]
             if differing:
                 raise RunError(f"{folder} is a run of another {', '.join(differing)}: name another folder")
+            if before.config.concurrency != config.concurrency:
+                self.config = replace(config, concurrency=None)
             self.started_at = before.started_at
             self.done = {result.case_id: result for result in before.results if result.error is None}
             _rewrite(results_file, self.done.values())
@@ -398,7 +402,9 @@ def _checked(result: CaseResult) -> CaseResult:
 
 def _differing(one: RunConfig, other: RunConfig) -> list[str]:
     before, after = asdict(one), asdict(other)
-    return [name for name in before if orjson.dumps(before[name]) != orjson.dumps(after[name])]
+    return [
+        name for name in before if name != "concurrency" and orjson.dumps(before[name]) != orjson.dumps(after[name])
+    ]
 
 
 def _rewrite(path: Path, results: Iterable[CaseResult]) -> None:

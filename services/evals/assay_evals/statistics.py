@@ -25,6 +25,8 @@ _NORMAL = NormalDist()
 #: Cells of a matrix of resamples made at once (8 bytes each). So small that it stays in a core's cache: twice as fast as one large matrix.
 #: What it is multiplied by is contiguous; else OpenBLAS starts threads for it, which take ten times the CPU.
 BLOCK_CELLS = 30_000
+#: What rounding may make of equal changes of milliseconds.
+TIE = 1e-9
 #: Draws that share their arrangements of the cases, and the most that are made at once: where cases are few, one arrangement says little.
 _BLOCK_ROWS = 200
 #: Statistics that differ by less, beside 1, are the same: sums of the same signs differ by their rounding.
@@ -290,6 +292,29 @@ def cases_needed(deltas: Floats, margin: float, *, level: float = 0.95, power: f
 def unseen_cases(margin: float) -> int:
     """How many cases, all alike, exclude a change of `margin` in a share: were it there, one of them would have shown it in 97.5 %."""
     return math.ceil(math.log(0.025) / math.log1p(-margin)) if 0 < margin < 1 else 1
+
+
+def quantile_tests(
+    before: Floats, after: Floats, shares: Sequence[float], *, resamples: int = 2_000, seed: int
+) -> list[tuple[float, float]]:
+    """Test changes of quantiles between two paired columns without `nan`: by share, p that it fell and p that it rose.
+
+    The two values of a case change places at random, as they may where a change does nothing: exact there, for any number of cases and
+    any noise that does not depend on the side. Each p is `(1 + k) / (1 + resamples)`, one-sided, of that quantile alone.
+    """
+    observed = np.quantile(after, shares) - np.quantile(before, shares)
+    generator, fell, rose = generator_of(seed), np.zeros(len(shares)), np.zeros(len(shares))
+    step = max(1, BLOCK_CELLS // len(before))
+    for start in range(0, resamples, step):
+        swapped = generator.random((min(step, resamples - start), len(before))) < 0.5
+        one, other = np.where(swapped, after, before), np.where(swapped, before, after)
+        changes = np.quantile(other, shares, axis=1) - np.quantile(one, shares, axis=1)
+        fell += np.count_nonzero(changes <= observed[:, None] + TIE, axis=1)
+        rose += np.count_nonzero(changes >= observed[:, None] - TIE, axis=1)
+    return [
+        (float(one), float(other))
+        for one, other in zip((1 + fell) / (1 + resamples), (1 + rose) / (1 + resamples), strict=True)
+    ]
 
 
 def resampled_quantile_changes(

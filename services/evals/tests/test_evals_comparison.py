@@ -144,6 +144,23 @@ def test_a_single_cluster_tells_nothing_however_many_cases_it_has() -> None:
     assert compare({"mrr": BASE}, {"mrr": after}, clusters=["one"] * 300).verdict() is Verdict.INCONCLUSIVE
 
 
+def spiky(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Milliseconds around 300, three in a hundred 3 s longer."""
+    return rng.lognormal(np.log(300), 0.3, n) + np.where(rng.random(n) < 0.03, 3_000.0, 0.0)
+
+
+@pytest.mark.parametrize("n", [50, 225])
+def test_a_latency_that_blocks_lets_an_unchanged_system_through(n: int) -> None:
+    rules = {name: Rule(100.0, lower_is_better=True) for name in ("latency_p50_ms", "latency_p95_ms")}
+    rng, passed = np.random.default_rng(21), 0
+    for _ in range(200):
+        columns = ({"latency_ms": spiky(rng, n)}, {"latency_ms": spiky(rng, n)})
+        passed += compare(*columns, rules=rules).verdict() is Verdict.PASS
+    assert passed >= 190, "95 in 100"
+    slower = spiky(rng, n) + 400
+    assert compare({"latency_ms": spiky(rng, n)}, {"latency_ms": slower}, rules=rules).verdict() is Verdict.FAIL
+
+
 def test_a_single_latency_tells_nothing() -> None:
     one = {m.metric: m for m in compare({"latency_ms": np.array([10.0])}, {"latency_ms": np.array([900.0])}).metrics}
     assert one["latency_p95_ms"].verdict is Verdict.INCONCLUSIVE

@@ -171,6 +171,18 @@ def test_runs_that_were_not_measured_alike_fail_and_say_why(config: dict[str, An
     assert words in as_json(found, Verdict.FAIL)["unlike"][0]
 
 
+def test_a_latency_that_blocks_is_compared_where_as_many_were_asked_at_a_time() -> None:
+    before = a_run("main", [GOOD] * 80)
+    before = replace(before, config=replace(before.config, concurrency=1))
+    after = replace(before, config=replace(before.config, concurrency=5))
+    blocks = {"latency_p95_ms": Rule(100.0, lower_is_better=True)}
+    assert compare_runs(before, after).comparison.unlike == [], "latency informs"
+    (told,) = compare_runs(before, after, rules=blocks).comparison.unlike
+    assert "1 in the baseline and 5 in the candidate" in told
+    unknown = replace(before, config=replace(before.config, concurrency=None))
+    assert compare_runs(unknown, after, rules=blocks).comparison.unlike == []
+
+
 def test_a_blocking_metric_that_the_candidate_no_longer_measures_fails() -> None:
     before = a_run("main", [GOOD] * 80)
     judged = with_results(

@@ -56,6 +56,15 @@ def test_a_run_reads_back_with_its_means_and_types(tmp_path: Path) -> None:
     assert run.completed_at is not None
 
 
+def test_a_run_may_go_on_with_another_concurrency_which_is_then_not_one(tmp_path: Path) -> None:
+    RunFolder(tmp_path / "r", replace(CONFIG, concurrency=5)).close()
+    assert read_run(tmp_path / "r").config.concurrency == 5
+    same = RunFolder(tmp_path / "r", replace(CONFIG, concurrency=5), resume=True)
+    assert same.finish([]).config.concurrency == 5
+    other = RunFolder(tmp_path / "r", replace(CONFIG, concurrency=1), resume=True)
+    assert other.finish([]).config.concurrency is None
+
+
 def test_a_run_is_written_by_one_at_a_time(tmp_path: Path) -> None:
     one = a_run(tmp_path / "r1", CASES[:1])
     for resume in (True, False):

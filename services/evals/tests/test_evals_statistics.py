@@ -17,6 +17,7 @@ from assay_evals.statistics import (
     flip_tests,
     holm,
     interval,
+    quantile_tests,
     resampled_means,
     resampled_quantile_changes,
     student_quantile,
@@ -28,6 +29,21 @@ from assay_evals.statistics import (
 def skewed(rng: np.random.Generator, n: int) -> npt.NDArray[np.float64]:
     """Differences as changes of retrieval give them: most are 0, the rest of either sign and of any size, their mean 0."""
     return np.where(rng.random(n) < 0.7, 0.0, rng.choice([-1.0, 1.0], n) * rng.exponential(0.3, n))
+
+
+def test_changes_of_quantiles_are_tested_at_their_level_whatever_the_noise() -> None:
+    rng, fell, rose = np.random.default_rng(4), [], []
+    for seed in range(400):
+        one, other = rng.lognormal(5, 1, 40), rng.lognormal(5, 1, 40)
+        ((p_fell, p_rose),) = quantile_tests(one, other, [0.95], resamples=400, seed=seed)
+        fell.append(p_fell)
+        rose.append(p_rose)
+    for p_values in (fell, rose):
+        assert 0.02 < np.mean(np.array(p_values) < 0.05) < 0.08
+    ((p_fell, p_rose),) = quantile_tests(one, one * 3, [0.5], seed=1)
+    assert p_rose < 0.001
+    assert p_fell == 1.0
+    assert quantile_tests(one, one, [0.5, 0.95], seed=1) == [(1.0, 1.0), (1.0, 1.0)], "nothing moved"
 
 
 @pytest.mark.parametrize("n", [30, 300])

@@ -5,6 +5,7 @@ import contextlib
 import importlib
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -226,6 +227,25 @@ async def test_a_command_that_fails_is_an_error(command: str, words: str) -> Non
 def test_an_answer_of_an_unknown_form_is_an_error(value: Any) -> None:
     with pytest.raises(TargetError):
         read_answer(value, 1.0)
+
+
+def test_a_function_is_timed_where_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked_in, timed_in = [], []
+
+    def target(query: str) -> list[str]:
+        asked_in.append(threading.get_ident())
+        return [query]
+
+    clock = time.perf_counter
+
+    def counter() -> float:
+        timed_in.append(threading.get_ident())
+        return clock()
+
+    monkeypatch.setattr("assay_evals.targets.time.perf_counter", counter)
+    asyncio.run(CallableTarget(target).ask(Question("q")))
+    assert timed_in == asked_in * 2, "neither the wait for a thread nor for the loop counts"
+    assert asked_in != [threading.get_ident()]
 
 
 @pytest.mark.parametrize("latency", [-1, True, "1", float("inf")])
