@@ -1,6 +1,9 @@
 """Scorers of one's own and assertions in the dataset, as an engineer uses them: through `assay eval run`, `show` and `compare`."""
 
+import importlib
 import json
+import linecache
+import sys
 from pathlib import Path
 from uuid import uuid4
 
@@ -154,3 +157,25 @@ def test_two_runs_are_compared_by_their_scores_unless_a_scorer_was_changed(assay
         assert "verdict: fail" in assay("eval", "compare", "main", "worse", *rule, code=1).output
     assert "its scorer was changed" in assay("eval", "compare", "main", "other", code=1).output
     assert "score:polite" in assay("eval", "compare", "main", "worse", "--floor", "score:polit=0.9", code=2).output
+
+
+def test_a_function_that_was_changed_is_another_scorer(assay: Assay, tmp_path: Path) -> None:
+    dataset, asked = write_cases(tmp_path / "d.jsonl", [{}]), target(tmp_path, "please")
+    for name, body in (("one", "return 1.0"), ("same", "# as before\n    return (1.0)"), ("other", "return 0.0")):
+        (tmp_path / "changing_scorer.py").write_text(f"def polite(case, answer):\n    {body}\n")
+        sys.modules.pop("changing_scorer", None)
+        importlib.invalidate_caches()
+        linecache.clearcache()
+        sys.dont_write_bytecode, before = True, sys.dont_write_bytecode
+        try:
+            run(assay, dataset, name, "--target", asked, "--scorer", "polite=changing_scorer:polite")
+        finally:
+            sys.dont_write_bytecode = before
+    digests = [
+        json.loads(assay("eval", "show", name, "--json").stdout)["config"]["scorers"]["score:polite"]
+        for name in ("one", "same", "other")
+    ]
+    assert digests[0] == digests[1], "comments and layout change nothing"
+    assert digests[0] != digests[2]
+    told = assay("eval", "compare", "one", "other", code=1).output
+    assert "score:polite measures something else in the candidate: its scorer was changed" in told

@@ -5,9 +5,12 @@ type. An answer that is not there scores 0, or a system would do well by saying 
 their mean.
 """
 
+import ast
 import asyncio
+import hashlib
 import inspect
 import math
+import textwrap
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
@@ -46,8 +49,12 @@ class Scoring:
 
     @property
     def digests(self) -> dict[str, str]:
-        """What a run says of them, by metric."""
-        return {spec.metric: spec.digest for spec in self.specs}
+        """What a run says of them, by metric. A function that was changed is another scorer."""
+        return {spec.metric: self._digest(spec) for spec in self.specs}
+
+    def _digest(self, spec: ScorerSpec) -> str:
+        source = _source(self._functions[str(spec.value)]) if spec.type == "function" else ""
+        return hashlib.sha256((spec.digest + source).encode()).hexdigest()[:12] if source else spec.digest
 
     def expect_judge(self, cases: Iterable[Case]) -> None:
         """Raises `EvalsError` where a rubric has no model to answer it."""
@@ -136,6 +143,14 @@ def _function(spec: ScorerSpec) -> Callable[..., Any]:
         return function_of(module, name)
     except TargetUsageError as error:
         raise ScorerUsageError(f"{spec.metric}: {error}") from None
+
+
+def _source(function: Callable[..., Any]) -> str:
+    """What a function does, as far as its own source says: without comments and layout. Empty where there is none to read."""
+    try:
+        return ast.dump(ast.parse(textwrap.dedent(inspect.getsource(function))))
+    except (OSError, TypeError, SyntaxError):  # built in, a callable object, a lambda inside of a line
+        return ""
 
 
 def text_score(spec: ScorerSpec, answer: str, expected: str | None = None) -> float | None:
