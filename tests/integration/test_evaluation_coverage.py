@@ -45,6 +45,8 @@ def english(query):
     return _answer(query, "There isn't enough information to answer this." if _stops(query) else None)
 def no_desk(query):
     return _answer(query, "We have no information desk on Sundays.")
+def polite(query):
+    return _answer(query, "Thank you for asking!")
 def search(query):
     return _answer(query, None)["results"]
 """
@@ -164,6 +166,23 @@ def test_a_model_overrules_what_rules_take_for_a_refusal(
 def test_to_refuse_what_cannot_be_answered_is_not_punished(assay: Assay) -> None:
     evaluated(assay, dataset(200, 100), ("right", "refusing"), ("--judge", "lexical"))
     assert "verdict: pass" in assay("eval", "compare", "right", "refusing").output
+
+
+def test_answers_made_up_to_questions_without_one_are_told(
+    assay: Assay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluated(assay, dataset(20, 60), ("refusing", "right"))
+    assert (metrics(assay, "refusing")["null_refused"], metrics(assay, "right")["null_refused"]) == (1.0, 0.0)
+    told = json.loads(assay("eval", "compare", "refusing", "right", "--json", "--inconclusive", "pass").stdout)
+    (found,) = [each for each in told["metrics"] if each["metric"] == "null_refused"]
+    assert (found["verdict"], found["rule"]["stage"], found["n"]) == ("fail", "warn", 60)
+    monkeypatch.setenv("ASSAY_JUDGE_API_KEY", KEY)
+    with AnthropicServer(reply=lambda _: json.dumps({"claims": [], "relevancy": "no"})) as api:
+        monkeypatch.setenv("ASSAY_JUDGE_BASE_URL", api.url)
+        for name, judge in (("rules", "lexical"), ("model", "anthropic")):
+            assay("eval", "run", "--dataset", dataset(0, 5), "--target", "covered_target:polite", "--name", name,
+                  "--judge", judge, "--progress", "none")  # fmt: skip
+    assert (metrics(assay, "rules")["null_refused"], metrics(assay, "model")["null_refused"]) == (0.0, 1.0)
 
 
 def test_a_check_that_fails_more_often_fails_the_gate(assay: Assay) -> None:

@@ -141,9 +141,17 @@ class RunJudge:
         """The judge's metrics of one answer, whether it could be judged, and the checks it failed; nothing where the target gives none.
 
         Rules say whether an answer refuses; a model that finds claims in it, or none, overrules them. To refuse a question that has an
-        answer is irrelevant; to refuse one that has none is right, and is measured by nothing here.
+        answer is irrelevant; to refuse one that has none is right, which is not paid for.
         """
-        from assay_evals.coverage import ABSTAINED, ANSWERED, CHECK_FAILED, COVERAGE, is_answerable, over_repeats
+        from assay_evals.coverage import (
+            ABSTAINED,
+            ANSWERED,
+            CHECK_FAILED,
+            COVERAGE,
+            NULL_REFUSED,
+            is_answerable,
+            over_repeats,
+        )
         from assay_judge.judging import verdict_fields
         from assay_judge.lexical import TooLongError
         from assay_judge.prompt import case_of
@@ -185,13 +193,14 @@ class RunJudge:
             if fields["status"] is ScoreStatus.ABSTAINED:
                 # The lexical judge sees no claim in an answer of one word, which is an answer all the same.
                 abstained = unjudged | {ABSTAINED: 1.0} if self._paid is None else refusal
-                each.append(abstained if answerable else {})
+                none: dict[str, float | None] = {NULL_REFUSED: 1.0} if self._paid else {}
+                each.append(abstained if answerable else none)
                 continue
             measured = fields.get("metrics")
             found = {str(name): value for name, value in measured.items()} if isinstance(measured, dict) else {}
-            scored = {COVERAGE: 1.0, ABSTAINED: 0.0} | (
-                {ANSWERED: 1.0} if self._paid else {}
-            )  # a model knows better than rules
+            scored = {COVERAGE: 1.0, ABSTAINED: 0.0}
+            if self._paid:  # a model knows better than rules
+                scored |= {ANSWERED: 1.0}
             each.append(found | (scored if answerable else {}))
         return over_repeats(each) | checks
 

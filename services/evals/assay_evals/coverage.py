@@ -11,7 +11,9 @@ A case is answerable unless its `query_type` is `null`. Of answerable cases each
 - with a judge, `coverage`: 1 where the answer was scored; `abstained`: 1 where it makes no claim, because it is blank or refuses.
 - with a judge, `check_failed_NAME`: 1 where the answer fails the check of that name.
 
-Refusing what cannot be answered is right, and so is in none of these.
+Refusing what cannot be answered is right, and so is in none of these. Of cases that have no answer one is measured:
+
+- `null_refused`: 1 where the target says so, or nothing, and 0 where it makes an answer up.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,11 +26,11 @@ from assay_schema.refusals import is_refusal
 from assay_schema.scores import ABSTAINED, CHECK_FAILED, NO_CONTEXT
 
 __all__ = [
-    "ABSTAINED", "ANSWERED", "CHECK_FAILED", "COVERAGE", "JUDGE_NOISE", "NO_CONTEXT", "REPEATED", "GivenAnswers", "answer_coverage",
-    "is_answerable", "over_repeats",
+    "ABSTAINED", "ANSWERED", "CHECK_FAILED", "COVERAGE", "JUDGE_NOISE", "NO_CONTEXT", "NULL_REFUSED", "REPEATED",
+    "GivenAnswers", "answer_coverage", "is_answerable", "over_repeats",
 ]  # fmt: skip
 
-ANSWERED, COVERAGE, REPEATED = "answered", "coverage", "repeated_answer"
+ANSWERED, COVERAGE, REPEATED, NULL_REFUSED = "answered", "coverage", "repeated_answer", "null_refused"
 #: Begins the names of what tells how far a judge is from itself.
 JUDGE_NOISE = "judge_noise_"
 
@@ -51,7 +53,7 @@ def over_repeats(each: Sequence[Mapping[str, float | None]]) -> dict[str, float 
         values = [value for one in each if (value := one.get(name)) is not None]
         if values:
             found[name] = fmean(values)
-        if len(values) > 1 and name not in (ANSWERED, COVERAGE, ABSTAINED):
+        if len(values) > 1 and name not in (ANSWERED, COVERAGE, ABSTAINED, NULL_REFUSED):
             found[JUDGE_NOISE + name] = stdev(values)
     faithful = [one.get("faithfulness") for one in each]
     found[JUDGE_NOISE + "flips"] = float(len({value == 1.0 for value in faithful if value is not None}) > 1)
@@ -60,9 +62,11 @@ def over_repeats(each: Sequence[Mapping[str, float | None]]) -> dict[str, float 
 
 def answer_coverage(case: Case, answer: Retrieved) -> dict[str, float]:
     """What can be said without a judge."""
-    if answer.answer is None or not is_answerable(case.query_type):
+    if answer.answer is None:
         return {}
     refused = is_refusal(answer.answer)
+    if not is_answerable(case.query_type):
+        return {NULL_REFUSED: float(refused)}
     has_passages = any(text.strip() for _, text in answer.contexts)
     return {ANSWERED: float(not refused), NO_CONTEXT: float(not refused and not has_passages)}
 

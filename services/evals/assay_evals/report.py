@@ -7,7 +7,7 @@ from typing import Any
 
 from assay_evals.case_metrics import PATH
 from assay_evals.comparison import MetricComparison
-from assay_evals.coverage import ABSTAINED, ANSWERED, COVERAGE, NO_CONTEXT, REPEATED
+from assay_evals.coverage import ABSTAINED, ANSWERED, COVERAGE, NO_CONTEXT, NULL_REFUSED, REPEATED
 from assay_evals.paired import PairedRuns
 from assay_evals.runs import VERSION, CaseResult, Run
 from assay_evals.shrinkage import Shrinkage
@@ -20,6 +20,7 @@ _P = "p by sign flips of all metrics together, one-sided, in the direction of th
 #: What a fall means, of metrics whose name alone does not say it.
 _WORSE = {
     ANSWERED: "fewer of the questions that have an answer get one",
+    NULL_REFUSED: "more answers are made up to questions that have none",
     REPEATED: "more questions get the words that another question got",
     COVERAGE: "fewer answers could be judged",
     ABSTAINED: "more questions that have an answer get none",

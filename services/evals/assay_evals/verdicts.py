@@ -7,7 +7,16 @@ from enum import StrEnum
 import numpy as np
 
 from assay_evals.case_metrics import PATH
-from assay_evals.coverage import ABSTAINED, ANSWERED, CHECK_FAILED, COVERAGE, JUDGE_NOISE, NO_CONTEXT, REPEATED
+from assay_evals.coverage import (
+    ABSTAINED,
+    ANSWERED,
+    CHECK_FAILED,
+    COVERAGE,
+    JUDGE_NOISE,
+    NO_CONTEXT,
+    NULL_REFUSED,
+    REPEATED,
+)
 from assay_evals.metrics import DEFAULT_CUTOFFS, below
 from assay_evals.scorer_specs import SCORE
 from assay_evals.statistics import Interval
@@ -67,6 +76,7 @@ DEFAULT_RULES: dict[str, Rule] = {
     **dict.fromkeys((ANSWERED, COVERAGE), _FIVE),
     **dict.fromkeys((ABSTAINED, NO_CONTEXT), Rule(0.05, lower_is_better=True)),
     REPEATED: Rule(0.2, lower_is_better=True),
+    NULL_REFUSED: Rule(0.05, stage=Stage.WARN),
     **dict.fromkeys(("temporal_accuracy", "actor_attribution", "answer_f1"), Rule(0.05, stage=Stage.INFORMATIONAL)),
     **dict.fromkeys(("correctness", "context_recall", "context_precision"), Rule(0.05, stage=Stage.INFORMATIONAL)),
     "reference_contradicted": Rule(0.05, lower_is_better=True, stage=Stage.INFORMATIONAL),
