@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ from assay_runtime.store import connect
 from assay_schema.alerts import Alert
 from assay_schema.settings import EvalsSettings, RedisSettings, Settings
 from assay_schema.streams import alert_inbox_key
-from tests.anthropic_server import KEY, AnthropicServer
+from tests.anthropic_server import KEY, AnthropicServer, verdict
 from tests.openai_server import OpenAiServer, settings_toml
 from tests.redis_server import RedisServer
 from tests.store_server import PASSWORD, StoreServer
@@ -58,6 +59,7 @@ class Nights:
         (folder / "golden.json").write_text(json.dumps({"version": "1", "name": "golden", "cases": CASES}))
         (folder / "nightly_target.py").write_text(TARGET)
         self.folder, self.server, self.redis, self.now = folder, server, redis, NIGHT
+        self.scorers: list[str] = []
         evals = EvalsSettings(dataset=folder / "golden.json", target="nightly_target:find", project=folder.name[-40:])
         self.settings = replace_evals(server.settings("evaluator"), evals, redis)
 
@@ -67,7 +69,7 @@ class Nights:
         settings = self.settings
         if evals:
             settings = settings.model_copy(update={"evals": settings.evals.model_copy(update=evals)})
-        self.made = Nightly(settings, lambda: self.now).attempt()
+        self.made = Nightly(settings, lambda: self.now, scorers=self.scorers).attempt()
         return self.made.outcome
 
     def alerts(self) -> list[Alert]:
@@ -237,3 +239,108 @@ def test_attempts_of_a_night_have_one_budget_even_where_the_dataset_changes(
             costs.append(nights.made.cost_usd)
         assert 0 < api.nano <= 4_000_000
         assert sum(costs) == pytest.approx(api.nano / 1e9, rel=1e-6)
+
+
+RULES = """
+[[scorers]]
+name = "polite"
+type = "contains"
+value = "please"
+
+[metrics."score:polite"]
+floor = 0.9
+threshold = 0.05
+
+[[slices]]
+field = "query_type"
+floors = {"score:polite" = 0.5}
+"""
+POLITE = """
+from pathlib import Path
+def find(query, limit=10):
+    word = {"good": "please", "bad": "no"}[Path("mode").read_text()]
+    context = {"id": query, "text": f"It is {query}."}
+    return {"results": [query], "answer": f"{word}: It is {query}.", "contexts": [context], "latency_ms": 1.0}
+"""
+
+
+def test_a_night_is_held_against_its_rules_from_the_first_on(nights: Nights) -> None:
+    (nights.folder / "nightly_target.py").write_text(POLITE)
+    rules = nights.folder / "rules.toml"
+    rules.write_text(RULES)
+    assert nights.attempt("bad", rules=rules) is Outcome.FAIL
+    assert nights.made.failed_metrics == ["score:polite", "query_type=technical score:polite"]
+    assert "floor of 0.9" in nights.made.detail
+    assert nights.attempt("good", days=1, rules=rules) is Outcome.PASS
+    rules.write_text(RULES.replace("floor = 0.9", "").partition("[[slices]]")[0])
+    assert nights.attempt("bad", days=1, rules=rules) is Outcome.FAIL, (
+        "a scorer with a threshold blocks in the comparison"
+    )
+    assert nights.made.failed_metrics == ["score:polite"]
+    assert [(alert.state.value, alert.metric) for alert in nights.alerts()][-1] == ("warn", "score_polite")
+    with connect(nights.server.settings("evaluator").store) as client:
+        means = client.query(
+            "SELECT means['score:polite'] FROM eval_runs WHERE project = {project:String} ORDER BY started_at",
+            parameters={"project": nights.made.project},
+        ).result_rows
+    assert [mean for (mean,) in means] == [0.0, 1.0, 0.0], "they are in the store beside the other metrics"
+
+
+def test_who_changes_a_scorer_begins_anew_with_it_alone(nights: Nights) -> None:
+    (nights.folder / "nightly_target.py").write_text(POLITE)
+    rules = nights.folder / "rules.toml"
+    rules.write_text(RULES)
+    assert nights.attempt("good", rules=rules) is Outcome.PASS
+    rules.write_text(RULES.replace("please", "It is"))
+    assert nights.attempt("bad", days=1, rules=rules) is Outcome.PASS
+    assert "compared with nightly-" in nights.made.detail, "all else is"
+    nights.scorers = ["short=regex:^.{1,10}$"]
+    assert nights.attempt("bad", days=1) is Outcome.PASS, "one that no rule names is for information"
+
+
+def test_rules_that_cannot_be_used_are_the_outcome_of_the_night(nights: Nights) -> None:
+    rules = nights.folder / "rules.toml"
+    rules.write_text("[metrics.mrrr]\nfloor = 0.5\n")
+    assert nights.attempt("good", rules=rules) is Outcome.ERROR
+    assert "did you mean mrr?" in nights.made.detail
+    rules.write_text('[[scorers]]\nname = "kind"\ntype = "rubric"\nvalue = "Is it kind?"\n')
+    assert nights.attempt("good", days=1, rules=rules, judge="lexical") is Outcome.ERROR
+    assert "evals.judge" in nights.made.detail
+    rules.unlink()
+    assert nights.attempt("good", days=1, rules=rules) is Outcome.ERROR
+    assert "evals.rules: no file" in nights.made.detail
+
+
+def test_rules_of_a_file_that_nobody_named_run_no_code(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ASSAY_CONFIG", raising=False)
+    rules = nights.folder / "rules.toml"
+    rules.write_text('[[scorers]]\nname = "own"\ntype = "function"\nvalue = "nightly_target:find"\n')
+    (nights.folder / "assay.toml").write_text(f'[evals]\nrules = "{rules}"\n')
+    assert nights.attempt("good", rules=rules) is Outcome.ERROR
+    assert "code to run" in nights.made.detail
+
+
+def yes(document: dict[str, Any]) -> str:
+    return json.dumps({"reason": "it does", "met": "yes"}) if "criterion" in document else verdict(document)
+
+
+def test_a_rubric_is_asked_about_every_night_within_its_budget(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> None:
+    (nights.folder / "nightly_target.py").write_text(POLITE)
+    rules = nights.folder / "rules.toml"
+    rules.write_text(
+        '[[scorers]]\nname = "kind"\ntype = "rubric"\nvalue = "Is it kind?"\n[metrics."score:kind"]\nfloor = 0.5\n'
+    )
+    with OpenAiServer(reply=yes) as api:
+        file = nights.folder / "judge.toml"
+        file.write_text(settings_toml(api.url, KEY))
+        file.chmod(0o600)
+        monkeypatch.setenv("ASSAY_CONFIG", str(file))
+        nights.settings = nights.settings.model_copy(update={"judge": load_settings(file).judge})
+        assert nights.attempt("good", judge="openai", rules=rules) is Outcome.PASS
+        assert nights.made.cost_usd == pytest.approx(api.nano / 1e9)
+    with connect(nights.server.settings("evaluator").store) as client:
+        ((counted,),) = client.query(
+            "SELECT count() FROM eval_results WHERE project = {project:String} AND mapContains(metrics, 'score:kind')",
+            parameters={"project": nights.made.project},
+        ).result_rows
+    assert counted == len(CASES)

@@ -24,6 +24,8 @@ from assay_cli.asking import say_no_tries
 from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
 from assay_cli.dataset import load
 from assay_cli.errors import FINDING, OPERATIONAL, CommandError
+from assay_cli.nightly_rules import baseline_of, rules_for
+from assay_cli.rules import INCONCLUSIVE, Rules, Scorers, expect_slices, floors_of, scoring_of
 from assay_cli.terminal import echo
 from assay_runtime.private import opener
 from assay_schema.settings import FILE_VARIABLE, Settings
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-INCONCLUSIVE = 3
 #: Seconds between two looks at the clock.
 LOOK_EVERY_S = 60.0
 #: How old an outcome may be for its alerts to be published again at a start.
@@ -45,10 +46,12 @@ _LOCK = ".nightly.lock"
 
 def nightly(
     once: Annotated[bool, typer.Option("--once", help="One attempt now, if today's has not been, and exit.")] = False,
+    rules: Rules = None,
+    scorer: Scorers = None,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """Run the evaluation of \\[evals] once a day. With --once exits 0 pass (or not due), 1 fail, 2 no result, 3 inconclusive."""
-    worker = Nightly(settings_for("evaluator", data), lambda: datetime.now(UTC))
+    worker = Nightly(settings_for("evaluator", data), lambda: datetime.now(UTC), rules=rules, scorers=scorer)
     if once:
         attempt = worker.attempt()
         echo(f"{attempt.outcome}: {attempt.detail}")
@@ -78,7 +81,15 @@ def exit_code(attempt: "Attempt") -> int:
 class Nightly:
     """The configured evaluation. `now` is the clock, in UTC. Raises `CommandError` when nothing is configured."""
 
-    def __init__(self, settings: Settings, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        now: Callable[[], datetime],
+        *,
+        rules: Path | None = None,
+        scorers: list[str] | None = None,
+    ) -> None:
+        """`rules`: a file instead of the one that settings name; `scorers`: as `--scorer` has them."""
         from assay_evals.nightly import evaluation_of
         from assay_runtime.config import is_implicit
 
@@ -93,6 +104,7 @@ class Nightly:
                 f"set ASSAY_EVALS_TARGET, or, if you trust the file, name it: {FILE_VARIABLE}=assay.toml"
             )
         self.settings, self._now, self._dataset, self._target = settings, now, evals.dataset, evals.target
+        self._rules, self._scorers = rules, scorers
         self.evaluation = evaluation_of(self._dataset.stem, self._target)
         self._deadline = timedelta(minutes=evals.deadline_minutes)
         self._caught_up = False
@@ -130,10 +142,10 @@ class Nightly:
     def _evaluate(self, attempt: "Attempt", attempts: "Sequence[Attempt]") -> "tuple[Attempt, PairedRuns | None]":
         """The run and what came of it. Never raises: what goes wrong is an outcome."""
         from assay_evals.errors import EvalsError
-        from assay_evals.nightly import Outcome, judged
+        from assay_evals.nightly import Outcome
 
         try:
-            return self._run(attempt, attempts, judged)
+            return self._run(attempt, attempts)
         except _NoKeyError as error:
             return replace(attempt, outcome=Outcome.NO_JUDGE_KEY, detail=str(error)), None
         except TimeoutError:
@@ -145,51 +157,52 @@ class Nightly:
             log.exception("the nightly evaluation failed")
             return replace(attempt, outcome=Outcome.ERROR, detail=type(error).__name__), None
 
-    def _run(
-        self,
-        attempt: "Attempt",
-        attempts: "Sequence[Attempt]",
-        judged: "Callable[[Attempt, PairedRuns | None], Attempt]",
-    ) -> "tuple[Attempt, PairedRuns | None]":
+    def _run(self, attempt: "Attempt", attempts: "Sequence[Attempt]") -> "tuple[Attempt, PairedRuns | None]":
         from assay_cli.judged import RunJudge, with_spending
         from assay_evals.evaluation import evaluate_into
-        from assay_evals.nightly import Outcome, beyond_budget, last_passed, night_of
-        from assay_evals.paired import comparable, compare_runs
+        from assay_evals.nightly import Outcome, beyond_budget, judged, night_of
+        from assay_evals.paired import compare_runs
         from assay_evals.runner import Asking
         from assay_evals.runs import RunConfig, RunError, RunFolder
-        from assay_evals.stored import load_stored, store_run
+        from assay_evals.slices import slice_checks
+        from assay_evals.stored import store_run
         from assay_evals.target_names import shown
         from assay_evals.targets import open_target
         from assay_judge.pricing import dollars
 
         say_no_tries()
         evals, began = self.settings.evals, attempt
-        golden = load(self._dataset, "evals.dataset")
+        golden, held = load(self._dataset, "evals.dataset"), rules_for(self._rules, evals.rules)
+        expect_slices(held, (), golden.cases)
         if evals.judge == "anthropic":
             self._require_key()
         judge = None if evals.judge == "none" else RunJudge(evals.judge, evals.budget_usd)
+        asking = Asking()
+        scoring = scoring_of(self._scorers, held, golden.cases, judge.rubric if judge else None, asking.deadline_s)
         config = RunConfig.of(
             golden,
             shown(self._target),
             judge=judge.fingerprint if judge else None,
             project=evals.project,
             label="nightly",
+            scorers=scoring.digests,
         )
         name = night = f"nightly-{night_of(attempt.started_at, evals.hour):%Y%m%d}"
         try:
             folder = RunFolder(Path(evals.runs_dir) / name, config, resume=True, target=self._target)
-        except RunError:  # the dataset changed since an earlier attempt of this night
+        except RunError:  # the dataset, or a scorer, changed since an earlier attempt of this night
             name = f"{name}-{attempt.started_at:%H%M%S}"
             folder = RunFolder(Path(evals.runs_dir) / name, config, resume=True, target=self._target)
         with_spending(
             judge, folder, Path(evals.runs_dir) / night
         )  # one budget, whatever the night's attempts are called
-        asking = evaluate_into(folder, golden, open_target(self._target), Asking(), judge=judge)
+        asked = open_target(self._target)
+        working = evaluate_into(folder, golden, asked, asking, judge=judge, scoring=scoring)
 
         async def work() -> "Run":
             try:
                 async with asyncio.timeout(self._deadline.total_seconds()):
-                    return await asking
+                    return await working
             finally:
                 if judge is not None:
                     await judge.close()
@@ -198,13 +211,12 @@ class Nightly:
         with open_store(self.settings.store) as client:
             run_id = store_run(client, self.settings.store, run)
             attempt = replace(attempt, run_id=run_id, run_name=name, cases=len(run.results), errored=len(run.errored))
-            before: Run | None = None
-            if evals.baseline:
-                before = _on_disk(evals.baseline, Path(evals.runs_dir)) or load_stored(client, evals.baseline)
-            elif passed := last_passed(attempts):
-                before = comparable(load_stored(client, str(passed.run_id)), config)
-        paired = compare_runs(before, run) if before else None
-        attempt = replace(judged(attempt, paired), baseline=before.run_id if before else "")
+            before = baseline_of(client, evals, attempts, config)
+        holding, floors = held.rules(), held.slice_floors()
+        paired = compare_runs(before, run, rules=holding, floors=floors) if before else None
+        checks = paired.checks if paired else slice_checks(run, held.fields, floors, holding)
+        attempt = judged(attempt, paired, floors_of(run, held), checks)
+        attempt = replace(attempt, baseline=before.run_id if before else "")
         if judge is not None:
             attempt = replace(attempt, cost_usd=dollars(judge.spent - judge.spent_before))
             if judge.failed:
@@ -284,9 +296,3 @@ class Nightly:
 
 class _NoKeyError(Exception):
     """A judge is configured whose key is not."""
-
-
-def _on_disk(name: str, runs: Path) -> "Run | None":
-    from assay_evals.runs import RUN_FILE, read_run
-
-    return next((read_run(folder) for folder in (Path(name), runs / name) if (folder / RUN_FILE).exists()), None)

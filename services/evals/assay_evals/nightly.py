@@ -5,6 +5,7 @@ be tried again after an hour, three times in all, so that no record blocks for e
 """
 
 import hashlib
+import re
 import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -14,8 +15,10 @@ from enum import StrEnum
 import orjson
 
 from assay_evals.comparison import MetricComparison
+from assay_evals.floors import FloorCheck
 from assay_evals.paired import PairedRuns
 from assay_evals.report import shrinkage
+from assay_evals.slices import SliceCheck, worst
 from assay_evals.verdicts import Stage, Verdict
 from assay_runtime.store import Client, insert_json_rows
 from assay_schema.alert_actions import nightly_group, query_of
@@ -106,22 +109,50 @@ def last_passed(attempts: Sequence[Attempt]) -> Attempt | None:
     return max(passed, key=lambda each: each.started_at, default=None)
 
 
-def judged(attempt: Attempt, paired: PairedRuns | None) -> Attempt:
-    """The attempt with the outcome of its comparison. Without a baseline a run passes if no case ended in an error."""
+def worth_comparing(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """What the next attempt is compared with, the first choice first: the latest that passed, or those since then that could not tell.
+
+    Of the latter the oldest, so that small losses do not add up unseen. They matter where no night has passed yet, as with floors of slices
+    that have too few cases.
+    """
+    passed = last_passed(attempts)
+    undecided = [each for each in attempts if each.outcome is Outcome.INCONCLUSIVE and each.run_id]
+    since = [each for each in undecided if passed is None or each.started_at > passed.started_at]
+    return [*([passed] if passed else []), *sorted(since, key=lambda each: each.started_at)]
+
+
+def judged(
+    attempt: Attempt,
+    paired: PairedRuns | None,
+    floors: Sequence[FloorCheck] = (),
+    checks: Sequence[SliceCheck] = (),
+) -> Attempt:
+    """The attempt with the outcome of its comparison, of the floors of its rules, and of those of slices.
+
+    Without a baseline a run passes if no case ended in an error and the floors are reached.
+    """
     if attempt.cases and attempt.errored == attempt.cases:
         return replace(attempt, outcome=Outcome.ERROR, detail="every case ended in an error: is the target there?")
-    if paired is None:
-        if attempt.errored:
-            return replace(attempt, outcome=Outcome.ERROR, detail=f"{attempt.errored} cases ended in an error")
-        return replace(attempt, outcome=Outcome.PASS, detail="the first of its kind: there is nothing to compare with")
-    verdict = paired.comparison.verdict()
-    failed = [each.metric for each in _failed(paired)]
-    losses = "; ".join(shrinkage(each) for each in paired.comparison.shrunk if each.verdict is Verdict.FAIL)
-    detail = f"compared with {paired.baseline.run_id} over {paired.comparison.paired} cases"
-    if attempt.errored:
-        detail += f"; {attempt.errored} cases ended in an error"
-    detail += f"; {losses}" if losses else ""
-    return replace(attempt, outcome=Outcome(verdict.value), failed_metrics=failed, detail=detail)
+    if paired is None and attempt.errored:
+        return replace(attempt, outcome=Outcome.ERROR, detail=f"{attempt.errored} cases ended in an error")
+    verdict = worst(paired.comparison.verdict() if paired else Verdict.PASS, checks)
+    missed = [each for each in floors if each.blocks]
+    below = [each for each in checks if each.verdict is Verdict.FAIL and each.stage is Stage.BLOCK]
+    failed = (
+        [each.metric for each in _failed(paired)] + [each.metric for each in missed] + [each.name for each in below]
+    )
+    told = ["the first of its kind: there is nothing to compare with"]
+    if paired:
+        told = [f"compared with {paired.baseline.run_id} over {paired.comparison.paired} cases"]
+        told += [f"{attempt.errored} cases ended in an error"] if attempt.errored else []
+        told += [shrinkage(each) for each in paired.comparison.shrunk if each.verdict is Verdict.FAIL]
+    told += [f"floor: {each}" for each in missed] + [f"floor: {each.name}: {each}" for each in below]
+    if undecided := [
+        each.name for each in checks if each.verdict is Verdict.INCONCLUSIVE and each.stage is Stage.BLOCK
+    ]:
+        told.append(f"too few cases to tell: {', '.join(undecided)}")
+    outcome = Outcome.FAIL if missed else Outcome(verdict.value)
+    return replace(attempt, outcome=outcome, failed_metrics=list(dict.fromkeys(failed)), detail="; ".join(told))
 
 
 def beyond_budget(attempt: Attempt, detail: str) -> Attempt:
@@ -182,7 +213,7 @@ def transitions(attempts: Sequence[Attempt], attempt: Attempt, paired: PairedRun
 def _opened(kind: AlertKind, attempt: Attempt, paired: PairedRuns | None) -> Alert:
     at = attempt.ended_at or attempt.started_at
     identity = handed_in(uuid.uuid5(attempt.attempt_id, kind))
-    worst = (
+    loss = (
         max(_failed(paired), key=lambda each: abs(each.delta), default=None) if kind is AlertKind.SCORE_DRIFT else None
     )
     summary = f"the nightly evaluation {attempt.evaluation} came to no result: {attempt.outcome}"
@@ -191,14 +222,14 @@ def _opened(kind: AlertKind, attempt: Attempt, paired: PairedRuns | None) -> Ale
         summary = (
             f"the nightly evaluation {attempt.evaluation} failed: {', '.join(attempt.failed_metrics) or attempt.detail}"
         )
-    if worst:
-        relative = worst.delta / abs(worst.baseline) if worst.baseline else None
+    if loss:
+        relative = loss.delta / abs(loss.baseline) if loss.baseline else None
         numbers = {
-            "metric": worst.metric.replace("@", "_at_").replace("-", "_").lower()[:64],
-            "value": worst.candidate,
-            "baseline": worst.baseline,
+            "metric": re.sub(r"[^a-z0-9_]", "_", loss.metric.replace("@", "_at_").lower())[:64],
+            "value": loss.candidate,
+            "baseline": loss.baseline,
             "effect": relative,
-            "n": worst.n,
+            "n": loss.n,
         }
     made = Alert.model_validate(
         {

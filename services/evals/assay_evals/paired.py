@@ -164,9 +164,21 @@ def _lost(comparison: Comparison, unpaired: Mapping[str, int]) -> list[str]:
 
 
 def comparable(before: Run, config: RunConfig) -> Run | None:
-    """An earlier run if it was asked and judged as `config` says, else None: who edits a dataset begins anew."""
-    same = (before.config.dataset_fingerprint, before.config.judge) == (config.dataset_fingerprint, config.judge)
-    return before if same else None
+    """An earlier run if it was asked and judged as `config` says, else None: who edits a dataset begins anew.
+
+    So does, for its metric alone, who changes a scorer: the run is without the values of those that `config` has otherwise, or not at all.
+    """
+    if (before.config.dataset_fingerprint, before.config.judge) != (config.dataset_fingerprint, config.judge):
+        return None
+    changed = {name for name, digest in before.config.scorers.items() if config.scorers.get(name) != digest}
+    if not changed:
+        return before
+    kept = {name: digest for name, digest in before.config.scorers.items() if name not in changed}
+    results = [
+        replace(each, metrics={name: value for name, value in each.metrics.items() if name not in changed})
+        for each in before.results
+    ]
+    return replace(before, config=replace(before.config, scorers=kept), results=results)
 
 
 def _unlike(baseline: Run, candidate: Run, gone: Sequence[str], rules: Mapping[str, Rule]) -> list[str]:

@@ -61,7 +61,7 @@ class Scoring:
         specs = [*self.specs, *(spec for case in cases for spec in case.scorers)]
         if self._rubric is None and (asks := next((spec for spec in specs if spec.type == "rubric"), None)):
             raise EvalsError(
-                f"{asks.metric} is a rubric, which a model answers: name one with --judge anthropic or openai"
+                f"{asks.metric} is a rubric, which a model answers: name one with --judge anthropic or openai (every night: evals.judge)"
             )
 
     async def __call__(self, case: Case, answer: Retrieved) -> dict[str, float | None]:

@@ -5,9 +5,22 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from assay_evals.nightly import Attempt, Outcome, beyond_budget, judged, last_passed, night_of, transitions, why_not
+from assay_evals.floors import floor_checks
+from assay_evals.nightly import (
+    Attempt,
+    Outcome,
+    beyond_budget,
+    judged,
+    last_passed,
+    night_of,
+    transitions,
+    why_not,
+    worth_comparing,
+)
 from assay_evals.paired import compare_runs
 from assay_evals.runs import CaseResult, Run, RunConfig
+from assay_evals.slices import SliceFloor, slice_checks
+from assay_evals.verdicts import Rule, Stage
 from assay_schema.alerts import AlertKind, AlertState
 
 HOUR = 3
@@ -92,6 +105,51 @@ def test_the_next_night_is_compared_with_the_last_that_passed() -> None:
     ]
     assert last_passed(nights) == nights[1]
     assert last_passed([]) is None
+
+
+def test_where_none_passed_the_oldest_that_could_not_tell_is_compared_with() -> None:
+    outcomes = [Outcome.INCONCLUSIVE, Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.PASS, Outcome.INCONCLUSIVE]
+    nights = [
+        attempt(outcome, NIGHT + timedelta(days=day), run_id=uuid.uuid4()) for day, outcome in enumerate(outcomes)
+    ]
+    assert worth_comparing(nights[:3]) == [nights[0], nights[2]]
+    assert worth_comparing(nights) == [nights[3], nights[4]]
+    assert worth_comparing([]) == []
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["first", "compared"])
+def test_a_floor_that_is_missed_fails_the_night_with_or_without_a_baseline(first: bool) -> None:
+    rules = {"mrr": Rule(0.05, floor=0.95), "recall@5": Rule(0.05, floor=0.5, stage=Stage.WARN)}
+    run = a_run("same", 0.9)
+    paired = None if first else compare_runs(run, run, rules=rules)
+    failed = judged(ran(run), paired, floor_checks(run, rules))
+    assert (failed.outcome, failed.failed_metrics) == (Outcome.FAIL, ["mrr"])
+    assert "floor: mrr: 0.910 is on the wrong side of its floor of 0.95" in failed.detail
+    assert "recall" not in failed.detail, "a floor that only warns decides nothing"
+
+
+@pytest.mark.parametrize(
+    ("value", "cases", "outcome"),
+    [(0.97, 90, Outcome.PASS), (0.5, 90, Outcome.FAIL), (0.97, 6, Outcome.INCONCLUSIVE)],
+)
+def test_the_floor_of_a_slice_decides_a_night_that_has_no_baseline(value: float, cases: int, outcome: Outcome) -> None:
+    run, floors = a_run("sliced", value, cases), [SliceFloor("query_type", "mrr", 0.9)]
+    came = judged(ran(run), None, (), slice_checks(run, (), floors, {}))
+    assert came.outcome is outcome
+    assert came.failed_metrics == (["query_type=technical mrr"] if outcome is Outcome.FAIL else [])
+    assert ("too few cases to tell: query_type=technical mrr" in came.detail) is (outcome is Outcome.INCONCLUSIVE)
+
+
+@pytest.mark.parametrize("metric", ["score:Is-polite.2", "recall@10"])
+def test_an_alert_on_any_metric_has_a_name_that_alerts_may_have(metric: str) -> None:
+    def run(name: str, value: float) -> Run:
+        results = [CaseResult(f"c{n}", "technical", [], 10.0, {metric: value}) for n in range(90)]
+        return Run(name, RunConfig("golden", "1", "f", "t"), "2026-11-20T03:00:00.000+00:00", None, results)
+
+    bad = run("bad", 0.2)
+    paired = compare_runs(run("good", 0.9), bad, rules={metric: Rule(0.05)})
+    (alert,) = transitions([], judged(ran(bad), paired), paired)
+    assert alert.metric in ("score_is_polite_2", "recall_at_10")
 
 
 def test_an_episode_opens_with_the_first_bad_night_and_ends_with_the_first_good_one() -> None:

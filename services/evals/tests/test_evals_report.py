@@ -213,6 +213,18 @@ def test_an_earlier_run_serves_as_long_as_the_dataset_and_the_judge_are_the_same
     assert comparable(before, replace(before.config, judge="another")) is None
 
 
+def test_who_changes_a_scorer_begins_anew_with_its_metric_alone() -> None:
+    made = a_run("main", [GOOD] * 80)
+    scored = [replace(each, metrics=each.metrics | {"score:a": 1.0, "score:b": 1.0}) for each in made.results]
+    before = replace(made, config=replace(made.config, scorers={"score:a": "1", "score:b": "1"}), results=scored)
+    now = replace(before.config, scorers={"score:a": "1", "score:b": "2"})
+    found = comparable(before, now)
+    assert found is not None
+    assert found.names == [*made.names, "score:a"]
+    assert found.config.scorers == {"score:a": "1"}
+    assert comparable(before, before.config) is before
+
+
 @pytest.mark.parametrize(("worse", "p"), [(20, "< 0.001"), (4, "0.06"), (0, "1.000")])
 def test_a_p_too_small_to_print_is_not_printed_as_0(worse: int, p: str) -> None:
     (row,) = [line for line in markdown(paired(worse), Verdict.FAIL).splitlines() if "| mrr |" in line]

@@ -508,6 +508,11 @@ class EvalsSettings(Section):
         examples=["main"],
         description="Run to compare with, by its folder, name or id; unset: the last night that passed.",
     )
+    rules: Path | None = Field(
+        None,
+        examples=["/etc/assay/rules.toml"],
+        description="Rules that the night is held against: scorers, thresholds, floors and slices; `--rules` wins.",
+    )
     runs_dir: str = Field("runs", description="Folder that holds the runs.")
     project: str = Field(
         "default", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="Tenant whose system is evaluated."
