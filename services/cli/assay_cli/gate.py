@@ -25,9 +25,12 @@ from assay_cli.compare import Undecided
 from assay_cli.connect import DEFAULT_DATA, DataDirectory
 from assay_cli.errors import FINDING, CommandError, explain
 from assay_cli.errors_of_targets import ErrorsOfTarget
+from assay_cli.gate_answers import answers_held
+from assay_cli.gate_words import in_words
+from assay_cli.judged import tell
 from assay_cli.progress import Mode, Progress
-from assay_cli.rules import INCONCLUSIVE
-from assay_cli.terminal import echo, emit, ends_quietly, printable
+from assay_cli.rules import INCONCLUSIVE, Rules, Scorers
+from assay_cli.terminal import echo, emit, ends_quietly
 
 if TYPE_CHECKING:
     from assay_evals.baseline import Baseline, Thresholds
@@ -152,6 +155,12 @@ def gate(
     threshold_recall: Recall = None,
     threshold_first_relevant: FirstRelevant = None,
     threshold_expected_top1: ExpectedTop1 = None,
+    rules: Rules = None,
+    scorer: Scorers = None,
+    judge: Annotated[str | None, typer.Option(metavar="anthropic|openai", help="Whose model answers rubrics.")] = None,
+    judge_budget: Annotated[
+        str | None, typer.Option(metavar="USD", help="Most that rubrics may cost; default 1.", show_default=False)
+    ] = None,
     inconclusive: Annotated[
         Undecided, typer.Option(help="What thresholds count as that too few rows can tell about.")
     ] = Undecided.INCONCLUSIVE,
@@ -183,6 +192,7 @@ def gate(
     _expect_file(baseline, given, "--threshold-jaccard, -top1 and -latency-multiplier are of --baseline")
     _expect_file(qrels, of_known, "--threshold-recall, -first-relevant and -expected-top1 are of --qrels")
     known = _qrels(qrels) if qrels else []
+    answers = answers_held(rules, scorer, judge, judge_budget, deadline)
     system = System(target, workspace, concurrency, deadline, retries, ErrorsOfTarget(show_errors))
     opened, how = system.open()
     with ends_quietly(stopped=lambda: "nothing was kept, a gate begins anew"), Progress(progress) as seen:
@@ -198,21 +208,27 @@ def gate(
             k=k,
             thresholds=limits,
             floors=floors,
+            rules=answers.rules if answers else None,
+            scoring=answers.scoring if answers else None,
             inconclusive=Verdict(inconclusive.value),
             how=how,
             on_answer=count,
+            closing=answers.close if answers else None,
         )
+    if answers:
+        tell(answers.judge)
     regression = verdict["regression_gate"]
     for part, key, path in (
         (regression, "baseline_path", baseline),
         (verdict["correctness_gate"], "qrels_path", qrels),
+        (verdict.get("rules_gate", {}), "rules_path", rules),
     ):
         if path is not None:
             part[key] = os.fspath(path)
     if as_json:
         emit(json.dumps(verdict, ensure_ascii=False, indent=2))
     else:
-        echo(_in_words(verdict))
+        echo(in_words(verdict))
     if regression.get("latency_skipped"):
         echo("the baseline has no latency to compare with: that check was skipped", err=True)
     system.errors.say_how()
@@ -264,64 +280,3 @@ def _floors(default: "Floors", recall: str | None, first: str | None, top1: str 
         "expected_top1": a_number(top1, "--threshold-expected-top1"),
     }
     return replace(default, **{name: value for name, value in given.items() if value is not None})
-
-
-def _in_words(verdict: dict[str, Any]) -> str:
-    lines = []
-    for name, part in (("regression", verdict["regression_gate"]), ("correctness", verdict["correctness_gate"])):
-        if not part["ran"]:
-            continue
-        summary = part["summary"]
-        unasked = {"expected_top1_hit_rate"} if not summary.get("expected_top1_denominator") else set()
-        figures = ", ".join(
-            f"{key} {'-' if key in unasked else _figure(summary[key])}" for key in _SHOWN if key in summary
-        )
-        state = "FAIL" if part["breaches"] else "cannot tell" if part["undecided"] else "pass"
-        lines.append(f"{name}: {state}   {figures}")
-        lines += [_beside(each) for each in part["breaches"]]
-        lines += [f"{_beside(each)}{_too_few(each)}" for each in part["undecided"]]
-        if scrubbed := part.get("scrubbed", {}).get("rows_replayed"):
-            apart = ", ".join(f"{key} {_figure(part['scrubbed'][key])}" for key in _SHOWN if key in part["scrubbed"])
-            lines.append(f"  counted apart, since personal data was taken out: {scrubbed:,} row(s), {apart}")
-        if part["breaches"]:
-            lines += _missed(part)
-    return "\n".join(map(printable, [*lines, f"verdict: {verdict['verdict']}"]))
-
-
-def _beside(each: dict[str, Any]) -> str:
-    """What was measured, with its interval, and what it is held against."""
-    between = "[{:.3f}, {:.3f}] ".format(*each["interval"]) if "interval" in each else ""
-    told = "".join(f"   {each[key]}" for key in ("error_tail", "reason") if each.get(key))
-    observed, least = _figure(each.get("observed")), _figure(each.get("threshold"))
-    return f"  {each['metric']}: {observed} {between}beside a threshold of {least}{told}"
-
-
-def _too_few(each: dict[str, Any]) -> str:
-    if "interval" not in each:
-        return ""
-    return f": too few to tell, about {each['cases_needed']:,} would" if each["cases_needed"] else ": too close to tell"
-
-
-def _missed(part: dict[str, Any]) -> list[str]:
-    """The questions behind a breach: what is right and did not come back, and what came first."""
-    lines = []
-    for miss in part.get("missed", ()):
-        more = miss["missing_total"] - len(miss["missing"])
-        missing = ", ".join(miss["missing"]) + (f" and {more} more" if more else "")
-        told = [f"recall {_figure(miss['recall_at_k'])}"]
-        told += [f"missing {missing}"] if missing else []
-        told.append(f"first {miss['first']}" if miss["first"] else "nothing came back")
-        told += [f"expected first {miss['expected_top1']}"] if miss["expected_top1"] else []
-        lines.append(f"  {miss['query_id']}: {'; '.join(told)}")
-        lines += [f"    {miss['hint']}"] if miss["hint"] else []
-    left = part.get("missed_total", 0) - len(part.get("missed", ()))
-    return [*lines, f"  and {left:,} more question(s) that missed something"] if left else lines
-
-
-_SHOWN = (
-    "mean_jaccard", "top1_stability_rate", "latency_multiplier", "mean_recall_at_k", "first_relevant_hit_rate", "expected_top1_hit_rate",
-)  # fmt: skip
-
-
-def _figure(value: Any) -> str:
-    return f"{value:.3f}" if isinstance(value, float) else str(value)

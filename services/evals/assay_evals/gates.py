@@ -124,24 +124,31 @@ def correctness_gate(total: Correctness, floors: Floors, *, path: str, seed: int
 
 
 def gate_verdict(
-    regression: dict[str, Any], correctness: dict[str, Any], *, inconclusive: Verdict = Verdict.INCONCLUSIVE
+    regression: dict[str, Any],
+    correctness: dict[str, Any],
+    rules: dict[str, Any] = NOT_RUN,
+    *,
+    inconclusive: Verdict = Verdict.INCONCLUSIVE,
 ) -> dict[str, Any]:
-    """The whole document: `pass` only if each gate that was asked for passes. `inconclusive` says what undecided thresholds count as."""
-    gates = (regression, correctness)
+    """The whole document: `pass` only if each gate that was asked for passes. `inconclusive` says what undecided thresholds count as.
+
+    `rules`: what a team's own scorers and floors say of the answers, from `rules_gate`.
+    """
+    gates = (regression, correctness, rules)
     undecided = [each["metric"] for gate in gates for each in gate.get("undecided", ())]
     verdict = Verdict.PASS
     if any(gate.get("breaches") for gate in gates):
         verdict = Verdict.FAIL
     elif undecided:
         # A gate that compared nothing, or next to nothing, passes under no option.
-        nothing = "rows_replayed" in undecided and inconclusive is Verdict.PASS
+        nothing = {"rows_replayed", "answers"} & set(undecided) and inconclusive is Verdict.PASS
         verdict = Verdict.INCONCLUSIVE if nothing else inconclusive
     return {
         "schema_version": VERSION,
         "verdict": verdict.value,
         "regression_gate": regression,
         "correctness_gate": correctness,
-    }
+    } | ({"rules_gate": rules} if rules["ran"] else {})
 
 
 def held(observed: float, bounds: Interval, least: float) -> Verdict:

@@ -5,7 +5,7 @@ raises `EvalsError`, as does a file that is missing.
 """
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,10 @@ from assay_evals.files import lines_of, text_of
 from assay_evals.gates import NOT_RUN, correctness_gate, gate_verdict, regression_gate
 from assay_evals.qrels import Correctness, Floors, KnownQuery, read_qrels
 from assay_evals.replay import DEFAULT_K, ReplaySummary, Retrieved, RowResult, compare_row, skip_reason
+from assay_evals.rules_file import RulesFile, read_rules
+from assay_evals.rules_gate import RulesGate, expect_fit
 from assay_evals.runner import Asked, Asking, ask_each, to_the_end
+from assay_evals.scorers import Scoring
 from assay_evals.targets import Question, Target, opened
 from assay_evals.verdicts import Verdict
 
@@ -80,23 +83,28 @@ def run_gate(
     k: int = 10,
     thresholds: Thresholds | None = None,
     floors: Floors | None = None,
+    rules: str | Path | RulesFile | None = None,
+    scoring: Scoring | None = None,
     inconclusive: Verdict = Verdict.INCONCLUSIVE,
     how: Asking | None = None,
     on_answer: Callable[[], None] | None = None,
+    closing: Callable[[], Awaitable[None]] | None = None,
 ) -> dict[str, Any]:
     """Hold a target against a baseline, known-right questions, or both. The verdict as `assay gate --json` prints it.
 
-    `thresholds` of None are the baseline's own. `inconclusive` says what thresholds count as that too few rows can tell about. `on_answer`
-    is called after each question.
+    `thresholds` of None are the baseline's own. `rules`: floors of scorers and latency, with the scorers that the file names unless
+    `scoring` is given. `inconclusive` says what thresholds count as that too few rows can tell about. `on_answer` is called after each
+    question, `closing` in the end.
     """
     published, known = _baseline(baseline), _known(qrels)
     if not published and not known:
         raise EvalsError("name a baseline, qrels, or both: a gate that holds nothing passes everything")
     asking, results, total = how or Asking(), list[RowResult](), Correctness(k=k)
-    told = on_answer or (lambda: None)
+    told, scored = on_answer or (lambda: None), _rules_gate(rules, scoring, asking)
 
     def replayed(asked: Asked[Captured]) -> None:
         results.append(result_of(asked.item, asked.answer, asked.error))
+        _score(scored, asked)
         told()
 
     def answered(asked: Asked[KnownQuery]) -> None:
@@ -104,15 +112,20 @@ def run_gate(
             total.add(asked.item, asked.answer)
         else:
             total.fail(asked.item, asked.error or "no answer")
+        _score(scored, asked)
         told()
 
     async def work() -> None:
         system = opened(target, asking.deadline_s, asking.concurrency)
+        judge = scored.score if scored else None
         try:
             if published:
-                await ask_each(system, published.rows, question_of, asking, replayed, close=False)
-            await ask_each(system, known, lambda each: Question(each.query, limit=k), asking, answered, close=False)
+                await ask_each(system, published.rows, question_of, asking, replayed, judge=judge, close=False)
+            await ask_each(
+                system, known, lambda each: Question(each.query, limit=k), asking, answered, judge=judge, close=False
+            )
         finally:
+            await _closed(scored, closing)
             await system.close()
 
     to_the_end(work())
@@ -123,7 +136,33 @@ def run_gate(
     if known:
         path = os.fspath(qrels) if isinstance(qrels, str | Path) else ""
         correctness = correctness_gate(total, floors or Floors(), path=path)
-    return gate_verdict(regression, correctness, inconclusive=inconclusive)
+    path = os.fspath(rules) if isinstance(rules, str | Path) else ""
+    held = scored.verdict(path=path) if scored else NOT_RUN
+    return gate_verdict(regression, correctness, held, inconclusive=inconclusive)
+
+
+def _score(scored: RulesGate | None, asked: Asked[Captured] | Asked[KnownQuery]) -> None:
+    if scored is not None and asked.answer is not None:
+        scored.add(asked.item, asked.answer, asked.judged)
+
+
+async def _closed(scored: RulesGate | None, closing: Callable[[], Awaitable[None]] | None) -> None:
+    if scored is not None:
+        scored.scoring.close()
+    if closing is not None:
+        await closing()
+
+
+def _rules_gate(rules: str | Path | RulesFile | None, scoring: Scoring | None, how: Asking) -> RulesGate | None:
+    """What scores the answers, where somebody asked for that. Raises `EvalsError` for what would hold nothing."""
+    if rules is None and scoring is None:
+        return None
+    held = read_rules(Path(rules)) if isinstance(rules, str | Path) else rules or RulesFile()
+    used = scoring or Scoring(held.scorers, deadline_s=how.deadline_s)
+    held.expect_known([spec.metric for spec in used.specs])
+    used.expect_judge(())
+    expect_fit(held, used)
+    return RulesGate(held, used)
 
 
 def _baseline(given: str | Path | Baseline | None) -> Baseline | None:

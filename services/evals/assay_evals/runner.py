@@ -106,11 +106,12 @@ async def ask_each(
     how: Asking,
     take: Callable[[Asked[Item]], None],
     *,
+    judge: Callable[[Item, Retrieved], Awaitable[Mapping[str, float | None]]] | None = None,
     close: bool = True,
 ) -> None:
     """`ask_all`, handing each answer to `take`. Closes the target unless told not to."""
     try:
-        async with aclosing(ask_all(target, items, question, how)) as answers:
+        async with aclosing(ask_all(target, items, question, how, judge=judge)) as answers:
             async for asked in answers:
                 take(asked)
     finally:

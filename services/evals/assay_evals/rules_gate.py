@@ -1,0 +1,143 @@
+"""What a gate's questions are answered, held against a team's own scorers and floors as `assay eval run` holds a run. Pure.
+
+Nobody said what should be answered to a captured or a known-right question, nor what kind of question it is: a scorer that compares with an
+expected answer is refused, and so are floors of slices. Measured are scorers and latency; a floor of anything else is not reached.
+Answers to questions that personal data was taken out of are not scored, and decide nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from assay_evals.captured import Captured
+from assay_evals.dataset import Case, document_id
+from assay_evals.errors import EvalsError
+from assay_evals.floors import FloorCheck, floor_checks
+from assay_evals.qrels import DEFAULT_SOURCE, KnownQuery
+from assay_evals.replay import Retrieved
+from assay_evals.rules_file import RulesFile
+from assay_evals.runs import CaseResult, Run, RunConfig
+from assay_evals.scorers import Scoring
+from assay_evals.verdicts import Stage, Verdict
+
+#: What a gate measures that a floor can hold beside scorers.
+MEASURED = "a gate measures scorers, latency_p50_ms and latency_p95_ms"
+
+
+def expect_fit(rules: RulesFile, scoring: Scoring) -> None:
+    """Raises `EvalsError` for what would hold nothing in a gate: no rule at all, floors of slices, and scorers that need a reference."""
+    floors = [metric for metric, rule in rules.metrics.items() if rule.floor is not None]
+    if rules.slices:
+        raise EvalsError(
+            "slices: questions of a gate have no query_type, tag, source or complexity: hold slices with `assay eval run`, over a dataset"
+        )
+    if not scoring.specs and not floors:
+        raise EvalsError(
+            "no scorer and no floor, so nothing would be held: a gate has thresholds as options of its own"
+        )
+    for spec in scoring.specs:
+        if spec.type == "similarity" and spec.value is None:
+            raise EvalsError(
+                f"{spec.metric} needs a reference, the case's expected_answer, and questions of a gate have none: "
+                "give the scorer a value, or use it in `assay eval run`, over a dataset"
+            )
+
+
+def case_of(asked: Captured | KnownQuery) -> Case:
+    """The case that a scorer gets: the question, and what is known of it. Functions find what was captured in its `metadata`."""
+    if isinstance(asked, Captured):
+        known = {"tool_name": asked.tool_name, "retrieved_slugs": asked.slugs, "source_ids": asked.source_ids}
+        return Case.model_construct(id=str(asked.id), query=asked.query, source="production", metadata=known)
+    ids = [document_id(slug, None if source == DEFAULT_SOURCE else source) for source, slug in asked.relevant]
+    return Case.model_construct(id=asked.query_id, query=asked.query, expected_ids=ids)
+
+
+@dataclass
+class RulesGate:
+    """Scores answers as they come, and holds them in the end."""
+
+    rules: RulesFile
+    scoring: Scoring
+    results: list[CaseResult] = field(default_factory=list)
+    without_answer: int = 0
+    rows_scrubbed: int = 0
+
+    async def score(self, asked: Captured | KnownQuery, answer: Retrieved) -> Mapping[str, float | None]:
+        """The scores of one answer; none where personal data was taken out of the question. Raises `ScorerError`."""
+        return {} if _scrubbed(asked) else await self.scoring(case_of(asked), answer)
+
+    def add(self, asked: Captured | KnownQuery, answer: Retrieved, scores: Mapping[str, float | None]) -> None:
+        """Count one answer with its scores."""
+        if _scrubbed(asked):
+            self.rows_scrubbed += 1
+            return
+        self.without_answer += answer.answer is None or not answer.answer.strip()
+        name = str(asked.id) if isinstance(asked, Captured) else asked.query_id
+        self.results.append(CaseResult(name, "technical", [], answer.latency_ms, dict(scores)))
+
+    def verdict(self, *, path: str) -> dict[str, Any]:
+        """The gate's part of the verdict document, `breaches` in it."""
+        run = Run("gate", RunConfig("gate", "", "", ""), "", None, self.results)
+        checks = floor_checks(run, self.rules.rules())
+        summaries = run.summary()
+        breaches: list[dict[str, Any]] = []
+        undecided: list[dict[str, Any]] = []
+        if not self.results:
+            reason = "no answer was scored"
+            if self.rows_scrubbed:
+                reason = "personal data was taken out of every question: name a baseline that has others too"
+            nothing = {"metric": "answers", "observed": 0, "threshold": 1, "reason": reason}
+            (undecided if self.rows_scrubbed else breaches).append(nothing)
+        for spec in self.scoring.specs if self.results else ():
+            if spec.type != "rubric":
+                continue
+            missing = sum(result.metrics.get(spec.metric) is None for result in self.results)
+            if missing:
+                reason = f"{missing:,} answer(s) got no score: the judge's budget did not reach, or its API failed"
+                scored = {
+                    "metric": spec.metric,
+                    "observed": len(self.results) - missing,
+                    "threshold": len(self.results),
+                }
+                (breaches if missing == len(self.results) else undecided).append(scored | {"reason": reason})
+        breaches += [self._breach(check) for check in checks if check.blocks and self.results]
+        return {
+            "ran": True,
+            "rules_path": path,
+            "summary": {
+                "answers": len(self.results),
+                "without_answer": self.without_answer,
+                "rows_scrubbed": self.rows_scrubbed,
+                "metrics": {name: asdict(each) for name, each in summaries.items()},
+                "latency": run.latency(),
+            },
+            "floors": [asdict(check) for check in checks],
+            "warnings": [
+                self._breach(check)
+                for check in checks
+                if check.verdict is Verdict.FAIL and check.stage is not Stage.BLOCK
+            ],
+            "note": self._note(),
+            "breaches": breaches,
+            "undecided": undecided,
+        }
+
+    def _breach(self, check: FloorCheck) -> dict[str, Any]:
+        found: dict[str, Any] = {"metric": check.metric, "observed": check.mean, "threshold": check.floor}
+        if check.low is not None and check.high is not None:
+            found["interval"] = [check.low, check.high]
+        if check.mean is None:
+            found["reason"] = f"not measured: {MEASURED}"
+        elif note := self._note():
+            found["reason"] = note
+        return found
+
+    def _note(self) -> str | None:
+        """What a person should know of answers that are not there."""
+        if self.results and self.without_answer == len(self.results):
+            return "the target gave no answer to any question, only results: scorers of a text give that 0"
+        return None
+
+
+def _scrubbed(asked: Captured | KnownQuery) -> bool:
+    return isinstance(asked, Captured) and asked.scrubbed
