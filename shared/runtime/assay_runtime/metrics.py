@@ -1,5 +1,7 @@
 """Every metric Assay's services expose, in one place. Labels never hold captured content."""
 
+import math
+
 from prometheus_client import Counter, Gauge, Histogram
 
 #: Entries a service finished. outcome: `forwarded`, `stored`, `failed`, `buried`, `passed_over` (another consumer finished it first,
@@ -29,7 +31,7 @@ POLICY_CURRENT = Gauge(
     "assay_policy_current", "1 while the policy in use is the one on disk, 0 while that cannot be used", ["source"]
 )
 POLICY_LOADS = Counter("assay_policy_loads", "Changed policy files read, by outcome", ["outcome"])
-#: State of the streams, read once a second; NaN while Redis does not answer.
+#: State of the streams, read once a second (dead letters once a minute); NaN while Redis does not answer.
 LAG = Gauge("assay_lag_entries", "Entries the group has not read yet", ["stream", "shard"])
 PENDING = Gauge("assay_pending_entries", "Entries read and not yet acknowledged", ["stream", "shard"])
 #: Memory of what the writer has still to finish, as the scrubber sees it (see `delivery.high_water_bytes`).
@@ -86,6 +88,16 @@ TRANSITIONS = Counter(
     "assay_alert_transitions", "Transitions of alert episodes published, by kind and state", ["kind", "state"]
 )
 EVIDENCE = Gauge("assay_drift_evidence", "Evidence of drift of a metric; 1 raises an alert", ["project", "metric"])
+
+
+def forget_shard(shard: int) -> None:
+    """Show that nothing is known of a shard's streams, where something was shown of them."""
+    for gauge in (LAG, PENDING, BACKLOG_BYTES, DEAD_LETTERS, DEAD_BYTES):
+        for family in gauge.collect():
+            for sample in family.samples:
+                if sample.labels["shard"] == str(shard):
+                    gauge.labels(**sample.labels).set(math.nan)
+
 
 #: Projects that have a label of their own; producers choose names, and each costs memory here and in Prometheus.
 PROJECTS_MOST = 100

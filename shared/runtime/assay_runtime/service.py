@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import gc
 import logging
-import math
 import os
 import socket
 import sys
@@ -300,11 +299,10 @@ class Service:
         return any(now - self._unanswered.get(chore, now) > REDIS_SILENCE_S for chore in chores)
 
     def _show_unknown(self) -> None:
-        """Show no count of entries that Redis does not confirm any more."""
-        for consumer in self.consumers:
-            if self._redis_silent(f"shard {consumer.shard}"):
-                for count in (metrics.LAG, metrics.PENDING):
-                    count.labels(consumer.stream.name, str(consumer.shard)).set(math.nan)
+        """Show nothing of a shard that Redis does not confirm any more."""
+        for shard in {consumer.shard for consumer in self.consumers}:
+            if self._redis_silent(f"shard {shard}"):
+                metrics.forget_shard(shard)
 
     def _dead(self) -> list[str]:
         if not self._started:
