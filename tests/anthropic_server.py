@@ -26,7 +26,7 @@ from tests.ports import free_port
 KEY = "test-key-of-no-account"
 #: Prices of the model the tests use, in nano-dollars a token.
 INPUT, OUTPUT = 100, 500
-_MARK = re.compile(r"\[(once:)?(fail:(\d{3})|truncate|refuse|malformed|misfit|slow|cut|nothing)\]")
+_MARK = re.compile(r"\[(once:)?(fail:(\d{3})|truncate|refuse|malformed|misfit|half|sorry|slow|cut|nothing)\]")
 
 
 class AnthropicServer:
@@ -117,7 +117,12 @@ class AnthropicServer:
             return _Cut()
         usage = self._bill(question, body)
         self.ended[what or "ok"] += 1
-        return JSONResponse(self._message(body, document, what, usage), headers=self._limits())
+        reply = JSONResponse(self._message(body, document, what, usage), headers=self._limits())
+        if what == "half":  # a body that ends too early, and yet as its headers say
+            return Response(bytes(reply.body)[: len(reply.body) // 2], media_type="application/json")
+        if what == "sorry":  # some gateways answer 200 whatever happens
+            return JSONResponse({"type": "error", "error": {"type": "api_error", "message": "as some gateways do"}})
+        return reply
 
     def _what(self, question: str, asked: int) -> str:
         found = _MARK.search(question)

@@ -53,7 +53,7 @@ def test_what_was_paid_for_once_is_not_paid_again(evaluate: Evaluate, api: Anthr
     paid = api.nano
     again, told = evaluate("two", "--judge-budget", "0")
     assert api.nano == paid
-    assert f"judged for $0.0000; 0 skipped by the budget, 0 errors of the API; {CASES} of {CASES} verdicts kept" in told
+    assert f"judged for $0.0000; 0 skipped by the budget, 0 without a verdict; {CASES} of {CASES} verdicts kept" in told
     assert f"which saved ${paid / 1e9:.4f}" in told
     assert again["metrics"]["faithfulness"] == first["metrics"]["faithfulness"]
 

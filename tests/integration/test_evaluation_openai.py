@@ -14,6 +14,7 @@ from assay_cli.main import app
 from tests.anthropic_server import KEY
 from tests.integration.test_evaluation_generate import PASSAGES, TOPICS, reply
 from tests.openai_server import OpenAiServer, settings_toml
+from tests.ports import free_port
 
 CASES = 12
 TARGET = """\
@@ -79,7 +80,7 @@ def test_a_run_is_judged_and_says_by_whom_and_for_how_much(assay: Assay, api: Op
     run, output = evaluated(assay, "one")
     assert run["metrics"]["faithfulness"]["mean"] == run["metrics"]["coverage"]["mean"] == 1.0
     assert run["metrics"]["faithfulness"]["n"] == CASES
-    assert f"judged for ${api.nano / 1e9:.4f}; 0 skipped by the budget, 0 errors of the API" in output
+    assert f"judged for ${api.nano / 1e9:.4f}; 0 skipped by the budget, 0 without a verdict" in output
     assert sorted(api.billed.values()) == [1] * CASES
     assert set(api.heard) == {f"Bearer {KEY}"}
 
@@ -101,7 +102,7 @@ def test_a_busy_api_is_asked_again_and_each_answer_has_its_verdict(
         dataset(tmp_path, mark)
         run, output = evaluated(assay, f"busy-{mark[6:].strip(']').replace(':', '-')}")
         assert run["metrics"]["coverage"]["mean"] == 1.0
-        assert ", 0 errors of the API" in output
+        assert ", 0 without a verdict" in output
 
 
 def test_a_judge_that_fails_on_every_answer_does_not_pass_and_is_asked_again(
@@ -115,6 +116,41 @@ def test_a_judge_that_fails_on_every_answer_does_not_pass_and_is_asked_again(
     api.around = "{}"
     again, _ = evaluated(assay, "night", "--resume")
     assert again["metrics"]["coverage"]["mean"] == again["metrics"]["faithfulness"]["mean"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("mark", "why"),
+    [
+        ("[fail:429]", "the API's rate limit was used up (judge.requests_per_minute, judge.tokens_per_minute)"),
+        ("[fail:503]", "the API was busy or failed"),
+        ("[fail:400]", "the API did not take the request (judge.model, judge.max_output_tokens, judge.json_mode)"),
+        ("[malformed]", "the reply was no JSON (judge.model, judge.json_mode)"),
+        ("[misfit]", "the reply did not have the form that was asked for (judge.model, judge.json_mode)"),
+        ("[half]", "the reply was none of such an API (judge.base_url)"),
+        ("[sorry]", "the reply was none of such an API (judge.base_url)"),
+    ],
+)
+def test_why_there_is_no_verdict_is_counted_by_reason(
+    assay: Assay, api: OpenAiServer, tmp_path: Path, mark: str, why: str
+) -> None:
+    dataset(tmp_path, mark)
+    _, output = evaluated(assay, "night", code=1)
+    assert f"  {CASES} without a verdict: {why}\n" in output
+
+
+def test_no_connection_a_refused_key_and_a_model_that_is_not_there_are_told_apart(
+    assay: Assay, api: OpenAiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset(tmp_path, "[fail:404]")
+    command = ("eval", "run", "--dataset", "golden.json", "--target", "openai_target:find", "--judge", "openai")
+    output = " ".join(assay(*command, "--name", "no-model", code=2).output.split())
+    assert "the judge's API refuses: Http404: no such model or address; see judge.model and judge.base_url" in output
+    configure(tmp_path, monkeypatch, settings_toml(api.url, "wrong"))
+    output = " ".join(assay(*command, "--name", "no-key", code=2).output.split())
+    assert "the judge's API refuses: Http401: the key is refused; see judge.api_key" in output
+    configure(tmp_path, monkeypatch, settings_toml(f"http://127.0.0.1:{free_port()}/v1", KEY))
+    _, output = evaluated(assay, "nobody", code=1)
+    assert f"  {CASES} without a verdict: no connection to the API (judge.base_url)\n" in output
 
 
 def test_the_budget_holds_whatever_the_api_says_of_its_usage(assay: Assay, api: OpenAiServer) -> None:

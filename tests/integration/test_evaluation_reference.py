@@ -154,7 +154,7 @@ def test_a_bad_reply_costs_these_metrics_and_no_others(assay: Assay, tmp_path: P
     output = assay(*command(tmp_path, "one"), "--reference").output
     found = json.loads(assay("eval", "show", "one", "--json").stdout)
     assert set(values(found).values()) == {(None,) * 4}
-    assert "3 errors of the API" in output
+    assert "3 without a verdict" in output
     assert found["metrics"]["coverage"]["n"] == 4
     assert found["metrics"]["faithfulness"]["n"] == 5
     api.reply = compared

@@ -12,14 +12,17 @@ from assay_judge import lexical
 from assay_judge.app import lexical_score
 from assay_judge.sampling import Draw
 from assay_runtime.store import Client, connect, insert_json_rows
+from assay_schema.alerts import AlertKind
 from assay_schema.events import ScrubbedAnswer
 from assay_schema.scores import ScoreStatus
 from assay_schema.streams import SCORES, calibration_key
 from assay_schema.validation import parse_scrubbed
-from assay_writer.rows import COLUMNS, event_row, score_row
+from assay_writer.rows import COLUMNS, alert_row, event_row, score_row
+from tests.alert_samples import episode
 from tests.answers import answer_bytes
 from tests.cli_process import Cli
 from tests.redis_server import RedisServer
+from tests.sample_rows import by_column, lines
 from tests.store_server import StoreServer
 
 pytestmark = [pytest.mark.xdist_group("store"), pytest.mark.one_day]
@@ -77,6 +80,40 @@ def test_status_and_cost_count_by_project_and_judge(cli: Cli, owner: Client) -> 
 def test_too_many_judge_errors_are_a_finding(cli: Cli, owner: Client) -> None:
     keep(owner, [scored(1.0), scored(0, "judge_error")])
     assert cli.run("judge", "status", role="sre").returncode == 1
+
+
+def test_the_doctor_says_why_answers_have_no_verdict_and_when_judging_stopped(cli: Cli, owner: Client) -> None:
+    def found() -> dict[str, str]:
+        done = cli.run("doctor", "--json", role="owner")
+        (judging,) = [each for each in json.loads(done.stdout) if each["check"] == "judging"]
+        return dict(judging)
+
+    owner.command("TRUNCATE TABLE assay_base.alerts")
+    assert (found()["status"], found()["summary"]) == ("ok", "no answer was judged in 24 hours")
+    keep(owner, [scored(1.0) for _ in range(3)] + [scored(0, "judge_error", detail="Http503") for _ in range(2)])
+    assert (found()["status"], found()["summary"]) == ("ok", "3 of the last 5 answers have a verdict")
+    keep(owner, [scored(0, "judge_error", detail="ReplyNotJson") for _ in range(3)] + [scored(0, "no_context")])
+    assert found()["status"] == "warn"
+    assert found()["summary"] == (
+        "5 of the last 8 answers have no verdict: the reply was no JSON (judge.model, judge.json_mode): 3, "
+        "the API was busy or failed: 2"
+    )
+    stopped = {
+        "kind": AlertKind.JUDGE_STOPPED,
+        "project": "all",
+        "service": None,
+        "metric": None,
+        "summary": "Judging stopped: X.",
+    }
+    begun, *_, ended = [alert.model_copy(update=stopped) for alert in episode()]
+    insert_json_rows(
+        owner, "assay_base.alerts", lines([by_column(*alert_row(begun.model_dump_json().encode())[:2])]), 1
+    )
+    assert (found()["status"], found()["summary"]) == ("warn", "Judging stopped: X.")
+    insert_json_rows(
+        owner, "assay_base.alerts", lines([by_column(*alert_row(ended.model_dump_json().encode())[:2])]), 1
+    )
+    assert "have no verdict" in found()["summary"]
 
 
 def test_calibration_is_shown_kept_and_told_to_drift(

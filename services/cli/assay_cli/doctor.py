@@ -209,6 +209,7 @@ def _store(settings: Settings, patient: Examination, streams: list[StreamFacts] 
         )
         patient.check("views", lambda: checks.final_reads(*probes.final_settings(client)), hint)
         patient.check("failures in 24 h", lambda: _failures(names), hint)
+        patient.check("judging", lambda: _judging(names), hint)
         patient.check("alerts", lambda: _alerts(names), hint)
         patient.check(
             "nightly evaluation",
@@ -224,6 +225,11 @@ def _schema(client: "Store", database: str) -> Finding:
     from assay_runtime.migrate import migrations, schema_version
 
     return checks.schema(schema_version(client, database), migrations()[-1].version)
+
+
+def _judging(settings: StoreSettings) -> Finding:
+    with open_store(settings) as client:
+        return checks.judging(*probes.judged_lately(client))
 
 
 def _alerts(settings: StoreSettings) -> Finding:

@@ -397,6 +397,29 @@ def open_alerts(by_state: Mapping[str, int]) -> Finding:
     return Finding("alerts", Status.WARN, f"{listed} open", "assay alerts list")
 
 
+#: How many of the latest answers that the judge was asked about are looked at, and the fewest errors that say anything.
+JUDGED_LATELY, JUDGE_ERRORS_LEAST = 100, 3
+#: The share of errors that is too many, as for `assay judge status`.
+JUDGE_ERRORS_MOST = 0.05
+
+
+def judging(scored: int, errors: Mapping[str, int], stopped: str) -> Finding:
+    """The latest answers that the judge was asked about, errors by what failed, and why judging stopped if it did."""
+    from assay_judge.reasons import reasons
+
+    if stopped:
+        return Finding("judging", Status.WARN, stopped, "mend it; the answers that wait in Redis are judged then")
+    failed = sum(errors.values())
+    asked = scored + failed
+    if not asked:
+        return Finding("judging", Status.OK, "no answer was judged in 24 hours")
+    if failed < JUDGE_ERRORS_LEAST or failed <= JUDGE_ERRORS_MOST * asked:
+        return Finding("judging", Status.OK, f"{scored:,} of the last {asked:,} answers have a verdict")
+    listed = ", ".join(f"{why}: {count:,}" for count, why in reasons(errors))
+    said = f"{failed:,} of the last {asked:,} answers have no verdict: {listed}"
+    return Finding("judging", Status.WARN, said, "assay judge status; correct the settings in brackets")
+
+
 def _reason(facts: FailureFacts) -> str:
     outages = "outage" if facts.outages == 1 else "outages"
     parts = {

@@ -11,7 +11,15 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay_cli.doctor_checks import FailureFacts, GroupFacts, MemoryFacts, RedisFacts, SpoolFacts, StreamFacts
+from assay_cli.doctor_checks import (
+    JUDGED_LATELY,
+    FailureFacts,
+    GroupFacts,
+    MemoryFacts,
+    RedisFacts,
+    SpoolFacts,
+    StreamFacts,
+)
 from assay_schema.failures import GIVEN_UP
 from assay_schema.settings import FILE_VARIABLE, CaptureSettings
 from assay_schema.streams import DEAD, STREAMS, Stream
@@ -250,3 +258,24 @@ def open_alerts(client: "Store") -> dict[str, int]:
     """Open alert episodes by state. `client` must be one of the views' database."""
     found = client.query("SELECT state, count() AS n FROM open_episodes GROUP BY state")
     return {str(state): int(count) for state, count in found.result_rows}
+
+
+_JUDGED_LATELY = """
+SELECT error, failed, count() FROM (
+    SELECT status = 'judge_error' AS error, if(error, detail, '') AS failed FROM scores
+    WHERE status IN ('scored', 'abstained', 'judge_error') AND judged_at > now() - toIntervalDay(1)
+    ORDER BY judged_at DESC LIMIT {most:UInt32}
+) GROUP BY error, failed
+"""
+
+
+def judged_lately(client: "Store") -> tuple[int, dict[str, int], str]:
+    """How many of the latest answers have a verdict, what failed for how many, and why judging stopped ('' if it did not).
+
+    `client` must be one of the views' database.
+    """
+    found = client.query(_JUDGED_LATELY, parameters={"most": JUDGED_LATELY}).result_rows
+    stopped = client.query("SELECT summary FROM open_episodes WHERE kind = 'judge_stopped' LIMIT 1").result_rows
+    errors = {str(failed): int(count) for error, failed, count in found if error}
+    scored = sum(int(count) for error, _, count in found if not error)
+    return scored, errors, str(stopped[0][0]) if stopped else ""

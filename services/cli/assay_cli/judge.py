@@ -13,6 +13,7 @@ import orjson
 import typer
 
 from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
+from assay_cli.doctor_checks import JUDGE_ERRORS_MOST
 from assay_cli.durations import moment_ms
 from assay_cli.errors import FINDING, CommandError
 from assay_cli.labelling import agreement, label, of_two, people, read_labels
@@ -63,7 +64,7 @@ def status(
     """How answers were judged: states by project and judge. Exit code 1 when more than 5 % of the sampled ended in an error."""
     rows = _rows(settings_for("sre", data), _STATUS, since)
     _show(rows, as_json, "no answer was judged yet; the judge runs as: python -m assay_judge")
-    if any(row["judge_error"] > 0.05 * row["sampled"] for row in rows):
+    if any(row["judge_error"] > JUDGE_ERRORS_MOST * row["sampled"] for row in rows):
         raise typer.Exit(FINDING)
 
 

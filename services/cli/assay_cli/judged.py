@@ -1,6 +1,7 @@
 """Judging the answers of an evaluation run with the judge that samples production, on a budget of the run's own."""
 
 import asyncio
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -50,7 +51,9 @@ class RunJudge:
 
         if name not in ("lexical", "anthropic", "openai"):
             raise CommandError(f"--judge: {name!r} is not one of lexical, anthropic, openai")
-        self.errors = self.unfit = self.spent_before = 0
+        self.unfit = self.spent_before = 0
+        #: Calls that brought no verdict, by what failed.
+        self.failures: Counter[str] = Counter()
         self.repeats, self._reference = repeats, reference
         #: Where the lexical judge reads, one answer at a time.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="judge")
@@ -237,8 +240,8 @@ class RunJudge:
         except NoMoneyError:
             self._unjudged.add(case_id)
             self._paid.spending.skip(case_id, self._paid.cap)
-        except CallError:
-            self.errors += 1
+        except CallError as error:
+            self.failures[error.kind] += 1
             self._paid.spending.skip(case_id, -1)  # any budget is more: whoever goes on asks again
         else:
             self.verdicts += 1
@@ -252,6 +255,11 @@ class RunJudge:
             await self._paid.close()
 
     @property
+    def errors(self) -> int:
+        """Calls that brought no verdict."""
+        return self.failures.total()
+
+    @property
     def failed(self) -> bool:
         """Whether the API judged nothing, of all that it was asked."""
         return self.errors > 0 and not self.verdicts
@@ -263,7 +271,7 @@ class RunJudge:
         unfit = f"{self.unfit} answers too long or malformed to be judged" if self.unfit else None
         if self._paid is None:
             return unfit
-        note = f"judged for ${dollars(self.spent):.4f}; {self.skipped} skipped by the budget, {self.errors} errors of the API"
+        note = f"judged for ${dollars(self.spent):.4f}; {self.skipped} skipped by the budget, {self.errors} without a verdict"
         if cache := self._paid.cache:
             note += f"; {cache.hits} of {cache.hits + cache.misses} verdicts kept from before, which saved ${dollars(cache.saved):.4f}"
         return f"{note}; {unfit}" if unfit else note
@@ -304,8 +312,12 @@ def tell(judge: RunJudge | None) -> bool:
     """Say on stderr what a person should know of the judging, and return whether it failed as a whole."""
     if judge is None:
         return False
+    from assay_judge.reasons import reasons
+
     if note := judge.close_note():
         echo(note, err=True)
+    for count, why in reasons(judge.failures):
+        echo(f"  {count:,} without a verdict: {why}", err=True)
     if judge.failed:
         echo(f"the judge gave no verdict for any of {judge.errors:,} answers, so nothing is known of them", err=True)
     return judge.failed

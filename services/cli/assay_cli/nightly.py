@@ -169,6 +169,7 @@ class Nightly:
         from assay_evals.target_names import shown
         from assay_evals.targets import open_target
         from assay_judge.pricing import dollars
+        from assay_judge.reasons import reasons
 
         say_no_tries()
         evals, began = self.settings.evals, attempt
@@ -220,9 +221,8 @@ class Nightly:
         if judge is not None:
             attempt = replace(attempt, cost_usd=dollars(judge.spent - judge.spent_before))
             if judge.failed:
-                detail = (
-                    f"the judge gave no verdict for any of {judge.errors:,} answers: see judge.model and judge.base_url"
-                )
+                _, why = reasons(judge.failures)[0]
+                detail = f"the judge gave no verdict for any of {judge.errors:,} answers, most often because: {why}"
                 return replace(began, outcome=Outcome.ERROR, detail=detail, cost_usd=attempt.cost_usd), None
             if judge.skipped:
                 detail = f"{judge.skipped} answers went unjudged: evals.budget_usd ({evals.budget_usd:g}) was used up"

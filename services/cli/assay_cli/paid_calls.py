@@ -87,7 +87,7 @@ class PaidCalls:
                 said = await self._api.ask(prompt, self.settings.request_timeout_s)
                 found = read(said.text, said.usage)
             except StoppedError as error:
-                raise CommandError(f"the judge's API refuses: {error.kind}; see judge.api_key") from None
+                raise CommandError(f"the judge's API refuses: {error.kind}") from None
             except CallError as error:
                 self._settle(bound, error.usage)
                 if not isinstance(error, TryAgainError) or attempt == TRIES:

@@ -79,4 +79,4 @@ async def judge_again(client: Client, settings: Settings, rows: Iterable[Mapping
 
 async def _refused(why: str) -> None:
     if why:
-        raise SettingsError(f"{why}; see judge.api_key")
+        raise SettingsError(why)

@@ -137,7 +137,7 @@ class Api(Calls):
         except anthropic.APITimeoutError:
             raise TryAgainError("APITimeoutError", None) from None
         except anthropic.APIStatusError as error:
-            raise failure_of(error.status_code, type(error).__name__, error.response.headers) from None
+            raise refusal_of(error.status_code, type(error).__name__, error.response.headers) from None
         except anthropic.APIConnectionError as error:
             refused = "ConnectError" in repr(error.__cause__)
             raise TryAgainError("APIConnectionError", Usage() if refused else None) from None
@@ -181,10 +181,17 @@ def verdict_in(text: str, usage: Usage | None, case: Case) -> Verdict:
 def failure_of(status: int, name: str, headers: Mapping[str, str]) -> CallError:
     """What an HTTP error means. Pure."""
     if status in STOPPING:
-        return StoppedError(f"{name}: {STOPPING[status]}", status)
+        return StoppedError(f"{name}: {STOPPING[status]}; see judge.api_key", status)
     if status in {408, 409, 429} or status >= 500:
         return TryAgainError(name, pause_s=max(retry_after(headers), limits(headers)[1]))
     return RejectedError(name)
+
+
+def refusal_of(status: int, name: str, headers: Mapping[str, str]) -> CallError:
+    """The same of a request that asks a model: what is not found is the model, or the API itself. Pure."""
+    if status == 404:
+        return StoppedError(f"{name}: no such model or address; see judge.model and judge.base_url", status)
+    return failure_of(status, name, headers)
 
 
 def usage_of(usage: Any) -> Usage:

@@ -305,7 +305,7 @@ class Judging:
         match error:
             case StoppedError():
                 if self.breaker.stop(error.kind):
-                    log.critical("judging stopped: %s; see judge.api_key", error.kind)
+                    log.critical("judging stopped: %s", error.kind)
                 metrics.JUDGE_STOPPED.set(1)
                 await self.on_stop(error.kind)
             case TryAgainError():

@@ -23,7 +23,7 @@ from assay_judge.api import (
     Said,
     StoppedError,
     TryAgainError,
-    failure_of,
+    refusal_of,
     retry_after,
 )
 from assay_judge.pricing import Usage, bound_tokens
@@ -153,20 +153,16 @@ def usage_in(reply: Mapping[str, Any], most_read: int, most_written: int) -> Usa
 def failure(status: int, headers: Mapping[str, str], body: bytes | None) -> CallError:
     """What an HTTP error means. Pure."""
     name = f"Http{status}"
-    if status in STOPPING:
-        return StoppedError(f"{name}: {STOPPING[status]}", status)
-    if status == 404:
-        return StoppedError(f"{name}: no such model or address: judge.model, judge.base_url", status)
     if status < 400:
-        return StoppedError(f"{name}: the address is another one: judge.base_url", status)
+        return StoppedError(f"{name}: the address is another one; see judge.base_url", status)
     if status == 429 and _code(body) == "insufficient_quota":
-        return StoppedError(f"{name}: {STOPPING[402]}", status)
+        return StoppedError(f"{name}: {STOPPING[402]}; see judge.api_key", status)
     if status in {400, 422} and _code(body) != "context_length_exceeded":
-        failed = failure_of(
+        failed = refusal_of(
             status, f"{name}: judge.json_mode, judge.max_output_tokens or the text does not fit the model", headers
         )
     else:
-        failed = failure_of(status, name, headers)
+        failed = refusal_of(status, name, headers)
     failed.pause_s = max(retry_after(headers), pause_of(headers)) if isinstance(failed, TryAgainError) else 0.0
     return failed
 

@@ -187,6 +187,16 @@ async def test_an_answer_that_gets_no_verdict_is_a_judge_error_and_paid_for_as_b
     assert round(score.cost_usd * 1e9) == api.nano == await rig.spent()
 
 
+@pytest.mark.parametrize("mark", ["half", "sorry"])
+async def test_a_reply_that_does_not_tell_its_cost_takes_what_was_set_aside(
+    new_rig: NewRig, api: AnthropicServer, mark: str
+) -> None:
+    rig = new_rig()
+    score = await rig.score(answer(f"[{mark}] Is it?"))
+    assert (score.status, score.detail) == (ScoreStatus.JUDGE_ERROR, "ReplyUnreadable")
+    assert round(score.cost_usd * 1e9) == await rig.spent() > api.nano > 0
+
+
 async def test_an_api_that_stays_away_costs_an_answer_its_deadline_and_no_money(
     new_rig: NewRig, api: AnthropicServer
 ) -> None:

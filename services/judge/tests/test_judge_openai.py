@@ -99,6 +99,8 @@ async def test_a_verdict_comes_with_the_tokens_it_took(api: OpenAiServer, ask: A
         ("[malformed]", BadReplyError, "ReplyNotJson", True),
         ("[misfit]", BadReplyError, "ReplyMisfit", True),
         ("[nothing]", BadReplyError, "ReplyUnanchored", True),
+        ("[half]", BadReplyError, "ReplyUnreadable", False),
+        ("[sorry]", BadReplyError, "ReplyUnreadable", False),
     ],
 )
 async def test_what_goes_wrong_says_what_to_do_and_what_is_known_of_its_cost(

@@ -146,7 +146,7 @@ async def test_a_refused_key_stops_judging_says_so_once_and_loses_nothing(
     api.keys = {"another"}
     waiting = asyncio.gather(*(rig.score(answer(f"{n}")) for n in range(3)))
     await until(lambda: rig.judging.breaker.stopped)
-    assert rig.judging.breaker.stopped == "Http401: the key is refused"
+    assert rig.judging.breaker.stopped == "Http401: the key is refused; see judge.api_key"
     assert not api.bodies
     api.keys = {KEY}
     scores = await asyncio.wait_for(waiting, 60)
