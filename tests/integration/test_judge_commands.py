@@ -10,17 +10,21 @@ import pytest
 
 from assay_judge import lexical
 from assay_judge.app import lexical_score
+from assay_judge.backends import judge_of
 from assay_judge.sampling import Draw
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.alerts import AlertKind
 from assay_schema.events import ScrubbedAnswer
-from assay_schema.scores import ScoreStatus
+from assay_schema.scores import Score, ScoreStatus
+from assay_schema.settings import JudgeSettings
 from assay_schema.streams import SCORES, calibration_key
 from assay_schema.validation import parse_scrubbed
 from assay_writer.rows import COLUMNS, alert_row, event_row, score_row
 from tests.alert_samples import episode
 from tests.answers import answer_bytes
+from tests.anthropic_server import KEY, AnthropicServer
 from tests.cli_process import Cli
+from tests.openai_server import OpenAiServer
 from tests.redis_server import RedisServer
 from tests.sample_rows import by_column, lines
 from tests.store_server import StoreServer
@@ -188,6 +192,39 @@ def test_answers_are_judged_again_with_the_draw_they_had(cli: Cli, owner: Client
     assert {name: again[name] for name in DRAWN} == DRAWN
     assert (again["status"], again["boosts"]) == (ScoreStatus.SCORED, ["weak"])
     assert again["metrics"]["faithfulness"] == 0.5
+
+
+@pytest.mark.parametrize("backend", ["anthropic", "anthropic-batch", "openai"])
+def test_an_answer_that_is_judged_again_says_who_judged_it_now(
+    cli: Cli, owner: Client, redis_server: RedisServer, backend: str
+) -> None:
+    keep(owner, [scored(0.5)])
+    with OpenAiServer() if backend == "openai" else AnthropicServer() as api:
+        given = {"backend": backend, "base_url": api.url, "api_key": KEY}
+        given |= {"model": "local-judge", "price_input_usd": 1, "price_output_usd": 1} if backend == "openai" else {}
+        settings = "[judge]\n" + "".join(f"{name} = {json.dumps(value)}\n" for name, value in given.items())
+        done = cli.run("judge", "rejudge", "--status", "scored", role="sre", extra=settings)
+    assert done.stdout == b"scored 1\n", done.stderr
+    with redis_server.client() as client:
+        ((_, fields),) = client.xrange(SCORES.key())
+    again = Score.model_validate_json(fields[b"data"])
+    judge = judge_of(JudgeSettings.model_validate(given | {"backend": backend.removesuffix("-batch")}))
+    assert (again.backend, again.model, again.fingerprint) == (judge.backend, judge.model, judge.fingerprint)
+    assert again.cost_usd > 0
+
+
+@pytest.mark.parametrize(("mark", "said"), [("[fail:404]", b"no such model"), ("[fail:401]", b"the key is refused")])
+def test_judging_again_stops_at_an_api_that_takes_nothing(cli: Cli, owner: Client, mark: str, said: bytes) -> None:
+    data, score = scored(0.5)
+    event = orjson.loads(data)
+    event["payload"]["query"] = f"{mark} {event['payload']['query']}"
+    keep(owner, [(orjson.dumps(event), score)])
+    with AnthropicServer() as api:
+        settings = f'[judge]\nbase_url = "{api.url}"\napi_key = "{KEY}"\n'
+        done = cli.run("judge", "rejudge", "--status", "scored", role="sre", extra=settings)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert b"Traceback" not in done.stderr
 
 
 def test_an_unknown_status_is_refused_by_name(cli: Cli) -> None:

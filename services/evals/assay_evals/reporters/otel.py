@@ -13,6 +13,7 @@ from assay_evals.runs import CaseResult
 from assay_evals.stored import identity
 
 EVENT = "gen_ai.evaluation.result"
+_NAME = "gen_ai.evaluation.name"
 #: Events sent at a time.
 _BATCH = 1000
 
@@ -25,9 +26,10 @@ class OpenTelemetry:
 
     def report(self, report: Report) -> str:
         """Send an event for each metric of each case, and one for each case that ended in an error."""
-        events = [event for result in report.run.results for event in _events(report, result)]
+        run_id = str(identity(report.run))
+        events = [event for result in report.run.results for event in _events(report, result, run_id)]
         facts = {f"assay.{name}": str(value) for name, value in report.facts().items()}
-        resource = {"service.name": "assay", "assay.run": report.run.run_id, "assay.run_id": str(identity(report.run))}
+        resource = {"service.name": "assay", "assay.run": report.run.run_id, "assay.run_id": run_id}
         with Api("otel", self._url, headers=self._headers) as api:
             for start in range(0, len(events), _BATCH):
                 logs = {"scope": {"name": "assay"}, "logRecords": events[start : start + _BATCH]}
@@ -39,24 +41,24 @@ class OpenTelemetry:
         return f"{len(events):,} events at {self._url}"
 
 
-def _events(report: Report, result: CaseResult) -> Iterator[dict[str, Any]]:
+def _events(report: Report, result: CaseResult, run_id: str) -> Iterator[dict[str, Any]]:
     common = {"assay.case_id": result.case_id, "assay.query_type": result.query_type}
     if (query := report.input_of(result)) is not None:
         common["assay.query"] = query
     if result.error is not None:
-        yield _event(report, result, common | {"gen_ai.evaluation.name": "answered", "error.type": result.error})
+        yield _event(report, result, run_id, common | {_NAME: "answered", "error.type": result.error})
     for name, value in known_scores(result).items():
-        yield _event(report, result, common | {"gen_ai.evaluation.name": name, "gen_ai.evaluation.score.value": value})
+        yield _event(report, result, run_id, common | {_NAME: name, "gen_ai.evaluation.score.value": value})
 
 
-def _event(report: Report, result: CaseResult, attributes: dict[str, Any]) -> dict[str, Any]:
+def _event(report: Report, result: CaseResult, run_id: str, attributes: dict[str, Any]) -> dict[str, Any]:
     moment = datetime.fromisoformat(report.run.completed_at or report.run.started_at)
     return {
         "timeUnixNano": str(int(moment.timestamp() * 1e9)),
         "severityNumber": 9,
         "eventName": EVENT,
-        "traceId": hashlib.sha256(f"{identity(report.run)}/{result.case_id}".encode()).hexdigest()[:32],
-        "spanId": hashlib.sha256(f"{identity(report.run)}/{result.case_id}/span".encode()).hexdigest()[:16],
+        "traceId": hashlib.sha256(f"{run_id}/{result.case_id}".encode()).hexdigest()[:32],
+        "spanId": hashlib.sha256(f"{run_id}/{result.case_id}/span".encode()).hexdigest()[:16],
         "attributes": _pairs(attributes),
     }
 
