@@ -13,6 +13,7 @@ from assay_runtime.store import INSERT_SETTINGS, connect
 from assay_schema.alert_actions import query_of
 from assay_schema.alerts import AlertState
 from assay_schema.ids import new_event_id
+from assay_schema.settings import DriftSettings
 from assay_writer.rows import alert_row
 from tests.alert_samples import transition
 from tests.sample_rows import FINGERPRINT, answer, by_column, candidate, lines, score
@@ -104,9 +105,9 @@ def test_an_episode_is_explained_by_the_model_that_got_worse(migrated: StoreServ
                 f"assay_base.{table}", insert_block=lines(rows), fmt="JSONEachRow", settings=INSERT_SETTINGS
             )
     with connect(migrated.settings("sre").store) as store:
-        found = explained(store, str(identity), 86_400_000)
+        found = explained(store, str(identity), DriftSettings())
         with pytest.raises(CommandError, match="no episode"):
-            explained(store, str(new_event_id()), 86_400_000)
+            explained(store, str(new_event_id()), DriftSettings())
     assert found == [
         "faithfulness of explained: -0.25 since the change",
         "  model small: 0.9 to 0.4, 100% of the change",

@@ -196,6 +196,7 @@ def test_an_open_alert_stays_alive_in_alertmanager_even_if_that_forgets_it(
         (first,) = until(alertmanager.alerts, "Alertmanager has the alert")
         assert first["labels"]["alertname"] == "AssayScoreDrift"
         assert first["annotations"]["acknowledge"] == warn.acknowledge
+        assert first["annotations"]["explain"] == f"assay drift explain {warn.alert_id}"
         until(lambda: alertmanager.alerts()[0]["endsAt"] > first["endsAt"], "its end is put off")
         alertmanager.stop()
         alertmanager.start()  # it keeps no alerts on disk

@@ -49,22 +49,27 @@ def list_alerts(
 
 
 def shown_row(row: dict[str, Any]) -> dict[str, Any]:
-    """A row whose command is ours: what was published as one is only a sign that there is one."""
-    from assay_schema.alert_actions import acknowledge_command
+    """A row whose commands are ours: what was published as one is only a sign that there is one."""
+    from assay_schema.alert_actions import acknowledge_command, explain_command
 
-    return row | ({"acknowledge": acknowledge_command(row["alert_id"], row["kind"])} if row.get("acknowledge") else {})
+    identity, kind = row["alert_id"], row["kind"]
+    made = {"explain": explain_command(identity, kind, row.get("metric"))}
+    if row.get("acknowledge"):
+        made["acknowledge"] = acknowledge_command(identity, kind)
+    return row | made
 
 
 def line(row: dict[str, Any], data: Path) -> str:
-    """An episode for people; its command reaches the same system as the one that lists it. Pure."""
+    """An episode for people; its commands reach the same system as the one that lists it. Pure."""
     what = f"{row['kind']}{' of ' + row['metric'] if row['metric'] else ''}"
     where = f"{row['project']}{'/' + row['service'] if row['service'] else ''}"
     moment = row["at"].strftime("%Y-%m-%d %H:%M:%SZ")
-    command = row.get("acknowledge") or ""
-    if command and data != DEFAULT_DATA:
-        command += f" --data {shlex.quote(str(data))}"
-    acknowledge = f"\n    acknowledge: {command}" if command else ""
-    return printable(f"{moment}  {str(row['state']).upper():10} {where:20} {what}: {row['summary']}") + acknowledge
+    commands = ""
+    for name in ("explain", "acknowledge"):
+        if command := row.get(name) or "":
+            elsewhere = f" --data {shlex.quote(str(data))}" if data != DEFAULT_DATA else ""
+            commands += f"\n    {name}: {command}{elsewhere}"
+    return printable(f"{moment}  {str(row['state']).upper():10} {where:20} {what}: {row['summary']}") + commands
 
 
 @alerts.command("test")

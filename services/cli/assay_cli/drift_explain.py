@@ -1,45 +1,20 @@
-"""`assay drift explain`: which service, model or source moved when a series did, from the stored scores and answers."""
+"""`assay drift explain`: which service, model, source and so on moved when a series did, from what is stored."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
 import typer
 
+from assay_cli import drift_parts
 from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
 from assay_cli.errors import CommandError
 from assay_cli.terminal import echo, ends_quietly, printable
 
 if TYPE_CHECKING:
+    from assay_cli.drift_parts import Episode
     from assay_drift.attribution import Split
     from assay_runtime.store import Client as Store
-
-#: Days before the change that it is compared with, in the length of day in use.
-_BEFORE_DAYS = 14
-_DIMENSIONS = ("service", "model", "source")
-_EPISODE = """
-SELECT project, metric, series, toUnixTimestamp64Milli(since), toString(kind),
-  (SELECT min(toUnixTimestamp64Milli(at)) FROM alerts WHERE alert_id = {id:UUID} AND state IN ('recovering', 'resolved')) AS until
-FROM alerts WHERE alert_id = {id:UUID} AND state IN ('warn', 'critical') ORDER BY sequence DESC LIMIT 1
-"""
-_GROUPS = """
-SELECT late, part.1, part.2, count(), sum(v), sum(v * v) FROM (
-  SELECT s.late AS late, s.v AS v, arrayJoin([
-    ('service', toString(s.service)), ('model', toString(a.model)), ('source', a.source)
-  ]) AS part
-  FROM (
-    SELECT event_id, service, VALUE AS v, event_time >= fromUnixTimestamp64Milli({since:Int64}, 'UTC') AS late FROM scores
-    WHERE project = {project:String} AND fingerprint = {series:String} AND base AND HAS_ONE
-      AND event_time >= fromUnixTimestamp64Milli({start:Int64}, 'UTC') AND event_time < fromUnixTimestamp64Milli({end:Int64}, 'UTC')
-  ) AS s
-  INNER JOIN (
-    SELECT event_id, model, ifNull(toString(contexts.source_id[1]), '') AS source FROM answers
-    WHERE project = {project:String}
-      AND event_time >= fromUnixTimestamp64Milli({start:Int64}, 'UTC') AND event_time < fromUnixTimestamp64Milli({end:Int64}, 'UTC')
-  ) AS a ON s.event_id = a.event_id
-) GROUP BY late, part ORDER BY count() DESC LIMIT 5000
-"""
-#: Far in the future, for an episode that goes on.
-_NEVER_MS = 4_000_000_000_000
+    from assay_schema.settings import DriftSettings
 
 
 def episode_named(alert_id: str) -> str:
@@ -56,52 +31,136 @@ def explain(
     alert_id: Annotated[str, typer.Argument(metavar="ALERT_ID", help="The episode, as its alert names it.")],
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Say which services, models and sources moved in an episode, or whether the mix of traffic did."""
+    """Say which services, models, sources and so on moved in an episode, or whether the mix of traffic did."""
     identity = episode_named(alert_id)
     settings = settings_for("sre", data)
     with ends_quietly(), open_store(settings.store) as store:
-        for line in explained(store, identity, settings.drift.day_minutes * 60_000):
+        for line in explained(store, identity, settings.drift):
             echo(printable(line))
 
 
-def explained(store: "Store", alert_id: str, day_ms: float) -> list[str]:
+def explained(store: "Store", alert_id: str, settings: "DriftSettings") -> list[str]:
     """What is known of an episode's parts, a line each."""
-    from assay_schema.alert_actions import samples_of
+    from assay_schema.alert_actions import explain_command
+    from assay_schema.alerts import AlertKind
     from assay_schema.scores import is_amount
 
-    rows = store.query(_EPISODE, parameters={"id": alert_id}).result_rows
-    if not rows:
+    episode = drift_parts.episode_of(store, alert_id)
+    if episode is None:
         raise CommandError(f"no episode {alert_id} is stored; `assay alerts list` shows those that are open")
-    project, metric, series, since_ms, kind, until_ms = rows[0]
-    if kind != "score_drift" or is_amount(metric or ""):
-        raise CommandError("only episodes of scores and of shares of answers can be explained by their parts")
-    value, has_one = samples_of(str(metric))
-    named = {
-        "project": project,
-        "series": series,
-        "since": since_ms,
-        "start": round(since_ms - _BEFORE_DAYS * day_ms),
-        "end": until_ms or _NEVER_MS,
-    }
-    statement = _GROUPS.replace("VALUE", value).replace("HAS_ONE", has_one)
-    splits = _splits(store.query(statement, parameters=named).result_rows)
+    if not explain_command(alert_id, episode.kind, episode.metric):
+        raise CommandError(
+            f"an episode of {episode.kind} has no parts to tell apart; its alert has the query that shows more, if any does"
+        )
+    match episode.kind:
+        case AlertKind.QUERY_DRIFT:
+            return _queries(store, episode, settings)
+        case AlertKind.RETRIEVAL_DRIFT:
+            return _retrieval(store, episode, settings)
+        case AlertKind.JUDGE_ERRORS:
+            return _judge_errors(store, episode, settings)
+        case _ if is_amount(episode.metric):
+            return _amount(store, episode, settings)
+    return _score(store, episode, settings)
+
+
+def _score(store: "Store", episode: "Episode", settings: "DriftSettings") -> list[str]:
+    from assay_drift.series import Calendar
+
+    splits = drift_parts.score_splits(store, episode, Calendar.of(settings).day_ms)
     if not splits:
-        return [f"{metric} of {project}: too few stored answers, or only one service, model and source"]
-    told = [f"  {line}" for each in splits for line in each.told()]
-    change = f"{metric} of {project}: {splits[0].change:+.3g} since the change"
-    return [change, *(told or ["  no service, model or source stands out beyond chance, nor does their mix"])]
+        return [f"{episode.metric} of {episode.project}: {_few('answers')}"]
+    return [f"{episode.metric} of {episode.project}: {splits[0].change:+.3g} since the change", *_told(splits)]
 
 
-def _splits(rows: Any) -> "list[Split]":
-    from assay_drift.attribution import groups, split
+def _judge_errors(store: "Store", episode: "Episode", settings: "DriftSettings") -> list[str]:
+    from assay_drift.series import Calendar
 
-    found = []
-    for dimension in _DIMENSIONS:
-        times = [
-            groups((str(name), int(n), float(total), float(squares)) for late, of, name, n, total, squares in rows
-                   if of == dimension and bool(late) is after)
-            for after in (False, True)
-        ]  # fmt: skip
-        if made := split(dimension, times[0], times[1]):
-            found.append(made)
-    return found
+    splits = drift_parts.error_splits(store, episode, Calendar.of(settings).day_ms)
+    return _shares(f"answers of {episode.project} on which the judge failed", "answers", splits)
+
+
+def _amount(store: "Store", episode: "Episode", settings: "DriftSettings") -> list[str]:
+    from assay_drift.series import Calendar
+    from assay_drift.wording import amount_text, limit_in
+    from assay_schema.alert_actions import RETRIEVALS
+    from assay_schema.scores import QUANTILES
+
+    limit, learned = limit_in(episode.summary), ""
+    if limit is None:
+        limit = drift_parts.limit_before(store, episode, settings, QUANTILES[episode.metric.rsplit("_", 1)[1]])
+        learned = ", a limit worked out again from the first stored days before the change"
+    what = f"{episode.metric} of {episode.project}"
+    if limit is None:
+        return [
+            f"{what}: the alert names no limit, and too little is stored from before the change to work it out again"
+        ]
+    things = "retrievals" if episode.series in RETRIEVALS else "answers"
+    splits = drift_parts.amount_splits(store, episode, Calendar.of(settings).day_ms, limit)
+    return _shares(f"{what} ({episode.series}), above {amount_text(episode.metric, limit)}{learned}", things, splits)
+
+
+def _retrieval(store: "Store", episode: "Episode", settings: "DriftSettings") -> list[str]:
+    from assay_drift.series import Calendar
+
+    splits = drift_parts.retrieval_splits(store, episode, Calendar.of(settings).day_ms)
+    what = f"{episode.metric} of {episode.project} ({episode.series})"
+    if not splits:
+        return [f"{what}: {_few('retrievals')}"]
+    first = splits[0]
+    places = f"mean place {first.before:.3g} to {first.after:.3g} among the scores before the change"
+    return [f"{what}: {places}", *_told(splits)]
+
+
+def _queries(store: "Store", episode: "Episode", settings: "DriftSettings") -> list[str]:
+    from assay_drift.attribution import percent
+    from assay_drift.embedding import embedder
+    from assay_drift.series import Calendar
+    from assay_drift.topics import grown
+
+    queries, texts = drift_parts.queries_of(store, episode, Calendar.of(settings).day_ms)
+    name, embed = embedder()
+    what = f"queries of {episode.project}"
+    found = grown(queries, embed(texts)) if queries else None
+    if found is None:
+        return [f"{what}: too few are stored of before the change, or since"]
+    topics, splits = found
+    lines = [f"{what}, by what they are about ({name})"]
+    for topic in topics:
+        share = f"{topic.before:.1%} to {topic.after:.1%} of the queries"
+        lines.append(f"  a cluster grew: {share}, such as {', '.join(topic.examples)}")
+    if not topics:
+        return [*lines, "  no cluster grew beyond what chance and the difference between days give"]
+    lines.append(f"  the questions: assay drift history --queries --project {episode.project}")
+    parts = [line for each in splits for line in each.told(percent)]
+    if parts:
+        lines.append("  of the queries in clusters that grew:")
+    else:
+        lines.append("  in no service or operation more than in others")
+    return [*lines, *(f"    {line}" for line in parts)]
+
+
+def _shares(what: str, things: str, splits: "list[Split]") -> list[str]:
+
+    if not splits:
+        return [f"{what}: {_few(things)}"]
+    first = splits[0]
+    change = f"{first.before:.1%} to {first.after:.1%} of the {things} since the change"
+    return [f"{what}: {change}", *_told(splits, share=True)]
+
+
+def _told(splits: "list[Split]", *, share: bool = False) -> list[str]:
+    from assay_drift.attribution import number, percent
+
+    told = [f"  {line}" for each in splits for line in each.told(percent if share else number)]
+    dimensions = _or([each.dimension for each in splits])
+    return told or [f"  no {dimensions} stands out beyond chance, nor does their mix"]
+
+
+def _or(names: list[str]) -> str:
+    return " or ".join([part for part in (", ".join(names[:-1]), names[-1]) if part])
+
+
+def _few(things: str) -> str:
+    parts = "service, model and source" if things == "answers" else "service, operation and source"
+    return f"too few stored {things}, or only one {parts}"

@@ -18,6 +18,14 @@ def test_the_acknowledging_command_names_the_data_directory_that_was_given() -> 
     assert line(ROW, DEFAULT_DATA).endswith("acknowledge: assay drift acknowledge 1")
 
 
+def test_the_command_that_explains_comes_before_the_one_that_acknowledges() -> None:
+    row = shown_row({**ROW, "alert_id": EPISODE})
+    told = line(row, Path("elsewhere")).splitlines()
+    assert [each.split(":")[0].strip() for each in told[1:]] == ["explain", "acknowledge"]
+    assert told[1].endswith(f"assay drift explain {EPISODE} --data elsewhere")
+    assert "explain" not in line(shown_row(row | {"kind": "lag", "metric": None}), DEFAULT_DATA)
+
+
 def test_an_episode_that_nobody_can_acknowledge_has_no_command() -> None:
     assert "acknowledge" not in line(ROW | {"acknowledge": ""}, Path("elsewhere"))
 

@@ -79,7 +79,7 @@ class Amount:
         return (self.series.last_ms - self.series.first_ms) / calendar.day_ms
 
     def _settle(self, share: float) -> None:
-        self.limit = MARGIN * quantile(sorted(raw for _, raw in self.learning), share)
+        self.limit = limit_of([raw for _, raw in self.learning], share)
         self.learning, self.series.first_ms = [], self.series.last_ms
 
     def acknowledge(self) -> None:
@@ -97,6 +97,11 @@ class Amount:
         """From JSON."""
         learning = [(int(key), float(raw)) for key, raw in found["learning"]]
         return cls(Series.load(found), learning, found["seen"], found["limit"])
+
+
+def limit_of(amounts: Sequence[float], share: float) -> float:
+    """The limit that amounts give, of which `share` are usually below it."""
+    return MARGIN * quantile(sorted(amounts), share)
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:

@@ -1,24 +1,46 @@
-"""Which part of a project moved when a metric did: Kitagawa's decomposition, by service, model and source. Pure.
+"""Which part of a project moved when a metric did: Kitagawa's decomposition, by service, model, source and so on. Pure.
 
 The change of a mean is split exactly into what changed within each group and what its share of the traffic did to the mean of all:
 `sum of mean share * change of mean` and `sum of mean mean * change of share`. A group is only named when what it did is beyond what chance
-gives to so many groups (3.5 standard errors).
+gives to so many groups (3.5 standard errors), and only where its dimension tells groups apart: of a slower service every model is slower,
+and that is nothing about models.
+
+Answers of one session or of one bad day have something in common, so the errors hold the variance of the means of days too, rounded up as
+far as few days leave it uncertain: with all traffic of a project, any two days differ beyond what independent samples would.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from math import sqrt
+from math import hypot, sqrt
 
 from assay_drift.baseline import Total
+from assay_drift.season import Means, bound
 from assay_schema.alerts import one_line
 
 #: Standard errors beyond which a group is named.
 ERRORS = 3.5
+#: Standard errors by which one group must have changed otherwise than the rest, for a dimension to tell them apart.
+APART = 3.0
 #: Groups of a dimension that stand by themselves, those with the most samples; the rest are one group. And the longest name that is shown.
 GROUPS, NAME_CHARS = 12, 60
 #: Samples in each time that a comparison needs.
 LEAST = 30
+#: Days, less one for each time, that show how days differ.
+LEAST_FREEDOM = 3
 REST = "(others)"
+
+#: Samples of a group by day. Days are numbers; which is which does not matter.
+Days = Mapping[int, Total]
+
+
+def number(value: float) -> str:
+    """A mean in words."""
+    return f"{value:.3g}"
+
+
+def percent(value: float) -> str:
+    """A share in words."""
+    return f"{value:.1%}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +58,8 @@ class Part:
     share_after: float
     mean_before: float
     mean_after: float
+    #: Whether its mean changed otherwise than that of the rest, beyond chance.
+    apart: bool = False
 
     @property
     def moved(self) -> bool:
@@ -53,28 +77,32 @@ class Split:
     """The change of one metric by one dimension."""
 
     dimension: str
-    change: float
+    before: float
+    after: float
     parts: tuple[Part, ...]
+    #: The standard error of `mix`.
+    mix_error: float
+
+    @property
+    def change(self) -> float:
+        """By how much the mean changed."""
+        return self.after - self.before
 
     @property
     def mix(self) -> float:
         """What the shares of all groups did together."""
         return sum(each.mix for each in self.parts)
 
-    @property
-    def mix_error(self) -> float:
-        """Its standard error: the shares' alone, since the means they are weighted with are as they are."""
-        return sqrt(sum(each.mix_error**2 for each in self.parts))
-
-    def told(self) -> list[str]:
+    def told(self, shown: Callable[[float], str] = number) -> list[str]:
         """What is certain, in words, the greatest first. Names are bounded and hold no unseen characters."""
         if not self.change:
             return []
+        differ = any(each.apart for each in self.parts)
         found = [
-            f"{self.dimension} {each.name}: {each.mean_before:.3g} to {each.mean_after:.3g}, "
+            f"{self.dimension} {each.name}: {shown(each.mean_before)} to {shown(each.mean_after)}, "
             f"{each.within / self.change:.0%} of the change"
             for each in sorted(self.parts, key=lambda part: -abs(part.within))
-            if each.moved and each.within * self.change > 0
+            if differ and each.moved and each.within * self.change > 0
         ]
         if abs(self.mix) > ERRORS * self.mix_error > 0 and self.mix * self.change > 0:
             shares = [each for each in self.parts if each.shifted]
@@ -86,67 +114,149 @@ class Split:
         return found
 
 
-def split(dimension: str, before: Mapping[str, Total], after: Mapping[str, Total]) -> Split | None:
+def split(dimension: str, before: Mapping[str, Days], after: Mapping[str, Days]) -> Split | None:
     """The change from `before` to `after`; None where there are too few samples or nothing to tell apart."""
     before, after = _bounded(before, after)
-    n_before, n_after = (sum(each.n for each in totals.values()) for totals in (before, after))
+    n_before, n_after = (sum(_sum(days).n for days in totals.values()) for totals in (before, after))
     names = sorted(before.keys() | after.keys())
     if min(n_before, n_after) < LEAST or len(names) < 2:
         return None
-    total_before, total_after = (sum(totals.values(), Total()) for totals in (before, after))
+    all_before, all_after = _everything(before), _everything(after)
+    total_before, total_after = _sum(all_before), _sum(all_after)
     # A constant would be as good as any to measure shares against; the mean of both makes a group's mix what it did to the mean of all.
     middle = (total_before.mean + total_after.mean) / 2
     # At least what a right-or-wrong sample of the whole has: a group of few equal samples is not certain.
     least = max(total_before.deviation, total_after.deviation) / 2
-    parts = []
+    parts, levels = [], {}
+    levels_error = 0.0
     for name in names:
-        old, new = before.get(name, Total()), after.get(name, Total())
+        days_old, days_new = before.get(name, {}), after.get(name, {})
+        old, new = _sum(days_old), _sum(days_new)
         share_old, share_new = old.n / n_before, new.n / n_after
         mean_old = old.mean if old.n else new.mean  # one that is new, or gone, changed its share alone
         mean_new = new.mean if new.n else mean_old
         weight = (share_old + share_new) / 2
-        within_error = (
-            weight * sqrt(_variance(old, least) + _variance(new, least)) if min(old.n, new.n) >= LEAST / 3 else 0.0
-        )
-        level = (mean_old + mean_new) / 2 - middle
-        pooled = (old.n + new.n) / (n_before + n_after)
-        share_error = sqrt(pooled * (1 - pooled) * (1 / n_before + 1 / n_after))
-        level_error = sqrt(_variance(old, least) + _variance(new, least)) / 2
+        mean_error = error_of_change(days_old, days_new, least)
+        within_error = weight * mean_error if min(old.n, new.n) >= LEAST / 3 else 0.0
+        level = levels[name] = (mean_old + mean_new) / 2 - middle
+        share_error = error_of_change(_share(days_old, all_before), _share(days_new, all_after))
         shift = share_new - share_old
-        mix_error = sqrt((level * share_error) ** 2 + (shift * level_error) ** 2)
+        levels_error += (shift * mean_error / 2) ** 2
+        mix_error = hypot(level * share_error, shift * mean_error / 2)
+        apart = False
+        if within_error:
+            rest_old, rest_new = _without(all_before, days_old), _without(all_after, days_new)
+            otherwise = (mean_new - mean_old) - (_sum(rest_new).mean - _sum(rest_old).mean)
+            apart = abs(otherwise) > APART * hypot(mean_error, error_of_change(rest_old, rest_new, least))
         parts.append(
             Part(
                 dimension, name, weight * (mean_new - mean_old), shift * level, within_error, mix_error,
-                share_old, share_new, mean_old, mean_new,
+                share_old, share_new, mean_old, mean_new, apart,
             )
         )  # fmt: skip
-    return Split(dimension, total_after.mean - total_before.mean, tuple(parts))
+    # What the shares did together is the change of a mean too: of each sample's group's level.
+    mix_error = error_of_change(_levels(before, levels), _levels(after, levels))
+    return Split(
+        dimension, total_before.mean, total_after.mean, tuple(parts), sqrt(mix_error**2 + levels_error)
+    )  # fmt: skip
 
 
-def groups(rows: Iterable[tuple[str, int, float, float]]) -> dict[str, Total]:
-    """Totals by name, of rows: name, samples, their sum, their sum of squares. Names that are shown alike are one."""
-    found: dict[str, Total] = {}
-    for name, n, total, squares in rows:
+def error_of_change(before: Days, after: Days, least: float = 0.0) -> float:
+    """The standard error of the difference of two means, of samples of which those of a day may resemble each other.
+
+    A sample's deviation counts as `least` at the least.
+    """
+    old, new = _sum(before), _sum(after)
+    periods = [Means.of(before.values()), Means.of(after.values())]
+    freedom = sum(max(0, each.periods - 1) for each in periods)
+    deviation = max(_pooled(old, new), least)
+    found = 0.0
+    for total in (old, new):
+        found += max(total.deviation, least) ** 2 / total.n if total.n else 0.0
+    if freedom < LEAST_FREEDOM:
+        return sqrt(found)
+    # The variance of days beyond chance (DerSimonian and Laird's estimate), from the bound of what is between their means.
+    between = bound(sum(each.between for each in periods), freedom) * freedom
+    weights = sum(total.n - _squares(days) / total.n for total, days in ((old, before), (new, after)) if total.n)
+    of_days = max(0.0, between - freedom * deviation**2) / weights if weights else 0.0
+    usual = (old.n + new.n) / sum(each.periods for each in periods)
+    for total, days in ((old, before), (new, after)):
+        if total.n:  # less than a day of samples resembles itself as much as they do
+            found += of_days * max(_squares(days) / total.n**2, usual / total.n)
+    return sqrt(found)
+
+
+def groups(rows: Iterable[tuple[str, int, int, float, float]]) -> dict[str, dict[int, Total]]:
+    """Totals by name and day, of rows: name, day, samples, their sum, their sum of squares. Names that are shown alike are one."""
+    found: dict[str, dict[int, Total]] = {}
+    for name, day, n, total, squares in rows:
         shown = one_line(name)[:NAME_CHARS] or "(none)"
-        found[shown] = found.get(shown, Total()) + Total(n, total, squares)
+        days = found.setdefault(shown, {})
+        days[day] = days.get(day, Total()) + Total(n, total, squares)
     return found
 
 
-def _variance(total: Total, least: float) -> float:
-    return max(total.deviation, least) ** 2 / total.n if total.n else 0.0
+def _sum(days: Days) -> Total:
+    return sum(days.values(), Total())
+
+
+def _squares(days: Days) -> float:
+    return sum(each.n**2 for each in days.values())
+
+
+def _pooled(old: Total, new: Total) -> float:
+    """The deviation of a sample from the mean of its time."""
+    freedom = max(0, old.n - 1) + max(0, new.n - 1)
+    squares = sum(each.deviation**2 * max(0, each.n - 1) for each in (old, new))
+    return sqrt(squares / freedom) if freedom else 0.0
+
+
+def _everything(totals: Mapping[str, Days]) -> dict[int, Total]:
+    found: dict[int, Total] = {}
+    for days in totals.values():
+        for day, total in days.items():
+            found[day] = found.get(day, Total()) + total
+    return found
+
+
+def _without(everything: Days, days: Days) -> dict[int, Total]:
+    """The samples of all others."""
+    return {
+        day: Total(
+            total.n - days[day].n, total.total - days[day].total, total.squares - days[day].squares
+        ) if day in days else total
+        for day, total in everything.items()
+    }  # fmt: skip
+
+
+def _share(days: Days, everything: Days) -> dict[int, Total]:
+    """Each sample of all as 1 where it is of the group, else 0."""
+    counts = {day: days[day].n if day in days else 0 for day in everything}
+    return {day: Total(total.n, counts[day], counts[day]) for day, total in everything.items()}
+
+
+def _levels(totals: Mapping[str, Days], levels: Mapping[str, float]) -> dict[int, Total]:
+    """Each sample as the level of its group."""
+    return _everything(
+        {
+            name: {day: Total(each.n, each.n * levels[name], each.n * levels[name] ** 2) for day, each in days.items()}
+            for name, days in totals.items()
+        }
+    )
 
 
 def _bounded(
-    before: Mapping[str, Total], after: Mapping[str, Total]
-) -> tuple[Mapping[str, Total], Mapping[str, Total]]:
+    before: Mapping[str, Days], after: Mapping[str, Days]
+) -> tuple[dict[str, dict[int, Total]], dict[str, dict[int, Total]]]:
     """The groups with the most samples, and all others as one."""
-    size = {name: before.get(name, Total()).n + after.get(name, Total()).n for name in before.keys() | after.keys()}
+    size = {name: _sum(before.get(name, {})).n + _sum(after.get(name, {})).n for name in before.keys() | after.keys()}
     kept = set(sorted(size, key=lambda name: (-size[name], name))[:GROUPS])
-    made: list[dict[str, Total]] = []
+    made: list[dict[str, dict[int, Total]]] = []
     for totals in (before, after):
-        bounded: dict[str, Total] = {}
-        for name, total in totals.items():
-            place = name if name in kept else REST
-            bounded[place] = bounded.get(place, Total()) + total
+        bounded: dict[str, dict[int, Total]] = {}
+        for name, days in totals.items():
+            place = bounded.setdefault(name if name in kept else REST, {})
+            for day, total in days.items():
+                place[day] = place.get(day, Total()) + total
         made.append(bounded)
     return made[0], made[1]

@@ -110,5 +110,10 @@ def _design_effect(groups: list[Means], deviation: float, *, alike: bool) -> flo
         between, freedom = sum(each.between for each in groups), everything.periods - sum(each.n > 0 for each in groups)
     if freedom < 1:
         return 1.0
+    return max(1.0, bound(between, freedom) / deviation**2)
+
+
+def bound(between: float, freedom: int) -> float:
+    """The upper bound of a variance: a sum of squares by its degrees of freedom, rounded up as far as few of them leave it uncertain."""
     spread = 2 / (9 * freedom)  # Wilson and Hilferty's approximation of chi-square
-    return max(1.0, between / deviation**2 / freedom / (1 - spread + _BOUND * sqrt(spread)) ** 3)
+    return between / freedom / (1 - spread + _BOUND * sqrt(spread)) ** 3

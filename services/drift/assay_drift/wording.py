@@ -1,5 +1,6 @@
 """Transitions in words: the Alert documents that people and the notifier get. Pure; names and numbers only, never captured text."""
 
+import re
 import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -9,6 +10,8 @@ from assay_schema.alert_actions import acknowledge_command, query_of
 from assay_schema.alerts import Alert, AlertKind, AlertState, Severity, one_line, transition_id
 from assay_schema.scores import ABSTAINED, CHECK_FAILED, NO_CONTEXT, is_amount, is_lower_better, is_of_answers
 
+#: A limit in a summary, as `amount_text` writes it.
+_LIMIT = re.compile(r"were above ([0-9][0-9,.e+-]{0,30}) (?:ms|characters)")
 _SEVERITY = {AlertState.WARN: Severity.WARNING, AlertState.CRITICAL: Severity.CRITICAL}
 
 
@@ -183,6 +186,15 @@ def amount_text(metric: str, amount: float | None) -> str:
         if amount < 100
         else f"{amount:,.0f} ms"
     )
+
+
+def limit_in(summary: str) -> float | None:
+    """The limit that a summary of an amount names, as precisely as it does; None if it names none."""
+    found = _LIMIT.search(summary)
+    try:
+        return float(found[1].replace(",", "")) if found else None
+    except ValueError:
+        return None
 
 
 def _named(metric: str) -> str:

@@ -6,12 +6,25 @@ import pytest
 from assay_drift.attribution import GROUPS, NAME_CHARS, Split, groups, split
 from assay_drift.baseline import Total
 
+Cells = dict[str, dict[int, Total]]
 
-def totals(random: np.random.Generator, shares: dict[str, float], means: dict[str, float], n: int) -> dict[str, Total]:
-    """Right or wrong answers of groups."""
-    found: dict[str, Total] = {name: Total() for name in shares}
-    for name in random.choice(list(shares), size=n, p=list(shares.values())):
-        found[str(name)].add(float(random.random() < means[str(name)]))
+
+def totals(
+    random: np.random.Generator,
+    shares: dict[str, float],
+    means: dict[str, float],
+    n: int,
+    days: int = 1,
+    noise: tuple[float, float] = (0.0, 0.0),
+) -> Cells:
+    """Right or wrong answers of groups; the groups' means and their shares may vary by day."""
+    found: Cells = {name: {} for name in shares}
+    for day in range(days):
+        weights = np.array(list(shares.values())) * np.exp(random.normal(0, noise[1], len(shares)))
+        off = {name: random.normal(0, noise[0]) for name in shares}
+        for name, count in zip(shares, random.multinomial(n // days, weights / weights.sum()).tolist(), strict=True):
+            right = int(random.binomial(count, min(1.0, max(0.0, means[name] + off[name]))))
+            found[name][day] = Total(count, right, right)
     return found
 
 
@@ -56,20 +69,58 @@ def test_nothing_is_told_of_nothing() -> None:
     assert sum(bool(each) for each in claims) == 0
 
 
+def test_nothing_is_told_of_days_that_differ() -> None:
+    """A group's level varies by 3 % from day to day, its share of the traffic by a quarter: with many answers that is no news."""
+    claims = 0
+    for seed in range(100):
+        random = np.random.default_rng(seed)
+        before, after = (totals(random, EVEN, GOOD, 1_000 * days, days, (0.03, 0.25)) for days in (14, 2))
+        found = split("model", before, after)
+        assert found
+        claims += bool(found.told())
+    assert claims <= 1
+
+
+def test_a_worse_model_is_told_where_days_differ() -> None:
+    random = np.random.default_rng(7)
+    before = totals(random, EVEN, GOOD, 14_000, 14, (0.03, 0.25))
+    after = totals(random, EVEN, {**GOOD, "small": 0.6}, 2_000, 2, (0.03, 0.25))
+    found = split("model", before, after)
+    assert found
+    [told] = found.told()
+    assert told.startswith("model small: 0.8")
+
+
+def test_groups_that_all_moved_alike_are_not_named() -> None:
+    worse = {name: mean - 0.3 for name, mean in GOOD.items()}
+    claims = [changed(seed, (EVEN, EVEN), (GOOD, worse)).told() for seed in range(60)]
+    assert sum(bool(each) for each in claims) <= 1
+
+
+def test_a_mix_is_no_surer_of_two_groups_than_of_their_shares() -> None:
+    """The shares of two groups are one number: its chance counts once for both, not as two chances of half of it."""
+    claims = 0
+    for seed in range(400):
+        shares = {"web": 0.5, "api": 0.5}
+        found = changed(seed, (shares, shares), ({"web": 0.99, "api": 0.01}, {"web": 0.99, "api": 0.01}), 400)
+        claims += bool(found.told())
+    assert claims <= 1
+
+
 def test_a_group_that_is_new_changed_the_mix() -> None:
     [told] = changed(4, ({"old": 1.0}, {"old": 0.6, "new": 0.4}), ({"old": 0.9}, {"old": 0.9, "new": 0.4})).told()
     assert told.startswith("mix of models: ")
 
 
 def test_few_samples_and_a_single_group_say_nothing() -> None:
-    few = {"one": Total(10, 9, 9), "two": Total(10, 1, 1)}
+    few = {"one": {0: Total(10, 9, 9)}, "two": {0: Total(10, 1, 1)}}
     assert split("model", few, few) is None
-    one = {"one": Total(500, 400, 400)}
+    one = {"one": {0: Total(500, 400, 400)}}
     assert split("model", one, one) is None
 
 
 def test_names_are_bounded_in_number_and_length_and_of_one_line() -> None:
-    many = groups((f"model {place}\n\u202e" + "x" * 500, 50, 25.0, 25.0) for place in range(400))
+    many = groups((f"model {place}\n\u202e" + "x" * 500, 0, 50, 25.0, 25.0) for place in range(400))
     assert max(map(len, many)) == NAME_CHARS
     assert not any("\n" in name or "\u202e" in name for name in many)
     found = split("model", many, many)

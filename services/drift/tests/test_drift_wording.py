@@ -2,9 +2,11 @@
 
 from functools import cache
 
+import pytest
+
 from assay_drift.charts import Chart, Point, Span, terminal
 from assay_drift.episodes import Transition
-from assay_drift.wording import Numbers, Subject, alert, summary
+from assay_drift.wording import Numbers, Subject, alert, limit_in, summary
 from assay_schema.alerts import Alert, AlertKind, AlertState
 from tests.drift_samples import START_MS, asked, monitor, noise_of, score, stream
 
@@ -34,6 +36,16 @@ def test_a_fall_and_a_rise_are_told_as_from_what_to_what() -> None:
     assert summary(RISEN, AlertState.CRITICAL, Numbers(START_MS, 0.54, 0.0809, n=30)) == (
         "hallucination_rate of acme rose from 0.0809 to 0.54, since 2026-01-05 00:00 UTC (n = 30)"
     )
+
+
+def test_the_limit_of_an_amount_can_be_read_in_its_alert() -> None:
+    for metric, limit in (("latency_p95", 12.34), ("latency_p50", 1_234_567.0), ("cost_p95", 48_211.0)):
+        subject = Subject(AlertKind.SCORE_DRIFT, "acme", f"acme/{metric}/answer", metric, "answer")
+        for state in (AlertState.WARN, AlertState.RESOLVED):
+            told = summary(subject, state, Numbers(START_MS, 0.4, 0.05, n=300, limit=limit))
+            assert limit_in(told) == pytest.approx(limit, rel=0.005), told
+        assert limit_in(summary(subject, AlertState.WARN, Numbers(START_MS, 0.4, 0.05, n=300))) is None
+    assert limit_in("of them were above 1..2 ms") is None
 
 
 def test_the_effect_on_a_lower_is_better_metric_is_relative_to_that_metric() -> None:

@@ -1,13 +1,14 @@
 """What a notice says, to people and to Alertmanager. Pure: alerts in, text and labels out.
 
 An alert holds nothing that was captured, so neither does a notice. Every notice says what, since when, how much, where, which query shows
-it and how to acknowledge it.
+it, which command says what part moved, and how to acknowledge it.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from assay_schema.alert_actions import explain_command
 from assay_schema.alerts import ALL_PROJECTS, Alert, AlertState, Severity
 
 #: The severity of an episode follows from the worst it is known to be at the moment; other states leave it as it is.
@@ -64,6 +65,8 @@ def body(alert: Alert) -> str:
     lines.append(f"Where: {_where(alert)}{f', series {alert.series}' if alert.series else ''}.")
     if alert.query:
         lines.append(f'Look: assay query "{alert.query}"')
+    if explain := _explain(alert):
+        lines.append(f"Explain: {explain}")
     if alert.acknowledge:
         lines.append(f"Acknowledge: {alert.acknowledge}")
     lines.append(f"Episode {alert.alert_id}, transition {alert.sequence}.")
@@ -86,6 +89,8 @@ def line(alert: Alert) -> str:
     """Everything in one line, for a log."""
     measured = _measured(alert)
     parts = [f"{title(alert)}: {alert.summary}", f"({measured})" if measured else ""]
+    explain = "" if is_over(alert) else _explain(alert)
+    parts.append(f"explain: {explain}" if explain else "")
     parts.append(f"acknowledge: {alert.acknowledge}" if alert.acknowledge and not is_over(alert) else "")
     return " ".join(part for part in parts if part)
 
@@ -118,6 +123,7 @@ def annotations(alert: Alert) -> dict[str, str]:
         "interval": f"{_number(alert.interval[0])} to {_number(alert.interval[1])}" if alert.interval else "",
         "n": "" if alert.n is None else str(alert.n),
         "query": alert.query,
+        "explain": _explain(alert),
         "acknowledge": alert.acknowledge,
     }
     return {name: text for name, text in facts.items() if text}
@@ -131,6 +137,10 @@ def _what(alert: Alert) -> str:
 def _where(alert: Alert) -> str:
     where = "the whole system" if alert.project == ALL_PROJECTS else f"project {alert.project}"
     return where + (f", service {alert.service}" if alert.service else "")
+
+
+def _explain(alert: Alert) -> str:
+    return explain_command(alert.alert_id, alert.kind, alert.metric)
 
 
 def _measured(alert: Alert) -> str:

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 from assay_notifier.disarm import disarmed
 from assay_notifier.notice import Notice, annotations, body, grouped, labels, line
 from assay_notifier.people import People, address_of
-from assay_schema.alert_actions import acknowledge_command, nightly_group, query_of
-from assay_schema.alerts import Alert, AlertKind, AlertState, Severity, one_line
+from assay_schema.alert_actions import acknowledge_command, explain_command, nightly_group, query_of
+from assay_schema.alerts import Alert, AlertKind, AlertState, Severity, handed_in, one_line
 from tests.alert_samples import EPISODE, transition
 from tests.receivers import MailServer
 
@@ -41,6 +41,18 @@ def test_the_command_and_the_query_are_the_notifiers_own_whatever_arrived() -> N
     assert told.query == query_of(hostile())
     assert "evil.test" not in told.query + told.acknowledge
     assert HOSTILE not in everything(told)
+
+
+def test_only_episodes_of_traffic_can_be_explained() -> None:
+    found = [kind for kind in AlertKind if explain_command(EPISODE, kind, "faithfulness")]
+    assert found == [AlertKind.SCORE_DRIFT, AlertKind.RETRIEVAL_DRIFT, AlertKind.QUERY_DRIFT, AlertKind.JUDGE_ERRORS]
+    assert explain_command(EPISODE, "score_drift", "faithfulness") == f"assay drift explain {EPISODE}"
+    assert explain_command(EPISODE, "score_drift", None) == ""
+    assert (
+        explain_command(handed_in(EPISODE), "score_drift", "faithfulness") == ""
+    )  # an evaluation's: it is of no traffic
+    with pytest.raises(ValueError, match="badly formed"):
+        explain_command("`reboot`", "score_drift", "faithfulness")
 
 
 def test_an_episode_that_nobody_can_acknowledge_gets_no_command() -> None:

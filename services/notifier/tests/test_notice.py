@@ -23,11 +23,14 @@ def test_a_notice_says_what_since_when_how_much_where_which_query_and_how_to_ack
         "now 0.7123, baseline 0.85, effect -0.162, 95 % interval 0.68 to 0.74, n 1,234",
         "project shop, service search, series 1f2e3d4c",
         f'assay query "{CRITICAL.query}"',
+        f"Explain: assay drift explain {CRITICAL.alert_id}",
         f"assay drift acknowledge {CRITICAL.alert_id}",
         f"Episode {CRITICAL.alert_id}, transition 2",
     ):
         assert fact in text
     assert CRITICAL.acknowledge in line(CRITICAL)
+    assert f"explain: assay drift explain {CRITICAL.alert_id}" in line(CRITICAL)
+    assert annotations(CRITICAL)["explain"] == f"assay drift explain {CRITICAL.alert_id}"
 
 
 def test_what_is_not_known_is_left_out() -> None:
@@ -35,8 +38,9 @@ def test_what_is_not_known_is_left_out() -> None:
         1, AlertState.WARN, kind="lag", project="all", service=None, metric=None, series=None,
         value=None, baseline=None, effect=None, interval=None, n=None, query="", acknowledge="",
     )  # fmt: skip
+    assert "explain" not in annotations(bare) | {"line": line(bare)}
     assert title(bare) == "[WARN] lag in the whole system"
-    assert not [word for word in ("None", "How much", "Look", "Acknowledge", "series") if word in body(bare)]
+    assert not [word for word in ("None", "How much", "Look", "Explain", "Acknowledge", "series") if word in body(bare)]
     assert set(labels(bare, Severity.WARNING)) == {"alertname", "severity", "project", "alert_id"}
 
 

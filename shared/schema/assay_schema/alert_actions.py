@@ -8,7 +8,7 @@ import re
 from datetime import timedelta
 from uuid import UUID
 
-from assay_schema.alerts import Alert, AlertKind
+from assay_schema.alerts import Alert, AlertKind, is_handed_in
 from assay_schema.scores import CHECK_FAILED, QUANTILES, is_amount, is_of_answers
 
 #: Kinds that nobody can acknowledge: a lag is no new normal, and the judge's own episodes end by themselves.
@@ -19,11 +19,13 @@ _ENDS_BY_ITSELF = {
     AlertKind.JUDGE_STOPPED,
     AlertKind.JUDGE_DRIFT,
 }
+#: Kinds whose episodes have parts: what drift watches as a mean, a share or a mix of all of a project's answers, retrievals or queries.
+EXPLAINED = frozenset({AlertKind.SCORE_DRIFT, AlertKind.RETRIEVAL_DRIFT, AlertKind.QUERY_DRIFT, AlertKind.JUDGE_ERRORS})
 #: Names that mean nothing to a shell or to SQL, inside quotes of either kind.
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:/@+-]*")
 _METRIC = re.compile(r"[a-z][a-z0-9_]{0,63}")
 #: Operations of `candidates`, and what an amount is made of.
-_RETRIEVALS = ("query", "search")
+RETRIEVALS = ("query", "search")
 _AMOUNTS = {
     "latency": "latency_ms",
     "cost": "lengthUTF8(query) + lengthUTF8(answer) + arraySum(arrayMap(text -> lengthUTF8(text), contexts.text))",
@@ -40,6 +42,21 @@ def nightly_group(project: str) -> str:
 def acknowledge_command(alert_id: UUID | str, kind: str) -> str:
     """The command that acknowledges an episode; '' for kinds that nobody can acknowledge. Raises `ValueError` when it is no id."""
     return "" if kind in _ENDS_BY_ITSELF else f"assay drift acknowledge {UUID(str(alert_id))}"
+
+
+def explain_command(alert_id: UUID | str, kind: str, metric: str | None) -> str:
+    """The command that says which part moved; '' where there are none: conditions of a whole, and evaluations, which are of no traffic.
+
+    Raises `ValueError` when it is no id."""
+    identity = UUID(str(alert_id))
+    if kind not in EXPLAINED or is_handed_in(identity) or (kind == AlertKind.SCORE_DRIFT and not metric):
+        return ""
+    return f"assay drift explain {identity}"
+
+
+def amount_of(metric: str) -> str:
+    """SQL over `answers` or `candidates`: how much one took. Raises `KeyError` when it is no amount."""
+    return _AMOUNTS[metric.rsplit("_", 1)[0]]
 
 
 def samples_of(metric: str) -> tuple[str, str]:
@@ -67,11 +84,11 @@ def query_of(alert: Alert) -> str:
         )
     match alert.kind:
         case AlertKind.SCORE_DRIFT if is_amount(alert.metric or ""):
-            what, quantile = (alert.metric or "").rsplit("_", 1)
-            table = "assay.candidates" if alert.series in _RETRIEVALS else "assay.answers"
-            operation = f"AND tool_name = '{alert.series}' " if alert.series in _RETRIEVALS else ""
+            quantile, amount = (alert.metric or "").rsplit("_", 1)[1], amount_of(alert.metric or "")
+            table = "assay.candidates" if alert.series in RETRIEVALS else "assay.answers"
+            operation = f"AND tool_name = '{alert.series}' " if alert.series in RETRIEVALS else ""
             return (
-                f"SELECT toStartOfHour(event_time) AS hour, quantile({QUANTILES[quantile]})({_AMOUNTS[what]}) AS {quantile}, "  # noqa: S608
+                f"SELECT toStartOfHour(event_time) AS hour, quantile({QUANTILES[quantile]})({amount}) AS {quantile}, "  # noqa: S608
                 f"count() AS n FROM {table} WHERE {project} {operation}AND event_time >= {since} GROUP BY hour ORDER BY hour"
             )
         case AlertKind.SCORE_DRIFT:

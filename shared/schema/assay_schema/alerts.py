@@ -132,6 +132,11 @@ def handed_in(identity: UUID) -> UUID:
     return UUID(int=identity.int & ~(0xF << 76) | 8 << 76)
 
 
+def is_handed_in(identity: UUID) -> bool:
+    """Whether an identity was handed in: an evaluation's, and no service's."""
+    return identity.version == 8
+
+
 def transition_id(alert_id: UUID, sequence: int) -> UUID:
     """The identity of an episode's transition: the same however often it is published."""
     return uuid.uuid5(alert_id, str(sequence))

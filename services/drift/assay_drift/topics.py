@@ -1,0 +1,93 @@
+"""Which kinds of questions grew, and by whom: the stored queries of two times, in clusters. Pure; numbers and ids, never a query's text.
+
+Clusters are made of some queries of both times, so that a new topic has its own, and all others are counted in them: what a cluster was
+made of says nothing about its size. One that grew beyond what chance and the difference between days give to twenty is named; whether a
+query falls into one of those is then 0 or 1, and is split like any other metric.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay_drift.attribution import ERRORS, LEAST, Split, error_of_change, split
+from assay_drift.baseline import Total
+from assay_drift.queries import CLUSTERS, EXAMPLES, k_means, nearest
+
+#: Queries of each time that clusters are made of, and the part of them that is at most.
+CLUSTERED, CLUSTERED_SHARE = 420, 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A stored query without its text: when it was asked, in days since the change, and its group of each dimension."""
+
+    event_id: str
+    day: int
+    parts: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A cluster that grew: its share of the queries, and some of those that are in it now."""
+
+    before: float
+    after: float
+    examples: tuple[str, ...]
+
+
+def grown(queries: Sequence[Query], vectors: np.ndarray) -> tuple[list[Topic], list[Split]] | None:
+    """The clusters that grew, those that grew most first, and what each group did to their share of all; None of too few queries.
+
+    `vectors` has a row of length 1 for each query.
+    """
+    is_late = np.array([each.day >= 0 for each in queries], dtype=bool)
+    makers = np.concatenate([_some(np.flatnonzero(is_late == time)) for time in (False, True)])
+    rest = np.setdiff1d(np.arange(len(queries)), makers)
+    late = is_late[rest]
+    if late.sum() < LEAST or len(late) - late.sum() < LEAST:
+        return None
+    of = nearest(k_means(vectors[makers]), vectors[rest])
+    queries = [queries[place] for place in rest]
+    topics: list[tuple[float, int, Topic]] = []
+    for cluster in range(CLUSTERS):
+        before, after = (_days(queries, of == cluster, late == time) for time in (False, True))
+        old, new = (sum(days.values(), Total()) for days in (before, after))
+        growth = new.mean - old.mean
+        if growth > ERRORS * error_of_change(before, after) > 0:
+            found = np.flatnonzero((of == cluster) & late)[:EXAMPLES]
+            topics.append(
+                (growth, cluster, Topic(old.mean, new.mean, tuple(queries[place].event_id for place in found)))
+            )
+    topics.sort(key=lambda each: (-each[0], each[1]))
+    inside = np.isin(of, [cluster for _, cluster, _ in topics])
+    return [topic for _, _, topic in topics], _splits(queries, inside, late)
+
+
+def _some(places: np.ndarray) -> np.ndarray:
+    """Every so many of the places."""
+    wanted = min(CLUSTERED, int(CLUSTERED_SHARE * len(places)))
+    found: np.ndarray = places[np.linspace(0, max(0, len(places) - 1), wanted).astype(int)]
+    return found
+
+
+def _splits(queries: Sequence[Query], inside: np.ndarray, late: np.ndarray) -> list[Split]:
+    found = []
+    for dimension in queries[0].parts:
+        names = sorted({each.parts[dimension] for each in queries})
+        of = np.array([each.parts[dimension] for each in queries])
+        times = [
+            {name: days for name in names if (days := _days(queries, inside, (late == time) & (of == name)))}
+            for time in (False, True)
+        ]
+        if made := split(dimension, times[0], times[1]):
+            found.append(made)
+    return found
+
+
+def _days(queries: Sequence[Query], inside: np.ndarray, chosen: np.ndarray) -> dict[int, Total]:
+    """By day: how many of the chosen queries, and how many of them are inside."""
+    found: dict[int, Total] = {}
+    for place in np.flatnonzero(chosen).tolist():
+        found.setdefault(queries[place].day, Total()).add(float(inside[place]))
+    return found
