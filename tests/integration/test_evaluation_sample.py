@@ -72,4 +72,4 @@ def test_a_run_goes_on_only_with_the_same_sample(assay: Assay, tmp_path: Path) -
     target = write_target(tmp_path, {}, f"t{uuid4().hex}")
     command = ("eval", "run", "--dataset", "d.jsonl", "--target", target, "--name", "one", "--progress", "none")
     assay(*command, "--sample", "30")
-    assert "another sample" in assay(*command, "--sample", "60", "--resume", code=2).output
+    assert "differs in sample" in assay(*command, "--sample", "60", "--resume", code=2).output

@@ -27,6 +27,7 @@ from assay_evals.errors import EvalsError
 from assay_evals.scorer_specs import CaseScorer
 from assay_evals.strict_json import JsonError, JsonSyntaxError, loads
 from assay_schema.limits import NAME_MAX_CHARS, QUERY_MAX_CHARS
+from assay_schema.problems import in_words
 
 QueryType = Literal["temporal", "actor", "technical", "status", "multi-hop", "null"]
 Grade = Annotated[int, Field(ge=0, le=3)]
@@ -244,7 +245,7 @@ def explain(problem: Any) -> str:
         return f"{where}: no field of a case{nearest(where, Case.model_fields)}; what is your own belongs into metadata"
     if problem["type"] == "extra_forbidden" and problem["loc"][0] == "scorers":
         return f"{where}: no such key{nearest(str(problem['loc'][-1]), CaseScorer.model_fields)}"
-    message = problem["msg"].removeprefix("Value error, ")
+    message = in_words(problem)
     return f"{where}: {message}" if where else message
 
 

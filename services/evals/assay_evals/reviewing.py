@@ -4,6 +4,7 @@ Cases that were mined or written by a model are unreviewed until somebody keeps 
 """
 
 import random
+import re
 from collections.abc import Collection
 
 from assay_evals.dataset import Case, Change, Dataset, DatasetError, diff_datasets
@@ -59,9 +60,16 @@ def released(old: Dataset, new: Dataset, *, version: str, note: str, at: str) ->
         problems.append("a version is words of one line, such as 1.1.0")
     if version in {old.version, *(change.version for change in old.changelog)}:
         problems.append(f"version {version[:64]} is taken: choose another")
+    elif (before := _numbers(old.version)) and (after := _numbers(version)) and after < before:
+        problems.append(f"version {version[:64]} is lower than {old.version[:64]}, which it follows")
     if problems:
         raise DatasetError(problems)
     change = Change(
         version=version, at=at, note=note, added=found.added, removed=found.removed, changed=sorted(found.changed)
     )
     return new.model_copy(update={"version": version, "changelog": [change, *old.changelog]})
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The numbers of a version such as 1.10.0; none where it is something else."""
+    return tuple(map(int, version.split("."))) if re.fullmatch(r"\d{1,9}(\.\d{1,9}){0,4}", version, re.ASCII) else ()

@@ -19,6 +19,7 @@ from assay_evals.files import text_of
 from assay_evals.scorer_specs import SCORE, NamedScorer
 from assay_evals.slices import FIELDS, SliceFloor
 from assay_evals.verdicts import AT_RANK, DEFAULT_RULES, Rule, Stage, is_share, rule_of
+from assay_schema.problems import in_words
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 #: Metrics that have no rule of their own by default.
@@ -195,5 +196,5 @@ def _explain(problem: Any) -> str:
         parts: dict[str, type[BaseModel]] = {"scorers": NamedScorer, "metrics": MetricRule, "slices": SliceRule}
         kind = parts.get(str(problem["loc"][0]), RulesFile) if len(problem["loc"]) > 1 else RulesFile
         return f"{where}: no such key{nearest(str(problem['loc'][-1]), kind.model_fields)}"
-    message = problem["msg"].removeprefix("Value error, ")
+    message = in_words(problem)
     return f"{where}: {message}" if where else message

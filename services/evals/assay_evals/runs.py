@@ -268,7 +268,7 @@ class RunFolder:
             if not differing and target is not None and self._seal is not None and not opens(str(self._seal), target):
                 differing = ["target (in what is not written down of it)"]
             if differing:
-                raise RunError(f"{folder} is a run of another {', '.join(differing)}: name another folder")
+                raise RunError(f"{folder} is a run that differs in {', '.join(differing)}: name another folder")
             if before.config.concurrency != config.concurrency:
                 self.config = replace(config, concurrency=None)
             self.started_at = before.started_at

@@ -24,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from assay_evals.dataset_fields import nearest
 from assay_evals.errors import EvalsError
 from assay_runtime.expressions import compiled
+from assay_schema.problems import in_words
 
 #: What names of scorers' metrics begin with.
 SCORE = "score:"
@@ -171,7 +172,7 @@ def spec_of(text: str) -> ScorerSpec:
         return ScorerSpec.model_validate(given)
     except ValidationError as error:
         problem = error.errors()[0]
-        raise ScorerUsageError(problem["msg"].removeprefix("Value error, ")) from None
+        raise ScorerUsageError(in_words(problem)) from None
 
 
 def _schema_file(path: Path) -> Any:

@@ -21,10 +21,11 @@ import orjson
 from assay_evals.case_metrics import answer_f1
 from assay_evals.coverage import is_answerable
 from assay_evals.dataset import Case
+from assay_evals.dataset_fields import nearest
 from assay_evals.errors import EvalsError, ScorerError, TargetUsageError
 from assay_evals.places import place_of
 from assay_evals.replay import Retrieved
-from assay_evals.scorer_specs import SCORE, ScorerSpec, ScorerUsageError
+from assay_evals.scorer_specs import SCORE, TYPES, ScorerSpec, ScorerUsageError
 from assay_evals.strict_json import JsonError, loads
 from assay_evals.targets import function_of
 from assay_runtime.expressions import found
@@ -142,7 +143,7 @@ def _function(spec: ScorerSpec) -> Callable[..., Any]:
     try:
         return function_of(module, name)
     except TargetUsageError as error:
-        raise ScorerUsageError(f"{spec.metric}: {error}") from None
+        raise ScorerUsageError(f"{spec.metric}: {error}{nearest(module, TYPES)}") from None
 
 
 def _source(function: Callable[..., Any]) -> str:

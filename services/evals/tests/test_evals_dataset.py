@@ -155,7 +155,7 @@ def test_the_demos_golden_dataset_is_one() -> None:
         (lines(CASE | {"inclusion_probability": 0}, NULL), "inclusion_probability"),
         (json.dumps({"version": "1", "cases": [CASE, {"id": "x"}]}), "case 2"),
         (lines(CASE, [1]), "line 2"),
-        (lines({"id": "a", "qurey": "q", "expected_ids": ["x"]}, CASE), "line 1: query: Field required"),
+        (lines({"id": "a", "qurey": "q", "expected_ids": ["x"]}, CASE), "line 1: query: is missing"),
         (lines({"expected_ids": ["x"]}, CASE), "line 1"),
         (lines({"id": "c", "query": "q", "relevant": "abc"}), "relevant must be a list"),
     ],
@@ -204,9 +204,9 @@ def test_every_broken_line_is_named_and_every_id_that_stands_twice() -> None:
         "line 1: not JSON",
         "line 3: not JSON",
         "line 4: the id c1 is already that of line 2",
-        "line 4: query: Field required",
+        "line 4: query: is missing",
         "line 5: the id c1 is already that of line 2",
-        "line 6: Input should be a valid dictionary or instance of Case",
+        "line 6: must be an object of names and values",
     ]
 
 

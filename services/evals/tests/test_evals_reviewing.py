@@ -74,6 +74,15 @@ def test_a_release_without_a_change_or_of_a_taken_version_is_refused() -> None:
             released(third, Dataset(cases=[case("d")]), version=taken, note="", at="")
 
 
+def test_a_version_does_not_go_back() -> None:
+    first = Dataset(version="1.10.0", cases=[case("a")])
+    other = Dataset(cases=[case("b")])
+    with pytest.raises(DatasetError, match=r"version 1\.9\.9 is lower than 1\.10\.0, which it follows"):
+        released(first, other, version="1.9.9", note="", at="")
+    for version in ("1.10.1", "2", "autumn", "v1"):
+        assert released(first, other, version=version, note="", at="").version == version
+
+
 @pytest.mark.parametrize("version", ["", " ", "1.1\n.0", "1\x1b[31m"])
 def test_a_version_that_is_not_words_of_one_line_is_refused(version: str) -> None:
     with pytest.raises(DatasetError, match="words of one line"):

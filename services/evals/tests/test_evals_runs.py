@@ -110,7 +110,7 @@ def test_a_run_is_not_written_over_unless_it_is_continued(tmp_path: Path) -> Non
 def test_a_run_of_something_else_cannot_be_continued(tmp_path: Path) -> None:
     finished(tmp_path / "r1")
     other = RunConfig.of(DATASET, "module:other", seed=4)
-    with pytest.raises(RunError, match="another target, seed"):
+    with pytest.raises(RunError, match="differs in target, seed"):
         RunFolder(tmp_path / "r1", other, resume=True)
 
 
@@ -120,7 +120,7 @@ def test_a_run_holds_no_secret_of_its_target_and_goes_on_only_with_the_same(tmp_
     RunFolder(tmp_path / "r", config, target=secret).finish([])
     assert not [path for path in (tmp_path / "r").iterdir() if b"s3cret" in path.read_bytes()]
     RunFolder(tmp_path / "r", config, resume=True, target=secret).finish([])
-    with pytest.raises(RunError, match="another target"):
+    with pytest.raises(RunError, match="differs in target"):
         RunFolder(tmp_path / "r", config, resume=True, target=other)
 
 

@@ -118,8 +118,10 @@ class Confusion:
 
 def wilson(successes: int, n: int) -> Estimate | None:
     """A share and its interval; None for none."""
-    if n == 0:
-        return None
+    return _share(successes, n) if n else None
+
+
+def _share(successes: float, n: float) -> Estimate:
     share, spread = successes / n, Z * Z / n
     middle = (share + spread / 2) / (1 + spread)
     half = Z / (1 + spread) * sqrt(share * (1 - share) / n + spread / (4 * n))
@@ -155,12 +157,12 @@ def rectifier(labels: Floats, verdicts: Floats, weights: Floats | None = None) -
 
 def raw(judged: Floats, weights: Floats | None = None) -> Estimate:
     """The judge's own rate. Its interval knows of chance only, not of the judge's errors: it is wrong with a biased judge."""
-    return _normal(*mean_of(judged, weights))
+    return _rate(judged, weights)
 
 
 def human(labels: Floats, weights: Floats | None = None) -> Estimate:
     """The labels' rate, without the judge."""
-    return _normal(*mean_of(labels, weights))
+    return _rate(labels, weights)
 
 
 def ppi(judged: Floats, correction: Mean, weights: Floats | None = None) -> Estimate:
@@ -188,6 +190,12 @@ def rogan_gladen(judged: Floats, confusion: Confusion, weights: Floats | None = 
     half = Z * sqrt(share * (1 - share) / n + value**2 * of_good + (1 - value) ** 2 * of_bad) / youden
     middle = value + shift
     return Estimate(min(1.0, max(0.0, value)), max(0.0, middle - half), min(1.0, middle + half))
+
+
+def _rate(values: Floats, weights: Floats | None) -> Estimate:
+    """Of zeros and ones, as many of equal weight as would vary as much; all alike leave room for others too."""
+    n = len(values) if weights is None else float(weights.sum() ** 2 / np.sum(weights**2))
+    return _share(mean_of(values, weights).value * n, n)
 
 
 def _normal(value: float, variance: float) -> Estimate:

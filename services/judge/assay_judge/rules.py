@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from assay_judge.patterns import compiled, found, instructs
 from assay_judge.text import citations_of, script_of
 from assay_schema.events import Answer
+from assay_schema.problems import in_words
 from assay_schema.scores import CheckName
 from assay_schema.settings import SettingsError
 
@@ -198,4 +199,4 @@ def load_rules(path: Path | None) -> Rules:
     except ValidationError as error:
         problem = error.errors()[0]
         where = ".".join(str(part) for part in problem["loc"])
-        raise SettingsError(f"judge.rules_file {path}: {where}: {problem['msg']}") from None
+        raise SettingsError(f"judge.rules_file {path}: {where}: {in_words(problem)}") from None

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from assay_judge.calibration import Confusion, Mean, mean_of, ppi, raw, rectifier, rogan_gladen, wilson
+from assay_judge.calibration import Confusion, Mean, human, mean_of, ppi, raw, rectifier, rogan_gladen, wilson
 from assay_judge.labels import LabelError, read
 from assay_schema.settings import DriftSettings
 from tests.bench.calibration import coverage
@@ -128,3 +128,11 @@ def test_labels_are_read_from_json_lines_and_csv(text: str) -> None:
 def test_a_line_that_is_no_label_is_refused_by_number(text: str, message: str) -> None:
     with pytest.raises(LabelError, match=message):
         read(text)
+
+
+def test_labels_that_are_all_alike_are_not_certain() -> None:
+    every = np.ones(50)
+    for rate in (human(every), raw(every), human(every, np.linspace(1, 2, 50))):
+        assert (rate.value, rate.high) == (1.0, 1.0)
+        assert 0.9 < rate.low < 0.94
+    assert human(every[:10]).low < human(every).low

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
 from assay_schema.events import Project, Service
+from assay_schema.problems import in_words
 
 #: Names the settings file when it is not `./assay.toml`.
 FILE_VARIABLE = "ASSAY_CONFIG"
@@ -681,4 +682,4 @@ def _explain(problem: Any, file_name: str) -> str:
         return f"{file_name}: unknown setting {section}.{rest[0]}{_suggestion(rest[0], annotation.model_fields)}"
     variable = f"ASSAY_{section}_{'_'.join(rest)}".upper()
     also = f" (or {variable})" if variable in variables() else ""
-    return f"{section}.{'.'.join(rest)}{also}: {problem['msg']}"
+    return f"{section}.{'.'.join(rest)}{also}: {in_words(problem)}"
