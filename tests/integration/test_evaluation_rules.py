@@ -106,3 +106,27 @@ def test_a_file_that_is_none_is_refused(assay: Assay, tmp_path: Path) -> None:
     (tmp_path / "rules.yaml").write_text("a: [")
     for name, told in (("nowhere.toml", "no file"), ("rules.json", "name it .toml"), ("rules.yaml", "not YAML")):
         assert told in run(assay, tmp_path, "one", 80, "--rules", name, code=2)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("rules.yaml", "metrics:\n  mrr: {floor: 0.5}\n  mrr: {floor: 0.1}\n", "line 3: the key mrr stands twice"),
+        ("rules.toml", "[metrics]\nmrr = 3\n", "metrics.mrr: must be an object of keys and values"),
+        ("rules.toml", '[metrics.mrr]\nthreshold = "a"\n', "metrics.mrr.threshold: must be a number"),
+        ("rules.toml", "[[slices]]\nvalue = 'a'\n", "slices.0.field: is missing"),
+    ],
+)
+def test_what_does_not_fit_is_told_in_words_with_its_place(
+    assay: Assay, tmp_path: Path, name: str, text: str, told: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    assert told in run(assay, tmp_path, "one", 80, "--rules", name, code=2)
+
+
+def test_misspelt_names_on_the_command_line_are_told_with_the_nearest(assay: Assay, tmp_path: Path) -> None:
+    told = run(assay, tmp_path, "one", 80, "--scorer", "polite=contain:please", code=2)
+    assert "did you mean the type contains?" in told
+    run(assay, tmp_path, "main", 80, "--scorer", "polite=contains:please")
+    for option in ("--threshold=score:polit=0.1", "--stage=score:polit=warn"):
+        assert "did you mean score:polite?" in assay("eval", "compare", "main", "main", option, code=2).output

@@ -116,7 +116,10 @@ def test_a_scorer_that_raises_makes_its_case_an_error_that_names_the_place(assay
         ("regex:(?=a)", "no look-around"),
         ("json_schema:nowhere.json", "cannot be read"),
         ("nowhere_at_all:scorer", "cannot import nowhere_at_all"),
-        ("polite=contain:please", "cannot import contain: No module named 'contain' (did you mean contains?)"),
+        (
+            "polite=contain:please",
+            "cannot import contain: No module named 'contain' (or did you mean the type contains?)",
+        ),
         ("=x", "write NAME=TYPE:VALUE"),
         ("a b=contains:x", "write NAME=TYPE:VALUE"),
         ("rubric:Is it polite?", "--judge"),

@@ -186,3 +186,11 @@ def test_a_rubric_is_answered_within_its_budget_and_what_got_no_score_does_not_p
         words = told(assay, tmp_path, {}, "--scorer", "polite=contains:x", "--judge", "anthropic", code=2)
         assert "no scorer is one" in words
     assert "there is none" in told(assay, tmp_path, {}, "--judge", "anthropic", code=2)
+
+
+def test_a_row_that_cannot_be_read_is_told_with_its_file(assay: Assay, tmp_path: Path) -> None:
+    (tmp_path / "bad.ndjson").write_text("{]\n")
+    replayed = assay("replay", "--against", "bad.ndjson", "--target", "http://127.0.0.1:1/x", code=2).output
+    published = assay("bench", "publish", "--from", "bad.ndjson", "--to", "c.ndjson", code=2).output
+    assert "--against: bad.ndjson: line 1: not JSON" in replayed
+    assert "--from: bad.ndjson: line 1: not JSON" in published

@@ -14,6 +14,7 @@ from assay_cli.errors import CommandError
 from assay_cli.errors_of_targets import ERRORS_SHOWN, ErrorsOfTarget
 
 if TYPE_CHECKING:
+    from assay_evals.captured import Captured
     from assay_evals.runner import Asked, Asking
     from assay_evals.targets import Question, Target
 
@@ -105,6 +106,16 @@ def lines_of(path: Path, option: str) -> Iterator[str]:
         yield from files.lines_of(path)
     except EvalsError as error:
         raise CommandError(f"{option}: {error}") from None
+
+
+def captured_of(path: Path, option: str) -> "Iterator[Captured]":
+    """The captured rows of a file, one at a time. Raises `CommandError` naming the option and the file."""
+    from assay_evals.captured import CapturedError, read_captured
+
+    try:
+        yield from read_captured(lines_of(path, option))
+    except CapturedError as error:
+        raise CommandError(f"{option}: {path}: {error}") from None
 
 
 def rows_of(files: Iterable[Path]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -90,6 +90,7 @@ def compare(
     lost = paired.comparison.metrics_only_baseline  # these fail, and the report says so
     blocking = [each for each in stage or [] if each.endswith("=block") and each.rpartition("=")[0] not in lost]
     _expect_measured("--stage", blocking, paired)
+    _expect_named("--stage", stage, [*before.names, *after.names])
     counts_as = Verdict(inconclusive.value)
     verdict = paired.verdict(counts_as)
     if markdown:
@@ -177,6 +178,18 @@ def _pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:
     if any(not metric for metric, _ in pairs):
         raise CommandError(f"{option}: write METRIC=VALUE, such as {option} mrr=0.05")
     return pairs
+
+
+def _expect_named(option: str, given: list[str] | None, measured: list[str]) -> None:
+    """A stage that does not block may be of what these runs do not measure, and not of what nothing does."""
+    from assay_evals.errors import EvalsError
+    from assay_evals.rules_file import expect_metric
+
+    for metric, _ in _pairs(option, given):
+        try:
+            expect_metric(metric, measured, metric)
+        except EvalsError as error:
+            raise CommandError(f"{option}: {error}") from None
 
 
 def _expect_measured(option: str, given: list[str] | None, paired: "PairedRuns") -> None:

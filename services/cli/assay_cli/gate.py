@@ -19,6 +19,7 @@ from assay_cli.asking import (
     TargetName,
     Workspace,
     a_number,
+    captured_of,
     lines_of,
 )
 from assay_cli.compare import Undecided
@@ -126,17 +127,19 @@ def _publish(
     others personal data was taken out of.
     """
     from assay_evals import baseline
-    from assay_evals.captured import read_captured
     from assay_evals.replay import skip_reason
     from assay_runtime.private import write_whole
 
     if to.is_dir() or not to.parent.is_dir():
         raise CommandError(f"--to: {to} is a folder" if to.is_dir() else f"--to: no folder {to.parent}")
-    rows = list(read_captured(lines_of(source, "--from")))
+    rows = list(captured_of(source, "--from"))
     asked = [row for row in rows if skip_reason(row) is None]
     chosen = list(baseline.deduplicate(asked)) if deduplicate else asked
     published_at = datetime.now(UTC).isoformat(timespec="seconds")
-    lines = list(baseline.publish(chosen, label=label, published_at=published_at, thresholds=limits))
+    try:
+        lines = list(baseline.publish(chosen, label=label, published_at=published_at, thresholds=limits))
+    except baseline.BaselineError as error:
+        raise CommandError(f"--from: {source}: {error}") from None
     write_whole(to, "".join(line + "\n" for line in lines).encode())
     scrubbed = sum(row.scrubbed for row in chosen)
     return json.loads(lines[0]), len(rows) - len(asked), len(asked) - len(chosen), scrubbed

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay_cli.asking import Concurrency, Deadline, Retries, ShowErrors, System, TargetName, Workspace, lines_of
+from assay_cli.asking import Concurrency, Deadline, Retries, ShowErrors, System, TargetName, Workspace, captured_of
 from assay_cli.errors import CommandError
 from assay_cli.errors_of_targets import ERRORS_SHOWN, ErrorsOfTarget
 from assay_cli.progress import Mode, Progress
@@ -52,14 +52,13 @@ def replay(
     progress: Annotated[Mode, typer.Option(help="Progress on stderr: for people, as JSON, or none.")] = Mode.AUTO,
 ) -> None:
     """Ask a system what was captured, and say how far its answers are from those of then. Exits 0 however far; `assay gate` judges."""
-    from assay_evals.captured import read_captured
     from assay_evals.replay import ReplaySummary
     from assay_evals.replaying import question_of, result_of
 
     _check(limit, k, top_regressions, resume, output, verbose, as_json)
     system = System(target, workspace, concurrency, deadline, retries, ErrorsOfTarget(show_errors))
     summary = ReplaySummary(top=top_regressions)
-    rows = islice(read_captured(lines_of(against, "--against")), limit)
+    rows = islice(captured_of(against, "--against"), limit)
     report = _Report() if as_json and verbose else None
 
     def kept() -> str:

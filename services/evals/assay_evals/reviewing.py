@@ -50,6 +50,16 @@ def _looked_at(case: Case) -> Case:
     return case.model_copy(update={"reviewed": True, "notes": notes})
 
 
+def _numbers(version: str) -> tuple[int, ...] | None:
+    """A version's numbers, without zeros at the end; None for one that is not made of numbers and dots, which cannot be compared."""
+    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})*", version):
+        return None
+    found = [int(part) for part in version.split(".")]
+    while len(found) > 1 and not found[-1]:
+        found.pop()
+    return tuple(found)
+
+
 def released(old: Dataset, new: Dataset, *, version: str, note: str, at: str) -> Dataset:
     """`new` as a version of its own, with what it changed on top of the log of `old`. Raises `DatasetError` where nothing changed."""
     found = diff_datasets(old, new)
@@ -60,16 +70,11 @@ def released(old: Dataset, new: Dataset, *, version: str, note: str, at: str) ->
         problems.append("a version is words of one line, such as 1.1.0")
     if version in {old.version, *(change.version for change in old.changelog)}:
         problems.append(f"version {version[:64]} is taken: choose another")
-    elif (before := _numbers(old.version)) and (after := _numbers(version)) and after < before:
-        problems.append(f"version {version[:64]} is lower than {old.version[:64]}, which it follows")
+    elif (now := _numbers(version)) and (last := _numbers(old.version)) and now <= last:
+        problems.append(f"version {version[:64]} is not above {old.version[:64]}, the last: choose a higher one")
     if problems:
         raise DatasetError(problems)
     change = Change(
         version=version, at=at, note=note, added=found.added, removed=found.removed, changed=sorted(found.changed)
     )
     return new.model_copy(update={"version": version, "changelog": [change, *old.changelog]})
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    """The numbers of a version such as 1.10.0; none where it is something else."""
-    return tuple(map(int, version.split("."))) if re.fullmatch(r"\d{1,9}(\.\d{1,9}){0,4}", version, re.ASCII) else ()

@@ -182,11 +182,35 @@ def _parsed(path: Path, text: str) -> Any:
     import yaml
 
     try:
+        twice = _key_twice(yaml.compose(text, Loader=yaml.SafeLoader))
         value = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         raise RulesError(f"{path}: not YAML{f': line {mark.line + 1}' if mark else ''}") from None
+    if twice is not None:
+        raise RulesError(
+            f"{path}: line {twice.start_mark.line + 1}: the key {twice.value[:64]} stands twice in one table"
+        )
     return {} if value is None else value
+
+
+def _key_twice(top: Any) -> Any:
+    """The second of two equal keys of a YAML document, as its node; None where each stands once."""
+    left, known = [top], set[int]()
+    while left:
+        node = left.pop()
+        if node is None or isinstance(node.value, str) or id(node) in known:
+            continue
+        known.add(id(node))  # an alias is the node it stands for
+        seen = set[str]()
+        for each in node.value:
+            key, value = each if isinstance(each, tuple) else (None, each)
+            left.append(value)
+            if key is not None and isinstance(key.value, str):
+                if key.value in seen:
+                    return key
+                seen.add(key.value)
+    return None
 
 
 def _explain(problem: Any) -> str:

@@ -143,7 +143,8 @@ def _function(spec: ScorerSpec) -> Callable[..., Any]:
     try:
         return function_of(module, name)
     except TargetUsageError as error:
-        raise ScorerUsageError(f"{spec.metric}: {error}{nearest(module, TYPES)}") from None
+        near = nearest(module, TYPES).replace("did you mean", "or did you mean the type")
+        raise ScorerUsageError(f"{spec.metric}: {error}{near}") from None
 
 
 def _source(function: Callable[..., Any]) -> str:

@@ -206,7 +206,7 @@ def test_every_broken_line_is_named_and_every_id_that_stands_twice() -> None:
         "line 4: the id c1 is already that of line 2",
         "line 4: query: is missing",
         "line 5: the id c1 is already that of line 2",
-        "line 6: must be an object of names and values",
+        "line 6: must be an object of keys and values",
     ]
 
 

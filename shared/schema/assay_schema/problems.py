@@ -4,11 +4,16 @@ from typing import Any
 
 _WORDS = {
     "missing": "is missing",
-    "model_type": "must be an object of names and values",
-    "model_attributes_type": "must be an object of names and values",
-    "dict_type": "must be an object of names and values",
+    "model_type": "must be an object of keys and values",
+    "model_attributes_type": "must be an object of keys and values",
+    "dict_type": "must be an object of keys and values",
     "string_type": "must be text (in quotes)",
     "list_type": "must be a list",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
     "bool_type": "must be true or false",
 }
 
