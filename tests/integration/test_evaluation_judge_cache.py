@@ -56,6 +56,21 @@ def test_what_was_paid_for_once_is_not_paid_again(evaluate: Evaluate, api: Anthr
     assert f"judged for $0.0000; 0 skipped by the budget, 0 without a verdict; {CASES} of {CASES} verdicts kept" in told
     assert f"which saved ${paid / 1e9:.4f}" in told
     assert again["metrics"]["faithfulness"] == first["metrics"]["faithfulness"]
+    assert first["judge_cache"] == {"hits": 0, "calls": CASES, "saved_usd": 0.0}
+    kept = {"hits": CASES, "calls": CASES, "saved_usd": pytest.approx(paid / 1e9)}
+    assert again["judge_cache"] == kept
+    shown = CliRunner().invoke(app, ["eval", "show", "two"]).output
+    assert f"judge cache: {CASES} of {CASES} verdicts kept from before" in shown
+    resumed, _ = evaluate("two", "--resume")
+    assert resumed["judge_cache"] == kept, "nothing was asked again"
+
+
+def test_what_is_said_of_the_cache_in_a_file_that_somebody_changed_breaks_nothing(evaluate: Evaluate) -> None:
+    evaluate("one")
+    document = json.loads(Path("runs/one/run.json").read_text())
+    for wrong in ({"calls": 3}, {"calls": "3", "hits": 1, "saved_usd": 0}, [], 7, None):
+        Path("runs/one/run.json").write_text(json.dumps(document | {"judge_cache": wrong}))
+        assert "judge cache" not in CliRunner().invoke(app, ["eval", "show", "one"]).output
 
 
 def test_no_cache_is_read_or_written_where_none_is_wanted(evaluate: Evaluate, api: AnthropicServer) -> None:

@@ -18,7 +18,7 @@ from assay_cli.dataset_making import expect_reviewed
 from assay_cli.errors import FINDING, CommandError
 from assay_cli.errors_of_targets import ERRORS_SHOWN, ErrorsOfTarget
 from assay_cli.evaluation_store import InStore
-from assay_cli.judged import judge_named, tell, with_spending
+from assay_cli.judge_options import judge_named, tell, with_spending
 from assay_cli.progress import Mode, Progress
 from assay_cli.rules import (
     Rules,
@@ -254,6 +254,9 @@ def summary_of(found: "Run") -> str:
         ),
         *(f"  {name:20} {value:,.1f}" for name, value in found.latency().items()),
     ]
+    if (cached := found.judge_cache).get("calls"):
+        saved = f"{cached['hits']:,} of {cached['calls']:,} verdicts kept from before, which saved ${cached['saved_usd']:.4f}"
+        lines.append(f"  judge cache: {saved}")
     lines += [f"  errored: {result.case_id}: {result.error}" for result in found.errored[:ERRORS_SHOWN]]
     if (more := len(found.errored) - ERRORS_SHOWN) > 0:
         lines.append(f"  errored: and {more:,} more")

@@ -28,7 +28,7 @@ from assay_cli.errors import FINDING, CommandError, explain
 from assay_cli.errors_of_targets import ErrorsOfTarget
 from assay_cli.gate_answers import answers_held
 from assay_cli.gate_words import in_words
-from assay_cli.judged import tell
+from assay_cli.judge_options import tell
 from assay_cli.progress import Mode, Progress
 from assay_cli.rules import INCONCLUSIVE, Rules, Scorers
 from assay_cli.terminal import echo, emit, ends_quietly

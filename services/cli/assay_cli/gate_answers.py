@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay_cli.errors import CommandError
-from assay_cli.judged import RunJudge, judge_named
+from assay_cli.judge_options import judge_named
+from assay_cli.judged import RunJudge
 from assay_cli.rules import rules_of, scoring_of
 
 if TYPE_CHECKING:

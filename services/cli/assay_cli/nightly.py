@@ -158,7 +158,8 @@ class Nightly:
             return replace(attempt, outcome=Outcome.ERROR, detail=type(error).__name__), None
 
     def _run(self, attempt: "Attempt", attempts: "Sequence[Attempt]") -> "tuple[Attempt, PairedRuns | None]":
-        from assay_cli.judged import RunJudge, with_spending
+        from assay_cli.judge_options import with_spending
+        from assay_cli.judged import RunJudge
         from assay_evals.evaluation import evaluate_into
         from assay_evals.nightly import Outcome, beyond_budget, judged, night_of
         from assay_evals.paired import compare_runs

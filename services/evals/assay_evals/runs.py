@@ -11,7 +11,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,6 +34,7 @@ from assay_runtime.private import opener, write_whole
 
 VERSION = 1
 RUN_FILE, RESULTS_FILE = "run.json", "results.ndjson"
+_CACHE_FIELDS = ("hits", "calls", "saved_usd")
 
 
 class RunError(EvalsError):
@@ -151,6 +152,8 @@ class Run:
     started_at: str
     completed_at: str | None
     results: list[CaseResult]
+    #: Of its judging what was paid for by earlier runs: `hits` of `calls`, and `saved_usd`; empty where nothing is known of it.
+    judge_cache: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def errored(self) -> list[CaseResult]:
@@ -233,7 +236,7 @@ class Run:
             "latency": self.latency(),
             "by_query_type": self.by_query_type(),
             "results": [asdict(result) for result in self.results],
-        }
+        } | ({"judge_cache": dict(self.judge_cache)} if self.judge_cache else {})
 
 
 class RunFolder:
@@ -247,6 +250,9 @@ class RunFolder:
         self.done: dict[str, CaseResult] = {}
         #: Results of what was asked now, by a field of theirs that could not be read.
         self.unread: Counter[str] = Counter()
+        #: Says in the end what of the judging was paid for before, as `Run.judge_cache` has it.
+        self.judge_cache: Callable[[], Mapping[str, float]] = dict
+        self._cached: Mapping[str, float] = {}
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = _locked(folder)
         try:
@@ -271,7 +277,7 @@ class RunFolder:
                 raise RunError(f"{folder} is a run that differs in {', '.join(differing)}: name another folder")
             if before.config.concurrency != config.concurrency:
                 self.config = replace(config, concurrency=None)
-            self.started_at = before.started_at
+            self.started_at, self._cached = before.started_at, before.judge_cache
             self.done = {result.case_id: result for result in before.results if result.error is None}
             _rewrite(results_file, self.done.values())
         else:
@@ -317,6 +323,9 @@ class RunFolder:
         }
         if self._seal is not None:
             document["target_seal"] = self._seal
+        now = self.judge_cache()
+        if cached := {name: self._cached.get(name, 0) + now.get(name, 0) for name in now or self._cached}:
+            document["judge_cache"] = cached
         write_whole(self.folder / RUN_FILE, orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
 
 
@@ -369,7 +378,13 @@ def read_run(folder: Path) -> Run:
             raise RunError(
                 f"{path}: line {number} is not a result: delete it, and continue the run with --resume"
             ) from None
-    return Run(*named, list(results.values()))
+    return Run(*named, list(results.values()), _cache_use(document.get("judge_cache")))
+
+
+def _cache_use(kept: object) -> dict[str, float]:
+    if not isinstance(kept, dict) or any(type(kept.get(name)) not in (int, float) for name in _CACHE_FIELDS):
+        return {}
+    return {name: kept[name] for name in _CACHE_FIELDS}
 
 
 def _usable(config: RunConfig) -> bool:
