@@ -248,3 +248,26 @@ def test_an_evaluation_has_no_traffic_to_explain(migrated: StoreServer) -> None:
     stored(migrated, alerts=alerts)
     with pytest.raises(CommandError, match="no parts"):
         told(migrated, identity)
+
+
+@pytest.mark.parametrize(
+    ("kind", "metric"),
+    [
+        ("retrieval_drift", "faithfulness"),
+        ("retrieval_drift", None),
+        ("score_drift", "top_1"),
+        ("score_drift", "cost_p95"),
+    ],
+)
+def test_an_alert_that_names_what_its_kind_does_not_measure_breaks_nothing(
+    migrated: StoreServer, kind: str, metric: str | None
+) -> None:
+    identity, alerts = episode(kind, "strange", metric, "somewhere")
+    stored(migrated, alerts=alerts)
+    try:
+        lines_told = told(migrated, identity)
+    except CommandError as error:
+        lines_told = [str(error)]
+    assert any("too few" in line or "too little" in line or "is not measured" in line for line in lines_told), (
+        lines_told
+    )

@@ -103,6 +103,9 @@ def _amount(store: "Store", episode: "Episode", settings: "DriftSettings") -> li
 def _retrieval(store: "Store", episode: "Episode", settings: "DriftSettings") -> list[str]:
     from assay_drift.series import Calendar
 
+    if episode.metric not in drift_parts.TOP:
+        known = " and ".join(drift_parts.TOP)
+        raise CommandError(f"this alert's metric is not measured of retrieval scores, of which {known} are")
     splits = drift_parts.retrieval_splits(store, episode, Calendar.of(settings).day_ms)
     what = f"{episode.metric} of {episode.project} ({episode.series})"
     if not splits:
@@ -141,7 +144,6 @@ def _queries(store: "Store", episode: "Episode", settings: "DriftSettings") -> l
 
 
 def _shares(what: str, things: str, splits: "list[Split]") -> list[str]:
-
     if not splits:
         return [f"{what}: {_few(things)}"]
     first = splits[0]

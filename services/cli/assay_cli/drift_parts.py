@@ -33,7 +33,8 @@ _RETRIEVAL_PARTS = {
 }
 #: The series of an episode of retrieval scores: the embedding model.
 _EMBEDDED = "if(ifNull(embedding_model, '') = '', '-', toString(embedding_model)) = {series:String} AND notEmpty(retrieved_scores)"
-_TOP = {"top_1": "retrieved_scores[1]", "mean_of_k": "arrayAvg(retrieved_scores)"}
+#: What is measured of retrieval scores.
+TOP = {"top_1": "retrieved_scores[1]", "mean_of_k": "arrayAvg(retrieved_scores)"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,7 @@ def _table(episode: Episode) -> tuple[str, Mapping[str, str], str]:
 
 def retrieval_splits(store: "Store", episode: Episode, day_ms: float) -> "list[Split]":
     """Of retrieval scores, each as its place among those before the change: 0.5 is unchanged, whatever the scale."""
-    value, named = _TOP[episode.metric], episode.named(day_ms)
+    value, named = TOP[episode.metric], episode.named(day_ms)
     rows = f"candidates WHERE {_WITHIN} AND {_EMBEDDED}"
     shares = ", ".join(str(place / 100) for place in range(101))
     found = store.query(
