@@ -7,6 +7,7 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from assay_capture import Capture
 from tests.redis_server import RedisServer
 
 PREAMBLE = """
-import os, sys, multiprocessing, threading
+import os, signal, sys, multiprocessing, threading, time
 from assay_capture import Capture
 
 def one(query):
@@ -27,6 +28,17 @@ def until_signalled():
     while True:
         threading.Event().wait(0.1)
 
+def wake(workers):
+    # Workers of a pool wait without an end for the next task. A signal that nobody minds ends the wait.
+    while True:
+        time.sleep(0.1)
+        for worker in workers:
+            try:
+                os.kill(worker, signal.SIGURG)
+            except ProcessLookupError:
+                pass
+
+signal.signal(signal.SIGURG, lambda *_: None)
 if __name__ in ("__main__", "__mp_main__"):
     capture = Capture.from_env(service="program")
 """
@@ -57,13 +69,15 @@ def program(redis_server: RedisServer, spool_dir: Path, tmp_path: Path) -> Itera
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=True,
         )
         started.append(process)
         return process
 
     yield start
     for process in started:
-        process.kill()
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # its workers hold the pipes too
         process.communicate()
 
 
@@ -290,6 +304,9 @@ def test_workers_of_a_pool_send_what_they_captured(
                 if "{end}" == "close":
                     pool.close()
                     pool.join()
+                else:
+                    workers = [each.pid for each in pool._pool]
+                    threading.Thread(target=wake, args=(workers,), daemon=True).start()
         """,
         # `with` ends by terminate(), which is SIGTERM; after close() and join() the workers have ended by themselves.
         CAPTURE_CLOSE_ON_SIGTERM="true" if end == "terminate" else "false",
