@@ -165,8 +165,19 @@ def test_two_runs_are_compared_by_their_scores_unless_a_scorer_was_changed(assay
 
 def test_a_function_that_was_changed_is_another_scorer(assay: Assay, tmp_path: Path) -> None:
     dataset, asked = write_cases(tmp_path / "d.jsonl", [{}]), target(tmp_path, "please")
-    for name, body in (("one", "return 1.0"), ("same", "# as before\n    return (1.0)"), ("other", "return 0.0")):
-        (tmp_path / "changing_scorer.py").write_text(f"def polite(case, answer):\n    {body}\n")
+    function = "def polite(case, answer):\n    {}\n\nRIGHT = {}\n"
+    sources = {
+        "one": function.format("return RIGHT", 1.0),
+        "same": function.format("# as before\n    return (RIGHT)", 1.0),
+        "beside": function.format("return RIGHT", 0.5),
+        "other": function.format("return RIGHT * 0", 1.0),
+        "object": "class Polite:\n    def __call__(self, case, answer):\n        return 1.0\n\npolite = Polite()\n",
+        "object2": "class Polite:\n    def __call__(self, case, answer):\n        return 0.0\n\npolite = Polite()\n",
+        "partial": "import functools\n\npolite = functools.partial(lambda value, case, answer: value, 1.0)\n",
+        "partial2": "import functools\n\npolite = functools.partial(lambda value, case, answer: value, 0.0)\n",
+    }
+    for name, source in sources.items():
+        (tmp_path / "changing_scorer.py").write_text(source)
         sys.modules.pop("changing_scorer", None)
         importlib.invalidate_caches()
         linecache.clearcache()
@@ -175,11 +186,11 @@ def test_a_function_that_was_changed_is_another_scorer(assay: Assay, tmp_path: P
             run(assay, dataset, name, "--target", asked, "--scorer", "polite=changing_scorer:polite")
         finally:
             sys.dont_write_bytecode = before
-    digests = [
-        json.loads(assay("eval", "show", name, "--json").stdout)["config"]["scorers"]["score:polite"]
-        for name in ("one", "same", "other")
-    ]
-    assert digests[0] == digests[1], "comments and layout change nothing"
-    assert digests[0] != digests[2]
+    digests = {
+        name: json.loads(assay("eval", "show", name, "--json").stdout)["config"]["scorers"]["score:polite"]
+        for name in sources
+    }
+    assert digests.pop("same") == digests["one"], "comments and layout change nothing"
+    assert len(set(digests.values())) == len(digests)
     told = assay("eval", "compare", "one", "other", code=1).output
     assert "score:polite measures something else in the candidate: its scorer was changed" in told

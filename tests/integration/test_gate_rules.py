@@ -179,7 +179,11 @@ def test_a_rubric_is_answered_within_its_budget_and_what_got_no_score_does_not_p
         assert len(api.bodies) == ROWS
         none = gate(assay, tmp_path, polite(30), *options, "--judge-budget", "0", code=1)
         assert none["rules_gate"]["breaches"][0]["observed"] == 0
-        some = gate(assay, tmp_path, polite(30), *options, "--judge-budget", "0.008", code=3)
+        for inconclusive in ("fail", "pass"):
+            some = gate(
+                assay, tmp_path, polite(30), *options, "--judge-budget", "0.008", "--inconclusive", inconclusive,
+                code=1 if inconclusive == "fail" else 3,
+            )  # fmt: skip
         (undecided,) = some["rules_gate"]["undecided"]
         assert 0 < undecided["observed"] < ROWS
         assert "the judge's budget" in undecided["reason"]

@@ -28,6 +28,8 @@ VERSION = 1
 ENOUGH_ROWS = 50
 #: Errors whose reason a breach quotes.
 SHOWN_ERRORS = 5
+#: Marks what is undecided because it was not measured, rather than because rows are few: that passes under no option.
+UNMEASURED = "unmeasured"
 NOT_RUN: dict[str, Any] = {"ran": False}
 JACCARD, STABLE, DELAY = "mean_jaccard", "top1_stability_rate", "mean_latency_delta_ms"
 
@@ -64,13 +66,15 @@ def regression_gate(
         if apart.rows_total:
             reason = "personal data was taken out of every row: publish a baseline that has others too"
         nothing = {"metric": "rows_replayed", "observed": 0, "threshold": 1, "reason": reason}
-        (undecided if apart.rows_total else breaches).append(nothing)
+        if apart.rows_total:
+            undecided.append(nothing | {UNMEASURED: True})
+        else:
+            breaches.append(nothing)
     else:
         if summary.rows_replayed < (least := min(ENOUGH_ROWS, apart.rows_total)):
             reason = f"personal data was taken out of {apart.rows_total:,} other row(s): publish a baseline with more rows without"
-            undecided.append(
-                {"metric": "rows_replayed", "observed": summary.rows_replayed, "threshold": least, "reason": reason}
-            )
+            short = {"metric": "rows_replayed", "observed": summary.rows_replayed, "threshold": least}
+            undecided.append(short | {"reason": reason, UNMEASURED: True})
         _hold(columns, {JACCARD: thresholds.jaccard, STABLE: thresholds.top1}, bounds, breaches, undecided)
     captured = baseline.baseline_mean_latency_ms
     skipped = not math.isfinite(captured) or captured <= 0
@@ -135,14 +139,13 @@ def gate_verdict(
     `rules`: what a team's own scorers and floors say of the answers, from `rules_gate`.
     """
     gates = (regression, correctness, rules)
-    undecided = [each["metric"] for gate in gates for each in gate.get("undecided", ())]
+    undecided = [each for gate in gates for each in gate.get("undecided", ())]
     verdict = Verdict.PASS
     if any(gate.get("breaches") for gate in gates):
         verdict = Verdict.FAIL
     elif undecided:
-        # A gate that compared nothing, or next to nothing, passes under no option.
-        nothing = {"rows_replayed", "answers"} & set(undecided) and inconclusive is Verdict.PASS
-        verdict = Verdict.INCONCLUSIVE if nothing else inconclusive
+        unmeasured = any(each.get(UNMEASURED) for each in undecided) and inconclusive is Verdict.PASS
+        verdict = Verdict.INCONCLUSIVE if unmeasured else inconclusive
     return {
         "schema_version": VERSION,
         "verdict": verdict.value,

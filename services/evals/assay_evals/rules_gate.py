@@ -13,6 +13,7 @@ from assay_evals.captured import Captured
 from assay_evals.dataset import Case, document_id
 from assay_evals.errors import EvalsError
 from assay_evals.floors import FloorCheck, floor_checks
+from assay_evals.gates import UNMEASURED
 from assay_evals.qrels import DEFAULT_SOURCE, KnownQuery
 from assay_evals.replay import Retrieved
 from assay_evals.rules_file import RulesFile
@@ -87,7 +88,10 @@ class RulesGate:
             if self.rows_scrubbed:
                 reason = "personal data was taken out of every question: name a baseline that has others too"
             nothing = {"metric": "answers", "observed": 0, "threshold": 1, "reason": reason}
-            (undecided if self.rows_scrubbed else breaches).append(nothing)
+            if self.rows_scrubbed:
+                undecided.append(nothing | {UNMEASURED: True})
+            else:
+                breaches.append(nothing)
         for spec in self.scoring.specs if self.results else ():
             if spec.type != "rubric":
                 continue
@@ -99,7 +103,10 @@ class RulesGate:
                     "observed": len(self.results) - missing,
                     "threshold": len(self.results),
                 }
-                (breaches if missing == len(self.results) else undecided).append(scored | {"reason": reason})
+                if missing == len(self.results):
+                    breaches.append(scored | {"reason": reason})
+                else:
+                    undecided.append(scored | {"reason": reason, UNMEASURED: True})
         breaches += [self._breach(check) for check in checks if check.blocks and self.results]
         return {
             "ran": True,

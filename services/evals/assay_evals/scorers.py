@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import inspect
 import math
-import textwrap
+import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
@@ -54,7 +54,7 @@ class Scoring:
         return {spec.metric: self._digest(spec) for spec in self.specs}
 
     def _digest(self, spec: ScorerSpec) -> str:
-        source = _source(self._functions[str(spec.value)]) if spec.type == "function" else ""
+        source = _source(spec, self._functions[str(spec.value)]) if spec.type == "function" else ""
         return hashlib.sha256((spec.digest + source).encode()).hexdigest()[:12] if source else spec.digest
 
     def expect_judge(self, cases: Iterable[Case]) -> None:
@@ -147,12 +147,30 @@ def _function(spec: ScorerSpec) -> Callable[..., Any]:
         raise ScorerUsageError(f"{spec.metric}: {error}{near}") from None
 
 
-def _source(function: Callable[..., Any]) -> str:
-    """What a function does, as far as its own source says: without comments and layout. Empty where there is none to read."""
+def _source(spec: ScorerSpec, function: Callable[..., Any]) -> str:
+    """What a function's module says, and the module that it was named in, without comments and layout.
+
+    So helpers and constants beside a function, and the class of an object that is called, make another scorer when they change; what those
+    import from elsewhere is not read. Empty where there is nothing to read.
+    """
+    made_by = inspect.unwrap(function)
+    named = str(spec.value).partition(":")[0]
+    modules = [sys.modules.get(named), inspect.getmodule(made_by) or inspect.getmodule(type(made_by))]
     try:
-        return ast.dump(ast.parse(textwrap.dedent(inspect.getsource(function))))
-    except (OSError, TypeError, SyntaxError):  # built in, a callable object, a lambda inside of a line
+        trees = [ast.parse(inspect.getsource(module)) for module in dict.fromkeys(modules) if module]
+    except (OSError, TypeError, SyntaxError):  # built in, or made while running
         return ""
+    return repr([_shape(tree) for tree in trees])
+
+
+def _shape(part: Any) -> Any:
+    """A syntax tree as each version of Python shows it alike: without fields that are empty, of which later versions have more."""
+    if isinstance(part, list):
+        return [_shape(each) for each in part]
+    if not isinstance(part, ast.AST):
+        return part
+    fields = ((name, value) for name, value in ast.iter_fields(part) if value is not None and value != [])
+    return type(part).__name__, [(name, _shape(value)) for name, value in fields]
 
 
 def text_score(spec: ScorerSpec, answer: str, expected: str | None = None) -> float | None:
