@@ -92,6 +92,18 @@ def test_more_traffic_of_a_slow_service_is_told_as_mix(migrated: StoreServer) ->
     assert part.startswith("  mix of services: ")
 
 
+def test_models_that_are_too_many_to_read_by_name_count_in_all_shares(migrated: StoreServer) -> None:
+    rows = slow_answers(11, "many", before=500, after=300)
+    for number, row in enumerate(rows):
+        late = number >= 500
+        row["model"] = "new" if late and number % 2 else f"model-{number}"
+        row["latency_ms"] = 900.0 if row["model"] == "new" else 100.0
+    identity, alerts = episode("score_drift", "many", "latency_p50", "answer", summary=SUMMARY)
+    stored(migrated, answers=rows, alerts=alerts)
+    _, *parts = told(migrated, identity)
+    assert "  mix of models: new from 0% to 50% of the traffic, 100% of the change" in parts
+
+
 def test_a_limit_that_no_alert_names_is_worked_out_again(migrated: StoreServer) -> None:
     identity, alerts = episode("score_drift", "unnamed", "latency_p50", "answer", summary="it rose")
     stored(migrated, answers=slow_answers(3, "unnamed", worse="api"), alerts=alerts)

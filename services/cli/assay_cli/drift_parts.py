@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 BEFORE_DAYS = 14
 #: Far in the future, for an episode that goes on.
 NEVER_MS = 4_000_000_000_000
-#: Groups of all dimensions and days that are read, those with the most samples, and queries of each time.
-_ROWS, _QUERIES = 100_000, 3_000
+#: Groups of a dimension that are read by name, those with the most samples; the rest are read as one. And queries of each time.
+_NAMES, _QUERIES = 100, 3_000
 
 _WITHIN = """project = {project:String}
       AND event_time >= fromUnixTimestamp64Milli({start:Int64}, 'UTC') AND event_time < fromUnixTimestamp64Milli({end:Int64}, 'UTC')"""
@@ -161,13 +161,19 @@ def retrieval_splits(store: "Store", episode: Episode, day_ms: float) -> "list[S
 
 def _splits(store: "Store", value: str, rows: str, parts: Mapping[str, str], named: Mapping[str, Any]) -> "list[Split]":
     """The split of a value of some rows by each dimension."""
-    from assay_drift.attribution import groups, split
+    from assay_drift.attribution import REST, groups, split
 
     pairs = ", ".join(f"('{name}', {sql})" for name, sql in parts.items())
     statement = f"""
-SELECT part.1, part.2, day, count(), sum(v), sum(v * v) FROM (
-  SELECT {_DAY} AS day, {value} AS v, arrayJoin([{pairs}]) AS part FROM {rows}
-) GROUP BY part, day ORDER BY count() DESC LIMIT {_ROWS}"""  # noqa: S608
+SELECT dimension, if(place <= {_NAMES}, name, '{REST}') AS shown, day, sum(n), sum(total), sum(squares) FROM (
+  SELECT *, dense_rank() OVER (PARTITION BY dimension ORDER BY size DESC, name) AS place FROM (
+    SELECT *, sum(n) OVER (PARTITION BY dimension, name) AS size FROM (
+      SELECT part.1 AS dimension, part.2 AS name, day, count() AS n, sum(v) AS total, sum(v * v) AS squares FROM (
+        SELECT {_DAY} AS day, {value} AS v, arrayJoin([{pairs}]) AS part FROM {rows}
+      ) GROUP BY dimension, name, day
+    )
+  )
+) GROUP BY dimension, shown, day"""  # noqa: S608
     cells = [
         (str(of), (str(name), int(day), int(n), float(total), float(squares)))
         for of, name, day, n, total, squares in store.query(statement, parameters=dict(named)).result_rows

@@ -51,8 +51,8 @@ class Part:
     name: str
     within: float
     mix: float
-    #: Their standard errors.
-    within_error: float
+    #: Their standard errors; None where the group has too few samples to say.
+    within_error: float | None
     mix_error: float
     share_before: float
     share_after: float
@@ -64,12 +64,12 @@ class Part:
     @property
     def moved(self) -> bool:
         """Whether the group itself got better or worse, beyond chance."""
-        return abs(self.within) > ERRORS * self.within_error > 0
+        return self.within_error is not None and abs(self.within) > ERRORS * self.within_error
 
     @property
     def shifted(self) -> bool:
         """Whether its share of the traffic changed the mean, beyond chance."""
-        return abs(self.mix) > ERRORS * self.mix_error > 0
+        return abs(self.mix) > ERRORS * self.mix_error
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +97,13 @@ class Split:
         """What is certain, in words, the greatest first. Names are bounded and hold no unseen characters."""
         if not self.change:
             return []
-        differ = any(each.apart for each in self.parts)
         found = [
             f"{self.dimension} {each.name}: {shown(each.mean_before)} to {shown(each.mean_after)}, "
             f"{each.within / self.change:.0%} of the change"
             for each in sorted(self.parts, key=lambda part: -abs(part.within))
-            if differ and each.moved and each.within * self.change > 0
+            if each.apart and each.moved and each.within * self.change > 0
         ]
-        if abs(self.mix) > ERRORS * self.mix_error > 0 and self.mix * self.change > 0:
+        if abs(self.mix) > ERRORS * self.mix_error and self.mix * self.change > 0:
             shares = [each for each in self.parts if each.shifted]
             most = max(shares or self.parts, key=lambda part: abs(part.share_after - part.share_before))
             found.append(
@@ -125,8 +124,8 @@ def split(dimension: str, before: Mapping[str, Days], after: Mapping[str, Days])
     total_before, total_after = _sum(all_before), _sum(all_after)
     # A constant would be as good as any to measure shares against; the mean of both makes a group's mix what it did to the mean of all.
     middle = (total_before.mean + total_after.mean) / 2
-    # At least what a right-or-wrong sample of the whole has: a group of few equal samples is not certain.
-    least = max(total_before.deviation, total_after.deviation) / 2
+    # A group of few samples that happen to be equal is no more certain than all are.
+    least = _pooled(_sum(days) for totals in (before, after) for days in totals.values())
     parts, levels = [], {}
     levels_error = 0.0
     for name in names:
@@ -137,14 +136,14 @@ def split(dimension: str, before: Mapping[str, Days], after: Mapping[str, Days])
         mean_new = new.mean if new.n else mean_old
         weight = (share_old + share_new) / 2
         mean_error = error_of_change(days_old, days_new, least)
-        within_error = weight * mean_error if min(old.n, new.n) >= LEAST / 3 else 0.0
+        within_error = weight * mean_error if min(old.n, new.n) >= LEAST else None
         level = levels[name] = (mean_old + mean_new) / 2 - middle
         share_error = error_of_change(_share(days_old, all_before), _share(days_new, all_after))
         shift = share_new - share_old
         levels_error += (shift * mean_error / 2) ** 2
         mix_error = hypot(level * share_error, shift * mean_error / 2)
         apart = False
-        if within_error:
+        if within_error is not None:
             rest_old, rest_new = _without(all_before, days_old), _without(all_after, days_new)
             otherwise = (mean_new - mean_old) - (_sum(rest_new).mean - _sum(rest_old).mean)
             apart = abs(otherwise) > APART * hypot(mean_error, error_of_change(rest_old, rest_new, least))
@@ -169,7 +168,9 @@ def error_of_change(before: Days, after: Days, least: float = 0.0) -> float:
     old, new = _sum(before), _sum(after)
     periods = [Means.of(before.values()), Means.of(after.values())]
     freedom = sum(max(0, each.periods - 1) for each in periods)
-    deviation = max(_pooled(old, new), least)
+    # Samples that are all equal in each time, and differ between them, say by that how they can vary.
+    least = max(least, (old + new).deviation / 2)
+    deviation = max(_pooled((old, new)), least)
     found = 0.0
     for total in (old, new):
         found += max(total.deviation, least) ** 2 / total.n if total.n else 0.0
@@ -204,11 +205,11 @@ def _squares(days: Days) -> float:
     return sum(each.n**2 for each in days.values())
 
 
-def _pooled(old: Total, new: Total) -> float:
-    """The deviation of a sample from the mean of its time."""
-    freedom = max(0, old.n - 1) + max(0, new.n - 1)
-    squares = sum(each.deviation**2 * max(0, each.n - 1) for each in (old, new))
-    return sqrt(squares / freedom) if freedom else 0.0
+def _pooled(totals: Iterable[Total]) -> float:
+    """The deviation of a sample from the mean of its total."""
+    known = [each for each in totals if each.n > 1]
+    freedom = sum(each.n - 1 for each in known)
+    return sqrt(sum(each.deviation**2 * (each.n - 1) for each in known) / freedom) if freedom else 0.0
 
 
 def _everything(totals: Mapping[str, Days]) -> dict[int, Total]:

@@ -54,7 +54,7 @@ def grown(queries: Sequence[Query], vectors: np.ndarray) -> tuple[list[Topic], l
         before, after = (_days(queries, of == cluster, late == time) for time in (False, True))
         old, new = (sum(days.values(), Total()) for days in (before, after))
         growth = new.mean - old.mean
-        if growth > ERRORS * error_of_change(before, after) > 0:
+        if growth > ERRORS * error_of_change(before, after):
             found = np.flatnonzero((of == cluster) & late)[:EXAMPLES]
             topics.append(
                 (growth, cluster, Topic(old.mean, new.mean, tuple(queries[place].event_id for place in found)))

@@ -97,6 +97,47 @@ def test_groups_that_all_moved_alike_are_not_named() -> None:
     assert sum(bool(each) for each in claims) <= 1
 
 
+def test_small_groups_that_moved_as_the_large_one_did_are_not_named() -> None:
+    """Six of 10 to 30 samples beside a large one: some are worse than the rest by chance, and none is news."""
+    for before, after, limit in ((10, 100, 1), (30, 30, 4)):
+        sizes = (
+            {f"small {place}": n for place in range(6)} | {"large": of_large}
+            for n, of_large in ((before, 3_000), (after, 700))
+        )
+        claims = 0
+        shares = [{name: size / sum(each.values()) for name, size in each.items()} for each in sizes]
+        for seed in range(300):
+            random = np.random.default_rng(seed)
+            found = split(
+                "source",
+                totals(random, shares[0], dict.fromkeys(shares[0], 0.75), 6 * before + 3_000),
+                totals(random, shares[1], dict.fromkeys(shares[1], 0.6), 6 * after + 700),
+            )
+            assert found
+            claims += any(not told.startswith("mix") for told in found.told())
+        assert claims <= limit, before
+
+
+def constant(value: float, n: int, days: int) -> dict[int, Total]:
+    return {day: Total(n, n * value, n * value**2) for day in range(days)}
+
+
+def test_a_model_that_was_swapped_is_told_though_each_was_always_right_or_always_wrong() -> None:
+    found = split("model", {"old": constant(1.0, 40, 14)}, {"new": constant(0.0, 100, 3)})
+    assert found
+    assert found.told() == ["mix of models: new from 0% to 100% of the traffic, 100% of the change"]
+
+
+def test_a_service_that_fails_wholly_beside_one_that_never_does_is_told() -> None:
+    good, bad = constant(1.0, 40, 14), constant(0.0, 100, 3)
+    found = split("service", {"one": good, "two": good}, {"one": bad, "two": constant(1.0, 100, 3)})
+    assert found
+    assert found.told() == ["service one: 1 to 0, 100% of the change"]
+    alike = split("service", {"one": good, "two": good}, {"one": bad, "two": bad})
+    assert alike
+    assert alike.told() == []
+
+
 def test_a_mix_is_no_surer_of_two_groups_than_of_their_shares() -> None:
     """The shares of two groups are one number: its chance counts once for both, not as two chances of half of it."""
     claims = 0
