@@ -18,7 +18,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from assay_drift.simulation import Scenario, run, samples
+from assay_drift.series import Calendar, Series
+from assay_drift.simulation import DAY_MS, Scenario, run, samples
 from assay_schema.alerts import AlertState
 from assay_schema.settings import DriftSettings
 from tests.bench import drift_amounts
@@ -54,11 +55,21 @@ NOISE: dict[str, dict[str, Any]] = {
     "each score like the one before (0.5)": {"correlation": 0.5},
     "each score like the one before (0.5), right or wrong": WRONG | {"correlation": 0.5},
     "sessions of ten, right or wrong": WRONG | {"session": 10},
+    "sessions of ten, right or wrong, 110 a day": WRONG | {"session": 10, "per_day": 110},
+    "sessions of thirty, right or wrong": WRONG | {"session": 30},
     "all of these": WRONG | {"weekend": 0.97, "day_deviation": 0.01, "correlation": 0.5},
     "all of these, weekends 8 % lower, days 2 %, busy": WRONG
     | {"weekend": 0.92, "day_deviation": 0.02, "correlation": 0.5, "volume": 10},
 }
 SERIES, NOISE_YEARS = 5, 2
+#: Noise under which the judge is changed.
+JUDGED = (
+    "independent",
+    "right or wrong, 110 a day",
+    "days vary by 2 %",
+    "sessions of ten, right or wrong",
+    "sessions of thirty, right or wrong",
+)
 #: A drop that was not found in the days after it.
 NEVER = float("inf")
 PEERS = Path(".venv-peers/bin/python")
@@ -150,7 +161,13 @@ def measure(years: int = YEARS, tries: int = TRIES) -> list[dict[str, Any]]:
     alarms |= _peers(series)
     table = {name: figures(found, begins) for name, found in alarms.items()}
     _show(table)
-    return _rows(table, years, tries) + project_rows(PROJECT_YEARS) + noise_rows(settings) + drift_amounts.measure()
+    return (
+        _rows(table, years, tries)
+        + project_rows(PROJECT_YEARS)
+        + noise_rows(settings)
+        + judge_rows(settings)
+        + drift_amounts.measure()
+    )
 
 
 def project_rows(years: int) -> list[dict[str, Any]]:
@@ -178,6 +195,33 @@ def noise_rows(settings: DriftSettings, projects: int = NOISE_YEARS) -> list[dic
             delays.append(found.first(AlertState.WARN, AlertState.CRITICAL, after=dropped.at_day) or AFTER_DAYS)
         rows.append(result(f"delay of a 10 % drop: {name}", statistics.median(delays), 1.0, "days", None, len(delays)))
     return rows
+
+
+def judge_rows(settings: DriftSettings, tries: int = 40) -> list[dict[str, Any]]:
+    """Of changes of the judge: how many are told as a drop though answers are as before, and how many that come with a drop of 20 %."""
+    rows = []
+    for name in JUDGED:
+        quiet = Scenario(**STEADY | NOISE[name])
+        for drop, target in ((0.0, "<= 1"), (0.2, None)):
+            told = sum(told_while_learning(quiet, seed, settings, drop) for seed in range(tries))
+            what = f"told under another judge, {drop:.0%} drop: {name}"
+            rows.append(result(what, told / tries, 0.05, "share", target, tries))
+    return rows
+
+
+def told_while_learning(quiet: Scenario, seed: int, settings: DriftSettings, drop: float = 0.0) -> bool:
+    """Whether another judge's series says, before it has learned, that answers are worse than 30 days of the first judge's."""
+    calendar, first = Calendar(DAY_MS), Series()
+    for at, score in zip(*(each.tolist() for each in samples(replace(quiet, days=30), seed)), strict=True):
+        first.observe(score, at * DAY_MS, settings, calendar)
+    second = Series.after(first)
+    later = replace(quiet, days=int(settings.learning_days), mean=quiet.mean * (1 - drop))
+    for at, score in zip(*(each.tolist() for each in samples(later, seed + 1_000)), strict=True):
+        at_ms = (30 + at) * DAY_MS
+        second.observe(score, at_ms, settings, calendar)
+        if second.evaluate(at_ms, 1, settings, calendar):
+            return True
+    return False
 
 
 def _rows(table: dict[str, dict[str, float]], years: int, tries: int) -> list[dict[str, Any]]:

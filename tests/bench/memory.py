@@ -29,7 +29,8 @@ SECONDS = float(os.environ.get("MEMORY_SECONDS", "600"))
 IMPATIENT = {"ASSAY_REDIS_COMMAND_TIMEOUT_S": "1", "ASSAY_REDIS_CONNECT_TIMEOUT_S": "1", "ASSAY_STORE_TIMEOUT_S": "1"}
 #: Most events on their way at saturation: below the mark at which the scrubber waits.
 AHEAD = 60_000
-LARGE_ENTRIES, LARGE_BYTES = 1_000, 750_000
+#: As large as entries may be, nearly: a mebibyte, of four texts of a quarter of one.
+LARGE_ENTRIES, LARGE_BYTES = 1_000, 1_040_000
 #: Most of these on their way, as the SDK keeps to `capture.high_water_bytes`.
 LARGE_AHEAD = 100
 #: What the whole embedded system may hold, in bytes.
@@ -91,8 +92,8 @@ def saturated(system: System, producer: Producer, seconds: float) -> None:
 
 def large(system: System) -> None:
     """A backlog of large entries behind small ones, which a read that was sized by the small ones meets."""
-    words = "a sentence that nobody needs to scrub, " * (LARGE_BYTES // 3 // 39)
-    contexts = [{"id": f"page-{number}", "text": words} for number in range(2)]
+    words = "a sentence that nobody needs to scrub, " * (LARGE_BYTES // 4 // 39)
+    contexts = [{"id": f"page-{number}", "text": words} for number in range(3)]
     payload = {"query": "q", "answer": words, "contexts": contexts, "citations": [], "model": "m", "latency_ms": 1.0}
     event = {"schema_version": 1, "kind": "answer", "project": "p", "service": "s", "payload": payload}
     store = system.store("owner")

@@ -123,7 +123,7 @@ class Monitor(Watch):
         if latest and is_of_answers(key.split("/")[1]):
             self.scores[key] = latest.continued()
         else:
-            self.scores[key] = Series(former=latest.reference if latest else None)
+            self.scores[key] = Series.after(latest) if latest else Series()
         return self.scores[key]
 
     def _observe_retrieval(self, asked: Asked, metric: str, raw: float) -> None:

@@ -66,9 +66,14 @@ class Series:
     season: Season = field(default_factory=Season)
     detector: Detector = field(default_factory=Detector)
     episode: Episode = field(default_factory=Episode)
-    #: Samples since the recovery began.
-    since_recovery: Total = field(default_factory=Total)
+    #: Samples since the series began, while it learns, or since the recovery did; without what the week adds to them.
+    usual: Total = field(default_factory=Total)
     evaluated_hour: int = 0
+
+    @classmethod
+    def after(cls, former: "Series") -> "Series":
+        """A series by another judge: it learns a baseline of its own, and until it knows its week goes by the former's."""
+        return cls(former=former.reference, season=replace(former.season, days=0))
 
     def observe(self, x: float, at_ms: float, settings: DriftSettings, calendar: Calendar) -> None:
         """Count a sample. A late one counts on its own day, and as evidence now."""
@@ -82,8 +87,8 @@ class Series:
         if self.episode.open:
             self.dirty.add(day)
         usual = min(1.0, max(0.0, x - self.season.offset(hour)))
-        if self.episode.state is AlertState.RECOVERING:
-            self.since_recovery.add(usual)
+        if self.baseline is None or self.episode.state is AlertState.RECOVERING:
+            self.usual.add(usual)
         if self.baseline is None:
             self._learn(settings, calendar)
             return
@@ -158,12 +163,16 @@ class Series:
         return self.baseline or self.former
 
     def _below_former(self, settings: DriftSettings, calendar: Calendar) -> bool:
-        """While learning: the last day is more than `rule_drop` below the former judge's baseline, and more than chance would have it."""
-        recent = self.window(HOURS, calendar)
-        if self.former is None or recent.n < settings.rule_samples:
+        """While learning: the last day, or all since the judge changed, is more than `rule_drop` below the former judge's baseline, and
+        more than chance would have it.
+        """
+        if self.former is None:
             return False
-        highest = recent.mean + RULE_ERRORS * self.former.deviation / sqrt(recent.n)
-        return highest < (1 - settings.rule_drop) * self.former.mean
+        recent, effect = self.window(HOURS, calendar), self.season.design_effect
+        highest = [_highest(self.usual, self.former, effect)] if self.usual.n >= settings.rule_samples else []
+        if recent.n >= settings.rule_samples:
+            highest.append(_highest(recent, self.former, effect) - self._offset(HOURS, calendar))
+        return bool(highest) and min(highest) < (1 - settings.rule_drop) * self.former.mean
 
     def window(self, hours: int, calendar: Calendar) -> Total:
         """Samples of the last hours, the running one included."""
@@ -185,9 +194,8 @@ class Series:
         today = calendar.day(self.last_ms)
         rolling = total_of(self.days, today - settings.baseline_days, today)
         against = max(rolling.mean, self.baseline.mean)
-        error = self.baseline.deviation * sqrt(self.season.effect_at(self._volume(today)) / recent.n)
-        highest = recent.mean - self._offset(settings.rule_hours, calendar) + RULE_ERRORS * error
-        return highest < (1 - settings.rule_drop) * against
+        highest = _highest(recent, self.baseline, self.season.effect_at(self._volume(today)))
+        return highest - self._offset(settings.rule_hours, calendar) < (1 - settings.rule_drop) * against
 
     def evaluate(
         self, now_ms: float, needed: float, settings: DriftSettings, calendar: Calendar, *, level: Level | None = None
@@ -211,7 +219,7 @@ class Series:
         before = self.episode.state
         transition = step(self.episode, reading, patience(settings, calendar))
         if transition and transition.state is AlertState.RECOVERING:
-            self.since_recovery = Total()
+            self.usual = Total()
         if transition and transition.state is AlertState.RESOLVED and before is AlertState.RECOVERING:
             self.detector = Detector()
         return transition
@@ -232,7 +240,7 @@ class Series:
         what is tolerated as the baseline lies above it. So a level that stays below is never taken for one that is back, however often
         one looks.
         """
-        after, base = self.since_recovery, self.reference
+        after, base = self.usual, self.reference
         if base is None or after.n < settings.critical_samples:
             return False
         floor = base.floor(settings.tolerance, self.season.design_effect)
@@ -254,13 +262,13 @@ class Series:
             self.first_ms = now_ms
         self.days = fresh
         self.slots, self.season = {}, replace(self.season, days=0)  # the week stays what it was until it is known anew
-        self.detector, self.since_recovery = Detector(), Total()
+        self.detector, self.usual = Detector(), Total()
         return transition
 
     def continued(self) -> "Series":
         """A series that goes on where this one is, with an episode of its own."""
         found = Series.load(self.dump())
-        found.episode, found.since_recovery = Episode(), Total()
+        found.episode, found.usual = Episode(), Total()
         return found
 
     def dump(self) -> dict[str, Any]:
@@ -275,7 +283,7 @@ class Series:
             "former": dump_baseline(self.former),
             "detector": self.detector.dump(),
             "episode": dump_episode(self.episode),
-            "recovery": [self.since_recovery.n, self.since_recovery.total, self.since_recovery.squares],
+            "recovery": [self.usual.n, self.usual.total, self.usual.squares],
             "hour": self.evaluated_hour,
             "slots": [
                 [slot, each.periods, each.n, each.total, each.squares] for slot, each in sorted(self.slots.items())
@@ -302,6 +310,15 @@ class Series:
             Total(*found["recovery"]),
             found["hour"],
         )
+
+
+def _highest(recent: Total, reference: Baseline, design_effect: float) -> float:
+    """The highest mean that samples may have had but for chance.
+
+    Of answers that are right or wrong a bad day varies more than the reference does, so the greater deviation counts: else a year of long
+    sessions has days that are worse by chance.
+    """
+    return recent.mean + RULE_ERRORS * max(reference.deviation, recent.deviation) * sqrt(design_effect / recent.n)
 
 
 def dump_baseline(base: Baseline | None) -> list[Any] | None:

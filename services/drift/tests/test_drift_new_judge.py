@@ -1,11 +1,15 @@
 """A drop that comes with another judge or prompt is told while the new series learns, and is not learned as what is normal."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from assay_drift.monitor import Monitor
+from assay_drift.simulation import Scenario
 from assay_schema.alerts import Alert, AlertState
+from assay_schema.settings import DriftSettings
+from tests.bench.drift import told_while_learning
 from tests.drift_samples import QUICK, START_MS, monitor, noise_of, score, stream
 
 MINUTE = 60_000
@@ -64,6 +68,19 @@ def test_a_judge_that_is_a_little_stricter_is_only_another_judge(drop: float) ->
     watched = monitor()
     assert feed(watched, drop=drop) == []
     assert watched.scores[f"acme/faithfulness/{OTHER}"].baseline is not None
+
+
+SETTINGS = DriftSettings()
+RIGHT_OR_WRONG = Scenario(per_day=200, weekend=1.0, day_deviation=0.0, right_or_wrong=True)
+
+
+def test_another_judge_of_long_sessions_raises_nothing() -> None:
+    claims = sum(told_while_learning(replace(RIGHT_OR_WRONG, session=30), seed, SETTINGS) for seed in range(12))
+    assert claims == 0, "without the first judge's design effect 35 in 100 are told"
+
+
+def test_a_drop_of_a_fifth_under_another_judge_is_told_before_it_is_learned() -> None:
+    assert sum(told_while_learning(RIGHT_OR_WRONG, seed, SETTINGS, drop=0.2) for seed in range(8)) >= 7
 
 
 def test_the_first_judge_of_a_metric_has_nobody_to_be_compared_with() -> None:

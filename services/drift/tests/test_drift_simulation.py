@@ -147,3 +147,11 @@ def test_answers_that_are_right_or_wrong_raise_nothing_though_some_days_are_wors
     days = np.sort(rng.uniform(0, 200, 200 * per_day))
     found = run(days, (rng.random(len(days)) < mean).astype(float), SETTINGS)
     assert found.transitions == (), "without its standard errors the plain rule alone raises 7 to 33"
+
+
+def test_long_sessions_raise_nothing_though_some_days_are_worse() -> None:
+    for seed in (0, 1):
+        noise = Scenario(per_day=200, weekend=1.0, day_deviation=0.0, right_or_wrong=True, session=30)
+        assert run(*samples(noise, seed), SETTINGS, streams=5).episodes == 0, (
+            "the baseline's deviation alone raises 2 and 1"
+        )
