@@ -47,6 +47,9 @@ def no_desk(query):
     return _answer(query, "We have no information desk on Sundays.")
 def polite(query):
     return _answer(query, "Thank you for asking!")
+def misnamed(query):
+    return {"slugs": ["d1"], "answer": "It opens."}
+
 def search(query):
     return _answer(query, None)["results"]
 """
@@ -195,3 +198,12 @@ def test_a_check_that_fails_more_often_fails_the_gate(assay: Assay) -> None:
 def test_a_search_without_answers_has_none_of_these_metrics(assay: Assay) -> None:
     evaluated(assay, dataset(), ("search",), ("--judge", "lexical"))
     assert not {"answered", "coverage", "abstained", "no_context"} & metrics(assay, "search").keys()
+
+
+def test_a_reply_whose_results_have_another_name_is_told(assay: Assay) -> None:
+    run = ("eval", "run", "--dataset", dataset(5), "--progress", "none", "--target")
+    words = "a reply has them under `results`"
+    assert words in assay(*run, "covered_target:misnamed").output
+    assert words not in assay(*run, "covered_target:right", "--name", "right").output
+    told = assay(*run, "covered_target:misname", "--name", "wrong", code=2).output
+    assert "no function misname (did you mean misnamed?)" in told

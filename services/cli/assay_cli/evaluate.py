@@ -39,6 +39,7 @@ from assay_cli.terminal import echo, emit, ends_quietly, printable
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from assay_evals.dataset import Dataset
     from assay_evals.floors import FloorCheck
     from assay_evals.runs import Run
     from assay_evals.slices import SliceCheck
@@ -184,6 +185,7 @@ def run(
         done = asyncio.run(work())
     unknown = tell(judged)
     _tell_unread(folder.unread)
+    _tell_nothing_found(golden, done)
     if to_store:
         evaluation_store.store(done, data)
     floors = floors_of(done, held)
@@ -228,6 +230,14 @@ def _tell_unread(unread: "Mapping[str, int]") -> None:
     for field, results in unread.items():
         told = f"{results:,} result(s) say {field} in a way that cannot be read"
         echo(f"{told}: they count as if they said none", err=True)
+
+
+def _tell_nothing_found(golden: "Dataset", found: "Run") -> None:
+    """That no question got a result, though results are expected: the likeliest reason is a reply of another form."""
+    expected = {case.id for case in golden.cases if case.relevance}
+    asked = [each for each in found.results if each.case_id in expected and not each.error]
+    if asked and not any(each.retrieved for each in asked):
+        echo("no question got a result: a reply has them under `results`, see docs/evaluation.md, targets", err=True)
 
 
 def _show(

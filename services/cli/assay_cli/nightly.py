@@ -24,11 +24,11 @@ from assay_cli.asking import say_no_tries
 from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
 from assay_cli.dataset import load
 from assay_cli.errors import FINDING, OPERATIONAL, CommandError
-from assay_cli.nightly_rules import baseline_of, rules_for
+from assay_cli.nightly_rules import baseline_of, not_trusted, rules_for
 from assay_cli.rules import INCONCLUSIVE, Rules, Scorers, expect_slices, floors_of, scoring_of
 from assay_cli.terminal import echo
 from assay_runtime.private import opener
-from assay_schema.settings import FILE_VARIABLE, Settings
+from assay_schema.settings import Settings
 
 if TYPE_CHECKING:
     from assay_evals.nightly import Attempt
@@ -99,10 +99,7 @@ class Nightly:
                 "no nightly evaluation: set evals.dataset and evals.target (ASSAY_EVALS_DATASET, ASSAY_EVALS_TARGET)"
             )
         if is_implicit("evals", "target") and not evals.target.startswith(("http://", "https://")):
-            raise CommandError(
-                "evals.target comes from ./assay.toml, which was read only because it is in the working directory, and it is code to run: "
-                f"set ASSAY_EVALS_TARGET, or, if you trust the file, name it: {FILE_VARIABLE}=assay.toml"
-            )
+            raise not_trusted("target", "it is code to run")
         self.settings, self._now, self._dataset, self._target = settings, now, evals.dataset, evals.target
         self._rules, self._scorers = rules, scorers
         self.evaluation = evaluation_of(self._dataset.stem, self._target)

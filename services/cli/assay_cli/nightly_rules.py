@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from assay_runtime.store import Client
 
 
+def not_trusted(setting: str, why: str) -> CommandError:
+    """The refusal of code that a file names which nobody named."""
+    return CommandError(
+        f"evals.{setting} comes from ./assay.toml, which was read only because it is in the working directory, and {why}: "
+        f"set ASSAY_EVALS_{setting.upper()}, or, if you trust the file, name it: {FILE_VARIABLE}=assay.toml, or where `assay up` runs "
+        f"{FILE_VARIABLE}=data/secrets/evaluator.toml, which holds that part of it too"
+    )
+
+
 def rules_for(named: Path | None, configured: Path | None) -> "RulesFile":
     """The rules that the command line names, else those of `evals.rules`, else none. Raises `CommandError`."""
     from assay_evals.errors import EvalsError
@@ -28,10 +37,7 @@ def rules_for(named: Path | None, configured: Path | None) -> "RulesFile":
     except EvalsError as error:
         raise CommandError(f"evals.rules: {error}") from None
     if is_implicit("evals", "rules") and any(each.type == "function" for each in found.scorers):
-        raise CommandError(
-            "evals.rules comes from ./assay.toml, which was read only because it is in the working directory, and its scorers are "
-            f"code to run: set ASSAY_EVALS_RULES, or, if you trust the file, name it: {FILE_VARIABLE}=assay.toml"
-        )
+        raise not_trusted("rules", "its scorers are code to run")
     return found
 
 

@@ -22,6 +22,7 @@ from typing import Any, Protocol
 from urllib.parse import quote, urlsplit
 
 from assay_evals.answers import read_answer
+from assay_evals.dataset_fields import nearest
 from assay_evals.errors import TargetError, TargetUsageError
 from assay_evals.places import place_of
 from assay_evals.replay import Retrieved
@@ -265,10 +266,12 @@ def function_of(module: str, name: str) -> Callable[..., Any]:
         where = f" (at {place})" if (place := place_of(error)) else ""
         what = str(error) if isinstance(error, ImportError) else type(error).__name__
         raise TargetUsageError(f"cannot import {module}: {what}{where}") from error
+    whole = found
     for part in name.split("."):
         found = getattr(found, part, None)
     if not callable(found):
-        raise TargetUsageError(f"{module} has no function {name}")
+        near = nearest(name, [each for each in dir(whole) if callable(getattr(whole, each, None))])
+        raise TargetUsageError(f"{module} has no function {name}{near}")
     return found  # type: ignore[no-any-return]
 
 
