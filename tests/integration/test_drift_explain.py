@@ -220,6 +220,10 @@ def test_questions_of_a_new_kind_are_told_by_who_asks_them(migrated: StoreServer
     assert parts[0].startswith("service web: 0.0% to ")
     assert not any(part.startswith("service api") for part in parts)
     assert not any(word in line for line in lines_told for word in ("signing", "refund"))
+    assert "the alert went by" not in lines_told[0]
+    elsewhere, alerts = episode("query_drift", "asked", "queries", "another-model")
+    stored(migrated, alerts=alerts)
+    assert f"({embedder()[0]}; the alert went by another-model, which may see other kinds)" in told(migrated, elsewhere)[0]
 
 
 def test_parts_are_named_of_nothing_but_by_rare_chance(migrated: StoreServer) -> None:

@@ -128,7 +128,8 @@ def _queries(store: "Store", episode: "Episode", settings: "DriftSettings") -> l
     if found is None:
         return [f"{what}: too few are stored of before the change, or since"]
     topics, splits = found
-    lines = [f"{what}, by what they are about ({name})"]
+    other = "" if name == episode.series else f"; the alert went by {episode.series}, which may see other kinds"
+    lines = [f"{what}, by what they are about ({name}{other})"]
     for topic in topics:
         share = f"{topic.before:.1%} to {topic.after:.1%} of the queries"
         lines.append(f"  a cluster grew: {share}, such as {', '.join(topic.examples)}")
