@@ -223,7 +223,9 @@ def test_questions_of_a_new_kind_are_told_by_who_asks_them(migrated: StoreServer
     assert "the alert went by" not in lines_told[0]
     elsewhere, alerts = episode("query_drift", "asked", "queries", "another-model")
     stored(migrated, alerts=alerts)
-    assert f"({embedder()[0]}; the alert went by another-model, which may see other kinds)" in told(migrated, elsewhere)[0]
+    assert (
+        f"({embedder()[0]}; the alert went by another-model, which may see other kinds)" in told(migrated, elsewhere)[0]
+    )
 
 
 def test_parts_are_named_of_nothing_but_by_rare_chance(migrated: StoreServer) -> None:

@@ -336,11 +336,16 @@ def test_a_rubric_is_asked_about_every_night_within_its_budget(nights: Nights, m
         file.chmod(0o600)
         monkeypatch.setenv("ASSAY_CONFIG", str(file))
         nights.settings = nights.settings.model_copy(update={"judge": load_settings(file).judge})
-        assert nights.attempt("good", judge="openai", rules=rules) is Outcome.PASS
-        assert nights.made.cost_usd == pytest.approx(api.nano / 1e9)
+        asked = iter(range(len(CASES)))
+        api.reply = lambda document: yes(document) if "criterion" not in document or next(asked) == 0 else "no idea"
+        assert nights.attempt("good", judge="openai", rules=rules) is Outcome.ERROR
+        assert f"{len(CASES) - 1:,} answer(s) got no score" in nights.made.detail
+        api.reply, paid = yes, api.nano
+        assert nights.attempt("good", days=1, judge="openai", rules=rules) is Outcome.PASS
+        assert nights.made.cost_usd == pytest.approx((api.nano - paid) / 1e9)
     with connect(nights.server.settings("evaluator").store) as client:
         ((counted,),) = client.query(
             "SELECT count() FROM eval_results WHERE project = {project:String} AND mapContains(metrics, 'score:kind')",
             parameters={"project": nights.made.project},
         ).result_rows
-    assert counted == len(CASES)
+    assert counted == 2 * len(CASES)

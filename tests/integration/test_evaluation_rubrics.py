@@ -85,6 +85,24 @@ def test_a_reply_that_is_none_is_an_error_and_no_score(assay: Assay, tmp_path: P
     assert found["metrics"]["faithfulness"]["n"] == 4, "the judge's own verdicts are not touched"
 
 
+def test_a_floor_is_not_reached_by_the_few_answers_that_got_a_score(
+    assay: Assay, tmp_path: Path, api: AnthropicServer
+) -> None:
+    (tmp_path / "rules.toml").write_text('[metrics."score:names"]\nfloor = 0.5\n')
+
+    def failing(document: dict[str, Any]) -> str:
+        if "criterion" in document and document["answer"] != ANSWERS["q0"]:
+            return '{"met": "perhaps"}'
+        return reply(document)
+
+    api.reply = failing
+    run(assay, tmp_path, "one", "--rules", "rules.toml", code=3)
+    told = assay("eval", "show", "one", "--json")
+    assert json.loads(told.stdout)["metrics"]["score:names"]["n"] == 1
+    api.reply = reply
+    run(assay, tmp_path, "two", "--rules", "rules.toml")
+
+
 def test_repeats_are_averaged(assay: Assay, tmp_path: Path, api: AnthropicServer) -> None:
     said: dict[str, int] = {}
 

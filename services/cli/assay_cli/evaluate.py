@@ -188,7 +188,7 @@ def run(
     _tell_nothing_found(golden, done)
     if to_store:
         evaluation_store.store(done, data)
-    floors = floors_of(done, held)
+    floors = floors_of(done, held, scoring.rubrics(golden.cases))
     checks = slice_checks(done, fields, held.slice_floors(), held.rules())
     _show(done, as_json, floors if rules else None, checks)
     tell_floors(floors)

@@ -214,7 +214,7 @@ class Nightly:
         holding, floors = held.rules(), held.slice_floors()
         paired = compare_runs(before, run, rules=holding, floors=floors) if before else None
         checks = paired.checks if paired else slice_checks(run, held.fields, floors, holding)
-        attempt = judged(attempt, paired, floors_of(run, held), checks)
+        attempt = judged(attempt, paired, floors_of(run, held, scoring.rubrics(golden.cases)), checks)
         attempt = replace(attempt, baseline=before.run_id if before else "")
         if judge is not None:
             attempt = replace(attempt, cost_usd=dollars(judge.spent - judge.spent_before))

@@ -1,6 +1,6 @@
 """Scorers and rules as commands take them: `--scorer`, `--rules`, and what a run's floors say."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -86,14 +86,17 @@ def part_of(
 
 
 def exit_code(run: "Run", floors: "Iterable[FloorCheck]", checks: "Iterable[SliceCheck]") -> int:
-    """What a run ends with: 1 if a case ended in an error or a floor is not reached, 3 if a slice has too few cases to tell."""
+    """What a run ends with: 1 if a case ended in an error or a floor is not reached, 3 if a slice has too few cases to tell, or a floor too
+    few scores.
+    """
     from assay_evals.slices import worst
     from assay_evals.verdicts import Verdict
 
     found = worst(Verdict.PASS, checks)
+    floors = list(floors)
     if run.errored or any(each.blocks for each in floors) or found is Verdict.FAIL:
         return FINDING
-    return INCONCLUSIVE if found is Verdict.INCONCLUSIVE else 0
+    return INCONCLUSIVE if found is Verdict.INCONCLUSIVE or any(each.undecided for each in floors) else 0
 
 
 def expect_slices(rules: "RulesFile", fields: "Iterable[str]", of: "Iterable[Case | CaseResult]") -> None:
@@ -145,11 +148,11 @@ def expect_known(rules: "RulesFile", measured: Iterable[str]) -> None:
         raise CommandError(f"--rules: {error}") from None
 
 
-def floors_of(run: "Run", rules: "RulesFile") -> "list[FloorCheck]":
-    """What the floors say of a run."""
+def floors_of(run: "Run", rules: "RulesFile", rubrics: "Collection[str]") -> "list[FloorCheck]":
+    """What the floors say of a run; `rubrics` are the metrics that a model gives."""
     from assay_evals.floors import floor_checks
 
-    return floor_checks(run, rules.rules())
+    return floor_checks(run, rules.rules(), rubrics)
 
 
 def tell_floors(found: "Iterable[FloorCheck]") -> None:
@@ -157,7 +160,7 @@ def tell_floors(found: "Iterable[FloorCheck]") -> None:
     from assay_evals.verdicts import Stage, Verdict
 
     for each in found:
-        if each.verdict is Verdict.FAIL:
+        if each.verdict is not Verdict.PASS:
             stage = "" if each.stage is Stage.BLOCK else f" ({each.stage.value})"
             echo(printable(f"floor{stage}: {each}"), err=True)
 

@@ -1,6 +1,6 @@
 """Whether a run reaches the floors of its rules. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from assay_evals.metrics import below
@@ -10,7 +10,9 @@ from assay_evals.verdicts import DEFAULT_RULES, Rule, Stage, Verdict
 
 @dataclass(frozen=True)
 class FloorCheck:
-    """One metric beside its floor, as a comparison holds it: by its mean. What was not measured fails."""
+    """One metric beside its floor, as a comparison holds it: by its mean. What was not measured fails; where only some of the answers
+    got the score that they should have, the others alone cannot reach it.
+    """
 
     metric: str
     floor: float
@@ -20,21 +22,31 @@ class FloorCheck:
     n: int
     stage: Stage
     verdict: Verdict
+    #: Answers that should have this score and got none.
+    unscored: int = 0
 
     @property
     def blocks(self) -> bool:
         """Whether the run fails for it."""
         return self.verdict is Verdict.FAIL and self.stage is Stage.BLOCK
 
+    @property
+    def undecided(self) -> bool:
+        """Whether the run cannot pass for it."""
+        return self.verdict is Verdict.INCONCLUSIVE and self.stage is Stage.BLOCK
+
     def __str__(self) -> str:
         if self.mean is None:
             return f"{self.metric}: not measured, and its floor is {self.floor:g}"
+        if self.verdict is Verdict.INCONCLUSIVE:
+            told = f"{self.unscored:,} answer(s) got no score: the judge's budget did not reach, or its API failed"
+            return f"{self.metric}: {self.mean:.3f} of {self.n:,}, and its floor is {self.floor:g}; {told}"
         side = "on the wrong side of" if self.verdict is Verdict.FAIL else "on the right side of"
         return f"{self.metric}: {self.mean:.3f} is {side} its floor of {self.floor:g}"
 
 
-def floor_checks(run: Run, rules: Mapping[str, Rule]) -> list[FloorCheck]:
-    """A check for each floor."""
+def floor_checks(run: Run, rules: Mapping[str, Rule], rubrics: Collection[str] = ()) -> list[FloorCheck]:
+    """A check for each floor. `rubrics`: the metrics of which every answer should have a score, since a model was to give it."""
     summaries, latency, found = run.summary(), run.latency(), []
     for metric, rule in {**DEFAULT_RULES, **rules}.items():
         if rule.floor is None:
@@ -44,6 +56,7 @@ def floor_checks(run: Run, rules: Mapping[str, Rule]) -> list[FloorCheck]:
         sign = -1.0 if rule.lower_is_better else 1.0
         failed = mean is None or below(sign * mean, sign * rule.floor)
         low, high, n = (known.low, known.high, known.n) if known else (None, None, 0)
-        verdict = Verdict.FAIL if failed else Verdict.PASS
-        found.append(FloorCheck(metric, rule.floor, mean, low, high, n, rule.stage, verdict))
+        unscored = sum(each.metrics.get(metric, 1.0) is None for each in run.results) if metric in rubrics else 0
+        verdict = Verdict.FAIL if failed else Verdict.INCONCLUSIVE if unscored else Verdict.PASS
+        found.append(FloorCheck(metric, rule.floor, mean, low, high, n, rule.stage, verdict, unscored))
     return found

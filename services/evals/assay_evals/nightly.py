@@ -137,6 +137,7 @@ def judged(
         return replace(attempt, outcome=Outcome.ERROR, detail=f"{attempt.errored} cases ended in an error")
     verdict = worst(paired.comparison.verdict() if paired else Verdict.PASS, checks)
     missed = [each for each in floors if each.blocks]
+    unscored = [each for each in floors if each.undecided]
     below = [each for each in checks if each.verdict is Verdict.FAIL and each.stage is Stage.BLOCK]
     failed = (
         [each.metric for each in _failed(paired)] + [each.metric for each in missed] + [each.name for each in below]
@@ -146,12 +147,15 @@ def judged(
         told = [f"compared with {paired.baseline.run_id} over {paired.comparison.paired} cases"]
         told += [f"{attempt.errored} cases ended in an error"] if attempt.errored else []
         told += [shrinkage(each) for each in paired.comparison.shrunk if each.verdict is Verdict.FAIL]
-    told += [f"floor: {each}" for each in missed] + [f"floor: {each.name}: {each}" for each in below]
-    if undecided := [
-        each.name for each in checks if each.verdict is Verdict.INCONCLUSIVE and each.stage is Stage.BLOCK
-    ]:
+    told += [f"floor: {each}" for each in (*missed, *unscored)] + [f"floor: {each.name}: {each}" for each in below]
+    compared = paired.comparison.metrics if paired else ()
+    held = [(each.metric, each.verdict, each.rule.stage) for each in compared]
+    held += [(each.name, each.verdict, each.stage) for each in checks]
+    if undecided := [name for name, found, stage in held if found is Verdict.INCONCLUSIVE and stage is Stage.BLOCK]:
         told.append(f"too few cases to tell: {', '.join(undecided)}")
     outcome = Outcome.FAIL if missed else Outcome(verdict.value)
+    if unscored and outcome is not Outcome.FAIL:  # no baseline for the next: what was not scored is asked again
+        outcome = Outcome.ERROR
     return replace(attempt, outcome=outcome, failed_metrics=list(dict.fromkeys(failed)), detail="; ".join(told))
 
 

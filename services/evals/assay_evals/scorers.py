@@ -57,6 +57,11 @@ class Scoring:
         source = _source(spec, self._functions[str(spec.value)]) if spec.type == "function" else ""
         return hashlib.sha256((spec.digest + source).encode()).hexdigest()[:12] if source else spec.digest
 
+    def rubrics(self, cases: Iterable[Case]) -> set[str]:
+        """The metrics that a model gives."""
+        specs = (*self.specs, *(spec for case in cases for spec in case.scorers))
+        return {spec.metric for spec in specs if spec.type == "rubric"}
+
     def expect_judge(self, cases: Iterable[Case]) -> None:
         """Raises `EvalsError` where a rubric has no model to answer it."""
         specs = [*self.specs, *(spec for case in cases for spec in case.scorers)]
