@@ -148,9 +148,9 @@ def judged(
         told += [f"{attempt.errored} cases ended in an error"] if attempt.errored else []
         told += [shrinkage(each) for each in paired.comparison.shrunk if each.verdict is Verdict.FAIL]
     told += [f"floor: {each}" for each in (*missed, *unscored)] + [f"floor: {each.name}: {each}" for each in below]
-    compared = paired.comparison.metrics if paired else ()
-    held = [(each.metric, each.verdict, each.rule.stage) for each in compared]
-    held += [(each.name, each.verdict, each.stage) for each in checks]
+    held = [(each.name, each.verdict, each.stage) for each in checks]
+    if paired:
+        held = [(each.metric, each.verdict, each.rule.stage) for each in paired.comparison.metrics] + held
     if undecided := [name for name, found, stage in held if found is Verdict.INCONCLUSIVE and stage is Stage.BLOCK]:
         told.append(f"too few cases to tell: {', '.join(undecided)}")
     outcome = Outcome.FAIL if missed else Outcome(verdict.value)
