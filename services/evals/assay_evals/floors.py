@@ -10,8 +10,8 @@ from assay_evals.verdicts import DEFAULT_RULES, Rule, Stage, Verdict
 
 @dataclass(frozen=True)
 class FloorCheck:
-    """One metric beside its floor, as a comparison holds it: by its mean. What was not measured fails; where only some of the answers
-    got the score that they should have, the others alone cannot reach it.
+    """One metric beside its floor, as a comparison holds it: by its mean. What was not measured fails. Answers that got no score
+    count as the worst: where a floor is reached only without them, nobody can tell.
     """
 
     metric: str
@@ -39,10 +39,14 @@ class FloorCheck:
         if self.mean is None:
             return f"{self.metric}: not measured, and its floor is {self.floor:g}"
         if self.verdict is Verdict.INCONCLUSIVE:
-            told = f"{self.unscored:,} answer(s) got no score: the judge's budget did not reach, or its API failed"
-            return f"{self.metric}: {self.mean:.3f} of {self.n:,}, and its floor is {self.floor:g}; {told}"
+            return f"{self.metric}: {self.mean:.3f} of {self.n:,}, and its floor is {self.floor:g}; {without_score(self.unscored)}"
         side = "on the wrong side of" if self.verdict is Verdict.FAIL else "on the right side of"
         return f"{self.metric}: {self.mean:.3f} is {side} its floor of {self.floor:g}"
+
+
+def without_score(answers: int) -> str:
+    """Why answers have no score, in words."""
+    return f"{answers:,} answer(s) got no score: the judge's budget did not reach, or its API failed"
 
 
 def floor_checks(run: Run, rules: Mapping[str, Rule], rubrics: Collection[str] = ()) -> list[FloorCheck]:
@@ -57,6 +61,9 @@ def floor_checks(run: Run, rules: Mapping[str, Rule], rubrics: Collection[str] =
         failed = mean is None or below(sign * mean, sign * rule.floor)
         low, high, n = (known.low, known.high, known.n) if known else (None, None, 0)
         unscored = sum(each.metrics.get(metric, 1.0) is None for each in run.results) if metric in rubrics else 0
-        verdict = Verdict.FAIL if failed else Verdict.INCONCLUSIVE if unscored else Verdict.PASS
+        verdict = Verdict.FAIL if failed else Verdict.PASS
+        if mean is not None and unscored and not failed:
+            worst = (mean * n + unscored * float(rule.lower_is_better)) / (n + unscored)
+            verdict = Verdict.INCONCLUSIVE if below(sign * worst, sign * rule.floor) else Verdict.PASS
         found.append(FloorCheck(metric, rule.floor, mean, low, high, n, rule.stage, verdict, unscored))
     return found

@@ -12,7 +12,7 @@ from typing import Any
 from assay_evals.captured import Captured
 from assay_evals.dataset import Case, document_id
 from assay_evals.errors import EvalsError
-from assay_evals.floors import FloorCheck, floor_checks
+from assay_evals.floors import FloorCheck, floor_checks, without_score
 from assay_evals.gates import UNMEASURED
 from assay_evals.qrels import DEFAULT_SOURCE, KnownQuery
 from assay_evals.replay import Retrieved
@@ -79,7 +79,9 @@ class RulesGate:
     def verdict(self, *, path: str) -> dict[str, Any]:
         """The gate's part of the verdict document, `breaches` in it."""
         run = Run("gate", RunConfig("gate", "", "", ""), "", None, self.results)
-        checks = floor_checks(run, self.rules.rules())
+        rubrics = {spec.metric for spec in self.scoring.specs if spec.type == "rubric"}
+        checks = floor_checks(run, self.rules.rules(), rubrics)
+        reached = {check.metric for check in checks if check.verdict is Verdict.PASS}
         summaries = run.summary()
         breaches: list[dict[str, Any]] = []
         undecided: list[dict[str, Any]] = []
@@ -92,21 +94,15 @@ class RulesGate:
                 undecided.append(nothing | {UNMEASURED: True})
             else:
                 breaches.append(nothing)
-        for spec in self.scoring.specs if self.results else ():
-            if spec.type != "rubric":
-                continue
-            missing = sum(result.metrics.get(spec.metric) is None for result in self.results)
+        for metric in sorted(rubrics - reached) if self.results else ():
+            missing = sum(result.metrics.get(metric) is None for result in self.results)
             if missing:
-                reason = f"{missing:,} answer(s) got no score: the judge's budget did not reach, or its API failed"
-                scored = {
-                    "metric": spec.metric,
-                    "observed": len(self.results) - missing,
-                    "threshold": len(self.results),
-                }
-                if missing == len(self.results):
-                    breaches.append(scored | {"reason": reason})
+                answers, reason = len(self.results), without_score(missing)
+                scored = {"metric": metric, "observed": answers - missing, "threshold": answers, "reason": reason}
+                if missing == answers:
+                    breaches.append(scored)
                 else:
-                    undecided.append(scored | {"reason": reason, UNMEASURED: True})
+                    undecided.append(scored | {UNMEASURED: True})
         breaches += [self._breach(check) for check in checks if check.blocks and self.results]
         return {
             "ran": True,
