@@ -14,6 +14,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from types import ModuleType
 from typing import Any
 
 import orjson
@@ -161,11 +162,14 @@ def _source(spec: ScorerSpec, function: Callable[..., Any]) -> str:
     made_by = inspect.unwrap(function)
     named = str(spec.value).partition(":")[0]
     modules = [sys.modules.get(named), inspect.getmodule(made_by) or inspect.getmodule(type(made_by))]
+    return "".join(_said(module) for module in dict.fromkeys(modules) if module)
+
+
+def _said(module: ModuleType) -> str:
     try:
-        trees = [ast.parse(inspect.getsource(module)) for module in dict.fromkeys(modules) if module]
-    except (OSError, TypeError, SyntaxError):  # built in, or made while running
+        return repr(_shape(ast.parse(inspect.getsource(module))))
+    except (OSError, TypeError, SyntaxError, RecursionError):  # built in, or made while running
         return ""
-    return repr([_shape(tree) for tree in trees])
 
 
 def _shape(part: Any) -> Any:
