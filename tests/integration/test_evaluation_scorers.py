@@ -173,6 +173,8 @@ def test_a_function_that_was_changed_is_another_scorer(assay: Assay, tmp_path: P
         "other": function.format("return RIGHT * 0", 1.0),
         "object": "class Polite:\n    def __call__(self, case, answer):\n        return 1.0\n\npolite = Polite()\n",
         "object2": "class Polite:\n    def __call__(self, case, answer):\n        return 0.0\n\npolite = Polite()\n",
+        "deep": "ONE = " + "+".join("1" * 900) + "\n" + function.format("return RIGHT", 1.0),
+        "deep2": "ONE = " + "+".join("1" * 900) + "\n" + function.format("return RIGHT", 0.5),
         "partial": "import functools\n\npolite = functools.partial(lambda value, case, answer: value, 1.0)\n",
         "partial2": "import functools\n\npolite = functools.partial(lambda value, case, answer: value, 0.0)\n",
     }

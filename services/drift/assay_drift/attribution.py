@@ -143,8 +143,8 @@ def split(dimension: str, before: Mapping[str, Days], after: Mapping[str, Days])
         levels_error += (shift * mean_error / 2) ** 2
         mix_error = hypot(level * share_error, shift * mean_error / 2)
         apart = False
-        if within_error is not None:
-            rest_old, rest_new = _without(all_before, days_old), _without(all_after, days_new)
+        rest_old, rest_new = _without(all_before, days_old), _without(all_after, days_new)
+        if within_error is not None and min(_sum(rest_old).n, _sum(rest_new).n) >= LEAST:
             otherwise = (mean_new - mean_old) - (_sum(rest_new).mean - _sum(rest_old).mean)
             apart = abs(otherwise) > APART * hypot(mean_error, error_of_change(rest_old, rest_new, least))
         parts.append(
@@ -251,7 +251,7 @@ def _bounded(
 ) -> tuple[dict[str, dict[int, Total]], dict[str, dict[int, Total]]]:
     """The groups with the most samples, and all others as one."""
     size = {name: _sum(before.get(name, {})).n + _sum(after.get(name, {})).n for name in before.keys() | after.keys()}
-    kept = set(sorted(size, key=lambda name: (-size[name], name))[:GROUPS])
+    kept = set(sorted(size.keys() - {REST}, key=lambda name: (-size[name], name))[:GROUPS])
     made: list[dict[str, dict[int, Total]]] = []
     for totals in (before, after):
         bounded: dict[str, dict[int, Total]] = {}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assay_drift.attribution import ERRORS, LEAST, Split, error_of_change, split
+from assay_drift.attribution import ERRORS, LEAST, Split, error_of_change, groups, split
 from assay_drift.baseline import Total
 from assay_drift.queries import CLUSTERS, EXAMPLES, k_means, nearest
 
@@ -74,10 +74,12 @@ def _some(places: np.ndarray) -> np.ndarray:
 def _splits(queries: Sequence[Query], inside: np.ndarray, late: np.ndarray) -> list[Split]:
     found = []
     for dimension in queries[0].parts:
-        names = sorted({each.parts[dimension] for each in queries})
-        of = np.array([each.parts[dimension] for each in queries])
         times = [
-            {name: days for name in names if (days := _days(queries, inside, (late == time) & (of == name)))}
+            groups(
+                (each.parts[dimension], each.day, 1, float(is_in), float(is_in))
+                for each, is_in, is_late in zip(queries, inside.tolist(), late.tolist(), strict=True)
+                if is_late is time
+            )
             for time in (False, True)
         ]
         if made := split(dimension, times[0], times[1]):

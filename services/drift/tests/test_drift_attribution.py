@@ -153,6 +153,13 @@ def test_a_group_that_is_new_changed_the_mix() -> None:
     assert told.startswith("mix of models: ")
 
 
+def test_a_group_that_has_no_other_to_be_compared_with_is_not_named() -> None:
+    before, after = {"old": constant(0.8, 70, 14)}, {"old": constant(0.7, 300, 3), "new": constant(0.7, 7, 3)}
+    found = split("model", before, after)
+    assert found
+    assert not any("old" in told for told in found.told())
+
+
 def test_few_samples_and_a_single_group_say_nothing() -> None:
     few = {"one": {0: Total(10, 9, 9)}, "two": {0: Total(10, 1, 1)}}
     assert split("model", few, few) is None

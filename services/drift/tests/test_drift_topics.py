@@ -1,5 +1,7 @@
 """Which kind of question grew, and by whom: named with its share before and now, and nothing of the same questions."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from assay_drift.queries import EXAMPLES
@@ -50,6 +52,17 @@ def test_questions_that_are_all_of_a_new_kind_are_told() -> None:
     whole = grown(one, vectors)
     assert whole
     assert [(topic.before, topic.after) for topic in whole[0]] == [(0.0, 1.0)]
+
+
+def test_names_are_of_one_line() -> None:
+    queries, vectors = asked(1, [0.5, 0.45, 0.05], [0.4, 0.3, 0.3])
+    renamed = [replace(each, parts={"service": f"{each.parts['service']}\n\u202e" + "x" * 90}) for each in queries]
+    found = grown(renamed, vectors)
+    assert found
+    [told] = found[1][0].told()
+    assert "\n" not in told
+    assert "\u202e" not in told
+    assert len(told) < 150
 
 
 def test_nothing_is_told_of_the_same_questions() -> None:

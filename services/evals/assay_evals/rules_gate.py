@@ -103,7 +103,10 @@ class RulesGate:
                     breaches.append(scored)
                 else:
                     undecided.append(scored | {UNMEASURED: True})
-        breaches += [self._breach(check) for check in checks if check.blocks and self.results]
+        told = {each["metric"] for each in breaches}
+        breaches += [
+            self._breach(check) for check in checks if check.blocks and self.results and check.metric not in told
+        ]
         return {
             "ran": True,
             "rules_path": path,

@@ -13,7 +13,7 @@ import math
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import ModuleType
 from typing import Any
 
@@ -159,17 +159,24 @@ def _source(spec: ScorerSpec, function: Callable[..., Any]) -> str:
     So helpers and constants beside a function, and the class of an object that is called, make another scorer when they change; what those
     import from elsewhere is not read. Empty where there is nothing to read.
     """
-    made_by = inspect.unwrap(function)
+    made_by: Any = inspect.unwrap(function)
+    while isinstance(made_by, partial):
+        made_by = inspect.unwrap(made_by.func)
     named = str(spec.value).partition(":")[0]
     modules = [sys.modules.get(named), inspect.getmodule(made_by) or inspect.getmodule(type(made_by))]
-    return "".join(_said(module) for module in dict.fromkeys(modules) if module)
+    own = (module for module in dict.fromkeys(modules) if module and module.__name__ not in sys.stdlib_module_names)
+    return "".join(map(_said, own))
 
 
 def _said(module: ModuleType) -> str:
     try:
-        return repr(_shape(ast.parse(inspect.getsource(module))))
-    except (OSError, TypeError, SyntaxError, RecursionError):  # built in, or made while running
+        source = inspect.getsource(module)
+    except (OSError, TypeError):  # built in, or made while running
         return ""
+    try:
+        return ascii(_shape(ast.parse(source)))
+    except (SyntaxError, RecursionError):  # nested more deeply than Python goes: comments and layout count then
+        return source
 
 
 def _shape(part: Any) -> Any:
