@@ -123,7 +123,7 @@ class Trial:
 
 @contextlib.contextmanager
 def _trial(up: Path, speaks: str, python: str = sys.executable) -> Iterator[Trial]:
-    for name in ("store", "secrets", "redis", "new"):
+    for name in ("store", "secrets", "redis", "new", "home"):
         (up / name).mkdir(parents=True)
     for name in (
         "secrets/passwords.json",
@@ -144,7 +144,7 @@ def _trial(up: Path, speaks: str, python: str = sys.executable) -> Iterator[Tria
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env=os.environ | {"ASSAY_TEST_SECRET": MARK},
+        env=os.environ | {"ASSAY_TEST_SECRET": MARK, "HOME": str(up / "home")},
     ) as process:
         trial = Trial(up, listener, process)
         trial.places = {
