@@ -18,8 +18,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from assay_drift.series import Calendar, Series
-from assay_drift.simulation import DAY_MS, Scenario, run, samples
+from assay_drift.series import Series
+from assay_drift.simulation import Scenario, run, samples
 from assay_schema.alerts import AlertState
 from assay_schema.settings import DriftSettings
 from tests.bench import drift_amounts
@@ -211,17 +211,11 @@ def judge_rows(settings: DriftSettings, tries: int = 40) -> list[dict[str, Any]]
 
 def told_while_learning(quiet: Scenario, seed: int, settings: DriftSettings, drop: float = 0.0) -> bool:
     """Whether another judge's series says, before it has learned, that answers are worse than 30 days of the first judge's."""
-    calendar, first = Calendar(DAY_MS), Series()
-    for at, score in zip(*(each.tolist() for each in samples(replace(quiet, days=30), seed)), strict=True):
-        first.observe(score, at * DAY_MS, settings, calendar)
-    second = Series.after(first)
+    first = Series()
+    run(*samples(replace(quiet, days=30), seed), settings, series=first)
     later = replace(quiet, days=int(settings.learning_days), mean=quiet.mean * (1 - drop))
-    for at, score in zip(*(each.tolist() for each in samples(later, seed + 1_000)), strict=True):
-        at_ms = (30 + at) * DAY_MS
-        second.observe(score, at_ms, settings, calendar)
-        if second.evaluate(at_ms, 1, settings, calendar):
-            return True
-    return False
+    days, scores = samples(later, seed + 1_000)
+    return run(days + 30, scores, settings, series=Series.after(first)).episodes > 0
 
 
 def _rows(table: dict[str, dict[str, float]], years: int, tries: int) -> list[dict[str, Any]]:

@@ -1,6 +1,6 @@
 """Scorers and rules as commands take them: `--scorer`, `--rules`, and what a run's floors say."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -85,7 +85,7 @@ def part_of(
     return golden, golden.model_copy(update={"cases": cases}), chosen
 
 
-def exit_code(run: "Run", floors: "Iterable[FloorCheck]", checks: "Iterable[SliceCheck]") -> int:
+def exit_code(run: "Run", floors: "Sequence[FloorCheck]", checks: "Iterable[SliceCheck]") -> int:
     """What a run ends with: 1 if a case ended in an error or a floor is not reached, 3 if a slice has too few cases to tell, or a floor too
     few scores.
     """
@@ -93,7 +93,6 @@ def exit_code(run: "Run", floors: "Iterable[FloorCheck]", checks: "Iterable[Slic
     from assay_evals.verdicts import Verdict
 
     found = worst(Verdict.PASS, checks)
-    floors = list(floors)
     if run.errored or any(each.blocks for each in floors) or found is Verdict.FAIL:
         return FINDING
     return INCONCLUSIVE if found is Verdict.INCONCLUSIVE or any(each.undecided for each in floors) else 0

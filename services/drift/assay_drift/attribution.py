@@ -143,8 +143,8 @@ def split(dimension: str, before: Mapping[str, Days], after: Mapping[str, Days])
         levels_error += (shift * mean_error / 2) ** 2
         mix_error = hypot(level * share_error, shift * mean_error / 2)
         apart = False
-        rest_old, rest_new = _without(all_before, days_old), _without(all_after, days_new)
-        if within_error is not None and min(_sum(rest_old).n, _sum(rest_new).n) >= LEAST:
+        if within_error is not None and min(n_before - old.n, n_after - new.n) >= LEAST:
+            rest_old, rest_new = _without(all_before, days_old), _without(all_after, days_new)
             otherwise = (mean_new - mean_old) - (_sum(rest_new).mean - _sum(rest_old).mean)
             apart = abs(otherwise) > APART * hypot(mean_error, error_of_change(rest_old, rest_new, least))
         parts.append(

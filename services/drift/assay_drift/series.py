@@ -66,8 +66,8 @@ class Series:
     season: Season = field(default_factory=Season)
     detector: Detector = field(default_factory=Detector)
     episode: Episode = field(default_factory=Episode)
-    #: Samples since the series began, while it learns, or since the recovery did; without what the week adds to them.
-    usual: Total = field(default_factory=Total)
+    #: Samples since the judge changed, while there is no baseline, or since the recovery began; without what the week adds to them.
+    since_change: Total = field(default_factory=Total)
     evaluated_hour: int = 0
 
     @classmethod
@@ -87,8 +87,8 @@ class Series:
         if self.episode.open:
             self.dirty.add(day)
         usual = min(1.0, max(0.0, x - self.season.offset(hour)))
-        if self.baseline is None or self.episode.state is AlertState.RECOVERING:
-            self.usual.add(usual)
+        if (self.former and not self.baseline) or self.episode.state is AlertState.RECOVERING:
+            self.since_change.add(usual)
         if self.baseline is None:
             self._learn(settings, calendar)
             return
@@ -168,11 +168,12 @@ class Series:
         """
         if self.former is None:
             return False
-        recent, effect = self.window(HOURS, calendar), self.season.design_effect
-        highest = [_highest(self.usual, self.former, effect)] if self.usual.n >= settings.rule_samples else []
-        if recent.n >= settings.rule_samples:
-            highest.append(_highest(recent, self.former, effect) - self._offset(HOURS, calendar))
-        return bool(highest) and min(highest) < (1 - settings.rule_drop) * self.former.mean
+        seen = ((self.window(HOURS, calendar), self._offset(HOURS, calendar)), (self.since_change, 0.0))
+        line, effect = (1 - settings.rule_drop) * self.former.mean, self.season.design_effect
+        return any(
+            total.n >= settings.rule_samples and _highest(total, self.former, effect) - offset < line
+            for total, offset in seen
+        )
 
     def window(self, hours: int, calendar: Calendar) -> Total:
         """Samples of the last hours, the running one included."""
@@ -219,7 +220,7 @@ class Series:
         before = self.episode.state
         transition = step(self.episode, reading, patience(settings, calendar))
         if transition and transition.state is AlertState.RECOVERING:
-            self.usual = Total()
+            self.since_change = Total()
         if transition and transition.state is AlertState.RESOLVED and before is AlertState.RECOVERING:
             self.detector = Detector()
         return transition
@@ -240,7 +241,7 @@ class Series:
         what is tolerated as the baseline lies above it. So a level that stays below is never taken for one that is back, however often
         one looks.
         """
-        after, base = self.usual, self.reference
+        after, base = self.since_change, self.reference
         if base is None or after.n < settings.critical_samples:
             return False
         floor = base.floor(settings.tolerance, self.season.design_effect)
@@ -262,13 +263,13 @@ class Series:
             self.first_ms = now_ms
         self.days = fresh
         self.slots, self.season = {}, replace(self.season, days=0)  # the week stays what it was until it is known anew
-        self.detector, self.usual = Detector(), Total()
+        self.detector, self.since_change = Detector(), Total()
         return transition
 
     def continued(self) -> "Series":
         """A series that goes on where this one is, with an episode of its own."""
         found = Series.load(self.dump())
-        found.episode, found.usual = Episode(), Total()
+        found.episode, found.since_change = Episode(), Total()
         return found
 
     def dump(self) -> dict[str, Any]:
@@ -283,7 +284,7 @@ class Series:
             "former": dump_baseline(self.former),
             "detector": self.detector.dump(),
             "episode": dump_episode(self.episode),
-            "recovery": [self.usual.n, self.usual.total, self.usual.squares],
+            "recovery": [self.since_change.n, self.since_change.total, self.since_change.squares],
             "hour": self.evaluated_hour,
             "slots": [
                 [slot, each.periods, each.n, each.total, each.squares] for slot, each in sorted(self.slots.items())

@@ -137,10 +137,16 @@ Watch = Callable[[float, Series], None]
 
 
 def run(
-    days: np.ndarray, scores: np.ndarray, settings: DriftSettings, *, streams: int = 1, watch: Watch | None = None
+    days: np.ndarray,
+    scores: np.ndarray,
+    settings: DriftSettings,
+    *,
+    streams: int = 1,
+    watch: Watch | None = None,
+    series: Series | None = None,
 ) -> Found:
-    """Put samples through a series as the service does. `watch` sees the series at every full hour."""
-    series, calendar = Series(), Calendar(DAY_MS)
+    """Put samples through a series, a new one if none is given, as the service does. `watch` sees it at every full hour."""
+    series, calendar = series or Series(), Calendar(DAY_MS)
     transitions = []
     hour = 0
     for at, score in zip(days.tolist(), scores.tolist(), strict=True):

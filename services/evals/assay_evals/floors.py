@@ -1,10 +1,10 @@
 """Whether a run reaches the floors of its rules. Pure."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from assay_evals.metrics import below
-from assay_evals.runs import Run
+from assay_evals.runs import CaseResult, Run
 from assay_evals.verdicts import DEFAULT_RULES, Rule, Stage, Verdict
 
 
@@ -44,6 +44,11 @@ class FloorCheck:
         return f"{self.metric}: {self.mean:.3f} is {side} its floor of {self.floor:g}"
 
 
+def unscored(results: Iterable[CaseResult], metric: str) -> int:
+    """Answers that should have a score and have none. One that the scorer does not apply to has no such metric at all."""
+    return sum(metric in each.metrics and each.metrics[metric] is None for each in results)
+
+
 def without_score(answers: int) -> str:
     """Why answers have no score, in words."""
     return f"{answers:,} answer(s) got no score: the judge's budget did not reach, or its API failed"
@@ -60,10 +65,10 @@ def floor_checks(run: Run, rules: Mapping[str, Rule], rubrics: Collection[str] =
         sign = -1.0 if rule.lower_is_better else 1.0
         failed = mean is None or below(sign * mean, sign * rule.floor)
         low, high, n = (known.low, known.high, known.n) if known else (None, None, 0)
-        unscored = sum(each.metrics.get(metric, 1.0) is None for each in run.results) if metric in rubrics else 0
+        without = unscored(run.results, metric) if metric in rubrics else 0
         verdict = Verdict.FAIL if failed else Verdict.PASS
-        if mean is not None and unscored and not failed:
-            worst = (mean * n + unscored * float(rule.lower_is_better)) / (n + unscored)
+        if mean is not None and without and not failed:
+            worst = (mean * n + without * float(rule.lower_is_better)) / (n + without)
             verdict = Verdict.INCONCLUSIVE if below(sign * worst, sign * rule.floor) else Verdict.PASS
-        found.append(FloorCheck(metric, rule.floor, mean, low, high, n, rule.stage, verdict, unscored))
+        found.append(FloorCheck(metric, rule.floor, mean, low, high, n, rule.stage, verdict, without))
     return found

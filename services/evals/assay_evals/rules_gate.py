@@ -12,7 +12,7 @@ from typing import Any
 from assay_evals.captured import Captured
 from assay_evals.dataset import Case, document_id
 from assay_evals.errors import EvalsError
-from assay_evals.floors import FloorCheck, floor_checks, without_score
+from assay_evals.floors import FloorCheck, floor_checks, unscored, without_score
 from assay_evals.gates import UNMEASURED
 from assay_evals.qrels import DEFAULT_SOURCE, KnownQuery
 from assay_evals.replay import Retrieved
@@ -79,7 +79,7 @@ class RulesGate:
     def verdict(self, *, path: str) -> dict[str, Any]:
         """The gate's part of the verdict document, `breaches` in it."""
         run = Run("gate", RunConfig("gate", "", "", ""), "", None, self.results)
-        rubrics = {spec.metric for spec in self.scoring.specs if spec.type == "rubric"}
+        rubrics = self.scoring.rubrics(())
         checks = floor_checks(run, self.rules.rules(), rubrics)
         reached = {check.metric for check in checks if check.verdict is Verdict.PASS}
         summaries = run.summary()
@@ -95,8 +95,7 @@ class RulesGate:
             else:
                 breaches.append(nothing)
         for metric in sorted(rubrics - reached) if self.results else ():
-            missing = sum(result.metrics.get(metric) is None for result in self.results)
-            if missing:
+            if missing := unscored(self.results, metric):
                 answers, reason = len(self.results), without_score(missing)
                 scored = {"metric": metric, "observed": answers - missing, "threshold": answers, "reason": reason}
                 if missing == answers:

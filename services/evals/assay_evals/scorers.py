@@ -60,16 +60,18 @@ class Scoring:
 
     def rubrics(self, cases: Iterable[Case]) -> set[str]:
         """The metrics that a model gives."""
-        specs = (*self.specs, *(spec for case in cases for spec in case.scorers))
-        return {spec.metric for spec in specs if spec.type == "rubric"}
+        return {spec.metric for spec in self._all(cases) if spec.type == "rubric"}
 
     def expect_judge(self, cases: Iterable[Case]) -> None:
         """Raises `EvalsError` where a rubric has no model to answer it."""
-        specs = [*self.specs, *(spec for case in cases for spec in case.scorers)]
-        if self._rubric is None and (asks := next((spec for spec in specs if spec.type == "rubric"), None)):
+        if self._rubric is None and (asks := next((spec for spec in self._all(cases) if spec.type == "rubric"), None)):
             raise EvalsError(
                 f"{asks.metric} is a rubric, which a model answers: name one with --judge anthropic or openai (every night: evals.judge)"
             )
+
+    def _all(self, cases: Iterable[Case]) -> list[ScorerSpec]:
+        """The run's scorers, and those of its cases."""
+        return [*self.specs, *(spec for case in cases for spec in case.scorers)]
 
     async def __call__(self, case: Case, answer: Retrieved) -> dict[str, float | None]:
         """All scores of one answer. Raises `ScorerError`."""
