@@ -163,6 +163,21 @@ def test_two_runs_are_compared_by_their_scores_unless_a_scorer_was_changed(assay
     assert "score:polite" in assay("eval", "compare", "main", "worse", "--floor", "score:polit=0.9", code=2).output
 
 
+def digest_of(assay: Assay, dataset: str, name: str, asked: str, file: Path, source: str) -> str:
+    """What a run says of the scorer `polite` of a module that now says this."""
+    file.write_text(source)
+    sys.modules.pop(file.stem, None)
+    importlib.invalidate_caches()
+    linecache.clearcache()
+    sys.dont_write_bytecode, before = True, sys.dont_write_bytecode
+    try:
+        run(assay, dataset, name, "--target", asked, "--scorer", f"polite={file.stem}:polite")
+    finally:
+        sys.dont_write_bytecode = before
+    shown = json.loads(assay("eval", "show", name, "--json").stdout)
+    return str(shown["config"]["scorers"]["score:polite"])
+
+
 def test_a_function_that_was_changed_is_another_scorer(assay: Assay, tmp_path: Path) -> None:
     dataset, asked = write_cases(tmp_path / "d.jsonl", [{}]), target(tmp_path, "please")
     function = "def polite(case, answer):\n    {}\n\nRIGHT = {}\n"
@@ -178,21 +193,28 @@ def test_a_function_that_was_changed_is_another_scorer(assay: Assay, tmp_path: P
         "partial": "import functools\n\npolite = functools.partial(lambda value, case, answer: value, 1.0)\n",
         "partial2": "import functools\n\npolite = functools.partial(lambda value, case, answer: value, 0.0)\n",
     }
-    for name, source in sources.items():
-        (tmp_path / "changing_scorer.py").write_text(source)
-        sys.modules.pop("changing_scorer", None)
-        importlib.invalidate_caches()
-        linecache.clearcache()
-        sys.dont_write_bytecode, before = True, sys.dont_write_bytecode
-        try:
-            run(assay, dataset, name, "--target", asked, "--scorer", "polite=changing_scorer:polite")
-        finally:
-            sys.dont_write_bytecode = before
     digests = {
-        name: json.loads(assay("eval", "show", name, "--json").stdout)["config"]["scorers"]["score:polite"]
-        for name in sources
+        name: digest_of(assay, dataset, name, asked, tmp_path / "changing_scorer.py", source)
+        for name, source in sources.items()
     }
     assert digests.pop("same") == digests["one"], "comments and layout change nothing"
     assert len(set(digests.values())) == len(digests)
     told = assay("eval", "compare", "one", "other", code=1).output
     assert "score:polite measures something else in the candidate: its scorer was changed" in told
+
+
+def test_a_module_named_as_one_of_pythons_own_is_read_too(
+    assay: Assay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "sched", raising=False)
+    dataset, asked = write_cases(tmp_path / "d.jsonl", [{}]), target(tmp_path, "please")
+    try:
+        one, other = (
+            digest_of(
+                assay, dataset, name, asked, tmp_path / "sched.py", f"def polite(case, answer):\n    return {right}\n"
+            )
+            for name, right in (("one", 1.0), ("other", 0.5))
+        )
+    finally:
+        sys.modules.pop("sched", None)
+    assert one != other

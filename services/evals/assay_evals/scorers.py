@@ -164,10 +164,11 @@ def _source(spec: ScorerSpec, function: Callable[..., Any]) -> str:
     made_by: Any = inspect.unwrap(function)
     while isinstance(made_by, partial):
         made_by = inspect.unwrap(made_by.func)
-    named = str(spec.value).partition(":")[0]
-    modules = [sys.modules.get(named), inspect.getmodule(made_by) or inspect.getmodule(type(made_by))]
-    own = (module for module in dict.fromkeys(modules) if module and module.__name__ not in sys.stdlib_module_names)
-    return "".join(map(_said, own))
+    made_in = inspect.getmodule(made_by) or inspect.getmodule(type(made_by))
+    if made_in and made_in.__name__.partition(".")[0] in sys.stdlib_module_names:
+        made_in = None  # Python's own, which each version has another of
+    named = sys.modules.get(str(spec.value).partition(":")[0])
+    return "".join(_said(module) for module in dict.fromkeys((named, made_in)) if module)
 
 
 def _said(module: ModuleType) -> str:
