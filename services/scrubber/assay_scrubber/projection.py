@@ -4,6 +4,7 @@ Detection runs on bytes: `bytes` has the fast searches, and one alphabet to writ
 script become 0-9, spaces ' ', dashes '-', full-width forms their ASCII twins. What has no ASCII twin becomes
 `LETTER` (alphabets that are written with spaces between words) or `OTHER` (everything else, also scripts that are
 written without spaces: there the neighbour of an address is not part of it). Characters nobody sees become `UNSEEN`.
+Words that announce a value in such scripts become a byte of their own each (`lexicon`).
 """
 
 import codecs
@@ -12,6 +13,8 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from functools import lru_cache
 from itertools import combinations
+
+from .lexicon import marked
 
 LETTER = 0x80
 OTHER = 0x81
@@ -80,8 +83,9 @@ codecs.register_error(_FOLD, _fold)
 
 
 def project(text: str) -> bytes:
-    """One byte per code point of `text`; lone surrogates included, so it never raises."""
-    return text.encode("ascii", _FOLD)
+    """One byte per code point of `text`; lone surrogates included, so it never raises. Words of `lexicon` become what they announce."""
+    raw = text.encode("ascii", _FOLD)
+    return raw if text.isascii() else marked(text, raw)
 
 
 # Ways in which one character is written as several. A backslash run is one escape: JSON inside JSON doubles it.

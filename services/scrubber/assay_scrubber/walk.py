@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .projection import project
+
 if TYPE_CHECKING:
     from .engine import Finding, Scrubber
 
@@ -33,7 +35,7 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\-.]+")
 @lru_cache(maxsize=4096)
 def hint_of(key: str) -> bytes:
     """The words of a key, in lower case, as if they stood before its value: `customerPhone_no` -> `customer phone no `."""
-    return (_CAMEL.sub(" ", key[-48:]).lower() + " ").encode("ascii", "replace")
+    return project(_CAMEL.sub(" ", key[-48:]).lower() + " ")
 
 
 def text_of(leaf: Any) -> str | None:

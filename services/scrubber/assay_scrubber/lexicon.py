@@ -1,0 +1,86 @@
+"""Words that announce a value, in scripts that the projection makes one letter of.
+
+`пароль` and `密码` are projected as a byte that says what they announce, one for each of their characters, so that rules stay rules on bytes:
+`Announces.PASSWORD.word` is the pattern of such a word. Words are stems: up to four more letters of their alphabet belong to them (`паролем`).
+"""
+
+import re
+from enum import IntEnum
+
+import re2
+
+
+class Announces(IntEnum):
+    """What a word announces, and the byte that it is projected as."""
+
+    PASSWORD = 0x83
+    CODE = 0x84
+    TOKEN = 0x85
+    PHONE = 0x86
+    NATIONAL_ID = 0x87
+    PASSPORT = 0x88
+    LICENCE = 0x89
+    CARD = 0x8A
+    BIRTH = 0x8B
+
+    @property
+    def byte(self) -> bytes:
+        """What a rule's needle is."""
+        return bytes([self])
+
+    @property
+    def word(self) -> bytes:
+        """The pattern of a whole word."""
+        return rb"(?<!%b)%b++" % (self.byte, self.byte)
+
+
+WORDS: dict[Announces, str] = {
+    Announces.PASSWORD: """
+    парол лозинк кодов_слов κωδικ_πρόσβασης κωδικό_πρόσβασης κωδικός_πρόσβασης συνθηματικ συνθηματικό
+    كلمة_المرور كلمة_السر كلمة_مرور كلمه_المرور رمز_عبور کلمه_عبور گذرواژه رمز_المرور סיסמ סיסמה סיסמא
+    密码 密碼 口令 パスワード 暗証番号 パスコード 合言葉 비밀번호 암호 패스워드 รหัสผ่าน พาสเวิร์ด पासवर्ड कूटशब्द პაროლ գաղտնաբառ
+    """,
+    Announces.CODE: """
+    код_подтвержд код_доступа код_из_смс код_безопасн код_підтвердж код_смс одноразов_код ваш_код пин-код пін-код пинкод
+    κωδικός_επαλήθευσης κωδικός_επιβεβαίωσης رمز_التحقق كود_التحقق رمز_التأكيد کد_تایید קוד_אימות קוד_האימות קוד_סודי
+    验证码 驗證碼 校验码 动态码 动态密码 确认码 安全码 認証コード 確認コード ワンタイムパスワード セキュリティコード
+    인증번호 인증코드 보안코드 확인코드 รหัสยืนยัน รหัสโอทีพี รหัส_otp ओटीपी सत्यापन_कोड पिन_कोड पिन
+    """,
+    Announces.TOKEN: """
+    токен ключ_доступа ключ_api секретн_ключ секретний_ключ 令牌 密钥 密鑰 访问密钥 トークン シークレット アクセスキー 秘密鍵 토큰 비밀키
+    """,
+}
+
+
+# Letters of alphabets that are written with spaces between words: Greek to Sinhala, Georgian.
+_MORE = "[\u0370-\u0dff\u10a0-\u10ff]{0,4}"
+_BETWEEN = r"[\s_-]{1,3}"
+_ROWS = [(kind, word.split("_")) for kind, words in WORDS.items() for word in words.split()]
+_PATTERNS = [re.compile((_MORE + _BETWEEN).join(map(re.escape, stems)) + _MORE, re.IGNORECASE) for _, stems in _ROWS]
+
+
+def _gate() -> re2.Set:
+    options = re2.Options()
+    options.case_sensitive = False
+    gate = re2.Set.SearchSet(options)
+    for _, stems in _ROWS:
+        gate.Add((r"\pL{0,4}" + _BETWEEN).join(map(re.escape, stems)))
+    gate.Compile()
+    return gate
+
+
+_GATE = _gate()
+
+
+def marked(text: str, raw: bytes) -> bytes:
+    """The projection `raw` of `text` with the words that announce as marks, each as long as it was."""
+    opened = _GATE.Match(text.encode("utf-8", "replace"))
+    if not opened:
+        return raw
+    written = bytearray(raw)
+    for number in opened:
+        kind = _ROWS[number][0]
+        for match in _PATTERNS[number].finditer(text):
+            start, end = match.span()
+            written[start:end] = bytes([kind]) * (end - start)
+    return bytes(written)
