@@ -1,7 +1,8 @@
 """Words that announce a value, in scripts that the projection makes one letter of.
 
-`пароль` and `密码` are projected as a byte that says what they announce, one for each of their characters, so that rules stay rules on bytes:
-`Announces.PASSWORD.word` is the pattern of such a word. Words are stems: up to four more letters of their alphabet belong to them (`паролем`).
+`пароль` and `密码` are projected as a byte that says what they announce, one for each of their characters: rules stay rules on bytes.
+`Announces.PASSWORD.word` is the pattern of such a word. Words are stems, to which up to four more letters of their alphabet belong
+(`паролем`); `_` stands for what is between words.
 """
 
 import re
@@ -62,6 +63,7 @@ _PATTERNS = [re.compile((_MORE + _BETWEEN).join(map(re.escape, stems)) + _MORE, 
 def _gate() -> re2.Set:
     options = re2.Options()
     options.case_sensitive = False
+    options.max_mem = 32 << 20
     gate = re2.Set.SearchSet(options)
     for _, stems in _ROWS:
         gate.Add((r"\pL{0,4}" + _BETWEEN).join(map(re.escape, stems)))
