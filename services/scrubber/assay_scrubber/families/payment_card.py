@@ -1,12 +1,12 @@
 """Payment cards: a grouping that cards are written in, an issuer's prefix and length, and the Luhn check digit.
 
 All three, because one random number in ten passes Luhn alone. Windows inside a longer run of digits are tried, so that
-an expiry date, a CVV or another number beside the card does not hide it.
+an expiry date, a CVV or another number beside the card does not hide it. What a magnetic stripe has beside the number goes with it.
 """
 
 import re
 
-from assay_scrubber.family import Digits, Family, Rule, View
+from assay_scrubber.family import Digits, Family, Rule, Shapes, View
 from assay_scrubber.taxonomy import Category
 
 _NOT_DIGITS = bytes(b for b in range(256) if b not in b"0123456789")
@@ -62,8 +62,11 @@ _SUMS = {
 }
 _SEPARATOR = rb"[ .\-]{1,2}"
 _LEFT = rb"(?<![0-9A-Za-z\x80$+])(?<![0-9]\.)"
-_RIGHT = rb"(?![0-9A-Za-z\x80]|\.[0-9])"
-_SOLID = re.compile(_LEFT + rb"[2-9][0-9]{12,18}+" + _RIGHT)
+# A number of a program may be written `.0`; a stripe has a letter at either side.
+_RIGHT = rb"(?![0-9A-CE-Za-z\x80]|D[^0-9]|\.[1-9]|\.0[1-9])"
+_SOLID = re.compile(_LEFT + rb"B?([2-9][0-9]{12,18}+)" + _RIGHT)
+# ISO/IEC 7813: expiry, service code and what the issuer likes, after the number and, on track 1, the name.
+_TRACK = re.compile(rb"\^[^^\n]{1,32}\^[0-9]{4}[0-9A-Za-z ^*]{0,64}\??|[=D][0-9]{4}[0-9]{0,32}\??")
 # A look-ahead, so that only one group is consumed and the next window starts at the next group.
 _GROUPED = re.compile(
     rb"(?<![0-9A-Za-z\x80$+])(?=([2-9][0-9]{3}(?:"
@@ -77,13 +80,35 @@ _WHOLE = re.compile(
     rb"(?<![0-9A-Za-z\x80$+.])(?<![0-9] )(?<![0-9A-Za-z]-)[2-9](?:[ \-]?[0-9]){12,18}+"
     rb"(?![ \-]{0,2}[0-9]|-?[A-Za-z\x80]|\.[0-9])"
 )
+_ANNOUNCED = re.compile(
+    rb"card|karte|karta|kart(?![a-z])|kort|carte|tarjeta|cart\x80o|cartao|carta |visa|master|amex|maestro|(?<![a-z])(?:cc|pan)(?![a-z])"
+)
+# Four groups of four with the same few signs between each, or a line that was broken: `4111|1111|1111|1111`, `**4111** **1111** ...`.
+_APART = rb"(?:[^A9\x80]{1,8}|[ ]?<AA[ ]?/?>[^A9\x80]{0,2})"
+_SPLIT_GATE = rb"9999%b9999%b9999%b9999" % (_APART, _APART, _APART)
+_WRAPPED = rb"[ \-]?\r?\n?[ \-]?"
+_SPLIT = re.compile(
+    rb"9999(?<![A9\x80]9999)(?:(?P<between>%b)9999(?P=between)9999(?P=between)|%b9999%b9999%b)9999(?![A9\x80])" % (_APART, _WRAPPED, _WRAPPED, _WRAPPED)
+)
+_MOST_SPREAD = 2000  # of a list in order: 4000, 4100, 4200, 4300
+_SHORTEST_TRACK = 7
 _USUAL = 16  # digits in four groups of four
 _MOST_GROUPS = 6
 _LONGEST = 19
 
 
-def _card(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    return match.span() if is_card(match.group()) else None
+def _card(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    if not is_card(match.group(1)):
+        return None
+    start, end = match.span(1)
+    after = view.raw[end : end + 1]
+    if after in (b"^", b"=", b"D"):
+        track = _TRACK.match(view.raw, end)
+        if track is not None and (after != b"=" or track.end() - end > _SHORTEST_TRACK):
+            return match.start(), track.end()
+        if after == b"D":
+            return None
+    return (start, end) if start == match.start() else None  # a letter before it is a stripe's
 
 
 def _grouped(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -98,6 +123,28 @@ def _grouped(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         return match.span(1) if total % 10 == 0 and _USUAL in lengths else None
     digits = card.translate(None, _NOT_DIGITS)
     return match.span(1) if len(digits) in lengths and luhn(digits) else None
+
+
+def _split(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    """Four groups that no run of digits holds together. Unannounced, no list of numbers may be what they are."""
+    start, end = match.span()
+    number = view.raw[start:end].translate(None, _NOT_DIGITS)
+    if not is_card(number):
+        return None
+    if _ANNOUNCED.search(view.before(start)):
+        return start, end
+    between = match["between"]
+    if between is not None:
+        shape, size = view.shape(), len(between) + 4
+        if _of_four(shape[end : end + size], between) or _of_four(shape[max(0, start - size) : start], between, before=True):
+            return None  # a longer list
+    groups = [int(number[place : place + 4]) for place in range(0, _USUAL, 4)]
+    in_order = groups == sorted(groups) or groups == sorted(groups, reverse=True)
+    return None if in_order and abs(groups[0] - groups[-1]) < _MOST_SPREAD else (start, end)
+
+
+def _of_four(shape: bytes, between: bytes, *, before: bool = False) -> bool:
+    return shape == (b"9999" + between if before else between + b"9999")
 
 
 def _whole(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -121,6 +168,7 @@ FAMILY = Family(
         ),  # `_GROUPED` judges that
     ),
     description="Payment cards: a card's grouping, an issuer's prefix and length, and the Luhn check digit.",
+    more=((Shapes(_SPLIT_GATE), (Rule(_SPLIT, _split),)),),
     finds=("4111 1111 1111 1111", "4111-1111-1111-1111", "4111111111111111 12/26"),
     not_finds=("1000 2000 3000 4000", "1234567890123456"),
 )
