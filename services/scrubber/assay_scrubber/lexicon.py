@@ -29,6 +29,10 @@ class Announces(IntEnum):
         """What a rule's needle is."""
         return bytes([self])
 
+    def before(self, value: bytes) -> "re.Pattern[bytes]":
+        """The pattern of such a word, what may stand between in its script or as a sign, and `value` with one group."""
+        return re.compile(rb"(?<!%b)%b++[^a-z0-9\n(+]{0,24}+%b" % (self.byte, self.byte, value))
+
     @property
     def word(self) -> bytes:
         """The pattern of a whole word."""
@@ -50,6 +54,32 @@ WORDS: dict[Announces, str] = {
     Announces.TOKEN: """
     токен ключ_доступа ключ_api секретн_ключ секретний_ключ 令牌 密钥 密鑰 访问密钥 トークン シークレット アクセスキー 秘密鍵 토큰 비밀키
     """,
+    Announces.PHONE: """
+    телефон тел моб мобильн мобільн сотов дзвон звон факс телефонен τηλέφων κινητ τηλ هاتف جوال موبايل تلفن تلفون موبایل
+    טלפון נייד פלאפון 电话 手机 電話 手機 携帯 联系方式 전화 휴대폰 핸드폰 휴대전화 연락처 โทร มือถือ เบอร์ फ़ोन फोन मोबाइल दूरभाष ফোন মোবাইল
+    தொலைபேசி ఫోన్ ફોન ಫೋನ್ ტელეფონ հեռախոս
+    """,
+    Announces.NATIONAL_ID: """
+    снилс инн рнокпп іпн егн јмбг личн_номер иин αμκα αφμ ταυτότητ الرقم_القومي رقم_الهوية رقم_البطاقة بطاقة_الهوية
+    الهوية_الوطنية رقم_الإقامة
+    کد_ملی کد_ملي شماره_ملی شناختی_کارڈ ת.ז תעודת_זהות מספר_זהות 身份证 身分證 身份證
+    統一編號 居民身份 マイナンバー 個人番号 주민등록 주민번호 외국인등록
+    บัตรประชาชน ประจำตัวประชาชน आधार पहचान_पत्र জাতীয়_পরিচয় পরিচয়পত্র ஆதார் ఆధార్ ಆಧಾರ್ આધાર ਆਧਾਰ
+    """,
+    Announces.PASSPORT: """
+    паспорт загранпаспорт διαβατήρι جواز_السفر جواز_سفر گذرنامه پاسپورت דרכון 护照 護照 パスポート 旅券 여권 หนังสือเดินทาง पासपोर्ट পাসপোর্ট
+    პასპორტ անձնագիր
+    """,
+    Announces.LICENCE: """
+    водительск_удостоверени водительск_прав водійськ_посвідчення δίπλωμα_οδήγησης άδεια_οδήγησης رخصة_القيادة رخصة_قيادة گواهینامه
+    רישיון_נהיגה רשיון_נהיגה 驾驶证 驾照 駕照 運転免許 免許証 운전면허 ใบขับขี่ ใบอนุญาตขับ ड्राइविंग_लाइसेंस
+    """,
+    Announces.CARD: """
+    карт κάρτ بطاقة_ائتمان کارت כרטיס_אשראי 信用卡 银行卡 卡号 カード 신용카드 카드 บัตรเครดิต कार्ड
+    """,
+    Announces.BIRTH: """
+    дат_рождени родил ημερομηνία_γέννησης γεννήθηκ تاريخ_الميلاد تاریخ_تولد תאריך_לידה 出生日期 生年月日 생년월일 วันเกิด जन्म_तिथि जन्मतिथि
+    """,
 }
 
 
@@ -57,7 +87,12 @@ WORDS: dict[Announces, str] = {
 _MORE = "[\u0370-\u0dff\u10a0-\u10ff]{0,4}"
 _BETWEEN = r"[\s_-]{1,3}"
 _ROWS = [(kind, word.split("_")) for kind, words in WORDS.items() for word in words.split()]
-_PATTERNS = [re.compile((_MORE + _BETWEEN).join(map(re.escape, stems)) + _MORE, re.IGNORECASE) for _, stems in _ROWS]
+# A word of Greek or Cyrillic letters begins and ends as one; Arabic and Hebrew write articles to it.
+_START, _END = r"(?<![\u0370-\u052f])", r"(?![\u0370-\u052f])"
+_PATTERNS = [
+    re.compile(_START + (_MORE + _BETWEEN).join(map(re.escape, stems)) + _MORE + _END, re.IGNORECASE)
+    for _, stems in _ROWS
+]
 
 
 def _gate() -> re2.Set:

@@ -13,6 +13,10 @@ FOUND = [
     ("permis de conduire n° 13AA00002", ["13AA00002"], "permis de conduire n° [REDACTED]"),
     ("patente di guida: U1B23456C7", ["U1B23456C7"], "patente di guida: [REDACTED]"),
     ("Führerschein: B072RRE2I55", ["B072RRE2I55"], "Führerschein: [REDACTED]"),
+    ("водительское удостоверение 77 12 123456", ["77 12 123456"], "водительское удостоверение [REDACTED]"),
+    ("运転免許 1, 運転免許証 123456789012", ["123456789012"], "运転免許 1, 運転免許証 [REDACTED]"),
+    ("운전면허 11-12-123456-01", ["11-12-123456-01"], "운전면허 [REDACTED]"),
+    ("rijbewijsnummer 1234567890", ["1234567890"], "rijbewijsnummer [REDACTED]"),
 ]
 KEPT = [
     "D1234567",

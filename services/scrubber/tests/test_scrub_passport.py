@@ -27,6 +27,27 @@ FOUND = [
     ("Numer paszportu to EA1234567", ["EA1234567"], "Numer paszportu to [REDACTED]"),
     ("<td>Passport</td><td>AB1234567</td>", ["AB1234567"], "<td>Passport</td><td>[REDACTED]</td>"),
     (r'{"passport":"\tAB1234567"}', ["AB1234567"], r'{"passport":"\t[REDACTED]"}'),
+    ("паспорт 4510 123456", ["4510 123456"], "паспорт [REDACTED]"),
+    ("护照号 E12345678", ["E12345678"], "护照号 [REDACTED]"),
+    ("パスポート番号 TK1234567", ["TK1234567"], "パスポート番号 [REDACTED]"),
+    ("여권번호 M12345678", ["M12345678"], "여권번호 [REDACTED]"),
+    ("جواز السفر A12345678", ["A12345678"], "جواز السفر [REDACTED]"),
+    (
+        "I<UTOD231458907<<<<<<<<<<<<<<<\n7408122F1204159UTO<<<<<<<<<<<6\nERIKSSON<<ANNA<MARIA<<<<<<<<<<",
+        ["I<UTOD231458907<<<<<<<<<<<<<<<\n7408122F1204159UTO<<<<<<<<<<<6\nERIKSSON<<ANNA<MARIA<<<<<<<<<<"],
+        "[REDACTED]",
+    ),
+    (
+        "I<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<D231458907UTO7408122F1204159<<<<<<<6",
+        ["I<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<D231458907UTO7408122F1204159<<<<<<<6"],
+        "[REDACTED]",
+    ),
+    (
+        "V<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<\\nL8988901C4XXX4009078F9612109<<<<<<<<",
+        ["V<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<\\nL8988901C4XXX4009078F9612109<<<<<<<<"],
+        "[REDACTED]",
+    ),
+    ("9100989012USA8001014F2501017900081942<716473", ["9100989012USA8001014F2501017900081942<716473"], "[REDACTED]"),
 ]
 KEPT = [
     "USB: WD My Passport (0x1058:0x0830)",
@@ -39,6 +60,9 @@ KEPT = [
     "passport 12-03-2024",
     "passport-jwt strategy RS256",
     "the pass no 12 of 14 rows",
+    "std::cout << x << y << 1234567",
+    "<<<<<<< HEAD\n1234567",
+    "1 << 12 << 3",
 ]
 
 

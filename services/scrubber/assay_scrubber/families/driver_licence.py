@@ -3,14 +3,20 @@
 import re
 
 from assay_scrubber.announced import rules_after
-from assay_scrubber.family import Announced, Family, View
+from assay_scrubber.family import Announced, Family, Rule, View
+from assay_scrubber.lexicon import Announces
 from assay_scrubber.taxonomy import Category
 
-_WORDS = "licence licences license licenses driverlicense driverslicense driverlicence fuehrerschein f\x80hrerschein rijbewijs"
+_WORDS = (
+    "licence licences license licenses driverlicense driverslicense driverlicence fuehrerschein f\x80hrerschein rijbewijs "
+    "rijbewijsnummer fuehrerscheinnummer f\x80hrerscheinnummer f\x80hrerscheinnr dln cnh jogos\x80tv\x80ny"
+)
 _PHRASES = (
-    b"permis de conduire", b"permiso de conducir", b"licencia de conducir", b"carnet de conducir", b"patente di guida",
+    b"permis de conduire", b"permiso de conducir", b"carnet de conducir", b"patente di guida",
     b"carta de condu\x80\x80o", b"carteira de motorista", b"k\x80rkort", b"k\x80rekort", b"f\x80rerkort", b"ajokortti", b"prawo jazdy",
     b"prawa jazdy", b"\x80idi\x80sk\x80 pr\x80kaz", b"vodi\x80sk\x80 preukaz", b"permis de conducere", b"ehliyet",
+    b"licencia de conducir", b"carteira de habilita\x80\x80o",
+    b"gi\x80y ph\x80p l\x80i xe", b"vodi\x80sk\x80 pr\x80kaz",
 )  # fmt: skip
 _NUMBER = rb"((?=[a-z0-9 \-]{0,6}[0-9])[a-z0-9]{1,18}(?:[ \-][a-z]{0,2}[0-9][a-z0-9]{0,9}){0,4})(?![a-z0-9])"
 _DRIVING = re.compile(rb"driv(?:er|ers|er's|ing)[^a-z0-9]{1,6}$")
@@ -27,12 +33,14 @@ def _number(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return match.span(1) if digits >= _FEWEST_DIGITS and len(written) >= _SHORTEST else None
 
 
+_OTHER_SCRIPTS = Rule(Announces.LICENCE.before(_NUMBER), _number, needle=Announces.LICENCE.byte)
+
 FAMILY = Family(
     name="driver_licence",
     category=Category.GOVERNMENT_ID,
     rank=58,
     gate=Announced(),
-    rules=tuple(rules_after(_WORDS, _NUMBER, _number, phrases=_PHRASES)),
+    rules=(*rules_after(_WORDS, _NUMBER, _number, phrases=_PHRASES), _OTHER_SCRIPTS),
     description="Driving licence numbers after the words or under the key that announce them.",
     finds=(
         "driver's license D1234567",

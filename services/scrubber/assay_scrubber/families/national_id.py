@@ -8,6 +8,7 @@ from typing import Any
 
 from assay_scrubber.announced import FILLERS, rules_after, words_of
 from assay_scrubber.family import Announced, Digits, Family, Rule, Shapes, View
+from assay_scrubber.lexicon import Announces
 from assay_scrubber.person_numbers import valid
 from assay_scrubber.taxonomy import Category
 
@@ -75,6 +76,28 @@ ANNOUNCED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("rntrc|rnokpp", ("ua.rntrc",)),
     ("resident identity|shenfenzheng|chinese id|shenfen", ("own.chinese",)),
     ("my number|mynumber|individual number|kojin bango", ("own.japanese",)),
+    ("afm", ("gr.vat",)),
+    ("nip|numer nip", ("pl.nip",)),
+    ("szem\x80lyi sz\x80m|szem\x80lyi azonos\x80t\x80|ad\x80azonos\x80t\x80 jel|ad\x80azonos\x80t\x80", ()),
+    ("r\x80|identifika\x80n\x80 \x80\x80slo", ("cz.rc",)),
+    ("s\x80curit\x80 sociale|num\x80ro s\x80cu|n\x80 s\x80cu|carte vitale", ("fr.nir",)),
+    ("num\x80ro national", ("be.nn",)),
+    ("num\x80ro fiscal", ()),
+    ("bvn|nin|cccd|cmnd|c\x80n c\x80\x80c|ghana card|huduma|kenya id|emirates id|egypt national|abha|philsys|sss", ()),
+    ("nomor ktp|nomor nik|no ktp", ()),
+    ("id number|id no|id nr|id card number", ("za.idnr", "il.idnr", "ee.ik", "own.chinese", "pk.cnic")),
+    ("rg|dui|dpi|pis|nss|seguridad social|t\x80tulo de eleitor|t\x80tulo eleitor|eleitor|clave elector", ()),
+    ("c\x80dula ciudadan\x80a|c\x80dula identidad|de ciudadan\x80a|de identidad", ()),
+    ("medicare", ()),
+    ("ird|ird number", ("nz.ird",)),
+    ("dav\x80na \x80tevilka", ()),
+    (
+        "ausweisnr|ausweis nr|matricule|personal number|numero identificaci\x80n|de identificaci\x80n|ob\x80ansk\x80 pr\x80kaz",
+        (),
+    ),
+    ("partita iva|p iva|piva", ("it.iva",)),
+    ("saudi id|iqama", ()),
+    ("taj|taj sz\x80m|taj sz\x80ma", ()),
     ("national insurance|nino|ni number", ()),
     ("nric|fin", ()),
     ("hkid", ()),
@@ -245,6 +268,10 @@ _TELLING = (
     (b"999-9999-9999-99", rb"756\.[0-9]{4}\.[0-9]{4}\.[0-9]{2}", ("ch.ssn",), 13, 40),
     (b"99-99-99-999-99", rb"[0-9]{2}\.[0-9]{2}\.[0-9]{2}-[0-9]{3}\.[0-9]{2}", ("be.nn",), 11, 40),
     (b"999999-9999999", rb"[0-9]{6}-[0-9]{7}", ("own.korean_checked",), 13, 40),
+    (b"99-999-999-9", rb"[0-9]{1,2}\.[0-9]{3}\.[0-9]{3}-[0-9]", ("cl.rut",), 8, 9),
+    (b"99-99999999-9", rb"(?:2[03457]|3[034])-[0-9]{8}-[0-9]", ("ar.cuit",), 11, 11),
+    (b"9-9999-99999-99-9", rb"[1-8]-[0-9]{4}-[0-9]{5}-[0-9]{2}-[0-9]", ("th.pin",), 13, 13),
+    (b"99999-9999999-9", rb"[1-7][0-9]{4}-[0-9]{7}-[0-9]", ("pk.cnic",), 13, 13),
     (b"999999-9999", rb"(?:19|20)?[0-9]{6}[\-+][0-9]{4}", ("se.personnummer", "own.finnish"), 10, 12),
     (b"9-99-99-99-999-999", rb"[12378] [0-9]{2} [0-9]{2} [0-9]{2} [0-9]{3} [0-9]{3} [0-9]{2}", ("fr.nir",), 15, 40),
     (b"9" * 15, rb"[12][0-9]{2}(?:0[1-9]|1[0-2])[0-9]{10}", ("fr.nir",), 15, 15),
@@ -253,6 +280,24 @@ _TELLING = (
 
 # Without its word it looks like an American telephone number, which one in eleven of them would pass for.
 _NHS = tuple(rules_after("nhs nhsnumber nhsno", rb"([0-9]{3}([ \-.]?)[0-9]{3}\2[0-9]{4})(?![0-9])", _health_service))
+
+_MARKED = rb"([a-z]{0,2}[0-9](?:[ .\-/]{0,2}[0-9]){6,17}(?:-?[a-z])?)(?![a-z0-9])"
+
+
+def _marked(_: View, match: re.Match[bytes]) -> tuple[int, int]:
+    """After a word of another script, as after a general word: no check."""
+    return match.span(1)
+
+
+# Numbers for value added tax are persons' too, where a person trades; the country's letters stand before them.
+_VAT = tuple(
+    rules_after(
+        "vat vatno vatnumber tva ust ustid ustidnr mwst btw btwnummer iva nif piva moms mva uid alv dph pvm \x80fa afa dds",
+        rb"((?:at[ ]?u|be|bg|ch[ ]?e|cy|cz|de|dk|ee|el|gr|es|eu|fi|fr|gb|xi|hr|hu|ie|it|lt|lu|lv|mt|nl|no|pl|pt|ro|rs|se|si|sk)[ \-]?"
+        rb"[a-z0-9]{0,2}[ .\-]?[0-9](?:[ .\-]?[0-9]){5,11}(?:b[0-9]{2}|[a-z]{1,2})?)(?![a-z0-9])",
+    )
+)
+_OTHER_SCRIPTS = Rule(Announces.NATIONAL_ID.before(_MARKED), _marked, needle=Announces.NATIONAL_ID.byte)
 
 FAMILY = Family(
     name="national_id",
@@ -268,6 +313,8 @@ FAMILY = Family(
     ),
     description="Identity and tax numbers of persons in some forty countries: check digits, and a telling shape or the word before.",
     finds=(
+        "СНИЛС 112-233-445 95",
+        "VAT no. DE136695976",
         "529.982.247-25",
         "PESEL 44051401359",
         "12345678Z",
@@ -281,6 +328,6 @@ FAMILY = Family(
             (Shapes(_STANDING_ALONE % re.escape(shape)), (Rule(_shape(shape), check, needle=shape, anchored=True),))
             for shape, check in _LETTERED
         ),
-        (Announced(), _NHS),
+        (Announced(), (*_NHS, *_VAT, _OTHER_SCRIPTS)),
     ),
 )

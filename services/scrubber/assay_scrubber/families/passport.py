@@ -3,14 +3,15 @@
 import re
 
 from assay_scrubber.announced import FILLER, rules_after, span_of_value
-from assay_scrubber.family import Announced, Family, Literals, Rule, View
+from assay_scrubber.family import Announced, Family, Literals, Rule, Shapes, View
+from assay_scrubber.lexicon import Announces
 from assay_scrubber.taxonomy import Category
 
 _WORDS = (
     "passport passports passportno passportnum passportnumber passportnr pasaporte passeport passeports reisepass reisepasses "
     "reisepassnummer reisepassnr passaporto passaporte paspoort paspoortnummer paspoortnr passnummer passnr passnumret passnummeret "
     "pasnummer passinumero paszport paszportu pasaport pasaportul pa\x80aport pa\x80aportului pasaportu putovnica putovnice "
-    "\x80tlev\x80l \x80tlev\x80lsz\x80m pasport pasos paso\x80"
+    "paspor pasporu pasu pasem \x80tlev\x80l \x80tlev\x80lsz\x80m pasport pasos paso\x80"
 )
 #: Letters and digits in any order, or in the groups that passports print: two letters or digits apart from the rest.
 _NUMBER = (
@@ -22,9 +23,8 @@ _FAR_NUMBER = (
     rb"(?:[^a-z0-9\x80\n]{1,3}+[a-z\x80]{1,14}(?![a-z0-9\x80])){1,5}?[^a-z0-9\x80\n]{1,4}+"
     rb"([a-z]{1,2}[ \-]?[0-9]{6,8}|[0-9]{2}[a-z]{2}[0-9]{5}|[0-9]{9}|(?=[a-z]{1,8}[0-9])[a-z0-9]{9})(?![a-z0-9\x80])"
 )
-_ZONE = re.compile(
-    rb"P[A-Z<][A-Z]{3}[A-Z]{1,39}<[A-Z<]{2,38}(?:\s{0,3}(?:\\[nr]){0,2}[A-Z0-9<]{9}[0-9][A-Z]{3}[0-9]{7}[MFX<][0-9]{7}[A-Z0-9<]{14}[0-9<][0-9])?"
-)
+_FILLERS = re.compile(rb"<<[A-Z0-9<]*+")
+_DATES = re.compile(rb"9999999[A<]9999999")
 _FEWEST_DIGITS, _SHORTEST = 4, 6
 _FEWEST_AMONG_CAPITALS, _SHORTEST_MIXED = 2, 8
 _DATE = re.compile(
@@ -66,8 +66,54 @@ _FAR = tuple(
 )
 
 
-def _zone(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    return match.span() if b"<<" in match.group() and len(match.group()) >= 40 else None  # of 44 or 88
+#: After words of other scripts; Russia's have a sign between series and number.
+_AFTER_MARK = rb"([a-z]{0,3}[ \-]?[0-9]{2,9}(?:[^a-z0-9\n]{1,5}[0-9]{2,7}){0,2}[a-z]?)(?![a-z0-9])"
+_OTHER_SCRIPTS = Rule(Announces.PASSPORT.before(_AFTER_MARK), _number, needle=Announces.PASSPORT.byte)
+
+
+_LONGEST_LINE = 92  # two lines of 44 that lost what was between
+_NEXT_LINE = re.compile(rb"(?:[ \t\r\n|]|\\[nr]){1,4}[A-Z0-9<]{28,46}(?![A-Za-z0-9<_])")
+_MOST_LINES = 3
+_SHORTEST_LINE, _FEWEST_FILLERS = 28, 3
+_LINE = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789<"
+_WEIGHTS = (7, 3, 1, 7, 3, 1)
+
+
+def _stretch(view: View, start: int, end: int) -> tuple[int, int]:
+    """The letters, digits and fillers of a zone that `start` to `end` stands in."""
+    left = view.raw[max(0, start - _LONGEST_LINE) : start]
+    right = view.raw[end : end + _LONGEST_LINE]
+    return start - len(left) + len(left.rstrip(_LINE)), end + len(right) - len(right.lstrip(_LINE))
+
+
+def _filled(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    """A line of names or of an identity card's number: capitals, digits and fillers, of a zone's length."""
+    start, end = _stretch(view, *match.span())
+    if view.raw[start - 1 : start] == b"\\" and start:
+        start += 1  # the letter belongs to an escape
+    line = view.raw[start:end]
+    if len(line) < _SHORTEST_LINE or line.count(b"<") < _FEWEST_FILLERS or not line[:1].isalnum():
+        return None
+    for _ in range(_MOST_LINES - 1):
+        after = _NEXT_LINE.match(view.raw, end)
+        if after is None:
+            break
+        end = after.end()
+    return start, end
+
+
+def _checked(field: bytes) -> bool:
+    """The check digit of a date, ICAO 9303 part 3, 4.9."""
+    return sum(w * (d - 0x30) for w, d in zip(_WEIGHTS, field[:6], strict=True)) % 10 == field[6] - 0x30
+
+
+def _data(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    """The line with the dates of birth and expiry, both with their check digits and the sex between."""
+    raw, (start, end) = view.raw, match.span()
+    if raw[start + 7] not in b"MFX<" or not (_checked(raw[start : start + 7]) and _checked(raw[start + 8 : end])):
+        return None
+    first, last = _stretch(view, start, end)
+    return (first, last) if last - first >= _SHORTEST_LINE else None
 
 
 FAMILY = Family(
@@ -75,9 +121,12 @@ FAMILY = Family(
     category=Category.GOVERNMENT_ID,
     rank=57,
     gate=Announced(),
-    rules=(*rules_after(_WORDS, _NUMBER, _number), *_SHORT_WORDS, *_FAR),
+    rules=(*rules_after(_WORDS, _NUMBER, _number), *_SHORT_WORDS, *_FAR, _OTHER_SCRIPTS),
     description="Passport numbers after the word or under its key, and machine-readable zones.",
     finds=("passport no. X1234567", '"passport_number": "123456789"', "P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<"),
     not_finds=("X1234567", "passport application 2024"),
-    more=((Literals((b"<<",), mark=b"<"), (Rule(_ZONE, _zone),)),),
+    more=(
+        (Literals((b"<<",), mark=b"<"), (Rule(_FILLERS, _filled, needle=b"<<", anchored=True),)),
+        (Shapes(rb"9999999(?:A|<)9999999"), (Rule(_DATES, _data),)),
+    ),
 )

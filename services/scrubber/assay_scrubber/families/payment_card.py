@@ -81,14 +81,15 @@ _WHOLE = re.compile(
     rb"(?![ \-]{0,2}[0-9]|-?[A-Za-z\x80]|\.[0-9])"
 )
 _ANNOUNCED = re.compile(
-    rb"card|karte|karta|kart(?![a-z])|kort|carte|tarjeta|cart\x80o|cartao|carta |visa|master|amex|maestro|(?<![a-z])(?:cc|pan)(?![a-z])"
+    rb"card|karte|karta|kart(?![a-z])|kort|carte|tarjeta|cart\x80o|carta |visa|master|amex|maestro|\x8a|(?<![a-z])(?:cc|pan)(?![a-z])"
 )
 # Four groups of four with the same few signs between each, or a line that was broken: `4111|1111|1111|1111`, `**4111** **1111** ...`.
 _APART = rb"(?:[^A9\x80]{1,8}|[ ]?<AA[ ]?/?>[^A9\x80]{0,2})"
 _SPLIT_GATE = rb"9999%b9999%b9999%b9999" % (_APART, _APART, _APART)
 _WRAPPED = rb"[ \-]?\r?\n?[ \-]?"
 _SPLIT = re.compile(
-    rb"9999(?<![A9\x80]9999)(?:(?P<between>%b)9999(?P=between)9999(?P=between)|%b9999%b9999%b)9999(?![A9\x80])" % (_APART, _WRAPPED, _WRAPPED, _WRAPPED)
+    rb"9999(?<![A9\x80]9999)(?:(?P<between>%b)9999(?P=between)9999(?P=between)|%b9999%b9999%b)9999(?![A9\x80])"
+    % (_APART, _WRAPPED, _WRAPPED, _WRAPPED)
 )
 _MOST_SPREAD = 2000  # of a list in order: 4000, 4100, 4200, 4300
 _SHORTEST_TRACK = 7
@@ -136,7 +137,9 @@ def _split(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     between = match["between"]
     if between is not None:
         shape, size = view.shape(), len(between) + 4
-        if _of_four(shape[end : end + size], between) or _of_four(shape[max(0, start - size) : start], between, before=True):
+        if _of_four(shape[end : end + size], between) or _of_four(
+            shape[max(0, start - size) : start], between, before=True
+        ):
             return None  # a longer list
     groups = [int(number[place : place + 4]) for place in range(0, _USUAL, 4)]
     in_order = groups == sorted(groups) or groups == sorted(groups, reverse=True)

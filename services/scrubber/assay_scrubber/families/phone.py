@@ -9,6 +9,7 @@ import re
 
 from assay_scrubber.announced import FILLERS, rules_after, words_of
 from assay_scrubber.family import Announced, Digits, Family, Rule, View
+from assay_scrubber.lexicon import Announces
 from assay_scrubber.taxonomy import Category
 
 _NOT_DIGITS = bytes(b for b in range(256) if b not in b"0123456789")
@@ -91,6 +92,7 @@ telefon telephon telefonnummer telefonnr telefonnumer handy handynummer handynr 
 mobilfunknummer festnetz durchwahl telefoon telefoonnummer telefoonnr mobiel gsm tlf tlfnr mobilnummeret telefonnummeret
 puhelin puhelinnumero puhelinnumeroni puh matkapuhelin telefonu telefonem telefonul telefona telefoni telefonn\x80 mobiln\x80 mobitel
 mobitela kom\x80rka kom\x80rkowy telefonsz\x80m telefonsz\x80ma telefonsz\x80mom mobilsz\x80m telefonas t\x80lrunis telepon telepono
+nohp simu cel celu ph
 ponsel bimbit tho\x80i s\x80t sdt
 """.encode("latin-1").split()
 )
@@ -297,6 +299,31 @@ def _few(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return match.span(1)
 
 
+_MARKED = rb"(\+?\(?[0-9](?:[ .\-()/]{0,3}[0-9]){5,14})(?![0-9])"
+
+
+def _marked(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    return None if _DATE.match(match.group(1)) else match.span(1)
+
+
+_OTHER_SCRIPTS = Rule(Announces.PHONE.before(_MARKED), _marked, needle=Announces.PHONE.byte)
+# National forms that nothing else is written in, trunk zero or area in parentheses included: Russia, Japan, Korea, China, Brazil, France,
+# Britain's mobiles, Turkey, Pakistan.
+_NATIONAL = re.compile(
+    rb"(?<![0-9A-Za-z\x80])(?<![0-9][ \-./_])(?:8 ?\([0-9]{3}\) ?[0-9]{3}-[0-9]{2}-[0-9]{2}"
+    rb"|0[789]0-[0-9]{4}-[0-9]{4}|01[016789]-[0-9]{3,4}-[0-9]{4}"
+    rb"|0[1-9]-[0-9]{4}-[0-9]{4}|1[3-9][0-9]-[0-9]{4}-[0-9]{4}|\([1-9][0-9]\) ?9?[0-9]{4}-[0-9]{4}"
+    rb"|\(0[0-9]{1,4}\) ?[0-9]{3,8}(?:[ \-][0-9]{2,4}){0,2}"
+    rb"|0[1-9](?: [0-9]{2}){4}|0[1-9](?:\.[0-9]{2}){4}|07[0-9]{3} [0-9]{6}"
+    rb"|05[0-9]{2} [0-9]{3} [0-9]{2} [0-9]{2}|03[0-9]{2}-[0-9]{7}|08[0-9]{2}-[0-9]{4}-[0-9]{3,4})"
+    rb"(?![0-9A-Za-z\x80]|[ \-./_:][0-9])"
+)
+
+
+def _national(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    return match.span()
+
+
 FAMILY = Family(
     name="phone",
     category=Category.CONTACT,
@@ -306,9 +333,10 @@ FAMILY = Family(
         Rule(_AMERICAN, _american, fewest=10, shape=rb"(?<!9)9?-{0,4}9{3}-{0,5}9{3}-{0,3}9{4}(?!9)"),
         Rule(_PLUS, _international, sign=b"+"),
         Rule(_ZEROS, _after_zeros, near=re.compile(b"0[01]"), fewest=10, fallback=True),
+        Rule(_NATIONAL, _national, fewest=9, most=12, shape=rb"9-9", fallback=True),
         Rule(_ANY, _announced, words=_ANNOUNCING, fallback=True),
     ),
-    more=((Announced(), tuple(rules_after(_FEW_WORDS, _FEW, _few))),),
+    more=((Announced(), (*rules_after(_FEW_WORDS, _FEW, _few), _OTHER_SCRIPTS)),),
     description="Telephone numbers: North American, international, and national ones that a word or key announces.",
     finds=(
         "555-123-4567",
