@@ -146,12 +146,20 @@ class Detector:
         """
         spans = self._search(raw, hint, known, changes)
         # `find` throughout, because `in` tries bytes as a number first: it costs five times as much.
-        if raw.find(b"%") >= 0 or raw.find(b"\\") >= 0 or raw.find(b"&") >= 0 or not raw.isascii():
+        if (
+            raw.find(b"%") >= 0
+            or raw.find(b"\\") >= 0
+            or raw.find(b"&") >= 0
+            or raw.find(b"\0") >= 0
+            or not raw.isascii()
+        ):
             unfolded = unfold(raw)
             if unfolded is not None:
                 if changes is not None:
                     changes = changes.unfolded(unfolded)
-                elif _has_assigned(raw) or not _has_assigned(unfolded.seen):
+                elif (not unfolded.respelled and _has_assigned(raw)) or (
+                    not unfolded.respelled and not _has_assigned(unfolded.seen)
+                ):
                     changes = Changes(unfolded.gaps, unfolded.gaps)  # the rest of it has just been searched
                 for start, end, rank in self._search(unfolded.seen, hint, known, changes):
                     spans.append((*unfolded.origin(start, end), rank))

@@ -33,15 +33,29 @@ def base64_between_slashes(raw: bytes, first: int, last: int) -> Iterator[tuple[
             yield *match.span(), text
 
 
+def _wide(beginning: bytes) -> str:
+    """Which UTF-16 it begins as; empty when it does not."""
+    for encoding, zeros, letters in (
+        ("utf-16-le", beginning[3::2], beginning[2::2]),
+        ("utf-16-be", beginning[2::2], beginning[3::2]),
+    ):
+        if zeros and not zeros.strip(b"\0") and not letters.translate(None, _READABLE):
+            return encoding
+    return ""
+
+
 def _text_of(base64: bytes) -> str:
     """Empty when it is not readable text."""
     written = base64.rstrip(b"=").translate(_STANDARD)
     head = written[: min(_HEAD, len(written) // 4 * 4)]  # whole groups of four: the rest would need its padding
-    if binascii.a2b_base64(head).translate(None, _READABLE):
-        return ""
+    beginning, encoding = binascii.a2b_base64(head), "utf-8"
+    if beginning.translate(None, _READABLE):
+        encoding = _wide(beginning)
+        if not encoding:
+            return ""
     usable = len(written) - (len(written) % 4 == 1)
     decoded = binascii.a2b_base64(written[:usable] + b"=" * (-usable % 4))
     try:
-        return decoded.decode("utf-8")
+        return decoded.decode(encoding)
     except UnicodeDecodeError:
         return ""

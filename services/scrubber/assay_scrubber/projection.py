@@ -19,10 +19,12 @@ from .lexicon import marked
 LETTER = 0x80
 OTHER = 0x81
 UNSEEN = 0xAD
+#: Digits in circles, raised or lowered: 0xB0 to 0xB9. One is a footnote's mark; a text with several is read with them as digits too.
+SMALL = 0xB0
 
 _UNSEEN_RANGES = (
     (0x00AD, 0x00AD), (0x034F, 0x034F), (0x061C, 0x061C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F),
-    (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF),
+    (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x20DD, 0x20E4), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF),
     (0xFFA0, 0xFFA0), (0xFFF9, 0xFFFB), (0xE0000, 0xE0FFF),
 )  # fmt: skip
 _ASCII_TWIN_RANGES = ((0x2000, 0x206F), (0x2100, 0x214F), (0xFE50, 0xFE6F), (0xFF01, 0xFF5E), (0x1D400, 0x1D7FF))
@@ -47,6 +49,8 @@ def _fold_twins(table: bytearray) -> None:
         digit = unicodedata.decimal(chr(point), None)
         if digit is not None:
             table[point] = 0x30 + digit
+        elif (small := unicodedata.digit(chr(point), None)) is not None:
+            table[point] = SMALL + small
     for first, last in _ASCII_TWIN_RANGES:
         for point in range(first, last + 1):
             twin = unicodedata.normalize("NFKC", chr(point))
@@ -91,8 +95,8 @@ def project(text: str) -> bytes:
 # Ways in which one character is written as several. A backslash run is one escape: JSON inside JSON doubles it.
 _ESCAPES = {
     b"%": rb"%(?:25)*[C-Fc-f][0-9A-Fa-f](?:%(?:25)*[89ABab][0-9A-Fa-f]){1,3}|%(?:25)*[0-9A-Fa-f]{2}",
-    b"\\": rb"\\(?<!\\\\)\\*+(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[nrtbf\"'/])",
-    b"&": rb"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|commat|period|colon|plus|nbsp|amp|quot|apos|lt|gt);",
+    b"\\": rb"\\(?<!\\\\)\\*+(?:u[0-9A-Fa-f]{4}|u\{[0-9A-Fa-f]{1,6}\}|x[0-9A-Fa-f]{2}|[nrtbf\"'/])",
+    b"&": rb"&(?:amp;)*(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|commat|period|colon|plus|nbsp|amp|quot|apos|lt|gt);",
 }
 # For each set of the bytes that escapes begin with, one pattern: a search for one literal is fast.
 _ESCAPE = {
@@ -120,11 +124,11 @@ def _percent(written: bytes) -> bytes:
 
 @lru_cache(maxsize=4096)
 def _decoded(written: bytes) -> bytes:
-    body = written.strip(b"%\\&;")
+    body = written.strip(b"%\\&;").rpartition(b";")[2]
     named = _percent(written) if written[:1] == b"%" else _NAMED.get(body)
     if named is None:
         base = 10 if body[:1] == b"#" and body[1:2] not in b"xX" else 16
-        named = bytes([_TABLE[min(int(body.lstrip(b"#xXu"), base), 0x10FFFF)]])
+        named = bytes([_TABLE[min(int(body.lstrip(b"#xXu{").rstrip(b"}"), base), 0x10FFFF)] or UNSEEN])
     return named + bytes([UNSEEN]) * (len(written) - 1)
 
 
@@ -135,15 +139,20 @@ def _decode(match: re.Match[bytes]) -> bytes:
 
 _LONGEST_KEPT = 16
 _UNSEEN_BYTE = bytes([UNSEEN])
+_FEWEST_SMALL = 4
+_NOT_SMALL = bytes(b for b in range(256) if not SMALL <= b < SMALL + 10)
+_SMALL_TO_DIGITS = bytes.maketrans(bytes(range(SMALL, SMALL + 10)), b"0123456789")
 _UNSEEN_ONE = re.compile(_UNSEEN_BYTE)
 
 
 class Unfolded:
     """The text as a reader sees it: escapes decoded, unseen characters gone; `origin` leads back."""
 
-    __slots__ = ("_positions", "_size", "gaps", "seen")
+    __slots__ = ("_positions", "_size", "gaps", "respelled", "seen")
 
-    def __init__(self, decoded: bytes) -> None:
+    def __init__(self, decoded: bytes, *, respelled: bool = False) -> None:
+        #: Whether something of what is seen is another than before, without a gap there.
+        self.respelled = respelled
         self.seen = decoded.translate(None, _UNSEEN_BYTE)
         self._size = len(decoded)
         self._positions = [match.start() for match in _UNSEEN_ONE.finditer(decoded)]
@@ -167,4 +176,11 @@ def unfold(raw: bytes) -> Unfolded | None:
     marks = tuple(mark for mark in _ESCAPES if raw.find(mark) >= 0)
     if marks:
         decoded = _ESCAPE[marks].sub(_decode, raw)
-    return Unfolded(decoded) if not decoded.isascii() and decoded.find(_UNSEEN_BYTE) >= 0 else None
+    if decoded.find(b"\0") >= 0:
+        decoded = decoded.replace(b"\0", _UNSEEN_BYTE)
+    if decoded.isascii():
+        return None
+    respelled = len(decoded.translate(None, _NOT_SMALL)) >= _FEWEST_SMALL
+    if respelled:
+        decoded = decoded.translate(_SMALL_TO_DIGITS)
+    return Unfolded(decoded, respelled=respelled) if respelled or decoded.find(_UNSEEN_BYTE) >= 0 else None

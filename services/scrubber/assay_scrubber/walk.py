@@ -45,8 +45,53 @@ def text_of(leaf: Any) -> str | None:
     if leaf is None or isinstance(leaf, bool):
         return None
     if isinstance(leaf, int | float):
-        return str(int(leaf)) if _SMALLEST <= leaf < _LARGEST and leaf == int(leaf) else None
+        return str(int(leaf)) if _SMALLEST <= abs(leaf) < _LARGEST and leaf == int(leaf) else None
     raise TypeError(f"not a JSON value: {type(leaf).__name__}")
+
+
+#: Keys whose value may be written in pieces.
+_IN_PIECES = re.compile(rb"card|social|phone|mobile|passport|iban|(?<![a-z])(?:cc|pan|ssn|tel)(?![a-z])|\x86|\x8a")
+_MOST_PIECES, _LONGEST_PIECE = 8, 9
+
+
+def joined(pieces: Any, hint: bytes) -> str | None:
+    """`["4111", "1111", "1111", "1111"]` under a key such as `card` as one text, None for what is no value in pieces."""
+    if not 2 <= len(pieces) <= _MOST_PIECES or _IN_PIECES.search(hint) is None:
+        return None
+    texts = [
+        piece if isinstance(piece, str) else str(piece)
+        for piece in pieces
+        if isinstance(piece, str) or (type(piece) is int and 0 <= piece < _LARGEST)
+    ]
+    if len(texts) < len(pieces) or not all(len(text) <= _LONGEST_PIECE and text.isalnum() for text in texts):
+        return None
+    return " ".join(texts)
+
+
+def _of_pieces(scrubber: "Scrubber", pieces: Any, hint: bytes, counts: Counter[str]) -> str | None:
+    """What stands for each of the pieces when they are one finding together."""
+    text = joined(pieces, hint)
+    if text is None:
+        return None
+    scrubbed, findings = scrubber.scrub(text, hint=hint)
+    if len(findings) != 1 or findings[0].end - findings[0].start < len(text) or scrubbed == text:
+        return None
+    counts[findings[0].family] += 1
+    return scrubbed
+
+
+def _scrub_numbered(scrubber: "Scrubber", items: dict[str, Any], counts: Counter[str]) -> dict[str, Any]:
+    """Fields whose keys differ by their number only, as `card_part1` to `card_part4`, when they are one finding together."""
+    stems: dict[str, list[str]] = {}
+    for key in items:
+        if isinstance(key, str) and key[-1:].isdecimal():
+            stems.setdefault(key.rstrip("0123456789"), []).append(key)
+    found: dict[str, Any] = {}
+    for stem, keys in stems.items():
+        shown = _of_pieces(scrubber, [items[key] for key in keys], hint_of(stem), counts)
+        if shown is not None:
+            found.update(dict.fromkeys(keys, shown))
+    return found
 
 
 def scrub_leaf(scrubber: "Scrubber", leaf: Any, hint: bytes, counts: Counter[str]) -> Any:
@@ -94,10 +139,18 @@ def scrub_json(scrubber: "Scrubber", value: Any) -> ScrubbedJson:
         for key, item in items:
             hint = hint_of(key) if isinstance(key, str) else inherited
             if isinstance(item, dict):
-                child: Any = dict(item)
-                pending.append((child, list(item.items()), b"", depth + 1))
+                shown = _of_pieces(scrubber, item.values(), hint, counts) if hint else None
+                if shown is not None:
+                    target[key] = dict.fromkeys(item, shown)
+                    continue
+                child: Any = {**item, **_scrub_numbered(scrubber, item, counts)}
+                pending.append((child, list(child.items()), b"", depth + 1))
             elif isinstance(item, list | tuple):
                 child = list(item)
+                shown = _of_pieces(scrubber, item, hint, counts) if hint else None
+                if shown is not None:
+                    target[key] = [shown] * len(item)
+                    continue
                 pending.append((child, enumerate(item), hint, depth + 1))
             else:
                 target[key] = scrub_leaf(scrubber, item, hint, counts)

@@ -35,6 +35,12 @@ FOUND = [
     ),
     ("ann%2540example.com", ["ann%2540example.com"], "[REDACTED]"),
     ("a" * 100 + "@example.com", ["a" * 100 + "@example.com"], "[REDACTED]"),
+    ("alice[@]example[.]org", ["alice[@]example[.]org"], "[REDACTED]"),
+    ("alice@example[.]org", ["alice@example[.]org"], "[REDACTED]"),
+    ("alice(@)example.org", ["alice(@)example.org"], "[REDACTED]"),
+    ("alice&amp;#64;example.org", ["alice&amp;#64;example.org"], "[REDACTED]"),
+    ("alice\\u{40}example.org", ["alice\\u{40}example.org"], "[REDACTED]"),
+    ("alice\u0000@\u0000example.org", ["alice\u0000@\u0000example.org"], "[REDACTED]"),
 ]
 KEPT = [
     "git@git.example.com:team/project",

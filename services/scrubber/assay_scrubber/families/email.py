@@ -43,7 +43,7 @@ _TOP = (
 )
 _LABEL = rb"[a-z0-9\x80][a-z0-9\x80\-]{0,62}+"
 _BRACKETED = re.compile(
-    rb"[\[({<] ?(?:at|@) ?[\])}>] ?%b(?:(?:%b|\.)%b){0,4}(?:%b%b|\.[a-z]{2,24})(?![a-z0-9])"
+    rb"(?:[\[({<] ?(?:at|@|arroba) ?[\])}>] ?|@)%b(?:(?:%b|\.)%b){0,4}(?:%b%b|\.[a-z]{2,24})(?![a-z0-9])"
     % (_LABEL, _SPELLED_DOT, _LABEL, _SPELLED_DOT, _TOP)
 )
 _SPELLED = re.compile(rb" (?:at|@) %b(?: dot %b){0,4} dot %b(?![a-z0-9])" % (_LABEL, _LABEL, _TOP))
@@ -70,7 +70,26 @@ FAMILY = Family(
     finds=("alice@example.com", "josé@exämple.com", "alice%40example.com"),
     not_finds=("user@localhost", "git@git.example.com:team/project", "package@1.2.3-beta.rc"),
     more=(
-        (Literals((b"at]", b"at)", b"at}")), (Rule(_BRACKETED, _written, lower=True),)),
+        (
+            Literals(
+                (
+                    b"at]",
+                    b"at)",
+                    b"at}",
+                    b"<at>",
+                    b"@]",
+                    b"@)",
+                    b"@}",
+                    b"[.]",
+                    b"(.)",
+                    b"{.}",
+                    b"[dot]",
+                    b"(dot)",
+                    b"arroba)",
+                )
+            ),
+            (Rule(_BRACKETED, _written, lower=True),),
+        ),
         (Literals((b" dot ",)), (Rule(_SPELLED, _written, lower=True),)),
     ),
 )

@@ -3,7 +3,7 @@
 import re
 import socket
 
-from assay_scrubber.family import Family, Rule, Seen, Shapes, View
+from assay_scrubber.family import Family, Literals, Rule, Seen, Shapes, View
 from assay_scrubber.taxonomy import Category
 
 # The first dot is found by the search for a literal; the digits before it are checked by the acceptance.
@@ -15,8 +15,9 @@ _DIGITS = b"0123456789"
 _NO_LEFT = re.compile(rb"[A-Za-z0-9\x80._]")
 _VERSION = re.compile(
     rb"(?:version|versions|ver|vers|release|rev|revision|build|firmware|driver|section|sec|chapter|clause|figure|fig|table|oid|v|"
-    rb"paragraph|item|step|appendix|annex|since|upgrade(?:d)? to|python|chrome|safari|firefox|edg|opr|mozilla|webkit|package|pkg|lib)"
-    rb"(?:\x22|'|s)?[ \t]?[:=./#]{0,2}[ \t]?(?:v|to |from |is |no\.? ?)?$"
+    rb"paragraph|item|step|appendix|annex|since|upgrade(?:d)? to|python|chrome|safari|firefox|edg|opr|mozilla|webkit|package|pkg|lib|"
+    rb"objectid|object identifier|patch|edition|agent|opera|runtime|sdk|jdk|kernel)"
+    rb"(?:\x22|'|s)?(?: number| no\.?| id)?[ \t]?[:=./#(]{0,2}[ \t]?[\x22'(]?(?:v|to |from |is |no\.? ?)?$"
 )
 _ANNOUNCED = re.compile(
     rb"(?:ip|ipv4|addr|address|host|server|client|dns|from|ping|peer|remote|gateway|inet|resolver|nameserver)[^a-z0-9]{0,4}$"
@@ -24,6 +25,8 @@ _ANNOUNCED = re.compile(
 # Names of packages and comparisons: `lib-1.2.3.4`, `tool==1.2.3.4`, `pkg@1.2.3.4`.
 _PACKAGE = re.compile(rb"(?:[a-z]-|==|~=|>=|<=|!=|>|<|\^|~|[a-z]@|[a-z]_v?|#)$")
 
+#: Identifiers of objects (X.500, X.509, SNMP), of which four numbers are written like an address.
+_OBJECT = re.compile(rb"2\.5\.(?:4|29)\.|1\.3\.(?:6\.1$|14\.|132\.)|1\.2\.840\.|0\.9\.")
 _TAG = re.compile(rb"<(?:/?[a-z][^<>]{0,20}/?)>$")  # what ends with it is no comparison
 
 
@@ -43,6 +46,8 @@ def _v4(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     before = view.before(start, 24)
     if max(first, second, third, fourth) < 10 and not _ANNOUNCED.search(before):
         return None  # 1.8.1.5 is a version, or a section
+    if _OBJECT.match(address) and not _ANNOUNCED.search(before):
+        return None
     if before and (_VERSION.search(before) or _PACKAGE.search(before, len(before) - 4)) and not _TAG.search(before):
         return None
     return start, end
@@ -85,6 +90,21 @@ def _v6(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return start, match.end() if match.group(2) and end == match.end(1) else end
 
 
+# `203.0.113[.]7`, `203[dot]0[dot]113[dot]7`, `203\\.0\\.113\\.7`: as reports write it so that nobody follows it.
+_DEFANGED = re.compile(
+    rb"(?<![0-9a-z\x80.])[0-9]{1,3}(?=\.|[\[({\\])(?:(?:\.|[\[({](?:\.|dot)[\])}]|\\\.)[0-9]{1,3}){3}(?![0-9a-z\x80]|[.\[({]{1,2}[0-9])"
+)
+_NOT_ADDRESS = re.compile(rb"[^0-9]+")
+
+
+def _defanged(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    address = _NOT_ADDRESS.sub(b".", match.group())
+    first = int(address.partition(b".")[0])
+    if not _OCTETS.fullmatch(address) or first in (0, 127, 255) or first >= 224:
+        return None
+    return None if _VERSION.search(view.before(match.start(), 24)) else match.span()
+
+
 FAMILY = Family(
     name="ip_address",
     category=Category.ONLINE_IDENTIFIER,
@@ -102,5 +122,11 @@ FAMILY = Family(
         "a[1::3]",
         "12:34:56",
     ),
-    more=((Seen(rb"::|(?::[0-9a-f]{1,4}){5}:"), (Rule(_V6, _v6),)),),
+    more=(
+        (
+            Literals((b"[.]", b"(.)", b"{.}", b"[dot]", b"(dot)", b"\\."), mark=b""),
+            (Rule(_DEFANGED, _defanged, lower=True, fewest=4),),
+        ),
+        (Seen(rb"::|(?::[0-9a-f]{1,4}){5}:"), (Rule(_V6, _v6),)),
+    ),
 )

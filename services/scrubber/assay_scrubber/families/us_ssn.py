@@ -5,7 +5,7 @@ import re
 from assay_scrubber.family import Digits, Family, Rule, View
 from assay_scrubber.taxonomy import Category
 
-_CONTEXT = re.compile(rb"ssn|social|soc\.? ?sec|tax(?:payer)?[ _\-]?id|itin")
+_CONTEXT = re.compile(rb"ssn|social|soc\.? ?sec|s\.s\.n|\bss ?#|tax(?:payer)?[ _\-]?id|itin")
 
 _DASHED = re.compile(
     rb"(?<![0-9A-Za-z\x80])(?<![0-9][\-.])[0-9]{3}-[0-9]{2}-[0-9]{4}(?![0-9A-Za-z\x80]|[\-.][0-9])",
@@ -16,6 +16,18 @@ _LOOSE = re.compile(
 
 
 def _dashed(_: View, match: re.Match[bytes]) -> tuple[int, int]:
+    return match.span()
+
+
+_APART = re.compile(
+    rb"(?<![0-9A-Za-z\x80])(?<![0-9][ .\-,])([0-9]{3})\.([0-9]{2})\.([0-9]{4})(?![0-9A-Za-z\x80]|[ .,\-][0-9])"
+)
+
+
+def _apart(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    area, group, serial = match.groups()
+    if area in (b"000", b"666") or area[:1] == b"9" or group == b"00" or serial == b"0000":
+        return None
     return match.span()
 
 
@@ -33,6 +45,7 @@ FAMILY = Family(
     gate=Digits(9),
     rules=(
         Rule(_DASHED, _dashed, shape=b"999-99-9999"),
+        Rule(_APART, _apart, most=9, shape=b"999-99-9999", fallback=True),
         Rule(_LOOSE, _in_context, near=_CONTEXT, fallback=True),
     ),
     description="US social security numbers, and taxpayer numbers of the same shape.",
