@@ -54,6 +54,7 @@ KEPT = [
     "a" * 10_000 + "!",
     "meet at noon, on the dot of ten",
     "look at it dot by dot",
+    "[.] and\n@pytest.mark.slow",
 ]
 
 

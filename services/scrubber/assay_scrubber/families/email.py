@@ -52,8 +52,13 @@ _WRITTEN_LOCAL = re.compile(
 )
 
 
+_BRACKET = re.compile(rb"[\[({]")
+
+
 def _written(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    at = match.start()
+    at, written = match.start(), match.group()
+    if written[:1] == b"@" and (view.raw[at - 1 : at].isspace() or not _BRACKET.search(written)):
+        return None  # the address is no other than it looks
     local = _WRITTEN_LOCAL.search(view.low, max(0, at - _LONGEST_WRITTEN), at)
     return (local.start(), match.end()) if local else None
 

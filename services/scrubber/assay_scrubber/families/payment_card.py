@@ -86,7 +86,7 @@ _ANNOUNCED = re.compile(
 # Four groups of four with the same few signs between each, or a line that was broken: `4111|1111|1111|1111`, `**4111** **1111** ...`.
 _APART = rb"(?:[^A9\x80]{1,8}|[ ]?<AA[ ]?/?>[^A9\x80]{0,2})"
 _SPLIT_GATE = rb"9999%b9999%b9999%b9999" % (_APART, _APART, _APART)
-_WRAPPED = rb"[ \-]?\r?\n?[ \-]?"
+_WRAPPED = rb"(?:[ \-]?\r?\n[ \-]?|[ \-])"
 _SPLIT = re.compile(
     rb"9999(?<![A9\x80]9999)(?:(?P<between>%b)9999(?P=between)9999(?P=between)|%b9999%b9999%b)9999(?![A9\x80])"
     % (_APART, _WRAPPED, _WRAPPED, _WRAPPED)
@@ -103,6 +103,8 @@ def _card(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         return None
     start, end = match.span(1)
     after = view.raw[end : end + 1]
+    if after == b"." and end - start < _USUAL - 1 and view.raw[end + 1 : end + 2] == b"0":
+        return None  # milliseconds
     if after in (b"^", b"=", b"D"):
         track = _TRACK.match(view.raw, end)
         if track is not None and (after != b"=" or track.end() - end > _SHORTEST_TRACK):
