@@ -149,6 +149,8 @@ def families(
     project: Annotated[str, typer.Option(help="As for this project.")] = "default",
 ) -> None:
     """List the families of personal data: name, category, what happens to it, what it is."""
+    from assay_scrubber.registry import SCRUB_KEY
+
     policy = policies(file).of(project)
     rows = [
         {
@@ -157,7 +159,7 @@ def families(
             "action": str(policy.action(family.name)),
             "description": family.description,
         }
-        for family in policy.members()
+        for family in (*policy.members(), *((SCRUB_KEY,) if policy.scrub_keys else ()))
     ]
     with ends_quietly():
         if as_json:
@@ -185,4 +187,5 @@ def check(file: Annotated[Path, typer.Argument(metavar="FILE", help="The policy 
         for name, policy in (("every other project", found.default), *sorted(found.projects.items())):
             said = ", ".join(f"{family} {action}" for family, action in sorted(policy.actions.items()))
             slugs = "; slugs too" if policy.scrub_slugs else ""
-            echo(f"{policy.fingerprint}  {name}: {said or 'all redact'}{slugs}")
+            keys = f"; keys: {', '.join(sorted(policy.scrub_keys))}" if policy.scrub_keys else ""
+            echo(f"{policy.fingerprint}  {name}: {said or 'all redact'}{slugs}{keys}")

@@ -85,6 +85,20 @@ def test_a_check_shows_the_fingerprint_and_actions_of_each_project(policy: Path)
     assert "lab: email allow, person_name label, phone label" in result.stdout
 
 
+def test_keys_of_a_policy_are_shown_and_what_is_under_them_goes(policy: Path) -> None:
+    policy.write_text("scrub_keys = ['note', 'customer_name']\n")
+    made = Policy.from_mapping({"scrub_keys": ["customerName", "note"]})
+    shown = RUN.invoke(app, ["pii", "policy", "check", str(policy)]).stdout
+    assert shown == f"{made.fingerprint}  every other project: all redact; keys: customer_name, note\n"
+    listed = RUN.invoke(app, ["pii", "families", "--policy", str(policy)]).stdout
+    assert any(line.split()[:3] == ["scrub_key", "contact", "redact"] for line in listed.splitlines())
+    lines = '{"customerName": ["Ann"], "Note": 7, "n": 1}\n'
+    scrubbed = RUN.invoke(app, ["scrub", "--policy", str(policy)], input=lines)
+    assert scrubbed.stdout == '{"customerName":"[REDACTED]","Note":"[REDACTED]","n":1}\n'
+    explained = RUN.invoke(app, ["scrub", "--explain", "--policy", str(policy)], input=lines).stdout.splitlines()
+    assert [(row["value"], row["family"]) for row in map(json.loads, explained)] == [(0, "scrub_key"), (1, "scrub_key")]
+
+
 def test_families_are_listed_with_category_action_and_description(policy: Path) -> None:
     rows = [json.loads(line) for line in RUN.invoke(app, ["pii", "families", "--json"]).stdout.splitlines()]
     assert [row["family"] for row in rows] == list(FAMILIES)

@@ -14,10 +14,11 @@ from . import vendor_keys
 from .changes import Changes
 from .detector import Detector
 from .family import Family, Span
+from .keys import RemovedKeys, text_of_any
 from .numbers import Known
 from .policy import Action, Policy
 from .projection import project
-from .registry import FAMILIES
+from .registry import FAMILIES, SCRUB_KEY
 from .replacement import markers, renderers, silencer
 from .taxonomy import Category
 from .walk import ScrubbedJson, scrub_json
@@ -113,9 +114,11 @@ class Scrubber:
         self.policy = replace(policy, custom=(*policy.custom, *custom)) if custom else policy
         self.fingerprint = self.policy.fingerprint
         families = self.policy.members()
-        self._category_of = {family.name: str(family.category) for family in families}
+        self._category_of = {family.name: str(family.category) for family in (*families, SCRUB_KEY)}
         self._render = renderers(self.policy, families)
         self._marker = markers(self.policy)
+        #: What the policy removes by the names of keys, if anything.
+        self.removed_keys = self._removed_keys() if self.policy.scrub_keys else None
         self._allowed = frozenset(f.rank for f in families if self.policy.action(f.name) is Action.ALLOW)
         self._by_rank = {family.rank: family for family in families}
         also = (vendor_keys.finder(), FAMILIES["api_key"].rank) if self.policy.catalogue else None
@@ -161,6 +164,22 @@ class Scrubber:
     def scrub_json(self, value: Any) -> ScrubbedJson:
         """Every value of a JSON document scrubbed, and findings by family; see `walk.scrub_json`."""
         return scrub_json(self, value)
+
+    def _removed_keys(self) -> RemovedKeys:
+        own = renderers(self.policy, [SCRUB_KEY])
+        hashing = self.policy.action(SCRUB_KEY.name) is Action.HASH
+
+        def render(value: Any) -> str:
+            if own is None:
+                return self.policy.replacement
+            return own[SCRUB_KEY.rank](text_of_any(value) if hashing else "")
+
+        return RemovedKeys(self.policy.scrub_keys, SCRUB_KEY.name, render, self._marker.fullmatch)
+
+    def under_removed_key(self, value: Any) -> Finding:
+        """The finding of a value that goes because of its key; of a list or an object it names no stretch."""
+        chars = 0 if isinstance(value, dict | list | tuple) else len(str(value))
+        return Finding(SCRUB_KEY.name, SCRUB_KEY.category, 0, chars)
 
     def _projected(self, text: str) -> bytes:
         raw = project(text)

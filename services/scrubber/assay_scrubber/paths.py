@@ -137,10 +137,16 @@ def _scrub_element(
 
 def _scrub_value(scrubber: Scrubber, name: str, value: Any, counts: Counter[str]) -> Any:
     """What stands under the key `name`, whole."""
-    if isinstance(value, dict) and not any(isinstance(child, dict | list | tuple) for child in value.values()):
+    if (
+        isinstance(value, dict)
+        and scrubber.removed_keys is None
+        and not any(isinstance(child, dict | list | tuple) for child in value.values())
+    ):
         return {key: scrub_leaf(scrubber, child, hint_of(key), counts) for key, child in value.items()}
     if isinstance(value, dict | list | tuple):
-        scrubbed = scrub_json(scrubber, {name: value})
+        scrubbed = scrub_json(
+            scrubber, value, hint_of(name), depth=1
+        )  # `name` is a field's own, and no key of the producer's
         counts.update(scrubbed.counts)
-        return scrubbed.value[name]
+        return scrubbed.value
     return scrub_leaf(scrubber, value, hint_of(name), counts)

@@ -3,13 +3,14 @@
 import hashlib
 import hmac
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from .family import Family
-from .registry import FAMILIES, NAMES
+from .keys import key_name
+from .registry import FAMILIES, SCRUB_KEY, WITHOUT_RULES
 from .taxonomy import Category
 
 # Part of the fingerprint: raise it when detection changes, so that rows scrubbed by other rules can be told apart.
@@ -19,7 +20,7 @@ DEFAULT_REPLACEMENT = "[REDACTED]"
 FLOOR = frozenset({Category.CREDENTIAL, Category.PAYMENT_CARD, Category.GOVERNMENT_ID})
 #: Shorter keys could be guessed from a few hashes.
 HASH_KEY_MIN_BYTES = 16
-POLICY_KEYS = ("actions", "families", "scrub_slugs")
+POLICY_KEYS = ("actions", "families", "scrub_keys", "scrub_slugs")
 
 
 class PolicyError(ValueError):
@@ -55,8 +56,9 @@ class Policy:
 
     `families`: names to look for; a configuration cannot leave any out, it can only allow what they find. `actions`: by family; `redact`
     where it says nothing. `custom`: families of the policy's own. `hash_key`: what `hash` needs. `scrub_slugs`: also slugs, source ids
-    and context ids, which by default count as the producer's own identifiers. `catalogue`: which catalogue of vendors' keys is asked beside
-    the families, as `vendor_keys.catalogue` names it; empty: none. Raises PolicyError.
+    and context ids, which by default count as the producer's own identifiers. `scrub_keys`: names of keys of JSON objects whose values are
+    removed whole, whatever they are; how a name is written (`customer_name`, `customerName`) does not count. `catalogue`: which catalogue
+    of vendors' keys is asked beside the families, as `vendor_keys.catalogue` names it; empty: none. Raises PolicyError.
     """
 
     families: frozenset[str] = frozenset(FAMILIES)
@@ -65,40 +67,48 @@ class Policy:
     hash_key: bytes | None = field(default=None, repr=False)
     replacement: str = DEFAULT_REPLACEMENT
     scrub_slugs: bool = False
+    scrub_keys: frozenset[str] = frozenset()
     catalogue: str = ""
 
     def __post_init__(self) -> None:
         for name in self.families:
             known("family", name, FAMILIES)
         for family in self.custom:
-            if family.name in FAMILIES or family.name in NAMES:
+            if family.name in FAMILIES or family.name in WITHOUT_RULES:
                 raise PolicyError(f"pattern {family.name}: this is the name of a built-in family; take another")
-        members = {family.name: family for family in (*FAMILIES.values(), *NAMES.values(), *self.custom)}
-        if len(members) != len(FAMILIES) + len(NAMES) + len(self.custom):
+        members = {family.name: family for family in (*FAMILIES.values(), *WITHOUT_RULES.values(), *self.custom)}
+        if len(members) != len(FAMILIES) + len(WITHOUT_RULES) + len(self.custom):
             raise PolicyError("two patterns have the same name")
         for name, action in self.actions.items():
             category = members[known("family", name, members)].category
             if action is Action.ALLOW and category in FLOOR:
                 raise PolicyError(f"{name} is of category {category}, which can never be allowed ({_floor()})")
+            if action is Action.ALLOW and name == SCRUB_KEY.name:
+                raise PolicyError(f"{name} can never be allowed: take the keys out of scrub_keys instead")
             if action is Action.HASH and self.hash_key is None:
                 raise PolicyError(
                     f"{name} is to be hashed, and there is no key: set scrubber.hash_key_file (ASSAY_SCRUBBER_HASH_KEY_FILE)"
                 )
+        for key in self.scrub_keys:
+            if not key_name(key):
+                raise PolicyError("scrub_keys: a name has no letter or digit")
         if self.hash_key is not None and len(self.hash_key) < HASH_KEY_MIN_BYTES:
             raise PolicyError(f"scrubber.hash_key is shorter than {HASH_KEY_MIN_BYTES} bytes")
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any], *, hash_key: bytes | None = None) -> "Policy":
-        """Keys `actions` (category to action), `families` (family to action), `scrub_slugs` (true or false); all optional.
+        """Keys `actions` (category to action), `families` (family to action), `scrub_keys` (list of text), `scrub_slugs` (true or false);
+        all optional.
 
         Raises PolicyError on an unknown key, family, category or action, naming the valid ones.
         """
         for key in values:
             known("policy setting", key, POLICY_KEYS)
         return cls(
-            actions=actions_of([values], (*FAMILIES.values(), *NAMES.values())),
+            actions=actions_of([values], (*FAMILIES.values(), *WITHOUT_RULES.values())),
             hash_key=hash_key,
             scrub_slugs=slugs_of([values], False),
+            scrub_keys=keys_of([values]),
         )
 
     def members(self) -> list[Family]:
@@ -123,14 +133,15 @@ class Policy:
                 "replacement": self.replacement,
                 "scrub_slugs": self.scrub_slugs,
             }
-            | ({"catalogue": self.catalogue} if self.catalogue else {}),
+            | ({"catalogue": self.catalogue} if self.catalogue else {})
+            | ({"scrub_keys": sorted(set(map(key_name, self.scrub_keys)))} if self.scrub_keys else {}),
             sort_keys=True,
             separators=(",", ":"),
         )
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 
-def actions_of(levels: Iterable[Mapping[str, Any]], families: Iterable[Family]) -> dict[str, Action]:
+def actions_of(levels: Sequence[Mapping[str, Any]], families: Iterable[Family]) -> dict[str, Action]:
     """The action of each family, `redact` left out. A later level goes before an earlier one; in one level, a family before its category.
 
     Each level is a mapping with `actions` and `families`. Raises PolicyError.
@@ -146,8 +157,12 @@ def actions_of(levels: Iterable[Mapping[str, Any]], families: Iterable[Family]) 
         for name, family in members.items():
             if name in by_family:
                 effective[name] = by_family[name]
-            elif family.category in by_category:
+            elif family.category in by_category and not (
+                family is SCRUB_KEY and by_category[family.category] is Action.ALLOW
+            ):
                 effective[name] = by_category[family.category]
+    if not keys_of(levels):
+        effective.pop(SCRUB_KEY.name, None)  # nothing can be found
     return {name: action for name, action in effective.items() if action is not Action.REDACT}
 
 
@@ -158,6 +173,17 @@ def slugs_of(levels: Iterable[Mapping[str, Any]], default: bool) -> bool:
         if not isinstance(default, bool):
             raise PolicyError("scrub_slugs must be true or false")
     return default
+
+
+def keys_of(levels: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """The `scrub_keys` of all levels together. Raises PolicyError."""
+    names: list[str] = []
+    for level in levels:
+        given = level.get("scrub_keys", [])
+        if not isinstance(given, list | tuple) or not all(isinstance(name, str) for name in given):
+            raise PolicyError('scrub_keys must be a list of names of keys, such as ["customer_name"]')
+        names += given
+    return frozenset(names)
 
 
 def _actions(key: str, level: Mapping[str, Any], kind: str, valid: Iterable[str]) -> dict[str, Action]:

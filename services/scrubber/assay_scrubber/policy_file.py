@@ -2,6 +2,7 @@
 
 TOML. Everything is optional; see docs/policy.md:
 
+    scrub_keys = ["customer_name"]  # values under these keys go whole
     [actions]              # by category
     contact = "label"
     [families]             # by family; goes before its category
@@ -21,8 +22,8 @@ from typing import Any
 
 from .custom import PatternError, custom_family
 from .family import Family
-from .policy import POLICY_KEYS, Policy, PolicyError, actions_of, known, slugs_of
-from .registry import FAMILIES, NAMES
+from .policy import POLICY_KEYS, Policy, PolicyError, actions_of, keys_of, known, slugs_of
+from .registry import FAMILIES, WITHOUT_RULES
 from .taxonomy import Category
 
 _LEVEL_KEYS = (*POLICY_KEYS, "patterns")
@@ -77,10 +78,11 @@ def _policy(levels: list[tuple[str, Mapping[str, Any]]], hash_key: bytes | None,
         tables = [level for _, level in levels]
         custom = _patterns(tables)
         return Policy(
-            actions=actions_of(tables, (*FAMILIES.values(), *NAMES.values(), *custom)),
+            actions=actions_of(tables, (*FAMILIES.values(), *WITHOUT_RULES.values(), *custom)),
             custom=custom,
             hash_key=hash_key,
             scrub_slugs=slugs_of(tables, scrub_slugs),
+            scrub_keys=keys_of(tables),
         )
     except (PolicyError, PatternError) as error:
         raise PolicyError(f"{where}{error}") from None

@@ -18,6 +18,7 @@ from assay_schema.failures import Reason
 from assay_schema.validation import InvalidEvent, event_time_ok, parse_event, parse_scrubbed
 
 from .engine import Scrubber
+from .own_names import refuse_credentials
 from .paths import scrub_paths
 from .policy import Action
 
@@ -88,6 +89,7 @@ class Processor:
         if scrubber:
             policy = scrubber.fingerprint
             payload, found = scrub_paths(scrubber, event.kind, payload)
+            refuse_credentials(event.kind, payload, (("service", event.service), ("project", event.project)))
             if found:
                 pii = _pii(scrubber, found)
         data = encode(event, payload, arrived, pii, policy)

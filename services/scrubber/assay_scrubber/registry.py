@@ -45,3 +45,16 @@ NAMES: MappingProxyType[str, Family] = MappingProxyType(
         )
     }
 )
+
+#: What goes because of the key that it stands under, whatever it is: no rule finds it, a policy's `scrub_keys` name the keys.
+SCRUB_KEY = Family(
+    "scrub_key",
+    Category.CONTACT,
+    97,
+    Literals(()),
+    (),
+    "Values under the keys that the policy's scrub_keys name, whole.",
+)
+
+#: Families that policies may speak of though no rule is behind them.
+WITHOUT_RULES: MappingProxyType[str, Family] = MappingProxyType({**NAMES, SCRUB_KEY.name: SCRUB_KEY})

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from .family import Family
 from .policy import Action, Policy
-from .registry import FAMILIES, NAMES
+from .registry import FAMILIES, WITHOUT_RULES
 from .taxonomy import Category
 
 HASH_LETTERS = 24
@@ -62,7 +62,9 @@ def markers(policy: Policy) -> re.Pattern[str]:
 
 
 def _labels(policy: Policy) -> str:
-    names = "|".join(re.escape(name.upper()) for name in sorted({*FAMILIES, *NAMES, *(f.name for f in policy.custom)}))
+    names = "|".join(
+        re.escape(name.upper()) for name in sorted({*FAMILIES, *WITHOUT_RULES, *(f.name for f in policy.custom)})
+    )
     return rf"\[(?:{names})(?::[a-p]{{{HASH_LETTERS}}})?\]"
 
 

@@ -108,17 +108,21 @@ def scrub_leaf(scrubber: "Scrubber", leaf: Any, hint: bytes, counts: Counter[str
 
 def findings_in(scrubber: "Scrubber", value: Any) -> Iterator[tuple[int, "Finding"]]:
     """Findings of a JSON document: the place of their value among all its scalars, in document order from 0, and the finding in it."""
-    pending: list[tuple[bytes, Any, int]] = [(b"", value, 0)]
-    place = 0
+    pending: list[tuple[object, bytes, Any, int]] = [(None, b"", value, 0)]
+    place, removes = 0, scrubber.removed_keys
     while pending:
-        hint, item, depth = pending.pop()
+        under, hint, item, depth = pending.pop()
+        if removes is not None and removes.take(under, item):
+            yield place, scrubber.under_removed_key(item)
+            place += _scalars(item)
+            continue
         if isinstance(item, dict | list | tuple):
             if depth > MAX_DEPTH:
                 raise NestingError(f"nested more than {MAX_DEPTH} levels deep")
             if isinstance(item, dict):
-                children = [(hint_of(key), child, depth + 1) for key, child in item.items()]
+                children = [(key, hint_of(key), child, depth + 1) for key, child in item.items()]
             else:
-                children = [(hint, child, depth + 1) for child in item]
+                children = [(None, hint, child, depth + 1) for child in item]
             pending += reversed(children)
             continue
         text = text_of(item)
@@ -128,15 +132,33 @@ def findings_in(scrubber: "Scrubber", value: Any) -> Iterator[tuple[int, "Findin
         place += 1
 
 
-def scrub_json(scrubber: "Scrubber", value: Any) -> ScrubbedJson:
-    """Walks `value` without recursion. NestingError beyond MAX_DEPTH levels, TypeError for what is not JSON."""
+def _scalars(value: Any) -> int:
+    found, pending = 0, [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict | list | tuple):
+            pending += item.values() if isinstance(item, dict) else item
+        else:
+            found += 1
+    return found
+
+
+def scrub_json(scrubber: "Scrubber", value: Any, hint: bytes = b"", depth: int = 0) -> ScrubbedJson:
+    """Walks `value` without recursion. NestingError beyond MAX_DEPTH levels, TypeError for what is not JSON.
+
+    `hint`: of the key that it stands under, if any; `depth`: how many levels it stands in.
+    """
+    removes = scrubber.removed_keys
     counts: Counter[str] = Counter()
     root: list[Any] = [value]
     # Each entry: a container to fill, the items still to be copied into it, their hint, its depth.
-    pending: list[tuple[Any, Any, bytes, int]] = [(root, [(0, value)], b"", 0)]
+    pending: list[tuple[Any, Any, bytes, int]] = [(root, [(0, value)], hint, depth)]
     while pending:
         target, items, inherited, depth = pending.pop()
         for key, item in items:
+            if removes is not None and removes.take(key, item):
+                target[key] = removes.replaced(item, counts)
+                continue
             hint = hint_of(key) if isinstance(key, str) else inherited
             if isinstance(item, dict):
                 shown = _of_pieces(scrubber, item.values(), hint, counts) if hint else None

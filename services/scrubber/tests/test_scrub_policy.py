@@ -53,7 +53,7 @@ def test_every_family_belongs_to_its_category_and_has_a_rank_of_its_own() -> Non
         ({"actions": {"contact": "redcat"}}, "unknown action 'redcat'; valid: allow, hash, label, redact, refuse"),
         ({"actions": {"contact": 1}}, "unknown action 1; valid: allow"),
         ({"actions": ["contact"]}, "actions must map a category to an action; valid: behavioral"),
-        ({"familys": []}, "unknown policy setting 'familys'; valid: actions, families, scrub_slugs"),
+        ({"familys": []}, "unknown policy setting 'familys'; valid: actions, families, scrub_keys, scrub_slugs"),
         ({"scrub_slugs": "yes"}, "scrub_slugs must be true or false"),
     ],
 )

@@ -60,7 +60,10 @@ def test_a_project_may_define_a_pattern_anew_and_add_its_own() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[action]\n", "unknown policy setting 'action'; valid: actions, families, patterns, projects, scrub_slugs"),
+        (
+            "[action]\n",
+            "unknown policy setting 'action'; valid: actions, families, patterns, projects, scrub_keys, scrub_slugs",
+        ),
         ("[projects.a.projects.b]\n", r"projects\.a: unknown policy setting 'projects'"),
         ("[projects.a.actions]\ncontacts = 'label'\n", r"projects\.a: unknown category 'contacts'; valid: behavioral"),
         ("[projects.a.families]\nfax = 'label'\n", r"projects\.a: unknown family 'fax'; valid: .*email.*us_ssn"),

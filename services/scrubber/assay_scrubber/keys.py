@@ -1,0 +1,41 @@
+"""Names of keys of JSON objects, so that one name has one form, and what a policy's `scrub_keys` do to the values under them. Pure."""
+
+import json
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Any
+
+
+@lru_cache(maxsize=4096)
+def key_name(key: str) -> str:
+    """A key's letters and digits, however it is written: `customerName`, `Customer-Name` and `customer_name` are `customername`."""
+    return "".join(c for c in unicodedata.normalize("NFKC", key).casefold() if c.isalnum())
+
+
+class RemovedKeys:
+    """Replaces what stands under keys of some names, whole."""
+
+    def __init__(
+        self, keys: Iterable[str], family: str, render: Callable[[Any], str], made: Callable[[str], Any]
+    ) -> None:
+        """`render`: what a value becomes. `made`: true for a text that is a replacement already."""
+        self._names = frozenset(map(key_name, keys))
+        self._family, self._render, self._made = family, render, made
+
+    def take(self, key: object, value: Any) -> bool:
+        """Whether the value under `key` goes. Null stays, since it says nothing; so does what is a replacement already."""
+        if not isinstance(key, str) or key_name(key) not in self._names or value is None:
+            return False
+        return not (isinstance(value, str) and self._made(value))
+
+    def replaced(self, value: Any, counts: Counter[str]) -> str:
+        """What stands in the place of a value that goes."""
+        counts[self._family] += 1
+        return self._render(value)
+
+
+def text_of_any(value: Any) -> str:
+    """A value as text, whatever the order of its keys: equal values have equal hashes."""
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
