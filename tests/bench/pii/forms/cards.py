@@ -1,0 +1,62 @@
+"""Forms of payment cards: how people, tables, terminals and services write the number (ISO/IEC 7812 and 7813)."""
+
+from collections.abc import Mapping
+
+TEXTS: Mapping[str, tuple[str, ...]] = {
+    "card": (
+        "card §",
+        "PAN=§",
+        "Kartennummer: §",
+        "número de tarjeta: §",
+        "numéro de carte : §",
+        "カード番号：§",
+        "银行卡号：§",
+        "номер карты §",
+        "card=§&exp=12/28&cvv=123",
+        "§|12|2028|123",
+        "§:12:28:123",
+        "§;12/28;123;ANA GARCIA",
+        "<CardNumber>§</CardNumber>",
+        "cc:§",
+        "https://example.org/pay?pan=§&amount=10",
+        "INSERT INTO cards (pan, exp) VALUES ('§', '1228')",
+        '{\\"cardNumber\\":\\"§\\"}',
+        "customer typed §, then left",
+    ),
+    "card by ', '": ("my card number is §",),
+    "card by ' | '": ("| card | § |",),
+    "card by ' / '": ("card number § exp 12/28",),
+    "card by '_'": ("card_§_live", "number: §"),
+    "card by ' + '": ("credit card §",),
+    "card by '.'": ("card no. §", "Visa §"),
+    "card by '+'": ("/pay?card=§",),
+    "card by '%20'": ("/pay?card=§&x=1",),
+    "card by ' - '": ("credit card number § CVC 123",),
+    "card by '** **'": ("my card is **§**",),
+    "card by '` `'": ("card number `§`",),
+    "card by '\\n'": ("card number:\n§\nexp 12/28",),
+    "card by '\\\\n'": ("card:\\n§\\nthanks",),
+    "card by '\\u00a0'": ("card §",),
+    "card by '\\u2011'": ("card §",),
+    "card by '\\t'": ("card number\t§",),
+    "card by '  '": ("the number on it is §, valid thru 12/28",),
+    "card by ' … '": ("card number: §",),
+    "track 1": ("§", "swipe: §", "track1=§"),
+    "track 2": ("§", "track2: §"),
+    "tracks": ("reader sent §",),
+    "card of amex": ("Amex § exp 11/29 CID 1234", "american express: §"),
+    "expiry and cvv": ("card details: §",),
+}
+
+PARSED: Mapping[str, tuple[str, ...]] = {
+    "card": (
+        '{"card_number": -§}',
+        '{"card_number": §.0}',
+        '{"payment": {"pan": §, "exp": "12/28"}}',
+        '{"messages": [{"role": "user", "content": "it is §, exp 12/28"}]}',
+        '{"creditCard": {"number": "§", "cvc": "123"}}',
+        '[["name", "card number"], ["Ana", "§"]]',
+    ),
+    "card in items": ('{"card_number": [§]}', '{"pan": {"groups": [§]}}', '{"cc": [§], "exp": "12/28"}'),
+    "card in fields": ('{"card": {§}}', '{"creditCardNumber": {§}, "cvv": "123"}'),
+}

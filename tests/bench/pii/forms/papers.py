@@ -1,0 +1,63 @@
+"""Forms of passports, identity cards, visas and licences to drive: ICAO Doc 9303 parts 4 to 7, and the words of many countries."""
+
+from collections.abc import Mapping
+
+TEXTS: Mapping[str, tuple[str, ...]] = {
+    "td3": ("§", "MRZ:\n§", "the scan of her passport reads\n§\nand looks fine", "ocr_text: §"),
+    "td3 in one line": ("§", "mrz=§", "machine readable zone § (line 2 blurred)"),
+    "td3 second line": ("second line: §", "§"),
+    "td1": ("§", "id card, back:\n§\n", "mrz: |\n§"),
+    "td2": ("§", "identity card reads\n§"),
+    "mrva": ("§", "visa:\n§\nvalid for Schengen"),
+    "mrvb": ("§", "visa sticker\n§"),
+    "passport of US": ("Passport Number: §", "passport book §, issued in Boston", "PASSPORT NO § EXP 2031"),
+    "passport of DE": (
+        "Reisepassnummer: §",
+        "Reisepass-Nr. §",
+        "Personalausweisnummer: §",
+        "mein Ausweis hat die Nummer §",
+    ),
+    "passport of FR": ("N° de passeport : §", "mon passeport numéro § expire en mai"),
+    "passport of ES": ("pasaporte n.º §", "número de pasaporte: §"),
+    "passport of IT": ("passaporto n. §", "carta d'identità n. §"),
+    "passport of PT": ("passaporte nº §", "número do passaporte §"),
+    "passport of NL": ("paspoortnummer: §",),
+    "passport of PL": ("numer paszportu: §", "dowód osobisty §"),
+    "passport of RU": ("паспорт §", "серия и номер паспорта: §", "загранпаспорт §"),
+    "passport of CN": ("护照号码：§", "护照号 §"),
+    "passport of JP": ("旅券番号：§", "パスポート番号は§です"),
+    "passport of KR": ("여권번호: §",),
+    "passport of IN": ("passport no. §", "पासपोर्ट संख्या: §"),
+    "passport of TR": ("pasaport numarası: §",),
+    "passport of GR": ("αριθμός διαβατηρίου: §",),
+    "passport of SA": ("رقم جواز السفر: §",),
+    "passport of IL": ("מספר דרכון: §",),
+    "passport of UA": ("паспорт громадянина України №§",),
+    "passport of VN": ("số hộ chiếu: §",),
+    "passport of SE": ("passnummer: §",),
+    "licence of GB": ("driving licence number: §", "driver number § from Swansea", "DVLA licence §"),
+    "licence of US CA": ("driver's license §", "CA DL §", "Driver License No.: §", "DL# §"),
+    "licence of US FL": ("Florida driver license §",),
+    "licence of DE": ("Führerscheinnummer: §", "Führerschein-Nr. §"),
+    "licence of FR": ("permis de conduire n° §",),
+    "licence of ES": ("permiso de conducir: §",),
+    "licence of IT": ("patente di guida n. §",),
+    "licence of BR": ("CNH: §", "carteira de habilitação §"),
+    "licence of IN": ("driving licence no. §",),
+    "licence of PL": ("prawo jazdy nr §",),
+    "licence of JP": ("運転免許証番号：§",),
+    "licence of RU": ("водительское удостоверение §",),
+    "licence of AU": ("NSW driver licence number §",),
+}
+
+PARSED: Mapping[str, tuple[str, ...]] = {
+    "passport of US": (
+        '{"passportNumber": "§"}',
+        '{"passport": {"number": "§", "country": "US"}}',
+        '{"document": {"type": "passport", "number": "§"}}',
+    ),
+    "passport of DE": ('{"reisepass_nummer": "§"}',),
+    "licence of US CA": ('{"driver_license_number": "§", "state": "CA"}', '{"driversLicense": "§"}'),
+    "licence of GB": ('{"drivingLicenceNo": "§"}',),
+    "td3 in items": ('{"mrz": [§]}',),
+}
