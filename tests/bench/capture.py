@@ -45,6 +45,7 @@ def measure(quick: bool = False) -> list[dict[str, Any]]:
         away = f"redis://127.0.0.1:{free_port()}/0"
         sides: dict[str, tuple[Call, Call]] = {
             "up": stack.enter_context(_assay(server.url, directory / "up", "spool")),
+            "scrub": stack.enter_context(_assay(server.url, directory / "scrub", "spool", scrub="producer")),
             "memory": stack.enter_context(_assay(server.url, directory / "memory", "memory")),
             "spool": stack.enter_context(_assay(away, directory / "spool", "spool")),
             "fsync": stack.enter_context(_assay(away, directory / "fsync", "fsync")),
@@ -59,6 +60,8 @@ def measure(quick: bool = False) -> list[dict[str, Any]]:
             result("retrieval() p50 / OpenTelemetry span", p50["up"], p50["otel"], "us", "<= 0.25", n),
             result("retrieval() p50 / Langfuse observation", p50["up"], p50["langfuse"], "us", "<= 0.05", n),
             result("retrieval() p99 / OpenTelemetry span", p99["up"], p99["otel"], "us", None, n),
+            result("scrubbed in the producer p50 / in the service", p50["scrub"], p50["up"], "us", None, n),
+            result("scrubbed in the producer p99 / in the service", p99["scrub"], p99["up"], "us", None, n),
             result("durability memory p50 / spool", p50["memory"], p50["up"], "us", None, n),
             result("Redis away, spool p50 / Redis up", p50["spool"], p50["up"], "us", None, n),
             result("Redis away, fsync p50 / Redis up", p50["fsync"], p50["up"], "us", None, n),
@@ -68,7 +71,9 @@ def measure(quick: bool = False) -> list[dict[str, Any]]:
             mode: _rate(url, directory / f"rate-{mode}", mode, events)
             for mode, url in {"memory": server.url, "spool": away, "fsync": away}.items()
         }
+        scrubbed = _rate(server.url, directory / "rate-scrub", "memory", events, "producer")
         rows += [
+            result("scrubbed in the producer / to Redis as it is", scrubbed, rate["memory"], "events/s", None, events),
             result("to a spool / to Redis", rate["spool"], rate["memory"], "events/s", None, events),
             result("to a spool with fsync / to Redis", rate["fsync"], rate["memory"], "events/s", None, events),
         ]
@@ -98,10 +103,9 @@ def _take_turns(sides: dict[str, tuple[Call, Call]], rounds: int) -> dict[str, l
     return times
 
 
-def _settings(url: str, spool: Path, durability: str) -> Settings:
-    return Settings.model_validate(
-        {"redis": {"url": url}, "capture": {"spool_dir": spool, "durability": durability, "queue_entries": 100_000}}
-    )
+def _settings(url: str, spool: Path, durability: str, scrub: str = "service") -> Settings:
+    capture = {"spool_dir": spool, "durability": durability, "queue_entries": 100_000, "scrub": scrub}
+    return Settings.model_validate({"redis": {"url": url}, "capture": capture})
 
 
 def _retrieve(capture: Capture) -> None:
@@ -121,8 +125,8 @@ def _retrieve(capture: Capture) -> None:
 
 
 @contextlib.contextmanager
-def _assay(url: str, spool: Path, durability: str) -> Iterator[tuple[Call, Call]]:
-    capture = Capture(_settings(url, spool, durability), service="bench", enabled=True)
+def _assay(url: str, spool: Path, durability: str, scrub: str = "service") -> Iterator[tuple[Call, Call]]:
+    capture = Capture(_settings(url, spool, durability, scrub), service="bench", enabled=True)
 
     def settle() -> None:
         if not capture.flush(10):
@@ -134,9 +138,9 @@ def _assay(url: str, spool: Path, durability: str) -> Iterator[tuple[Call, Call]
         raise RuntimeError(f"events were dropped, so this was no fair run: {capture.stats()}")
 
 
-def _rate(url: str, spool: Path, durability: str, events: int) -> float:
+def _rate(url: str, spool: Path, durability: str, events: int, scrub: str = "service") -> float:
     """Events a second from the first call to the last event's safety, with Redis or on disk."""
-    with _assay(url, spool, durability) as (call, settle):
+    with _assay(url, spool, durability, scrub) as (call, settle):
         began = time.perf_counter()
         for _ in range(events):
             call()

@@ -11,12 +11,13 @@ from uuid import UUID
 
 from assay_capture import endings
 from assay_capture.blocks import Described, RetrievalBlock, RetrievalFields, captured_function, refuse_unknown
-from assay_capture.configuration import project_name, read_settings, service_name
+from assay_capture.configuration import project_name, read_settings, refuse_credentials, service_name
 from assay_capture.entry_queue import EntryQueue
 from assay_capture.link import Link, Outcome
 from assay_capture.native import RLock, SimpleQueue
 from assay_capture.owners import default_spool_dir
 from assay_capture.publisher import Publisher
+from assay_capture.scrubbing import Scrubbing, load_scrubber
 from assay_capture.snapshot import NotCapturedError, encoded, shard_from
 from assay_capture.spool import Spool
 from assay_capture.stats import CaptureStats, Problems
@@ -43,15 +44,19 @@ class Capture:
     _spool: Spool | None
 
     def __init__(self, settings: Settings, *, service: str | None = None, enabled: bool | None = None) -> None:
-        """Does no I/O and needs no Redis. `enabled` unset leaves it to the capture switch.
+        """Needs no Redis, and reads no file but the scrubbing policy where `capture.scrub` is `producer`.
 
-        Raises `SettingsError` for a service or project name, or an address of Redis, that does not fit.
+        `enabled` unset leaves it to the capture switch. Raises `SettingsError` for a service or project name, or an address of Redis, that
+        does not fit, and for a scrubber that is not installed or whose policy cannot be used.
         """
         self._settings = settings
         self._service = service_name(service, settings, os.environ)
         self._project = project_name(settings)
         self._enabled = capture_on(settings.capture, os.environ) if enabled is None else enabled
         self._closed = False
+        self._scrubber = load_scrubber(settings) if self._enabled and settings.capture.scrub == "producer" else None
+        if self._scrubber is not None:
+            refuse_credentials(self._scrubber, service=self._service, project=self._project)
         self._begin()
         if self._enabled:
             Link(settings.redis)  # refuses an address that could never work while the program starts
@@ -228,8 +233,10 @@ class Capture:
         self._closed = True
         if self._publisher is not None:
             self._publisher.close(self._settings.capture.exit_deadline_s if timeout is None else timeout)
-        elif len(self._queue):  # no thread could be started, as from Python 3.12 on while the interpreter ends
+        elif self._queue.entries:  # no thread could be started, as from Python 3.12 on while the interpreter ends
             publisher = self._publisher = self._new_publisher()
+            if self._scrubbing is not None:
+                self._scrubbing.work_off(self._settings.capture.exit_deadline_s if timeout is None else timeout)
             publisher.end()
         endings.forget(self)
 
@@ -255,6 +262,7 @@ class Capture:
             replayed=publisher.replayed if publisher else 0,
             adopted_segments=spool.adopted_segments if spool else 0,
             torn_lines=spool.torn_lines if spool else 0,
+            scrubbed=dict(self._scrubbing.findings) if self._scrubbing else {},
             dropped=dropped,
             queue_entries=self._queue.entries,
             queue_bytes=self._queue.bytes,
@@ -271,6 +279,7 @@ class Capture:
         self._problems = Problems()
         self._inbox: SimpleQueue[Outcome | None] = SimpleQueue()
         self._queue = EntryQueue(capture.queue_entries, capture.queue_bytes, capture.batch_entries, self._inbox.put)
+        self._scrubbing = Scrubbing(self._scrubber, self._queue, self._problems) if self._scrubber is not None else None
         self._spool = None
         self._publisher = None
         self._start_lock = RLock()
@@ -359,7 +368,8 @@ class Capture:
                 problems,
                 frozenset(filter(None, map(str.strip, settings.spool_adopt.split(",")))),
             )
-        return Publisher(settings, shards, self._queue, self._inbox, Link(self._settings.redis), self._spool, problems)
+        link = Link(self._settings.redis)
+        return Publisher(settings, shards, self._queue, self._inbox, link, self._spool, problems, self._scrubbing)
 
     def _forked(self) -> None:
         publisher = self._publisher

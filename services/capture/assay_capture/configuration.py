@@ -7,6 +7,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from assay_schema.events import Project, Service
 from assay_schema.limits import SERVICE_MAX_CHARS
+from assay_schema.scrubbing import ProducerScrubber
 from assay_schema.settings import FILE_VARIABLE, Settings, SettingsError, settings_from
 
 #: The file that is read if it exists and `ASSAY_CONFIG` names no other.
@@ -51,3 +52,12 @@ def project_name(settings: Settings) -> str:
             "capture.project (or ASSAY_CAPTURE_PROJECT): must be letters, digits, '.', '_' or '-', "
             "beginning with a letter or digit, at most 64 characters"
         ) from None
+
+
+def refuse_credentials(scrubber: ProducerScrubber, **names: str) -> None:
+    """Raises `SettingsError`, without the value, where a name that every event carries holds a credential."""
+    for name, value in names.items():
+        if family := scrubber.credential_in(value):
+            raise SettingsError(
+                f"capture.{name} (or ASSAY_CAPTURE_{name.upper()}): holds a credential ({family}); it is stored as it is, so use a name"
+            )

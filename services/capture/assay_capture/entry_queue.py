@@ -25,6 +25,10 @@ class EntryQueue:
         self._wake = wake
         self._lock = RLock()
         self._waiting: deque[Entry] = deque()
+        # Where callers put entries, and whom that wakes: the consumer, or the scrubbing before it.
+        self._arriving, self._wake_arriving = self._waiting, wake
+        #: Whether nothing that is held back will be passed on any more.
+        self.ended = False
         self.entries = 0
         self.bytes = 0
         #: Entries ever released.
@@ -46,12 +50,12 @@ class EntryQueue:
         with self._lock:
             if self.entries >= self._max_entries or self.bytes + size > self._max_bytes:
                 return False
-            self._waiting.append((shard, data))
+            self._arriving.append((shard, data))
             self.entries += 1
             self.bytes += size
-            waiting = len(self._waiting)
+            waiting = len(self._arriving)
         if waiting == 1 or waiting % self._batch_entries == 0:
-            self._wake(None)
+            self._wake_arriving(None)
         if self.drains and (self.entries > self._half_entries or self.bytes > self._half_bytes):
             give_way()
         return True
@@ -61,6 +65,38 @@ class EntryQueue:
         """Entries ever accepted."""
         with self._lock:
             return self.released + self.entries
+
+    # Scrubbing: what callers put is held back from the consumer until it is passed on
+
+    def hold_back(self, wake: Callable[[None], None]) -> None:
+        """Keep from the consumer what is put from now on, and wake another: `next_held`, then `pass_on` or `release`."""
+        self._arriving, self._wake_arriving = deque(), wake
+
+    def next_held(self) -> Entry | None:
+        """The oldest entry that is held back, which counts against the bounds as before."""
+        with self._lock:
+            return self._arriving.popleft() if self._arriving else None
+
+    def pass_on(self, held: Entry, entry: Entry) -> bool:
+        """Let the consumer have `entry`, which `held` has become. False if it is too late: then it is released."""
+        with self._lock:
+            if self.ended:
+                self.release([held])
+                return False
+            self._waiting.append(entry)
+            self.bytes += len(entry[1]) - len(held[1])
+            waiting = len(self._waiting)
+        if waiting == 1 or waiting % self._batch_entries == 0:
+            self._wake(None)
+        return True
+
+    def end_holding(self) -> int:
+        """Release what is still held back, and whatever comes later. How many they are."""
+        with self._lock:
+            held, self.ended = list(self._arriving), True
+            self._arriving.clear()
+            self.release(held)
+        return len(held)
 
     def take(self, max_entries: int, max_bytes: int) -> list[Entry]:
         """The oldest entries, at least one if there is any, within the two limits."""
@@ -86,5 +122,7 @@ class EntryQueue:
             self.released += len(entries)
 
     def over_half_full(self) -> bool:
-        """Whether either bound is more than half used."""
+        """Whether either bound is more than half used, by entries that the consumer can have."""
+        if self._arriving is not self._waiting:
+            return len(self._waiting) > self._half_entries
         return self.entries > self._half_entries or self.bytes > self._half_bytes

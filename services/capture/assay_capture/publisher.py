@@ -13,6 +13,7 @@ from queue import Empty
 from assay_capture.entry_queue import Entry, EntryQueue
 from assay_capture.link import Link, Outcome
 from assay_capture.native import SimpleQueue, start_thread, wait_until
+from assay_capture.scrubbing import Scrubbing
 from assay_capture.sender import Sender
 from assay_capture.spool import Spool
 from assay_capture.stats import Problems
@@ -60,6 +61,7 @@ class Publisher:
         link: Link,
         spool: Spool | None,
         problems: Problems,
+        scrubbing: Scrubbing | None = None,
     ) -> None:
         self._settings = settings
         self._shards = tuple(range(shards))
@@ -68,6 +70,7 @@ class Publisher:
         self._sender = Sender(link, inbox.put)
         self._spool = spool
         self._problems = problems
+        self._scrubbing = scrubbing
         queue.drains = spool is not None
         #: Events sent from memory, written to the spool, and sent from the spool.
         self.published = 0
@@ -91,7 +94,9 @@ class Publisher:
         self._adopt_at = 0.0
 
     def start(self) -> None:
-        """Start both threads. Raises RuntimeError if the system has none left."""
+        """Start its threads. Raises RuntimeError if the system has none left."""
+        if self._scrubbing is not None:
+            self._scrubbing.start()
         self._sender.start()
         start_thread(self._run)
 
@@ -209,7 +214,9 @@ class Publisher:
     def _from_spool(self) -> Batch | None:
         assert self._spool is not None
         entries = self._spool.read(self._settings.batch_entries, BATCH_BYTES)
-        return Batch(entries, from_spool=True) if entries else None
+        if not entries:
+            return None
+        return Batch(entries if self._scrubbing is None else self._scrubbing.again(entries), from_spool=True)
 
     def _arrived(self, outcome: Outcome) -> None:
         batch, self._flying = self._flying, None
@@ -319,6 +326,8 @@ class Publisher:
     def end(self) -> None:
         """Put everything in the spool, or count it as dropped, and let go. By itself instead of `start` if there are no threads."""
         self._problems.log_new()
+        if self._scrubbing is not None:
+            self._scrubbing.end()
         flying, self._flying = self._flying, None
         rest = [batch for batch in (flying, self._held) if batch is not None and not batch.from_spool]
         rest.append(Batch(self._queue.take(self._queue.entries, self._queue.bytes)))

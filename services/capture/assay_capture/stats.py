@@ -17,6 +17,10 @@ REASONS = {
     "spool_error": "the spool cannot be written and the queue is full; check the space and rights of capture.spool_dir",
     "too_large": "an entry over 1 MiB of JSON; send fewer or shorter contexts",
     "unserialisable": "a value has no JSON form (bytes, lone surrogates, cycles, integers over 64 bits, foreign objects)",
+    "pii_refused": "the scrubbing policy refuses what is in it (capture.scrub = producer)",
+    "credential_in_name": "a name that is stored as it is (service, project, model, slug, id) holds a credential; give a name "
+    "(capture.scrub = producer)",
+    "scrub_failed": "the scrubber failed on it, so it did not leave the process (capture.scrub = producer); please report it",
     "no_result": "a retrieving() block ended without result()",
     "describe_failed": "the describe function of captured_retrieval() raised, or did not return the fields of retrieval()",
     "closed": "captured after close()",
@@ -41,6 +45,8 @@ class CaptureStats:
     adopted_segments: int = 0
     #: Last lines of segments, cut off by a crash while they were being written.
     torn_lines: int = 0
+    #: What was removed before it left this process, by family (`capture.scrub = "producer"`).
+    scrubbed: dict[str, int] = field(default_factory=dict)
     #: Events lost, by reason (see `REASONS`).
     dropped: dict[str, int] = field(default_factory=dict)
     #: Events in memory that are neither in Redis nor in the spool yet.

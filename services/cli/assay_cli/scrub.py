@@ -121,8 +121,8 @@ def _scrubber(file: Path | None, project: str, *, ner: bool, vendor_keys: bool) 
 def policies(file: Path | None) -> "PolicySet":
     """The policies of `file`, or of the settings' own. Raises CommandError."""
     from assay_runtime.config import load_settings
+    from assay_scrubber.policies import read_policies
     from assay_scrubber.policy import PolicyError
-    from assay_scrubber.reload import read_policies
 
     settings = load_settings().scrubber
     if file is not None:

@@ -8,63 +8,13 @@ from assay_runtime import metrics
 from assay_schema.settings import ScrubberSettings, SettingsError
 
 from .engine import Scrubber
+from .policies import Scrubbers, read_policies, reason_of, scrubbers_of
 from .policy import PolicyError
-from .policy_file import PolicySet, parse_policies
-from .vendor_keys import VendorKeysError, catalogue
+from .policy_file import PolicySet
 
 log = logging.getLogger(__name__)
 
-#: A policy is a page of text; what is larger is some other file.
-LARGEST_FILE = 1 << 20
-
 _Stamp = tuple[int, int, int] | None
-Scrubbers = tuple[Scrubber, Mapping[str, Scrubber]]
-
-
-def hash_key_of(settings: ScrubberSettings) -> bytes | None:
-    """The key of `hash`, from its file or setting. Raises SettingsError when the file cannot be read."""
-    if settings.hash_key_file is not None:
-        try:
-            return settings.hash_key_file.read_bytes().strip()
-        except OSError as error:
-            raise SettingsError(f"scrubber.hash_key_file: {error.strerror}: {settings.hash_key_file}") from None
-    return settings.hash_key.get_secret_value().encode() if settings.hash_key else None
-
-
-def read_policies(settings: ScrubberSettings) -> PolicySet:
-    """The policies of `scrubber.policy_file`, or the default one. Raises PolicyError, SettingsError or OSError."""
-    policies = _read(settings)
-    if not settings.vendor_keys:
-        return policies
-    try:
-        return policies.asking(catalogue())
-    except VendorKeysError as error:
-        raise SettingsError(f"scrubber.vendor_keys: {error}") from None
-
-
-def _read(settings: ScrubberSettings) -> PolicySet:
-    key, file = hash_key_of(settings), settings.policy_file
-    if file is None:
-        return parse_policies("", hash_key=key, scrub_slugs=settings.scrub_slugs)
-    data = file.read_bytes()
-    if len(data) > LARGEST_FILE:
-        raise PolicyError(f"larger than {LARGEST_FILE} bytes; is it a policy file?")
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        raise PolicyError("not UTF-8") from None
-    return parse_policies(text, hash_key=key, scrub_slugs=settings.scrub_slugs)
-
-
-def scrubbers_of(policies: PolicySet) -> Scrubbers:
-    """The scrubber of most projects, and those of projects that differ. Equal policies share one."""
-    made = {policies.default.fingerprint: Scrubber(policies.default)}
-    for policy in policies.projects.values():
-        if policy.fingerprint not in made:
-            made[policy.fingerprint] = Scrubber(policy)
-    default = made[policies.default.fingerprint]
-    different = {name: made[policy.fingerprint] for name, policy in policies.projects.items()}
-    return default, {name: scrubber for name, scrubber in different.items() if scrubber is not default}
 
 
 class PolicyFile:
@@ -79,7 +29,7 @@ class PolicyFile:
         try:
             self.policies = read_policies(settings)
         except (PolicyError, OSError) as error:
-            raise SettingsError(f"{self._name()}: {_reason(error)}") from None
+            raise SettingsError(f"{self._name()}: {reason_of(error)}") from None
         self._use(*scrubbers_of(self.policies))
         metrics.POLICY_CURRENT.labels(self._source).set(1)
 
@@ -95,10 +45,10 @@ class PolicyFile:
         try:
             policies, scrubbers = await asyncio.to_thread(self._read)
         except Exception as error:  # noqa: BLE001  # whatever is wrong with the file, scrubbing goes on
-            self.problem = f"{self._name()} is not in use, an earlier one is: {_reason(error)}"
+            self.problem = f"{self._name()} is not in use, an earlier one is: {reason_of(error)}"
             metrics.POLICY_CURRENT.labels(self._source).set(0)
             metrics.POLICY_LOADS.labels("refused").inc()
-            log.error("policy not loaded, the earlier one stays: %s", _reason(error))
+            log.error("policy not loaded, the earlier one stays: %s", reason_of(error))
             return
         self.policies, self.problem = policies, ""
         self._use(*scrubbers)
@@ -125,9 +75,3 @@ class PolicyFile:
 
     def _name(self) -> str:
         return f"scrubber.policy_file {self._settings.policy_file}" if self._settings.policy_file else "scrubber"
-
-
-def _reason(error: BaseException) -> str:
-    if isinstance(error, PolicyError | SettingsError):
-        return str(error)
-    return (error.strerror if isinstance(error, OSError) else None) or type(error).__name__

@@ -128,6 +128,11 @@ class CaptureSettings(Section):
     scrub_pii: ExactBool = Field(
         True, description="Scrub personal data. Off only if exactly false, whatever the capture switch says."
     )
+    scrub: Literal["service", "producer"] = Field(
+        "service",
+        description="Where text is scrubbed first: by the scrubber service, or already in the producer, before it leaves the process. "
+        "The latter needs the extra `assay-capture[scrub]`.",
+    )
     project: Project = Field("default", description="The tenant every event carries.")
     service: Service | None = Field(
         None, examples=["my-service"], description="The producer's name; the OpenTelemetry `service.name`."

@@ -1,0 +1,155 @@
+"""Scrubbing before anything leaves the process (`capture.scrub = "producer"`), on a thread of its own.
+
+What callers capture waits in memory, within the queue's bounds, until this thread has scrubbed it; only then the publisher sees it. So
+raw text is in no file and on no network, and the caller's thread does nothing more than it does without.
+"""
+
+import logging
+import os
+import time
+from _thread import get_ident
+from collections import Counter
+
+from assay_capture.entry_queue import Entry, EntryQueue
+from assay_capture.native import RLock, SimpleQueue, give_way, start_thread
+from assay_capture.stats import Problems
+from assay_schema.scrubbing import ENTRY_POINTS, ProducerScrubber
+from assay_schema.settings import Settings, SettingsError
+
+#: After so much work in one go, in seconds, other threads get a turn: Python would let them wait for 5 ms.
+WORK_S = 0.0005
+#: Longest wait of a fork for the event that is being scrubbed, in seconds.
+FORK_WAIT_S = 1.0
+
+
+def load_scrubber(settings: Settings) -> ProducerScrubber:
+    """The scrubber that is installed, with the policy that `settings` name. Raises `SettingsError`."""
+    from importlib.metadata import entry_points  # slow to import, and most producers need none of it
+
+    offered = sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name)
+    if not offered:
+        raise SettingsError(
+            "capture.scrub (or ASSAY_CAPTURE_SCRUB) is producer, and no scrubber is installed: "
+            "pip install 'assay-capture[scrub]', or set it to service"
+        )
+    try:
+        make = offered[0].load()
+    except ImportError as error:
+        raise SettingsError(
+            f"capture.scrub (or ASSAY_CAPTURE_SCRUB) is producer, and its scrubber cannot be loaded ({error.name} is missing): "
+            "pip install 'assay-capture[scrub]', or set it to service"
+        ) from None
+    scrubber: ProducerScrubber = make(settings)
+    return scrubber
+
+
+class Scrubbing:
+    """Takes what the queue holds back, and passes it on scrubbed, in order. What cannot be scrubbed is dropped and counted."""
+
+    def __init__(self, scrubber: ProducerScrubber, queue: EntryQueue, problems: Problems) -> None:
+        self._scrubber, self._queue, self._problems = scrubber, queue, problems
+        self._inbox: SimpleQueue[None] = SimpleQueue()
+        self._started = False
+        #: What was removed, by family.
+        self.findings: Counter[str] = Counter()
+        queue.hold_back(self._inbox.put)
+        _watch_forks()
+
+    def start(self) -> None:
+        """Start the thread, once. Raises RuntimeError if the system has none left."""
+        if not self._started:
+            self._started = True
+            try:
+                start_thread(self._run)
+            except RuntimeError:
+                self._started = False
+                raise
+
+    def work_off(self, seconds: float) -> None:
+        """Scrub in this thread what waits, for so long: where no other could be started."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and self._next():
+            pass
+
+    def again(self, entries: list[Entry]) -> list[Entry]:
+        """Entries of a spool, scrubbed: what an earlier process has left there may be as it was captured."""
+        scrubbed = []
+        for shard, data in entries:
+            passed, reason = self._scrubbed(data)
+            if passed is None:
+                self._problems.refuse(reason)
+            else:
+                scrubbed.append((shard, passed))
+        return scrubbed
+
+    def end(self) -> None:
+        """What still waits, or is at work, does not leave the process any more."""
+        left = self._queue.end_holding()
+        if left:
+            self._problems.lose("exit_deadline", left)
+        self._inbox.put(None)
+
+    def _run(self) -> None:
+        while not self._queue.ended:
+            self._inbox.get()
+            began = time.monotonic()
+            while self._next():
+                if time.monotonic() - began > WORK_S:
+                    give_way()
+                    began = time.monotonic()
+
+    def _next(self) -> bool:
+        """Deal with one entry. False if there is none."""
+        held = self._queue.next_held()
+        if held is None:
+            return False
+        shard, data = held
+        passed, reason = self._scrubbed(data)
+        if passed is None:
+            self._problems.lose(reason, 1)
+            self._queue.release([held])
+            self._problems.log_new()
+        elif not self._queue.pass_on(held, (shard, passed)):
+            self._problems.lose("exit_deadline", 1)
+        return True
+
+    def _scrubbed(self, data: bytes) -> tuple[bytes | None, str]:
+        try:
+            with _turn:
+                passed = self._scrubber.scrub(data)
+                self.findings.update(passed.findings)
+        except Exception as error:  # noqa: BLE001  (fail closed, whatever went wrong; the error may quote the event)
+            kind = type(error).__name__
+            self._problems.log_once(f"scrub:{kind}", f"an event could not be scrubbed ({kind})", logging.ERROR)
+            return None, "scrub_failed"
+        return passed.entry, passed.reason
+
+
+# RE2 searches without Python's lock and with locks of its own. A child that is forked in the midst of it would find them locked for ever.
+_turn = RLock()
+_forking: set[int] = set()
+_watching = False
+
+
+def _watch_forks() -> None:
+    global _watching
+    if not _watching:
+        _watching = True
+        os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)
+
+
+def _before() -> None:
+    if _turn.acquire(timeout=FORK_WAIT_S):
+        _forking.add(get_ident())
+
+
+def _in_parent() -> None:
+    if get_ident() in _forking:
+        _forking.discard(get_ident())
+        _turn.release()
+
+
+def _in_child() -> None:
+    global _turn
+    _turn = RLock()
+    _forking.clear()

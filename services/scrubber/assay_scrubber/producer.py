@@ -1,0 +1,75 @@
+"""The same scrubber in the producer's own process, for `capture.scrub = "producer"`: the SDK loads it by its entry point.
+
+It loads nothing of a service: no runtime, no broker, no metrics. Bytes in, bytes out; the policy file is read once, when it is made.
+"""
+
+from collections.abc import Mapping
+
+import orjson
+
+from assay_schema.events import Event
+from assay_schema.scrubbing import Passed
+from assay_schema.settings import Settings, SettingsError
+from assay_schema.validation import InvalidEvent, parse_event
+
+from .engine import Scrubber
+from .own_names import CREDENTIAL_IN_NAME, credential_in, refuse_credentials
+from .paths import scrub_paths
+from .policies import read_policies, reason_of, scrubbers_of
+from .policy import Action, PolicyError
+from .vendor_keys import VendorKeysError
+
+REFUSED = "pii_refused"
+
+
+class InProducer:
+    """Scrubs entries with their projects' policies, as the service would."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Raises SettingsError for a policy that cannot be used."""
+        try:
+            self._scrubber, self._projects = scrubbers_of(read_policies(settings.scrubber))
+        except (PolicyError, VendorKeysError, OSError) as error:
+            file = settings.scrubber.policy_file
+            where = f"scrubber.policy_file {file}" if file else "scrubber"
+            raise SettingsError(f"{where}: {reason_of(error)}") from None
+
+    def scrub(self, entry: bytes) -> Passed:
+        """The entry without personal data, and without fields that no event has.
+
+        One that breaks the contract is scrubbed in every value, whatever field it stands in: the service then says what is wrong with it.
+        """
+        try:
+            event = parse_event(entry)
+        except InvalidEvent:
+            return self._broken(entry)
+        scrubber = self._projects.get(event.project, self._scrubber)
+        payload, found = scrub_paths(scrubber, event.kind, event.payload.model_dump())
+        try:
+            refuse_credentials(event.kind, payload, (("service", event.service), ("project", event.project)))
+        except InvalidEvent:
+            return Passed(None, CREDENTIAL_IN_NAME, {})
+        return _passed(scrubber, _encoded(event, payload), found)
+
+    def credential_in(self, name: str) -> str:
+        """The family of a credential in a name that is stored as it is, or ''."""
+        return credential_in(name)
+
+    def _broken(self, entry: bytes) -> Passed:
+        document = orjson.loads(entry)
+        project = document.get("project")
+        scrubber = self._projects.get(project, self._scrubber) if isinstance(project, str) else self._scrubber
+        scrubbed, found = scrubber.scrub_json(document)
+        return _passed(scrubber, orjson.dumps(scrubbed), found)
+
+
+def _passed(scrubber: Scrubber, entry: bytes, found: Mapping[str, int]) -> Passed:
+    action = scrubber.policy.action
+    if any(action(name) is Action.REFUSE for name in found):
+        return Passed(None, REFUSED, {})
+    return Passed(entry, "", {name: count for name, count in found.items() if action(name) is not Action.ALLOW})
+
+
+def _encoded(event: Event, payload: Mapping[str, object]) -> bytes:
+    envelope = {name: getattr(event, name) for name in type(event).model_fields if name != "payload"}
+    return orjson.dumps(envelope | {"payload": payload}, option=orjson.OPT_UTC_Z)
