@@ -50,7 +50,14 @@ def test_every_variable_sets_its_own_setting_and_no_other(variable: str) -> None
     section, name = variables()[variable]
     default = getattr(getattr(Settings(), section), name)
     texts = {bool: str(not default).lower(), int: "16", float: "1.5", SecretStr: "redis://x", str: "other"}
-    choices = {"log_level": "ERROR", "log_format": "text", "durability": "fsync", "scrub": "producer", "mode": "cluster", "replicas": "2"}
+    choices = {
+        "log_level": "ERROR",
+        "log_format": "text",
+        "durability": "fsync",
+        "scrub": "producer",
+        "mode": "cluster",
+        "replicas": "2",
+    }
     choices |= dict.fromkeys(
         ("queue_bytes", "spool_bytes", "batch_bytes", "held_bytes", "high_water_bytes", "dead_bytes"), "2048"
     )
