@@ -72,6 +72,11 @@ class EntryQueue:
         """Keep from the consumer what is put from now on, and wake another: `next_held`, then `pass_on` or `release`."""
         self._arriving, self._wake_arriving = deque(), wake
 
+    @property
+    def holding(self) -> bool:
+        """Whether anything is held back."""
+        return self._arriving is not self._waiting and bool(self._arriving)
+
     def next_held(self) -> Entry | None:
         """The oldest entry that is held back, which counts against the bounds as before."""
         with self._lock:

@@ -173,9 +173,9 @@ class Publisher:
         return None if self._spool is None else ADOPT_EVERY_S
 
     def _due_at(self, now: float) -> float:
-        """When the batch that is gathering leaves: at once if it is full or asked for, else after the flush interval."""
+        """When the batch that is gathering leaves: at once if it is full, or asked for and complete; else after the flush interval."""
         asked = self._queue.released < self._flush_until or self._closing_until is not None
-        if asked or len(self._queue) >= self._settings.batch_entries:
+        if (asked and not self._queue.holding) or len(self._queue) >= self._settings.batch_entries:
             return now
         if self._batch_due is None:
             self._batch_due = now + self._settings.flush_interval_ms / 1000

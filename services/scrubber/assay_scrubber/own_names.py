@@ -1,7 +1,6 @@
 """Names that a producer gives (of models, documents, services) and that are stored as they are: none may hold a credential. Pure."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -34,41 +33,50 @@ def credential_in(text: str) -> str:
     return _BY_RANK[min(rank for _, _, rank in found)] if found else ""
 
 
-_of_few = lru_cache(maxsize=1024)(credential_in)
+# Names in which there is none: traffic repeats them, so hardly an event needs a look. Forgotten all at once when they are many.
+_passed: set[str] = set()
+_MOST_PASSED, _LONGEST_PASSED = 20_000, 128
 
 
-def refuse_credentials(kind: str, payload: Mapping[str, Any], envelope: Iterable[tuple[str, str]]) -> None:
-    """Raises InvalidEvent where one of the names of an event is or holds a credential; it says which, and not what.
+def refuse_credentials(kind: str, payload: Mapping[str, Any], service: str, project: str) -> None:
+    """Raises InvalidEvent where one of the names of an event is or holds a credential; it says which, and not what."""
+    texts = [service, project, *_texts(kind, payload)]
+    if _passed.issuperset(texts):
+        return
+    unseen = [text for text in texts if text not in _passed]
+    if credential_in(_BETWEEN.join(unseen)):
+        for field, text in (("service", service), ("project", project), *_named(kind, payload)):
+            if family := credential_in(text):
+                raise InvalidEvent(
+                    CREDENTIAL_IN_NAME, f"{field}: holds a credential ({family}); it is stored as it is, so use a name"
+                )
+        return  # it took two names to look like one
+    if len(_passed) > _MOST_PASSED:
+        _passed.clear()
+    _passed.update([text for text in unseen if len(text) <= _LONGEST_PASSED])
 
-    `envelope`: fields outside of the payload, and what stands there.
-    """
-    for field, text in envelope:
-        _refuse(field, _of_few(text))
+
+def _texts(kind: str, payload: Mapping[str, Any]) -> list[str]:
+    """All names of a payload, quickly."""
+    values: list[Any] = [payload.get(name) for name in _SINGLE.get(kind, ())]
+    for name in _LISTS.get(kind, ()):
+        values += payload.get(name) or ()
+    for name, fields in _ROWS.get(kind, ()):
+        for row in payload.get(name) or ():
+            values += [row.get(field) for field in fields]
+    return [value for value in values if isinstance(value, str)]
+
+
+def _named(kind: str, payload: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The same, each with the field it stands in."""
     for name in _SINGLE.get(kind, ()):
-        value = payload.get(name)
-        if isinstance(value, str):
-            _refuse(f"payload.{name}", _of_few(value))
-    rows = list(_listed(kind, payload))
-    # One look at all of them, since hardly ever is there anything.
-    if rows and credential_in(_BETWEEN.join([text for _, text in rows])):
-        for field, text in rows:
-            _refuse(field, credential_in(text))
-
-
-def _listed(kind: str, payload: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        if isinstance(payload.get(name), str):
+            yield f"payload.{name}", payload[name]
     for name in _LISTS.get(kind, ()):
         for place, text in enumerate(payload.get(name) or ()):
-            if isinstance(text, str):
-                yield f"payload.{name}.{place}", text
+            yield f"payload.{name}.{place}", text
     for name, fields in _ROWS.get(kind, ()):
         for place, row in enumerate(payload.get(name) or ()):
             for field in fields:
-                if isinstance(row, Mapping) and isinstance(row.get(field), str):
+                if isinstance(row.get(field), str):
                     yield f"payload.{name}.{place}.{field}", row[field]
-
-
-def _refuse(field: str, family: str) -> None:
-    if family:
-        raise InvalidEvent(
-            CREDENTIAL_IN_NAME, f"{field}: holds a credential ({family}); it is stored as it is, so use a name"
-        )

@@ -89,7 +89,7 @@ class Processor:
         if scrubber:
             policy = scrubber.fingerprint
             payload, found = scrub_paths(scrubber, event.kind, payload)
-            refuse_credentials(event.kind, payload, (("service", event.service), ("project", event.project)))
+            refuse_credentials(event.kind, payload, event.service, event.project)
             if found:
                 pii = _pii(scrubber, found)
         data = encode(event, payload, arrived, pii, policy)

@@ -46,7 +46,7 @@ class InProducer:
         scrubber = self._projects.get(event.project, self._scrubber)
         payload, found = scrub_paths(scrubber, event.kind, event.payload.model_dump())
         try:
-            refuse_credentials(event.kind, payload, (("service", event.service), ("project", event.project)))
+            refuse_credentials(event.kind, payload, event.service, event.project)
         except InvalidEvent:
             return Passed(None, CREDENTIAL_IN_NAME, {})
         return _passed(scrubber, _encoded(event, payload), found)

@@ -79,6 +79,15 @@ def test_nor_may_a_project() -> None:
     assert failure.detail.startswith("project: holds a credential (api_key)")
 
 
+def test_a_name_that_passed_once_does_not_let_others_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("assay_scrubber.own_names._MOST_PASSED", 3)
+    for number in range(6):
+        assert process("retrieval", RETRIEVAL | {"retrieved_slugs": [f"slug-{number}", "slug-0"]}).event is not None
+        failure = process("retrieval", RETRIEVAL | {"retrieved_slugs": [f"slug-{number}", API_KEY, "slug-0"]}).failure
+        assert failure is not None
+        assert failure.detail.startswith("payload.retrieved_slugs.1: ")
+
+
 def test_where_slugs_are_scrubbed_they_are_not_refused() -> None:
     scrubber = Scrubber(Policy(scrub_slugs=True))
     stored = process("retrieval", RETRIEVAL | {"retrieved_slugs": [URL, "fine"]}, scrubber).event
