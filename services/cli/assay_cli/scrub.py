@@ -61,9 +61,10 @@ def scrub(
         source, ndjson = _source(sys.stdin.buffer, form)
         lines = scrub_stream.numbered(source, complaints)
         if explain:
-            explained = (scrub_stream.explain_ndjson if ndjson else scrub_stream.explain_text)(
-                scrubber, lines, complaints
-            )
+            from assay_scrubber.explain import Explaining
+
+            explaining = scrub_stream.explain_ndjson if ndjson else scrub_stream.explain_text
+            explained = explaining(Explaining(scrubber), lines, complaints)
             for row in explained:
                 out.write(json.dumps(row).encode() + b"\n")
         else:

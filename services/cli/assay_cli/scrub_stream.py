@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from assay_scrubber.engine import Finding, Scrubber
+    from assay_scrubber.explain import Explaining
 
 #: Longer lines are left out: a line is held in memory whole.
 LINE_MAX_BYTES = 16 * 1024 * 1024
@@ -167,9 +168,9 @@ def _cut(scrubber: "Scrubber", text: str) -> int:
 
 
 def explain_ndjson(
-    scrubber: "Scrubber", lines: Iterable[tuple[int, bytes]], complain: Complain
+    scrubber: "Explaining", lines: Iterable[tuple[int, bytes]], complain: Complain
 ) -> Iterator[dict[str, Any]]:
-    """Each finding: `line`, `value` (its place among the document's values, from 0), family, category, action, `start` and `end` in it."""
+    """Each finding: `line`, `value` (its place among the document's values, from 0), what it is (`_shown`), `start` and `end` in it."""
     from assay_scrubber.walk import findings_in
 
     for number, line in lines:
@@ -187,9 +188,9 @@ def explain_ndjson(
 
 
 def explain_text(
-    scrubber: "Scrubber", lines: Iterable[tuple[int, bytes]], complain: Complain
+    scrubber: "Explaining", lines: Iterable[tuple[int, bytes]], complain: Complain
 ) -> Iterator[dict[str, Any]]:
-    """Each finding: `line` it begins in, family, category, action, `start` and `end` counted from the beginning of that line."""
+    """Each finding: `line` it begins in, what it is (`_shown`), `start` and `end` counted from the beginning of that line."""
     for number, text in blocks(scrubber, lines):
         try:
             findings = scrubber.scrub(text).findings
@@ -198,13 +199,16 @@ def explain_text(
             continue
         for finding in findings:
             begin = text.rfind("\n", 0, finding.start) + 1
-            moved = finding._replace(start=finding.start - begin, end=finding.end - begin)
-            yield {"line": number + text.count("\n", 0, finding.start), **_shown(scrubber, moved)}
+            row = {"line": number + text.count("\n", 0, finding.start), **_shown(scrubber, finding)}
+            yield row | {"start": finding.start - begin, "end": finding.end - begin}
 
 
-def _shown(scrubber: "Scrubber", finding: "Finding") -> dict[str, Any]:
+def _shown(scrubber: "Explaining", finding: "Finding") -> dict[str, Any]:
+    told = scrubber.told(finding)
     return {
         "family": finding.family,
+        "rule": told.rule,
+        "class": told.shape,
         "category": str(finding.category),
         "action": str(scrubber.policy.action(finding.family)),
         "start": finding.start,

@@ -58,7 +58,8 @@ def test_many_broken_lines_are_counted(policy: Path) -> None:
 def test_explain_shows_places_and_no_content(policy: Path) -> None:
     result = RUN.invoke(app, ["scrub", "--explain"], input="to ann@example.com\n")
     assert json.loads(result.stdout) == {
-        "line": 1, "family": "email", "category": "contact", "action": "redact", "start": 3, "end": 18,
+        "line": 1, "family": "email", "rule": "address:@", "class": "9-16 lower mark", "category": "contact", "action": "redact",
+        "start": 3, "end": 18,
     }  # fmt: skip
 
 

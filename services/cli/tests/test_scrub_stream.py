@@ -10,6 +10,7 @@ import pytest
 from assay_cli import scrub_stream
 from assay_scrubber.custom import custom_family
 from assay_scrubber.engine import Scrubber
+from assay_scrubber.explain import Explaining
 from assay_scrubber.policy import Action, Policy
 from assay_scrubber.taxonomy import Category
 
@@ -28,7 +29,7 @@ class Run:
         complain = lambda *complaint: self.complaints.append(complaint)  # noqa: E731
         if explain:
             work = scrub_stream.explain_ndjson if ndjson else scrub_stream.explain_text
-            self.rows = list(work(scrubber, lines, complain))
+            self.rows = list(work(Explaining(scrubber), lines, complain))
         else:
             scrub = scrub_stream.scrub_ndjson if ndjson else scrub_stream.scrub_text
             self.output = b"".join(scrub(scrubber, lines, complain))
@@ -123,9 +124,14 @@ def test_text_is_worked_on_in_blocks_of_bounded_size() -> None:
 
 def test_explaining_text_says_where_by_line_and_never_what() -> None:
     run = Run(b"x\nto ann@example.com, tel 555-123-4567\n", explain=True)
+    assert all(row.pop("rule") for row in run.rows)
+    found, finds = (
+        {"category": "contact", "action": "redact"},
+        [("email", "9-16 lower mark", 3, 18), ("phone", "9-16 digit mark", 24, 36)],
+    )
     assert run.rows == [
-        {"line": 2, "family": "email", "category": "contact", "action": "redact", "start": 3, "end": 18},
-        {"line": 2, "family": "phone", "category": "contact", "action": "redact", "start": 24, "end": 36},
+        {"line": 2, "family": family, "class": shape, "start": start, "end": end, **found}
+        for family, shape, start, end in finds
     ]
 
 

@@ -1,0 +1,149 @@
+"""Which rule found something, and of what kind it was, without a word of it: for people who mend rules and policies.
+
+A second look at the same text by the same rules, each as a family of its own, so that scrubbing itself keeps no names. Slow.
+"""
+
+import hashlib
+import re
+from collections import Counter
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
+
+from . import vendor_keys
+from .detector import Detector
+from .engine import Finding, Scrubbed, Scrubber
+from .family import Family, Gate, Literals, Rule
+from .lexicon import Announces
+from .policy import Policy
+from .projection import project
+from .registry import FAMILIES, NAMES, SCRUB_KEY
+
+#: Names of what found something where no rule of a family did.
+BY_KEY, BY_CATALOGUE, BY_MODEL, BY_POLICY, BESIDE_A_REPLACEMENT = (
+    "under_key",
+    "catalogue",
+    "model",
+    "policy",
+    "beside_a_replacement",
+)
+_SPREAD = 10_000  # ranks of rules within the rank of their family
+_LENGTHS = (4, 8, 16, 32, 64, 128)
+
+
+class Told(NamedTuple):
+    """`rule`: its name, the same as long as it is the same rule; `shape`: `17-32 lower digit mark`."""
+
+    rule: str
+    shape: str
+
+
+def shape_of(text: str) -> str:
+    """Between how many and how many characters, and which kinds of them: the class of a span. One class holds countless texts."""
+    longest = next((length for length in _LENGTHS if len(text) <= length), 0)
+    shortest = _LENGTHS[_LENGTHS.index(longest) - 1] + 1 if longest > _LENGTHS[0] else 1
+    length = f"{shortest}-{longest}" if longest else f"over {_LENGTHS[-1]}"
+    found = {_kind(character) for character in text}
+    return " ".join([length, *(kind for kind in _KINDS if kind in found)])
+
+
+_KINDS = ("lower", "upper", "letter", "digit", "space", "mark")
+
+
+def _kind(character: str) -> str:
+    if character.isalpha():
+        return "lower" if character.islower() else "upper" if character.isupper() else "letter"
+    return "digit" if character.isdecimal() else "space" if character.isspace() else "mark"
+
+
+class _Named(NamedTuple):
+    family: str
+    rule: str
+
+
+class Explaining(Scrubber):
+    """Scrubs as another scrubber does, and tells of each finding of the last text which rule it was. Not to be shared between threads."""
+
+    def __init__(self, scrubber: Scrubber) -> None:
+        super().__init__(scrubber.policy)
+        self._scrubber = scrubber
+        self._names: dict[int, _Named] = {}
+        families = self._single(scrubber.policy)
+        last = FAMILIES["api_key"].rank * _SPREAD + _SPREAD - 1
+        self._names[last] = _Named("api_key", BY_CATALOGUE)
+        self._rules = Detector(families, (vendor_keys.finder(), last) if scrubber.policy.catalogue else None)
+        self._text, self._spans = "", list[tuple[int, int, int]]()
+
+    def scrub(self, text: str, *, hint: bytes = b"") -> Scrubbed:
+        """As `Scrubber.scrub`; `told` then speaks of this text."""
+        scrubbed = self._scrubber.scrub(text, hint=hint)
+        self._text = text
+        self._spans = sorted(self._rules.detect(project(text), hint), key=lambda s: s[2]) if scrubbed.findings else []
+        return scrubbed
+
+    def told(self, finding: Finding) -> Told:
+        """The rule behind a finding of the text that was scrubbed last, and the shape of what it found."""
+        if finding.family == SCRUB_KEY.name:
+            return Told(BY_POLICY, "any")
+        if finding.family in NAMES:
+            return Told(BY_MODEL, "any")  # its place counts in the text without the families' findings
+        found = [
+            (min(end, finding.end) - max(start, finding.start), named.rule)
+            for start, end, rank in self._spans
+            if (named := self._names[rank]).family == finding.family and start < finding.end and finding.start < end
+        ]
+        rule = max(found, key=lambda row: row[0])[1] if found else BESIDE_A_REPLACEMENT
+        return Told(rule, shape_of(self._text[finding.start : finding.end]))
+
+    def _single(self, policy: Policy) -> list[Family]:
+        """Each rule as a family, in the order of the rules."""
+        families = []
+        for family in policy.members():
+            rows = [(gate, rule) for gate, rules in family.parts for rule in rules]
+            names = ["pattern"] if family in policy.custom else names_of([rule for _, rule in rows])
+            for number, ((gate, rule), name) in enumerate(zip(rows, names, strict=True)):
+                families.append(self._alone(family, number, gate, (rule,), name))
+            if family.keyed is not None:
+                key = self._alone(family, len(rows), Literals(()), (), BY_KEY)
+                families.append(replace(key, keyed=family.keyed))
+        return families
+
+    def _alone(self, family: Family, number: int, gate: Gate, rules: tuple[Rule, ...], name: str) -> Family:
+        rank = family.rank * _SPREAD + number
+        self._names[rank] = _Named(family.name, name)
+        return Family(family.name, family.category, rank, gate, rules)
+
+
+def names_of(rules: list[Rule]) -> list[str]:
+    """Names of the rules of one family: what checks them, what opens them, and where both are the same, a few digits of the rest.
+
+    They say nothing of the order of the rules, so that they stay when others are added.
+    """
+    names = [_name(rule) for rule in rules]
+    often = Counter(names)
+    return [name if often[name] == 1 else f"{name}#{_digits(rule)}" for name, rule in zip(names, rules, strict=True)]
+
+
+def _name(rule: Rule) -> str:
+    accept = getattr(rule, "spread", None) or rule.accept
+    check = getattr(accept, "__qualname__", type(accept).__name__).split(".")[0].strip("_<>")
+    return f"{check}:{_word(rule.needle)}" if rule.needle else check
+
+
+def _word(needle: bytes) -> str:
+    if len(needle) == 1 and needle[0] in list(Announces):
+        return Announces(needle[0]).name.lower()
+    return needle.decode("ascii", "backslashreplace")
+
+
+def _digits(rule: Rule) -> str:
+    """Of all that is not as it is by default: a field that rules are given later changes no name."""
+    made = [f"{f.name}={_written(value)}" for f in fields(rule) if (value := getattr(rule, f.name)) != f.default]
+    return hashlib.blake2b("\0".join(made).encode(), digest_size=2).hexdigest()
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, re.Pattern):
+        return repr(value.pattern)
+    if callable(value):
+        return str(getattr(value, "__qualname__", type(value).__name__))
+    return repr(sorted(value) if isinstance(value, frozenset) else value)
