@@ -129,11 +129,12 @@ class Detector:
                 if isinstance(gate, Announced):
                     announced.setdefault(rule.needle, []).append((rule, rank))
                 elif isinstance(gate, Literals):
-                    for needle in [rule.needle] if rule.needle else gate.needles:
-                        literal.setdefault(needle, []).append((gate.mark, rule.fewest, needle, rule, rank))
+                    for needle in [rule.needle] if rule.needle or rule.opens else gate.needles:
+                        opener = rule.opens or re.escape(needle)
+                        literal.setdefault(opener, []).append((gate.mark, rule.fewest, needle, rule, rank))
         self._rows, self._announced = list(literal.values()), list(announced.items())
         self._announcing = {word: number for number, word in enumerate(announced)}
-        self._needles = at_once([*map(re.escape, literal), *(whole_word([word]) for word in announced)])
+        self._needles = at_once([*literal, *(whole_word([word]) for word in announced)])
         self._in_shape = at_once([*shapes, in_lower_case(RUN_IN_SHAPE)])
 
     def detect(self, raw: bytes, hint: bytes, known: Known | None = None, changes: Changes | None = None) -> list[Span]:
@@ -360,14 +361,16 @@ def _search_at(
             found = find(needle, found + 1)
             continue
         if changes is None or changes.near(found - _MATCH_SEES, match.end() + _MATCH_SEES):
-            span = rule.accept(view, match)
-            if span is not None:
+            if rule.spread is not None:
+                spans += [(start, end, rank) for start, end in rule.spread(view, match)]
+            elif (span := rule.accept(view, match)) is not None:
                 spans.append((*span, rank))
         found = find(needle, match.end())
 
 
 def _search_whole(view: View, text: bytes, rule: Rule, rank: int, spans: list[Span]) -> None:
     for match in rule.pattern.finditer(text):
-        span = rule.accept(view, match)
-        if span is not None:
+        if rule.spread is not None:
+            spans += [(start, end, rank) for start, end in rule.spread(view, match)]
+        elif (span := rule.accept(view, match)) is not None:
             spans.append((*span, rank))

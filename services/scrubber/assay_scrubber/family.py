@@ -1,7 +1,7 @@
 """What a family of personal data is: a cheap gate, precise patterns, and a check of what they match."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from .projection import LETTER
@@ -74,6 +74,7 @@ _NUMBER_CLASSES = bytes(
 _RUN = re.compile(rb"9[9\-]{6,}+")
 
 Accept = Callable[[View, "re.Match[bytes]"], tuple[int, int] | None]
+Spread = Callable[[View, "re.Match[bytes]"], Iterable[tuple[int, int]]]
 Judge = Callable[[bytes], bool]
 
 
@@ -86,11 +87,13 @@ class Rule:
 
     The rest keeps a rule from running where it cannot match, and matters to speed only, `fallback` excepted:
     `needle`: must be found in the text in lower case (`Literals`; without one, any of the gate's) or in its shape (`Shapes`), or announces.
+    `opens`: RE2's pattern that has to be in the text in lower case, instead of the needle; nearly a literal.
     `anchored`: matches only where its needle stands, or at the start of a long word. `dotted`: only for a long word beside a dot.
     `shape`: what the run's shape must contain, a pattern. `fewest`, `most`: digits in the run; `fewest` in the text for `Literals`.
     `near` (RE2's too), `words`: must be found near the run, in lower case or in the hint: the pattern, one of the words.
     `sign`: must stand right before the run, or a few bytes.
     `fallback`: only for runs in which no other rule has found anything.
+    `spread`: instead of `accept`, for a match that may hold several spans to remove; behind `Literals` only.
     """
 
     pattern: re.Pattern[bytes]
@@ -106,6 +109,8 @@ class Rule:
     fallback: bool = False
     anchored: bool = False
     dotted: bool = False
+    spread: Spread | None = None
+    opens: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -285,7 +285,7 @@ MAKERS = {
     "us_ssn": (us_ssn, ("ssn {}", "SSN: {}", "{} is on file", "taxpayer {}", "id={}")),
     "payment_card": (
         payment_card,
-        ("card {}", "paid with {} 12/26", "{} 123", "exp 12/26 {}", "pan={}", "card {}, cvv 123", "charge {} today"),
+        ("card {}", "paid with {} 12/26", "{} 123", "exp 12/26 {}", "pan={}", "card {}, valid to 12/27", "charge {} today"),
     ),
     "jwt": (jwt, ("token: {}", "cookie session={}; path=/", "{}", "jwt {} expired")),
     "bearer_token": (bearer_token, ("Authorization: Bearer {}", "authorization: bearer {}", "curl -H 'Authorization: Bearer {}'")),

@@ -16,6 +16,7 @@ _SHORTEST_BARE_TOKEN = 16
 # Always consumes the whole URL, so that URLs inside it are not read again and again.
 _URL = re.compile(rb"://([^\x00-\x20\"'`<>\\]{1,4096}+)")
 _PASSWORD_PARAMETER = re.compile(rb"[?&;](?:password|passwd|pwd|pass|secret|access_token|api_?key)=[^&;\s$<{*\[]")
+_UNESCAPED = re.compile(rb"[\w.%+\-]{1,64}:[^\s/@]{1,128}+@(?=[\w\[])")
 _ESCAPED = re.compile(rb"[nrtbf]|u[0-9A-Fa-f]{4}")
 _TEMPLATE = re.compile(rb"\$\{?[A-Za-z_]\w*\}?|\{\{?[^}]*\}\}?|%[sd]|\*+|<[^>]*>|x{3,}|\[REDACTED\]")
 
@@ -30,6 +31,8 @@ def _has_credentials(scheme: bytes, rest: bytes) -> bool:
         if 0 <= found < cut:
             cut = found
     at = rest.rfind(b"@", 0, cut)
+    if at < 0 and (unescaped := _UNESCAPED.match(rest)) is not None:
+        at = unescaped.end() - 1  # a password with an unescaped `#` or `?`
     if at < 0 and scheme.lower().rpartition(b"+")[2] not in _WEB:
         at = rest.rfind(b"@")  # a database password with an unescaped slash
     if at < 0:

@@ -1,0 +1,54 @@
+"""Secrets in addresses that no user and password mark: codes of OAuth, signatures, links that log in, reset or invite."""
+
+import re
+
+from assay_scrubber.family import Rule, View
+
+from .values import is_token
+
+_VALUE = rb"([\w.\-~+/%=]{8,2048}+)"
+_WORDS = (
+    b"reset recover magic invit activat confirm verif unsubscrib webhook signin sign-in hook. hooks. hook/ hooks/ login/ share/ token/ session/"
+    b" onetime one-time passwordless unlock"
+)
+_LINK = re.compile(
+    rb"(?:%b)[a-z\-_]{0,20}+(?:/[a-z0-9\-_]{1,24}){0,3}?/([\w.\-~=]{16,512}+)(?=[\s\"'`<>)\]}?#/,;]|$)"
+    % b"|".join(map(re.escape, _WORDS.split()))
+)
+_IN_ADDRESS = re.compile(rb"(?:https?|wss?)://[^\s\"'`<>]{1,160}$|(?:^|[\s\"'`(])/[^\s\"'`<>]{0,96}$")
+_NAMES = (
+    rb"(?:code|auth|oauth_token|oauth_verifier|oauth_signature|sig|signature|x-amz-signature|x-amz-credential|x-amz-security-token"
+    rb"|x-goog-signature|x-goog-credential|sid|session|session_?id|ticket|samlresponse|samlrequest|assertion|id_token_hint|jwt|hash|hmac|key"
+    rb"|k|t|otp|invite|magic|verify|confirm|reset|st|policy|key-pair-id|awsaccesskeyid|googleaccessid|rkey|pass_?key|auth_?key|app_?key"
+    rb"|client_?key|license|session_?key|access_?key)="
+)
+_PARAMETER = re.compile(rb"[?&#;](?:amp;)?" + _NAMES + _VALUE)
+_OFTEN_HARMLESS = frozenset((b"k", b"t", b"hash", b"st", b"policy", b"session", b"verify", b"confirm", b"reset", b"invite", b"magic"))
+_UUID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+def _link(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    start, end = match.span(1)
+    value = view.raw[start:end]
+    if not _IN_ADDRESS.search(view.low, max(0, match.start() - 168), match.start()):
+        return None
+    return (start, end) if is_token(value) or is_token(value.replace(b"-", b"")) else None
+
+
+def _parameter(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    """The value of a parameter that hands something over, if it looks random."""
+    start, end = match.span(1)
+    value = view.raw[start:end]
+    name = match.group(0)[1 : start - match.start() - 1].removeprefix(b"amp;")
+    if name in _OFTEN_HARMLESS and len(value) < 20:
+        return None
+    return (start, end) if is_token(value.replace(b"%2F", b"/").replace(b"%2B", b"+")) and not _UUID.fullmatch(value) else None
+
+
+RULES = (
+    *(
+        Rule(_LINK, _link, lower=True, anchored=True, fewest=2, needle=word, opens=re.escape(word) + rb"[a-z0-9\-_/]*/[a-z0-9\-_~.]*[0-9]")
+        for word in _WORDS.split()
+    ),
+    Rule(_PARAMETER, _parameter, lower=True, fewest=2, opens=rb"[?&#;]" + _NAMES),
+)

@@ -1,0 +1,280 @@
+"""A word that names a secret, what attaches a value to it, and the value: `password=…`, `"api_key": "…"`, `<td>token</td><td>…`."""
+
+import re
+
+from assay_scrubber.family import Rule, View
+from assay_scrubber.lexicon import Announces
+
+from .values import OF_NAMES, TEMPLATE, is_file, is_mixed, is_password, is_token, is_written
+
+#: Words for passwords in languages of Latin letters, as the projection has them.
+FOREIGN = tuple(
+    "contrase\x80a|contrasena|senha|wachtwoord|kennwort|has\x80o|haslo|heslo|salasana|l\x80senord|losenord|adgangskode|kodeord|parola"
+    "|\x80ifre|sifre|jelsz\x80|jelszo|m\x80t kh\x80u|mat khau|palavra-passe|lozinka|parool|geslo|kata sandi|parol\x80|slapta\x80odis"
+    "".encode("latin-1").split(b"|")
+)
+
+_VALUE = (
+    # String literals of programming languages, and what makes a secret's type of one.
+    rb"(?:(?:secretstr|secret|string(?:::from|\.valueof)?|str|new string|convertto-securestring(?: -string)?)[( ] {0,2}(?=[\"'])"
+    rb"|[brufnl@]{1,2}(?=[\"']))?"
+    rb"(?:\\{0,6}(?P<quote>[\"'`])(?P<quoted>[^\"'`\n\\]{1,512}+)|(?P<bare>[^\s\"'`,;&<>()\[\]{}|]{1,512}+))"
+)
+NOW = rb"(?: now| still| currently)?(?: set| changed| reset)?(?: to)?"
+_SUFFIX = (
+    rb"(?:[_\-.]?(?:key|value|string|id|hash|data|base|new|old|prod|production|dev|staging|live|test|confirm|confirmation|again"
+    rb"|repeat|current|next|plain|text|[0-9]{1,2})){0,2}"
+)
+_CLOSE = rb"(?:\\{0,6}[\"'`])?[\])]{0,2}(?:\*\*|</[a-z]{1,8}>)?"
+_LINK = (
+    rb"[ \t]{0,8}+(?P<link>=>|:=|={1,2}|->|:[ \t]?[|>][+\-]?[ \t]?\n[ \t]{1,16}"  # the third: a block of YAML
+    rb"|:[ \t]?&?(?:'static )?[a-z][\w.\[\]<>?]{0,24}[ \t]?=(?!=)|string[ \t]?=|:|>|(?:is|was)%b:?(?=[ \t])|(?<=[ \t])"
+    rb"|\s{0,16}<(?:t?[dh]d?|string|value|val|code)>)(?:\*\*|</?[a-z]{1,8}>){0,2}[ \t]{0,8}+" % NOW
+)
+_TAIL = _SUFFIX + _CLOSE + _LINK + _VALUE
+# Each begins with a literal, which the search skips to; what stands before the word is looked at last.
+_HEAD_PASS = rb"pass(words?|wd|phrase|code|wort|ord|e)?"
+_HEAD_SECRET = rb"secret((?:[_\- ]?access)?[_\- ]?(?:key)?)"
+_PASS = re.compile(_HEAD_PASS + _TAIL)
+_PWD = re.compile(rb"p(?:wd|sk|assw)()" + _TAIL)
+_SECRET = re.compile(_HEAD_SECRET + _TAIL)
+_KEY = re.compile(rb"key()" + _TAIL)
+_TOKEN = re.compile(rb"token()" + _TAIL)
+_SIG = re.compile(
+    rb"sig(nature)?(?:[_\-]?v?[0-9]{1,3})?" + _CLOSE + _LINK + rb"(?:t=[0-9]{1,16},)?(?:sha(?:1|256|512)=|v[01]=)?" + _VALUE
+)
+_CREDENTIAL = re.compile(rb"credentials?()" + _TAIL)
+_AUTH = re.compile(rb"auth(?:[_\-]?(?:code|pass|header|string|cookie|hash))?()" + _CLOSE + _LINK + _VALUE)
+_FOREIGN = re.compile(rb"(?:%b)()(?![a-z\x80])" % b"|".join(FOREIGN) + _TAIL)
+_OTHER_SCRIPT = re.compile(
+    rb"(?:%b|%b)[^A-Za-z0-9\n\"'`]{0,16}+" % (Announces.PASSWORD.word, Announces.TOKEN.word)
+    + rb"(?:(?P<quote>[\"'`])(?P<quoted>[^\"'`\n\\]{1,512}+)|(?P<bare>[!-~]{1,512}+))"
+)
+_REST = re.compile(
+    rb"(?:&(?!quot|amp|lt|gt|apos|nbsp|#)[^\s\"'`<>&;]{1,64}(?![^\s\"'`<>&]{0,64}=))?"
+)  # an ampersand in a password, but not the next parameter
+_BEFORE_KEY = re.compile(
+    rb"(?:api|access|accesskey|account|private|shared|signing|encryption|master|auth|consumer|client|storage|app|application|service|"
+    rb"subscription|license|webhook|jwt|session|deploy|host|functions?|primary|secondary|secret|security|hmac|aes|sym|admin|server|crypto|"
+    rb"cipher|vault|unseal|recovery|backup|integration|ingest|ingestion|registration|bot|tenant|sas|cookie|csrf|totp|writer?|mms)[_\-. ]?$"
+)
+_WIDE = re.compile(rb"[^\s\"'`\\<>]{8,128}+")
+_OTHER_QUOTE = re.compile(rb"[\"'`][^\s\\]{0,128}+")
+_ENVIRONMENT = re.compile(rb"(?:^|[\s;\"'`({|&\-])[A-Z][A-Z0-9_]*$")
+_NEXT_PARAMETER = re.compile(rb"&[\w.\-%\[\]]{1,48}=")
+_PARAMETER = re.compile(rb"[?&][\w.\-%\[\]]{0,48}$")
+_HEADER = re.compile(rb"(?:x-[a-z0-9\-]{0,32}|[?&;][a-z0-9_\-]{0,24})$")
+_GETTER = re.compile(rb"(?:get|read|fetch|load|find|require|env|check|validate|verify|hash|is|has|no|input|parse|create|make)_?$")
+_DIGITS_OR_MARKS = b"0123456789!@#$%^&*+~?"
+
+
+def ending(quote: bytes | None, span: tuple[int, int], raw: bytes, *, whole: bool) -> tuple[int, int, bytes, bool]:
+    """A value with its place, and whether it counts as quoted. `whole`: no parameter of an address, which would end at an ampersand."""
+    start, end = span
+    if quote:
+        other = _OTHER_QUOTE.match(raw, end)
+        if other and raw[end : end + 1] != quote:  # an apostrophe in double quotes
+            close = raw.find(quote, end, other.end() + 1)
+            end = close if close > 0 else end
+        return start, end, raw[start:end], True
+    wide = _WIDE.match(raw, start)
+    if wide and wide.end() > end and is_mixed(wide.group()):
+        return start, wide.end(), wide.group(), True
+    if whole:
+        end = _REST.match(raw, end).end()  # type: ignore[union-attr]  # it matches the empty text too
+    value = raw[start:end].rstrip(b".:,;\\")  # a backslash belongs to the quote after it
+    return start, start + len(value), value, False
+
+
+def _value(match: re.Match[bytes], raw: bytes) -> tuple[int, int, bytes, bool]:
+    quote = match["quote"]
+    return ending(quote, match.span("quoted" if quote else "bare"), raw, whole=b"=" not in match["link"])
+
+
+def _only_a_value(view: View, match: re.Match[bytes], value: bytes, end: int) -> bool:
+    """True where nothing but a value can stand: in JSON, in a form that is posted, after a variable of the environment."""
+    link, quote, at, raw = match["link"], match["quote"], match.start("link"), view.raw
+    if link == b":":
+        return quote == b'"' and raw[max(0, at - 4) : at].rstrip().endswith(b'"')
+    if link != b"=" or raw[at - 1 : at] in (b" ", b"\t"):
+        return False
+    if _PARAMETER.search(raw, max(0, at - 50), at) or (not quote and _NEXT_PARAMETER.match(raw, end)):
+        return True
+    assigned = _ENVIRONMENT.search(raw, max(0, at - 64), at) is not None
+    return assigned and any(c in _DIGITS_OR_MARKS for c in value) and raw[end : end + 1] not in (b"(", b"[", b".")
+
+
+def _password(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    before = view.raw[max(0, match.start() - 2) : match.start()]
+    kind, link = match.group(1), match["link"]
+    if kind in (None, b"", b"code") and before[-1:].isalnum() and not _is_camel(view, match):
+        return None  # bypass=, compass:
+    if not link and before != b"--":
+        return None  # only a command's option has its value behind nothing but a space
+    start, end, value, quoted = _value(match, view.raw)
+    if not quoted and view.raw[end : end + 1] == b"(" and not value.translate(None, OF_NAMES):
+        return None  # a call
+    if kind is None and is_file(value):
+        return None
+    good = is_password(value, quoted=quoted) or (
+        kind is not None and is_written(value) and _only_a_value(view, match, value, end)
+    )
+    return (start, end) if good else None
+
+
+_CAMEL_OR_KNOWN = re.compile(
+    rb"[a-z0-9]P$|(?:db|my|user|usr|admin|root|smtp|mail|imap|ftp|ldap|sql|redis|app|keystore|store|wifi|web|auth|proxy|vpn|api|bind|sudo"
+    rb"|ssh|login|svc|srv)(?i:p)$"
+)
+
+
+def _is_camel(view: View, match: re.Match[bytes]) -> bool:
+    """`dbPass`, `smtppwd`, but not `bypass`."""
+    return _CAMEL_OR_KNOWN.search(view.raw, max(0, match.start() - 12), match.start() + 1) is not None
+
+
+def _token(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    if not match["link"] and view.low[max(0, match.start() - 12) : match.start()].rfind(b"--") < 0:
+        return None
+    start, end, value, quoted = _value(match, view.raw)
+    return (start, end) if is_token(value, quoted=quoted) else None
+
+
+def _secret(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    """Secrets are made by programs, as a rule; in the environment people make up some."""
+    found = _token(view, match)
+    if found is None and match["link"] == b"=":
+        start, end, value, _ = _value(match, view.raw)
+        if _only_a_value(view, match, value, end) and is_written(value) and is_password(value, quoted=False):
+            return start, end
+    return found
+
+
+def _key(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    return _token(view, match) if _BEFORE_KEY.search(view.low, max(0, match.start() - 20), match.start()) else None
+
+
+def _signature(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    """Of a request: a header, or a parameter of an address. What signs a file is no secret."""
+    if view.raw[max(0, match.start() - 1) : match.start()].isalnum():
+        return None
+    if match.group(1) and not _HEADER.search(view.low, max(0, match.start() - 40), match.start()):
+        return None
+    return _token(view, match)
+
+
+def _auth(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    if not match["link"] or view.raw[max(0, match.start() - 1) : match.start()].isalnum():
+        return None
+    return _token(view, match)
+
+
+def _other_script(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    """What changes the script after the word is its value, unless it reads as a word of prose."""
+    quote = match["quote"]
+    start, end = match.span("quoted" if quote else "bare")
+    value = view.raw[start:end] if quote else view.raw[start:end].rstrip(b".,;:!?)]}\"'")
+    if not quote and value.isalpha():
+        return None
+    named = quote is not None or any(c in b"0123456789" for c in value)  # a name in code has no word of another script before it
+    good = is_token(value) if view.raw[match.start()] == Announces.TOKEN else is_password(value, quoted=named) and not value.isdigit()
+    return (start, start + len(value)) if good and not TEMPLATE.fullmatch(value) else None
+
+
+# The name as a string, and its value as the next one: `("password", "…")`, `define('DB_PASSWORD', '…')`.
+_NAMES = rb"(?:pass(?:words?|wd|phrase|code|wort)?|p(?:wd|sk)|secret|token|key|credentials?)"
+_NEXT = re.compile(_NAMES + _SUFFIX + rb"\\{0,6}[\"'][ \t]{0,2},\s{0,8}(?=[brun@]{0,2}\\{0,6}[\"'])" + _VALUE)
+_CALL = re.compile(_NAMES + rb"(?P<link>\([ \t]{0,2}(?=[brun@]{0,2}[\"']))" + _VALUE)
+_IDENTIFIER = re.compile(rb"[A-Za-z_]\w*")
+_OPENED = re.compile(rb"[(\[][\"'\\]{1,4}[\w.\-]{0,32}$")
+# One attribute or member names it, another one holds it: `{"name": "token", "value": "…"}`, `<add key="DbPassword" value="…"/>`.
+_HELD = re.compile(rb"(?:value|val|default|content)\\{0,6}[\"']?[ \t]{0,4}[:=][ \t]{0,4}" + _VALUE)
+_NAMED = re.compile(
+    rb"(?P<name>" + _NAMES + rb")" + _SUFFIX + rb"\\{0,6}[\"']?[,;]?(?:\s{1,20}|[ \t]?\{\s{0,20}|\s{0,4}\\{0,6}[\"'])"
+    rb"(?:[a-z\-]{1,16}=[\"'][^\"'\n]{0,48}[\"']\s{1,4}|\\{0,6}\"?[a-z]{1,12}\\{0,6}\"?[ \t]{0,4}[:=][ \t]{0,4}\\{0,6}\"?[a-z]{1,12}\\{0,6}\"?[,\s]\s{0,16}"
+    rb"|\\{0,6}[\"']){0,4}$"
+)
+_REACH = 160
+
+
+def _is_meant(view: View, at: int, name: bytes, value: bytes) -> bool:
+    """Whether `value` is what a word that begins `at` names, where only a value can stand."""
+    if name.startswith((b"pass", b"pwd", b"psk")):
+        return is_written(value)
+    if name.startswith(b"key") and not _BEFORE_KEY.search(view.low, max(0, at - 20), at):
+        return False
+    return is_token(value, quoted=True)
+
+
+def _next(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    """In a call or a tuple of two: `("password", "…")`. A list of names is none."""
+    start, end, value, _ = ending(match["quote"], match.span("quoted"), view.raw, whole=True) if match["quote"] else (0, 0, b"", False)
+    if not value or not _OPENED.search(view.raw, max(0, match.start() - 40), match.start()) or view.raw[end + 1 : end + 2] not in b")],":
+        return None
+    if match.group(0).startswith((b"pass", b"pwd", b"psk")) and (not is_password(value, quoted=True) or value.isdigit()):
+        return None
+    return (start, end) if _is_meant(view, match.start(), match.group(0), value) else None
+
+
+def _held(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    named = _NAMED.search(view.low, max(0, match.start() - _REACH), match.start())
+    if named is None:
+        return None
+    quote = match["quote"]
+    start, end, value, _ = ending(quote, match.span("quoted" if quote else "bare"), view.raw, whole=True)
+    return (start, end) if _is_meant(view, named.start(), named["name"], value) else None
+
+
+def _call(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    """`setPassword("…")`, `PASSWORD('…')`, but not what looks one up: `get_password("…")`."""
+    if _GETTER.search(view.low, max(0, match.start() - 12), match.start()):
+        return None
+    start, end, value, _ = ending(match["quote"], match.span("quoted"), view.raw, whole=True)
+    if match.group(0).startswith((b"pass", b"pwd")):
+        good = is_password(value, quoted=_IDENTIFIER.fullmatch(value) is None) and not value.isdigit() and b" " not in value
+        return (start, end) if good else None
+    if match.group(0).startswith(b"key") and not _BEFORE_KEY.search(view.low, max(0, match.start() - 20), match.start()):
+        return None
+    return (start, end) if is_token(value, quoted=True) else None
+
+
+# An access control list of Redis: `user app on >…`, `ACL SETUSER app >…`.
+_LIST = re.compile(rb"user [\w.\-]{1,64}(?: [^\s>]{1,64}){1,12}? >(?P<value>[^\s\"']{3,256}+)")
+
+
+def _listed(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    return match.span("value") if is_written(view.raw[slice(*match.span("value"))]) else None
+
+
+RULES = (
+    Rule(_PASS, _password, lower=True, anchored=True, needle=b"pass"),
+    *(Rule(_PWD, _password, lower=True, anchored=True, needle=word) for word in (b"pwd", b"psk")),
+    Rule(_SECRET, _secret, lower=True, anchored=True, fewest=1, needle=b"secret"),
+    Rule(_KEY, _key, lower=True, anchored=True, fewest=1, needle=b"key"),
+    Rule(_TOKEN, _token, lower=True, anchored=True, fewest=1, needle=b"token"),
+    Rule(_SIG, _signature, lower=True, anchored=True, fewest=1, needle=b"sig", opens=rb"sig(?:nature)?[_\-v0-9]*[\"'\]]*[ \t]*[:=]"),
+    Rule(_CREDENTIAL, _token, lower=True, anchored=True, fewest=1, needle=b"credential"),
+    Rule(_AUTH, _auth, lower=True, anchored=True, fewest=1, needle=b"auth", opens=rb"auth[a-z_\-]*[\"'\]]*[ \t]*[:=]"),
+    *(Rule(_FOREIGN, _password, lower=True, anchored=True, needle=word) for word in FOREIGN),
+)
+OPTION = Rule(_PASS, _password, lower=True, needle=b"--pass")
+#: These need no mark that assigns.
+UNMARKED = (
+    Rule(_LIST, _listed, lower=True, anchored=True, needle=b"user ", opens=rb"user [a-z0-9_.\-]+ (?:on|off|>|reset)"),
+    *(
+        Rule(_OTHER_SCRIPT, _other_script, anchored=True, needle=kind.byte)
+        for kind in (Announces.PASSWORD, Announces.TOKEN)
+    ),
+    *(
+        Rule(pattern, accept, lower=True, anchored=True, needle=word, opens=word + rb"[a-z_\-]*" + opens)
+        for pattern, accept, opens in (
+            (_NEXT, _next, rb"\\*[\"'][ \t]*,\s*[brun@]?\\*[\"']"),
+            (_CALL, _call, rb"\( ?[brun@]?[\"']"),
+        )
+        for word in (b"pass", b"pwd", b"psk", b"secret", b"token", b"key", b"credential")
+    ),
+    *(
+        Rule(_HELD, _held, lower=True, anchored=True, needle=word, opens=word + rb"\\*[\"']?[ \t]*[:=]")
+        for word in (b"value", b"val", b"default", b"content")
+    ),
+)

@@ -1,0 +1,114 @@
+"""Codes that are good once or belong to a card: `Your verification code is …`, `OTP: …`, `the PIN is …`, `CVV …`."""
+
+import re
+
+from assay_scrubber.family import Rule, View
+from assay_scrubber.lexicon import Announces
+
+_CODE = rb"(?P<code>(?:[A-Za-z]{1,2}-)?[0-9]{3}[ \-][0-9]{3}(?![0-9\-])|(?:[A-Za-z]{1,2}-)?[0-9]{4,8}(?![0-9])|(?=[A-Za-z0-9]{0,7}[0-9])(?=[A-Za-z0-9]{0,7}[A-Za-z])[A-Za-z0-9]{6,8}(?![A-Za-z0-9]))(?![\w%]|[.,:/\-][0-9])"
+_QUOTES = rb"[\"'`*_<>(\[ \t\x81]{0,6}"
+_BE = (
+    rb"(?:[ \t]{0,2}(?:is|ist|lautet|est|es|\x80|e'|:|=|was|er|\x80r|jest|to|on|code|kod|number|no|\x80:|is:|are|\x81|=>|-|\x80\x80|\(otp\)|\"\s?:)){0,4}"
+)
+#: What kind of code, before the word for it or in one with it.
+_KIND = (
+    rb"(?:verification|verify|security|access|login|log-?in|sign-?in|authentication|authenticator|authorization|auth|confirmation|one[ \-]?time|2fa|mfa|two-factor|otp|sms"
+    rb"|pass|unlock|pairing|activation|backup|recovery|validation|card|reset|v\x80rification|verificaci\x80n|verificacion|verifica(?:\x80\x80o|cao)?|confirmaci\x80n|confirma\x80\x80o"
+    rb"|confirmation|s\x80curit\x80|seguridad|seguran\x80a|acceso|acesso|sicurezza|conferma|accesso|weryfikacyjny|verificatie|bekr\x80ftelse|do\x80rulama|onay|x\x80c minh|x\x80c th\x80c)"
+)
+_WORDS = rb"(?:code|c\x80digo|codigo|codice|kodu?|kode|koden|koodi|k\x80d|m\x80)"
+_BEFORE = re.compile(_KIND + rb"[ \-_]?$")
+_COMPOUND = re.compile(
+    rb"(?:best\x80tigungs|sicherheits|verifizierungs|zugangs|freischalt|einmal|anmelde|verificatie|bevestigings|bekr\x80ftelse|verifierings|engangs"
+    rb"|vahvistus|toegangs|otp[ _\-]?|2fa[ _\-]?|mfa[ _\-]?|pass)$"
+)
+_ANNOUNCED = re.compile(
+    _WORDS + rb"(?P<kind> (?:(?:de|di|do|da|d'|of|\x80|la|le|for|the|your) ?){0,2}" + _KIND + rb")?(?: (?:for|f\x80r|pour|para|per) [^\n:]{1,40}?)?"
+    + _BE + _QUOTES + _CODE
+)
+_ALONE = re.compile(
+    rb"(?<![a-z0-9\x80])(?:otp|totp|2fa|mfa|passcode|mobiletan|tan|one[ \-]time (?:pass(?:word|code)|pin|code))(?:[ _\-]?(?:code|kod|pin|nummer))?" + _BE + _QUOTES + _CODE
+)
+_AFTER = re.compile(
+    rb"(?: is (?:your|the) [^\n.]{0,40}?(?:code|otp|passcode|pin)\b| (?:ist|est|es|\x80) (?:ihr|dein|votre|ton|tu|su|il tuo|seu) [^\n.]{0,40}?(?:code|c\x80digo|codigo|codice)"
+    rb"| to (?:log|sign) ?in\b| to (?:verify|confirm) your\b| (?:as|for) your [^\n.]{0,24}?code\b)"
+)
+_NUMBER = re.compile(rb"(?<![\w.\-#$])((?:[a-z]{1,2}-)?[0-9]{3}[ \-]?[0-9]{1,5})[\"'*]{0,2}(?![0-9])")
+_ENTERED = re.compile(
+    rb"(?: to (?:log|sign|verify|confirm|complete|continue|finish|reset|access|authenticate)| (?:expires|is valid|valid for|will expire)\b"
+    rb"|\. (?:it )?(?:expires|do not share|don't share|never share|valid))"
+)
+_USED = re.compile(rb"(?:use|enter|type|code|otp|pin)(?: the)?(?: code)?[ :]{1,3}[\"'*]{0,2}$")
+_PIN = re.compile(
+    rb"(?:(?<![\w\-./$])pin(?:[ \-]?(?:code|number|nummer|nr\.?))?(?P<link>(?:[ \t]{0,2}(?:is|ist|lautet|est|es|\x80|was|:|=|=>|\"\s?:)){1,2}))" + _QUOTES + rb"(?P<code>[0-9]{4,8})(?![\w.%/:\-])"
+)
+_MY_PIN = re.compile(rb" pin(?:[ \-]code)? (?P<code>[0-9]{4,8})(?![\w.%/:\-])")
+_MINE = re.compile(rb"(?<![a-z])(?:my|your|his|her|card|the|sim|mein|meine|mon|mi|minha|il mio|mijn)(?:'s)?$")
+_CVV = re.compile(
+    rb"(?:(?:cvv2?|cvc2?|cvn|card (?:security|verification) (?:code|value|number)|security code|kartenpr\x80fnummer|pr\x80fziffer|cryptogramme)(?:[ _\-]?(?:code|number|nr))?)"
+    + _BE + _QUOTES + rb"(?P<code>[0-9]{3,4})(?![\w.%/\-]|:[0-9])"
+)
+_OTHER_SCRIPT = re.compile(Announces.CODE.word + rb"[^A-Za-z0-9\n]{0,16}+(?P<code>(?:[A-Z]{1,2}-)?[0-9]{3}[ \-]?[0-9]{1,5})(?![0-9A-Za-z.])")
+def _code(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    return match.span("code")
+
+
+def _before(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    """`123456 is your login code`: the code stands right before the words."""
+    numbers = [number for number in _NUMBER.finditer(view.low, max(0, match.start() - 14), match.start()) if number.end() == match.start()]
+    if not numbers:
+        return None
+    start, end = numbers[-1].span(1)
+    if match.re is _ENTERED and not _USED.search(view.low, max(0, start - 24), start):
+        return None
+    return start, end
+
+
+def _mine(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    return match.span("code") if _MINE.search(view.low, max(0, match.start() - 12), match.start()) else None
+
+
+def _year(code: bytes) -> bool:
+    return len(code) == 4 and code[:2] in (b"19", b"20")
+
+
+def _word(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    """Some kind of code, by the word before, in or after the word for it: `error code 504813` is none."""
+    at = match.start()
+    if match["kind"] is None and not (
+        _BEFORE.search(view.low, max(0, at - 24), at) or _COMPOUND.search(view.low, max(0, at - 18), at)
+    ):
+        return None
+    return _announced(view, match)
+
+
+def _announced(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    """No year (`the security code 2024`), unless something says that it is the code."""
+    code, start = match["code"], match.start("code")
+    if _year(code) and view.raw[start - 1 : start] == b" " and b" is " not in match.group(0) and b":" not in match.group(0):
+        return None
+    if len(code) == 3 and code == b"000":
+        return None
+    return match.span("code")
+
+
+_ALONES = (b"otp", b"2fa", b"mfa", b"passcode", b"tan", b"mobiletan", b"one-time", b"one time", b"totp")
+RULES = (
+    *(
+        Rule(_ANNOUNCED, _word, lower=True, anchored=True, fewest=4, needle=word)
+        for word in (b"code", b"c\x80digo", b"codigo", b"codice", b"kod", b"koodi", b"k\x80d ", b"m\x80 ")
+    ),
+    *(
+        Rule(_ALONE, _announced, lower=True, anchored=True, fewest=4, needle=word, opens=word + rb"[^0-9\n]*[0-9]")
+        for word in _ALONES
+    ),
+    Rule(_AFTER, _before, lower=True, fewest=4, opens=rb"[0-9][\"'*]* (?:is (?:your|the)|ist|est|es|\x80|to (?:log|sign|verify|confirm)|(?:as|for) your) "),
+    Rule(_ENTERED, _before, lower=True, fewest=4, opens=rb"[0-9][\"'*]*(?: to (?:log|sign|verif|confirm|compl|conti|finish|reset|access|auth)| (?:expires|is valid|valid for|will expire)|\. (?:it |valid|expires|do not|don't|never))"),
+    Rule(_PIN, _code, lower=True, anchored=True, fewest=4, needle=b"pin", opens=rb"pin[a-z .\-]*[\"' \t]*(?:is|ist|lautet|est|es|was|:|=)"),
+    Rule(_MY_PIN, _mine, lower=True, anchored=True, fewest=4, needle=b" pin", opens=rb" pin(?:[ \-]code)? [0-9]"),
+    *(
+        Rule(_CVV, _announced, lower=True, anchored=True, fewest=3, needle=word)
+        for word in (b"cvv", b"cvc", b"cvn", b"card security", b"card verification", b"security code", b"cryptogramme", b"kartenpr", b"pr\x80fziffer")
+    ),
+    Rule(_OTHER_SCRIPT, _code, anchored=True, fewest=3, needle=Announces.CODE.byte),
+)

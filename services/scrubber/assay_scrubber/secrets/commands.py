@@ -1,0 +1,139 @@
+"""Credentials on command lines of the usual tools: `curl -u user:…`, `mysql -p…`, `sshpass -p …`, `echo … | sudo -S`."""
+
+import re
+from collections.abc import Callable, Iterator
+
+from assay_scrubber.family import Rule, View
+
+from .values import TEMPLATE, is_placeholder
+
+# An argument: in quotes, or up to a space.
+_ARGUMENT = rb"(?:\\{0,3}'([^'\n]{1,256})\\{0,3}'|\\{0,3}\"([^\"\n]{1,256}?)\\{0,3}\"|([^\s'\"`|<>&;()]{1,256}[^\s'\"`|<>;()]*))"
+_USER_AND = rb"[\"']?[\w.@+\-\\]{1,64}:(?=[^\s])(?:([^\"'\s]{1,256})[\"']|()([^\s\"'`]{1,256}))"
+_FREE = rb"(?<=[ \t])"
+
+#: By what a tool is called: the options of which the argument is a secret, as patterns in front of the argument.
+_TOOLS: tuple[tuple[bytes, bytes], ...] = (
+    (b"curl|wget|http|https|xh|nexus-cli|lftp", rb"(?:-u|--user|--proxy-user|-U|-a|--auth|-[a-zA-Z]{1,6}u)(?:[ =]|(?=[\"'\w])) {0,2}@"),
+    (b"lftp|ncftp", rb"-u [\w.@\-]{1,64},|-p "),
+    (b"mysql|mysqldump|mysqladmin|mysqlimport|mysqlcheck|mysqlsh|mariadb|mariadb-dump|mycli", rb"-p(?=[^\s\-])|--password[= ]"),
+    (b"sshpass|plink|pscp|putty", rb"-p ?|-pw "),
+    (b"docker|podman|helm|oras|crane|skopeo|buildah|nerdctl|az|oc|kubectl|rancher|cf|ibmcloud", rb"(?:login|acr|registry)\b[^\n|;]{0,160}? -p |--(?:password|creds|dest-creds|src-creds)[= ](?:[\w.\-]{1,48}:)?"),
+    (b"redis-cli|valkey-cli|keydb-cli", rb"-a |--pass "),
+    (b"mongo|mongosh|mongodump|mongorestore|mongoexport|mongoimport|mongostat|cqlsh|influx|couchbase-cli|rabbitmqadmin|arangosh|vsql|impala-shell|beeline|mosquitto_pub|mosquitto_sub|rdesktop|evil-winrm|nxc|netexec|crackmapexec|winrs|xfreerdp|smbmap", rb"-p |-P |-pw |--password[= ]|/p:|/pw:"),
+    (b"ldapsearch|ldapmodify|ldapadd|ldapdelete|ldappasswd|ldapwhoami|ldapcompare", rb"-w |-s "),
+    (b"smbclient|rpcclient|smbget|net|mount.cifs|nmblookup|wmic", rb"(?:-U|--user)[ =]?[\"']?[\w.\\@/\-]{1,64}%|pass(?:word)?="),
+    (b"openssl|gpg|gpg2", rb"-k |-pass(?:in|out)? (?:pass:)|-pass(?:in|out)?=pass:|--passphrase[= ]|-passwd "),
+    (b"7z|7za|7zr|7zz|rar|unrar", rb"-p(?=[^\s])|-hp(?=[^\s])"),
+    (b"zip|unzip|zipcloak|pdftotext|qpdf|pdftk", rb"-P |--password[= ]|-upw |-opw |-owner-password |-user-password "),
+    (b"sqlcmd|bcp|osql|isql|tsql|sqsh", rb"-P ?(?=[^\s\-])"),
+    (b"sqlplus|rman|expdp|impdp|sqlldr", rb"[\w$#\-]{1,30}/(?=[^/\s])"),
+    (b"keytool|jarsigner|apksigner", rb"-(?:store|key|srcstore|deststore|new)pass ?(?:pass:)?"),
+    (b"ipmitool|snmpwalk|snmpget|snmpset|ipmi-config|racadm", rb"-P |-A |-X |-p "),
+    (b"vault", rb"login (?:-method=\w{1,16} )?(?=[\w.]{8,}(?:\s|$))"),
+    (b"cmdkey|schtasks|psexec|winexe|signtool|certutil|robocopy", rb"/pass:|/p |/rp |-p "),
+    (b"wpa_passphrase", rb"(?:'[^'\n]{1,32}'|\"[^\"\n]{1,32}\"|[^\s'\"]{1,32}) "),
+    (b"nmcli|iwctl", rb"(?:password|passphrase|--passphrase) "),
+    (b"htpasswd|htdigest", rb"-[a-zA-Z]{0,5}b[a-zA-Z]{0,5} [^\s]{1,128} [^\s]{1,64} |-nb[a-zA-Z]{0,5} [^\s]{1,64} "),
+    (b"sudo|su|kinit|cryptsetup|passwd|chpasswd|adduser|useradd|usermod", rb"<<< ?|(?:-p|--password) ?(?==?\S)"),
+    (b"rsync|ansible|ansible-playbook|twine|heroku|gh|glab|npm|yarn|pnpm|poetry|gem|cargo|flyctl|doctl|hub|databricks|snowsql|wrangler|netlify|vercel", rb"(?:-p|--password|--token|--auth-token|--otp|-t)[= ]|login[^\n|;]{0,48}<<< ?|publish[^\n|;]{0,64} --token |pypi-token\.\w{1,32} |http-basic\.\w{1,32} [\w\-]{1,32} |cargo login "),
+)
+_COMMAND = re.compile(rb"(?:[^\n\r\\]|\\\r?\n|\\.){1,1500}+")
+_STOPS = re.compile(rb"(?<!\\)(?:&&|\|\||;(?= ))")
+_SHORTEST = 3
+_NUMBERS = re.compile(rb"[0-9]{1,5}(?::[0-9]{1,5}){0,2}(?:/(?:tcp|udp))?")
+
+
+def _rules(tools: bytes, options: bytes) -> Iterator[Rule]:
+    with_user = options.endswith(b"@")
+    names = tools.split(b"|")
+    named = b"(?:%b)" % b"|".join(map(re.escape, names))
+    pattern = re.compile(_FREE + rb"(?:%b)" % options.removesuffix(b" {0,2}@") + rb" {0,2}" + (_USER_AND if with_user else _ARGUMENT))
+    for name in names:
+        yield Rule(
+            re.compile(rb"(?<![\w.\-])%b(?:\.exe)?[ \t]" % re.escape(name) + _COMMAND.pattern),
+            _nothing,
+            lower=True,
+            anchored=True,
+            needle=name,
+            opens=rb"(?:^|[^a-z0-9_.\-])" + named + rb"(?:\.exe)?[ \t][^\n]*[\-/<%=]",
+            spread=_arguments(pattern),
+        )
+
+
+def _nothing(_: View, __: re.Match[bytes]) -> None:
+    return None
+
+
+def _is_argument(value: bytes) -> bool:
+    """What a person would type there: no option, variable, path, port or placeholder."""
+    if len(value) < _SHORTEST or TEMPLATE.fullmatch(value) or value[:1] in b"-$`" or is_placeholder(value):
+        return False
+    return _NUMBERS.fullmatch(value) is None or (len(value) > 5 and b":" not in value)
+
+
+def _arguments(pattern: re.Pattern[bytes]) -> Callable[[View, re.Match[bytes]], Iterator[tuple[int, int]]]:
+    def spread(view: View, match: re.Match[bytes]) -> Iterator[tuple[int, int]]:
+        stop = _STOPS.search(view.raw, match.start(), match.end())
+        for argument in pattern.finditer(view.raw, match.start(), stop.start() if stop else match.end()):
+            group = argument.lastindex
+            if group is not None and _is_argument(argument.group(group)):
+                yield argument.span(group)
+
+    return spread
+
+
+_ECHO = re.compile(
+    rb"(?:echo(?: -n| -e)?|printf(?: ['\"]%s(?:\\n)?['\"])?) " + _ARGUMENT
+    + rb" ?\| ?(?:[^\n|;]{0,80} )?(?:sudo (?:[^\n|;]{0,40} )?-\w{0,3}S|su |[^\n|;]{0,120}--(?:password|token|pass|passphrase)-stdin|passwd [^\n|;]{0,40}--stdin"
+    rb"|kinit|cryptsetup|[^\n|;]{0,80}--with-token|[^\n|;]{0,80}--passphrase-fd|chpasswd|pass insert|smbpasswd|[^\n|;]{0,80}login)"
+)
+_AFTER_USER = re.compile(rb"[\w.\-]{1,32}:(?=.)")
+
+
+def _echoed(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    group = next(number for number in (1, 2, 3) if match.group(number) is not None)
+    start, end = match.span(group)
+    user = _AFTER_USER.match(view.raw, start, end) if match.group(0).endswith(b"chpasswd") else None
+    start = user.end() if user else start
+    return (start, end) if _is_argument(view.raw[start:end]) else None
+
+
+# `net use Z: \\server\share …`, `net user ana … /add`: the argument has no option before it.
+_NET = re.compile(
+    rb"(?i:net(?:\.exe)? (?:use [^\n]{0,80}?\\\\[^\s\\]{1,64}\\[^\s]{1,64} |user [\w.\-]{1,32} ))" + _ARGUMENT + rb"(?= |$|\n)"
+)
+_HERE = re.compile(rb"<<< ?" + _ARGUMENT)
+_READS_SECRETS = re.compile(rb"(?:login|auth|token|passw|secret|kinit|sudo|cryptsetup|su|passphrase)[^\n|;]{0,80}$")
+_SET = re.compile(rb"(?i:setx?|put|setenv|config:set) (?P<name>[\w./:\-]{1,96})[ =]" + _ARGUMENT)
+_NAMED = re.compile(rb"(?i)pass(?:w|phrase|$)|pwd|secret|token|(?:api|access|private|signing|encryption|account)_?key|_key$|credential|_auth")
+
+
+def _net(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    group = match.lastindex
+    value = view.raw[match.start(group or 0) : match.end(group or 0)]
+    return match.span(group or 0) if _is_argument(value) and not value.startswith((b"/", b"*")) else None
+
+
+def _here(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    if not _READS_SECRETS.search(view.low, max(0, match.start() - 120), match.start()):
+        return None
+    return _net(view, match)
+
+
+def _set(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    if not _NAMED.search(match["name"]):
+        return None
+    group = match.lastindex or 0
+    value = view.raw[match.start(group) : match.end(group)]
+    return match.span(group) if _is_argument(value) and any(c in b"0123456789!@#$%^&*+~?/" for c in value) else None
+
+
+_SETS = rb"(?:setx?|put|setenv|config:set) [a-z0-9_./:\-]*(?:pass|pwd|secret|token|key|credential|auth)"
+RULES = (
+    *(rule for tools, options in _TOOLS for rule in _rules(tools, options)),
+    *(Rule(_ECHO, _echoed, anchored=True, needle=word, opens=word + rb" [^\n|]*\|") for word in (b"echo", b"printf")),
+    Rule(_NET, _net, anchored=True, needle=b"net", opens=rb"net(?:\.exe)? use"),
+    Rule(_HERE, _here, anchored=True, needle=b"<<<"),
+    *(Rule(_SET, _set, anchored=True, needle=word, opens=_SETS) for word in (b"set ", b"setx ", b"put ", b"setenv ", b"config:set ")),
+)

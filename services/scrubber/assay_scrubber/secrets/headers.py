@@ -1,0 +1,107 @@
+"""Headers of HTTP that hold credentials: `Authorization` with any scheme (RFC 9110), cookies and session ids by name."""
+
+import re
+from collections.abc import Iterator
+
+from assay_scrubber.encoded import base64_at
+from assay_scrubber.family import Rule, View
+
+from .values import TEMPLATE, is_placeholder, is_token
+
+# As a line of a header, a tuple, JSON, a pair of name and value, or an argument of a command.
+_AUTHORIZATION = re.compile(
+    rb"authorization\\{0,6}[\"']?\]?[ \t]{0,4}(?:[:=,]|=>|\\{0,6}[\"'],?\s{0,4}\\{0,6}[\"']?value\\{0,6}[\"']?[ \t]{0,4}[:=]"
+    rb"|,\s{0,4}\\{0,6}[\"']?value\\{0,6}[\"']?[ \t]{0,4}[:=])[ \t]{0,8}\\{0,6}[\"'`]?"
+    rb"(?:(?!bearer)(?P<scheme>[a-z][a-z0-9\-_]{1,24})[ \t]{1,4})?(?P<value>[^\n\r\"'`\\]{1,4096}+)"
+)
+_PARAMETERS = re.compile(rb"[A-Za-z][\w\-]{0,24}=[^ ]")
+_BASIC = re.compile(rb"basic[ \t]{1,4}+([A-Za-z0-9+/_\-]{8,}+={0,2})", re.IGNORECASE)
+_SHORTEST = 8
+
+
+def _authorization(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    """The credentials after the scheme, which stays; with parameters (Digest, AWS4) all of them."""
+    start, end = match.span("value")
+    value = view.raw[start:end].rstrip()
+    if match["scheme"] is not None and _PARAMETERS.match(value):
+        return (start, start + len(value)) if any(c in b"0123456789" for c in value) else None
+    value = value.split(b" ", 1)[0].rstrip(b",;.)]}>")
+    if len(value) < _SHORTEST or TEMPLATE.fullmatch(value) or is_placeholder(value):
+        return None
+    if view.raw[start + len(value) : start + len(value) + 1] == b"(":
+        return None  # a call
+    good = (is_token(value) and _is_opaque(value)) or (match["scheme"] in _SCHEMES and _is_opaque(value))
+    return (start, start + len(value)) if good else None
+
+
+_SCHEMES = frozenset((b"basic", b"token", b"apikey", b"api-key", b"jwt", b"ssws", b"key", b"digest", b"negotiate", b"ntlm", b"bot", b"hawk"))
+_NOT_OPAQUE = re.compile(rb"[a-z]++|[A-Z][a-z]++|[A-Z_]++|.*[(){}<>].*|(?=.*\.)[a-z_]{2,}(?:\.[a-z_0-9]{2,})+.*|[a-zA-Z_]\w*(?:\.[a-zA-Z_]\w*)+")
+
+
+def _is_opaque(value: bytes) -> bool:
+    return _NOT_OPAQUE.fullmatch(value) is None
+
+
+def _basic(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    """What decodes to `user:password` (RFC 7617), or stands in an Authorization header."""
+    value = match.group(1)
+    found = base64_at(value, 0, 0)
+    if (found is None or ":" not in found[2]) and b"authorization" not in view.before(match.start()):
+        return None
+    return match.span(1)
+
+
+_COOKIES = re.compile(rb"cookies?[\"']?[ \t]{0,2}[:=,][ \t]{0,4}\\{0,6}[\"']?(?=[\w.\-]{1,64}=)(?P<pairs>[^\n\r\"'`]{3,8192}+)")
+_COOKIE_OPTION = re.compile(rb"(?:-b|--cookie) {0,2}[= ]\\{0,6}[\"']?(?=[\w.\-]{1,64}=)(?P<pairs>[^\n\r\"'`]{3,8192}+)")
+_ONE_COOKIE = re.compile(rb"(?:^|[; ])\s{0,2}(?P<name>[\w.\-$!%~]{1,96})=(?P<value>[^;,\s\"'`\\]{6,4096})")
+#: Cookies that hold a session, whoever reads their names: the value needs little to be taken for one.
+_SESSION = re.compile(rb"sess|sid|auth|token|csrf|xsrf|jwt|login|remember|secret|credential|passw|user|account|ticket|cf_clearance|__host|__secure")
+_OF_A_COOKIE = frozenset((b"path", b"domain", b"expires", b"max-age", b"samesite", b"version", b"priority"))
+_MIXED = re.compile(rb"(?=.{16})(?=[a-z]*[A-Z])(?=[A-Z]*[a-z])(?!(?:[A-Z]?[a-z]+)+$)[A-Za-z]+")
+
+
+def _cookies(view: View, match: re.Match[bytes]) -> Iterator[tuple[int, int]]:
+    first, last = match.span("pairs")
+    for cookie in _ONE_COOKIE.finditer(view.raw, first, last):
+        value, name = cookie["value"], cookie["name"].lower()
+        if name in _OF_A_COOKIE or TEMPLATE.fullmatch(value) or is_placeholder(value):
+            continue
+        named = _SESSION.search(name) is not None and len(value) >= _SHORTEST
+        if (named and (any(c in b"0123456789" for c in value) or _MIXED.fullmatch(value))) or is_token(value):
+            yield cookie.span("value")
+
+
+# Where no header says that it is a cookie, only names of frameworks do; `session_id` is a column of many tables.
+_SESSION_ID = re.compile(
+    rb"(?:j(?=s)|php|asp|asp\.net_|laravel_|ci_|django_|express\.)?sess(?:ion)?(?:_?id)?[a-z]{0,8}[\"']?[ \t]{0,2}[:=][ \t]{0,2}[\"']?"
+    rb"(?P<value>[\w.\-%~+/]{16,512}+)"
+)
+_FRAMEWORK = re.compile(rb"(?:j|php|asp|asp\.net_|laravel_|ci_)$")
+_NAMED_ID = re.compile(rb"(?:connect\.sid|csrftoken|xsrf-token|_csrf|ssid|cftoken)[\"']?[ \t]{0,2}[:=][ \t]{0,2}[\"']?(?P<value>[\w.\-%~+/:]{16,512}+)")
+_UUID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+def _session_id(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    value = match["value"]
+    before = view.low[max(0, match.start() - 8) : match.start()]
+    known = _FRAMEWORK.search(before) is not None or match.re is _NAMED_ID
+    start = match.start("value")
+    raw = view.raw[start : start + len(value)]
+    return match.span("value") if known and (is_token(raw) or _UUID.fullmatch(raw)) else None
+
+
+def _nothing(_: View, __: re.Match[bytes]) -> None:
+    return None
+
+
+AUTHORIZATION = Rule(_AUTHORIZATION, _authorization, lower=True, anchored=True, needle=b"authorization")
+RULES = (
+    Rule(_BASIC, _basic, anchored=True, needle=b"basic "),
+    Rule(_COOKIES, _nothing, lower=True, anchored=True, fewest=1, needle=b"cookie", spread=_cookies),
+    Rule(_COOKIE_OPTION, _nothing, lower=True, anchored=True, fewest=1, needle=b"-b ", spread=_cookies),
+    Rule(_SESSION_ID, _session_id, lower=True, anchored=True, fewest=1, needle=b"sess"),
+    *(
+        Rule(_NAMED_ID, _session_id, lower=True, anchored=True, fewest=1, needle=word)
+        for word in (b"connect.sid", b"csrf", b"xsrf-token", b"ssid", b"cftoken")
+    ),
+)

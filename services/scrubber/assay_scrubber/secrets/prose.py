@@ -1,0 +1,81 @@
+"""Secrets that sentences give away: `the password for the portal is …`, `mein Passwort lautet …`, `login ana password …`."""
+
+import re
+
+from assay_scrubber.family import Rule, View
+
+from .assigned import FOREIGN, NOW, ending
+from .values import SHORTEST_LOOSE, is_password, is_phrase, is_spoken, is_token, is_written, surprises
+
+_VALUE = rb"(?:\\{0,6}([\"'`])([^\"'`\n\\]{1,512}+)|([^\s\"'`,;&<>()\[\]{}|]{1,512}+))"
+# In prose, in a table, behind an option: `the password for the portal is ...`, `| api_key | ... |`, `--token ...`.
+_PROSE = re.compile(
+    rb"(?:pass(word|phrase|code|wd)|(pwd)|(?<=[a-z][ _\-])key|(?<=api)key|token|secret)\W??"
+    rb"(?:(?: [a-z][a-z'\-]{0,14}){0,5}? ((?:is|was|has been|will be)%b|(?:set|changed|reset) to):? {1,2}"
+    rb"|( (?:\| {0,8}|- |-> ?|\x81 |\(|(?=[\"'`])|)))" % NOW + _VALUE
+)
+_OPTION = re.compile(rb"(?:--|(?:^|[^a-z])set )[a-z_\-]{0,20}$")
+
+
+def _prose(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    loosely = match.group(4)
+    if (
+        loosely == b" "
+        and match.group(5) is None
+        and not _OPTION.search(view.low, max(0, match.start() - 26), match.start())
+    ):
+        return None
+    start, end, value, quoted = ending(match.group(5), match.span(6 if match.group(5) else 7), view.raw, whole=True)
+    if not match.group(1) and not match.group(2):
+        good = is_token(value, quoted=quoted) and (not loosely or loosely == b" " or surprises(value) * 5 >= len(value))
+    elif loosely and loosely != b" ":
+        good = len(value) >= SHORTEST_LOOSE and surprises(value) * 5 >= len(value)
+    else:
+        good = is_password(value, quoted=quoted) or (quoted and is_phrase(value))
+    return (start, end) if good else None
+
+
+# Without a verb, or with one of another language: then the value must not read as a word of prose.
+_PASSWORDS = rb"(?:password|passwort|passphrase|passcode|passwd|mot de passe|clave|contrase.{1,2}a|%b)" % b"|".join(FOREIGN)
+_WORD = rb"(?: [a-z\x80][a-z\x80']{0,12})"
+_COPULA = rb"(?:is|ist|lautet|war|est|es|era|\x80|e'|e|on|jest|to|\x80r|er|je|van|var|l\x80|olarak|fue|foi|heter|som|adalah|:)"
+_SPOKEN = re.compile(rb"(?<![a-z_\-])%b(?:[ \t]{0,2}(?::|=)?%b{0,4}? %b:?)?[ \t]{1,3}[\"'`(]?([^\s\"'`,;<>()\[\]{}|]{5,128}+)" % (_PASSWORDS, _WORD, _COPULA))
+_USER = re.compile(rb"(?:login|user(?:name|id)?|account|benutzer(?:name)?|usuario|utilisateur|utente|gebruiker)[ :=]{1,3}[\w.@\-]{1,48}[,;/ ]{1,3}(?:und |and |et |y |e |mit |with )?$")
+
+
+def _spoken(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    start, end = match.span(1)
+    value = view.raw[start:end].rstrip(b".:!?*_")
+    if view.raw[start + len(value) : start + len(value) + 1] in (b"(", b"["):
+        return None
+    after_user = _USER.search(view.low, max(0, match.start() - 96), match.start()) is not None
+    good = is_spoken(value) or (after_user and is_password(value, quoted=False))
+    return (start, start + len(value)) if good else None
+
+
+_IDENTIFIED = re.compile(rb"identified (?:with [\w\"'`]{1,32} )?(?:by|as)(?: values)? ?([\"'])([^\"'\n]{1,256}+)")
+_SQL_PASSWORD = re.compile(rb"password(?: (?:is|=|:=|expire|using))? ?\(? ?(')([^'\n]{1,256}+)'")
+_STATEMENT = re.compile(rb"\b(?:create|alter|set|grant|update|insert|user|role|login|with)\b[^;\n]{0,160}$")
+
+
+def _identified(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    """A password in a statement of SQL: all that stands in its quotes."""
+    if match.re is _SQL_PASSWORD and not _STATEMENT.search(view.low, max(0, match.start() - 200), match.start()):
+        return None
+    start, end = match.span(2)
+    return (start, end) if is_written(view.raw[start:end]) else None
+
+
+RULES = (
+    *(
+        Rule(_PROSE, _prose, lower=True, anchored=True, needle=word)
+        for word in (b"password", b"passphrase", b"passcode", b"passwd ", b"pwd ")
+    ),
+    *(Rule(_PROSE, _prose, lower=True, anchored=True, fewest=1, needle=word) for word in (b"key ", b"token ", b"secret ")),
+    *(
+        Rule(_SPOKEN, _spoken, lower=True, anchored=True, needle=word)
+        for word in (b"password", b"passwort", b"passphrase", b"passcode", b"passwd", b"mot de passe", b"clave", b"contrase", *FOREIGN)
+    ),
+    Rule(_IDENTIFIED, _identified, lower=True, anchored=True, needle=b"identified "),
+    Rule(_SQL_PASSWORD, _identified, lower=True, anchored=True, needle=b"password", opens=rb"password(?: is| =| :=| expire| using)? ?\(? ?'"),
+)

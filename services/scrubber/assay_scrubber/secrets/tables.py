@@ -1,0 +1,120 @@
+"""Secrets in columns: CSV, Markdown and INSERT statements, in which only the head of a column names what stands in it."""
+
+import re
+from collections.abc import Iterator
+
+from assay_scrubber.family import Rule, View
+
+from .values import is_token, is_written
+
+_NAMES = rb"(?:[a-z0-9]{1,24}[_\- .])?(?:pass(?:word|wd|phrase|code|wort)|pwd|(?:api|access|private|secret|signing|client)[_\- ]?key|secret|(?:auth|access|refresh|api|bearer|session)?[_\- ]?token|%b)(?:[_\- ]?(?:key|value|plain))?"
+_FOREIGN = rb"contrase.a|senha|wachtwoord|kennwort|mot[ _]de[ _]passe|has\x80o|heslo"
+_NAME = re.compile(_NAMES % _FOREIGN)
+_PASSWORD = re.compile(rb"pass|pwd|contrase|senha|wachtwoord|kennwort|has\x80o|heslo")
+_HEAD = re.compile(rb"(?:pass(?:word|wd|phrase|code|wort)|pwd|key|secret|token|contrase\x80a|senha|wachtwoord|kennwort|passe)[\w \-]{0,16}[\"'`*]{0,4}[ \t]{0,16}[,|;\t\n\r]")
+_END = rb"[\"'`*]?[ \t]*[,|;\t\n\r]"
+_LONGEST_LINE, _MOST_ROWS, _MOST_CELLS = 2_000, 200, 64
+_RULER = re.compile(rb"[\s|:+\-=]+")
+_LABEL = re.compile(rb"[\w .\-\x80#/()]{0,40}")
+_CELL = {
+    mark: re.compile(rb"[ \t]*(?:\"((?:[^\"]|\"\")*)\"|'([^'\n]*)'|([^%b\n]*))(?:%b|$)" % (re.escape(mark), re.escape(mark)))
+    for mark in (b",", b"|", b";", b"\t")
+}
+
+
+def _cells(line: bytes, mark: bytes, offset: int) -> list[tuple[int, int]]:
+    """Where the cells of a row stand, without their quotes and the spaces round them."""
+    cells: list[tuple[int, int]] = []
+    position = 0
+    while position <= len(line) and len(cells) < _MOST_CELLS:
+        cell = _CELL[mark].match(line, position)
+        if cell is None:
+            break
+        group = next(number for number in (1, 2, 3) if cell.group(number) is not None)
+        start, end = cell.span(group)
+        text = line[start:end]
+        start += len(text) - len(text.lstrip())
+        end -= len(text) - len(text.rstrip())
+        cells.append((offset + start, offset + max(start, end)))
+        if cell.end() == position or cell.end() == len(line):
+            break
+        position = cell.end()
+    return cells
+
+
+def _line(text: bytes, position: int) -> tuple[int, int]:
+    end = text.find(b"\n", position)
+    return text.rfind(b"\n", 0, position) + 1, len(text) if end < 0 else end
+
+
+def _is_secret(name: bytes, value: bytes) -> bool:
+    return is_written(value) if _PASSWORD.search(name) else is_token(value)
+
+
+def _columns(view: View, match: re.Match[bytes]) -> Iterator[tuple[int, int]]:
+    """The column under a head. A table has a row of labels, and rows of as many cells."""
+    low, (start, end) = view.low, _line(view.low, match.start())
+    head = low[start:end].rstrip(b"\r")
+    if len(head) > _LONGEST_LINE:
+        return
+    mark = next((mark for mark in (b"|", b"\t", b";", b",") if head.find(mark) >= 0), None)
+    if mark is None:
+        return
+    labels = _cells(head, mark, 0)
+    names = [head[a:b].strip(b"\"'`*") for a, b in labels]
+    if len(names) < 2 or not all(_LABEL.fullmatch(name) for name in names):
+        return
+    wanted = [number for number, name in enumerate(names) if _NAME.fullmatch(name)]
+    if not wanted or labels[wanted[0]][0] > match.start() - start:
+        return  # the first of them does it for all
+    if not labels[wanted[0]][0] <= match.start() - start < labels[wanted[0]][1]:
+        return
+    for _ in range(_MOST_ROWS):
+        start, end = end + 1, _line(low, end + 1)[1]
+        line = view.raw[start:end].rstrip(b"\r")
+        if start >= len(low) or not line.strip() or len(line) > _LONGEST_LINE:
+            return
+        if _RULER.fullmatch(line):
+            continue
+        cells = _cells(line, mark, start)
+        if len(cells) != len(names):
+            return
+        for number in wanted:
+            a, b = cells[number]
+            if _is_secret(names[number], view.raw[a:b]):
+                yield a, b
+
+
+_INSERT = re.compile(rb"insert (?:ignore )?into [\w.\"`\[\]]{1,80} ?\((?P<names>[^()]{1,2000})\)\s{0,8}values\s{0,8}(?P<rows>\([^;]{1,8000}+)")
+_ROW = re.compile(rb"\(((?:[^()'\"]|'(?:[^']|'')*'|\"[^\"]*\"|\([^()]*\))*+)\)")
+
+
+def _inserted(view: View, match: re.Match[bytes]) -> Iterator[tuple[int, int]]:
+    names = [name.strip(b" \t\r\n\"`[]'") for name in match["names"].split(b",")]
+    wanted = [number for number, name in enumerate(names) if _NAME.fullmatch(name)]
+    if not wanted:
+        return
+    for row in _ROW.finditer(view.raw, *match.span("rows")):
+        cells = _cells(row.group(1).replace(b"\n", b" "), b",", row.start(1))
+        if len(cells) != len(names):
+            continue
+        for number in wanted:
+            a, b = cells[number]
+            if view.raw[a - 1 : a] in (b"'", b'"') and _is_secret(names[number], view.raw[a:b]):
+                yield a, b
+
+
+def _nothing(_: View, __: re.Match[bytes]) -> None:
+    return None
+
+
+RULES = (
+    *(
+        Rule(_HEAD, _nothing, lower=True, anchored=True, needle=word, spread=_columns, opens=word + rest)
+        for word, rest in (
+            (b"pass", rb"(?:word|wd|phrase|code|wort)?" + _END), (b"pwd", _END), (b"key", _END), (b"secret", _END), (b"token", _END),
+            (b"contrase", rb".a" + _END), (b"senha", _END), (b"wachtwoord", _END), (b"kennwort", _END),
+        )
+    ),
+    Rule(_INSERT, _nothing, lower=True, anchored=True, needle=b"insert i", spread=_inserted),
+)  # fmt: skip

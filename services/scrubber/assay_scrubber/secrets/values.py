@@ -1,0 +1,202 @@
+"""What a secret's value looks like, as far as where it stands leaves it open.
+
+The word before is not enough, or all code would go: a value of letters only is a name (`password = get_password`), and so is what holds
+brackets or dots between names. A password needs a digit or a mark, a key a length and a mixture as well. Where only a value can stand
+(`"password": "…"` in JSON, `-p …` on a command line) nearly everything is one: `is_written`.
+"""
+
+import re
+from collections.abc import Callable
+
+TEMPLATE = re.compile(
+    rb"\$\{?\w.*|\{.*|%\w?\(?.*\)?[sd]?|:?\*+|0x[0-9a-f]{1,8}|<.*|x{3,}|\.{2,}.*|-+|_+|\[.*|@.*|&.*|#.*|/.*|\\.*|https?:.*|\$\(.*|!.*:.*",
+    re.IGNORECASE,
+)
+_NAME = re.compile(
+    rb"[A-Za-z_]\w*+(?:(?:\.|->|::|-|/|:|\+)[A-Za-z_]\w*+)++|[A-Za-z]++[0-9]?+|[A-Za-z]++(?:_[A-Za-z0-9]++)++"
+)
+# A pinned version of a package that is called token or key: `token==17.3.61.dev8421`, `key==v9.24.29+5e3a1f20`.
+_VERSION = re.compile(rb"=?v?[0-9]{1,4}(?:\.[0-9]{1,6}){1,3}(?:[.+\-][0-9A-Za-z.]{1,16})?")
+# `PASS: suite/align-c++.exp`, in the log of a test.
+_FILE = re.compile(rb"[A-Za-z_.][\w.\-]{0,64}(?:/[\w+\-]{1,64}){0,8}/[\w+\-]{1,64}\.[a-z]{1,4}")
+_PLACEHOLDERS = frozenset(
+    (b"true", b"false", b"null", b"none", b"undefined", b"string", b"password", b"secret", b"required", b"optional", b"redacted", b"nil",
+     b"str", b"bytes", b"hidden", b"masked", b"changeme", b"example", b"empty", b"unknown", b"n/a")
+)  # fmt: skip
+_LONG_BASE64 = re.compile(rb"(?=[A-Za-z/+]*[0-9])(?=[0-9A-Z/+]*[a-z])(?=[0-9a-z/+]*[A-Z])[A-Za-z0-9+/]{32,}={0,2}")
+_MARKED = re.compile(rb"[#&@!^*]{1,2}[A-Za-z0-9]{4,64}+(?![A-Za-z0-9]*[(\[{:])")
+_DIGIT_INSIDE = re.compile(rb"[0-9][A-Za-z]")
+_FEWEST_DIGITS = 2
+OF_NAMES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:"
+_DIGITS = b"0123456789"
+_NOT_DIGITS = bytes(b for b in range(256) if b not in _DIGITS)
+_SHORTEST_PASSWORD, _SHORTEST_TOKEN = 5, 12
+_SHORTEST_UNSPEAKABLE, _SHORTEST_OF_LETTERS = 16, 16
+SHORTEST_LOOSE = 8
+_SURPRISING = (
+    (re.compile(rb"[0-9][A-Za-z]"), 1.0),
+    (re.compile(rb"[A-Za-z][0-9]"), 0.5),
+    (re.compile(rb"[a-z][A-Z]"), 0.5),
+    (re.compile(rb"[A-Z]{2,}[a-z]"), 1.0),
+    (re.compile(rb"[b-df-hj-np-tv-xzB-DF-HJ-NP-TV-XZ]{5}"), 1.0),
+    (re.compile(rb"[!@#$%^*+~?](?=.)"), 1.5),
+)
+_FEWEST_MARKS = 2
+_CODE = re.compile(
+    rb"\(.*\)|\[.*\]|\{.*\}|://|->|[=,;]|&&|&[A-Za-z0-9_\-]*=|\*\*|\$\w*[({]|\+\+|[)\]}]$|[)\]}][.,]|\|\||[A-Za-z_]{4,}[(\[]|[?!] "
+)
+_OPENING_MARKS = b"#&@%!^*-"
+
+
+def is_password(value: bytes, *, quoted: bool) -> bool:
+    if quoted and _MARKED.match(value):
+        value = value.lstrip(_OPENING_MARKS)
+    if len(value) < _SHORTEST_PASSWORD or TEMPLATE.fullmatch(value) or is_placeholder(value):
+        return False
+    has_digit = any(c in _DIGITS for c in value)
+    if value.isdigit():
+        return quoted
+    if quoted and b" " in value and not has_digit:
+        return False
+    if len(value) >= _SHORTEST_TOKEN and b" " not in value and is_random(value, int(has_digit)):
+        return True
+    if not quoted and _NAME.fullmatch(value):
+        # Names in code have no digit inside a word, or a dot between words; `hunter2` and `s3cr3t-x9y` are no names.
+        ends = value[-1] in _DIGITS and b"_" not in value and b"-" not in value
+        return b"." not in value and (ends or _DIGIT_INSIDE.search(value) is not None)
+    return has_digit or (any(c in b"!@#$%^&*+~?" for c in value) and b" " not in value)
+
+
+def is_token(value: bytes, *, quoted: bool = False) -> bool:
+    if quoted and not (is_mixed(value) and value.find(b"{") < 0):
+        value = value.lstrip(_OPENING_MARKS)
+        if TEMPLATE.fullmatch(value):
+            return False
+    if value[:1] in b"/+" and _LONG_BASE64.fullmatch(value) and value.count(b"/") <= len(value) // 12:
+        return True
+    if (
+        len(value) < _SHORTEST_TOKEN
+        or b" " in value
+        or (not quoted and TEMPLATE.fullmatch(value))
+        or _VERSION.fullmatch(value)
+    ):
+        return False
+    digits = len(value.translate(None, _NOT_DIGITS))
+    if digits == len(value) or len(set(value)) < 8:
+        return False
+    if digits < _FEWEST_DIGITS and not _LONG_BASE64.fullmatch(value):
+        return is_random(value, digits)
+    if _NAME.fullmatch(value) and not _LONG_BASE64.fullmatch(value):
+        return is_random(value, digits)
+    # A random key changes its kind of character all the time; words, versions and dates joined by marks do not.
+    kinds, pairs = value.translate(_KINDS), len(value) - 1
+    apart = int.from_bytes(kinds[1:], "big") ^ int.from_bytes(kinds[:-1], "big")
+    changes = pairs - apart.to_bytes(pairs, "big").count(0)
+    return changes * 5 >= len(value) or (len(value) >= 32 and changes * 8 >= len(value)) or is_random(value, digits)
+
+
+def surprises(value: bytes) -> float:
+    """What names in code have few of: letters after digits, capitals in a row within a word, clusters of consonants, marks."""
+    return sum(weight * len(pattern.findall(value)) for pattern, weight in _SURPRISING)
+
+
+def is_random(value: bytes, digits: int) -> bool:
+    if surprises(value) * 5 >= len(value):
+        return digits > 0 or len(value) >= _SHORTEST_OF_LETTERS
+    if len(value) < _SHORTEST_UNSPEAKABLE or not digits or not value.isalnum():
+        return False
+    vowels = len(value) - len(value.translate(None, b"aeiouAEIOU"))  # of random letters one in five
+    return vowels * 4 <= len(value) - digits
+
+
+_KINDS = bytes(
+    0x39 if b in _DIGITS else 0x61 if bytes([b]).islower() else 0x41 if bytes([b]).isupper() else 0x2E
+    for b in range(256)
+)
+
+
+def is_mixed(value: bytes) -> bool:
+    """Characters of all kinds, as generators of passwords make them, brackets among them; code has fewer, or pairs of brackets."""
+    if _CODE.search(value) or value.islower() or value.isupper() or not any(c in _DIGITS for c in value):
+        return False
+    return len({c for c in value if c in b"!@#$%^&*+?~("}) >= _FEWEST_MARKS
+
+
+
+
+# Words of which placeholders are made: `YOUR_API_KEY`, `<my-secret-token>`, `changeme`, and what forms write beside the field.
+_OF_PLACEHOLDERS = frozenset(
+    b"""your you my the a an some any new old current this that here there enter insert put paste type choose repeat confirm again with into
+    replace change changeme me to be set unset value values string text str bytes example sample dummy placeholder fake default optional
+    required none null nil undefined true false yes no redacted removed masked hidden filtered secret protected sensitive encrypted empty
+    unknown tbd todo foo bar baz goes env var variable vault param parameter input output field label name key keys id token tokens api access
+    auth authorization authentication bearer basic user username login app application client server service db database refresh session
+    password passwd passphrase passcode pass pwd credential credentials email mail account project org private public shared
+    signing encryption webhook cookie header url uri plain hash hashed algorithm object number integer boolean array varchar char passwort
+    kennwort contrasena senha wachtwoord haslo heslo salasana losenord adgangskode parola sifre jelszo mot de passe motdepasse ihr dein mein
+    incorrect correct invalid valid wrong missing expired forgotten forgot reset show hide strength strong weak ok error failed fail passed
+    """.split()
+)
+_LETTERS_ONLY = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_MARKSOF_NAMES = re.compile(rb"[<\[{(*]{0,3}[A-Za-z][A-Za-z _./\-]*[>\])}*]{0,3}")
+
+
+def is_placeholder(value: bytes) -> bool:
+    """True for what stands where a value would: `changeme`, `YOUR_API_KEY`, `n/a`."""
+    if value.lower() in _PLACEHOLDERS:
+        return True
+    if _MARKSOF_NAMES.fullmatch(value) is None:
+        return False
+    return all(word.lower() in _OF_PLACEHOLDERS for word in _LETTERS_ONLY.findall(value))
+
+
+_SHORTEST_WRITTEN, _MOST_SPACES = 4, 6
+_DOTTED_NAMES = re.compile(rb"[A-Za-z_]\w*+(?:(?:\.|->|::)[A-Za-z_]\w*+)++")
+_PROSE = re.compile(rb"[A-Z][a-z]+(?: [A-Za-z]+)++|[^ ]* (?:[^ ]* )*(?:is|are|must|not|your|the|be|of|to|for|and|or|in|with|by|at|on)(?: .*)?", re.DOTALL)
+
+
+def is_written(value: bytes) -> bool:
+    """True for what a person or program would write where only a value can stand: all but placeholders, templates and names in code."""
+    if len(value) < _SHORTEST_WRITTEN or TEMPLATE.fullmatch(value) or is_placeholder(value):
+        return False
+    if value.find(b" ") >= 0 and (value.count(b" ") > _MOST_SPACES or _PROSE.fullmatch(value)):
+        return False
+    return _DOTTED_NAMES.fullmatch(value) is None or value.find(b"(") >= 0
+
+
+# What prose writes with digits inside a word: algorithms, names of products, measures, ordinals, dates, times.
+_NOT_SPOKEN = re.compile(
+    rb"(?:sha|md|rsa|ripemd|blake|argon|pbkdf|aes|des|base|utf|oauth|http|tls|ssl|ipv|rfc|iso|fips|ed|secp|p|v|x|s|k|h|ec|log|web|win|x86_|py"
+    rb"thon|node|mysql|sqlite|neo|db|int|uint|float|i|u|f|sap|ms|office|gpt|id|step|part|row|line|page|chapter|section|version|test|case|type"
+    rb"|level|layer|slot|column|field|arg|param|item|user|key|token|day|week|q|fy)[\-_]?[0-9]{1,4}[a-z]{0,4}(?:[\-_/.][a-z0-9]{1,8})*"
+    rb"|[0-9]+[\-.,:/]?[a-z]{1,12}(?:-[a-z0-9]+)*|[0-9.,:/\-+%]+[a-z]{0,3}|[a-z]+[\-/](?:[0-9]{1,3}[a-z]{0,3}|[a-z\x80]+)+|[a-z']+|[0-9]+x[0-9]+",
+    re.IGNORECASE,
+)
+_SHORTEST_SPOKEN = 6
+
+
+def is_spoken(value: bytes) -> bool:
+    """True for what hardly is a word of prose: letters with digits or marks inside, long enough, no measure, name or date."""
+    if len(value) < _SHORTEST_SPOKEN or value.translate(None, _PRINTABLE) or not is_password(value, quoted=False):
+        return False
+    if not any(c in _DIGITS for c in value) and surprises(value) < 1.5:
+        return False
+    return _NOT_SPOKEN.fullmatch(value) is None
+
+
+_PRINTABLE = bytes(range(0x21, 0x7F))
+Judge = Callable[[bytes], bool]
+
+
+def is_file(value: bytes) -> bool:
+    """True for a path that ends in a file with an extension."""
+    return _FILE.fullmatch(value) is not None
+
+
+_PHRASE = re.compile(rb"[a-z]{2,12}(?:[ \-][a-z]{2,12}){3,7}")
+_STOP_WORDS = frozenset(b"the a an is are be was must not your my our of to for and or in with by at on no it this that you we please as has have can".split())
+
+
+def is_phrase(value: bytes) -> bool:
+    """True for four words or more in small letters that make no sentence: `correct horse battery staple`."""
+    return _PHRASE.fullmatch(value) is not None and not _STOP_WORDS.intersection(value.replace(b"-", b" ").split())
