@@ -5,19 +5,19 @@ import re
 from assay_scrubber.family import Rule, View
 from assay_scrubber.lexicon import Announces
 
-from .values import OF_NAMES, TEMPLATE, is_file, is_mixed, is_password, is_token, is_written
+from .values import OF_NAMES, TEMPLATE, is_file, is_mixed, is_password, is_token, is_written, is_written_with_digits
 
 #: Words for passwords in languages of Latin letters, as the projection has them.
 FOREIGN = tuple(
     "contrase\x80a|contrasena|senha|wachtwoord|kennwort|has\x80o|haslo|heslo|salasana|l\x80senord|losenord|adgangskode|kodeord|parola"
     "|\x80ifre|sifre|jelsz\x80|jelszo|m\x80t kh\x80u|mat khau|palavra-passe|lozinka|parool|geslo|kata sandi|parol\x80|slapta\x80odis"
-    "".encode("latin-1").split(b"|")
+    "|parola d'ordine".encode("latin-1").split(b"|")
 )
 
 _VALUE = (
     # String literals of programming languages, and what makes a secret's type of one.
     rb"(?:(?:secretstr|secret|string(?:::from|\.valueof)?|str|new string|convertto-securestring(?: -string)?)[( ] {0,2}(?=[\"'])"
-    rb"|[brufnl@]{1,2}(?=[\"']))?"
+    rb"|[brufnl@]{1,2}(?=[\"'])|q{1,2}[{(|/])?"
     rb"(?:\\{0,6}(?P<quote>[\"'`])(?P<quoted>[^\"'`\n\\]{1,512}+)|(?P<bare>[^\s\"'`,;&<>()\[\]{}|]{1,512}+))"
 )
 NOW = rb"(?: now| still| currently)?(?: set| changed| reset)?(?: to)?"
@@ -27,8 +27,8 @@ _SUFFIX = (
 )
 _CLOSE = rb"(?:\\{0,6}[\"'`])?[\])]{0,2}(?:\*\*|</[a-z]{1,8}>)?"
 _LINK = (
-    rb"[ \t]{0,8}+(?P<link>=>|:=|={1,2}|->|:[ \t]?[|>][+\-]?[ \t]?\n[ \t]{1,16}"  # the third: a block of YAML
-    rb"|:[ \t]?&?(?:'static )?[a-z][\w.\[\]<>?]{0,24}[ \t]?=(?!=)|string[ \t]?=|:|>|(?:is|was)%b:?(?=[ \t])|(?<=[ \t])"
+    rb"[ \t]{0,8}+(?P<link>=>|:=|={1,2}|->|<-|:[ \t]?[|>][+\-]?[ \t]?\n[ \t]{1,16}"  # the third: a block of YAML
+    rb"|:[ \t]?&?(?:'static )?[a-z][\w.\[\]<>?]{0,24}[ \t]?=[ \t]?(?=[brun@]?[\"'])|string[ \t]?=|:|>|(?:is|was)%b:?(?=[ \t])|(?<=[ \t])"
     rb"|\s{0,16}<(?:t?[dh]d?|string|value|val|code)>)(?:\*\*|</?[a-z]{1,8}>){0,2}[ \t]{0,8}+" % NOW
 )
 _TAIL = _SUFFIX + _CLOSE + _LINK + _VALUE
@@ -36,7 +36,7 @@ _TAIL = _SUFFIX + _CLOSE + _LINK + _VALUE
 _HEAD_PASS = rb"pass(words?|wd|phrase|code|wort|ord|e)?"
 _HEAD_SECRET = rb"secret((?:[_\- ]?access)?[_\- ]?(?:key)?)"
 _PASS = re.compile(_HEAD_PASS + _TAIL)
-_PWD = re.compile(rb"p(?:wd|sk|assw)()" + _TAIL)
+_PWD = re.compile(rb"(?:p(?:wd|sk)|keymaterial|rootpw|bindpw)()" + _TAIL)
 _SECRET = re.compile(_HEAD_SECRET + _TAIL)
 _KEY = re.compile(rb"key()" + _TAIL)
 _TOKEN = re.compile(rb"token()" + _TAIL)
@@ -45,7 +45,7 @@ _SIG = re.compile(
 )
 _CREDENTIAL = re.compile(rb"credentials?()" + _TAIL)
 _AUTH = re.compile(rb"auth(?:[_\-]?(?:code|pass|header|string|cookie|hash))?()" + _CLOSE + _LINK + _VALUE)
-_FOREIGN = re.compile(rb"(?:%b)()(?![a-z\x80])" % b"|".join(FOREIGN) + _TAIL)
+_FOREIGN = re.compile(rb"(?:%b)(?:et|en|t|n)?(?P<foreign>)(?![a-z\x80])" % b"|".join(FOREIGN) + _TAIL)
 _OTHER_SCRIPT = re.compile(
     rb"(?:%b|%b)[^A-Za-z0-9\n\"'`]{0,16}+" % (Announces.PASSWORD.word, Announces.TOKEN.word)
     + rb"(?:(?P<quote>[\"'`])(?P<quoted>[^\"'`\n\\]{1,512}+)|(?P<bare>[!-~]{1,512}+))"
@@ -63,6 +63,7 @@ _OTHER_QUOTE = re.compile(rb"[\"'`][^\s\\]{0,128}+")
 _ENVIRONMENT = re.compile(rb"(?:^|[\s;\"'`({|&\-])[A-Z][A-Z0-9_]*$")
 _NEXT_PARAMETER = re.compile(rb"&[\w.\-%\[\]]{1,48}=")
 _PARAMETER = re.compile(rb"[?&][\w.\-%\[\]]{0,48}$")
+_CONDITION = re.compile(rb"\b(?:where|set|and) [^\n;]{0,96}$")
 _HEADER = re.compile(rb"(?:x-[a-z0-9\-]{0,32}|[?&;][a-z0-9_\-]{0,24})$")
 _GETTER = re.compile(rb"(?:get|read|fetch|load|find|require|env|check|validate|verify|hash|is|has|no|input|parse|create|make)_?$")
 _DIGITS_OR_MARKS = b"0123456789!@#$%^&*+~?"
@@ -98,6 +99,8 @@ def _only_a_value(view: View, match: re.Match[bytes], value: bytes, end: int) ->
         return quote == b'"' and raw[max(0, at - 4) : at].rstrip().endswith(b'"')
     if link != b"=" or raw[at - 1 : at] in (b" ", b"\t"):
         return False
+    if quote == b"'" and _CONDITION.search(view.low, max(0, at - 120), at):
+        return True
     if _PARAMETER.search(raw, max(0, at - 50), at) or (not quote and _NEXT_PARAMETER.match(raw, end)):
         return True
     assigned = _ENVIRONMENT.search(raw, max(0, at - 64), at) is not None
@@ -107,7 +110,9 @@ def _only_a_value(view: View, match: re.Match[bytes], value: bytes, end: int) ->
 def _password(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     before = view.raw[max(0, match.start() - 2) : match.start()]
     kind, link = match.group(1), match["link"]
-    if kind in (None, b"", b"code") and before[-1:].isalnum() and not _is_camel(view, match):
+    foreign = match.re is _FOREIGN
+    cut = kind in (None, b"code") or (kind == b"" and match.group(0).startswith((b"pwd", b"psk")))
+    if cut and before[-1:].isalnum() and not _is_camel(view, match):
         return None  # bypass=, compass:
     if not link and before != b"--":
         return None  # only a command's option has its value behind nothing but a space
@@ -119,6 +124,10 @@ def _password(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     good = is_password(value, quoted=quoted) or (
         kind is not None and is_written(value) and _only_a_value(view, match, value, end)
     )
+    if not good and is_written_with_digits(value):
+        # No code has words of other languages; an option and an element hold nothing but values.
+        element = link.endswith(b">") and view.raw[end : end + 2] == b"</"
+        good = (foreign and link in (b":", b"")) or element or (not link and before == b"--")
     return (start, end) if good else None
 
 
@@ -133,7 +142,13 @@ def _is_camel(view: View, match: re.Match[bytes]) -> bool:
     return _CAMEL_OR_KNOWN.search(view.raw, max(0, match.start() - 12), match.start() + 1) is not None
 
 
+# Tokens that only say where a list goes on, or which request this is.
+_NO_SECRET = re.compile(rb"(?:page|next|continuation|pagination|cursor|sync|idempotency|request|scroll|resume|skip|delta|start|marker)[_\- ]?$")
+
+
 def _token(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    if _NO_SECRET.search(view.low, max(0, match.start() - 16), match.start()):
+        return None
     if not match["link"] and view.low[max(0, match.start() - 12) : match.start()].rfind(b"--") < 0:
         return None
     start, end, value, quoted = _value(match, view.raw)
@@ -238,6 +253,24 @@ def _call(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return (start, end) if is_token(value, quoted=True) else None
 
 
+# A part of a form (RFC 7578).
+_PART = re.compile(rb"name=\"[a-z_\-]{0,24}(?:pass|pwd|secret|token|pin)[a-z_\-]{0,16}\"\s{0,4}\n\s{0,4}(?P<value>[^\r\n]{4,256}+)")
+# A user and a password as arguments: `login("ana", "…")`, `auth=("ana", "…")`.
+_ARGUMENTS = re.compile(
+    rb"(?:login|log_in|credentials?|auth|authenticate|authentication|sign_?in)=?(?:\(|: ?\[)\s{0,8}(?:[a-z_]{1,16}=)?[\"'][^\"'\n]{1,64}[\"'],\s{0,8}"
+    rb"(?:[a-z_]{1,16}=)?[\"'](?P<value>[^\"'\n]{4,128}+)[\"']"
+)
+
+
+def _part(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    return match.span("value") if is_written(view.raw[slice(*match.span("value"))]) else None
+
+
+def _argument(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    value = view.raw[slice(*match.span("value"))]
+    return match.span("value") if is_password(value, quoted=False) and not value.isdigit() else None
+
+
 # An access control list of Redis: `user app on >…`, `ACL SETUSER app >…`.
 _LIST = re.compile(rb"user [\w.\-]{1,64}(?: [^\s>]{1,64}){1,12}? >(?P<value>[^\s\"']{3,256}+)")
 
@@ -248,7 +281,7 @@ def _listed(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 RULES = (
     Rule(_PASS, _password, lower=True, anchored=True, needle=b"pass"),
-    *(Rule(_PWD, _password, lower=True, anchored=True, needle=word) for word in (b"pwd", b"psk")),
+    *(Rule(_PWD, _password, lower=True, anchored=True, needle=word) for word in (b"pwd", b"psk", b"keymaterial", b"rootpw", b"bindpw")),
     Rule(_SECRET, _secret, lower=True, anchored=True, fewest=1, needle=b"secret"),
     Rule(_KEY, _key, lower=True, anchored=True, fewest=1, needle=b"key"),
     Rule(_TOKEN, _token, lower=True, anchored=True, fewest=1, needle=b"token"),
@@ -260,6 +293,11 @@ RULES = (
 OPTION = Rule(_PASS, _password, lower=True, needle=b"--pass")
 #: These need no mark that assigns.
 UNMARKED = (
+    Rule(_PART, _part, lower=True, anchored=True, needle=b'name="', opens=rb"name=\"[a-z_\-]*(?:pass|pwd|secret|token|pin)[a-z_\-]*\"\s"),
+    *(
+        Rule(_ARGUMENTS, _argument, lower=True, anchored=True, needle=word, opens=word + rb"[a-z_]*=?(?:\(|: ?\[)")
+        for word in (b"login", b"log_in", b"credential", b"auth", b"signin", b"sign_in")
+    ),
     Rule(_LIST, _listed, lower=True, anchored=True, needle=b"user ", opens=rb"user [a-z0-9_.\-]+ (?:on|off|>|reset)"),
     *(
         Rule(_OTHER_SCRIPT, _other_script, anchored=True, needle=kind.byte)

@@ -16,7 +16,7 @@ _KIND = (
     rb"|pass|unlock|pairing|activation|backup|recovery|validation|card|reset|v\x80rification|verificaci\x80n|verificacion|verifica(?:\x80\x80o|cao)?|confirmaci\x80n|confirma\x80\x80o"
     rb"|confirmation|s\x80curit\x80|seguridad|seguran\x80a|acceso|acesso|sicurezza|conferma|accesso|weryfikacyjny|verificatie|bekr\x80ftelse|do\x80rulama|onay|x\x80c minh|x\x80c th\x80c)"
 )
-_WORDS = rb"(?:code|c\x80digo|codigo|codice|kodu?|kode|koden|koodi|k\x80d|m\x80)"
+_WORDS = rb"(?:code|c\x80digo|codigo|codice|kod(?:u|unuz|um|un|en)?|kode|koden|koodi|k\x80d|m\x80)"
 _BEFORE = re.compile(_KIND + rb"[ \-_]?$")
 _COMPOUND = re.compile(
     rb"(?:best\x80tigungs|sicherheits|verifizierungs|zugangs|freischalt|einmal|anmelde|verificatie|bevestigings|bekr\x80ftelse|verifierings|engangs"
@@ -40,7 +40,7 @@ _ENTERED = re.compile(
 )
 _USED = re.compile(rb"(?:use|enter|type|code|otp|pin)(?: the)?(?: code)?[ :]{1,3}[\"'*]{0,2}$")
 _PIN = re.compile(
-    rb"(?:(?<![\w\-./$])pin(?:[ \-]?(?:code|number|nummer|nr\.?))?(?P<link>(?:[ \t]{0,2}(?:is|ist|lautet|est|es|\x80|was|:|=|=>|\"\s?:)){1,2}))" + _QUOTES + rb"(?P<code>[0-9]{4,8})(?![\w.%/:\-])"
+    rb"(?:(?<![\w\-./$])p[iu][nk](?:[ \-]?(?:code|number|nummer|nr\.?))?(?: [a-z\x80'\-]{2,12}){0,4}?(?P<link>(?:[ \t]{0,2}(?:is|ist|lautet|est|es|\x80|was|:|=|=>|\"\s?:)){1,2}))" + _QUOTES + rb"(?P<code>[0-9]{4,8})(?![\w.%/:\-])"
 )
 _MY_PIN = re.compile(rb" pin(?:[ \-]code)? (?P<code>[0-9]{4,8})(?![\w.%/:\-])")
 _MINE = re.compile(rb"(?<![a-z])(?:my|your|his|her|card|the|sim|mein|meine|mon|mi|minha|il mio|mijn)(?:'s)?$")
@@ -48,6 +48,7 @@ _CVV = re.compile(
     rb"(?:(?:cvv2?|cvc2?|cvn|card (?:security|verification) (?:code|value|number)|security code|kartenpr\x80fnummer|pr\x80fziffer|cryptogramme)(?:[ _\-]?(?:code|number|nr))?)"
     + _BE + _QUOTES + rb"(?P<code>[0-9]{3,4})(?![\w.%/\-]|:[0-9])"
 )
+_LIST = re.compile(rb"(?:recovery|backup)[ _\-]codes?[\"']?[ :=\[\n]{1,6}(?P<code>[\"']?[a-z0-9]{4,8}(?:-[a-z0-9]{4,8}){1,3}(?:[\"', \n]{1,6}[a-z0-9]{4,8}(?:-[a-z0-9]{4,8}){1,3}){0,16}+)")
 _OTHER_SCRIPT = re.compile(Announces.CODE.word + rb"[^A-Za-z0-9\n]{0,16}+(?P<code>(?:[A-Z]{1,2}-)?[0-9]{3}[ \-]?[0-9]{1,5})(?![0-9A-Za-z.])")
 def _code(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return match.span("code")
@@ -104,7 +105,9 @@ RULES = (
     ),
     Rule(_AFTER, _before, lower=True, fewest=4, opens=rb"[0-9][\"'*]* (?:is (?:your|the)|ist|est|es|\x80|to (?:log|sign|verify|confirm)|(?:as|for) your) "),
     Rule(_ENTERED, _before, lower=True, fewest=4, opens=rb"[0-9][\"'*]*(?: to (?:log|sign|verif|confirm|compl|conti|finish|reset|access|auth)| (?:expires|is valid|valid for|will expire)|\. (?:it |valid|expires|do not|don't|never))"),
+    Rule(_PIN, _code, lower=True, anchored=True, fewest=4, needle=b"puk", opens=rb"puk[a-z .\-]*[\"' \t]*(?:is|ist|lautet|est|es|was|:|=)"),
     Rule(_PIN, _code, lower=True, anchored=True, fewest=4, needle=b"pin", opens=rb"pin[a-z .\-]*[\"' \t]*(?:is|ist|lautet|est|es|was|:|=)"),
+    *(Rule(_LIST, _code, lower=True, anchored=True, fewest=2, needle=word) for word in (b"recovery code", b"backup code")),
     Rule(_MY_PIN, _mine, lower=True, anchored=True, fewest=4, needle=b" pin", opens=rb" pin(?:[ \-]code)? [0-9]"),
     *(
         Rule(_CVV, _announced, lower=True, anchored=True, fewest=3, needle=word)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from assay_scrubber.family import Rule, View
 
-from .values import TEMPLATE, is_placeholder
+from .values import TEMPLATE, is_password, is_placeholder
 
 # An argument: in quotes, or up to a space.
 _ARGUMENT = rb"(?:\\{0,3}'([^'\n]{1,256})\\{0,3}'|\\{0,3}\"([^\"\n]{1,256}?)\\{0,3}\"|([^\s'\"`|<>&;()]{1,256}[^\s'\"`|<>;()]*))"
@@ -15,7 +15,7 @@ _FREE = rb"(?<=[ \t])"
 #: By what a tool is called: the options of which the argument is a secret, as patterns in front of the argument.
 _TOOLS: tuple[tuple[bytes, bytes], ...] = (
     (b"curl|wget|http|https|xh|nexus-cli|lftp", rb"(?:-u|--user|--proxy-user|-U|-a|--auth|-[a-zA-Z]{1,6}u)(?:[ =]|(?=[\"'\w])) {0,2}@"),
-    (b"lftp|ncftp", rb"-u [\w.@\-]{1,64},|-p "),
+    (b"lftp|ncftp|ncftpput|ncftpget", rb"-u [\w.@\-]{1,64},|-p "),
     (b"mysql|mysqldump|mysqladmin|mysqlimport|mysqlcheck|mysqlsh|mariadb|mariadb-dump|mycli", rb"-p(?=[^\s\-])|--password[= ]"),
     (b"sshpass|plink|pscp|putty", rb"-p ?|-pw "),
     (b"docker|podman|helm|oras|crane|skopeo|buildah|nerdctl|az|oc|kubectl|rancher|cf|ibmcloud", rb"(?:login|acr|registry)\b[^\n|;]{0,160}? -p |--(?:password|creds|dest-creds|src-creds)[= ](?:[\w.\-]{1,48}:)?"),
@@ -25,7 +25,7 @@ _TOOLS: tuple[tuple[bytes, bytes], ...] = (
     (b"smbclient|rpcclient|smbget|net|mount.cifs|nmblookup|wmic", rb"(?:-U|--user)[ =]?[\"']?[\w.\\@/\-]{1,64}%|pass(?:word)?="),
     (b"openssl|gpg|gpg2", rb"-k |-pass(?:in|out)? (?:pass:)|-pass(?:in|out)?=pass:|--passphrase[= ]|-passwd "),
     (b"7z|7za|7zr|7zz|rar|unrar", rb"-p(?=[^\s])|-hp(?=[^\s])"),
-    (b"zip|unzip|zipcloak|pdftotext|qpdf|pdftk", rb"-P |--password[= ]|-upw |-opw |-owner-password |-user-password "),
+    (b"zip|unzip|zipcloak|pdftotext|qpdf|pdftk", rb"-P |--password[= ]|-upw |-opw |-owner-password |-user-password |user_pw |owner_pw |input_pw "),
     (b"sqlcmd|bcp|osql|isql|tsql|sqsh", rb"-P ?(?=[^\s\-])"),
     (b"sqlplus|rman|expdp|impdp|sqlldr", rb"[\w$#\-]{1,30}/(?=[^/\s])"),
     (b"keytool|jarsigner|apksigner", rb"-(?:store|key|srcstore|deststore|new)pass ?(?:pass:)?"),
@@ -56,7 +56,7 @@ def _rules(tools: bytes, options: bytes) -> Iterator[Rule]:
             lower=True,
             anchored=True,
             needle=name,
-            opens=rb"(?:^|[^a-z0-9_.\-])" + named + rb"(?:\.exe)?[ \t][^\n]*[\-/<%=]",
+            opens=rb"(?:^|[^a-z0-9_.\-])" + named + rb"(?:\.exe)?[ \t][^\n]*[\-/<%=_]",
             spread=_arguments(pattern),
         )
 
@@ -101,11 +101,11 @@ def _echoed(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 # `net use Z: \\server\share …`, `net user ana … /add`: the argument has no option before it.
 _NET = re.compile(
-    rb"(?i:net(?:\.exe)? (?:use [^\n]{0,80}?\\\\[^\s\\]{1,64}\\[^\s]{1,64} |user [\w.\-]{1,32} ))" + _ARGUMENT + rb"(?= |$|\n)"
+    rb"(?i:net(?:\.exe)? (?:use [^\n]{0,80}?\\\\[^\s\\]{1,64}\\[^\s]{1,64} (?:/user:[^\s]{1,64} )?|user [\w.\-]{1,32} ))" + _ARGUMENT + rb"(?= |$|\n)"
 )
 _HERE = re.compile(rb"<<< ?" + _ARGUMENT)
 _READS_SECRETS = re.compile(rb"(?:login|auth|token|passw|secret|kinit|sudo|cryptsetup|su|passphrase)[^\n|;]{0,80}$")
-_SET = re.compile(rb"(?i:setx?|put|setenv|config:set) (?P<name>[\w./:\-]{1,96})[ =]" + _ARGUMENT)
+_SET = re.compile(rb"(?i:setx?|put|setenv|config:set|env|arg) (?P<name>[\w./:\-]{1,96})[ =]" + _ARGUMENT)
 _NAMED = re.compile(rb"(?i)pass(?:w|phrase|$)|pwd|secret|token|(?:api|access|private|signing|encryption|account)_?key|_key$|credential|_auth")
 
 
@@ -129,11 +129,50 @@ def _set(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return match.span(group) if _is_argument(value) and any(c in b"0123456789!@#$%^&*+~?/" for c in value) else None
 
 
-_SETS = rb"(?:setx?|put|setenv|config:set) [a-z0-9_./:\-]*(?:pass|pwd|secret|token|key|credential|auth)"
+# Whatever the tool: a user, and then a password.
+_USER_THEN = re.compile(rb" -p[ =]{0,2}" + _ARGUMENT)
+_USER_BEFORE = re.compile(rb" (?:-u|-U|-l|--user|--username|--login)[ =]?[\w.@\\/\-]{1,64} [^\n|;]{0,160}$")
+_STRING = re.compile(rb"(?i:convertto-securestring)(?: -[sS]tring)? " + _ARGUMENT)
+_AT_HOST = re.compile(rb":(?:'([^'\n]{3,64})'|\"([^\"\n]{3,64})\")@[\w\[]")
+_DIRECTIVE = re.compile(
+    rb"(?:requirepass|masterauth|bindpw|rootpw|enable secret|enable password|key-string|shared-secret|pre-shared-key|snmp-server community|authentication-key"
+    rb"|username [\w.\-]{1,32} (?:privilege [0-9]{1,2} )?(?:password|secret)|radius-server key|tacacs-server key|wpa-psk|wpa-passphrase)(?: [0-9]| ascii-text| hexadecimal| encrypted)? {1,4}"
+    + _ARGUMENT
+)
+
+
+_HASHED = re.compile(rb"\$[0-9a-z]{1,8}\$[\w./$+=,\-]{8,}")
+
+
+def _directed(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    group = match.lastindex or 0
+    value = view.raw[match.start(group) : match.end(group)]
+    return match.span(group) if _HASHED.fullmatch(value) or (_is_argument(value) and not value.isalpha()) else None
+
+
+def _after_user(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    found = _net(view, match)
+    if found is None or not _USER_BEFORE.search(view.raw, max(0, match.start() - 240), match.start()):
+        return None
+    return found if is_password(view.raw[slice(*found)], quoted=False) else None
+
+
+_SETS = rb"(?:setx?|put|setenv|config:set|env|arg) [a-z0-9_./:\-]*(?:pass|pwd|secret|token|key|credential|auth)"
 RULES = (
     *(rule for tools, options in _TOOLS for rule in _rules(tools, options)),
     *(Rule(_ECHO, _echoed, anchored=True, needle=word, opens=word + rb" [^\n|]*\|") for word in (b"echo", b"printf")),
     Rule(_NET, _net, anchored=True, needle=b"net", opens=rb"net(?:\.exe)? use"),
+    Rule(_USER_THEN, _after_user, anchored=True, needle=b" -p", opens=rb" (?:-u|-l|--user|--username|--login)[ =]?[^ \n]+ [^\n]*-p"),
+    Rule(_STRING, _net, anchored=True, needle=b"convertto-securestring"),
+    Rule(_AT_HOST, _net, anchored=True, needle=b":'"),
+    Rule(_AT_HOST, _net, anchored=True, needle=b':"', opens=rb":\"[^\"\n ]+\"@"),
+    *(
+        Rule(_DIRECTIVE, _directed, lower=True, anchored=True, needle=word)
+        for word in (
+            b"requirepass ", b"masterauth ", b"bindpw ", b"rootpw ", b"enable secret ", b"enable password ", b"key-string ", b"shared-secret ",
+            b"pre-shared-key ", b"snmp-server community ", b"authentication-key ", b"username ", b"radius-server key ", b"tacacs-server key ", b"wpa-psk ",
+        )
+    ),
     Rule(_HERE, _here, anchored=True, needle=b"<<<"),
-    *(Rule(_SET, _set, anchored=True, needle=word, opens=_SETS) for word in (b"set ", b"setx ", b"put ", b"setenv ", b"config:set ")),
+    *(Rule(_SET, _set, anchored=True, needle=word, opens=_SETS) for word in (b"set ", b"setx ", b"put ", b"setenv ", b"config:set ", b"env ", b"arg ")),
 )

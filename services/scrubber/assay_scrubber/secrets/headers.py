@@ -11,8 +11,8 @@ from .values import TEMPLATE, is_placeholder, is_token
 # As a line of a header, a tuple, JSON, a pair of name and value, or an argument of a command.
 _AUTHORIZATION = re.compile(
     rb"authorization\\{0,6}[\"']?\]?[ \t]{0,4}(?:[:=,]|=>|\\{0,6}[\"'],?\s{0,4}\\{0,6}[\"']?value\\{0,6}[\"']?[ \t]{0,4}[:=]"
-    rb"|,\s{0,4}\\{0,6}[\"']?value\\{0,6}[\"']?[ \t]{0,4}[:=])[ \t]{0,8}\\{0,6}[\"'`]?"
-    rb"(?:(?!bearer)(?P<scheme>[a-z][a-z0-9\-_]{1,24})[ \t]{1,4})?(?P<value>[^\n\r\"'`\\]{1,4096}+)"
+    rb"|,\s{0,4}\\{0,6}[\"']?value\\{0,6}[\"']?[ \t]{0,4}[:=])[ \t]{0,8}\\{0,6}(?P<quote>[\"'`])?"
+    rb"(?:(?!bearer)(?P<scheme>[a-z][a-z0-9\-_]{1,24})[ \t]{1,4})?(?P<value>[^\n\r]{1,4096}+)"
 )
 _PARAMETERS = re.compile(rb"[A-Za-z][\w\-]{0,24}=[^ ]")
 _BASIC = re.compile(rb"basic[ \t]{1,4}+([A-Za-z0-9+/_\-]{8,}+={0,2})", re.IGNORECASE)
@@ -22,10 +22,12 @@ _SHORTEST = 8
 def _authorization(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     """The credentials after the scheme, which stays; with parameters (Digest, AWS4) all of them."""
     start, end = match.span("value")
-    value = view.raw[start:end].rstrip()
+    if match["quote"] and (close := view.raw.find(match["quote"], start, end)) >= 0:
+        end = close
+    value = view.raw[start:end].rstrip(b" \t'\"`\\,)]}")
     if match["scheme"] is not None and _PARAMETERS.match(value):
         return (start, start + len(value)) if any(c in b"0123456789" for c in value) else None
-    value = value.split(b" ", 1)[0].rstrip(b",;.)]}>")
+    value = re.split(rb"[ \"'`\\]", value, maxsplit=1)[0].rstrip(b",;.)]}>")
     if len(value) < _SHORTEST or TEMPLATE.fullmatch(value) or is_placeholder(value):
         return None
     if view.raw[start + len(value) : start + len(value) + 1] == b"(":
@@ -51,17 +53,17 @@ def _basic(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return match.span(1)
 
 
-_COOKIES = re.compile(rb"cookies?[\"']?[ \t]{0,2}[:=,][ \t]{0,4}\\{0,6}[\"']?(?=[\w.\-]{1,64}=)(?P<pairs>[^\n\r\"'`]{3,8192}+)")
+_COOKIES = re.compile(rb"cookies?[\"']?[ \t]{0,2}[:=,][ \t]{0,4}(?:\{\\{0,3}(?=[\"'][\w.\-]{1,64}[\"'\\]{1,4}: ?[\"'\\])(?P<members>[^\n\r}]{3,4096}+)|\\{0,6}[\"']?(?=[\w.\-]{1,64}=)(?P<pairs>[^\n\r\"'`]{3,8192}+))")
 _COOKIE_OPTION = re.compile(rb"(?:-b|--cookie) {0,2}[= ]\\{0,6}[\"']?(?=[\w.\-]{1,64}=)(?P<pairs>[^\n\r\"'`]{3,8192}+)")
-_ONE_COOKIE = re.compile(rb"(?:^|[; ])\s{0,2}(?P<name>[\w.\-$!%~]{1,96})=(?P<value>[^;,\s\"'`\\]{6,4096})")
+_ONE_COOKIE = re.compile(rb"(?<![\w.\-$!%~=])(?P<name>[\w.\-$!%~]{1,96})\\{0,3}[\"']?(?:=|: ?)\\{0,3}[\"']?(?P<value>[^;,\s\"'`\\]{6,4096})")
 #: Cookies that hold a session, whoever reads their names: the value needs little to be taken for one.
-_SESSION = re.compile(rb"sess|sid|auth|token|csrf|xsrf|jwt|login|remember|secret|credential|passw|user|account|ticket|cf_clearance|__host|__secure")
+_SESSION = re.compile(rb"sess|logged|sid|auth|token|csrf|xsrf|jwt|login|remember|secret|credential|passw|user|account|ticket|cf_clearance|__host|__secure")
 _OF_A_COOKIE = frozenset((b"path", b"domain", b"expires", b"max-age", b"samesite", b"version", b"priority"))
 _MIXED = re.compile(rb"(?=.{16})(?=[a-z]*[A-Z])(?=[A-Z]*[a-z])(?!(?:[A-Z]?[a-z]+)+$)[A-Za-z]+")
 
 
 def _cookies(view: View, match: re.Match[bytes]) -> Iterator[tuple[int, int]]:
-    first, last = match.span("pairs")
+    first, last = match.span(match.lastgroup or "pairs")
     for cookie in _ONE_COOKIE.finditer(view.raw, first, last):
         value, name = cookie["value"], cookie["name"].lower()
         if name in _OF_A_COOKIE or TEMPLATE.fullmatch(value) or is_placeholder(value):

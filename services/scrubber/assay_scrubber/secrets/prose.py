@@ -5,7 +5,7 @@ import re
 from assay_scrubber.family import Rule, View
 
 from .assigned import FOREIGN, NOW, ending
-from .values import SHORTEST_LOOSE, is_password, is_phrase, is_spoken, is_token, is_written, surprises
+from .values import SHORTEST_LOOSE, is_password, is_phrase, is_spoken, is_token, is_written, is_written_with_digits, surprises
 
 _VALUE = rb"(?:\\{0,6}([\"'`])([^\"'`\n\\]{1,512}+)|([^\s\"'`,;&<>()\[\]{}|]{1,512}+))"
 # In prose, in a table, behind an option: `the password for the portal is ...`, `| api_key | ... |`, `--token ...`.
@@ -39,17 +39,18 @@ def _prose(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 _PASSWORDS = rb"(?:password|passwort|passphrase|passcode|passwd|mot de passe|clave|contrase.{1,2}a|%b)" % b"|".join(FOREIGN)
 _WORD = rb"(?: [a-z\x80][a-z\x80']{0,12})"
 _COPULA = rb"(?:is|ist|lautet|war|est|es|era|\x80|e'|e|on|jest|to|\x80r|er|je|van|var|l\x80|olarak|fue|foi|heter|som|adalah|:)"
-_SPOKEN = re.compile(rb"(?<![a-z_\-])%b(?:[ \t]{0,2}(?::|=)?%b{0,4}? %b:?)?[ \t]{1,3}[\"'`(]?([^\s\"'`,;<>()\[\]{}|]{5,128}+)" % (_PASSWORDS, _WORD, _COPULA))
+_SPOKEN = re.compile(rb"(?<![a-z_\-])%b(?:et|en|t|n)?(?:[ \t]{0,2}(?::|=)?%b{0,4}? (?P<verb>%b):?)?[ \t]{1,3}[\"'`(]?(?P<value>[^\s\"'`,;<>()\[\]{}|]{5,128}+)" % (_PASSWORDS, _WORD, _COPULA))
 _USER = re.compile(rb"(?:login|user(?:name|id)?|account|benutzer(?:name)?|usuario|utilisateur|utente|gebruiker)[ :=]{1,3}[\w.@\-]{1,48}[,;/ ]{1,3}(?:und |and |et |y |e |mit |with )?$")
 
 
 def _spoken(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    start, end = match.span(1)
+    start, end = match.span("value")
     value = view.raw[start:end].rstrip(b".:!?*_")
     if view.raw[start + len(value) : start + len(value) + 1] in (b"(", b"["):
         return None
     after_user = _USER.search(view.low, max(0, match.start() - 96), match.start()) is not None
-    good = is_spoken(value) or (after_user and is_password(value, quoted=False))
+    said = match["verb"] is not None
+    good = is_spoken(value) or ((after_user or said) and (is_password(value, quoted=False) or is_written_with_digits(value)))
     return (start, start + len(value)) if good else None
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 
 TEMPLATE = re.compile(
-    rb"\$\{?\w.*|\{.*|%\w?\(?.*\)?[sd]?|:?\*+|0x[0-9a-f]{1,8}|<.*|x{3,}|\.{2,}.*|-+|_+|\[.*|@.*|&.*|#.*|/.*|\\.*|https?:.*|\$\(.*|!.*:.*",
+    rb"\$\{?\w.*|\{.*|[%\x80][a-z_]*%|%\w?\(?.*\)?[sd]?|:?\*+|0x[0-9a-f]{1,8}|<.*|x{3,}|\.{2,}.*|-+|_+|\[.*|@.*|&.*|#.*|/.*|\\.*|https?:.*|\$\(.*|!.*:.*",
     re.IGNORECASE,
 )
 _NAME = re.compile(
@@ -151,7 +151,7 @@ def is_placeholder(value: bytes) -> bool:
 
 
 _SHORTEST_WRITTEN, _MOST_SPACES = 4, 6
-_DOTTED_NAMES = re.compile(rb"[A-Za-z_]\w*+(?:(?:\.|->|::)[A-Za-z_]\w*+)++")
+_DOTTED_NAMES = re.compile(rb"[A-Za-z_]++(?:(?:\.|->|::)[A-Za-z_]\w*+)++")
 _PROSE = re.compile(rb"[A-Z][a-z]+(?: [A-Za-z]+)++|[^ ]* (?:[^ ]* )*(?:is|are|must|not|your|the|be|of|to|for|and|or|in|with|by|at|on)(?: .*)?", re.DOTALL)
 
 
@@ -162,6 +162,11 @@ def is_written(value: bytes) -> bool:
     if value.find(b" ") >= 0 and (value.count(b" ") > _MOST_SPACES or _PROSE.fullmatch(value)):
         return False
     return _DOTTED_NAMES.fullmatch(value) is None or value.find(b"(") >= 0
+
+
+def is_written_with_digits(value: bytes) -> bool:
+    """As `is_written`, with a digit in it: what is no word or name in prose either."""
+    return any(c in _DIGITS for c in value) and not value.isdigit() and is_written(value)
 
 
 # What prose writes with digits inside a word: algorithms, names of products, measures, ordinals, dates, times.
