@@ -4,6 +4,7 @@ import re
 
 from assay_scrubber.family import Family, Literals, Rule, View
 from assay_scrubber.projection import OTHER
+from assay_scrubber.secrets.values import is_placeholder
 from assay_scrubber.taxonomy import Category
 
 _SCHEME = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+.-:"
@@ -15,7 +16,7 @@ _SHORTEST_BARE_TOKEN = 16
 
 # Always consumes the whole URL, so that URLs inside it are not read again and again.
 _URL = re.compile(rb"://([^\x00-\x20\"'`<>\\]{1,4096}+)")
-_PASSWORD_PARAMETER = re.compile(rb"[?&;](?:password|passwd|pwd|pass|secret|access_token|api_?key)=[^&;\s$<{*\[]")
+_PASSWORD_PARAMETER = re.compile(rb"[?&;](?:password|passwd|pwd|pass|secret|access_token|api_?key)=([^&;\s$<{*\[][^&;\s]{0,64})")
 _UNESCAPED = re.compile(rb"[\w.%+\-]{1,64}:[^\s/@]{1,128}+@(?=[\w\[])")
 _ESCAPED = re.compile(rb"[nrtbf]|u[0-9A-Fa-f]{4}")
 _TEMPLATE = re.compile(rb"\$\{?[A-Za-z_]\w*\}?|\{\{?[^}]*\}\}?|%[sd]|\*+|<[^>]*>|x{3,}|\[REDACTED\]")
@@ -23,7 +24,7 @@ _TEMPLATE = re.compile(rb"\$\{?[A-Za-z_]\w*\}?|\{\{?[^}]*\}\}?|%[sd]|\*+|<[^>]*>
 
 def _has_credentials(scheme: bytes, rest: bytes) -> bool:
     """`rest` is what follows `://`, up to the end or to the next `://`."""
-    if b"=" in rest and _PASSWORD_PARAMETER.search(rest.lower()):
+    if b"=" in rest and any(not is_placeholder(found.group(1)) for found in _PASSWORD_PARAMETER.finditer(rest.lower())):
         return True
     cut = len(rest)
     for mark in b"/?#":

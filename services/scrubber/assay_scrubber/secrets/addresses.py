@@ -45,7 +45,15 @@ def _parameter(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return (start, end) if is_token(value.replace(b"%2F", b"/").replace(b"%2B", b"+")) and not _UUID.fullmatch(value) else None
 
 
+_THIN = re.compile(rb"thin:[\w$#.\-]{1,64}/(?P<value>[^\s@\"']{2,128})@")
+
+
+def _thin(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    return match.span("value")
+
+
 RULES = (
+    Rule(_THIN, _thin, anchored=True, needle=b"thin:"),
     *(
         Rule(_LINK, _link, lower=True, anchored=True, fewest=2, needle=word, opens=re.escape(word) + rb"[a-z0-9\-_/]*/[a-z0-9\-_~.]*[0-9]")
         for word in _WORDS.split()

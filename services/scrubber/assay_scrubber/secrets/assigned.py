@@ -17,7 +17,7 @@ FOREIGN = tuple(
 _VALUE = (
     # String literals of programming languages, and what makes a secret's type of one.
     rb"(?:(?:secretstr|secret|string(?:::from|\.valueof)?|str|new string|convertto-securestring(?: -string)?)[( ] {0,2}(?=[\"'])"
-    rb"|[brufnl@]{1,2}(?=[\"'])|q{1,2}[{(|/])?"
+    rb"|[brufnl@]{1,2}(?=[\"'])|q{1,2}[{(|/]|!{1,2}[a-z]{1,8} )?"
     rb"(?:\\{0,6}(?P<quote>[\"'`])(?P<quoted>[^\"'`\n\\]{1,512}+)|(?P<bare>[^\s\"'`,;&<>()\[\]{}|]{1,512}+))"
 )
 NOW = rb"(?: now| still| currently)?(?: set| changed| reset)?(?: to)?"
@@ -45,7 +45,7 @@ _SIG = re.compile(
 )
 _CREDENTIAL = re.compile(rb"credentials?()" + _TAIL)
 _AUTH = re.compile(rb"auth(?:[_\-]?(?:code|pass|header|string|cookie|hash))?()" + _CLOSE + _LINK + _VALUE)
-_FOREIGN = re.compile(rb"(?:%b)(?:et|en|t|n)?(?P<foreign>)(?![a-z\x80])" % b"|".join(FOREIGN) + _TAIL)
+_FOREIGN = re.compile(rb"(?:%b)(?:et|en|t|n|m|s\x80|n\x80z|ni|ul|ja)?(?P<foreign>)(?![a-z\x80])" % b"|".join(FOREIGN) + _TAIL)
 _OTHER_SCRIPT = re.compile(
     rb"(?:%b|%b)[^A-Za-z0-9\n\"'`]{0,16}+" % (Announces.PASSWORD.word, Announces.TOKEN.word)
     + rb"(?:(?P<quote>[\"'`])(?P<quoted>[^\"'`\n\\]{1,512}+)|(?P<bare>[!-~]{1,512}+))"
@@ -60,12 +60,14 @@ _BEFORE_KEY = re.compile(
 )
 _WIDE = re.compile(rb"[^\s\"'`\\<>]{8,128}+")
 _OTHER_QUOTE = re.compile(rb"[\"'`][^\s\\]{0,128}+")
-_ENVIRONMENT = re.compile(rb"(?:^|[\s;\"'`({|&\-])[A-Z][A-Z0-9_]*$")
+_ENVIRONMENT = re.compile(rb"(?:^|[\s;\"'`({|&\-])[A-Z][A-Z0-9_]*$|(?:^|[\s\"'])-D[\w.\-]+$")
+_LINE = re.compile(rb"(?:^|\n)[ \t]{0,32}(?:- |> |\* )?[\w.\-]{1,64}[ \t]?$")
 _NEXT_PARAMETER = re.compile(rb"&[\w.\-%\[\]]{1,48}=")
 _PARAMETER = re.compile(rb"[?&][\w.\-%\[\]]{0,48}$")
 _CONDITION = re.compile(rb"\b(?:where|set|and) [^\n;]{0,96}$")
 _HEADER = re.compile(rb"(?:x-[a-z0-9\-]{0,32}|[?&;][a-z0-9_\-]{0,24})$")
 _GETTER = re.compile(rb"(?:get|read|fetch|load|find|require|env|check|validate|verify|hash|is|has|no|input|parse|create|make)_?$")
+_SHORTEST_OF_LETTERS = 6
 _DIGITS_OR_MARKS = b"0123456789!@#$%^&*+~?"
 
 
@@ -95,16 +97,22 @@ def _value(match: re.Match[bytes], raw: bytes) -> tuple[int, int, bytes, bool]:
 def _only_a_value(view: View, match: re.Match[bytes], value: bytes, end: int) -> bool:
     """True where nothing but a value can stand: in JSON, in a form that is posted, after a variable of the environment."""
     link, quote, at, raw = match["link"], match["quote"], match.start("link"), view.raw
+    if link == b":" and quote == b'"' and raw[max(0, at - 4) : at].rstrip().endswith(b'"'):
+        return True
+    ended = raw[end + (quote is not None) :][:1] in (b"", b"\n", b"\r")
     if link == b":":
-        return quote == b'"' and raw[max(0, at - 4) : at].rstrip().endswith(b'"')
+        line = ended and _LINE.search(raw, max(0, at - 100), at) is not None
+        return line and (len(value) >= _SHORTEST_OF_LETTERS if quote else any(c in _DIGITS_OR_MARKS for c in value))
     if link != b"=" or raw[at - 1 : at] in (b" ", b"\t"):
         return False
     if quote == b"'" and _CONDITION.search(view.low, max(0, at - 120), at):
         return True
     if _PARAMETER.search(raw, max(0, at - 50), at) or (not quote and _NEXT_PARAMETER.match(raw, end)):
         return True
+    if quote is None and ended and _LINE.search(raw, max(0, at - 100), at) and raw[at - 1 : at].isalnum():
+        return is_written_with_digits(value)
     assigned = _ENVIRONMENT.search(raw, max(0, at - 64), at) is not None
-    return assigned and any(c in _DIGITS_OR_MARKS for c in value) and raw[end : end + 1] not in (b"(", b"[", b".")
+    return assigned and (any(c in _DIGITS_OR_MARKS for c in value) or (quote is not None and b" " in value)) and raw[end : end + 1] not in (b"(", b"[", b".")
 
 
 def _password(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -262,6 +270,12 @@ _ARGUMENTS = re.compile(
 )
 
 
+# A connection with its user and password in order: `new PDO("…", "ana", "…")`.
+_CONNECTION = re.compile(
+    rb"(?:pdo|connect|getconnection|mysqli|connection)\(\s{0,8}(?:[^,()\n]{1,128},\s{0,8}){1,2}?[\"'][^\"'\n]{1,64}[\"'],\s{0,8}[\"'](?P<value>[^\"'\n]{4,128}+)[\"']"
+)
+
+
 def _part(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return match.span("value") if is_written(view.raw[slice(*match.span("value"))]) else None
 
@@ -294,6 +308,10 @@ OPTION = Rule(_PASS, _password, lower=True, needle=b"--pass")
 #: These need no mark that assigns.
 UNMARKED = (
     Rule(_PART, _part, lower=True, anchored=True, needle=b'name="', opens=rb"name=\"[a-z_\-]*(?:pass|pwd|secret|token|pin)[a-z_\-]*\"\s"),
+    *(
+        Rule(_CONNECTION, _argument, lower=True, anchored=True, needle=word, opens=word + rb"\([^()\n]*,[^()\n]*,")
+        for word in (b"pdo", b"connect", b"getconnection", b"mysqli", b"connection")
+    ),
     *(
         Rule(_ARGUMENTS, _argument, lower=True, anchored=True, needle=word, opens=word + rb"[a-z_]*=?(?:\(|: ?\[)")
         for word in (b"login", b"log_in", b"credential", b"auth", b"signin", b"sign_in")

@@ -8,6 +8,7 @@ from assay_scrubber.lexicon import Announces
 _CODE = rb"(?P<code>(?:[A-Za-z]{1,2}-)?[0-9]{3}[ \-][0-9]{3}(?![0-9\-])|(?:[A-Za-z]{1,2}-)?[0-9]{4,8}(?![0-9])|(?=[A-Za-z0-9]{0,7}[0-9])(?=[A-Za-z0-9]{0,7}[A-Za-z])[A-Za-z0-9]{6,8}(?![A-Za-z0-9]))(?![\w%]|[.,:/\-][0-9])"
 _QUOTES = rb"[\"'`*_<>(\[ \t\x81]{0,6}"
 _BE = (
+    rb"(?:(?: [a-z\x80'\-]{1,12}){1,4}? (?:is|ist|lautet|est|es|\x80|er|\x80r|on|jest|l\x80|var|este):?)?"
     rb"(?:[ \t]{0,2}(?:is|ist|lautet|est|es|\x80|e'|:|=|was|er|\x80r|jest|to|on|code|kod|number|no|\x80:|is:|are|\x81|=>|-|\x80\x80|\(otp\)|\"\s?:)){0,4}"
 )
 #: What kind of code, before the word for it or in one with it.
@@ -27,7 +28,7 @@ _ANNOUNCED = re.compile(
     + _BE + _QUOTES + _CODE
 )
 _ALONE = re.compile(
-    rb"(?<![a-z0-9\x80])(?:otp|totp|2fa|mfa|passcode|mobiletan|tan|one[ \-]time (?:pass(?:word|code)|pin|code))(?:[ _\-]?(?:code|kod|pin|nummer))?" + _BE + _QUOTES + _CODE
+    rb"(?<![a-z0-9\x80])(?:otp|totp|2fa|mfa|passcode|mobiletan|tan|one[ \-]time (?:pass(?:word|code)|pin|code))(?:[ _\-]?(?:code|kod|pin|nummer))?(?![a-z0-9])" + _BE + _QUOTES + _CODE
 )
 _AFTER = re.compile(
     rb"(?: is (?:your|the) [^\n.]{0,40}?(?:code|otp|passcode|pin)\b| (?:ist|est|es|\x80) (?:ihr|dein|votre|ton|tu|su|il tuo|seu) [^\n.]{0,40}?(?:code|c\x80digo|codigo|codice)"
@@ -49,6 +50,7 @@ _CVV = re.compile(
     + _BE + _QUOTES + rb"(?P<code>[0-9]{3,4})(?![\w.%/\-]|:[0-9])"
 )
 _LIST = re.compile(rb"(?:recovery|backup)[ _\-]codes?[\"']?[ :=\[\n]{1,6}(?P<code>[\"']?[a-z0-9]{4,8}(?:-[a-z0-9]{4,8}){1,3}(?:[\"', \n]{1,6}[a-z0-9]{4,8}(?:-[a-z0-9]{4,8}){1,3}){0,16}+)")
+_SEED = re.compile(rb"(?:2fa|totp|mfa|otp|authenticator)[ _\-]?(?:seed|secret|key|setup key)[\"']?[ :=]{1,4}[\"']?(?P<code>[a-z2-7]{16,64}|[a-z2-7]{4}(?: [a-z2-7]{4}){3,15})(?![a-z0-9])")
 _OTHER_SCRIPT = re.compile(Announces.CODE.word + rb"[^A-Za-z0-9\n]{0,16}+(?P<code>(?:[A-Z]{1,2}-)?[0-9]{3}[ \-]?[0-9]{1,5})(?![0-9A-Za-z.])")
 def _code(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return match.span("code")
@@ -108,6 +110,10 @@ RULES = (
     Rule(_PIN, _code, lower=True, anchored=True, fewest=4, needle=b"puk", opens=rb"puk[a-z .\-]*[\"' \t]*(?:is|ist|lautet|est|es|was|:|=)"),
     Rule(_PIN, _code, lower=True, anchored=True, fewest=4, needle=b"pin", opens=rb"pin[a-z .\-]*[\"' \t]*(?:is|ist|lautet|est|es|was|:|=)"),
     *(Rule(_LIST, _code, lower=True, anchored=True, fewest=2, needle=word) for word in (b"recovery code", b"backup code")),
+    *(
+        Rule(_SEED, _code, lower=True, anchored=True, fewest=1, needle=word, opens=word + rb"[ _\-]?(?:seed|secret|key|setup)")
+        for word in (b"2fa", b"totp", b"mfa", b"otp", b"authenticator")
+    ),
     Rule(_MY_PIN, _mine, lower=True, anchored=True, fewest=4, needle=b" pin", opens=rb" pin(?:[ \-]code)? [0-9]"),
     *(
         Rule(_CVV, _announced, lower=True, anchored=True, fewest=3, needle=word)

@@ -32,11 +32,12 @@ _TOOLS: tuple[tuple[bytes, bytes], ...] = (
     (b"ipmitool|snmpwalk|snmpget|snmpset|ipmi-config|racadm", rb"-P |-A |-X |-p "),
     (b"vault", rb"login (?:-method=\w{1,16} )?(?=[\w.]{8,}(?:\s|$))"),
     (b"cmdkey|schtasks|psexec|winexe|signtool|certutil|robocopy", rb"/pass:|/p |/rp |-p "),
+    (b"doveadm", rb"auth (?:test|login) [^\s]{1,64} |-p "),
     (b"wpa_passphrase", rb"(?:'[^'\n]{1,32}'|\"[^\"\n]{1,32}\"|[^\s'\"]{1,32}) "),
     (b"nmcli|iwctl", rb"(?:password|passphrase|--passphrase) "),
     (b"htpasswd|htdigest", rb"-[a-zA-Z]{0,5}b[a-zA-Z]{0,5} [^\s]{1,128} [^\s]{1,64} |-nb[a-zA-Z]{0,5} [^\s]{1,64} "),
     (b"sudo|su|kinit|cryptsetup|passwd|chpasswd|adduser|useradd|usermod", rb"<<< ?|(?:-p|--password) ?(?==?\S)"),
-    (b"rsync|ansible|ansible-playbook|twine|heroku|gh|glab|npm|yarn|pnpm|poetry|gem|cargo|flyctl|doctl|hub|databricks|snowsql|wrangler|netlify|vercel", rb"(?:-p|--password|--token|--auth-token|--otp|-t)[= ]|login[^\n|;]{0,48}<<< ?|publish[^\n|;]{0,64} --token |pypi-token\.\w{1,32} |http-basic\.\w{1,32} [\w\-]{1,32} |cargo login "),
+    (b"rsync|ansible|ansible-playbook|twine|heroku|gh|glab|npm|yarn|pnpm|poetry|gem|cargo|flyctl|doctl|hub|databricks|snowsql|wrangler|netlify|vercel", rb"(?:-p|--password|--token|--auth-token|--otp|--body|-t)[= ]|login[^\n|;]{0,48}<<< ?|publish[^\n|;]{0,64} --token |pypi-token\.\w{1,32} |http-basic\.\w{1,32} [\w\-]{1,32} |cargo login "),
 )
 _COMMAND = re.compile(rb"(?:[^\n\r\\]|\\\r?\n|\\.){1,1500}+")
 _STOPS = re.compile(rb"(?<!\\)(?:&&|\|\||;(?= ))")
@@ -56,7 +57,7 @@ def _rules(tools: bytes, options: bytes) -> Iterator[Rule]:
             lower=True,
             anchored=True,
             needle=name,
-            opens=rb"(?:^|[^a-z0-9_.\-])" + named + rb"(?:\.exe)?[ \t][^\n]*[\-/<%=_]",
+            opens=rb"(?:^|[^a-z0-9_.\-])" + named + rb"(?:\.exe)?[ \t]",
             spread=_arguments(pattern),
         )
 
@@ -147,7 +148,7 @@ _HASHED = re.compile(rb"\$[0-9a-z]{1,8}\$[\w./$+=,\-]{8,}")
 def _directed(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     group = match.lastindex or 0
     value = view.raw[match.start(group) : match.end(group)]
-    return match.span(group) if _HASHED.fullmatch(value) or (_is_argument(value) and not value.isalpha()) else None
+    return match.span(group) if _HASHED.fullmatch(value) or (_is_argument(value) and not value.rstrip(b".,;:!?").isalpha()) else None
 
 
 def _after_user(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:

@@ -59,7 +59,7 @@ _ONE_COOKIE = re.compile(rb"(?<![\w.\-$!%~=])(?P<name>[\w.\-$!%~]{1,96})\\{0,3}[
 #: Cookies that hold a session, whoever reads their names: the value needs little to be taken for one.
 _SESSION = re.compile(rb"sess|logged|sid|auth|token|csrf|xsrf|jwt|login|remember|secret|credential|passw|user|account|ticket|cf_clearance|__host|__secure")
 _OF_A_COOKIE = frozenset((b"path", b"domain", b"expires", b"max-age", b"samesite", b"version", b"priority"))
-_MIXED = re.compile(rb"(?=.{16})(?=[a-z]*[A-Z])(?=[A-Z]*[a-z])(?!(?:[A-Z]?[a-z]+)+$)[A-Za-z]+")
+_MIXED = re.compile(rb"(?=.{16})(?=[a-z]*[A-Z])(?=[A-Z]*[a-z])(?!(?:[A-Z]?[a-z]+)+$)[A-Za-z]+|[A-Za-z]{20,}")
 
 
 def _cookies(view: View, match: re.Match[bytes]) -> Iterator[tuple[int, int]]:
@@ -92,12 +92,29 @@ def _session_id(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return match.span("value") if known and (is_token(raw) or _UUID.fullmatch(raw)) else None
 
 
+# Commands of Redis and of mail: `AUTH default …`, `AUTH PLAIN …`.
+_AUTH = re.compile(rb"(?<![\w\-])AUTH (?:[\w.\-]{1,32} )?(?P<value>[^\s\"'<>]{6,512}+)[\"']?[ \t]*(?:\r?\n|$)")
+_SET_HEADER = re.compile(
+    rb"(?:proxy_set_header|add_header|requestheader set|header set|set_header) {1,4}[\"']?[\w\-]{0,48}(?:key|token|secret|auth)[\w\-]{0,16}[\"']? {1,4}[\"']?(?P<value>[^\s\"';]{8,512}+)"
+)
+
+
+def _sent(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    value = view.raw[slice(*match.span("value"))]
+    named = match.re is _AUTH and any(c in b"0123456789" for c in value) and not TEMPLATE.fullmatch(value)
+    return match.span("value") if named or is_token(value) else None
+
+
 def _nothing(_: View, __: re.Match[bytes]) -> None:
     return None
 
 
 AUTHORIZATION = Rule(_AUTHORIZATION, _authorization, lower=True, anchored=True, needle=b"authorization")
 RULES = (
+    Rule(_AUTH, _sent, anchored=True, needle=b"auth ", fewest=1),
+    Rule(_SET_HEADER, _sent, lower=True, anchored=True, needle=b"proxy_set_header ", fewest=1),
+    Rule(_SET_HEADER, _sent, lower=True, anchored=True, needle=b"header set ", fewest=1),
+    Rule(_SET_HEADER, _sent, lower=True, anchored=True, needle=b"add_header ", fewest=1),
     Rule(_BASIC, _basic, anchored=True, needle=b"basic "),
     Rule(_COOKIES, _nothing, lower=True, anchored=True, fewest=1, needle=b"cookie", spread=_cookies),
     Rule(_COOKIE_OPTION, _nothing, lower=True, anchored=True, fewest=1, needle=b"-b ", spread=_cookies),

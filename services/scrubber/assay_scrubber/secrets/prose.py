@@ -38,8 +38,8 @@ def _prose(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 # Without a verb, or with one of another language: then the value must not read as a word of prose.
 _PASSWORDS = rb"(?:password|passwort|passphrase|passcode|passwd|mot de passe|clave|contrase.{1,2}a|%b)" % b"|".join(FOREIGN)
 _WORD = rb"(?: [a-z\x80][a-z\x80']{0,12})"
-_COPULA = rb"(?:is|ist|lautet|war|est|es|era|\x80|e'|e|on|jest|to|\x80r|er|je|van|var|l\x80|olarak|fue|foi|heter|som|adalah|:)"
-_SPOKEN = re.compile(rb"(?<![a-z_\-])%b(?:et|en|t|n)?(?:[ \t]{0,2}(?::|=)?%b{0,4}? (?P<verb>%b):?)?[ \t]{1,3}[\"'`(]?(?P<value>[^\s\"'`,;<>()\[\]{}|]{5,128}+)" % (_PASSWORDS, _WORD, _COPULA))
+_COPULA = rb"(?:is|ist|lautet|war|est|es|era|\x80|e'|e|on|jest|to|\x80r|er|je|van|var|l\x80|olarak|fue|foi|heter|som|adalah|este|:)"
+_SPOKEN = re.compile(rb"(?<![a-z_\-])%b(?:et|en|t|n|m|s\x80|n\x80z|ni|ul|ja)?(?:[ \t]{0,2}(?::|=)?%b{0,4}? (?P<verb>%b):?)?[ \t]{1,3}[\"'`(]?(?P<value>[^\s\"'`,;<>()\[\]{}|]{5,128}+)" % (_PASSWORDS, _WORD, _COPULA))
 _USER = re.compile(rb"(?:login|user(?:name|id)?|account|benutzer(?:name)?|usuario|utilisateur|utente|gebruiker)[ :=]{1,3}[\w.@\-]{1,48}[,;/ ]{1,3}(?:und |and |et |y |e |mit |with )?$")
 
 
@@ -54,7 +54,7 @@ def _spoken(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return (start, start + len(value)) if good else None
 
 
-_IDENTIFIED = re.compile(rb"identified (?:with [\w\"'`]{1,32} )?(?:by|as)(?: values)? ?([\"'])([^\"'\n]{1,256}+)")
+_IDENTIFIED = re.compile(rb"identified (?:with [\w\"'`]{1,32} )?(?:by|as)(?: values)? ?(?:([\"'])([^\"'\n]{1,256}+)|()([^\s\"';,()]{4,128}+))")
 _SQL_PASSWORD = re.compile(rb"password(?: (?:is|=|:=|expire|using))? ?\(? ?(')([^'\n]{1,256}+)'")
 _STATEMENT = re.compile(rb"\b(?:create|alter|set|grant|update|insert|user|role|login|with)\b[^;\n]{0,160}$")
 
@@ -63,11 +63,35 @@ def _identified(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     """A password in a statement of SQL: all that stands in its quotes."""
     if match.re is _SQL_PASSWORD and not _STATEMENT.search(view.low, max(0, match.start() - 200), match.start()):
         return None
-    start, end = match.span(2)
-    return (start, end) if is_written(view.raw[start:end]) else None
+    bare = match.group(2) is None
+    start, end = match.span(4 if bare else 2)
+    value = view.raw[start:end]
+    return (start, end) if (is_written_with_digits(value) if bare else is_written(value)) else None
+
+
+# The value first: `use … as the password`. An abbreviation: `user ana, PW …`.
+_NAMED_AFTER = re.compile(rb"(?:password|passphrase|passwort|passcode)")
+_FIRST = re.compile(rb"(?:^|[\s\"'`:(])([^\s\"'`]{6,64})[\"'`]? (?:is|as) (?:the |your |my |our |a )?(?:[a-z\-]{2,12} )?$")
+_PW = re.compile(rb"(?<![a-z0-9_\-])pw[ :=]{1,3}(?P<value>[^\s\"'`,;<>()\[\]{}|]{5,128}+)")
+
+
+def _first(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    named = _FIRST.search(view.raw, max(0, match.start() - 110), match.start())
+    return named.span(1) if named is not None and is_spoken(named.group(1)) else None
+
+
+def _pw(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    start, end = match.span("value")
+    value = view.raw[start:end].rstrip(b".!?")
+    return (start, start + len(value)) if is_spoken(value) else None
 
 
 RULES = (
+    *(
+        Rule(_NAMED_AFTER, _first, lower=True, anchored=True, needle=word, opens=rb"(?:is|as) (?:the |your |my |our |a )?(?:[a-z\-]+ )?" + word)
+        for word in (b"password", b"passphrase", b"passwort", b"passcode")
+    ),
+    Rule(_PW, _pw, lower=True, anchored=True, needle=b"pw", opens=rb"(?:^|[^a-z0-9_\-])pw[ :=]"),
     *(
         Rule(_PROSE, _prose, lower=True, anchored=True, needle=word)
         for word in (b"password", b"passphrase", b"passcode", b"passwd ", b"pwd ")
