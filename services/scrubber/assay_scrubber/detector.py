@@ -35,7 +35,7 @@ from .vendor_keys import Finder
 _NOT_DIGITS = bytes(b for b in range(256) if not 0x30 <= b <= 0x39)
 # What prose is made of is left out, the rest is short: most gates are a look at a few bytes. All that assigns is ':'.
 _PLAIN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz ,.'\n\t\r?!;\"()[]{}/*#+~|`^$"
-_MARKS = bytes.maketrans(b"=<>", b":::")
+_MARKS = bytes.maketrans(b"=>", b"::")
 _WORD_CLASSES = bytes(0x77 if bytes([b]).isalnum() or b in b"_-" else b if b == 0x2E else 0x20 for b in range(256))
 _LONG_WORD = b"w" * 16
 _LONG_WORDS = re.compile(_LONG_WORD + rb"w*+")  # begins with a literal, which the search skips to
@@ -81,7 +81,7 @@ def _long_words(raw: bytes, words: bytes) -> list[Long]:
 
 def _has_assigned(text: bytes) -> bool:
     """True when the text holds a mark that assigns: without one, most words of secrets mean nothing anywhere in it."""
-    return text.find(b":") >= 0 or text.find(b"=") >= 0 or text.find(b">") >= 0 or text.find(b"<") >= 0
+    return text.find(b":") >= 0 or text.find(b"=") >= 0 or text.find(b">") >= 0
 
 
 def _is_old(raw: bytes, start: int, end: int, changes: Changes) -> bool:

@@ -2,10 +2,11 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .neighbours import told
 from .projection import project
 
 if TYPE_CHECKING:
@@ -38,14 +39,23 @@ def hint_of(key: str) -> bytes:
     return project(_CAMEL.sub(" ", key[-48:]).lower() + " ")
 
 
-def text_of(leaf: Any) -> str | None:
+#: Keys of numbers that are shorter than all others in which something is found.
+_OF_CODES = re.compile(rb"(?:^| )(?:otp|totp|pin|puk|cvv2?|cvc2?|cvn|passcode|code) $")
+_SMALLEST_CODE = 100
+
+
+def text_of(leaf: Any, hint: bytes = b"") -> str | None:
     """A scalar as text, None for one in which nothing can be found. TypeError for what is not JSON."""
     if isinstance(leaf, str):
         return leaf
     if leaf is None or isinstance(leaf, bool):
         return None
     if isinstance(leaf, int | float):
-        return str(int(leaf)) if _SMALLEST <= abs(leaf) < _LARGEST and leaf == int(leaf) else None
+        if _SMALLEST <= abs(leaf) < _LARGEST and leaf == int(leaf):
+            return str(int(leaf))
+        return (
+            str(leaf) if hint and leaf >= _SMALLEST_CODE and isinstance(leaf, int) and _OF_CODES.search(hint) else None
+        )
     raise TypeError(f"not a JSON value: {type(leaf).__name__}")
 
 
@@ -96,7 +106,7 @@ def _scrub_numbered(scrubber: "Scrubber", items: dict[str, Any], counts: Counter
 
 def scrub_leaf(scrubber: "Scrubber", leaf: Any, hint: bytes, counts: Counter[str]) -> Any:
     """A scalar, scrubbed. TypeError for what is not JSON."""
-    text = leaf if isinstance(leaf, str) else text_of(leaf)
+    text = leaf if isinstance(leaf, str) else text_of(leaf, hint)
     if text is None:
         return leaf
     scrubbed, findings = scrubber.scrub(text, hint=hint)
@@ -119,13 +129,14 @@ def findings_in(scrubber: "Scrubber", value: Any) -> Iterator[tuple[int, "Findin
         if isinstance(item, dict | list | tuple):
             if depth > MAX_DEPTH:
                 raise NestingError(f"nested more than {MAX_DEPTH} levels deep")
+            known = told(scrubber, item, hint_of, listed=under is None)
             if isinstance(item, dict):
-                children = [(key, hint_of(key), child, depth + 1) for key, child in item.items()]
+                children = [(key, known.get(key) or hint_of(key), child, depth + 1) for key, child in item.items()]
             else:
-                children = [(None, hint, child, depth + 1) for child in item]
+                children = [(None, known.get(at, hint), child, depth + 1) for at, child in enumerate(item)]
             pending += reversed(children)
             continue
-        text = text_of(item)
+        text = text_of(item, hint)
         if text is not None:
             for finding in scrubber.scrub(text, hint=hint).findings:
                 yield place, finding
@@ -151,29 +162,39 @@ def scrub_json(scrubber: "Scrubber", value: Any, hint: bytes = b"", depth: int =
     removes = scrubber.removed_keys
     counts: Counter[str] = Counter()
     root: list[Any] = [value]
-    # Each entry: a container to fill, the items still to be copied into it, their hint, its depth.
-    pending: list[tuple[Any, Any, bytes, int]] = [(root, [(0, value)], hint, depth)]
+    # Each entry: a container to fill, the items still to be copied into it, their hint, what neighbours say of them, its depth.
+    pending: list[tuple[Any, Any, bytes, Mapping[Any, bytes], int]] = [(root, [(0, value)], hint, {}, depth)]
     while pending:
-        target, items, inherited, depth = pending.pop()
+        target, items, inherited, known, depth = pending.pop()
         for key, item in items:
             if removes is not None and removes.take(key, item):
                 target[key] = removes.replaced(item, counts)
                 continue
-            hint = hint_of(key) if isinstance(key, str) else inherited
+            hint = (known and known.get(key)) or (hint_of(key) if isinstance(key, str) else inherited)
             if isinstance(item, dict):
                 shown = _of_pieces(scrubber, item.values(), hint, counts) if hint else None
                 if shown is not None:
                     target[key] = dict.fromkeys(item, shown)
                     continue
                 child: Any = {**item, **_scrub_numbered(scrubber, item, counts)}
-                pending.append((child, list(child.items()), b"", depth + 1))
+                pending.append(
+                    (child, list(child.items()), b"", told(scrubber, child, hint_of, listed=False), depth + 1)
+                )
             elif isinstance(item, list | tuple):
                 child = list(item)
                 shown = _of_pieces(scrubber, item, hint, counts) if hint else None
                 if shown is not None:
                     target[key] = [shown] * len(item)
                     continue
-                pending.append((child, enumerate(item), hint, depth + 1))
+                pending.append(
+                    (
+                        child,
+                        enumerate(item),
+                        hint,
+                        told(scrubber, item, hint_of, listed=isinstance(key, int)),
+                        depth + 1,
+                    )
+                )
             else:
                 target[key] = scrub_leaf(scrubber, item, hint, counts)
                 continue

@@ -16,7 +16,9 @@ _SHORTEST_BARE_TOKEN = 16
 
 # Always consumes the whole URL, so that URLs inside it are not read again and again.
 _URL = re.compile(rb"://([^\x00-\x20\"'`<>\\]{1,4096}+)")
-_PASSWORD_PARAMETER = re.compile(rb"[?&;](?:password|passwd|pwd|pass|secret|access_token|api_?key)=([^&;\s$<{*\[][^&;\s]{0,64})")
+_PASSWORD_PARAMETER = re.compile(
+    rb"[?&;](?:password|passwd|pwd|pass|secret|access_token|api_?key)=([^&;\s$<{*\[][^&;\s]{0,64})"
+)
 _UNESCAPED = re.compile(rb"[\w.%+\-]{1,64}:[^\s/@]{1,128}+@(?=[\w\[])")
 _ESCAPED = re.compile(rb"[nrtbf]|u[0-9A-Fa-f]{4}")
 _TEMPLATE = re.compile(rb"\$\{?[A-Za-z_]\w*\}?|\{\{?[^}]*\}\}?|%[sd]|\*+|<[^>]*>|x{3,}|\[REDACTED\]")

@@ -11,16 +11,37 @@ from assay_scrubber.taxonomy import Category
 
 _HINT_PASSWORD = re.compile(
     rb"(?:^| )(?:password|passwd|passphrase|passcode|pass|pwd|psk|passwort|pgpassword|passord|mot de passe|motdepasse|%b|%b+)"
-    rb"(?: [0-9]| value| string| confirm| confirmation| new| old)? $" % (b"|".join(assigned.FOREIGN), Announces.PASSWORD.byte)
+    rb"(?: [0-9]| value| string| confirm| confirmation| new| old)? $"
+    % (b"|".join(assigned.FOREIGN), Announces.PASSWORD.byte)
 )
 _HINT_TOKEN = re.compile(
     rb"(?:^| )(?:secret|token|apikey|authtoken|credentials?|signature|auth|csrf|sessionid|jsessionid|phpsessid"
-    rb"|(?:api|access|private|client|secret|signing|account|auth|subscription|encryption|webhook|master|shared|license) key(?: base)?|%b+) $"
-    % Announces.TOKEN.byte
+    rb"|(?:api|access|private|client|secret|signing|account|auth|subscription|encryption|webhook|master|shared"
+    rb"|license) key(?: base)?|%b+) $" % Announces.TOKEN.byte
 )
 
 
+_HINT_CODE = re.compile(
+    rb"(?:^| )(?:otp|totp|pin|puk|cvv2?|cvc2?|cvn|passcode|(?:verification|security|auth|authentication|confirmation|login|access"
+    rb"|sms|one time"
+    rb"|2fa|mfa|reset|recovery|backup|otp|pin) code|%b+) $" % Announces.CODE.byte
+)
+_CODE = re.compile(rb"[0-9]{3,8}|(?=[A-Za-z\-]*[0-9])[A-Za-z0-9]{4,10}|[0-9]{3}[ \-][0-9]{3}")
+_HINT_AUTHORIZATION = re.compile(rb"(?:^| )authorization $")
+_HINT_COOKIE = re.compile(rb"(?:^| )cookies? $")
+
+
+def _is_code(value: bytes) -> bool:
+    return _CODE.fullmatch(value) is not None
+
+
 def _keyed(hint: bytes) -> Callable[[bytes], bool] | None:
+    if _HINT_CODE.search(hint):
+        return _is_code
+    if _HINT_AUTHORIZATION.search(hint):
+        return headers.is_authorization
+    if _HINT_COOKIE.search(hint):
+        return headers.is_cookie
     return is_written if _HINT_PASSWORD.search(hint) else is_token if _HINT_TOKEN.search(hint) else None
 
 
@@ -51,7 +72,19 @@ FAMILY = Family(
         "error code 381924",
     ),
     more=(
-        (Literals(()), (*prose.RULES, *assigned.UNMARKED, *commands.RULES, *codes.RULES, *tables.RULES, *headers.RULES, headers.AUTHORIZATION, *addresses.RULES)),
+        (
+            Literals(()),
+            (
+                *prose.RULES,
+                *assigned.UNMARKED,
+                *commands.RULES,
+                *codes.RULES,
+                *tables.RULES,
+                *headers.RULES,
+                headers.AUTHORIZATION,
+                *addresses.RULES,
+            ),
+        ),
         (Literals((b"--pass",), mark=b"-"), (assigned.OPTION,)),
     ),
 )

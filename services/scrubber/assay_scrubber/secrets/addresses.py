@@ -8,8 +8,8 @@ from .values import is_token
 
 _VALUE = rb"([\w.\-~+/%=]{8,2048}+)"
 _WORDS = (
-    b"reset recover magic invit activat confirm verif unsubscrib webhook signin sign-in hook. hooks. hook/ hooks/ login/ share/ token/ session/"
-    b" onetime one-time passwordless unlock"
+    b"reset recover magic invit activat confirm verif unsubscrib webhook signin sign-in hook. hooks. hook/ hooks/ login/ share/"
+    b" token/ session/ onetime one-time passwordless unlock"
 )
 _LINK = re.compile(
     rb"(?:%b)[a-z\-_]{0,20}+(?:/[a-z0-9\-_]{1,24}){0,3}?/([\w.\-~=]{16,512}+)(?=[\s\"'`<>)\]}?#/,;]|$)"
@@ -23,7 +23,9 @@ _NAMES = (
     rb"|client_?key|license|session_?key|access_?key)="
 )
 _PARAMETER = re.compile(rb"[?&#;](?:amp;)?" + _NAMES + _VALUE)
-_OFTEN_HARMLESS = frozenset((b"k", b"t", b"hash", b"st", b"policy", b"session", b"verify", b"confirm", b"reset", b"invite", b"magic"))
+_OFTEN_HARMLESS = frozenset(
+    (b"k", b"t", b"hash", b"st", b"policy", b"session", b"verify", b"confirm", b"reset", b"invite", b"magic")
+)
 _UUID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
@@ -42,20 +44,32 @@ def _parameter(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     name = match.group(0)[1 : start - match.start() - 1].removeprefix(b"amp;")
     if name in _OFTEN_HARMLESS and len(value) < 20:
         return None
-    return (start, end) if is_token(value.replace(b"%2F", b"/").replace(b"%2B", b"+")) and not _UUID.fullmatch(value) else None
+    return (
+        (start, end)
+        if is_token(value.replace(b"%2F", b"/").replace(b"%2B", b"+")) and not _UUID.fullmatch(value)
+        else None
+    )
 
 
 _THIN = re.compile(rb"thin:[\w$#.\-]{1,64}/(?P<value>[^\s@\"']{2,128})@")
 
 
-def _thin(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+def _thin(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return match.span("value")
 
 
 RULES = (
     Rule(_THIN, _thin, anchored=True, needle=b"thin:"),
     *(
-        Rule(_LINK, _link, lower=True, anchored=True, fewest=2, needle=word, opens=re.escape(word) + rb"[a-z0-9\-_/]*/[a-z0-9\-_~.]*[0-9]")
+        Rule(
+            _LINK,
+            _link,
+            lower=True,
+            anchored=True,
+            fewest=2,
+            needle=word,
+            opens=re.escape(word) + rb"[a-z0-9\-_/]*/[a-z0-9\-_~.]*[0-9]",
+        )
         for word in _WORDS.split()
     ),
     Rule(_PARAMETER, _parameter, lower=True, fewest=2, opens=rb"[?&#;]" + _NAMES),

@@ -41,11 +41,17 @@ _SECRET = re.compile(_HEAD_SECRET + _TAIL)
 _KEY = re.compile(rb"key()" + _TAIL)
 _TOKEN = re.compile(rb"token()" + _TAIL)
 _SIG = re.compile(
-    rb"sig(nature)?(?:[_\-]?v?[0-9]{1,3})?" + _CLOSE + _LINK + rb"(?:t=[0-9]{1,16},)?(?:sha(?:1|256|512)=|v[01]=)?" + _VALUE
+    rb"sig(nature)?(?:[_\-]?v?[0-9]{1,3})?"
+    + _CLOSE
+    + _LINK
+    + rb"(?:t=[0-9]{1,16},)?(?:sha(?:1|256|512)=|v[01]=)?"
+    + _VALUE
 )
 _CREDENTIAL = re.compile(rb"credentials?()" + _TAIL)
 _AUTH = re.compile(rb"auth(?:[_\-]?(?:code|pass|header|string|cookie|hash))?()" + _CLOSE + _LINK + _VALUE)
-_FOREIGN = re.compile(rb"(?:%b)(?:et|en|t|n|m|s\x80|n\x80z|ni|ul|ja)?(?P<foreign>)(?![a-z\x80])" % b"|".join(FOREIGN) + _TAIL)
+_FOREIGN = re.compile(
+    rb"(?:%b)(?:et|en|t|n|m|s\x80|n\x80z|ni|ul|ja)?(?P<foreign>)(?![a-z\x80])" % b"|".join(FOREIGN) + _TAIL
+)
 _OTHER_SCRIPT = re.compile(
     rb"(?:%b|%b)[^A-Za-z0-9\n\"'`]{0,16}+" % (Announces.PASSWORD.word, Announces.TOKEN.word)
     + rb"(?:(?P<quote>[\"'`])(?P<quoted>[^\"'`\n\\]{1,512}+)|(?P<bare>[!-~]{1,512}+))"
@@ -66,7 +72,9 @@ _NEXT_PARAMETER = re.compile(rb"&[\w.\-%\[\]]{1,48}=")
 _PARAMETER = re.compile(rb"[?&][\w.\-%\[\]]{0,48}$")
 _CONDITION = re.compile(rb"\b(?:where|set|and) [^\n;]{0,96}$")
 _HEADER = re.compile(rb"(?:x-[a-z0-9\-]{0,32}|[?&;][a-z0-9_\-]{0,24})$")
-_GETTER = re.compile(rb"(?:get|read|fetch|load|find|require|env|check|validate|verify|hash|is|has|no|input|parse|create|make)_?$")
+_GETTER = re.compile(
+    rb"(?:get|read|fetch|load|find|require|env|check|validate|verify|hash|is|has|no|input|parse|create|make)_?$"
+)
 _SHORTEST_OF_LETTERS = 6
 _DIGITS_OR_MARKS = b"0123456789!@#$%^&*+~?"
 
@@ -112,7 +120,11 @@ def _only_a_value(view: View, match: re.Match[bytes], value: bytes, end: int) ->
     if quote is None and ended and _LINE.search(raw, max(0, at - 100), at) and raw[at - 1 : at].isalnum():
         return is_written_with_digits(value)
     assigned = _ENVIRONMENT.search(raw, max(0, at - 64), at) is not None
-    return assigned and (any(c in _DIGITS_OR_MARKS for c in value) or (quote is not None and b" " in value)) and raw[end : end + 1] not in (b"(", b"[", b".")
+    return (
+        assigned
+        and (any(c in _DIGITS_OR_MARKS for c in value) or (quote is not None and b" " in value))
+        and raw[end : end + 1] not in (b"(", b"[", b".")
+    )
 
 
 def _password(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -135,7 +147,7 @@ def _password(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     if not good and is_written_with_digits(value):
         # No code has words of other languages; an option and an element hold nothing but values.
         element = link.endswith(b">") and view.raw[end : end + 2] == b"</"
-        good = (foreign and link in (b":", b"")) or element or (not link and before == b"--")
+        good = (foreign and link in (b":", b"")) or b"\n" in link or element or (not link and before == b"--")
     return (start, end) if good else None
 
 
@@ -151,7 +163,9 @@ def _is_camel(view: View, match: re.Match[bytes]) -> bool:
 
 
 # Tokens that only say where a list goes on, or which request this is.
-_NO_SECRET = re.compile(rb"(?:page|next|continuation|pagination|cursor|sync|idempotency|request|scroll|resume|skip|delta|start|marker)[_\- ]?$")
+_NO_SECRET = re.compile(
+    rb"(?:page|next|continuation|pagination|cursor|sync|idempotency|request|scroll|resume|skip|delta|start|marker)[_\- ]?$"
+)
 
 
 def _token(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -199,8 +213,14 @@ def _other_script(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     value = view.raw[start:end] if quote else view.raw[start:end].rstrip(b".,;:!?)]}\"'")
     if not quote and value.isalpha():
         return None
-    named = quote is not None or any(c in b"0123456789" for c in value)  # a name in code has no word of another script before it
-    good = is_token(value) if view.raw[match.start()] == Announces.TOKEN else is_password(value, quoted=named) and not value.isdigit()
+    named = quote is not None or any(
+        c in b"0123456789" for c in value
+    )  # a name in code has no word of another script before it
+    good = (
+        is_token(value)
+        if view.raw[match.start()] == Announces.TOKEN
+        else is_password(value, quoted=named) and not value.isdigit()
+    )
     return (start, start + len(value)) if good and not TEMPLATE.fullmatch(value) else None
 
 
@@ -214,7 +234,8 @@ _OPENED = re.compile(rb"[(\[][\"'\\]{1,4}[\w.\-]{0,32}$")
 _HELD = re.compile(rb"(?:value|val|default|content)\\{0,6}[\"']?[ \t]{0,4}[:=][ \t]{0,4}" + _VALUE)
 _NAMED = re.compile(
     rb"(?P<name>" + _NAMES + rb")" + _SUFFIX + rb"\\{0,6}[\"']?[,;]?(?:\s{1,20}|[ \t]?\{\s{0,20}|\s{0,4}\\{0,6}[\"'])"
-    rb"(?:[a-z\-]{1,16}=[\"'][^\"'\n]{0,48}[\"']\s{1,4}|\\{0,6}\"?[a-z]{1,12}\\{0,6}\"?[ \t]{0,4}[:=][ \t]{0,4}\\{0,6}\"?[a-z]{1,12}\\{0,6}\"?[,\s]\s{0,16}"
+    rb"(?:[a-z\-]{1,16}=[\"'][^\"'\n]{0,48}[\"']\s{1,4}"
+    rb"|\\{0,6}\"?[a-z]{1,12}\\{0,6}\"?[ \t]{0,4}[:=][ \t]{0,4}\\{0,6}\"?[a-z]{1,12}\\{0,6}\"?[,\s]\s{0,16}"
     rb"|\\{0,6}[\"']){0,4}$"
 )
 _REACH = 160
@@ -231,10 +252,18 @@ def _is_meant(view: View, at: int, name: bytes, value: bytes) -> bool:
 
 def _next(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     """In a call or a tuple of two: `("password", "…")`. A list of names is none."""
-    start, end, value, _ = ending(match["quote"], match.span("quoted"), view.raw, whole=True) if match["quote"] else (0, 0, b"", False)
-    if not value or not _OPENED.search(view.raw, max(0, match.start() - 40), match.start()) or view.raw[end + 1 : end + 2] not in b")],":
+    start, end, value, _ = (
+        ending(match["quote"], match.span("quoted"), view.raw, whole=True) if match["quote"] else (0, 0, b"", False)
+    )
+    if (
+        not value
+        or not _OPENED.search(view.raw, max(0, match.start() - 40), match.start())
+        or view.raw[end + 1 : end + 2] not in b")],"
+    ):
         return None
-    if match.group(0).startswith((b"pass", b"pwd", b"psk")) and (not is_password(value, quoted=True) or value.isdigit()):
+    if match.group(0).startswith((b"pass", b"pwd", b"psk")) and (
+        not is_password(value, quoted=True) or value.isdigit()
+    ):
         return None
     return (start, end) if _is_meant(view, match.start(), match.group(0), value) else None
 
@@ -254,18 +283,27 @@ def _call(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         return None
     start, end, value, _ = ending(match["quote"], match.span("quoted"), view.raw, whole=True)
     if match.group(0).startswith((b"pass", b"pwd")):
-        good = is_password(value, quoted=_IDENTIFIER.fullmatch(value) is None) and not value.isdigit() and b" " not in value
+        good = (
+            is_password(value, quoted=_IDENTIFIER.fullmatch(value) is None)
+            and not value.isdigit()
+            and b" " not in value
+        )
         return (start, end) if good else None
-    if match.group(0).startswith(b"key") and not _BEFORE_KEY.search(view.low, max(0, match.start() - 20), match.start()):
+    if match.group(0).startswith(b"key") and not _BEFORE_KEY.search(
+        view.low, max(0, match.start() - 20), match.start()
+    ):
         return None
     return (start, end) if is_token(value, quoted=True) else None
 
 
 # A part of a form (RFC 7578).
-_PART = re.compile(rb"name=\"[a-z_\-]{0,24}(?:pass|pwd|secret|token|pin)[a-z_\-]{0,16}\"\s{0,4}\n\s{0,4}(?P<value>[^\r\n]{4,256}+)")
+_PART = re.compile(
+    rb"name=\"[a-z_\-]{0,24}(?:pass|pwd|secret|token|pin)[a-z_\-]{0,16}\"\s{0,4}\n\s{0,4}(?P<value>[^\r\n]{4,256}+)"
+)
 # A user and a password as arguments: `login("ana", "…")`, `auth=("ana", "…")`.
 _ARGUMENTS = re.compile(
-    rb"(?:login|log_in|credentials?|auth|authenticate|authentication|sign_?in)=?(?:\(|: ?\[)\s{0,8}(?:[a-z_]{1,16}=)?[\"'][^\"'\n]{1,64}[\"'],\s{0,8}"
+    rb"(?:login|log_in|credentials?|auth|authenticate|authentication|sign_?in)=?(?:\("
+    rb"|: ?\[)\s{0,8}(?:[a-z_]{1,16}=)?[\"'][^\"'\n]{1,64}[\"'],\s{0,8}"
     rb"(?:[a-z_]{1,16}=)?[\"'](?P<value>[^\"'\n]{4,128}+)[\"']"
 )
 
@@ -295,11 +333,22 @@ def _listed(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 RULES = (
     Rule(_PASS, _password, lower=True, anchored=True, needle=b"pass"),
-    *(Rule(_PWD, _password, lower=True, anchored=True, needle=word) for word in (b"pwd", b"psk", b"keymaterial", b"rootpw", b"bindpw")),
+    *(
+        Rule(_PWD, _password, lower=True, anchored=True, needle=word)
+        for word in (b"pwd", b"psk", b"keymaterial", b"rootpw", b"bindpw")
+    ),
     Rule(_SECRET, _secret, lower=True, anchored=True, fewest=1, needle=b"secret"),
     Rule(_KEY, _key, lower=True, anchored=True, fewest=1, needle=b"key"),
     Rule(_TOKEN, _token, lower=True, anchored=True, fewest=1, needle=b"token"),
-    Rule(_SIG, _signature, lower=True, anchored=True, fewest=1, needle=b"sig", opens=rb"sig(?:nature)?[_\-v0-9]*[\"'\]]*[ \t]*[:=]"),
+    Rule(
+        _SIG,
+        _signature,
+        lower=True,
+        anchored=True,
+        fewest=1,
+        needle=b"sig",
+        opens=rb"sig(?:nature)?[_\-v0-9]*[\"'\]]*[ \t]*[:=]",
+    ),
     Rule(_CREDENTIAL, _token, lower=True, anchored=True, fewest=1, needle=b"credential"),
     Rule(_AUTH, _auth, lower=True, anchored=True, fewest=1, needle=b"auth", opens=rb"auth[a-z_\-]*[\"'\]]*[ \t]*[:=]"),
     *(Rule(_FOREIGN, _password, lower=True, anchored=True, needle=word) for word in FOREIGN),
@@ -307,7 +356,14 @@ RULES = (
 OPTION = Rule(_PASS, _password, lower=True, needle=b"--pass")
 #: These need no mark that assigns.
 UNMARKED = (
-    Rule(_PART, _part, lower=True, anchored=True, needle=b'name="', opens=rb"name=\"[a-z_\-]*(?:pass|pwd|secret|token|pin)[a-z_\-]*\"\s"),
+    Rule(
+        _PART,
+        _part,
+        lower=True,
+        anchored=True,
+        needle=b'name="',
+        opens=rb"name=\"[a-z_\-]*(?:pass|pwd|secret|token|pin)[a-z_\-]*\"\s",
+    ),
     *(
         Rule(_CONNECTION, _argument, lower=True, anchored=True, needle=word, opens=word + rb"\([^()\n]*,[^()\n]*,")
         for word in (b"pdo", b"connect", b"getconnection", b"mysqli", b"connection")

@@ -5,17 +5,23 @@ import re
 from assay_scrubber.family import Rule, View
 from assay_scrubber.lexicon import Announces
 
-_CODE = rb"(?P<code>(?:[A-Za-z]{1,2}-)?[0-9]{3}[ \-][0-9]{3}(?![0-9\-])|(?:[A-Za-z]{1,2}-)?[0-9]{4,8}(?![0-9])|(?=[A-Za-z0-9]{0,7}[0-9])(?=[A-Za-z0-9]{0,7}[A-Za-z])[A-Za-z0-9]{6,8}(?![A-Za-z0-9]))(?![\w%]|[.,:/\-][0-9])"
+_CODE = (
+    rb"(?P<code>(?:[A-Za-z]{1,2}-)?[0-9]{3}[ \-][0-9]{3}(?![0-9\-])|(?:[A-Za-z]{1,2}-)?[0-9]{4,8}(?![0-9])"
+    rb"|(?=[A-Za-z0-9]{0,7}[0-9])(?=[A-Za-z0-9]{0,7}[A-Za-z])[A-Za-z0-9]{6,8}(?![A-Za-z0-9]))(?![\w%]|[.,:/\-][0-9])"
+)
 _QUOTES = rb"[\"'`*_<>(\[ \t\x81]{0,6}"
 _BE = (
     rb"(?:(?: [a-z\x80'\-]{1,12}){1,4}? (?:is|ist|lautet|est|es|\x80|er|\x80r|on|jest|l\x80|var|este):?)?"
-    rb"(?:[ \t]{0,2}(?:is|ist|lautet|est|es|\x80|e'|:|=|was|er|\x80r|jest|to|on|code|kod|number|no|\x80:|is:|are|\x81|=>|-|\x80\x80|\(otp\)|\"\s?:)){0,4}"
+    rb"(?:[ \t]{0,2}(?:is|ist|lautet|est|es|\x80|e'|:|=|was|er|\x80r|jest|to|on|code|kod|number|no|\x80:|is:|are|\x81|=>|-|\x80\x80"
+    rb"|\(otp\)|\"\s?:)){0,4}"
 )
 #: What kind of code, before the word for it or in one with it.
 _KIND = (
-    rb"(?:verification|verify|security|access|login|log-?in|sign-?in|authentication|authenticator|authorization|auth|confirmation|one[ \-]?time|2fa|mfa|two-factor|otp|sms"
+    rb"(?:verification|verify|security|access|login|log-?in|sign-?in|authentication|authenticator|authorization|auth|confirmation"
+    rb"|one[ \-]?time|2fa|mfa|two-factor|otp|sms"
     rb"|pass|unlock|pairing|activation|backup|recovery|validation|card|reset|v\x80rification|verificaci\x80n|verificacion|verifica(?:\x80\x80o|cao)?|confirmaci\x80n|confirma\x80\x80o"
-    rb"|confirmation|s\x80curit\x80|seguridad|seguran\x80a|acceso|acesso|sicurezza|conferma|accesso|weryfikacyjny|verificatie|bekr\x80ftelse|do\x80rulama|onay|x\x80c minh|x\x80c th\x80c)"
+    rb"|confirmation|s\x80curit\x80|seguridad|seguran\x80a|acceso|acesso|sicurezza|conferma|accesso|weryfikacyjny|verificatie"
+    rb"|bekr\x80ftelse|do\x80rulama|onay|x\x80c minh|x\x80c th\x80c)"
 )
 _WORDS = rb"(?:code|c\x80digo|codigo|codice|kod(?:u|unuz|um|un|en)?|kode|koden|koodi|k\x80d|m\x80)"
 _BEFORE = re.compile(_KIND + rb"[ \-_]?$")
@@ -24,14 +30,21 @@ _COMPOUND = re.compile(
     rb"|vahvistus|toegangs|otp[ _\-]?|2fa[ _\-]?|mfa[ _\-]?|pass)$"
 )
 _ANNOUNCED = re.compile(
-    _WORDS + rb"(?P<kind> (?:(?:de|di|do|da|d'|of|\x80|la|le|for|the|your) ?){0,2}" + _KIND + rb")?(?: (?:for|f\x80r|pour|para|per) [^\n:]{1,40}?)?"
-    + _BE + _QUOTES + _CODE
+    _WORDS
+    + rb"(?P<kind> (?:(?:de|di|do|da|d'|of|\x80|la|le|for|the|your) ?){0,2}"
+    + _KIND
+    + rb")?(?: (?:for|f\x80r|pour|para|per) [^\n:]{1,40}?)?"
+    + _BE
+    + _QUOTES
+    + _CODE
 )
 _ALONE = re.compile(
-    rb"(?<![a-z0-9\x80])(?:otp|totp|2fa|mfa|passcode|mobiletan|tan|one[ \-]time (?:pass(?:word|code)|pin|code))(?:[ _\-]?(?:code|kod|pin|nummer))?(?![a-z0-9])" + _BE + _QUOTES + _CODE
+    rb"(?<![a-z0-9\x80])(?:otp|totp|2fa|mfa|passcode|mobiletan|tan|one[ \-]time (?:pass(?:word|code)|pin|code))(?:[ _\-]?(?:code"
+    rb"|kod|pin|nummer))?(?![a-z0-9])" + _BE + _QUOTES + _CODE
 )
 _AFTER = re.compile(
-    rb"(?: is (?:your|the) [^\n.]{0,40}?(?:code|otp|passcode|pin)\b| (?:ist|est|es|\x80) (?:ihr|dein|votre|ton|tu|su|il tuo|seu) [^\n.]{0,40}?(?:code|c\x80digo|codigo|codice)"
+    rb"(?: is (?:your|the) [^\n.]{0,40}?(?:code|otp|passcode|pin)\b| (?:ist|est|es|\x80) (?:ihr|dein|votre|ton|tu|su|il tuo"
+    rb"|seu) [^\n.]{0,40}?(?:code|c\x80digo|codigo|codice)"
     rb"| to (?:log|sign) ?in\b| to (?:verify|confirm) your\b| (?:as|for) your [^\n.]{0,24}?code\b)"
 )
 _NUMBER = re.compile(rb"(?<![\w.\-#$])((?:[a-z]{1,2}-)?[0-9]{3}[ \-]?[0-9]{1,5})[\"'*]{0,2}(?![0-9])")
@@ -41,24 +54,40 @@ _ENTERED = re.compile(
 )
 _USED = re.compile(rb"(?:use|enter|type|code|otp|pin)(?: the)?(?: code)?[ :]{1,3}[\"'*]{0,2}$")
 _PIN = re.compile(
-    rb"(?:(?<![\w\-./$])p[iu][nk](?:[ \-]?(?:code|number|nummer|nr\.?))?(?: [a-z\x80'\-]{2,12}){0,4}?(?P<link>(?:[ \t]{0,2}(?:is|ist|lautet|est|es|\x80|was|:|=|=>|\"\s?:)){1,2}))" + _QUOTES + rb"(?P<code>[0-9]{4,8})(?![\w.%/:\-])"
+    rb"(?:(?<![\w\-./$])p[iu][nk](?:[ \-]?(?:code|number|nummer|nr\.?))?(?: [a-z\x80'\-]{2,12}){0,4}?(?P<link>(?:[ \t]{0,2}(?:is"
+    rb"|ist|lautet|est|es|\x80|was|:|=|=>|\"\s?:)){1,2}))" + _QUOTES + rb"(?P<code>[0-9]{4,8})(?![\w.%/:\-])"
 )
 _MY_PIN = re.compile(rb" pin(?:[ \-]code)? (?P<code>[0-9]{4,8})(?![\w.%/:\-])")
 _MINE = re.compile(rb"(?<![a-z])(?:my|your|his|her|card|the|sim|mein|meine|mon|mi|minha|il mio|mijn)(?:'s)?$")
 _CVV = re.compile(
-    rb"(?:(?:cvv2?|cvc2?|cvn|card (?:security|verification) (?:code|value|number)|security code|kartenpr\x80fnummer|pr\x80fziffer|cryptogramme)(?:[ _\-]?(?:code|number|nr))?)"
-    + _BE + _QUOTES + rb"(?P<code>[0-9]{3,4})(?![\w.%/\-]|:[0-9])"
+    rb"(?:(?:cvv2?|cvc2?|cvn|card (?:security|verification) (?:code|value|number)|security code|kartenpr\x80fnummer|pr\x80fziffer"
+    rb"|cryptogramme)(?:[ _\-]?(?:code|number|nr))?)" + _BE + _QUOTES + rb"(?P<code>[0-9]{3,4})(?![\w.%/\-]|:[0-9])"
 )
-_LIST = re.compile(rb"(?:recovery|backup)[ _\-]codes?[\"']?[ :=\[\n]{1,6}(?P<code>[\"']?[a-z0-9]{4,8}(?:-[a-z0-9]{4,8}){1,3}(?:[\"', \n]{1,6}[a-z0-9]{4,8}(?:-[a-z0-9]{4,8}){1,3}){0,16}+)")
-_SEED = re.compile(rb"(?:2fa|totp|mfa|otp|authenticator)[ _\-]?(?:seed|secret|key|setup key)[\"']?[ :=]{1,4}[\"']?(?P<code>[a-z2-7]{16,64}|[a-z2-7]{4}(?: [a-z2-7]{4}){3,15})(?![a-z0-9])")
-_OTHER_SCRIPT = re.compile(Announces.CODE.word + rb"[^A-Za-z0-9\n]{0,16}+(?P<code>(?:[A-Z]{1,2}-)?[0-9]{3}[ \-]?[0-9]{1,5})(?![0-9A-Za-z.])")
+_LIST = re.compile(
+    rb"(?:recovery"
+    rb"|backup)[ _\-]codes?[\"']?[ :=\[\n]{1,6}(?P<code>[\"']?[a-z0-9]{4,8}(?:-[a-z0-9]{4,8}){1,3}"
+    rb"(?:[\"', \n]{1,6}[a-z0-9]{4,8}(?:-[a-z0-9]{4,8}){1,3}){0,16}+)"
+)
+_SEED = re.compile(
+    rb"(?:2fa|totp|mfa|otp|authenticator)[ _\-]?(?:seed|secret|key|setup key)[\"']?[ :=]{1,4}[\"']?(?P<code>[a-z2-7]{16,64}"
+    rb"|[a-z2-7]{4}(?: [a-z2-7]{4}){3,15})(?![a-z0-9])"
+)
+_OTHER_SCRIPT = re.compile(
+    Announces.CODE.word + rb"[^A-Za-z0-9\n]{0,16}+(?P<code>(?:[A-Z]{1,2}-)?[0-9]{3}[ \-]?[0-9]{1,5})(?![0-9A-Za-z.])"
+)
+
+
 def _code(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return match.span("code")
 
 
 def _before(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     """`123456 is your login code`: the code stands right before the words."""
-    numbers = [number for number in _NUMBER.finditer(view.low, max(0, match.start() - 14), match.start()) if number.end() == match.start()]
+    numbers = [
+        number
+        for number in _NUMBER.finditer(view.low, max(0, match.start() - 14), match.start())
+        if number.end() == match.start()
+    ]
     if not numbers:
         return None
     start, end = numbers[-1].span(1)
@@ -88,7 +117,12 @@ def _word(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 def _announced(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     """No year (`the security code 2024`), unless something says that it is the code."""
     code, start = match["code"], match.start("code")
-    if _year(code) and view.raw[start - 1 : start] == b" " and b" is " not in match.group(0) and b":" not in match.group(0):
+    if (
+        _year(code)
+        and view.raw[start - 1 : start] == b" "
+        and b" is " not in match.group(0)
+        and b":" not in match.group(0)
+    ):
         return None
     if len(code) == 3 and code == b"000":
         return None
@@ -105,19 +139,69 @@ RULES = (
         Rule(_ALONE, _announced, lower=True, anchored=True, fewest=4, needle=word, opens=word + rb"[^0-9\n]*[0-9]")
         for word in _ALONES
     ),
-    Rule(_AFTER, _before, lower=True, fewest=4, opens=rb"[0-9][\"'*]* (?:is (?:your|the)|ist|est|es|\x80|to (?:log|sign|verify|confirm)|(?:as|for) your) "),
-    Rule(_ENTERED, _before, lower=True, fewest=4, opens=rb"[0-9][\"'*]*(?: to (?:log|sign|verif|confirm|compl|conti|finish|reset|access|auth)| (?:expires|is valid|valid for|will expire)|\. (?:it |valid|expires|do not|don't|never))"),
-    Rule(_PIN, _code, lower=True, anchored=True, fewest=4, needle=b"puk", opens=rb"puk[a-z .\-]*[\"' \t]*(?:is|ist|lautet|est|es|was|:|=)"),
-    Rule(_PIN, _code, lower=True, anchored=True, fewest=4, needle=b"pin", opens=rb"pin[a-z .\-]*[\"' \t]*(?:is|ist|lautet|est|es|was|:|=)"),
-    *(Rule(_LIST, _code, lower=True, anchored=True, fewest=2, needle=word) for word in (b"recovery code", b"backup code")),
+    Rule(
+        _AFTER,
+        _before,
+        lower=True,
+        fewest=4,
+        opens=rb"[0-9][\"'*]* (?:is (?:your|the)|ist|est|es|\x80|to (?:log|sign|verify|confirm)|(?:as|for) your) ",
+    ),
+    Rule(
+        _ENTERED,
+        _before,
+        lower=True,
+        fewest=4,
+        opens=rb"[0-9][\"'*]*(?: to (?:log|sign|verif|confirm|compl|conti|finish|reset|access|auth)| (?:expires|is valid|valid for"
+        rb"|will expire)|\. (?:it |valid|expires|do not|don't|never))",
+    ),
+    Rule(
+        _PIN,
+        _code,
+        lower=True,
+        anchored=True,
+        fewest=4,
+        needle=b"puk",
+        opens=rb"puk[a-z .\-]*[\"' \t]*(?:is|ist|lautet|est|es|was|:|=)",
+    ),
+    Rule(
+        _PIN,
+        _code,
+        lower=True,
+        anchored=True,
+        fewest=4,
+        needle=b"pin",
+        opens=rb"pin[a-z .\-]*[\"' \t]*(?:is|ist|lautet|est|es|was|:|=)",
+    ),
     *(
-        Rule(_SEED, _code, lower=True, anchored=True, fewest=1, needle=word, opens=word + rb"[ _\-]?(?:seed|secret|key|setup)")
+        Rule(_LIST, _code, lower=True, anchored=True, fewest=2, needle=word)
+        for word in (b"recovery code", b"backup code")
+    ),
+    *(
+        Rule(
+            _SEED,
+            _code,
+            lower=True,
+            anchored=True,
+            fewest=1,
+            needle=word,
+            opens=word + rb"[ _\-]?(?:seed|secret|key|setup)",
+        )
         for word in (b"2fa", b"totp", b"mfa", b"otp", b"authenticator")
     ),
     Rule(_MY_PIN, _mine, lower=True, anchored=True, fewest=4, needle=b" pin", opens=rb" pin(?:[ \-]code)? [0-9]"),
     *(
         Rule(_CVV, _announced, lower=True, anchored=True, fewest=3, needle=word)
-        for word in (b"cvv", b"cvc", b"cvn", b"card security", b"card verification", b"security code", b"cryptogramme", b"kartenpr", b"pr\x80fziffer")
+        for word in (
+            b"cvv",
+            b"cvc",
+            b"cvn",
+            b"card security",
+            b"card verification",
+            b"security code",
+            b"cryptogramme",
+            b"kartenpr",
+            b"pr\x80fziffer",
+        )
     ),
     Rule(_OTHER_SCRIPT, _code, anchored=True, fewest=3, needle=Announces.CODE.byte),
 )

@@ -14,18 +14,36 @@ _FREE = rb"(?<=[ \t])"
 
 #: By what a tool is called: the options of which the argument is a secret, as patterns in front of the argument.
 _TOOLS: tuple[tuple[bytes, bytes], ...] = (
-    (b"curl|wget|http|https|xh|nexus-cli|lftp", rb"(?:-u|--user|--proxy-user|-U|-a|--auth|-[a-zA-Z]{1,6}u)(?:[ =]|(?=[\"'\w])) {0,2}@"),
+    (
+        b"curl|wget|http|https|xh|nexus-cli|lftp",
+        rb"(?:-u|--user|--proxy-user|-U|-a|--auth|-[a-zA-Z]{1,6}u)(?:[ =]|(?=[\"'\w])) {0,2}@",
+    ),
     (b"lftp|ncftp|ncftpput|ncftpget", rb"-u [\w.@\-]{1,64},|-p "),
-    (b"mysql|mysqldump|mysqladmin|mysqlimport|mysqlcheck|mysqlsh|mariadb|mariadb-dump|mycli", rb"-p(?=[^\s\-])|--password[= ]"),
+    (
+        b"mysql|mysqldump|mysqladmin|mysqlimport|mysqlcheck|mysqlsh|mariadb|mariadb-dump|mycli",
+        rb"-p(?=[^\s\-])|--password[= ]",
+    ),
     (b"sshpass|plink|pscp|putty", rb"-p ?|-pw "),
-    (b"docker|podman|helm|oras|crane|skopeo|buildah|nerdctl|az|oc|kubectl|rancher|cf|ibmcloud", rb"(?:login|acr|registry)\b[^\n|;]{0,160}? -p |--(?:password|creds|dest-creds|src-creds)[= ](?:[\w.\-]{1,48}:)?"),
+    (
+        b"docker|podman|helm|oras|crane|skopeo|buildah|nerdctl|az|oc|kubectl|rancher|cf|ibmcloud",
+        rb"(?:login|acr|registry)\b[^\n|;]{0,160}? -p |--(?:password|creds|dest-creds|src-creds)[= ](?:[\w.\-]{1,48}:)?",
+    ),
     (b"redis-cli|valkey-cli|keydb-cli", rb"-a |--pass "),
-    (b"mongo|mongosh|mongodump|mongorestore|mongoexport|mongoimport|mongostat|cqlsh|influx|couchbase-cli|rabbitmqadmin|arangosh|vsql|impala-shell|beeline|mosquitto_pub|mosquitto_sub|rdesktop|evil-winrm|nxc|netexec|crackmapexec|winrs|xfreerdp|smbmap", rb"-p |-P |-pw |--password[= ]|/p:|/pw:"),
+    (
+        b"mongo|mongosh|mongodump|mongorestore|mongoexport|mongoimport|mongostat|cqlsh|influx|couchbase-cli|rabbitmqadmin|arangosh|vsql|impala-shell|beeline|mosquitto_pub|mosquitto_sub|rdesktop|evil-winrm|nxc|netexec|crackmapexec|winrs|xfreerdp|smbmap",
+        rb"-p |-P |-pw |--password[= ]|/p:|/pw:",
+    ),
     (b"ldapsearch|ldapmodify|ldapadd|ldapdelete|ldappasswd|ldapwhoami|ldapcompare", rb"-w |-s "),
-    (b"smbclient|rpcclient|smbget|net|mount.cifs|nmblookup|wmic", rb"(?:-U|--user)[ =]?[\"']?[\w.\\@/\-]{1,64}%|pass(?:word)?="),
+    (
+        b"smbclient|rpcclient|smbget|net|mount.cifs|nmblookup|wmic",
+        rb"(?:-U|--user)[ =]?[\"']?[\w.\\@/\-]{1,64}%|pass(?:word)?=",
+    ),
     (b"openssl|gpg|gpg2", rb"-k |-pass(?:in|out)? (?:pass:)|-pass(?:in|out)?=pass:|--passphrase[= ]|-passwd "),
     (b"7z|7za|7zr|7zz|rar|unrar", rb"-p(?=[^\s])|-hp(?=[^\s])"),
-    (b"zip|unzip|zipcloak|pdftotext|qpdf|pdftk", rb"-P |--password[= ]|-upw |-opw |-owner-password |-user-password |user_pw |owner_pw |input_pw "),
+    (
+        b"zip|unzip|zipcloak|pdftotext|qpdf|pdftk",
+        rb"-P |--password[= ]|-upw |-opw |-owner-password |-user-password |user_pw |owner_pw |input_pw ",
+    ),
     (b"sqlcmd|bcp|osql|isql|tsql|sqsh", rb"-P ?(?=[^\s\-])"),
     (b"sqlplus|rman|expdp|impdp|sqlldr", rb"[\w$#\-]{1,30}/(?=[^/\s])"),
     (b"keytool|jarsigner|apksigner", rb"-(?:store|key|srcstore|deststore|new)pass ?(?:pass:)?"),
@@ -37,7 +55,13 @@ _TOOLS: tuple[tuple[bytes, bytes], ...] = (
     (b"nmcli|iwctl", rb"(?:password|passphrase|--passphrase) "),
     (b"htpasswd|htdigest", rb"-[a-zA-Z]{0,5}b[a-zA-Z]{0,5} [^\s]{1,128} [^\s]{1,64} |-nb[a-zA-Z]{0,5} [^\s]{1,64} "),
     (b"sudo|su|kinit|cryptsetup|passwd|chpasswd|adduser|useradd|usermod", rb"<<< ?|(?:-p|--password) ?(?==?\S)"),
-    (b"rsync|ansible|ansible-playbook|twine|heroku|gh|glab|npm|yarn|pnpm|poetry|gem|cargo|flyctl|doctl|hub|databricks|snowsql|wrangler|netlify|vercel", rb"(?:-p|--password|--token|--auth-token|--otp|--body|-t)[= ]|login[^\n|;]{0,48}<<< ?|publish[^\n|;]{0,64} --token |pypi-token\.\w{1,32} |http-basic\.\w{1,32} [\w\-]{1,32} |cargo login "),
+    (
+        b"rsync|ansible|ansible-playbook|twine|heroku|gh|glab|npm|yarn|pnpm|poetry|gem|cargo|flyctl|doctl|hub|databricks|snowsql|wrangler|netlify|vercel",
+        (
+            rb"(?:-p|--password|--token|--auth-token|--otp|--body|-t)[= ]|login[^\n|;]{0,48}<<< ?|publish[^\n|;]{0,64} --token "
+            rb"|pypi-token\.\w{1,32} |http-basic\.\w{1,32} [\w\-]{1,32} |cargo login "
+        ),
+    ),
 )
 _COMMAND = re.compile(rb"(?:[^\n\r\\]|\\\r?\n|\\.){1,1500}+")
 _STOPS = re.compile(rb"(?<!\\)(?:&&|\|\||;(?= ))")
@@ -49,7 +73,9 @@ def _rules(tools: bytes, options: bytes) -> Iterator[Rule]:
     with_user = options.endswith(b"@")
     names = tools.split(b"|")
     named = b"(?:%b)" % b"|".join(map(re.escape, names))
-    pattern = re.compile(_FREE + rb"(?:%b)" % options.removesuffix(b" {0,2}@") + rb" {0,2}" + (_USER_AND if with_user else _ARGUMENT))
+    pattern = re.compile(
+        _FREE + rb"(?:%b)" % options.removesuffix(b" {0,2}@") + rb" {0,2}" + (_USER_AND if with_user else _ARGUMENT)
+    )
     for name in names:
         yield Rule(
             re.compile(rb"(?<![\w.\-])%b(?:\.exe)?[ \t]" % re.escape(name) + _COMMAND.pattern),
@@ -85,8 +111,10 @@ def _arguments(pattern: re.Pattern[bytes]) -> Callable[[View, re.Match[bytes]], 
 
 
 _ECHO = re.compile(
-    rb"(?:echo(?: -n| -e)?|printf(?: ['\"]%s(?:\\n)?['\"])?) " + _ARGUMENT
-    + rb" ?\| ?(?:[^\n|;]{0,80} )?(?:sudo (?:[^\n|;]{0,40} )?-\w{0,3}S|su |[^\n|;]{0,120}--(?:password|token|pass|passphrase)-stdin|passwd [^\n|;]{0,40}--stdin"
+    rb"(?:echo(?: -n| -e)?|printf(?: ['\"]%s(?:\\n)?['\"])?) "
+    + _ARGUMENT
+    + rb" ?\| ?(?:[^\n|;]{0,80} )?(?:sudo (?:[^\n|;]{0,40} )?-\w{0,3}S|su |[^\n|;]{0,120}--(?:password|token|pass|passphrase)-stdin"
+    rb"|passwd [^\n|;]{0,40}--stdin"
     rb"|kinit|cryptsetup|[^\n|;]{0,80}--with-token|[^\n|;]{0,80}--passphrase-fd|chpasswd|pass insert|smbpasswd|[^\n|;]{0,80}login)"
 )
 _AFTER_USER = re.compile(rb"[\w.\-]{1,32}:(?=.)")
@@ -102,12 +130,16 @@ def _echoed(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 # `net use Z: \\server\share …`, `net user ana … /add`: the argument has no option before it.
 _NET = re.compile(
-    rb"(?i:net(?:\.exe)? (?:use [^\n]{0,80}?\\\\[^\s\\]{1,64}\\[^\s]{1,64} (?:/user:[^\s]{1,64} )?|user [\w.\-]{1,32} ))" + _ARGUMENT + rb"(?= |$|\n)"
+    rb"(?i:net(?:\.exe)? (?:use [^\n]{0,80}?\\\\[^\s\\]{1,64}\\[^\s]{1,64} (?:/user:[^\s]{1,64} )?|user [\w.\-]{1,32} ))"
+    + _ARGUMENT
+    + rb"(?= |$|\n)"
 )
 _HERE = re.compile(rb"<<< ?" + _ARGUMENT)
 _READS_SECRETS = re.compile(rb"(?:login|auth|token|passw|secret|kinit|sudo|cryptsetup|su|passphrase)[^\n|;]{0,80}$")
 _SET = re.compile(rb"(?i:setx?|put|setenv|config:set|env|arg) (?P<name>[\w./:\-]{1,96})[ =]" + _ARGUMENT)
-_NAMED = re.compile(rb"(?i)pass(?:w|phrase|$)|pwd|secret|token|(?:api|access|private|signing|encryption|account)_?key|_key$|credential|_auth")
+_NAMED = re.compile(
+    rb"(?i)pass(?:w|phrase|$)|pwd|secret|token|(?:api|access|private|signing|encryption|account)_?key|_key$|credential|_auth"
+)
 
 
 def _net(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -136,9 +168,10 @@ _USER_BEFORE = re.compile(rb" (?:-u|-U|-l|--user|--username|--login)[ =]?[\w.@\\
 _STRING = re.compile(rb"(?i:convertto-securestring)(?: -[sS]tring)? " + _ARGUMENT)
 _AT_HOST = re.compile(rb":(?:'([^'\n]{3,64})'|\"([^\"\n]{3,64})\")@[\w\[]")
 _DIRECTIVE = re.compile(
-    rb"(?:requirepass|masterauth|bindpw|rootpw|enable secret|enable password|key-string|shared-secret|pre-shared-key|snmp-server community|authentication-key"
-    rb"|username [\w.\-]{1,32} (?:privilege [0-9]{1,2} )?(?:password|secret)|radius-server key|tacacs-server key|wpa-psk|wpa-passphrase)(?: [0-9]| ascii-text| hexadecimal| encrypted)? {1,4}"
-    + _ARGUMENT
+    rb"(?:requirepass|masterauth|bindpw|rootpw|enable secret|enable password|key-string|shared-secret|pre-shared-key"
+    rb"|snmp-server community|authentication-key"
+    rb"|username [\w.\-]{1,32} (?:privilege [0-9]{1,2} )?(?:password|secret)|radius-server key|tacacs-server key|wpa-psk"
+    rb"|wpa-passphrase)(?: [0-9]| ascii-text| hexadecimal| encrypted)? {1,4}" + _ARGUMENT
 )
 
 
@@ -148,7 +181,11 @@ _HASHED = re.compile(rb"\$[0-9a-z]{1,8}\$[\w./$+=,\-]{8,}")
 def _directed(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     group = match.lastindex or 0
     value = view.raw[match.start(group) : match.end(group)]
-    return match.span(group) if _HASHED.fullmatch(value) or (_is_argument(value) and not value.rstrip(b".,;:!?").isalpha()) else None
+    return (
+        match.span(group)
+        if _HASHED.fullmatch(value) or (_is_argument(value) and not value.rstrip(b".,;:!?").isalpha())
+        else None
+    )
 
 
 def _after_user(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -163,17 +200,39 @@ RULES = (
     *(rule for tools, options in _TOOLS for rule in _rules(tools, options)),
     *(Rule(_ECHO, _echoed, anchored=True, needle=word, opens=word + rb" [^\n|]*\|") for word in (b"echo", b"printf")),
     Rule(_NET, _net, anchored=True, needle=b"net", opens=rb"net(?:\.exe)? use"),
-    Rule(_USER_THEN, _after_user, anchored=True, needle=b" -p", opens=rb" (?:-u|-l|--user|--username|--login)[ =]?[^ \n]+ [^\n]*-p"),
+    Rule(
+        _USER_THEN,
+        _after_user,
+        anchored=True,
+        needle=b" -p",
+        opens=rb" (?:-u|-l|--user|--username|--login)[ =]?[^ \n]+ [^\n]*-p",
+    ),
     Rule(_STRING, _net, anchored=True, needle=b"convertto-securestring"),
     Rule(_AT_HOST, _net, anchored=True, needle=b":'"),
     Rule(_AT_HOST, _net, anchored=True, needle=b':"', opens=rb":\"[^\"\n ]+\"@"),
     *(
         Rule(_DIRECTIVE, _directed, lower=True, anchored=True, needle=word)
         for word in (
-            b"requirepass ", b"masterauth ", b"bindpw ", b"rootpw ", b"enable secret ", b"enable password ", b"key-string ", b"shared-secret ",
-            b"pre-shared-key ", b"snmp-server community ", b"authentication-key ", b"username ", b"radius-server key ", b"tacacs-server key ", b"wpa-psk ",
+            b"requirepass ",
+            b"masterauth ",
+            b"bindpw ",
+            b"rootpw ",
+            b"enable secret ",
+            b"enable password ",
+            b"key-string ",
+            b"shared-secret ",
+            b"pre-shared-key ",
+            b"snmp-server community ",
+            b"authentication-key ",
+            b"username ",
+            b"radius-server key ",
+            b"tacacs-server key ",
+            b"wpa-psk ",
         )
     ),
     Rule(_HERE, _here, anchored=True, needle=b"<<<"),
-    *(Rule(_SET, _set, anchored=True, needle=word, opens=_SETS) for word in (b"set ", b"setx ", b"put ", b"setenv ", b"config:set ", b"env ", b"arg ")),
+    *(
+        Rule(_SET, _set, anchored=True, needle=word, opens=_SETS)
+        for word in (b"set ", b"setx ", b"put ", b"setenv ", b"config:set ", b"env ", b"arg ")
+    ),
 )

@@ -36,8 +36,25 @@ def _authorization(view: View, match: re.Match[bytes]) -> tuple[int, int] | None
     return (start, start + len(value)) if good else None
 
 
-_SCHEMES = frozenset((b"basic", b"token", b"apikey", b"api-key", b"jwt", b"ssws", b"key", b"digest", b"negotiate", b"ntlm", b"bot", b"hawk"))
-_NOT_OPAQUE = re.compile(rb"[a-z]++|[A-Z][a-z]++|[A-Z_]++|.*[(){}<>].*|(?=.*\.)[a-z_]{2,}(?:\.[a-z_0-9]{2,})+.*|[a-zA-Z_]\w*(?:\.[a-zA-Z_]\w*)+")
+_SCHEMES = frozenset(
+    (
+        b"basic",
+        b"token",
+        b"apikey",
+        b"api-key",
+        b"jwt",
+        b"ssws",
+        b"key",
+        b"digest",
+        b"negotiate",
+        b"ntlm",
+        b"bot",
+        b"hawk",
+    )
+)
+_NOT_OPAQUE = re.compile(
+    rb"[a-z]++|[A-Z][a-z]++|[A-Z_]++|.*[(){}<>].*|(?=.*\.)[a-z_]{2,}(?:\.[a-z_0-9]{2,})+.*|[a-zA-Z_]\w*(?:\.[a-zA-Z_]\w*)+"
+)
 
 
 def _is_opaque(value: bytes) -> bool:
@@ -53,11 +70,18 @@ def _basic(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return match.span(1)
 
 
-_COOKIES = re.compile(rb"cookies?[\"']?[ \t]{0,2}[:=,][ \t]{0,4}(?:\{\\{0,3}(?=[\"'][\w.\-]{1,64}[\"'\\]{1,4}: ?[\"'\\])(?P<members>[^\n\r}]{3,4096}+)|\\{0,6}[\"']?(?=[\w.\-]{1,64}=)(?P<pairs>[^\n\r\"'`]{3,8192}+))")
+_COOKIES = re.compile(
+    rb"cookies?[\"']?[ \t]{0,2}[:=,][ \t]{0,4}(?:\{\\{0,3}(?=[\"'][\w.\-]{1,64}[\"'\\]{1,4}: ?[\"'\\])(?P<members>[^\n\r}]{3,4096}+)"
+    rb"|\\{0,6}[\"']?(?=[\w.\-]{1,64}=)(?P<pairs>[^\n\r\"'`]{3,8192}+))"
+)
 _COOKIE_OPTION = re.compile(rb"(?:-b|--cookie) {0,2}[= ]\\{0,6}[\"']?(?=[\w.\-]{1,64}=)(?P<pairs>[^\n\r\"'`]{3,8192}+)")
-_ONE_COOKIE = re.compile(rb"(?<![\w.\-$!%~=])(?P<name>[\w.\-$!%~]{1,96})\\{0,3}[\"']?(?:=|: ?)\\{0,3}[\"']?(?P<value>[^;,\s\"'`\\]{6,4096})")
+_ONE_COOKIE = re.compile(
+    rb"(?<![\w.\-$!%~=])(?P<name>[\w.\-$!%~]{1,96})\\{0,3}[\"']?(?:=|: ?)\\{0,3}[\"']?(?P<value>[^;,\s\"'`\\]{6,4096})"
+)
 #: Cookies that hold a session, whoever reads their names: the value needs little to be taken for one.
-_SESSION = re.compile(rb"sess|logged|sid|auth|token|csrf|xsrf|jwt|login|remember|secret|credential|passw|user|account|ticket|cf_clearance|__host|__secure")
+_SESSION = re.compile(
+    rb"sess|logged|sid|auth|token|csrf|xsrf|jwt|login|remember|secret|credential|passw|user|account|ticket|cf_clearance|__host|__secure"
+)
 _OF_A_COOKIE = frozenset((b"path", b"domain", b"expires", b"max-age", b"samesite", b"version", b"priority"))
 _MIXED = re.compile(rb"(?=.{16})(?=[a-z]*[A-Z])(?=[A-Z]*[a-z])(?!(?:[A-Z]?[a-z]+)+$)[A-Za-z]+|[A-Za-z]{20,}")
 
@@ -79,7 +103,9 @@ _SESSION_ID = re.compile(
     rb"(?P<value>[\w.\-%~+/]{16,512}+)"
 )
 _FRAMEWORK = re.compile(rb"(?:j|php|asp|asp\.net_|laravel_|ci_)$")
-_NAMED_ID = re.compile(rb"(?:connect\.sid|csrftoken|xsrf-token|_csrf|ssid|cftoken)[\"']?[ \t]{0,2}[:=][ \t]{0,2}[\"']?(?P<value>[\w.\-%~+/:]{16,512}+)")
+_NAMED_ID = re.compile(
+    rb"(?:connect\.sid|csrftoken|xsrf-token|_csrf|ssid|cftoken)[\"']?[ \t]{0,2}[:=][ \t]{0,2}[\"']?(?P<value>[\w.\-%~+/:]{16,512}+)"
+)
 _UUID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
@@ -95,7 +121,8 @@ def _session_id(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 # Commands of Redis and of mail: `AUTH default …`, `AUTH PLAIN …`.
 _AUTH = re.compile(rb"(?<![\w\-])AUTH (?:[\w.\-]{1,32} )?(?P<value>[^\s\"'<>]{6,512}+)[\"']?[ \t]*(?:\r?\n|$)")
 _SET_HEADER = re.compile(
-    rb"(?:proxy_set_header|add_header|requestheader set|header set|set_header) {1,4}[\"']?[\w\-]{0,48}(?:key|token|secret|auth)[\w\-]{0,16}[\"']? {1,4}[\"']?(?P<value>[^\s\"';]{8,512}+)"
+    rb"(?:proxy_set_header|add_header|requestheader set|header set|set_header) {1,4}[\"']?[\w\-]{0,48}(?:key|token|secret"
+    rb"|auth)[\w\-]{0,16}[\"']? {1,4}[\"']?(?P<value>[^\s\"';]{8,512}+)"
 )
 
 
@@ -103,6 +130,20 @@ def _sent(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     value = view.raw[slice(*match.span("value"))]
     named = match.re is _AUTH and any(c in b"0123456789" for c in value) and not TEMPLATE.fullmatch(value)
     return match.span("value") if named or is_token(value) else None
+
+
+def is_authorization(value: bytes) -> bool:
+    """Whether the value of an Authorization header holds credentials; what follows `Bearer` has a family of its own."""
+    text = b"authorization: " + value
+    match = _AUTHORIZATION.match(text.lower())
+    return match is not None and _authorization(View(text, text.lower(), b""), match) is not None
+
+
+def is_cookie(value: bytes) -> bool:
+    """Whether a cookie holds a session or a token."""
+    text = b"cookie: " + value
+    match = _COOKIES.match(text.lower())
+    return match is not None and any(_cookies(View(text, text.lower(), b""), match))
 
 
 def _nothing(_: View, __: re.Match[bytes]) -> None:

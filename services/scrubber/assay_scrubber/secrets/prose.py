@@ -5,7 +5,17 @@ import re
 from assay_scrubber.family import Rule, View
 
 from .assigned import FOREIGN, NOW, ending
-from .values import SHORTEST_LOOSE, is_password, is_phrase, is_spoken, is_token, is_written, is_written_with_digits, surprises
+from .values import (
+    SHORTEST_LOOSE,
+    is_password,
+    is_phrase,
+    is_spoken,
+    is_token,
+    is_written,
+    is_written_with_digits,
+    reads_as_prose,
+    surprises,
+)
 
 _VALUE = rb"(?:\\{0,6}([\"'`])([^\"'`\n\\]{1,512}+)|([^\s\"'`,;&<>()\[\]{}|]{1,512}+))"
 # In prose, in a table, behind an option: `the password for the portal is ...`, `| api_key | ... |`, `--token ...`.
@@ -36,25 +46,40 @@ def _prose(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 # Without a verb, or with one of another language: then the value must not read as a word of prose.
-_PASSWORDS = rb"(?:password|passwort|passphrase|passcode|passwd|mot de passe|clave|contrase.{1,2}a|%b)" % b"|".join(FOREIGN)
+_PASSWORDS = rb"(?:password|passwort|passphrase|passcode|passwd|mot de passe|clave|contrase.{1,2}a|%b)" % b"|".join(
+    FOREIGN
+)
 _WORD = rb"(?: [a-z\x80][a-z\x80']{0,12})"
 _COPULA = rb"(?:is|ist|lautet|war|est|es|era|\x80|e'|e|on|jest|to|\x80r|er|je|van|var|l\x80|olarak|fue|foi|heter|som|adalah|este|:)"
-_SPOKEN = re.compile(rb"(?<![a-z_\-])%b(?:et|en|t|n|m|s\x80|n\x80z|ni|ul|ja)?(?:[ \t]{0,2}(?::|=)?%b{0,4}? (?P<verb>%b):?)?[ \t]{1,3}[\"'`(]?(?P<value>[^\s\"'`,;<>()\[\]{}|]{5,128}+)" % (_PASSWORDS, _WORD, _COPULA))
-_USER = re.compile(rb"(?:login|user(?:name|id)?|account|benutzer(?:name)?|usuario|utilisateur|utente|gebruiker)[ :=]{1,3}[\w.@\-]{1,48}[,;/ ]{1,3}(?:und |and |et |y |e |mit |with )?$")
+_SPOKEN = re.compile(
+    rb"(?<![a-z_\-])%b(?:et|en|t|n|m|s\x80|n\x80z|ni|ul|ja)?(?:[ \t]{0,2}(?::"
+    rb"|=)?%b{0,4}? (?P<verb>%b):?)?[ \t]{1,3}[\"'`]?(?P<value>[^\s\"'`,;<>()\[\]{}|]{5,128}+)"
+    % (_PASSWORDS, _WORD, _COPULA)
+)
+_USER = re.compile(
+    rb"(?:login|user(?:name|id)?|account|benutzer(?:name)?|usuario|utilisateur|utente"
+    rb"|gebruiker)[ :=]{1,3}[\w.@\-]{1,48}[,;/ ]{1,3}(?:und |and |et |y |e |mit |with )?$"
+)
 
 
 def _spoken(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     start, end = match.span("value")
-    value = view.raw[start:end].rstrip(b".:!?*_")
+    value = view.raw[start:end].split(b"&quot", 1)[0].rstrip(b".:!?*_")
     if view.raw[start + len(value) : start + len(value) + 1] in (b"(", b"["):
         return None
     after_user = _USER.search(view.low, max(0, match.start() - 96), match.start()) is not None
     said = match["verb"] is not None
-    good = is_spoken(value) or ((after_user or said) and (is_password(value, quoted=False) or is_written_with_digits(value)))
+    good = is_spoken(value) or (
+        (after_user or said)
+        and not reads_as_prose(value)
+        and (is_password(value, quoted=False) or is_written_with_digits(value))
+    )
     return (start, start + len(value)) if good else None
 
 
-_IDENTIFIED = re.compile(rb"identified (?:with [\w\"'`]{1,32} )?(?:by|as)(?: values)? ?(?:([\"'])([^\"'\n]{1,256}+)|()([^\s\"';,()]{4,128}+))")
+_IDENTIFIED = re.compile(
+    rb"identified (?:with [\w\"'`]{1,32} )?(?:by|as)(?: values)? ?(?:([\"'])([^\"'\n]{1,256}+)|()([^\s\"';,()]{4,128}+))"
+)
 _SQL_PASSWORD = re.compile(rb"password(?: (?:is|=|:=|expire|using))? ?\(? ?(')([^'\n]{1,256}+)'")
 _STATEMENT = re.compile(rb"\b(?:create|alter|set|grant|update|insert|user|role|login|with)\b[^;\n]{0,160}$")
 
@@ -71,7 +96,9 @@ def _identified(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 # The value first: `use … as the password`. An abbreviation: `user ana, PW …`.
 _NAMED_AFTER = re.compile(rb"(?:password|passphrase|passwort|passcode)")
-_FIRST = re.compile(rb"(?:^|[\s\"'`:(])([^\s\"'`]{6,64})[\"'`]? (?:is|as) (?:the |your |my |our |a )?(?:[a-z\-]{2,12} )?$")
+_FIRST = re.compile(
+    rb"(?:^|[\s\"'`:(])([^\s\"'`]{6,64})[\"'`]? (?:is|as) (?:the |your |my |our |a )?(?:[a-z\-]{2,12} )?$"
+)
 _PW = re.compile(rb"(?<![a-z0-9_\-])pw[ :=]{1,3}(?P<value>[^\s\"'`,;<>()\[\]{}|]{5,128}+)")
 
 
@@ -88,7 +115,14 @@ def _pw(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 RULES = (
     *(
-        Rule(_NAMED_AFTER, _first, lower=True, anchored=True, needle=word, opens=rb"(?:is|as) (?:the |your |my |our |a )?(?:[a-z\-]+ )?" + word)
+        Rule(
+            _NAMED_AFTER,
+            _first,
+            lower=True,
+            anchored=True,
+            needle=word,
+            opens=rb"(?:is|as) (?:the |your |my |our |a )?(?:[a-z\-]+ )?" + word,
+        )
         for word in (b"password", b"passphrase", b"passwort", b"passcode")
     ),
     Rule(_PW, _pw, lower=True, anchored=True, needle=b"pw", opens=rb"(?:^|[^a-z0-9_\-])pw[ :=]"),
@@ -96,11 +130,31 @@ RULES = (
         Rule(_PROSE, _prose, lower=True, anchored=True, needle=word)
         for word in (b"password", b"passphrase", b"passcode", b"passwd ", b"pwd ")
     ),
-    *(Rule(_PROSE, _prose, lower=True, anchored=True, fewest=1, needle=word) for word in (b"key ", b"token ", b"secret ")),
+    *(
+        Rule(_PROSE, _prose, lower=True, anchored=True, fewest=1, needle=word)
+        for word in (b"key ", b"token ", b"secret ")
+    ),
     *(
         Rule(_SPOKEN, _spoken, lower=True, anchored=True, needle=word)
-        for word in (b"password", b"passwort", b"passphrase", b"passcode", b"passwd", b"mot de passe", b"clave", b"contrase", *FOREIGN)
+        for word in (
+            b"password",
+            b"passwort",
+            b"passphrase",
+            b"passcode",
+            b"passwd",
+            b"mot de passe",
+            b"clave",
+            b"contrase",
+            *FOREIGN,
+        )
     ),
     Rule(_IDENTIFIED, _identified, lower=True, anchored=True, needle=b"identified "),
-    Rule(_SQL_PASSWORD, _identified, lower=True, anchored=True, needle=b"password", opens=rb"password(?: is| =| :=| expire| using)? ?\(? ?'"),
+    Rule(
+        _SQL_PASSWORD,
+        _identified,
+        lower=True,
+        anchored=True,
+        needle=b"password",
+        opens=rb"password(?: is| =| :=| expire| using)? ?\(? ?'",
+    ),
 )

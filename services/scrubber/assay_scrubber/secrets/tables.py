@@ -7,17 +7,25 @@ from assay_scrubber.family import Rule, View
 
 from .values import is_token, is_written
 
-_NAMES = rb"(?:[a-z0-9]{1,24}[_\- .])?(?:pass(?:word|wd|phrase|code|wort)|pwd|(?:api|access|private|secret|signing|client)[_\- ]?key|secret|(?:auth|access|refresh|api|bearer|session)?[_\- ]?token|%b)(?:[_\- ]?(?:key|value|plain))?"
+_NAMES = (
+    rb"(?:[a-z0-9]{1,24}[_\- .])?(?:pass(?:word|wd|phrase|code|wort)|pwd|(?:api|access|private|secret|signing|client)[_\- ]?key|secret"
+    rb"|(?:auth|access|refresh|api|bearer|session)?[_\- ]?token|%b)(?:[_\- ]?(?:key|value|plain))?"
+)
 _FOREIGN = rb"contrase.a|senha|wachtwoord|kennwort|mot[ _]de[ _]passe|has\x80o|heslo"
 _NAME = re.compile(_NAMES % _FOREIGN)
 _PASSWORD = re.compile(rb"pass|pwd|contrase|senha|wachtwoord|kennwort|has\x80o|heslo")
-_HEAD = re.compile(rb"(?:pass(?:word|wd|phrase|code|wort)|pwd|key|secret|token|contrase\x80a|senha|wachtwoord|kennwort|passe)[\w \-]{0,16}[\"'`*]{0,4}[ \t]{0,16}[,|;\t\n\r]")
+_HEAD = re.compile(
+    rb"(?:pass(?:word|wd|phrase|code|wort)|pwd|key|secret|token|contrase\x80a|senha|wachtwoord|kennwort"
+    rb"|passe)[\w \-]{0,16}[\"'`*]{0,4}[ \t]{0,16}[,|;\t\n\r]"
+)
 _END = rb"[\"'`*]?[ \t]*[,|;\t\n\r]"
 _LONGEST_LINE, _MOST_ROWS, _MOST_CELLS = 2_000, 200, 64
 _RULER = re.compile(rb"[\s|:+\-=]+")
 _LABEL = re.compile(rb"[\w .\-\x80#/()]{0,40}")
 _CELL = {
-    mark: re.compile(rb"[ \t]*(?:\"((?:[^\"]|\"\")*)\"|'([^'\n]*)'|([^%b\n]*))(?:%b|$)" % (re.escape(mark), re.escape(mark)))
+    mark: re.compile(
+        rb"[ \t]*(?:\"((?:[^\"]|\"\")*)\"|'([^'\n]*)'|([^%b\n]*))(?:%b|$)" % (re.escape(mark), re.escape(mark))
+    )
     for mark in (b",", b"|", b";", b"\t")
 }
 
@@ -85,7 +93,9 @@ def _columns(view: View, match: re.Match[bytes]) -> Iterator[tuple[int, int]]:
                 yield a, b
 
 
-_INSERT = re.compile(rb"insert (?:ignore )?into [\w.\"`\[\]]{1,80} ?\((?P<names>[^()]{1,2000})\)\s{0,8}values\s{0,8}(?P<rows>\([^;]{1,8000}+)")
+_INSERT = re.compile(
+    rb"insert (?:ignore )?into [\w.\"`\[\]]{1,80} ?\((?P<names>[^()]{1,2000})\)\s{0,8}values\s{0,8}(?P<rows>\([^;]{1,8000}+)"
+)
 _ROW = re.compile(rb"\(((?:[^()'\"]|'(?:[^']|'')*'|\"[^\"]*\"|\([^()]*\))*+)\)")
 
 

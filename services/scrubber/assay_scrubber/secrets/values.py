@@ -122,15 +122,14 @@ def is_mixed(value: bytes) -> bool:
     return len({c for c in value if c in b"!@#$%^&*+?~("}) >= _FEWEST_MARKS
 
 
-
-
 # Words of which placeholders are made: `YOUR_API_KEY`, `<my-secret-token>`, `changeme`, and what forms write beside the field.
 _OF_PLACEHOLDERS = frozenset(
     b"""your you my the a an some any new old current this that here there enter insert put paste type choose repeat confirm again with into
     replace change changeme me to be set unset value values string text str bytes example sample dummy placeholder fake default optional
     required none null nil undefined true false yes no redacted removed masked hidden filtered secret protected sensitive encrypted empty
-    unknown tbd todo foo bar baz goes env var variable vault param parameter input output field label name key keys id token tokens api access
-    auth authorization authentication bearer basic user username login app application client server service db database refresh session
+    unknown tbd todo foo bar baz goes env var variable vault param parameter input output field label name key keys id token tokens api
+    access auth authorization authentication bearer basic user username login app application client server service db
+    database refresh session
     password passwd passphrase passcode pass pwd credential credentials email mail account project org private public shared
     signing encryption webhook cookie header url uri plain hash hashed algorithm object number integer boolean array varchar char passwort
     kennwort contrasena senha wachtwoord haslo heslo salasana losenord adgangskode parola sifre jelszo mot de passe motdepasse ihr dein mein
@@ -152,7 +151,10 @@ def is_placeholder(value: bytes) -> bool:
 
 _SHORTEST_WRITTEN, _MOST_SPACES = 4, 6
 _DOTTED_NAMES = re.compile(rb"[A-Za-z_]++(?:(?:\.|->|::)[A-Za-z_]\w*+)++")
-_PROSE = re.compile(rb"[A-Z][a-z]+(?: [A-Za-z]+)++|[^ ]* (?:[^ ]* )*(?:is|are|must|not|your|the|be|of|to|for|and|or|in|with|by|at|on)(?: .*)?", re.DOTALL)
+_PROSE = re.compile(
+    rb"[A-Z][a-z]+(?: [A-Za-z]+)++|[^ ]* (?:[^ ]* )*(?:is|are|must|not|your|the|be|of|to|for|and|or|in|with|by|at|on)(?: .*)?",
+    re.DOTALL,
+)
 
 
 def is_written(value: bytes) -> bool:
@@ -167,6 +169,11 @@ def is_written(value: bytes) -> bool:
 def is_written_with_digits(value: bytes) -> bool:
     """As `is_written`, with a digit in it: what is no word or name in prose either."""
     return any(c in _DIGITS for c in value) and not value.isdigit() and is_written(value)
+
+
+def reads_as_prose(value: bytes) -> bool:
+    """True for words with digits that sentences hold: `SHA256-hashed`, `OAuth2`, `12h`."""
+    return _NOT_SPOKEN.fullmatch(value) is not None
 
 
 # What prose writes with digits inside a word: algorithms, names of products, measures, ordinals, dates, times.
@@ -186,7 +193,7 @@ def is_spoken(value: bytes) -> bool:
         return False
     if not any(c in _DIGITS for c in value) and surprises(value) < 1.5:
         return False
-    return _NOT_SPOKEN.fullmatch(value) is None
+    return not reads_as_prose(value)
 
 
 _PRINTABLE = bytes(range(0x21, 0x7F))
@@ -199,7 +206,9 @@ def is_file(value: bytes) -> bool:
 
 
 _PHRASE = re.compile(rb"[a-z]{2,12}(?:[ \-][a-z]{2,12}){3,7}")
-_STOP_WORDS = frozenset(b"the a an is are be was must not your my our of to for and or in with by at on no it this that you we please as has have can".split())
+_STOP_WORDS = frozenset(
+    b"the a an is are be was must not your my our of to for and or in with by at on no it this that you we please as has have can".split()
+)
 
 
 def is_phrase(value: bytes) -> bool:

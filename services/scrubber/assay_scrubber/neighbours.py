@@ -1,0 +1,56 @@
+"""What neighbours in a JSON document say of a value: `{"name": "password", "value": …}`, `["authorization", …]`, `["mysql", "-p…"]`."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .engine import Scrubber
+
+_NAMING = ("name", "key", "header", "field", "variable", "option", "param", "parameter", "id", "label")
+_HOLDING = ("value", "val", "content", "default", "text", "data")
+_NAME = re.compile(r"[A-Za-z\u0080-\uffff][\w.\- ]{1,63}")
+_MOST_ARGUMENTS, _LONGEST_COMMAND = 64, 4_000
+#: What an argument is read under, when the arguments before it say that it is a secret.
+_SECRET = b"password "
+
+HintOf = Callable[[str], bytes]
+
+
+def told(scrubber: "Scrubber", item: Any, hint_of: HintOf, *, listed: bool) -> Mapping[Any, bytes]:
+    """By key or place in `item`, the hint for a value that its neighbours announce; nearly always empty.
+
+    `listed`: it stands in a list itself, so two texts in it may be a name and a value.
+    """
+    if isinstance(item, dict):
+        return _named(item, hint_of)
+    if len(item) < 2 or not isinstance(item[0], str):
+        return {}
+    if listed and len(item) == 2 and isinstance(item[1], str) and _NAME.fullmatch(item[0]):
+        return {1: hint_of(item[0])}
+    return _arguments(scrubber, item)
+
+
+def _named(item: dict[Any, Any], hint_of: HintOf) -> Mapping[Any, bytes]:
+    holding = [key for key in _HOLDING if key in item]
+    if not holding:
+        return {}
+    name = next((item[key] for key in _NAMING if isinstance(item.get(key), str)), None)
+    return dict.fromkeys(holding, hint_of(name)) if name is not None and _NAME.fullmatch(name) else {}
+
+
+def _arguments(scrubber: "Scrubber", item: Any) -> Mapping[Any, bytes]:
+    """A command as a list: what is found in it as one line, by the place of the argument."""
+    if len(item) > _MOST_ARGUMENTS or not all(isinstance(part, str) for part in item):
+        return {}
+    if not any(part.startswith("-") for part in item) or sum(map(len, item)) > _LONGEST_COMMAND:
+        return {}
+    hints: dict[Any, bytes] = {}
+    findings = [f for f in scrubber.scrub(" ".join(item)).findings if f.family == "secret"]
+    start = 0
+    for place, part in enumerate(item):
+        end = start + len(part)
+        if any(finding.start < end and start < finding.end for finding in findings):
+            hints[place] = _SECRET
+        start = end + 1
+    return hints
