@@ -25,6 +25,7 @@ from .family import (
     Seen,
     Shapes,
     Span,
+    Together,
     View,
 )
 from .numbers import LEAD, RUN_IN_SHAPE, TRAIL, Known, Numbers
@@ -61,6 +62,11 @@ _NOTHING_SAID: _Said = ((), ())
 _LONGEST_KEYED = 4096
 Long = tuple[int, int, bytes]  # start, end, what of it is no small letter
 _LiteralRow = tuple[bytes, int, bytes, Rule, int]  # mark and digits that are needed, needle, rule, rank
+
+
+def _opener(rule: Rule) -> bytes:
+    """RE2's pattern of what has to be in a text for a rule to run."""
+    return rule.opens or re.escape(rule.needle)
 
 
 def _has_pairs(marks: bytes) -> bool:
@@ -119,19 +125,29 @@ class Detector:
         """What each pattern of the two automata opens. They are two, because what one has seen multiplies its states."""
         literal: dict[bytes, list[_LiteralRow]] = {}
         announced: dict[bytes, list[tuple[Rule, int]]] = {}
+        together: list[tuple[bytes, int, dict[bytes, list[_LiteralRow]]]] = []
         shapes: list[bytes] = []
         self._shapes: list[tuple[tuple[Rule, ...], int, bool]] = []
         for gate, rules, rank in parts:
             if isinstance(gate, Shapes | Seen):
                 shapes.append(in_lower_case(gate.pattern) if isinstance(gate, Shapes) else gate.pattern)
                 self._shapes.append((rules, rank, isinstance(gate, Shapes)))
+            if isinstance(gate, Together):
+                rows: dict[bytes, list[_LiteralRow]] = {}
+                for rule in rules:
+                    rows.setdefault(_opener(rule), []).append((b"", rule.fewest, rule.needle, rule, rank))
+                together.append((b"|".join(rows), gate.fewest, rows))
             for rule in rules:
                 if isinstance(gate, Announced):
                     announced.setdefault(rule.needle, []).append((rule, rank))
                 elif isinstance(gate, Literals):
                     for needle in [rule.needle] if rule.needle or rule.opens else gate.needles:
-                        opener = rule.opens or re.escape(needle)
-                        literal.setdefault(opener, []).append((gate.mark, rule.fewest, needle, rule, rank))
+                        literal.setdefault(rule.opens or re.escape(needle), []).append(
+                            (gate.mark, rule.fewest, needle, rule, rank)
+                        )
+        # One automaton tells which group of them a text holds, and the group's own which of its needles.
+        self._groups = [(at_once(rows), fewest, list(rows.values())) for _, fewest, rows in together]
+        self._which = at_once(pattern for pattern, _, _ in together)
         self._rows, self._announced = list(literal.values()), list(announced.items())
         self._announcing = {word: number for number, word in enumerate(announced)}
         self._needles = at_once([*literal, *(whole_word([word]) for word in announced)])
@@ -172,19 +188,20 @@ class Detector:
         """`decode`: look into base64 too."""
         low, words = raw.lower(), raw.translate(_WORD_CLASSES)
         marks = raw.translate(_MARKS, _PLAIN)
-        opened, shapes, digits = self._needles.Match(low), None, 0
-        if marks:
-            digits = len(marks.translate(None, _NOT_DIGITS))
-            if digits >= _FEWEST_SHAPED or _has_pairs(marks) or raw.find(b"::") >= 0:
-                shapes = self._in_shape.Match(low)
+        opened = self._needles.Match(low)
+        groups, shapes, digits = self._opened_by(raw, low, marks)
         said = self._said_by(hint) if hint else _NOTHING_SAID
         has_long = words.find(_LONG_WORD) >= 0
         long = _long_words(raw, words) if has_long else []
-        if not (opened or shapes or long or said is not _NOTHING_SAID or self._always or (has_long and self._also)):
+        if not (
+            opened or groups or shapes or long or said is not _NOTHING_SAID or self._always or (has_long and self._also)
+        ):
             return []  # nearly every text ends here
         view, spans, announcing = View(raw, low, hint), list[Span](), said[0]
         if opened:
             announcing = self._search_literals(view, opened, marks, digits, announcing, spans, changes)
+        if groups:
+            self._search_together(view, groups, digits, spans, changes)
         for judge, rank in said[1]:
             value = raw.strip()
             if value and len(value) <= _LONGEST_KEYED and judge(value):
@@ -201,6 +218,14 @@ class Detector:
         if self._always:
             self._search_always(view, spans)
         return spans
+
+    def _opened_by(self, raw: bytes, low: bytes, marks: bytes) -> tuple[list[int] | None, list[int] | None, int]:
+        """Groups of needles, shapes, and how many digits there are. Text of letters and full stops alone has none of them."""
+        if not marks:
+            return (self._which.Match(low) if raw.find(b"'") >= 0 or raw.find(b'"') >= 0 else None), None, 0
+        digits = len(marks.translate(None, _NOT_DIGITS))
+        shaped = digits >= _FEWEST_SHAPED or _has_pairs(marks) or raw.find(b"::") >= 0
+        return self._which.Match(low), self._in_shape.Match(low) if shaped else None, digits
 
     def _said_by(self, hint: bytes) -> _Said:
         """What the key of a JSON value announces, and what judges the whole value."""
@@ -235,6 +260,19 @@ class Detector:
                 if digits >= fewest and marks.find(mark) >= 0:
                     _search_literal(view, needle, rule, rank, spans, changes)
         return said
+
+    def _search_together(
+        self, view: View, groups: list[int], digits: int, spans: list[Span], changes: Changes | None
+    ) -> None:
+        low = view.low
+        for group in groups:
+            automaton, least, rows = self._groups[group]
+            if digits < least:
+                continue
+            for opened in automaton.Match(low):
+                for _, fewest, needle, rule, rank in rows[opened]:
+                    if digits >= fewest:
+                        _search_literal(view, needle, rule, rank, spans, changes)
 
     def _search_always(self, view: View, spans: list[Span]) -> None:
         for rules, rank in self._always:

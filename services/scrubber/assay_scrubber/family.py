@@ -86,14 +86,15 @@ class Rule:
     repeat. It runs on the bytes of a view, in lower case when `lower`. `accept` returns the span to remove, or None.
 
     The rest keeps a rule from running where it cannot match, and matters to speed only, `fallback` excepted:
-    `needle`: must be found in the text in lower case (`Literals`; without one, any of the gate's) or in its shape (`Shapes`), or announces.
+    `needle`: must be found in the text in lower case (`Literals`, `Together`; without one, any of the gate's) or in its
+    shape (`Shapes`), or announces.
     `opens`: RE2's pattern that has to be in the text in lower case, instead of the needle; nearly a literal.
     `anchored`: matches only where its needle stands, or at the start of a long word. `dotted`: only for a long word beside a dot.
     `shape`: what the run's shape must contain, a pattern. `fewest`, `most`: digits in the run; `fewest` in the text for `Literals`.
     `near` (RE2's too), `words`: must be found near the run, in lower case or in the hint: the pattern, one of the words.
     `sign`: must stand right before the run, or a few bytes.
     `fallback`: only for runs in which no other rule has found anything.
-    `spread`: instead of `accept`, for a match that may hold several spans to remove; behind `Literals` only.
+    `spread`: instead of `accept`, for a match that may hold several spans to remove; behind `Literals` and `Together` only.
     """
 
     pattern: re.Pattern[bytes]
@@ -122,6 +123,16 @@ class Literals:
 
     needles: tuple[bytes, ...]
     mark: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """`Literals` with an automaton of their own, which reads only texts of `fewest` digits that one of its needles is in.
+
+    What an automaton has seen multiplies its states: many needles that texts are full of belong apart from the others.
+    """
+
+    fewest: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +174,7 @@ class Announced:
     """
 
 
-Gate = Literals | Announced | Seen | Digits | Shapes | LongWords | Always
+Gate = Literals | Together | Announced | Seen | Digits | Shapes | LongWords | Always
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from assay_scrubber.family import Family, Literals
+from assay_scrubber.family import Family, Literals, Together
 from assay_scrubber.lexicon import Announces
 from assay_scrubber.secrets import addresses, assigned, codes, commands, headers, prose, tables
 from assay_scrubber.secrets.values import is_token, is_written
@@ -72,19 +72,13 @@ FAMILY = Family(
         "error code 381924",
     ),
     more=(
-        (
-            Literals(()),
-            (
-                *prose.RULES,
-                *assigned.UNMARKED,
-                *commands.RULES,
-                *codes.RULES,
-                *tables.RULES,
-                *headers.RULES,
-                headers.AUTHORIZATION,
-                *addresses.RULES,
-            ),
-        ),
+        (Together(), prose.RULES),
+        (Together(), (*assigned.UNMARKED, *assigned.IN_OTHER_LANGUAGES)),
+        (Together(), commands.RULES),
+        (Together(fewest=3), codes.RULES),
+        (Together(), tables.RULES),
+        (Together(fewest=1), headers.RULES),
+        (Together(fewest=2), addresses.RULES),
         (Literals((b"--pass",), mark=b"-"), (assigned.OPTION,)),
     ),
 )

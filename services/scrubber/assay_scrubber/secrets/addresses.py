@@ -68,7 +68,7 @@ RULES = (
             anchored=True,
             fewest=2,
             needle=word,
-            opens=re.escape(word) + rb"[a-z0-9\-_/]*/[a-z0-9\-_~.]*[0-9]",
+            opens=re.escape(word) + rb"[a-z\-_]*/",
         )
         for word in _WORDS.split()
     ),

@@ -351,8 +351,8 @@ RULES = (
     ),
     Rule(_CREDENTIAL, _token, lower=True, anchored=True, fewest=1, needle=b"credential"),
     Rule(_AUTH, _auth, lower=True, anchored=True, fewest=1, needle=b"auth", opens=rb"auth[a-z_\-]*[\"'\]]*[ \t]*[:=]"),
-    *(Rule(_FOREIGN, _password, lower=True, anchored=True, needle=word) for word in FOREIGN),
 )
+IN_OTHER_LANGUAGES = (*(Rule(_FOREIGN, _password, lower=True, anchored=True, needle=word) for word in FOREIGN),)
 OPTION = Rule(_PASS, _password, lower=True, needle=b"--pass")
 #: These need no mark that assigns.
 UNMARKED = (
@@ -365,7 +365,7 @@ UNMARKED = (
         opens=rb"name=\"[a-z_\-]*(?:pass|pwd|secret|token|pin)[a-z_\-]*\"\s",
     ),
     *(
-        Rule(_CONNECTION, _argument, lower=True, anchored=True, needle=word, opens=word + rb"\([^()\n]*,[^()\n]*,")
+        Rule(_CONNECTION, _argument, lower=True, anchored=True, needle=word, opens=word + rb"\(")
         for word in (b"pdo", b"connect", b"getconnection", b"mysqli", b"connection")
     ),
     *(

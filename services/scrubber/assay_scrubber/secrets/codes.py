@@ -136,7 +136,15 @@ RULES = (
         for word in (b"code", b"c\x80digo", b"codigo", b"codice", b"kod", b"koodi", b"k\x80d ", b"m\x80 ")
     ),
     *(
-        Rule(_ALONE, _announced, lower=True, anchored=True, fewest=4, needle=word, opens=word + rb"[^0-9\n]*[0-9]")
+        Rule(
+            _ALONE,
+            _announced,
+            lower=True,
+            anchored=True,
+            fewest=4,
+            needle=word,
+            opens=rb"(?:^|[^a-z])" + word + rb"[^a-z]",
+        )
         for word in _ALONES
     ),
     Rule(
@@ -161,7 +169,7 @@ RULES = (
         anchored=True,
         fewest=4,
         needle=b"puk",
-        opens=rb"puk[a-z .\-]*[\"' \t]*(?:is|ist|lautet|est|es|was|:|=)",
+        opens=rb"(?:^|[^a-z])puk[^a-z]",
     ),
     Rule(
         _PIN,
@@ -170,7 +178,7 @@ RULES = (
         anchored=True,
         fewest=4,
         needle=b"pin",
-        opens=rb"pin[a-z .\-]*[\"' \t]*(?:is|ist|lautet|est|es|was|:|=)",
+        opens=rb"(?:^|[^a-z])pin[^a-z]",
     ),
     *(
         Rule(_LIST, _code, lower=True, anchored=True, fewest=2, needle=word)

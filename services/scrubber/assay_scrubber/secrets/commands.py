@@ -83,7 +83,9 @@ def _rules(tools: bytes, options: bytes) -> Iterator[Rule]:
             lower=True,
             anchored=True,
             needle=name,
-            opens=rb"(?:^|[^a-z0-9_.\-])" + named + rb"(?:\.exe)?[ \t]",
+            opens=rb"(?:^|[^a-z0-9_.\-])"
+            + named
+            + rb"(?:\.exe)?[ \t](?:[\x22']?[\-/]|[^\n]*(?: [\x22']?[\-/]|%|<|_pw|pass|[a-z0-9]/))",
             spread=_arguments(pattern),
         )
 
@@ -198,14 +200,14 @@ def _after_user(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 _SETS = rb"(?:setx?|put|setenv|config:set|env|arg) [a-z0-9_./:\-]*(?:pass|pwd|secret|token|key|credential|auth)"
 RULES = (
     *(rule for tools, options in _TOOLS for rule in _rules(tools, options)),
-    *(Rule(_ECHO, _echoed, anchored=True, needle=word, opens=word + rb" [^\n|]*\|") for word in (b"echo", b"printf")),
+    *(Rule(_ECHO, _echoed, anchored=True, needle=word) for word in (b"echo ", b"printf ")),
     Rule(_NET, _net, anchored=True, needle=b"net", opens=rb"net(?:\.exe)? use"),
     Rule(
         _USER_THEN,
         _after_user,
         anchored=True,
         needle=b" -p",
-        opens=rb" (?:-u|-l|--user|--username|--login)[ =]?[^ \n]+ [^\n]*-p",
+        opens=rb" -p[ =]",
     ),
     Rule(_STRING, _net, anchored=True, needle=b"convertto-securestring"),
     Rule(_AT_HOST, _net, anchored=True, needle=b":'"),

@@ -150,16 +150,16 @@ def _nothing(_: View, __: re.Match[bytes]) -> None:
     return None
 
 
-AUTHORIZATION = Rule(_AUTHORIZATION, _authorization, lower=True, anchored=True, needle=b"authorization")
 RULES = (
-    Rule(_AUTH, _sent, anchored=True, needle=b"auth ", fewest=1),
+    Rule(_AUTHORIZATION, _authorization, lower=True, anchored=True, needle=b"authorization"),
+    Rule(_AUTH, _sent, anchored=True, needle=b"auth ", fewest=1, opens=rb"(?:^|[\n>] ?)auth "),
     Rule(_SET_HEADER, _sent, lower=True, anchored=True, needle=b"proxy_set_header ", fewest=1),
     Rule(_SET_HEADER, _sent, lower=True, anchored=True, needle=b"header set ", fewest=1),
     Rule(_SET_HEADER, _sent, lower=True, anchored=True, needle=b"add_header ", fewest=1),
     Rule(_BASIC, _basic, anchored=True, needle=b"basic "),
     Rule(_COOKIES, _nothing, lower=True, anchored=True, fewest=1, needle=b"cookie", spread=_cookies),
     Rule(_COOKIE_OPTION, _nothing, lower=True, anchored=True, fewest=1, needle=b"-b ", spread=_cookies),
-    Rule(_SESSION_ID, _session_id, lower=True, anchored=True, fewest=1, needle=b"sess"),
+    Rule(_SESSION_ID, _session_id, lower=True, anchored=True, fewest=1, needle=b"sess", opens=rb"(?:j|p|_|\.)sess"),
     *(
         Rule(_NAMED_ID, _session_id, lower=True, anchored=True, fewest=1, needle=word)
         for word in (b"connect.sid", b"csrf", b"xsrf-token", b"ssid", b"cftoken")

@@ -173,17 +173,18 @@ def is_written_with_digits(value: bytes) -> bool:
 
 def reads_as_prose(value: bytes) -> bool:
     """True for words with digits that sentences hold: `SHA256-hashed`, `OAuth2`, `12h`."""
-    return _NOT_SPOKEN.fullmatch(value) is not None
+    return _NAMES_WITH_DIGITS.fullmatch(value) is not None
 
 
 # What prose writes with digits inside a word: algorithms, names of products, measures, ordinals, dates, times.
-_NOT_SPOKEN = re.compile(
-    rb"(?:sha|md|rsa|ripemd|blake|argon|pbkdf|aes|des|base|utf|oauth|http|tls|ssl|ipv|rfc|iso|fips|ed|secp|p|v|x|s|k|h|ec|log|web|win|x86_|py"
-    rb"thon|node|mysql|sqlite|neo|db|int|uint|float|i|u|f|sap|ms|office|gpt|id|step|part|row|line|page|chapter|section|version|test|case|type"
+_NAMES_WITH_DIGITS = re.compile(
+    rb"(?:sha|md|rsa|ripemd|blake|argon|pbkdf|aes|des|base|utf|oauth|http|tls|ssl|ipv|rfc|iso|fips|ed|secp|p|v|x|s|k|h|ec|log|web|win|x86_|python"
+    rb"|node|mysql|sqlite|neo|db|int|uint|float|i|u|f|sap|ms|office|gpt|id|step|part|row|line|page|chapter|section|version|test|case|type"
     rb"|level|layer|slot|column|field|arg|param|item|user|key|token|day|week|q|fy)[\-_]?[0-9]{1,4}[a-z]{0,4}(?:[\-_/.][a-z0-9]{1,8})*"
-    rb"|[0-9]+[\-.,:/]?[a-z]{1,12}(?:-[a-z0-9]+)*|[0-9.,:/\-+%]+[a-z]{0,3}|[a-z]+[\-/](?:[0-9]{1,3}[a-z]{0,3}|[a-z\x80]+)+|[a-z']+|[0-9]+x[0-9]+",
+    rb"|[0-9]+[\-.,:/]?[a-z]{1,12}(?:-[a-z0-9]+)*|[0-9.,:/\-+%]+[a-z]{0,3}|[a-z']+|[0-9]+x[0-9]+",
     re.IGNORECASE,
 )
+_COMPOUND = re.compile(rb"[a-z]+[\-/](?:[0-9]{1,3}[a-z]{0,3}|[a-z\x80]+)+", re.IGNORECASE)
 _SHORTEST_SPOKEN = 6
 
 
@@ -193,7 +194,7 @@ def is_spoken(value: bytes) -> bool:
         return False
     if not any(c in _DIGITS for c in value) and surprises(value) < 1.5:
         return False
-    return not reads_as_prose(value)
+    return not reads_as_prose(value) and _COMPOUND.fullmatch(value) is None
 
 
 _PRINTABLE = bytes(range(0x21, 0x7F))
