@@ -29,6 +29,8 @@ def _address(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         start += escape.end()  # the letter belongs to the escape: JSON inside JSON stays JSON
         if start == at:
             return None
+    if view.raw[start - 1 : start] == b"$" and local.isupper() and local.replace(b"_", b"").isalpha():
+        return None  # `$USER:$PASS@host` has no values yet
     if local in _SERVICE_ACCOUNTS and view.raw[match.end() : match.end() + 1] in (b":", b"/"):
         return None  # git@host:owner/repository names a service, not a person
     return start, match.end()

@@ -77,8 +77,8 @@ FAMILY = Family(
         (Together(), commands.RULES),
         (Together(fewest=3), codes.RULES),
         (Together(), tables.RULES),
-        (Together(fewest=1), headers.RULES),
-        (Together(fewest=2), addresses.RULES),
+        (Together(), headers.RULES),
+        (Together(), addresses.RULES),
         (Literals((b"--pass",), mark=b"-"), (assigned.OPTION,)),
     ),
 )

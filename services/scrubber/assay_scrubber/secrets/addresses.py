@@ -12,7 +12,7 @@ _WORDS = (
     b" token/ session/ onetime one-time passwordless unlock"
 )
 _LINK = re.compile(
-    rb"(?:%b)[a-z\-_]{0,20}+(?:/[a-z0-9\-_]{1,24}){0,3}?/([\w.\-~=]{16,512}+)(?=[\s\"'`<>)\]}?#/,;]|$)"
+    rb"(?:%b)[a-z\-_]{0,20}+(?:/[a-z0-9\-_]{1,24}){0,3}?/([\w.\-~=+/]{16,512}+)(?=[\s\"'`<>)\]}?#/,;]|$)"
     % b"|".join(map(re.escape, _WORDS.split()))
 )
 _IN_ADDRESS = re.compile(rb"(?:https?|wss?)://[^\s\"'`<>]{1,160}$|(?:^|[\s\"'`(])/[^\s\"'`<>]{0,96}$")
@@ -66,11 +66,10 @@ RULES = (
             _link,
             lower=True,
             anchored=True,
-            fewest=2,
             needle=word,
             opens=re.escape(word) + rb"[a-z\-_]*/",
         )
         for word in _WORDS.split()
     ),
-    Rule(_PARAMETER, _parameter, lower=True, fewest=2, opens=rb"[?&#;]" + _NAMES),
+    Rule(_PARAMETER, _parameter, lower=True, opens=rb"[?&#;]" + _NAMES),
 )

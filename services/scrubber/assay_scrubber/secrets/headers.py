@@ -157,8 +157,8 @@ RULES = (
     Rule(_SET_HEADER, _sent, lower=True, anchored=True, needle=b"header set ", fewest=1),
     Rule(_SET_HEADER, _sent, lower=True, anchored=True, needle=b"add_header ", fewest=1),
     Rule(_BASIC, _basic, anchored=True, needle=b"basic "),
-    Rule(_COOKIES, _nothing, lower=True, anchored=True, fewest=1, needle=b"cookie", spread=_cookies),
-    Rule(_COOKIE_OPTION, _nothing, lower=True, anchored=True, fewest=1, needle=b"-b ", spread=_cookies),
+    Rule(_COOKIES, _nothing, lower=True, anchored=True, needle=b"cookie", spread=_cookies),
+    Rule(_COOKIE_OPTION, _nothing, lower=True, anchored=True, needle=b"-b ", spread=_cookies),
     Rule(_SESSION_ID, _session_id, lower=True, anchored=True, fewest=1, needle=b"sess", opens=rb"(?:j|p|_|\.)sess"),
     *(
         Rule(_NAMED_ID, _session_id, lower=True, anchored=True, fewest=1, needle=word)

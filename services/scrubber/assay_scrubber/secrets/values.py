@@ -41,6 +41,8 @@ _SURPRISING = (
     (re.compile(rb"[b-df-hj-np-tv-xzB-DF-HJ-NP-TV-XZ]{5}"), 1.0),
     (re.compile(rb"[!@#$%^*+~?](?=.)"), 1.5),
 )
+_SHORTEST_SCRAMBLED = 20
+_SCRAMBLED, _TURN = re.compile(rb"(?!(?:[A-Z]?[a-z]{2,})+$)[A-Za-z]+"), re.compile(rb"[a-z](?=[A-Z])")
 _FEWEST_MARKS = 2
 _CODE = re.compile(
     rb"\(.*\)|\[.*\]|\{.*\}|://|->|[=,;]|&&|&[A-Za-z0-9_\-]*=|\*\*|\$\w*[({]|\+\+|[)\]}]$|[)\]}][.,]|\|\||[A-Za-z_]{4,}[(\[]|[?!] "
@@ -103,6 +105,9 @@ def surprises(value: bytes) -> float:
 def is_random(value: bytes, digits: int) -> bool:
     if surprises(value) * 5 >= len(value):
         return digits > 0 or len(value) >= _SHORTEST_OF_LETTERS
+    if not digits and len(value) >= _SHORTEST_SCRAMBLED and _SCRAMBLED.fullmatch(value):
+        turns, vowels = len(_TURN.findall(value)), len(value) - len(value.translate(None, b"aeiouAEIOU"))
+        return turns * 6 >= len(value) and vowels * 3 <= len(value)
     if len(value) < _SHORTEST_UNSPEAKABLE or not digits or not value.isalnum():
         return False
     vowels = len(value) - len(value.translate(None, b"aeiouAEIOU"))  # of random letters one in five

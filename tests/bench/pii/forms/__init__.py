@@ -6,7 +6,7 @@ hash, fixed before any rule was written for it: rules are written while looking 
     python -m tests.bench.pii.forms          # recall of each group, both halves, and the forms of `seen` that are missed
 """
 
-from .form import PLACE, Form, found, groups, tally
+from .form import PERSONAL, PLACE, Form, Half, found, groups, tally
 from .form import forms as forms
 
-__all__ = ["PLACE", "Form", "forms", "found", "groups", "tally"]
+__all__ = ["PERSONAL", "PLACE", "Form", "Half", "forms", "found", "groups", "tally"]
