@@ -8,7 +8,7 @@
 import re
 from enum import IntEnum
 
-import re2
+from .automaton import at_once
 
 
 class Announces(IntEnum):
@@ -89,35 +89,27 @@ _BETWEEN = r"[\s_-]{1,3}"
 _ROWS = [(kind, word.split("_")) for kind, words in WORDS.items() for word in words.split()]
 # A word of Greek or Cyrillic letters begins and ends as one; Arabic and Hebrew write articles to it.
 _START, _END = r"(?<![\u0370-\u052f])", r"(?![\u0370-\u052f])"
-_PATTERNS = [
-    re.compile(_START + (_MORE + _BETWEEN).join(map(re.escape, stems)) + _MORE + _END, re.IGNORECASE)
-    for _, stems in _ROWS
-]
-
-
-def _gate() -> re2.Set:
-    options = re2.Options()
-    options.case_sensitive = False
-    options.max_mem = 32 << 20
-    gate = re2.Set.SearchSet(options)
-    for _, stems in _ROWS:
-        gate.Add((r"\pL{0,4}" + _BETWEEN).join(map(re.escape, stems)))
-    gate.Compile()
-    return gate
-
-
-_GATE = _gate()
+_PATTERNS = [re.compile(_START + (_MORE + _BETWEEN).join(map(re.escape, stems)) + _MORE + _END) for _, stems in _ROWS]
+# On bytes of UTF-8: classes of Unicode would make an automaton of tens of megabytes.
+_GATE = at_once(rb"[\x80-\xff]*[ \t\n_\-]+".join(re.escape(stem.encode()) for stem in stems) for _, stems in _ROWS)
 
 
 def marked(text: str, raw: bytes) -> bytes:
     """The projection `raw` of `text` with the words that announce as marks, each as long as it was."""
-    opened = _GATE.Match(text.encode("utf-8", "replace"))
+    low = text.lower()
+    opened = _GATE.Match(low.encode("utf-8", "replace"))
     if not opened:
         return raw
+    if len(low) != len(text):
+        low = text  # some letters are two in lower case: words in capitals are then not found
     written = bytearray(raw)
     for number in opened:
-        kind = _ROWS[number][0]
-        for match in _PATTERNS[number].finditer(text):
-            start, end = match.span()
-            written[start:end] = bytes([kind]) * (end - start)
+        kind, stems = _ROWS[number]
+        found = low.find(stems[0])
+        while found >= 0:
+            match = _PATTERNS[number].match(low, found)
+            end = match.end() if match is not None else found + 1
+            if match is not None:
+                written[found:end] = bytes([kind]) * (end - found)
+            found = low.find(stems[0], end)
     return bytes(written)
