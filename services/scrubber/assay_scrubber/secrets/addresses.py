@@ -26,13 +26,14 @@ _PARAMETER = re.compile(rb"[?&#;](?:amp;)?" + _NAMES + _VALUE)
 _OFTEN_HARMLESS = frozenset(
     (b"k", b"t", b"hash", b"st", b"policy", b"session", b"verify", b"confirm", b"reset", b"invite", b"magic")
 )
+_NUMBERED = re.compile(rb"[A-Za-z\-_/.]+[0-9]+|[0-9]+[A-Za-z\-_/.]+")
 _UUID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 def _link(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     start, end = match.span(1)
     value = view.raw[start:end]
-    if not _IN_ADDRESS.search(view.low, max(0, match.start() - 168), match.start()):
+    if _NUMBERED.fullmatch(value) or not _IN_ADDRESS.search(view.low, max(0, match.start() - 168), match.start()):
         return None
     return (start, end) if is_token(value) or is_token(value.replace(b"-", b"")) else None
 
