@@ -34,16 +34,24 @@ def credential_in(text: str) -> str:
 
 
 # Names in which there is none: traffic repeats them, so hardly an event needs a look. Forgotten all at once when they are many.
-_passed: set[str] = set()
+_passed: set[str | None] = {None}
 _MOST_PASSED, _LONGEST_PASSED = 20_000, 128
 
 
 def refuse_credentials(kind: str, payload: Mapping[str, Any], service: str, project: str) -> None:
     """Raises InvalidEvent where one of the names of an event is or holds a credential; it says which, and not what."""
-    texts = [service, project, *_texts(kind, payload)]
-    if _passed.issuperset(texts):
-        return
-    unseen = [text for text in texts if text not in _passed]
+    texts: list[str | None] = [service, project]
+    texts += [payload.get(name) for name in _SINGLE.get(kind, ())]
+    for name in _LISTS.get(kind, ()):
+        texts += payload.get(name) or ()
+    for name, fields in _ROWS.get(kind, ()):
+        for row in payload.get(name) or ():
+            texts += [row.get(field) for field in fields]
+    if not _passed.issuperset(texts):
+        _look(kind, payload, service, project, [text for text in texts if text not in _passed and text is not None])
+
+
+def _look(kind: str, payload: Mapping[str, Any], service: str, project: str, unseen: list[str]) -> None:
     if credential_in(_BETWEEN.join(unseen)):
         for field, text in (("service", service), ("project", project), *_named(kind, payload)):
             if family := credential_in(text):
@@ -53,22 +61,12 @@ def refuse_credentials(kind: str, payload: Mapping[str, Any], service: str, proj
         return  # it took two names to look like one
     if len(_passed) > _MOST_PASSED:
         _passed.clear()
+        _passed.add(None)
     _passed.update([text for text in unseen if len(text) <= _LONGEST_PASSED])
 
 
-def _texts(kind: str, payload: Mapping[str, Any]) -> list[str]:
-    """All names of a payload, quickly."""
-    values: list[Any] = [payload.get(name) for name in _SINGLE.get(kind, ())]
-    for name in _LISTS.get(kind, ()):
-        values += payload.get(name) or ()
-    for name, fields in _ROWS.get(kind, ()):
-        for row in payload.get(name) or ():
-            values += [row.get(field) for field in fields]
-    return [value for value in values if isinstance(value, str)]
-
-
 def _named(kind: str, payload: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The same, each with the field it stands in."""
+    """The names of a payload, each with the field it stands in."""
     for name in _SINGLE.get(kind, ()):
         if isinstance(payload.get(name), str):
             yield f"payload.{name}", payload[name]
