@@ -17,6 +17,8 @@ FOUND = [
     ("运転免許 1, 運転免許証 123456789012", ["123456789012"], "运転免許 1, 運転免許証 [REDACTED]"),
     ("운전면허 11-12-123456-01", ["11-12-123456-01"], "운전면허 [REDACTED]"),
     ("rijbewijsnummer 1234567890", ["1234567890"], "rijbewijsnummer [REDACTED]"),
+    ("DL# D400-1234-5678 expired", ["D400-1234-5678"], "DL# [REDACTED] expired"),
+    ("dl no: K1234567", ["K1234567"], "dl no: [REDACTED]"),
 ]
 KEPT = [
     "D1234567",
@@ -24,6 +26,8 @@ KEPT = [
     "licensed in 2024",
     "license 20240101 of this software",
     "drivers license required",
+    "DL 1234567 bytes",
+    "dl number of layers 12",
 ]
 
 

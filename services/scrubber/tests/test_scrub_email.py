@@ -41,6 +41,9 @@ FOUND = [
     ("alice&amp;#64;example.org", ["alice&amp;#64;example.org"], "[REDACTED]"),
     ("alice\\u{40}example.org", ["alice\\u{40}example.org"], "[REDACTED]"),
     ("alice\u0000@\u0000example.org", ["alice\u0000@\u0000example.org"], "[REDACTED]"),
+    ("mail ann {at} example {punkt} de now", ["ann {at} example {punkt} de"], "mail [REDACTED] now"),
+    ("correo luis arroba ejemplo punto es", ["luis arroba ejemplo punto es"], "correo [REDACTED]"),
+    ("ann-at-example-dot-com", ["ann-at-example-dot-com"], "[REDACTED]"),
 ]
 KEPT = [
     "git@git.example.com:team/project",
@@ -55,6 +58,8 @@ KEPT = [
     "meet at noon, on the dot of ten",
     "look at it dot by dot",
     "[.] and\n@pytest.mark.slow",
+    "look-at-the-dot-by-the-door",
+    "una arroba de trigo punto final",
 ]
 
 

@@ -51,6 +51,10 @@ FOUND = [
     ("20-12345678-6", ["20-12345678-6"], "[REDACTED]"),
     ("12.345.678-5", ["12.345.678-5"], "[REDACTED]"),
     ("ΑΦΜ 094259216", ["094259216"], "ΑΦΜ [REDACTED]"),
+    ("CUIL (Argentina) 20-05536168-2", ["20-05536168-2"], "CUIL (Argentina) [REDACTED]"),
+    ("cédula V-12.345.678", ["V-12.345.678"], "cédula [REDACTED]"),
+    ("Sozialversicherungsnummer 12 010180 M 999", ["12 010180 M 999"], "Sozialversicherungsnummer [REDACTED]"),
+    ("Cartão de Cidadão 12345678 9 AB1", ["12345678 9 AB1"], "Cartão de Cidadão [REDACTED]"),
 ]
 KEPT = [
     "44051401359",
@@ -71,6 +75,9 @@ KEPT = [
     "PESEL\nrows of the table 44051401358",
     "vat rate 20 of 1234567",
     "12.345.678-6",
+    "run 9394383-9",
+    "1234567-K",
+    "part 12345678 9 AB1",
 ]
 
 

@@ -48,6 +48,11 @@ FOUND = [
         "[REDACTED]",
     ),
     ("9100989012USA8001014F2501017900081942<716473", ["9100989012USA8001014F2501017900081942<716473"], "[REDACTED]"),
+    ("паспорт гражданина серия 4612 номер 775301", ["4612 номер 775301"], "паспорт гражданина серия [REDACTED]"),
+    ("residence permit no. RX1234567", ["RX1234567"], "residence permit no. [REDACTED]"),
+    ("Aufenthaltstitel: Y98765432", ["Y98765432"], "Aufenthaltstitel: [REDACTED]"),
+    ("visa_no=30412345678", ["30412345678"], "visa_no=[REDACTED]"),
+    ("carta d'identità n. AB12345CD", ["AB12345CD"], "carta d'identità n. [REDACTED]"),
 ]
 KEPT = [
     "USB: WD My Passport (0x1058:0x0830)",
@@ -63,6 +68,9 @@ KEPT = [
     "std::cout << x << y << 1234567",
     "<<<<<<< HEAD\n1234567",
     "1 << 12 << 3",
+    "visa number of the applicants in 2024",
+    "residence permit valid for 24 months",
+    "visa no longer needed since 2019",
 ]
 
 

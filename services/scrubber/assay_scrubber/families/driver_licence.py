@@ -16,6 +16,7 @@ _PHRASES = (
     b"carta de condu\x80\x80o", b"carteira de motorista", b"k\x80rkort", b"k\x80rekort", b"f\x80rerkort", b"ajokortti", b"prawo jazdy",
     b"prawa jazdy", b"\x80idi\x80sk\x80 pr\x80kaz", b"vodi\x80sk\x80 preukaz", b"permis de conducere", b"ehliyet",
     b"licencia de conducir", b"carteira de habilita\x80\x80o",
+    b"dl#", b"dl #", b"dl no", b"dl number", b"dl_number",
     b"gi\x80y ph\x80p l\x80i xe", b"vodi\x80sk\x80 pr\x80kaz",
 )  # fmt: skip
 _NUMBER = rb"((?=[a-z0-9 \-]{0,6}[0-9])[a-z0-9]{1,18}(?:[ \-][a-z]{0,2}[0-9][a-z0-9]{0,9}){0,4})(?![a-z0-9])"

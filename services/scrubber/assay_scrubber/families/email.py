@@ -37,7 +37,7 @@ def _address(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 # "ann [at] example [dot] com", "ann (at) example.com", "ann at example dot com": the brackets, or the word `dot`, give it away.
-_SPELLED_DOT = rb"(?: ?[\[({<] ?(?:dot|\.) ?[\])}>] ?| dot )"
+_SPELLED_DOT = rb"(?: ?[\[({<] ?(?:dot|punkt|punto|ponto|point|\.) ?[\])}>] ?| (?:dot|punkt|punto|ponto) )"
 # Only where no word of a sentence could stand: `at the dot by the door` is none.
 _TOP = (
     rb"(?:com|org|net|edu|gov|mil|info|biz|io|ai|dev|app|co|uk|us|ca|de|fr|es|nl|be|ch|eu|ru|jp|cn|au|nz|br|mx|pl|se|dk|fi|pt|ie|cz"
@@ -49,6 +49,11 @@ _BRACKETED = re.compile(
     % (_LABEL, _SPELLED_DOT, _LABEL, _SPELLED_DOT, _TOP)
 )
 _SPELLED = re.compile(rb" (?:at|@) %b(?: dot %b){0,4} dot %b(?![a-z0-9])" % (_LABEL, _LABEL, _TOP))
+# The same in Spanish and Portuguese, and with hyphens for spaces.
+_ARROBA = re.compile(
+    rb" arroba %b(?:%b%b){0,4}(?:%b|\.)%b(?![a-z0-9])" % (_LABEL, _SPELLED_DOT, _LABEL, _SPELLED_DOT, _TOP)
+)
+_HYPHENED = re.compile(rb"-at-[a-z0-9\x80]{1,63}(?:-dot-[a-z0-9\x80]{1,63}){0,4}?-dot-%b(?![a-z0-9\-])" % _TOP)
 _WRITTEN_LOCAL = re.compile(
     rb"[a-z0-9\x80_%+\-'.]{1,64}(?:(?: ?[\[({<] ?(?:dot|\.) ?[\])}>] ?| dot )[a-z0-9\x80_%+\-']{1,64}){0,3} ?$"
 )
@@ -98,5 +103,7 @@ FAMILY = Family(
             (Rule(_BRACKETED, _written, lower=True),),
         ),
         (Literals((b" dot ",)), (Rule(_SPELLED, _written, lower=True),)),
+        (Literals((b" arroba ",)), (Rule(_ARROBA, _written, lower=True),)),
+        (Literals((b"-dot-",)), (Rule(_HYPHENED, _written, lower=True),)),
     ),
 )

@@ -62,6 +62,7 @@ ANNOUNCED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("amka", ("gr.amka",)),
     ("rut|rol \x80nico", ("cl.rut",)),
     ("cuit|cuil", ("ar.cuit",)),
+    ("c\x80dula v|c\x80dula e|cedula v|cedula e", ()),
     ("c\x80dula|cedula", ("ec.ci", "do.cedula")),
     ("isikukood|isikukoodi|isikukoodiga", ("ee.ik",)),
     ("asmens kodas|asmens kod\x80|asmens kodo", ("lt.asmens",)),
@@ -128,6 +129,10 @@ _MOST_WORDS, _MOST_STRANGERS = 10, 4
 #: Short words that mean nothing else; a shorter or commoner one has to stand right before its number.
 _DISTINCT = frozenset((b"cnp", b"bsn", b"cpf", b"fnr", b"tckn", b"hetu", b"amka", b"jmbg", b"emso"))
 _SHORTEST_DISTINCT = 5
+#: Whose number it is: between a word and its number, as a filler is.
+_QUALIFIERS = FILLERS | frozenset(
+    b"argentina chile uruguay uy peru colombia venezuela ecuador brasil brazil portugal polska poland deutschland italia osoby".split()
+)
 
 
 def _announcing(before: bytes) -> tuple[str, ...] | None:
@@ -145,7 +150,7 @@ def _announcing(before: bytes) -> tuple[str, ...] | None:
         if found is not None:
             distinct = found and (len(phrase) >= _SHORTEST_DISTINCT or phrase in _DISTINCT)
             return found if distinct or not strangers else None
-        if word not in FILLERS and len(word) > 1:
+        if word not in _QUALIFIERS and len(word) > 1:
             strangers += 1
             if strangers > _MOST_STRANGERS:
                 return None
@@ -250,7 +255,8 @@ _LETTERED = (
     (b"AAAA999999AAAAAA99", _checked("mx.curp", upper=True)),
     (b"AAAA999999AAAAAAA9", _checked("mx.curp", upper=True)),
     (b"99999999A", _checked("es.dni", upper=True)),
-    (b"99999999-A", _checked("es.dni", upper=True)),
+    (b"99999999-A", _checked("es.dni", "cl.rut", upper=True)),
+    (b"9999999-A", _checked("cl.rut", upper=True)),
     (b"A9999999A", _nine),
     (b"AA999999A", _nino),
     (b"AA 99 99 99 A", _nino),
@@ -280,6 +286,19 @@ _TELLING = (
 
 # Without its word it looks like an American telephone number, which one in eleven of them would pass for.
 _NHS = tuple(rules_after("nhs nhsnumber nhsno", rb"([0-9]{3}([ \-.]?)[0-9]{3}\2[0-9]{4})(?![0-9])", _health_service))
+
+# Numbers with letters inside, which no run of digits holds together.
+_INSIDE = (
+    *rules_after(
+        "sozialversicherungsnummer sozialversicherungsnr rentenversicherungsnummer rentenversicherungsnr versicherungsnummer svnr rvnr",
+        rb"([0-9]{2}[ ]?[0-3][0-9][01][0-9]{3}[ ]?[a-z][ ]?[0-9]{3})(?![a-z0-9])",
+    ),
+    *rules_after(
+        "",
+        rb"([0-9]{8}[ \-]?[0-9][ \-]?[a-z0-9]{2}[0-9])(?![a-z0-9])",
+        phrases=(b"cart\x80o de cidad\x80o", b"cart\x80o do cidad\x80o", b"cartao de cidadao"),
+    ),
+)
 
 _MARKED = rb"([a-z]{0,2}[0-9](?:[ .\-/]{0,2}[0-9]){6,17}(?:-?[a-z])?)(?![a-z0-9])"
 
@@ -328,6 +347,6 @@ FAMILY = Family(
             (Shapes(_STANDING_ALONE % re.escape(shape)), (Rule(_shape(shape), check, needle=shape, anchored=True),))
             for shape, check in _LETTERED
         ),
-        (Announced(), (*_NHS, *_VAT, _OTHER_SCRIPTS)),
+        (Announced(), (*_NHS, *_VAT, *_INSIDE, _OTHER_SCRIPTS)),
     ),
 )

@@ -66,8 +66,16 @@ _FAR = tuple(
 )
 
 
+#: Visas, residence permits and identity cards, whose numbers are letters before digits or none.
+_PAPERS = (
+    b"residence permit", b"aufenthaltstitel", b"aufenthaltserlaubnis", b"green card", b"titre de s\x80jour", b"carte de s\x80jour",
+    b"permesso di soggiorno", b"permiso de residencia", b"verblijfsvergunning", b"uppeh\x80llstillst\x80nd", b"karta pobytu",
+    b"carta d'identit\x80", b"carta di identit\x80", b"visa number", b"visa_number", b"visa no", b"visa_no", b"visumnummer",
+)  # fmt: skip
+_PAPER_NUMBER = rb"([a-z]{0,3}[ \-]?[0-9]{5,13}[a-z]{0,2})(?![a-z0-9\x80])"
+
 #: After words of other scripts; Russia's have a sign between series and number.
-_AFTER_MARK = rb"([a-z]{0,3}[ \-]?[0-9]{2,9}(?:[^a-z0-9\n]{1,5}[0-9]{2,7}){0,2}[a-z]?)(?![a-z0-9])"
+_AFTER_MARK = rb"([a-z]{0,3}[ \-]?[0-9]{2,9}(?:[^a-z0-9\n]{1,9}[0-9]{2,7}){0,2}[a-z]?)(?![a-z0-9])"
 _OTHER_SCRIPTS = Rule(Announces.PASSPORT.before(_AFTER_MARK), _number, needle=Announces.PASSPORT.byte)
 
 
@@ -121,7 +129,13 @@ FAMILY = Family(
     category=Category.GOVERNMENT_ID,
     rank=57,
     gate=Announced(),
-    rules=(*rules_after(_WORDS, _NUMBER, _number), *_SHORT_WORDS, *_FAR, _OTHER_SCRIPTS),
+    rules=(
+        *rules_after(_WORDS, _NUMBER, _number),
+        *rules_after("", _PAPER_NUMBER, _number, phrases=_PAPERS),
+        *_SHORT_WORDS,
+        *_FAR,
+        _OTHER_SCRIPTS,
+    ),
     description="Passport numbers after the word or under its key, and machine-readable zones.",
     finds=("passport no. X1234567", '"passport_number": "123456789"', "P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<"),
     not_finds=("X1234567", "passport application 2024"),

@@ -6,7 +6,8 @@ an expiry date, a CVV or another number beside the card does not hide it. What a
 
 import re
 
-from assay_scrubber.family import Digits, Family, Rule, Shapes, View
+from assay_scrubber.announced import rules_after
+from assay_scrubber.family import Announced, Digits, Family, Rule, Shapes, View
 from assay_scrubber.taxonomy import Category
 
 _NOT_DIGITS = bytes(b for b in range(256) if b not in b"0123456789")
@@ -66,7 +67,9 @@ _LEFT = rb"(?<![0-9A-Za-z\x80$+])(?<![0-9]\.)"
 _RIGHT = rb"(?![0-9A-CE-Za-z\x80]|D[^0-9]|\.[1-9]|\.0[1-9])"
 _SOLID = re.compile(_LEFT + rb"B?([2-9][0-9]{12,18}+)" + _RIGHT)
 # ISO/IEC 7813: expiry, service code and what the issuer likes, after the number and, on track 1, the name.
-_TRACK = re.compile(rb"\^[^^\n]{1,32}\^[0-9]{4}[0-9A-Za-z ^*]{0,64}\??|[=D][0-9]{4}[0-9]{0,32}\??")
+_TRACK = re.compile(
+    rb"\^[^^\n]{1,32}\^[0-9]{4}[0-9A-Za-z ^*]{0,64}\??|[=D][0-9]{4}[0-9]{0,32}\??|\|[01]?[0-9]\|(?:20)?[0-9]{2}\|[0-9]{3,4}(?![0-9A-Za-z])"
+)
 # A look-ahead, so that only one group is consumed and the next window starts at the next group.
 _GROUPED = re.compile(
     rb"(?<![0-9A-Za-z\x80$+])(?=([2-9][0-9]{3}(?:"
@@ -105,7 +108,7 @@ def _card(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     after = view.raw[end : end + 1]
     if after == b"." and end - start < _USUAL - 1 and view.raw[end + 1 : end + 2] == b"0":
         return None  # milliseconds
-    if after in (b"^", b"=", b"D"):
+    if after in (b"^", b"=", b"D", b"|"):
         track = _TRACK.match(view.raw, end)
         if track is not None and (after != b"=" or track.end() - end > _SHORTEST_TRACK):
             return match.start(), track.end()
@@ -160,6 +163,14 @@ def _whole(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return match.span() if is_card(digits) else None
 
 
+def _security_code(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    """The digits of a card's back as the value of a key or field; in prose they are too short to judge."""
+    between = match.string[match.start() : match.start(1)]
+    return match.span(1) if b":" in between or b"=" in between else None
+
+
+_SECURITY_CODES = tuple(rules_after("cvv cvc cvn cvv2 cvc2", rb"([0-9]{3,4})(?![0-9a-z\x80.])", _security_code))
+
 FAMILY = Family(
     name="payment_card",
     category=Category.PAYMENT_CARD,
@@ -173,7 +184,7 @@ FAMILY = Family(
         ),  # `_GROUPED` judges that
     ),
     description="Payment cards: a card's grouping, an issuer's prefix and length, and the Luhn check digit.",
-    more=((Shapes(_SPLIT_GATE), (Rule(_SPLIT, _split),)),),
+    more=((Shapes(_SPLIT_GATE), (Rule(_SPLIT, _split),)), (Announced(), _SECURITY_CODES)),
     finds=("4111 1111 1111 1111", "4111-1111-1111-1111", "4111111111111111 12/26"),
     not_finds=("1000 2000 3000 4000", "1234567890123456"),
 )
