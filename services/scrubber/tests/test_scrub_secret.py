@@ -128,6 +128,8 @@ FOUND = [
     ("验证码：381924", ["381924"], "验证码：[REDACTED]"),
     ("the PIN is 4711", ["4711"], "the PIN is [REDACTED]"),
     ("CVV: 123", ["123"], "CVV: [REDACTED]"),
+    ('{"cvc": "417"}', ["417"], '{"cvc": "[REDACTED]"}'),
+    ("card[cvv]=9921", ["9921"], "card[cvv]=[REDACTED]"),
     # addresses
     ("https://example.org/reset/aB3dE6gH9jK2mN5p", ["aB3dE6gH9jK2mN5p"], "https://example.org/reset/[REDACTED]"),
     (
@@ -154,6 +156,9 @@ KEPT = [
     "user,password_changed\nana,2024-01-02\n",
     "error code 504813",
     "zip code 12345",
+    "cvv required in 2 forms",
+    "cvc 1.7.3",
+    "cvv 12345",
     "the code is broken",
     "pin 13 is high",
     "пароль должен содержать 12 символов",

@@ -6,8 +6,7 @@ an expiry date, a CVV or another number beside the card does not hide it. What a
 
 import re
 
-from assay_scrubber.announced import rules_after
-from assay_scrubber.family import Announced, Digits, Family, Rule, Shapes, View
+from assay_scrubber.family import Digits, Family, Rule, Shapes, View
 from assay_scrubber.taxonomy import Category
 
 _NOT_DIGITS = bytes(b for b in range(256) if b not in b"0123456789")
@@ -163,14 +162,6 @@ def _whole(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return match.span() if is_card(digits) else None
 
 
-def _security_code(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    """The digits of a card's back as the value of a key or field; in prose they are too short to judge."""
-    between = match.string[match.start() : match.start(1)]
-    return match.span(1) if b":" in between or b"=" in between else None
-
-
-_SECURITY_CODES = tuple(rules_after("cvv cvc cvn cvv2 cvc2", rb"([0-9]{3,4})(?![0-9a-z\x80.])", _security_code))
-
 FAMILY = Family(
     name="payment_card",
     category=Category.PAYMENT_CARD,
@@ -184,7 +175,7 @@ FAMILY = Family(
         ),  # `_GROUPED` judges that
     ),
     description="Payment cards: a card's grouping, an issuer's prefix and length, and the Luhn check digit.",
-    more=((Shapes(_SPLIT_GATE), (Rule(_SPLIT, _split),)), (Announced(), _SECURITY_CODES)),
+    more=((Shapes(_SPLIT_GATE), (Rule(_SPLIT, _split),)),),
     finds=("4111 1111 1111 1111", "4111-1111-1111-1111", "4111111111111111 12/26"),
     not_finds=("1000 2000 3000 4000", "1234567890123456"),
 )

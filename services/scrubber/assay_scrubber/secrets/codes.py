@@ -61,7 +61,10 @@ _MY_PIN = re.compile(rb" pin(?:[ \-]code)? (?P<code>[0-9]{4,8})(?![\w.%/:\-])")
 _MINE = re.compile(rb"(?<![a-z])(?:my|your|his|her|card|the|sim|mein|meine|mon|mi|minha|il mio|mijn)(?:'s)?$")
 _CVV = re.compile(
     rb"(?:(?:cvv2?|cvc2?|cvn|card (?:security|verification) (?:code|value|number)|security code|kartenpr\x80fnummer|pr\x80fziffer"
-    rb"|cryptogramme)(?:[ _\-]?(?:code|number|nr))?)" + _BE + _QUOTES + rb"(?P<code>[0-9]{3,4})(?![\w.%/\-]|:[0-9])"
+    rb"|cryptogramme)(?:[ _\-]?(?:code|number|nr))?)[\"'\]]{0,2}"
+    + _BE
+    + _QUOTES
+    + rb"(?P<code>[0-9]{3,4})(?![\w.%/\-]|:[0-9])"
 )
 _LIST = re.compile(
     rb"(?:recovery"

@@ -59,30 +59,31 @@ def _is_secret(name: bytes, value: bytes) -> bool:
     return is_written(value) if _PASSWORD.search(name) else is_token(value)
 
 
+def _unread(view: View, start: int) -> bool:
+    """True once for each line: it is the head of a table or a row of one, and read as that only."""
+    key = ("table", b"%d" % start)
+    return not view.judged.get(key) and view.judged.setdefault(key, True)
+
+
 def _columns(view: View, match: re.Match[bytes]) -> Iterator[tuple[int, int]]:
-    """The column under a head. A table has a row of labels, and rows of as many cells."""
+    """The columns under a head. A table has a row of labels, and rows of as many cells."""
     low, (start, end) = view.low, _line(view.low, match.start())
-    head = low[start:end].rstrip(b"\r")
-    if len(head) > _LONGEST_LINE:
+    if end - start > _LONGEST_LINE or not _unread(view, start):
         return
+    head = low[start:end].rstrip(b"\r")
     mark = next((mark for mark in (b"|", b"\t", b";", b",") if head.find(mark) >= 0), None)
     if mark is None:
         return
-    labels = _cells(head, mark, 0)
-    names = [head[a:b].strip(b"\"'`*") for a, b in labels]
-    if len(names) < 2 or not all(_LABEL.fullmatch(name) for name in names):
-        return
+    names = [head[a:b].strip(b"\"'`*") for a, b in _cells(head, mark, 0)]
     wanted = [number for number, name in enumerate(names) if _NAME.fullmatch(name)]
-    if not wanted or labels[wanted[0]][0] > match.start() - start:
-        return  # the first of them does it for all
-    if not labels[wanted[0]][0] <= match.start() - start < labels[wanted[0]][1]:
+    if len(names) < 2 or not wanted or not all(_LABEL.fullmatch(name) for name in names):
         return
     for _ in range(_MOST_ROWS):
         start, end = end + 1, _line(low, end + 1)[1]
-        line = view.raw[start:end].rstrip(b"\r")
-        if start >= len(low) or not line.strip() or len(line) > _LONGEST_LINE:
+        if start >= len(low) or end - start > _LONGEST_LINE or not _unread(view, start):
             return
-        if _RULER.fullmatch(line):
+        line = view.raw[start:end].rstrip(b"\r")
+        if _RULER.fullmatch(line) and line.strip():
             continue
         cells = _cells(line, mark, start)
         if len(cells) != len(names):
