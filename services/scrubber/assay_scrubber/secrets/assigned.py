@@ -107,7 +107,8 @@ def _only_a_value(view: View, match: re.Match[bytes], value: bytes, end: int) ->
     link, quote, at, raw = match["link"], match["quote"], match.start("link"), view.raw
     if link == b":" and quote == b'"' and raw[max(0, at - 4) : at].rstrip().endswith(b'"'):
         return True
-    ended = raw[end + (quote is not None) :][:1] in (b"", b"\n", b"\r")
+    after = end + (quote is not None)
+    ended = raw[after : after + 1] in (b"", b"\n", b"\r")
     if link == b":":
         line = ended and _LINE.search(raw, max(0, at - 100), at) is not None
         return line and (len(value) >= _SHORTEST_OF_LETTERS if quote else any(c in _DIGITS_OR_MARKS for c in value))
