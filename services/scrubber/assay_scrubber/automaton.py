@@ -1,14 +1,18 @@
 """Automata that tell in one pass what a text contains, and the patterns they know. They are RE2's."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import re2
 
 _CLASSES = {b"A": rb"[a-z\x80]", b"9": b"[0-9]", b"A9": rb"a-z0-9\x80"}
 
 
-def at_once(patterns: Iterable[bytes]) -> re2.Set:
+#: Which patterns a text contains, by their number.
+Matches = Callable[[bytes], list[int]]
+
+
+def at_once(patterns: Iterable[bytes]) -> Matches:
     """One automaton that tells in one pass which of `patterns` a text contains.
 
     They are literals, or nearly: its states are few whatever the text, so no text makes it slow, or fills its memory.
@@ -19,12 +23,20 @@ def at_once(patterns: Iterable[bytes]) -> re2.Set:
     for pattern in patterns:
         together.Add(pattern)
     together.Compile()
-    return together
+    # What its method calls for texts that are bytes already: the method costs as much again as a short text does.
+    matches: Matches = together._set.Match  # noqa: SLF001
+    return matches
 
 
-def whole_word(words: list[bytes]) -> bytes:
-    """RE2's pattern of one of `words`, whole."""
-    return rb"(?:^|[^a-z\x80])(?:%b)(?:[^a-z\x80]|$)" % b"|".join(map(re.escape, words))
+def whole_word(word: bytes) -> bytes:
+    """RE2's pattern of `word`, whole."""
+    return rb"(?:^|[^a-z\x80])%b(?:[^a-z\x80]|$)" % re.escape(word)
+
+
+def whole_phrase(phrases: Iterable[bytes]) -> bytes:
+    """RE2's pattern of one of `phrases`, whole; between their words stands whatever is no letter."""
+    written = (rb"[^a-z\x80]+".join(map(re.escape, phrase.split())) for phrase in sorted(phrases))
+    return rb"(?:^|[^a-z\x80])(?:%b)(?:[^a-z\x80]|$)" % b"|".join(written)
 
 
 def in_lower_case(shape: bytes) -> bytes:

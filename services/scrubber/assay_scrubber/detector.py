@@ -69,6 +69,11 @@ def _opener(rule: Rule) -> bytes:
     return rule.opens or re.escape(rule.needle)
 
 
+def _marks_of(raw: bytes) -> bytes:
+    """What of the text prose is not made of."""
+    return raw.translate(_MARKS, _PLAIN)
+
+
 def _has_pairs(marks: bytes) -> bool:
     return marks.count(b":") >= _FEWEST_PAIRED or marks.count(b"-") >= _FEWEST_PAIRED
 
@@ -150,7 +155,7 @@ class Detector:
         self._which = at_once(pattern for pattern, _, _ in together)
         self._rows, self._announced = list(literal.values()), list(announced.items())
         self._announcing = {word: number for number, word in enumerate(announced)}
-        self._needles = at_once([*literal, *(whole_word([word]) for word in announced)])
+        self._needles = at_once([*literal, *(whole_word(word) for word in announced)])
         self._in_shape = at_once([*shapes, in_lower_case(RUN_IN_SHAPE)])
 
     def detect(self, raw: bytes, hint: bytes, known: Known | None = None, changes: Changes | None = None) -> list[Span]:
@@ -161,14 +166,15 @@ class Detector:
         `changes`: where the text is another than one that was searched under the same hint, and in which nothing was found
         that still stands: then only what is new is sure to be found. No change may bring a first mark that assigns.
         """
-        spans = self._search(raw, hint, known, changes)
+        marks = _marks_of(raw)
+        spans = self._search(raw, marks, hint, known, changes)
         # `find` throughout, because `in` tries bytes as a number first: it costs five times as much.
-        if (
-            raw.find(b"%") >= 0
-            or raw.find(b"\\") >= 0
-            or raw.find(b"&") >= 0
-            or raw.find(b"\0") >= 0
-            or not raw.isascii()
+        if marks and (
+            marks.find(b"%") >= 0
+            or marks.find(b"\\") >= 0
+            or marks.find(b"&") >= 0
+            or marks.find(b"\0") >= 0
+            or not marks.isascii()
         ):
             unfolded = unfold(raw)
             if unfolded is not None:
@@ -178,18 +184,24 @@ class Detector:
                     not unfolded.respelled and not _has_assigned(unfolded.seen)
                 ):
                     changes = Changes(unfolded.gaps, unfolded.gaps)  # the rest of it has just been searched
-                for start, end, rank in self._search(unfolded.seen, hint, known, changes):
+                seen = unfolded.seen
+                for start, end, rank in self._search(seen, _marks_of(seen), hint, known, changes):
                     spans.append((*unfolded.origin(start, end), rank))
         return spans
 
     def _search(
-        self, raw: bytes, hint: bytes, known: Known | None = None, changes: Changes | None = None, decode: bool = True
+        self,
+        raw: bytes,
+        marks: bytes,
+        hint: bytes,
+        known: Known | None = None,
+        changes: Changes | None = None,
+        decode: bool = True,
     ) -> list[Span]:
-        """`decode`: look into base64 too."""
+        """`marks`: those of the text. `decode`: look into base64 too."""
         low, words = raw.lower(), raw.translate(_WORD_CLASSES)
-        marks = raw.translate(_MARKS, _PLAIN)
-        opened = self._needles.Match(low)
-        groups, shapes, digits = self._opened_by(raw, low, marks)
+        opened = self._needles(low)
+        groups, shapes, digits = self._opened_by(raw, low, marks) if marks else (self._in_quotes(low), None, 0)
         said = self._said_by(hint) if hint else _NOTHING_SAID
         has_long = words.find(_LONG_WORD) >= 0
         long = _long_words(raw, words) if has_long else []
@@ -219,13 +231,15 @@ class Detector:
             self._search_always(view, spans)
         return spans
 
-    def _opened_by(self, raw: bytes, low: bytes, marks: bytes) -> tuple[list[int] | None, list[int] | None, int]:
-        """Groups of needles, shapes, and how many digits there are. Text of letters and full stops alone has none of them."""
-        if not marks:
-            return (self._which.Match(low) if raw.find(b"'") >= 0 or raw.find(b'"') >= 0 else None), None, 0
+    def _in_quotes(self, low: bytes) -> list[int] | None:
+        """Groups of needles of a text of nothing but letters and what sentences are written with: they need quotes then."""
+        return self._which(low) if low.find(b"'") >= 0 or low.find(b'"') >= 0 else None
+
+    def _opened_by(self, raw: bytes, low: bytes, marks: bytes) -> tuple[list[int], list[int] | None, int]:
+        """Groups of needles, shapes, and how many digits there are."""
         digits = len(marks.translate(None, _NOT_DIGITS))
         shaped = digits >= _FEWEST_SHAPED or _has_pairs(marks) or raw.find(b"::") >= 0
-        return self._which.Match(low), self._in_shape.Match(low) if shaped else None, digits
+        return self._which(low), self._in_shape(low) if shaped else None, digits
 
     def _said_by(self, hint: bytes) -> _Said:
         """What the key of a JSON value announces, and what judges the whole value."""
@@ -269,7 +283,7 @@ class Detector:
             automaton, least, rows = self._groups[group]
             if digits < least:
                 continue
-            for opened in automaton.Match(low):
+            for opened in automaton(low):
                 for _, fewest, needle, rule, rank in rows[opened]:
                     if digits >= fewest:
                         _search_literal(view, needle, rule, rank, spans, changes)
@@ -362,9 +376,11 @@ class Detector:
         first, last, text = found
         for a, b, inside in [found] if text else base64_between_slashes(raw, first, last):
             inner = project(inside)
-            ranks = [rank for _, _, rank in self._search(inner, b"", decode=False)]
+            ranks = [rank for _, _, rank in self._search(inner, _marks_of(inner), b"", decode=False)]
             if not ranks and (unfolded := unfold(inner)) is not None:
-                ranks = [rank for _, _, rank in self._search(unfolded.seen, b"", decode=False)]
+                ranks = [
+                    rank for _, _, rank in self._search(unfolded.seen, _marks_of(unfolded.seen), b"", decode=False)
+                ]
             if ranks:
                 spans.append((a, b, min(ranks)))
         return last

@@ -97,7 +97,7 @@ _GATE = at_once(rb"[\x80-\xff]*[ \t\n_\-]+".join(re.escape(stem.encode()) for st
 def marked(text: str, raw: bytes) -> bytes:
     """The projection `raw` of `text` with the words that announce as marks, each as long as it was."""
     low = text.lower()
-    opened = _GATE.Match(low.encode("utf-8", "replace"))
+    opened = _GATE(low.encode("utf-8", "replace"))
     if not opened:
         return raw
     if len(low) != len(text):

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 
-from .automaton import at_once, whole_word
+from .automaton import at_once
 from .changes import Changes
 from .family import MIN_RUN_DIGITS, Accept, Rule, Run, Span, View
 
@@ -40,9 +40,7 @@ class Numbers:
         rows: list[tuple[int, int, _NumericRule]] = []
         for fewest, rules, rank in numeric:
             for rule in rules:
-                waker = rule.near.pattern if rule.near is not None else whole_word(sorted(rule.words or ()))
-                sleeps = rule.near is not None or rule.words is not None
-                number = wakers.setdefault(waker, len(wakers)) if sleeps else -1
+                number = wakers.setdefault(rule.near.pattern, len(wakers)) if rule.near is not None else -1
                 row = (re.compile(rule.shape), rule.pattern.search, rule.accept, rank, rule.fallback, number, rule.sign)
                 rows.append((max(rule.fewest, fewest), rule.most, row))
         self._wakers = at_once(wakers)
@@ -66,7 +64,7 @@ class Numbers:
     def _awake(self, text: bytes) -> int:
         """What something in `text` wakes."""
         awake = 0
-        for number in self._wakers.Match(text) or ():
+        for number in self._wakers(text):
             awake |= 1 << number
         return awake
 
@@ -102,8 +100,10 @@ class Numbers:
             if fallback and len(spans) > before:
                 break
             if waker >= 0:
+                if not awake >> waker & 1:
+                    continue
                 if here < 0:
-                    here = awake and self._awake(view.near(start, end))
+                    here = self._awake(view.near(start, end))
                 if not here >> waker & 1:
                     continue
             elif sign and raw.find(sign, first, start) < 0:

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from assay_scrubber.announced import FILLERS, rules_after, words_of
+from assay_scrubber.automaton import whole_phrase
 from assay_scrubber.family import Announced, Digits, Family, Rule, Shapes, View
 from assay_scrubber.lexicon import Announces
 from assay_scrubber.person_numbers import valid
@@ -123,8 +124,8 @@ _BY_WORDS: dict[bytes, tuple[str, ...]] = {}
 for _words, _checks in ANNOUNCED:
     for _phrase in _words.encode("latin-1").split(b"|"):
         _BY_WORDS[_phrase] = (*_BY_WORDS.get(_phrase, ()), *_checks)
-#: The last word of each announcement: a number without one of these near costs one look.
-_ANNOUNCING = frozenset(phrase.split()[-1] for phrase in _BY_WORDS)
+#: A number without one of these near costs one look.
+_ANNOUNCING = re.compile(whole_phrase(_BY_WORDS))
 _MOST_WORDS, _MOST_STRANGERS = 10, 4
 #: Short words that mean nothing else; a shorter or commoner one has to stand right before its number.
 _DISTINCT = frozenset((b"cnp", b"bsn", b"cpf", b"fnr", b"tckn", b"hetu", b"amka", b"jmbg", b"emso"))
@@ -328,7 +329,7 @@ FAMILY = Family(
             Rule(_run_shape(pattern), _checked(*modules), shape=shape, fewest=fewest, most=most)
             for shape, pattern, modules, fewest, most in _TELLING
         ),
-        Rule(_TOKEN, _announced, most=18, words=_ANNOUNCING, fallback=True),
+        Rule(_TOKEN, _announced, most=18, near=_ANNOUNCING, fallback=True),
     ),
     description="Identity and tax numbers of persons in some forty countries: check digits, and a telling shape or the word before.",
     finds=(

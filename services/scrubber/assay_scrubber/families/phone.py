@@ -8,6 +8,7 @@ timestamps and ids look exactly like them.
 import re
 
 from assay_scrubber.announced import FILLERS, rules_after, words_of
+from assay_scrubber.automaton import whole_phrase
 from assay_scrubber.family import Announced, Digits, Family, Rule, View
 from assay_scrubber.lexicon import Announces
 from assay_scrubber.taxonomy import Category
@@ -131,7 +132,11 @@ _OWNERS = frozenset(
     b"contact my his her our your their new home work office direct emergency meine mi mon mijn mio ma".split()
 )
 _SIGNATURE = re.compile(rb"(?:^|[\n|,;] ?|  )[tmpf][:.] {0,2}$")
-_ANNOUNCING = frozenset((*_STRONG, *_WEAK, *_VERBS, *_WORDS_AFTER, *_NUMBERS, b"t", b"p", b"f"))
+#: A number without one of these near costs one look.
+_ANNOUNCING = re.compile(
+    whole_phrase(word for word in (*_STRONG, *_WEAK, *_VERBS, *_WORDS_AFTER, *_NUMBERS) if len(word) > 1)
+    + rb"|\([mhwo]\)|(?:^|[^a-z0-9])[tmpf][:.]"
+)
 _MOST_WORDS, _MOST_STRANGERS = 9, 4
 # How surely a telephone number follows.
 _UNLIKELY, _POSSIBLE, _LIKELY, _CERTAIN = range(4)
@@ -332,9 +337,9 @@ FAMILY = Family(
     rules=(
         Rule(_AMERICAN, _american, fewest=10, shape=rb"(?<!9)9?-{0,4}9{3}-{0,5}9{3}-{0,3}9{4}(?!9)"),
         Rule(_PLUS, _international, sign=b"+"),
-        Rule(_ZEROS, _after_zeros, near=re.compile(b"0[01]"), fewest=10, fallback=True),
+        Rule(_ZEROS, _after_zeros, fewest=10, fallback=True),
         Rule(_NATIONAL, _national, fewest=9, most=12, shape=rb"9-9", fallback=True),
-        Rule(_ANY, _announced, words=_ANNOUNCING, fallback=True),
+        Rule(_ANY, _announced, near=_ANNOUNCING, fallback=True),
     ),
     more=((Announced(), (*rules_after(_FEW_WORDS, _FEW, _few), _OTHER_SCRIPTS)),),
     description="Telephone numbers: North American, international, and national ones that a word or key announces.",
