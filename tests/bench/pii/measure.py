@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from .accuracy import Accuracy, Share, judge
 from .real import genuine, texts
+from .recall import SEEKERS, Halves
 from .seed import seeded
 from .tools import TOOLS
 
@@ -78,6 +79,17 @@ def everything(per_variety: int, count: int) -> Measured:
             for part, spent in document["spent"].items()
         }
     return Measured(speed, accuracy)
+
+
+def by_form() -> dict[str, Halves]:
+    """By tool: how many forms of each group it finds."""
+    counted = {}
+    for tool in SEEKERS:
+        print(f"  forms, {tool} ...", file=sys.stderr, flush=True)
+        out = DIRECTORY / f"forms_{tool}.json"
+        _module(tool, "recall", tool, str(out))
+        counted[tool] = json.loads(out.read_text())
+    return counted
 
 
 def worst(tool: str, size: int) -> tuple[float, str, bool]:

@@ -5,12 +5,14 @@ Sources and documentation do hold addresses of their authors and examples of hos
 which findings there are just that; all others are false. Generated kinds hold nothing personal at all.
 """
 
+import base64
 import hashlib
 import ipaddress
 import json
 import pydoc_data.topics
 import random
 import re
+import string
 import sysconfig
 import uuid
 from collections.abc import Callable, Iterator
@@ -103,6 +105,113 @@ def _number(rng: random.Random, _: datetime) -> str:
     )  # fmt: skip
 
 
+_BASE62 = string.ascii_letters + string.digits
+
+
+def _mixed(rng: random.Random, size: int, alphabet: str = _BASE62) -> str:
+    return "".join(rng.choices(alphabet, k=size))
+
+
+def _vendor_id(rng: random.Random, _: datetime) -> str:
+    """Ids of objects: they open nothing."""
+    upper, lower = string.ascii_uppercase + string.digits, string.ascii_lowercase + string.digits
+    n = rng.randrange
+    return rng.choice(
+        [
+            f'"id": "{rng.choice(["cus", "ch", "pi", "in", "evt", "price", "sub"])}_{_mixed(rng, 24)}"',
+            f"request req_{_mixed(rng, 24)} msg_{_mixed(rng, 24)} run_{_mixed(rng, 24)}",
+            f"chatcmpl-{_mixed(rng, 29)} system_fingerprint fp_{_mixed(rng, 10, '0123456789abcdef')}",
+            f"i-{_mixed(rng, 17, '0123456789abcdef')} vpc-{_mixed(rng, 8, lower)} ami-{_mixed(rng, 17, '0123456789abcdef')}",
+            f"channel C{_mixed(rng, 10, upper)} user U{_mixed(rng, 10, upper)} team T{_mixed(rng, 8, upper)}",
+            f"issue {_mixed(rng, 3, string.ascii_uppercase)}-{n(99999)} node MDQ6{_mixed(rng, 18)}",
+            f"doc 1{_mixed(rng, 43, _BASE62 + '-_')} video {_mixed(rng, 11, _BASE62 + '-_')}",
+            f"object {_mixed(rng, 24, '0123456789abcdef')} ulid 01{_mixed(rng, 24, '0123456789ABCDEFGHJKMNPQRSTVWXYZ')}",
+        ]
+    )
+
+
+def _log_probability(rng: random.Random, _: datetime) -> str:
+    tokens = [
+        {"token": rng.choice(_WORDS), "logprob": -rng.random() * 12, "bytes": [rng.randrange(256)]} for _ in range(3)
+    ]
+    return rng.choice(
+        [
+            json.dumps({"tokens": tokens}),
+            json.dumps([[rng.randrange(100_000), -rng.random() * 9] for _ in range(4)]),
+            json.dumps({"embedding": [round(rng.gauss(0, 0.1), 9) for _ in range(8)]}),
+            f"max_tokens=4096 prompt_tokens={rng.randrange(9999)} completion_tokens={rng.randrange(9999)}",
+        ]
+    )
+
+
+def _trace(rng: random.Random, _: datetime) -> str:
+    a, b, n = rng.choice(_WORDS), rng.choice(_WORDS), rng.randrange
+    return rng.choice(
+        [
+            f'  File "/srv/app/{a}/{b}.py", line {n(2000)}, in {a}_{b}\n    return {b}.{a}(token, key={a})',
+            f"\tat com.example.{a}.{b.title()}Service${a}$1.invoke({b.title()}Service.java:{n(900)})",
+            f"KeyError: 'password'\n#{n(30)} 0x{n(1 << 48):016x} in {a}_{b} () from /lib/x86_64/{a}.so.{n(9)}",
+            f"goroutine {n(9999)} [running]:\nmain.({a.title()}).{b.title()}(0xc{n(1 << 36):09x}, 0x{n(99):x})",
+            f"    at async {a}.{b} (webpack-internal:///./src/{a}/{b}.ts:{n(900)}:{n(90)})",
+            f"ValueError: invalid token {rng.choice(['EOF', 'NAME', 'INDENT'])} at line {n(900)}, column {n(90)}",
+        ]
+    )
+
+
+def _parcel(rng: random.Random, at: datetime) -> str:
+    n = rng.randrange
+    return rng.choice(
+        [
+            f"tracking 1Z{_mixed(rng, 6, string.ascii_uppercase + string.digits)}{n(10**10):010}",
+            f"parcel {n(10**12):012} left on {at:%d.%m.%Y}, order no. {n(10**3):03}-{n(10**7):07}-{n(10**7):07}",
+            f"{_mixed(rng, 2, string.ascii_uppercase)}{n(10**9):09}{_mixed(rng, 2, string.ascii_uppercase)} is in transit",
+            f"invoice {at:%Y}-{n(10**6):06}, customer {n(10**6)}, total {n(10**5)}.{n(100):02} EUR",
+            f"ISBN 978-{n(10)}-{n(10**4):04}-{n(10**4):04}-{n(10)}, doi:10.{n(10**4):04}/{rng.choice(_WORDS)}.{n(10**7)}",
+            f"EAN {n(10**13):013} batch {n(10**8):08} booking {_mixed(rng, 6, string.ascii_uppercase)}",
+        ]
+    )
+
+
+def _paging(rng: random.Random, _: datetime) -> str:
+    token = base64.urlsafe_b64encode(rng.randbytes(27)).decode()
+    name = rng.choice(["next_page_token", "nextPageToken", "continuation_token", "page_token", "cursor", "sync_token"])
+    return rng.choice(
+        [
+            f'{{"{name}": "{token}", "count": {rng.randrange(500)}}}',
+            f"GET /{rng.choice(_WORDS)}?{name}={token}&limit=50",
+            f"Idempotency-Key: {uuid.UUID(int=rng.getrandbits(128), version=4)}",
+            f'ETag: W/"{rng.getrandbits(128):x}" X-Request-Id: {rng.getrandbits(96):x}',
+        ]
+    )
+
+
+def _placeholder(rng: random.Random, _: datetime) -> str:
+    name = rng.choice(["API_KEY", "DB_PASSWORD", "ACCESS_TOKEN", "CLIENT_SECRET", "AUTH_TOKEN"])
+    return rng.choice(
+        [
+            f"{name}=${{{name}}}",
+            f'{name.lower()} = os.environ["{name}"]',
+            f"{name}=<your-{name.lower().replace('_', '-')}>",
+            f"export {name}=changeme  # set {name} before you start",
+            f"{name.lower()}: {{{{ .Values.{name.lower()} }}}}",
+            f'"{name.lower()}": "********"',
+            f"{name}=your_{name.lower()}_here",
+            f"{name.lower()} = getpass.getpass('{name.lower()}: ')",
+        ]
+    )
+
+
+def _masked(rng: random.Random, _: datetime) -> str:
+    last = f"{rng.randrange(10**4):04}"
+    return rng.choice(
+        [
+            f"card **** **** **** {last} exp **/**", f"ending in {last}", f"phone +** *** *** {last[2:]}", f"key sk-...{last}",
+            f"IBAN DE** **** **** **** {last}", f"ssn ***-**-{last}", "password: ********", f"XXXX-XXXX-XXXX-{last}",
+            "user j***@e***.com", f"token=[REDACTED] card=[FILTERED] {last}",
+        ]
+    )  # fmt: skip
+
+
 _GENERATED = {
     "logs": _log,
     "uuids": _uuid,
@@ -110,6 +219,13 @@ _GENERATED = {
     "timestamps": _timestamp,
     "versions": _version,
     "numbers": _number,
+    "ids of vendors' objects": _vendor_id,
+    "log probabilities and vectors": _log_probability,
+    "stack traces": _trace,
+    "parcels, orders and books": _parcel,
+    "paging and idempotency": _paging,
+    "placeholders": _placeholder,
+    "masked values": _masked,
 }
 
 

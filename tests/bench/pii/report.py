@@ -1,10 +1,11 @@
 """The figures of a run as Markdown: by variety and tool, by tool, and by kind of clean text."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .accuracy import Share, by_family
 from .measure import Clean, Measured
+from .recall import Halves
 
 _TITLES = {
     "assay": "Assay",
@@ -13,6 +14,7 @@ _TITLES = {
     "presidio_ner": "Presidio, with NER",
     "scrubadub": "scrubadub",
     "datafog": "datafog",
+    "detect_secrets": "detect-secrets",
 }
 
 
@@ -81,8 +83,20 @@ def mistaken(clean: Clean) -> str:
     return _table(["family", "kind", "MB", "found", "false"], rows)
 
 
-def everything(measured: Measured, clean: Clean) -> str:
+def forms(counted: Mapping[str, Halves]) -> str:
+    """Forms found, by group: of Assay the half that rules were written with and the other, of all others both together."""
+    others = [tool for tool in counted if tool != "assay"]
+    rows = []
+    for group, ours in counted["assay"].items():
+        both = [[sum(pair) for pair in zip(*counted[tool][group].values(), strict=True)] for tool in others]
+        mine = [f"{hits} / {n}" for hits, n in (ours["seen"], ours["held"])]
+        rows.append([group, *mine, *(f"{hits} / {n}" for hits, n in both)])
+    return _table(["form", "Assay, seen", "Assay, held", *(_TITLES[tool] for tool in others)], rows)
+
+
+def everything(measured: Measured, clean: Clean, counted: Mapping[str, Halves]) -> str:
     parts = {
+        "Forms": forms(counted),
         "Speed": speed(measured),
         "Recall": recall(measured),
         "Precision": precision(measured),

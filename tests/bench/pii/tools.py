@@ -1,7 +1,10 @@
 """The tools under measurement, each as two functions: where personal data is, and the text without it."""
 
 import logging
+import re
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 Span = tuple[str, int, int]
@@ -94,6 +97,25 @@ def datafog() -> Tool:
         return [(e.type, e.start, e.end) for e in engine.scan(text, engine="regex").entities]
 
     return Tool(find, lambda text: engine.scan_and_redact(text, engine="regex"))
+
+
+def detect_secrets() -> Tool:
+    """A file a text, under each name that makes it look another way; what any of them finds counts."""
+    from detect_secrets.core.scan import scan_file
+    from detect_secrets.settings import default_settings
+
+    def find(text: str) -> list[Span]:
+        spans: list[Span] = []
+        with TemporaryDirectory() as directory, default_settings():
+            for suffix in (".txt", ".ini", ".py"):
+                path = Path(directory) / f"text{suffix}"
+                path.write_text(text, encoding="utf-8")
+                for secret in scan_file(str(path)):
+                    value = secret.secret_value or ""
+                    spans += [(secret.type, m.start(), m.end()) for m in re.finditer(re.escape(value), text) if value]
+        return spans
+
+    return Tool(find, find)
 
 
 TOOLS: dict[str, Callable[[], Tool]] = {

@@ -160,6 +160,8 @@ def _announcing(before: bytes) -> tuple[str, ...] | None:
 
 _TOKEN = re.compile(rb"(?<![0-9])[0-9](?:[ .\-/+]{0,2}[0-9]){5,17}+(?![0-9])")
 _LETTERS = re.compile(rb"[A-Za-z]{1,3}-?$")
+# A parcel's number (UPU S10): what its two letters say is no word.
+_PARCEL = re.compile(rb"[A-Z]{2}[0-9]{9}[A-Z]{2}(?![0-9A-Za-z])")
 _TRAILING = re.compile(rb"[ \-]{0,1}[A-Za-z]{1,2}(?![0-9A-Za-z])")
 
 
@@ -175,6 +177,8 @@ def _announced(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     modules = _announcing(view.before(start))
     left = _LETTERS.search(view.raw, max(0, start - 3), start)
     if left is not None:
+        if _PARCEL.match(view.raw, left.start()):
+            return None
         before = view.raw[max(0, left.start() - 1) : left.start()]
         if not before.isalnum() and before != b"\\":  # its letter would belong to an escape
             start = left.start()

@@ -98,12 +98,17 @@ _SHORTEST_TRACK = 7
 _USUAL = 16  # digits in four groups of four
 _MOST_GROUPS = 6
 _LONGEST = 19
+_ARTICLE = 13  # digits of an article's number (EAN), of which one in ten that begin as cards do passes for one
+
+
+def _is_article(view: View, start: int, end: int) -> bool:
+    return end - start == _ARTICLE and not _ANNOUNCED.search(view.before(start))
 
 
 def _card(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    if not is_card(match.group(1)):
-        return None
     start, end = match.span(1)
+    if not is_card(match.group(1)) or _is_article(view, start, end):
+        return None
     after = view.raw[end : end + 1]
     if after == b"." and end - start < _USUAL - 1 and view.raw[end + 1 : end + 2] == b"0":
         return None  # milliseconds
@@ -154,12 +159,12 @@ def _of_four(shape: bytes, between: bytes, *, before: bool = False) -> bool:
     return shape == (b"9999" + between if before else between + b"9999")
 
 
-def _whole(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+def _whole(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     digits = match.group().translate(None, _NOT_DIGITS)
     gaps = len(match.group()) - len(digits)
     if _MOST_GROUPS <= gaps < len(digits) - 1:  # a list of small numbers, neither groups nor single digits
         return None
-    return match.span() if is_card(digits) else None
+    return match.span() if is_card(digits) and not _is_article(view, *match.span()) else None
 
 
 FAMILY = Family(
