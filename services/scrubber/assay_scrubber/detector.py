@@ -28,6 +28,7 @@ from .family import (
     Together,
     View,
 )
+from .lexicon import Announces
 from .numbers import LEAD, RUN_IN_SHAPE, TRAIL, Known, Numbers
 from .projection import project, unfold
 from .taxonomy import Category
@@ -245,7 +246,8 @@ class Detector:
         """What the key of a JSON value announces, and what judges the whole value."""
         said = self._by_hint.get(hint)
         if said is None:
-            announcing = tuple(self._announcing[word] for word in words_of(hint) if word in self._announcing)
+            words = (*words_of(hint), *(kind.byte for kind in Announces if hint.find(kind) >= 0))
+            announcing = tuple(self._announcing[word] for word in words if word in self._announcing)
             judges = tuple(
                 (judge, family.rank) for family in self._keyed if family.keyed and (judge := family.keyed(hint))
             )

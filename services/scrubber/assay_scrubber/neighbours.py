@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .engine import Scrubber
 
-_NAMING = ("name", "key", "header", "field", "variable", "option", "param", "parameter", "id", "label")
-_HOLDING = ("value", "val", "content", "default", "text", "data")
+_NAMING = ("name", "key", "header", "field", "variable", "option", "param", "parameter", "id", "label", "type", "tipo", "kind", "typ")
+_HOLDING = ("value", "val", "content", "default", "text", "data", "number", "numero", "nummer")
 _NAME = re.compile(r"[A-Za-z\u0080-\uffff][\w.\- ]{1,63}")
 _MOST_ARGUMENTS, _LONGEST_COMMAND = 64, 4_000
 #: What an argument is read under, when the arguments before it say that it is a secret.

@@ -2,7 +2,7 @@
 
 import re
 
-from assay_scrubber.announced import rules_after
+from assay_scrubber.announced import rules_after, span_of_value
 from assay_scrubber.family import Announced, Family, Rule, View
 from assay_scrubber.lexicon import Announces
 from assay_scrubber.taxonomy import Category
@@ -16,10 +16,15 @@ _PHRASES = (
     b"carta de condu\x80\x80o", b"carteira de motorista", b"k\x80rkort", b"k\x80rekort", b"f\x80rerkort", b"ajokortti", b"prawo jazdy",
     b"prawa jazdy", b"\x80idi\x80sk\x80 pr\x80kaz", b"vodi\x80sk\x80 preukaz", b"permis de conducere", b"ehliyet",
     b"licencia de conducir", b"carteira de habilita\x80\x80o",
-    b"dl#", b"dl #", b"dl no", b"dl number", b"dl_number",
+    b"dvla", b"dvla licence", b"drivers lic", b"driver lic", b"dl:", b"dl#", b"dl #", b"dl no", b"dl number", b"dl_number",
     b"gi\x80y ph\x80p l\x80i xe", b"vodi\x80sk\x80 pr\x80kaz",
 )  # fmt: skip
-_NUMBER = rb"((?=[a-z0-9 \-]{0,6}[0-9])[a-z0-9]{1,18}(?:[ \-][a-z]{0,2}[0-9][a-z0-9]{0,9}){0,4})(?![a-z0-9])"
+_NUMBER = (
+    rb"([0-9]{5}/[0-9]{2}/[0-9]{4}"
+    rb"|(?=[a-z0-9 \-]{0,6}[0-9])[a-z0-9]{1,18}(?:[ \-][a-z]{0,2}[0-9][a-z0-9]{0,12}){0,4})(?![a-z0-9])"
+)
+# Two letters that mean other things too.
+_SHORT = Rule(re.compile(rb"(?<![a-z0-9])dl[ #:.]{1,3}([a-z][0-9]{7,12})(?![a-z0-9])"), span_of_value, needle=b"dl ")
 _DRIVING = re.compile(rb"driv(?:er|ers|er's|ing)[^a-z0-9]{1,6}$")
 _FEWEST_DIGITS, _SHORTEST = 4, 5
 
@@ -41,7 +46,7 @@ FAMILY = Family(
     category=Category.GOVERNMENT_ID,
     rank=58,
     gate=Announced(),
-    rules=(*rules_after(_WORDS, _NUMBER, _number, phrases=_PHRASES), _OTHER_SCRIPTS),
+    rules=(*rules_after(_WORDS, _NUMBER, _number, phrases=_PHRASES), _SHORT, _OTHER_SCRIPTS),
     description="Driving licence numbers after the words or under the key that announce them.",
     finds=(
         "driver's license D1234567",

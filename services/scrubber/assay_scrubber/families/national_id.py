@@ -59,7 +59,10 @@ ANNOUNCED: tuple[tuple[str, tuple[str, ...]], ...] = (
         "rodn\x80 \x80\x80slo|rodne cislo|rodn\x80 \x80islo|rodn\x80 \x80\x80sla|birth number|rodn\x80ho \x80\x80sla",
         ("cz.rc", "sk.rc"),
     ),
-    ("oib", ("hr.oib",)),
+    ("oib|identifikacijski broj", ("hr.oib",)),
+    ("de extranjero", ("es.nie",)),
+    ("ic no|ic number", ("my.nric",)),
+    ("id nommer", ("za.idnr",)),
     ("amka", ("gr.amka",)),
     ("rut|rol \x80nico", ("cl.rut",)),
     ("cuit|cuil", ("ar.cuit",)),
@@ -81,7 +84,7 @@ ANNOUNCED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("afm", ("gr.vat",)),
     ("nip|numer nip", ("pl.nip",)),
     ("szem\x80lyi sz\x80m|szem\x80lyi azonos\x80t\x80|ad\x80azonos\x80t\x80 jel|ad\x80azonos\x80t\x80", ()),
-    ("r\x80|identifika\x80n\x80 \x80\x80slo", ("cz.rc",)),
+    ("r\x80|r \x80|identifika\x80n\x80 \x80\x80slo", ("cz.rc",)),
     ("s\x80curit\x80 sociale|num\x80ro s\x80cu|n\x80 s\x80cu|carte vitale", ("fr.nir",)),
     ("num\x80ro national", ("be.nn",)),
     ("num\x80ro fiscal", ()),
@@ -94,7 +97,7 @@ ANNOUNCED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("ird|ird number", ("nz.ird",)),
     ("dav\x80na \x80tevilka", ()),
     (
-        "ausweisnr|ausweis nr|matricule|personal number|numero identificaci\x80n|de identificaci\x80n|ob\x80ansk\x80 pr\x80kaz",
+        "ausweisnr|ausweis nr|ausweis nummer|matricule|personal number|numri personal|kra pin|c\x80ng d\x80n|numero identificaci\x80n|de identificaci\x80n|ob\x80ansk\x80 pr\x80kaz",
         (),
     ),
     ("partita iva|p iva|piva", ("it.iva",)),
@@ -298,6 +301,11 @@ _INSIDE = (
         "sozialversicherungsnummer sozialversicherungsnr rentenversicherungsnummer rentenversicherungsnr versicherungsnummer svnr rvnr",
         rb"([0-9]{2}[ ]?[0-3][0-9][01][0-9]{3}[ ]?[a-z][ ]?[0-9]{3})(?![a-z0-9])",
     ),
+    *rules_after("", rb"([0-9]{1,3}(?:\.[0-9]{3}){1,3}|[0-9]{6,10})(?![0-9a-z])", phrases=(b"c.c.",)),
+    *rules_after(
+        "rfc contribuyentes",
+        rb"([a-z\x80&]{3,4}[ \-]?[0-9]{2}(?:0[1-9]|1[0-2])[0-3][0-9][ \-]?[a-z0-9]{2}[0-9a])(?![a-z0-9])",
+    ),
     *rules_after(
         "",
         rb"([0-9]{8}[ \-]?[0-9][ \-]?[a-z0-9]{2}[0-9])(?![a-z0-9])",
@@ -316,7 +324,7 @@ def _marked(_: View, match: re.Match[bytes]) -> tuple[int, int]:
 # Numbers for value added tax are persons' too, where a person trades; the country's letters stand before them.
 _VAT = tuple(
     rules_after(
-        "vat vatno vatnumber tva ust ustid ustidnr mwst btw btwnummer iva nif piva moms mva uid alv dph pvm \x80fa afa dds",
+        "vat vatno idnr vatnumber tva ust ustid ustidnr mwst btw btwnummer iva nif piva moms mva uid alv dph pvm \x80fa afa dds",
         rb"((?:at[ ]?u|be|bg|ch[ ]?e|cy|cz|de|dk|ee|el|gr|es|eu|fi|fr|gb|xi|hr|hu|ie|it|lt|lu|lv|mt|nl|no|pl|pt|ro|rs|se|si|sk)[ \-]?"
         rb"[a-z0-9]{0,2}[ .\-]?[0-9](?:[ .\-]?[0-9]){5,11}(?:b[0-9]{2}|[a-z]{1,2})?)(?![a-z0-9])",
     )

@@ -11,7 +11,7 @@ _WORDS = (
     "passport passports passportno passportnum passportnumber passportnr pasaporte passeport passeports reisepass reisepasses "
     "reisepassnummer reisepassnr passaporto passaporte paspoort paspoortnummer paspoortnr passnummer passnr passnumret passnummeret "
     "pasnummer passinumero paszport paszportu pasaport pasaportul pa\x80aport pa\x80aportului pasaportu putovnica putovnice "
-    "paspor pasporu pasu pasem \x80tlev\x80l \x80tlev\x80lsz\x80m pasport pasos paso\x80"
+    "personalausweisnummer personalausweisnr personalausweis ausweisnummer ausweisnr paspor pasporu pasu pasem \x80tlev\x80l \x80tlev\x80lsz\x80m pasport pasos paso\x80"
 )
 #: Letters and digits in any order, or in the groups that passports print: two letters or digits apart from the rest.
 _NUMBER = (
@@ -21,7 +21,7 @@ _NUMBER = (
 #: After a few words that say more of the passport only what looks like a number of one counts.
 _FAR_NUMBER = (
     rb"(?:[^a-z0-9\x80\n]{1,3}+[a-z\x80]{1,14}(?![a-z0-9\x80])){1,5}?[^a-z0-9\x80\n]{1,4}+"
-    rb"([a-z]{1,2}[ \-]?[0-9]{6,8}|[0-9]{2}[a-z]{2}[0-9]{5}|[0-9]{9}|(?=[a-z]{1,8}[0-9])[a-z0-9]{9})(?![a-z0-9\x80])"
+    rb"([a-z]{1,2}[ \-]?[0-9]{6,8}|[0-9]{2}[a-z]{2}[0-9]{5}|[0-9]{9}|(?=[a-z]{1,8}[0-9])[a-z0-9]{9,10})(?![a-z0-9\x80])"
 )
 _FILLERS = re.compile(rb"<<[A-Z0-9<]*+")
 _DATES = re.compile(rb"9999999[A<]9999999")
@@ -59,7 +59,7 @@ _SHORT_WORDS = tuple(
 )
 
 
-_FAR_WORDS = rb"passport|passeport|pasaporte|reisepass|passaporto|passaporte|paspoort|paszport|travel document"
+_FAR_WORDS = rb"passport|passeport|pasaporte|reisepass|passaporto|passaporte|paspoort|paszport|travel document|ausweis"
 _FAR = tuple(
     Rule(re.compile(rb"(?<![a-z\x80])%b(?![a-z\x80])%b" % (word, _FAR_NUMBER)), _far_number, needle=word)
     for word in _FAR_WORDS.split(b"|")
@@ -70,7 +70,8 @@ _FAR = tuple(
 _PAPERS = (
     b"residence permit", b"aufenthaltstitel", b"aufenthaltserlaubnis", b"green card", b"titre de s\x80jour", b"carte de s\x80jour",
     b"permesso di soggiorno", b"permiso de residencia", b"verblijfsvergunning", b"uppeh\x80llstillst\x80nd", b"karta pobytu",
-    b"carta d'identit\x80", b"carta di identit\x80", b"visa number", b"visa_number", b"visa no", b"visa_no", b"visumnummer",
+    b"carta d'identit\x80", b"dow\x80d osobisty", b"dowodu osobistego",
+    b"h\x80 chi\x80u", b"carta di identit\x80", b"visa number", b"visa_number", b"visa no", b"visa_no", b"visumnummer",
 )  # fmt: skip
 _PAPER_NUMBER = rb"([a-z]{0,3}[ \-]?[0-9]{5,13}[a-z]{0,2})(?![a-z0-9\x80])"
 

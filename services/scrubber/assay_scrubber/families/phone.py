@@ -87,7 +87,7 @@ phone phones telephone telephones cellphone smartphone mobilephone phonenumber p
 officephone contactphone userphone customerphone mobilenumber mobileno contactnumber contactno faxnumber faxno cellnumber tel telno
 telnr telefax mobile mobiles mob cell cellular fax whatsapp sms msisdn hotline landline helpline dial dialed dialled callback
 switchboard voicemail ph
-telefono tel\x80fono telefonos tel\x80fonos m\x80vil movil celular telefone telefones telem\x80vel telemovel t\x80l\x80phone t\x80l portable
+telefono fone fones tel\x80fono telefonos tel\x80fonos m\x80vil movil celular telefone telefones telem\x80vel telemovel t\x80l\x80phone t\x80l portable
 cellulare
 telefon telephon telefonnummer telefonnr telefonnumer handy handynummer handynr rufnummer mobil mobilnummer mobilnr mobiltelefon
 mobilfunknummer festnetz durchwahl telefoon telefoonnummer telefoonnr mobiel gsm tlf tlfnr mobilnummeret telefonnummeret
@@ -125,6 +125,8 @@ international toll free ext just only still either best right kom cep privat zuh
 """.split()
     )
 )
+#: Two words that are one.
+_PAIRED = frozenset((b"no hp", b"nomor hp", b"nomer hp", b"cep no", b"cep tel", b"cep numaram", b"cep numaras\x80"))
 _NO_CALLS = frozenset((b"tool", b"function", b"api", b"rpc", b"system", b"method", b"each", b"per", b"procedure"))
 _WORDS_AFTER = (b"mobile", b"cell", b"office", b"fax", b"tel", b"phone", b"home", b"work", b"m", b"h", b"w", b"o")
 #: Whose number is given without saying a number of what; in a signature one letter says it.
@@ -134,7 +136,7 @@ _OWNERS = frozenset(
 _SIGNATURE = re.compile(rb"(?:^|[\n|,;] ?|  )[tmpf][:.] {0,2}$")
 #: A number without one of these near costs one look.
 _ANNOUNCING = re.compile(
-    whole_phrase(word for word in (*_STRONG, *_WEAK, *_VERBS, *_WORDS_AFTER, *_NUMBERS) if len(word) > 1)
+    whole_phrase(word for word in (*_STRONG, *_PAIRED, *_WEAK, *_VERBS, *_WORDS_AFTER, *_NUMBERS) if len(word) > 1)
     + rb"|\([mhwo]\)|(?:^|[^a-z0-9])[tmpf][:.]"
 )
 _MOST_WORDS, _MOST_STRANGERS = 9, 4
@@ -146,6 +148,7 @@ _LOCAL = re.compile(
 )
 _GROUPED = re.compile(rb"[0-9]{1,6}(?:([ .\-/])[0-9]{2,6})(?:[ .\-/][0-9]{2,6}){0,4}")
 _MOST_GROUPED = 12
+_USUAL = (10, 11)  # digits, with the trunk prefix
 _AFTER = re.compile(
     rb" ?\((?:%b)\)| (?:is|was) (?:my|our|his|her|their|your|the)(?: [a-z]{2,9}){0,2} (?:mobile|cell|phone|fax|telephone|landline)(?![a-z])"
     % b"|".join(_WORDS_AFTER)
@@ -160,7 +163,7 @@ def _likely(before: bytes) -> int:
     otherwise = _LIKELY if _SIGNATURE.search(before) else _UNLIKELY
     for index in range(len(words) - 1, -1, -1):
         word, previous = words[index], words[index - 1] if index else b""
-        if word in _STRONG:
+        if word in _STRONG or b"%b %b" % (previous, word) in _PAIRED:
             return _LIKELY if strangers else _CERTAIN
         if word in _WEAK or word in _VERBS:
             return max(otherwise, _of_verb(word, previous, strangers, person or previous in _PERSONS, linked))
@@ -270,7 +273,8 @@ def _announced(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     national = digits[:1] == b"0" or number[:1] == b"(" or _THREE_BY_THREE.fullmatch(number) is not None
     if likely == _LIKELY:
         grouped = len(digits) <= _MOST_GROUPED and _GROUPED.fullmatch(number) is not None
-        return match.span() if grouped or (national and number != digits) else None
+        usual = number != digits or len(digits) in _USUAL
+        return match.span() if grouped or (national and usual) else None
     american = digits[:1] not in b"01" if len(digits) == 10 else len(digits) == 11 and digits[:1] == b"1"
     return match.span() if american or national or _LOCAL.fullmatch(number) else None
 
