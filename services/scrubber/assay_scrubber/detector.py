@@ -175,6 +175,7 @@ class Detector:
             or marks.find(b"\\") >= 0
             or marks.find(b"&") >= 0
             or marks.find(b"\0") >= 0
+            or marks.find(b"\x1b") >= 0
             or not marks.isascii()
         ):
             unfolded = unfold(raw)

@@ -7,7 +7,22 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .engine import Scrubber
 
-_NAMING = ("name", "key", "header", "field", "variable", "option", "param", "parameter", "id", "label", "type", "tipo", "kind", "typ")
+_NAMING = (
+    "name",
+    "key",
+    "header",
+    "field",
+    "variable",
+    "option",
+    "param",
+    "parameter",
+    "id",
+    "label",
+    "type",
+    "tipo",
+    "kind",
+    "typ",
+)
 _HOLDING = ("value", "val", "content", "default", "text", "data", "number", "numero", "nummer")
 _NAME = re.compile(r"[A-Za-z\u0080-\uffff][\w.\- ]{1,63}")
 _MOST_ARGUMENTS, _LONGEST_COMMAND = 64, 4_000

@@ -92,11 +92,16 @@ def project(text: str) -> bytes:
     return raw if text.isascii() else marked(text, raw)
 
 
-# Ways in which one character is written as several. A backslash run is one escape: JSON inside JSON doubles it.
+# Ways in which one character is written as several, and colours of a terminal (ECMA-48), which nobody reads. A backslash run is
+# one escape: JSON inside JSON doubles it.
+_COLOUR = rb"\[[0-9;:]{0,16}m"
 _ESCAPES = {
     b"%": rb"%(?:25)*[C-Fc-f][0-9A-Fa-f](?:%(?:25)*[89ABab][0-9A-Fa-f]){1,3}|%(?:25)*[0-9A-Fa-f]{2}",
-    b"\\": rb"\\(?<!\\\\)\\*+(?:u[0-9A-Fa-f]{4}|u\{[0-9A-Fa-f]{1,6}\}|x[0-9A-Fa-f]{2}|[nrtbf\"'/])",
+    b"\\": rb"\\(?<!\\\\)\\*+(?:(?:u001[Bb]|x1[Bb]|033|e)"
+    + _COLOUR
+    + rb"|u[0-9A-Fa-f]{4}|u\{[0-9A-Fa-f]{1,6}\}|x[0-9A-Fa-f]{2}|[nrtbf\"'/])",
     b"&": rb"&(?:amp;)*(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|commat|period|colon|plus|nbsp|amp|quot|apos|lt|gt);",
+    b"\x1b": rb"\x1b" + _COLOUR,
 }
 # For each set of the bytes that escapes begin with, one pattern: a search for one literal is fast.
 _ESCAPE = {
@@ -124,6 +129,8 @@ def _percent(written: bytes) -> bytes:
 
 @lru_cache(maxsize=4096)
 def _decoded(written: bytes) -> bytes:
+    if written.find(b"[") >= 0:
+        return _UNSEEN_BYTE * len(written)
     body = written.strip(b"%\\&;").rpartition(b";")[2]
     named = _percent(written) if written[:1] == b"%" else _NAMED.get(body)
     if named is None:

@@ -48,6 +48,8 @@ def test_characters_become_the_byte_of_their_class(characters: str, byte: int) -
         (r"a\u0040b", b"a@b"),
         (r"a\\\\u0040b", b"a@b"),
         (r"x\ny\"z\/", b'x\ny"z/'),
+        ("a\x1b[1;31mb\x1b[0m", b"ab"),
+        (r"a\u001b[31mb\x1b[0m\033[mc\e[1md", b"abcd"),
         ("a%40b%2Bc", b"a@b+c"),
         ("%C3%A9%25C3%25A9", bytes([LETTER, LETTER])),
         ("%E7%94%B5%E2%80%93%C3", bytes([OTHER, 0x2D, LETTER])),

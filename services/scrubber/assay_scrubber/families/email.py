@@ -59,6 +59,16 @@ _WRITTEN_LOCAL = re.compile(
 )
 
 
+# Quoted-printable (RFC 2045) as headers leave it.
+_QUOTED = re.compile(
+    rb"(?<![a-z0-9_.%%+\-=&?])[a-z][a-z0-9_.%%+\-]{2,63}=40%b(?:\.%b){0,4}\.%b(?![a-z0-9.\-])" % (_LABEL, _LABEL, _TOP)
+)
+
+
+def _quoted(_: View, match: re.Match[bytes]) -> tuple[int, int]:
+    return match.span()
+
+
 _BRACKET = re.compile(rb"[\[({]")
 
 
@@ -102,6 +112,7 @@ FAMILY = Family(
             ),
             (Rule(_BRACKETED, _written, lower=True),),
         ),
+        (Literals((b"=40",), mark=b":"), (Rule(_QUOTED, _quoted, lower=True, needle=b"=40"),)),
         (Literals((b" dot ",)), (Rule(_SPELLED, _written, lower=True),)),
         (Literals((b" arroba ",)), (Rule(_ARROBA, _written, lower=True),)),
         (Literals((b"-dot-",)), (Rule(_HYPHENED, _written, lower=True),)),
