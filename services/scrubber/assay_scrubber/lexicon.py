@@ -1,11 +1,14 @@
 """Words that announce a value, in scripts that the projection makes one letter of.
 
-`пароль` and `密码` are projected as a byte that says what they announce, one for each of their characters: rules stay rules on bytes.
-`Announces.PASSWORD.word` is the pattern of such a word. Words are stems, to which up to four more letters of their alphabet belong
+`пароль` and `密码` are projected as a byte that says what they announce, one for each of their
+    characters: rules stay rules on bytes.
+`Announces.PASSWORD.word` is the pattern of such a word. Words are stems, to which up to four more
+    letters of their alphabet belong
 (`паролем`); `_` stands for what is between words.
 """
 
 import re
+from collections.abc import Iterator
 from enum import IntEnum
 
 from .automaton import at_once
@@ -55,30 +58,35 @@ WORDS: dict[Announces, str] = {
     токен ключ_доступа ключ_api секретн_ключ секретний_ключ 令牌 密钥 密鑰 访问密钥 トークン シークレット アクセスキー 秘密鍵 토큰 비밀키
     """,
     Announces.PHONE: """
-    телефон тел позвон звоните перезвон набер моб мобильн мобільн сотов дзвон звон факс телефонен τηλέφων κινητ τηλ هاتف فون جوال موبايل تلفن تلفون موبایل
+    телефон тел позвон звоните перезвон набер моб мобильн мобільн сотов дзвон звон факс телефонен
+    τηλέφων κινητ τηλ هاتف فون جوال موبايل تلفن تلفون موبایل
     טלפון נייד פלאפון 电话 手机 電話 手機 携帯 联系方式 전화 휴대폰 핸드폰 휴대전화 연락처 โทร มือถือ เบอร์ फ़ोन फोन मोबाइल दूरभाष ফোন মোবাইল
     தொலைபேசி ఫోన్ ફોન ಫೋನ್ ტელეფონ հեռախոս
     """,
     Announces.NATIONAL_ID: """
-    снилс инн рнокпп іпн егн јмбг личн_номер единен_граждански иин μητρώου_κοινωνικ αμκα αφμ ταυτότητ الرقم_القومي رقم_الهوية رقم_البطاقة بطاقة_الهوية
+    снилс инн рнокпп іпн егн јмбг личн_номер единен_граждански иин μητρώου_κοινωνικ αμκα αφμ
+    ταυτότητ الرقم_القومي رقم_الهوية رقم_البطاقة بطاقة_الهوية
     الهوية_الوطنية رقم_الإقامة
     کد_ملی کد_ملي شماره_ملی شناختی_کارڈ ת.ז תעודת_זהות מספר_זהות 身份证 身分證 身份證
     統一編號 居民身份 マイナンバー 個人番号 주민등록 주민번호 외국인등록
     บัตรประชาชน ประจำตัวประชาชน आधार पहचान_पत्र জাতীয়_পরিচয় পরিচয়পত্র ஆதார் ఆధార్ ಆಧಾರ್ આધાર ਆਧਾਰ
     """,
     Announces.PASSPORT: """
-    паспорт загранпаспорт διαβατήρι جواز_السفر جواز_سفر گذرنامه پاسپورت דרכון 护照 護照 パスポート 旅券 여권 หนังสือเดินทาง पासपोर्ट পাসপোর্ট
+    паспорт загранпаспорт διαβατήρι جواز_السفر جواز_سفر گذرنامه پاسپورت דרכון 护照 護照 パスポート 旅券 여권
+    หนังสือเดินทาง पासपोर्ट পাসপোর্ট
     პასპორტ անձնագիր
     """,
     Announces.LICENCE: """
-    водительск_удостоверени водительск_прав водійськ_посвідчення δίπλωμα_οδήγησης άδεια_οδήγησης رخصة_القيادة رخصة_قيادة گواهینامه
+    водительск_удостоверени водительск_прав водійськ_посвідчення δίπλωμα_οδήγησης άδεια_οδήγησης
+    رخصة_القيادة رخصة_قيادة گواهینامه
     רישיון_נהיגה רשיון_נהיגה 驾驶证 驾照 駕照 運転免許 免許証 운전면허 ใบขับขี่ ใบอนุญาตขับ ड्राइविंग_लाइसेंस
     """,
     Announces.CARD: """
     карт κάρτ بطاقة_ائتمان کارت כרטיס_אשראי 信用卡 银行卡 卡号 カード 신용카드 카드 บัตรเครดิต कार्ड
     """,
     Announces.BIRTH: """
-    дат_рождени родил ημερομηνία_γέννησης γεννήθηκ تاريخ_الميلاد تاریخ_تولد תאריך_לידה 出生日期 生年月日 생년월일 วันเกิด जन्म_तिथि जन्मतिथि
+    дат_рождени родил ημερομηνία_γέννησης γεννήθηκ تاريخ_الميلاد تاریخ_تولد תאריך_לידה 出生日期 生年月日
+    생년월일 วันเกิด जन्म_तिथि जन्मतिथि
     """,
 }
 
@@ -94,15 +102,14 @@ _PATTERNS = [re.compile(_START + (_MORE + _BETWEEN).join(map(re.escape, stems)) 
 _GATE = at_once(rb"[\x80-\xff]*[ \t\n_\-]+".join(re.escape(stem.encode()) for stem in stems) for _, stems in _ROWS)
 
 
-def marked(text: str, raw: bytes) -> bytes:
-    """The projection `raw` of `text` with the words that announce as marks, each as long as it was."""
+def _words_in(text: str) -> Iterator[tuple[int, int, Announces]]:
+    """Start, end and meaning of the words that announce."""
     low = text.lower()
     opened = _GATE(low.encode("utf-8", "replace"))
     if not opened:
-        return raw
+        return
     if len(low) != len(text):
         low = text  # some letters are two in lower case: words in capitals are then not found
-    written = bytearray(raw)
     for number in opened:
         kind, stems = _ROWS[number]
         found = low.find(stems[0])
@@ -110,6 +117,32 @@ def marked(text: str, raw: bytes) -> bytes:
             match = _PATTERNS[number].match(low, found)
             end = match.end() if match is not None else found + 1
             if match is not None:
-                written[found:end] = bytes([kind]) * (end - found)
+                yield found, end, kind
             found = low.find(stems[0], end)
-    return bytes(written)
+
+
+def marked(text: str, raw: bytes) -> bytes:
+    """The projection `raw` of `text` with the words that announce as marks, each as long as it was."""
+    written: bytearray | None = None
+    for start, end, kind in _words_in(text):
+        written = written if written is not None else bytearray(raw)
+        written[start:end] = bytes([kind]) * (end - start)
+    return raw if written is None else bytes(written)
+
+
+# Words of other scripts as JSON writes them in ASCII (RFC 8259), with what stands between words; JSON inside JSON doubles the backslash.
+_ESCAPED = re.compile(rb"(?:\\++u[0-9A-Fa-f]{4}[ _\-]?){2,}")
+_CHARACTER = re.compile(rb"\\++u([0-9A-Fa-f]{4})|[ _\-]")
+
+
+def marked_escapes(raw: bytes, unseen: int) -> bytes:
+    """`raw` with the words that announce, where they are escaped, as marks; the rest of each escape becomes `unseen`."""
+    written: bytearray | None = None
+    for run in _ESCAPED.finditer(raw):
+        characters = list(_CHARACTER.finditer(raw, run.start(), run.end()))
+        text = "".join(chr(int(found[1], 16)) if found[1] else found[0].decode("ascii") for found in characters)
+        for start, end, kind in _words_in(text):
+            written = written if written is not None else bytearray(raw)
+            for found in characters[start:end]:
+                written[found.start() : found.end()] = bytes([kind, *[unseen] * (len(found[0]) - 1)])
+    return raw if written is None else bytes(written)

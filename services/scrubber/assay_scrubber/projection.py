@@ -14,7 +14,7 @@ from bisect import bisect_left, bisect_right
 from functools import lru_cache
 from itertools import combinations
 
-from .lexicon import marked
+from .lexicon import marked, marked_escapes
 
 LETTER = 0x80
 OTHER = 0x81
@@ -182,6 +182,8 @@ def unfold(raw: bytes) -> Unfolded | None:
     decoded = raw
     marks = tuple(mark for mark in _ESCAPES if raw.find(mark) >= 0)
     if marks:
+        if raw.find(b"\\u") >= 0:
+            raw = marked_escapes(raw, UNSEEN)
         decoded = _ESCAPE[marks].sub(_decode, raw)
     if decoded.find(b"\0") >= 0:
         decoded = decoded.replace(b"\0", _UNSEEN_BYTE)

@@ -1,5 +1,6 @@
 """Passwords and keys after the word that names them: what is found, what the text becomes, what is left alone."""
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -224,3 +225,23 @@ def test_what_only_looks_like_secret_stays(check: Callable[..., None], text: str
 def test_a_word_of_any_length_after_basic_is_no_reason_to_fail(scrubber: Scrubber, length: int) -> None:
     text = "Basic " + "abcdefghijklmnopqrstuvw"[:length]
     assert scrubber.scrub(text).text == text
+
+
+@pytest.mark.parametrize(
+    "text", ["мой пароль: Hunter22!", "电话 13812345678", "паспорт 4509 123456", "код подтверждения 482913"]
+)
+def test_words_of_other_scripts_announce_where_json_writes_them_in_ascii(text: str) -> None:
+    scrubber = Scrubber()
+    once = json.dumps({"text": text})
+    for written in (once, json.dumps(once)):
+        left = scrubber.scrub(written).text
+        assert left != written
+        assert text.rpartition(" ")[2] not in left
+        assert isinstance(json.loads(left), dict | str)
+
+
+@pytest.mark.parametrize(
+    "written", ['{"пароль": "hunter2!x"}', json.dumps({"пароль": "hunter2!x"}), "{'密码': 'hunter2!x'}"]
+)
+def test_a_key_of_another_script_announces_in_text(written: str) -> None:
+    assert "hunter2" not in Scrubber().scrub(written).text

@@ -97,7 +97,10 @@ ANNOUNCED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("ird|ird number", ("nz.ird",)),
     ("dav\x80na \x80tevilka", ()),
     (
-        "ausweisnr|ausweis nr|ausweis nummer|matricule|personal number|numri personal|kra pin|c\x80ng d\x80n|numero identificaci\x80n|de identificaci\x80n|ob\x80ansk\x80 pr\x80kaz",
+        (
+            "ausweisnr|ausweis nr|ausweis nummer|matricule|personal number|numri personal|kra pin|c\x80ng d\x80n|"
+            "numero identificaci\x80n|de identificaci\x80n|ob\x80ansk\x80 pr\x80kaz"
+        ),
         (),
     ),
     ("partita iva|p iva|piva", ("it.iva",)),

@@ -11,7 +11,8 @@ _WORDS = (
     "passport passports passportno passportnum passportnumber passportnr pasaporte passeport passeports reisepass reisepasses "
     "reisepassnummer reisepassnr passaporto passaporte paspoort paspoortnummer paspoortnr passnummer passnr passnumret passnummeret "
     "pasnummer passinumero paszport paszportu pasaport pasaportul pa\x80aport pa\x80aportului pasaportu putovnica putovnice "
-    "personalausweisnummer personalausweisnr personalausweis ausweisnummer ausweisnr paspor pasporu pasu pasem \x80tlev\x80l \x80tlev\x80lsz\x80m pasport pasos paso\x80"
+    "personalausweisnummer personalausweisnr personalausweis ausweisnummer ausweisnr "
+    "paspor pasporu pasu pasem \x80tlev\x80l \x80tlev\x80lsz\x80m pasport pasos paso\x80"
 )
 #: Letters and digits in any order, or in the groups that passports print: two letters or digits apart from the rest.
 _NUMBER = (

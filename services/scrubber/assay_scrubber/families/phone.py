@@ -87,7 +87,8 @@ phone phones telephone telephones cellphone smartphone mobilephone phonenumber p
 officephone contactphone userphone customerphone mobilenumber mobileno contactnumber contactno faxnumber faxno cellnumber tel telno
 telnr telefax mobile mobiles mob cell cellular fax whatsapp sms msisdn hotline landline helpline dial dialed dialled callback
 switchboard voicemail ph
-telefono fone fones tel\x80fono telefonos tel\x80fonos m\x80vil movil celular telefone telefones telem\x80vel telemovel t\x80l\x80phone t\x80l portable
+telefono fone fones tel\x80fono telefonos tel\x80fonos m\x80vil movil celular telefone telefones telem\x80vel telemovel
+t\x80l\x80phone t\x80l portable
 cellulare
 telefon telephon telefonnummer telefonnr telefonnumer handy handynummer handynr rufnummer mobil mobilnummer mobilnr mobiltelefon
 mobilfunknummer festnetz durchwahl telefoon telefoonnummer telefoonnr mobiel gsm tlf tlfnr mobilnummeret telefonnummeret

@@ -53,7 +53,8 @@ _FOREIGN = re.compile(
     rb"(?:%b)(?:et|en|t|n|m|s\x80|n\x80z|ni|ul|ja)?(?P<foreign>)(?![a-z\x80])" % b"|".join(FOREIGN) + _TAIL
 )
 _OTHER_SCRIPT = re.compile(
-    rb"(?:%b|%b)[^A-Za-z0-9\n\"'`]{0,16}+" % (Announces.PASSWORD.word, Announces.TOKEN.word)
+    rb"(?:%b|%b)" % (Announces.PASSWORD.word, Announces.TOKEN.word)
+    + rb"(?:\\{0,6}[\"'`][ \t]{0,2}[:=,][ \t]{0,4}\\{0,6}(?=[\"'`])|[^A-Za-z0-9\n\"'`]{0,16}+)"
     + rb"(?:(?P<quote>[\"'`])(?P<quoted>[^\"'`\n\\]{1,512}+)|(?P<bare>[!-~]{1,512}+))"
 )
 _REST = re.compile(
