@@ -10,7 +10,6 @@ DEBIAN = {
     ("amtool",): "prometheus-alertmanager",
     ("prometheus-alertmanager", "alertmanager"): "prometheus-alertmanager",
     ("chromium", "chromium-browser", "google-chrome"): "chromium",
-    ("openssl",): "openssl",
     ("curl",): "curl",
     ("strace",): "strace",
     ("cc",): "build-essential",
