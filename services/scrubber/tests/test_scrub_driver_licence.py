@@ -19,6 +19,9 @@ FOUND = [
     ("rijbewijsnummer 1234567890", ["1234567890"], "rijbewijsnummer [REDACTED]"),
     ("DL# D400-1234-5678 expired", ["D400-1234-5678"], "DL# [REDACTED] expired"),
     ("dl no: K1234567", ["K1234567"], "dl no: [REDACTED]"),
+    ("CA DL D1234567", ["D1234567"], "CA DL [REDACTED]"),
+    ("driving licence no. MH12 20110012345", ["MH12 20110012345"], "driving licence no. [REDACTED]"),
+    ("prawo jazdy nr 12345/67/8901", ["12345/67/8901"], "prawo jazdy nr [REDACTED]"),
 ]
 KEPT = [
     "D1234567",
@@ -28,6 +31,7 @@ KEPT = [
     "drivers license required",
     "DL 1234567 bytes",
     "dl number of layers 12",
+    "DL 2024 report",
 ]
 
 

@@ -44,6 +44,8 @@ FOUND = [
     ("mail ann {at} example {punkt} de now", ["ann {at} example {punkt} de"], "mail [REDACTED] now"),
     ("correo luis arroba ejemplo punto es", ["luis arroba ejemplo punto es"], "correo [REDACTED]"),
     ("ann-at-example-dot-com", ["ann-at-example-dot-com"], "[REDACTED]"),
+    ("Return-Path: <ana.lopez=40firma.com>", ["ana.lopez=40firma.com"], "Return-Path: <[REDACTED]>"),
+    ("\x1b[33mmail\x1b[0m: a\x1b[1mna@firma.com", ["a\x1b[1mna@firma.com"], "\x1b[33mmail\x1b[0m: [REDACTED]"),
 ]
 KEPT = [
     "git@git.example.com:team/project",
@@ -60,6 +62,7 @@ KEPT = [
     "[.] and\n@pytest.mark.slow",
     "look-at-the-dot-by-the-door",
     "una arroba de trigo punto final",
+    "?width=40.webp&x=1",
 ]
 
 

@@ -55,6 +55,11 @@ FOUND = [
     ("cédula V-12.345.678", ["V-12.345.678"], "cédula [REDACTED]"),
     ("Sozialversicherungsnummer 12 010180 M 999", ["12 010180 M 999"], "Sozialversicherungsnummer [REDACTED]"),
     ("Cartão de Cidadão 12345678 9 AB1", ["12345678 9 AB1"], "Cartão de Cidadão [REDACTED]"),
+    ("RFC: GODE561231GR8", ["GODE561231GR8"], "RFC: [REDACTED]"),
+    ("C.C. 52.123.456", ["52.123.456"], "C.C. [REDACTED]"),
+    ("KRA PIN A123456789B", ["A123456789B"], "KRA PIN [REDACTED]"),
+    ("numri personal: J12345678K", ["J12345678K"], "numri personal: [REDACTED]"),
+    ("USt-IdNr.: DE136695976", ["DE136695976"], "USt-IdNr.: [REDACTED]"),
 ]
 KEPT = [
     "44051401359",
@@ -78,6 +83,9 @@ KEPT = [
     "run 9394383-9",
     "1234567-K",
     "part 12345678 9 AB1",
+    "RG519956299SH is in transit",
+    "RFC: 2616 of 1999",
+    "a run of c-c31456789-4f",
 ]
 
 

@@ -53,6 +53,9 @@ FOUND = [
     ("Aufenthaltstitel: Y98765432", ["Y98765432"], "Aufenthaltstitel: [REDACTED]"),
     ("visa_no=30412345678", ["30412345678"], "visa_no=[REDACTED]"),
     ("carta d'identità n. AB12345CD", ["AB12345CD"], "carta d'identità n. [REDACTED]"),
+    ("Personalausweisnummer: L01X00T471", ["L01X00T471"], "Personalausweisnummer: [REDACTED]"),
+    ("mein Ausweis hat die Nummer L01X00T471", ["L01X00T471"], "mein Ausweis hat die Nummer [REDACTED]"),
+    ("dowód osobisty ABC123456", ["ABC123456"], "dowód osobisty [REDACTED]"),
 ]
 KEPT = [
     "USB: WD My Passport (0x1058:0x0830)",

@@ -24,7 +24,7 @@ _NUMBER = (
     rb"|(?=[a-z0-9 \-]{0,6}[0-9])[a-z0-9]{1,18}(?:[ \-][a-z]{0,2}[0-9][a-z0-9]{0,12}){0,4})(?![a-z0-9])"
 )
 # Two letters that mean other things too.
-_SHORT = Rule(re.compile(rb"(?<![a-z0-9])dl[ #:.]{1,3}([a-z][0-9]{7,12})(?![a-z0-9])"), span_of_value, needle=b"dl ")
+_SHORT = Rule(re.compile(rb"(?<![a-z0-9])dl[ #:.]{1,3}([a-z][0-9]{7,12})(?![a-z0-9])"), span_of_value, needle=b"dl")
 _DRIVING = re.compile(rb"driv(?:er|ers|er's|ing)[^a-z0-9]{1,6}$")
 _FEWEST_DIGITS, _SHORTEST = 4, 5
 

@@ -122,7 +122,7 @@ _FILLERS = (
         b"""
 or by from direct directly work home office please back line support main alt changed change became now be being been today again
 secondary contact private business personal urgent emergency day night after hours phone mobile customer client country intl
-international toll free ext just only still either best right kom cep privat zuhause domicile bureau
+international toll free ext saya just only still either best right kom cep privat zuhause domicile bureau
 """.split()
     )
 )
