@@ -45,8 +45,9 @@ _SHORTEST_SCRAMBLED = 20
 _SCRAMBLED, _TURN = re.compile(rb"(?!(?:[A-Z]?[a-z]{2,})+$)[A-Za-z]+"), re.compile(rb"[a-z](?=[A-Z])")
 _FEWEST_MARKS = 2
 _CODE = re.compile(
-    rb"\(.*\)|\[.*\]|\{.*\}|://|->|[=,;]|&&|&[A-Za-z0-9_\-]*=|\*\*|\$\w*[({]|\+\+|[)\]}]$|[)\]}][.,]|\|\||[A-Za-z_]{4,}[(\[]|[?!] "
+    rb"://|->|[=,;]|&&|&[A-Za-z0-9_\-]*=|\*\*|\$\w*[({]|\+\+|[)\]}]$|[)\]}][.,]|\|\||(?<![A-Za-z_])[A-Za-z_]{4,}+[(\[]|[?!] "
 )
+_PAIRS = ((b"(", b")"), (b"[", b"]"), (b"{", b"}"))
 _OPENING_MARKS = b"#&@%!^*-"
 
 
@@ -122,7 +123,9 @@ _KINDS = bytes(
 
 def is_mixed(value: bytes) -> bool:
     """Characters of all kinds, as generators of passwords make them, brackets among them; code has fewer, or pairs of brackets."""
-    if _CODE.search(value) or value.islower() or value.isupper() or not any(c in _DIGITS for c in value):
+    if any(0 <= value.find(opening) < value.rfind(closing) for opening, closing in _PAIRS) or _CODE.search(value):
+        return False
+    if value.islower() or value.isupper() or not any(c in _DIGITS for c in value):
         return False
     return len({c for c in value if c in b"!@#$%^&*+?~("}) >= _FEWEST_MARKS
 
