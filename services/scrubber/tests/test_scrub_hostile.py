@@ -22,7 +22,8 @@ UNITS = [
     "aa:bb:cc:dd:ee:ff ", "a-b-", "001a.2b3c.", "-----BEGIN PRIVATE KEY-----", "private key -", "born ", "born on ", "passport no ",
     "account number ", "12345678Z", "AB123456C ", "A9999999A ", "RSSMRA85T10A562S ", "cpf 1234567890 ", "national id 1 ", "sk-", "ghp_",
     "aGVsbG8gd29ybGQg", "w" * 16 + " ", "w.", "[at]", "(at)a.", " a at a dot a", "a dot ", "P<<", "AA99", "%25", "routing 021000021 ",
-    "я", "中", "４", "\U0001f600", "\U000e0041", "\ud800",
+    "я", "中", "４", "\U0001f600", "\U000e0041", "\ud800", "token '" + "eyJhbGciOi" * 40, "key=" + "([{" * 40, "\x1b[1m", "\\u001b[0m",
+    "\\u043f", "пароль ", "=40", "a=40b.c",
 ]  # fmt: skip
 OPEN_ALL_GATES = (
     "@ :// eyJ bearer phone ssn 1234567 + 00 private key pass: token born passport licence account dob cpf "

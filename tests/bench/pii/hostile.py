@@ -12,6 +12,7 @@ UNITS = (
     "4111 1111 1111 1112 ://&#64;\u200b+44 20 7946 0958 \\n@", "born dot dot @phone \u200b\u200b5105 5105 5105 5105 5105 5105 ",
     "%\U0001f600\u200b\u200b5105 5105 5105 00:1b:44:11:3a:b7+44 20 7946 0958 account ",
     "Jan 1, 1990\\@\u200bprivate-lines5105 123123123\r\n",
+    "-----BEGIN\"token '123-45-6789" + "eyJhbGciOi" * 40,
 )  # fmt: skip
 OPEN_ALL_GATES = (
     "@ :// eyJ bearer phone ssn 1234567 + 00 key secret token password -----BEGIN passport born dob account routing iban "

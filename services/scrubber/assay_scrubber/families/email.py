@@ -61,7 +61,8 @@ _WRITTEN_LOCAL = re.compile(
 
 # Quoted-printable (RFC 2045) as headers leave it.
 _QUOTED = re.compile(
-    rb"(?<![a-z0-9_.%%+\-=&?])[a-z][a-z0-9_.%%+\-]{2,63}=40%b(?:\.%b){0,4}\.%b(?![a-z0-9.\-])" % (_LABEL, _LABEL, _TOP)
+    rb"(?<![a-z0-9_.%%+\-=&?\\])[a-z][a-z0-9_.%%+\-]{2,63}=40%b(?:\.%b){0,4}\.%b(?![a-z0-9.\-])"
+    % (_LABEL, _LABEL, _TOP)
 )
 
 

@@ -186,6 +186,8 @@ def _announced(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         if _PARCEL.match(view.raw, left.start()):
             return None
         before = view.raw[max(0, left.start() - 1) : left.start()]
+        if before == b"\\" and left.group() in (b"u", b"x"):
+            return None  # its first digits belong to an escape: what the text says then counts
         if not before.isalnum() and before != b"\\":  # its letter would belong to an escape
             start = left.start()
             modules = _announcing(view.before(start)) if modules is None else modules

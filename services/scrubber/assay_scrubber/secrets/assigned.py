@@ -54,8 +54,8 @@ _FOREIGN = re.compile(
 )
 _OTHER_SCRIPT = re.compile(
     rb"(?:%b|%b)" % (Announces.PASSWORD.word, Announces.TOKEN.word)
-    + rb"(?:\\{0,6}[\"'`][ \t]{0,2}[:=,][ \t]{0,4}\\{0,6}(?=[\"'`])|[^A-Za-z0-9\n\"'`]{0,16}+)"
-    + rb"(?:(?P<quote>[\"'`])(?P<quoted>[^\"'`\n\\]{1,512}+)|(?P<bare>[!-~]{1,512}+))"
+    + rb"(?:\\{0,6}[\"'`][ \t]{0,2}[:=,][ \t]{0,4}\\{0,6}(?=[\"'`])|[^A-Za-z0-9\n\"'`\\]{0,16}+)"
+    + rb"(?:(?P<quote>[\"'`])(?P<quoted>[^\"'`\n\\]{1,512}+)|(?P<bare>(?!\\)[!-~]{1,512}+))"
 )
 _REST = re.compile(
     rb"(?:&(?!quot|amp|lt|gt|apos|nbsp|#)[^\s\"'`<>&;]{1,64}(?![^\s\"'`<>&]{0,64}=))?"
@@ -212,7 +212,7 @@ def _other_script(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     """What changes the script after the word is its value, unless it reads as a word of prose."""
     quote = match["quote"]
     start, end = match.span("quoted" if quote else "bare")
-    value = view.raw[start:end] if quote else view.raw[start:end].rstrip(b".,;:!?)]}\"'")
+    value = view.raw[start:end] if quote else view.raw[start:end].rstrip(b".,;:!?)]}\"'\\")
     if not quote and value.isalpha():
         return None
     named = quote is not None or any(
