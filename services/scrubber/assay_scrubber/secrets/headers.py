@@ -83,7 +83,7 @@ _SESSION = re.compile(
     rb"sess|logged|sid|auth|token|csrf|xsrf|jwt|login|remember|secret|credential|passw|user|account|ticket|cf_clearance|__host|__secure"
 )
 _OF_A_COOKIE = frozenset((b"path", b"domain", b"expires", b"max-age", b"samesite", b"version", b"priority"))
-_MIXED = re.compile(rb"(?=.{16})(?=[a-z]*[A-Z])(?=[A-Z]*[a-z])(?!(?:[A-Z]?[a-z]+)+$)[A-Za-z]+|[A-Za-z]{20,}")
+_MIXED = re.compile(rb"(?=.{16})(?=[a-z]*[A-Z])(?=[A-Z]*[a-z])(?!(?:[A-Z]?[a-z]++)++$)[A-Za-z]++|[A-Za-z]{20,}")
 
 
 def _cookies(view: View, match: re.Match[bytes]) -> Iterator[tuple[int, int]]:

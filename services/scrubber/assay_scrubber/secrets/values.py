@@ -42,7 +42,7 @@ _SURPRISING = (
     (re.compile(rb"[!@#$%^*+~?](?=.)"), 1.5),
 )
 _SHORTEST_SCRAMBLED = 20
-_SCRAMBLED, _TURN = re.compile(rb"(?!(?:[A-Z]?[a-z]{2,})+$)[A-Za-z]+"), re.compile(rb"[a-z](?=[A-Z])")
+_SCRAMBLED, _TURN = re.compile(rb"(?!(?:[A-Z]?[a-z]{2,}+)++$)[A-Za-z]++"), re.compile(rb"[a-z](?=[A-Z])")
 _FEWEST_MARKS = 2
 _CODE = re.compile(
     rb"://|->|[=,;]|&&|&[A-Za-z0-9_\-]*=|\*\*|\$\w*[({]|\+\+|[)\]}]$|[)\]}][.,]|\|\||(?<![A-Za-z_])[A-Za-z_]{4,}+[(\[]|[?!] "
@@ -192,7 +192,7 @@ _NAMES_WITH_DIGITS = re.compile(
     rb"|[0-9]+[\-.,:/]?[a-z]{1,12}(?:-[a-z0-9]+)*|[0-9.,:/\-+%]+[a-z]{0,3}|[a-z']+|[0-9]+x[0-9]+",
     re.IGNORECASE,
 )
-_COMPOUND = re.compile(rb"[a-z]+[\-/](?:[0-9]{1,3}[a-z]{0,3}|[a-z\x80]+)+", re.IGNORECASE)
+_COMPOUND = re.compile(rb"[a-z]++[\-/][0-9a-z\x80]++", re.IGNORECASE)
 _SHORTEST_SPOKEN = 6
 
 
