@@ -23,20 +23,24 @@ def at_once(patterns: Iterable[bytes]) -> Matches:
     for pattern in patterns:
         together.Add(pattern)
     together.Compile()
-    # What its method calls for texts that are bytes already: the method costs as much again as a short text does.
+    # What its method calls for bytes: the method itself looks first whether they are.
     matches: Matches = together._set.Match  # noqa: SLF001
     return matches
 
 
 def whole_word(word: bytes) -> bytes:
     """RE2's pattern of `word`, whole."""
-    return rb"(?:^|[^a-z\x80])%b(?:[^a-z\x80]|$)" % re.escape(word)
+    return _whole(re.escape(word))
 
 
 def whole_phrase(phrases: Iterable[bytes]) -> bytes:
     """RE2's pattern of one of `phrases`, whole; between their words stands whatever is no letter."""
     written = (rb"[^a-z\x80]+".join(map(re.escape, phrase.split())) for phrase in sorted(phrases))
-    return rb"(?:^|[^a-z\x80])(?:%b)(?:[^a-z\x80]|$)" % b"|".join(written)
+    return _whole(b"|".join(written))
+
+
+def _whole(pattern: bytes) -> bytes:
+    return rb"(?:^|[^a-z\x80])(?:%b)(?:[^a-z\x80]|$)" % pattern
 
 
 def in_lower_case(shape: bytes) -> bytes:

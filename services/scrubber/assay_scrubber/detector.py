@@ -30,7 +30,7 @@ from .family import (
 )
 from .lexicon import Announces
 from .numbers import LEAD, RUN_IN_SHAPE, TRAIL, Known, Numbers
-from .projection import project, unfold
+from .projection import SHOWN, project, unfold
 from .taxonomy import Category
 from .vendor_keys import Finder
 
@@ -169,15 +169,7 @@ class Detector:
         """
         marks = _marks_of(raw)
         spans = self._search(raw, marks, hint, known, changes)
-        # `find` throughout, because `in` tries bytes as a number first: it costs five times as much.
-        if marks and (
-            marks.find(b"%") >= 0
-            or marks.find(b"\\") >= 0
-            or marks.find(b"&") >= 0
-            or marks.find(b"\0") >= 0
-            or marks.find(b"\x1b") >= 0
-            or not marks.isascii()
-        ):
+        if marks.translate(None, SHOWN):
             unfolded = unfold(raw)
             if unfolded is not None:
                 if changes is not None:
@@ -203,7 +195,7 @@ class Detector:
         """`marks`: those of the text. `decode`: look into base64 too."""
         low, words = raw.lower(), raw.translate(_WORD_CLASSES)
         opened = self._needles(low)
-        groups, shapes, digits = self._opened_by(raw, low, marks) if marks else (self._in_quotes(low), None, 0)
+        groups, shapes, digits = self._opened_by(raw, low, marks)
         said = self._said_by(hint) if hint else _NOTHING_SAID
         has_long = words.find(_LONG_WORD) >= 0
         long = _long_words(raw, words) if has_long else []
@@ -233,12 +225,10 @@ class Detector:
             self._search_always(view, spans)
         return spans
 
-    def _in_quotes(self, low: bytes) -> list[int] | None:
-        """Groups of needles of a text of nothing but letters and what sentences are written with: they need quotes then."""
-        return self._which(low) if low.find(b"'") >= 0 or low.find(b'"') >= 0 else None
-
-    def _opened_by(self, raw: bytes, low: bytes, marks: bytes) -> tuple[list[int], list[int] | None, int]:
-        """Groups of needles, shapes, and how many digits there are."""
+    def _opened_by(self, raw: bytes, low: bytes, marks: bytes) -> tuple[list[int] | None, list[int] | None, int]:
+        """Groups of needles, shapes, and how many digits there are. Text of letters and full stops alone has none of them."""
+        if not marks:
+            return (self._which(low) if raw.find(b"'") >= 0 or raw.find(b'"') >= 0 else None), None, 0
         digits = len(marks.translate(None, _NOT_DIGITS))
         shaped = digits >= _FEWEST_SHAPED or _has_pairs(marks) or raw.find(b"::") >= 0
         return self._which(low), self._in_shape(low) if shaped else None, digits

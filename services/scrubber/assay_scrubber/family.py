@@ -91,7 +91,7 @@ class Rule:
     `opens`: RE2's pattern that has to be in the text in lower case, instead of the needle; nearly a literal.
     `anchored`: matches only where its needle stands, or at the start of a long word. `dotted`: only for a long word beside a dot.
     `shape`: what the run's shape must contain, a pattern. `fewest`, `most`: digits in the run; `fewest` in the text for `Literals`.
-    `near` (RE2's too): must be found near the run, in lower case or in the hint.
+    `near`: RE2's pattern of what must be near the run, in lower case or in the hint.
     `sign`: must stand right before the run, or a few bytes.
     `fallback`: only for runs in which no other rule has found anything.
     `spread`: instead of `accept`, for a match that may hold several spans to remove; behind `Literals` and `Together` only.
@@ -101,7 +101,7 @@ class Rule:
     accept: Accept
     lower: bool = False
     needle: bytes = b""
-    near: re.Pattern[bytes] | None = None
+    near: bytes = b""
     sign: bytes = b""
     fewest: int = 0
     most: int = 1 << 62

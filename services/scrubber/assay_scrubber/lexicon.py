@@ -1,14 +1,11 @@
 """Words that announce a value, in scripts that the projection makes one letter of.
 
-`пароль` and `密码` are projected as a byte that says what they announce, one for each of their
-    characters: rules stay rules on bytes.
-`Announces.PASSWORD.word` is the pattern of such a word. Words are stems, to which up to four more
-    letters of their alphabet belong
+`пароль` and `密码` are projected as a byte that says what they announce, one for each of their characters: rules stay rules on bytes.
+`Announces.PASSWORD.word` is the pattern of such a word. Words are stems, to which up to four more letters of their alphabet belong
 (`паролем`); `_` stands for what is between words.
 """
 
 import re
-from collections.abc import Iterator
 from enum import IntEnum
 
 from .automaton import at_once
@@ -102,12 +99,10 @@ _PATTERNS = [re.compile(_START + (_MORE + _BETWEEN).join(map(re.escape, stems)) 
 _GATE = at_once(rb"[\x80-\xff]*[ \t\n_\-]+".join(re.escape(stem.encode()) for stem in stems) for _, stems in _ROWS)
 
 
-def _words_in(text: str) -> Iterator[tuple[int, int, Announces]]:
+def _words_in(text: str) -> list[tuple[int, int, Announces]]:
     """Start, end and meaning of the words that announce."""
-    low = text.lower()
+    low, words = text.lower(), list[tuple[int, int, Announces]]()
     opened = _GATE(low.encode("utf-8", "replace"))
-    if not opened:
-        return
     if len(low) != len(text):
         low = text  # some letters are two in lower case: words in capitals are then not found
     for number in opened:
@@ -117,17 +112,20 @@ def _words_in(text: str) -> Iterator[tuple[int, int, Announces]]:
             match = _PATTERNS[number].match(low, found)
             end = match.end() if match is not None else found + 1
             if match is not None:
-                yield found, end, kind
+                words.append((found, end, kind))
             found = low.find(stems[0], end)
+    return words
 
 
 def marked(text: str, raw: bytes) -> bytes:
     """The projection `raw` of `text` with the words that announce as marks, each as long as it was."""
-    written: bytearray | None = None
-    for start, end, kind in _words_in(text):
-        written = written if written is not None else bytearray(raw)
-        written[start:end] = bytes([kind]) * (end - start)
-    return raw if written is None else bytes(written)
+    words = _words_in(text)
+    if not words:
+        return raw
+    written = bytearray(raw)
+    for start, end, kind in words:
+        written[start:end] = kind.byte * (end - start)
+    return bytes(written)
 
 
 # Words of other scripts as JSON writes them in ASCII (RFC 8259), with what stands between words; JSON inside JSON doubles the backslash.
@@ -135,14 +133,15 @@ _ESCAPED = re.compile(rb"(?:\\++u[0-9A-Fa-f]{4}[ _\-]?){2,}")
 _CHARACTER = re.compile(rb"\\++u([0-9A-Fa-f]{4})|[ _\-]")
 
 
-def marked_escapes(raw: bytes, unseen: int) -> bytes:
+def marked_escapes(raw: bytes, unseen: bytes) -> bytes:
     """`raw` with the words that announce, where they are escaped, as marks; the rest of each escape becomes `unseen`."""
-    written: bytearray | None = None
-    for run in _ESCAPED.finditer(raw):
-        characters = list(_CHARACTER.finditer(raw, run.start(), run.end()))
-        text = "".join(chr(int(found[1], 16)) if found[1] else found[0].decode("ascii") for found in characters)
+
+    def of_run(run: re.Match[bytes]) -> bytes:
+        found = list(_CHARACTER.finditer(run.group()))
+        written = [character.group() for character in found]
+        text = "".join(chr(int(c[1], 16)) if c[1] else c[0].decode("ascii") for c in found)
         for start, end, kind in _words_in(text):
-            written = written if written is not None else bytearray(raw)
-            for found in characters[start:end]:
-                written[found.start() : found.end()] = bytes([kind, *[unseen] * (len(found[0]) - 1)])
-    return raw if written is None else bytes(written)
+            written[start:end] = [kind.byte + unseen * (len(escape) - 1) for escape in written[start:end]]
+        return b"".join(written)
+
+    return _ESCAPED.sub(of_run, raw)

@@ -8,21 +8,8 @@ if TYPE_CHECKING:
     from .engine import Scrubber
 
 _NAMING = (
-    "name",
-    "key",
-    "header",
-    "field",
-    "variable",
-    "option",
-    "param",
-    "parameter",
-    "id",
-    "label",
-    "type",
-    "tipo",
-    "kind",
-    "typ",
-)
+    "name", "key", "header", "field", "variable", "option", "param", "parameter", "id", "label", "type", "tipo", "kind", "typ",
+)  # fmt: skip
 _HOLDING = ("value", "val", "content", "default", "text", "data", "number", "numero", "nummer")
 _NAME = re.compile(r"[A-Za-z\u0080-\uffff][\w.\- ]{1,63}")
 _MOST_ARGUMENTS, _LONGEST_COMMAND = 64, 4_000

@@ -40,7 +40,7 @@ class Numbers:
         rows: list[tuple[int, int, _NumericRule]] = []
         for fewest, rules, rank in numeric:
             for rule in rules:
-                number = wakers.setdefault(rule.near.pattern, len(wakers)) if rule.near is not None else -1
+                number = wakers.setdefault(rule.near, len(wakers)) if rule.near else -1
                 row = (re.compile(rule.shape), rule.pattern.search, rule.accept, rank, rule.fallback, number, rule.sign)
                 rows.append((max(rule.fewest, fewest), rule.most, row))
         self._wakers = at_once(wakers)

@@ -103,6 +103,8 @@ _ESCAPES = {
     b"&": rb"&(?:amp;)*(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|commat|period|colon|plus|nbsp|amp|quot|apos|lt|gt);",
     b"\x1b": rb"\x1b" + _COLOUR,
 }
+#: A text of nothing else says what it shows. All others may be read otherwise: escapes, what nobody sees, other scripts.
+SHOWN = bytes(b for b in range(1, 0x80) if bytes([b]) not in _ESCAPES)
 # For each set of the bytes that escapes begin with, one pattern: a search for one literal is fast.
 _ESCAPE = {
     marks: re.compile(b"|".join(_ESCAPES[mark] for mark in marks))
@@ -183,7 +185,7 @@ def unfold(raw: bytes) -> Unfolded | None:
     marks = tuple(mark for mark in _ESCAPES if raw.find(mark) >= 0)
     if marks:
         if raw.find(b"\\u") >= 0:
-            raw = marked_escapes(raw, UNSEEN)
+            raw = marked_escapes(raw, _UNSEEN_BYTE)
         decoded = _ESCAPE[marks].sub(_decode, raw)
     if decoded.find(b"\0") >= 0:
         decoded = decoded.replace(b"\0", _UNSEEN_BYTE)

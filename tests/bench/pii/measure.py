@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .accuracy import Accuracy, Share, judge
+from .forms import Half
 from .real import genuine, texts
 from .recall import SEEKERS, Halves
 from .seed import seeded
@@ -88,7 +89,8 @@ def by_form() -> dict[str, Halves]:
         print(f"  forms, {tool} ...", file=sys.stderr, flush=True)
         out = DIRECTORY / f"forms_{tool}.json"
         _module(tool, "recall", tool, str(out))
-        counted[tool] = json.loads(out.read_text())
+        read = json.loads(out.read_text())
+        counted[tool] = {group: {name: Half(*half) for name, half in halves.items()} for group, halves in read.items()}
     return counted
 
 

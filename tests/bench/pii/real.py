@@ -105,6 +105,7 @@ def _number(rng: random.Random, _: datetime) -> str:
     )  # fmt: skip
 
 
+_HEX = string.hexdigits[:16]
 _BASE62 = string.ascii_letters + string.digits
 
 
@@ -120,12 +121,12 @@ def _vendor_id(rng: random.Random, _: datetime) -> str:
         [
             f'"id": "{rng.choice(["cus", "ch", "pi", "in", "evt", "price", "sub"])}_{_mixed(rng, 24)}"',
             f"request req_{_mixed(rng, 24)} msg_{_mixed(rng, 24)} run_{_mixed(rng, 24)}",
-            f"chatcmpl-{_mixed(rng, 29)} system_fingerprint fp_{_mixed(rng, 10, '0123456789abcdef')}",
-            f"i-{_mixed(rng, 17, '0123456789abcdef')} vpc-{_mixed(rng, 8, lower)} ami-{_mixed(rng, 17, '0123456789abcdef')}",
+            f"chatcmpl-{_mixed(rng, 29)} system_fingerprint fp_{_mixed(rng, 10, _HEX)}",
+            f"i-{_mixed(rng, 17, _HEX)} vpc-{_mixed(rng, 8, lower)} ami-{_mixed(rng, 17, _HEX)}",
             f"channel C{_mixed(rng, 10, upper)} user U{_mixed(rng, 10, upper)} team T{_mixed(rng, 8, upper)}",
             f"issue {_mixed(rng, 3, string.ascii_uppercase)}-{n(99999)} node MDQ6{_mixed(rng, 18)}",
             f"doc 1{_mixed(rng, 43, _BASE62 + '-_')} video {_mixed(rng, 11, _BASE62 + '-_')}",
-            f"object {_mixed(rng, 24, '0123456789abcdef')} ulid 01{_mixed(rng, 24, '0123456789ABCDEFGHJKMNPQRSTVWXYZ')}",
+            f"object {_mixed(rng, 24, _HEX)} ulid 01{_mixed(rng, 24, '0123456789ABCDEFGHJKMNPQRSTVWXYZ')}",
         ]
     )
 

@@ -12,10 +12,11 @@ from .forms import Form, Half, found, groups, tally
 from .forms.form import removed
 from .tools import TOOLS, Span, detect_secrets
 
-#: What is measured: Assay and, as it reads files only and its speed is no matter, one tool more than `TOOLS` has; without the slowest.
+#: What is asked: not the slowest, and one more whose speed does not matter here.
 SEEKERS = {name: tool for name, tool in {**TOOLS, "detect_secrets": detect_secrets}.items() if name != "presidio_ner"}
 
-Halves = dict[str, dict[str, tuple[int, int]]]
+#: By group: forms found, and forms, of the half that rules were written with (`seen`) and of the other (`held`).
+Halves = dict[str, dict[str, Half]]
 
 
 def blanked(text: str, spans: list[Span]) -> str:
@@ -36,13 +37,7 @@ def finds(tool: str) -> Callable[[Form], bool]:
     return lambda form: removed(lambda text: blanked(text, find(text)), form)
 
 
-def halves(counted: dict[tuple[str, bool], Half]) -> Halves:
-    """By group: hits and forms of the half that rules were written with (`seen`) and of the other (`held`)."""
-    return {
-        group: {name: tuple(counted[group, held]) for name, held in (("seen", False), ("held", True))}  # type: ignore[misc]
-        for group in groups()
-    }
-
-
 if __name__ == "__main__":
-    Path(sys.argv[2]).write_text(json.dumps(halves(tally(finds(sys.argv[1])))))
+    counted = tally(finds(sys.argv[1]))
+    halves: Halves = {group: {"seen": counted[group, False], "held": counted[group, True]} for group in groups()}
+    Path(sys.argv[2]).write_text(json.dumps(halves))

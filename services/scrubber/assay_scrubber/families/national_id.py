@@ -131,7 +131,7 @@ for _words, _checks in ANNOUNCED:
     for _phrase in _words.encode("latin-1").split(b"|"):
         _BY_WORDS[_phrase] = (*_BY_WORDS.get(_phrase, ()), *_checks)
 #: A number without one of these near costs one look.
-_ANNOUNCING = re.compile(whole_phrase(_BY_WORDS))
+_ANNOUNCING = whole_phrase(_BY_WORDS)
 _MOST_WORDS, _MOST_STRANGERS = 10, 4
 #: Short words that mean nothing else; a shorter or commoner one has to stand right before its number.
 _DISTINCT = frozenset((b"cnp", b"bsn", b"cpf", b"fnr", b"tckn", b"hetu", b"amka", b"jmbg", b"emso"))
@@ -164,7 +164,8 @@ def _announcing(before: bytes) -> tuple[str, ...] | None:
     return None
 
 
-_TOKEN = re.compile(rb"(?<![0-9])[0-9](?:[ .\-/+]{0,2}[0-9]){5,17}+(?![0-9])")
+# Not the digits of an escape: what the text says then counts.
+_TOKEN = re.compile(rb"(?<![0-9])(?<!\\[ux])[0-9](?:[ .\-/+]{0,2}[0-9]){5,17}+(?![0-9])")
 _LETTERS = re.compile(rb"[A-Za-z]{1,3}-?$")
 # A parcel's number (UPU S10): what its two letters say is no word.
 _PARCEL = re.compile(rb"[A-Z]{2}[0-9]{9}[A-Z]{2}(?![0-9A-Za-z])")
@@ -186,8 +187,6 @@ def _announced(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         if _PARCEL.match(view.raw, left.start()):
             return None
         before = view.raw[max(0, left.start() - 1) : left.start()]
-        if before == b"\\" and left.group() in (b"u", b"x"):
-            return None  # its first digits belong to an escape: what the text says then counts
         if not before.isalnum() and before != b"\\":  # its letter would belong to an escape
             start = left.start()
             modules = _announcing(view.before(start)) if modules is None else modules

@@ -136,7 +136,7 @@ _OWNERS = frozenset(
 )
 _SIGNATURE = re.compile(rb"(?:^|[\n|,;] ?|  )[tmpf][:.] {0,2}$")
 #: A number without one of these near costs one look.
-_ANNOUNCING = re.compile(
+_ANNOUNCING = (
     whole_phrase(word for word in (*_STRONG, *_PAIRED, *_WEAK, *_VERBS, *_WORDS_AFTER, *_NUMBERS) if len(word) > 1)
     + rb"|\([mhwo]\)|(?:^|[^a-z0-9])[tmpf][:.]"
 )

@@ -46,7 +46,7 @@ FAMILY = Family(
     rules=(
         Rule(_DASHED, _dashed, shape=b"999-99-9999"),
         Rule(_APART, _apart, most=9, shape=b"999-99-9999", fallback=True),
-        Rule(_LOOSE, _in_context, near=_CONTEXT, fallback=True),
+        Rule(_LOOSE, _in_context, near=_CONTEXT.pattern, fallback=True),
     ),
     description="US social security numbers, and taxpayer numbers of the same shape.",
     finds=("123-45-6789", "SSN 123 45 6789", "tax id 123456789"),
