@@ -245,3 +245,10 @@ def test_words_of_other_scripts_announce_where_json_writes_them_in_ascii(text: s
 )
 def test_a_key_of_another_script_announces_in_text(written: str) -> None:
     assert "hunter2" not in Scrubber().scrub(written).text
+
+
+@pytest.mark.parametrize("key", ["пароль", "密码", "パスワード", "токен", "password"])
+@pytest.mark.parametrize("rest", ['"login":"ana1"', '"id":"aB3dE6gH9jK2mN5"'])
+def test_an_empty_value_has_nothing_to_remove(key: str, rest: str) -> None:
+    written = '{"%s":"",%s}' % (key, rest)  # noqa: UP031  # full of braces
+    assert Scrubber().scrub(written).text == written

@@ -55,7 +55,7 @@ _FOREIGN = re.compile(
 _OTHER_SCRIPT = re.compile(
     rb"(?:%b|%b)" % (Announces.PASSWORD.word, Announces.TOKEN.word)
     + rb"(?:\\{0,6}[\"'`][ \t]{0,2}[:=,][ \t]{0,4}\\{0,6}(?=[\"'`])|[^A-Za-z0-9\n\"'`\\]{0,16}+)"
-    + rb"(?:(?P<quote>[\"'`])(?P<quoted>[^\"'`\n\\]{1,512}+)|(?P<bare>(?!\\)[!-~]{1,512}+))"
+    + rb"(?:(?P<quote>[\"'`])(?P<quoted>[^\"'`\n\\]{1,512}+)|(?P<bare>(?![\\\"'`])[!-~]{1,512}+))"
 )
 _REST = re.compile(
     rb"(?:&(?!quot|amp|lt|gt|apos|nbsp|#)[^\s\"'`<>&;]{1,64}(?![^\s\"'`<>&]{0,64}=))?"
