@@ -2,17 +2,11 @@
 
 import asyncio
 import contextlib
-import datetime as dt
 import ssl
 import threading
 from pathlib import Path
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
-
-_DAY = dt.timedelta(days=1)
+import trustme
 
 
 class Authority:
@@ -20,50 +14,17 @@ class Authority:
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True)
-        self._directory = directory
-        self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = _named("test authority")
-        usage = x509.KeyUsage(
-            key_cert_sign=True, crl_sign=True, digital_signature=False, content_commitment=False, key_encipherment=False,
-            data_encipherment=False, key_agreement=False, encipher_only=False, decipher_only=False,
-        )  # fmt: skip
-        certificate = (
-            self._unsigned(self._name, self._key.public_key())
-            .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-            .add_extension(usage, critical=True)
-            .add_extension(x509.SubjectKeyIdentifier.from_public_key(self._key.public_key()), critical=False)
-            .sign(self._key, hashes.SHA256())
-        )
+        self._directory, self._authority = directory, trustme.CA()
         self.ca = directory / "ca.pem"
-        self.ca.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+        self._authority.cert_pem.write_to_path(self.ca)
 
     def issue(self, name: str, host: str = "localhost") -> tuple[Path, Path]:
         """A certificate for a host and its key."""
-        key = ec.generate_private_key(ec.SECP256R1())
-        issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
-        certificate = (
-            self._unsigned(_named(name), key.public_key())
-            .add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
-            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=False)
-            .add_extension(issuer, critical=False)
-            .sign(self._key, hashes.SHA256())
-        )
-        written, secret = self._directory / f"{name}.pem", self._directory / f"{name}.key"
-        written.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-        pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
-        secret.write_bytes(key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain))
-        return written, secret
-
-    def _unsigned(self, subject: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
-        now = dt.datetime.now(dt.UTC)
-        builder = x509.CertificateBuilder().subject_name(subject).issuer_name(self._name).public_key(key)
-        return (
-            builder.serial_number(x509.random_serial_number()).not_valid_before(now - _DAY).not_valid_after(now + _DAY)
-        )
-
-
-def _named(name: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        issued = self._authority.issue_cert(host, common_name=name)
+        certificate, key = self._directory / f"{name}.pem", self._directory / f"{name}.key"
+        issued.cert_chain_pems[0].write_to_path(certificate)
+        issued.private_key_pem.write_to_path(key)
+        return certificate, key
 
 
 class TlsProxy:
