@@ -233,6 +233,10 @@ class Detector:
         shaped = digits >= _FEWEST_SHAPED or _has_pairs(marks) or raw.find(b"::") >= 0
         return self._which(low), self._in_shape(low) if shaped else None, digits
 
+    def is_told_by(self, hint: bytes) -> bool:
+        """Whether the key of a JSON value, as words, announces anything."""
+        return bool(hint) and self._said_by(hint) is not _NOTHING_SAID
+
     def _said_by(self, hint: bytes) -> _Said:
         """What the key of a JSON value announces, and what judges the whole value."""
         said = self._by_hint.get(hint)

@@ -14,6 +14,7 @@ from . import vendor_keys
 from .changes import Changes
 from .detector import Detector
 from .family import Family, Span
+from .json_text import is_json, within_tokens
 from .keys import RemovedKeys, text_of_any
 from .numbers import Known
 from .policy import Action, Policy
@@ -125,7 +126,8 @@ class Scrubber:
         self._silence = silencer(self.policy) if self._render is not None else None
         # A mark in a replacement can make a secret of what stands anywhere in the text.
         self._assigns = _HARMLESS.fullmatch(self.policy.replacement) is None
-        self._detect = Detector(families, also).detect
+        detector = Detector(families, also)
+        self._detect, self.is_told_by = detector.detect, detector.is_told_by
 
     def scrub(self, text: str, *, hint: bytes = b"") -> Scrubbed:
         """The text without what the policy's families find in it, but for what the policy allows.
@@ -138,17 +140,22 @@ class Scrubber:
         found = self._detect(raw, hint, known)
         if not found:
             return Scrubbed(text, [])
+        in_json = is_json(text)
         # Nearly always there is nothing to take out or to merge: one finding, no replacement from before.
-        spans = found if len(found) == 1 and not self._allowed and "[" not in text else self._removed(text, found)
+        plain = len(found) == 1 and not (in_json or self._allowed or self._may_be_marked(text))
+        spans = found if plain else self._removed(text, found, in_json)
         allowed = self._let_through(found, spans) if self._allowed else []
         if not spans:
             return Scrubbed(text, self._findings(allowed))
         for number in range(_MOST_PASSES):
-            replacements = self._replacements(text, spans)
+            numbers: set[int] = set()
+            if in_json:
+                spans, numbers = within_tokens(text, spans)
+            replacements = self._replacements(text, spans, numbers)
             result, places = _replace(text, spans, replacements)
             again = self._detect(self._projected(result), hint, known, None if self._assigns else Changes(*places))
             if again:
-                again = self._removed(result, again)
+                again = self._removed(result, again, in_json)
             if not again:
                 return Scrubbed(result, self._findings(sorted(spans + allowed) if allowed else spans))
             if number >= _PASSES:
@@ -185,30 +192,38 @@ class Scrubber:
         raw = project(text)
         return self._silence(raw) if self._silence is not None and raw.find(b"[") >= 0 else raw
 
-    def _replacements(self, text: str, spans: list[Span]) -> list[str]:
+    def _replacements(self, text: str, spans: list[Span], numbers: set[int]) -> list[str]:
+        """`numbers`: where numbers of a JSON text begin; what stands for one is in quotes."""
         render = self._render
         if render is None:
-            return [self.policy.replacement] * len(spans)
-        return [render[rank](text[start:end]) for start, end, rank in spans]
+            shown = [self.policy.replacement] * len(spans)
+        else:
+            shown = [render[rank](text[start:end]) for start, end, rank in spans]
+        if not numbers:
+            return shown
+        return [f'"{new}"' if span[0] in numbers else new for span, new in zip(spans, shown, strict=True)]
 
     def _findings(self, spans: list[Span]) -> list[Finding]:
         by_rank = self._by_rank
         return [Finding((f := by_rank[rank]).name, f.category, start, end) for start, end, rank in spans]
 
-    def _removed(self, text: str, spans: list[Span]) -> list[Span]:
+    def _may_be_marked(self, text: str) -> bool:
+        return "[" in text or self.policy.replacement in text
+
+    def _removed(self, text: str, spans: list[Span], in_json: bool) -> list[Span]:
         """What of `spans` has to go: not what is allowed, nor what is a replacement already. In order, without overlap."""
         if self._allowed:
             spans = [span for span in spans if span[2] not in self._allowed]
-        if spans and "[" in text:
-            marked = [match.span() for match in self._marker.finditer(text)]
-            if marked:
-                starts = [start for start, _ in marked]
-                spans = [
-                    span
-                    for span in spans
-                    if (place := bisect_right(starts, span[0]) - 1) < 0 or marked[place][1] < span[1]
-                ]
-        return merge(spans) if len(spans) > 1 else spans
+        spans = merge(spans)
+        if in_json:
+            spans, _ = within_tokens(text, spans)
+        if not spans or not self._may_be_marked(text):
+            return spans
+        marked = [match.span() for match in self._marker.finditer(text)]
+        starts = [start for start, _ in marked]
+        return [
+            span for span in spans if (place := bisect_right(starts, span[0]) - 1) < 0 or marked[place][1] < span[1]
+        ]
 
     def _let_through(self, found: list[Span], removed: list[Span]) -> list[Span]:
         """The allowed spans that touch nothing that is removed: where both claim a stretch, it goes."""

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .engine import Scrubber
 
-_NAMING = (
-    "name", "key", "header", "field", "variable", "option", "param", "parameter", "id", "label", "type", "tipo", "kind", "typ",
-)  # fmt: skip
-_HOLDING = ("value", "val", "content", "default", "text", "data", "number", "numero", "nummer")
+_NAMING = ("name", "key", "header", "field", "variable", "option", "param", "parameter", "id", "label", "question", "q")
+_HOLDING = ("value", "val", "content", "default", "text", "data", "answer", "a", "number", "numero", "nummer")
+#: What kind of thing it is: that says something of these only.
+_KINDS, _HOLDING_KINDS = ("type", "tipo", "kind", "typ"), ("value", "number", "numero", "nummer")
 _NAME = re.compile(r"[A-Za-z\u0080-\uffff][\w.\- ]{1,63}")
 _MOST_ARGUMENTS, _LONGEST_COMMAND = 64, 4_000
 #: What an argument is read under, when the arguments before it say that it is a secret.
@@ -19,25 +19,31 @@ _SECRET = b"password "
 HintOf = Callable[[str], bytes]
 
 
-def told(scrubber: "Scrubber", item: Any, hint_of: HintOf, *, listed: bool) -> Mapping[Any, bytes]:
+def told(scrubber: "Scrubber", item: Any, hint_of: HintOf, hint: bytes, *, listed: bool) -> Mapping[Any, bytes]:
     """By key or place in `item`, the hint for a value that its neighbours announce; nearly always empty.
 
-    `listed`: it stands in a list itself, so two texts in it may be a name and a value.
+    `hint`: of the key that it stands under. `listed`: it stands in a list itself, so two texts in it may be a name and a value.
     """
     if isinstance(item, dict):
-        return _named(item, hint_of)
+        return _named(scrubber, item, hint_of, hint)
     if len(item) < 2 or not isinstance(item[0], str):
         return {}
     if listed and len(item) == 2 and isinstance(item[1], str) and _NAME.fullmatch(item[0]):
-        return {1: hint_of(item[0])}
+        return {} if scrubber.is_told_by(hint) else {1: hint_of(item[0])}
     return _arguments(scrubber, item)
 
 
-def _named(item: dict[Any, Any], hint_of: HintOf) -> Mapping[Any, bytes]:
+def _named(scrubber: "Scrubber", item: dict[Any, Any], hint_of: HintOf, hint: bytes) -> Mapping[Any, bytes]:
     holding = [key for key in _HOLDING if key in item]
     if not holding:
         return {}
+    if hint and scrubber.is_told_by(hint):
+        own = {key: hint + hint_of(key) for key in holding}  # {"passport": {"number": …}}
+        return {key: longer if scrubber.is_told_by(longer) else hint for key, longer in own.items()}
     name = next((item[key] for key in _NAMING if isinstance(item.get(key), str)), None)
+    if name is None:
+        holding = [key for key in holding if key in _HOLDING_KINDS]
+        name = next((item[key] for key in _KINDS if isinstance(item.get(key), str)), None)
     return dict.fromkeys(holding, hint_of(name)) if name is not None and _NAME.fullmatch(name) else {}
 
 

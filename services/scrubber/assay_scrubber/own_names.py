@@ -16,7 +16,13 @@ REFUSED = ("private_key", "connection_url", "jwt", "api_key")
 CREDENTIAL_IN_NAME = "credential_in_name"
 # As in `paths`: a step that ends with [] is a list whose elements follow.
 _SINGLE: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
-    {"retrieval": ("tool_name", "embedding_model"), "answer": ("model",), "feedback": ("user_hash",)}
+    {
+        "retrieval": ("tool_name", "embedding_model"),
+        "answer": ("model",),
+        "feedback": ("user_hash",),
+        "tool_call": ("tool_name",),
+        "server_event": ("tool_name",),
+    }
 )
 _LISTS: MappingProxyType[str, tuple[str, ...]] = MappingProxyType({"retrieval": ("retrieved_slugs", "source_ids")})
 _ROWS: MappingProxyType[str, tuple[tuple[str, tuple[str, ...]], ...]] = MappingProxyType(

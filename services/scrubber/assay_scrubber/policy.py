@@ -71,6 +71,8 @@ class Policy:
     catalogue: str = ""
 
     def __post_init__(self) -> None:
+        if not self.replacement.isprintable() or any(mark in self.replacement for mark in '"\\'):
+            raise PolicyError("replacement: no quotes, backslashes or control characters, or JSON would not stay JSON")
         for name in self.families:
             known("family", name, FAMILIES)
         for family in self.custom:

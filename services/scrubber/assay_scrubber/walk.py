@@ -11,6 +11,7 @@ from .projection import project
 
 if TYPE_CHECKING:
     from .engine import Finding, Scrubber
+    from .keys import RemovedKeys
 
 MAX_DEPTH = 200
 """Levels of nesting. orjson writes at most 254, and a payload stands inside its event."""
@@ -129,7 +130,7 @@ def findings_in(scrubber: "Scrubber", value: Any) -> Iterator[tuple[int, "Findin
         if isinstance(item, dict | list | tuple):
             if depth > MAX_DEPTH:
                 raise NestingError(f"nested more than {MAX_DEPTH} levels deep")
-            known = told(scrubber, item, hint_of, listed=under is None)
+            known = told(scrubber, item, hint_of, hint, listed=under is None)
             if isinstance(item, dict):
                 children = [(key, known.get(key) or hint_of(key), child, depth + 1) for key, child in item.items()]
             else:
@@ -154,6 +155,13 @@ def _scalars(value: Any) -> int:
     return found
 
 
+def _without(removes: "RemovedKeys", value: Any, counts: Counter[str]) -> str:
+    try:
+        return removes.replaced(value, counts)
+    except RecursionError:  # all of it becomes one hash
+        raise NestingError(f"nested more than {MAX_DEPTH} levels deep") from None
+
+
 def scrub_json(scrubber: "Scrubber", value: Any, hint: bytes = b"", depth: int = 0) -> ScrubbedJson:
     """Walks `value` without recursion. NestingError beyond MAX_DEPTH levels, TypeError for what is not JSON.
 
@@ -168,7 +176,7 @@ def scrub_json(scrubber: "Scrubber", value: Any, hint: bytes = b"", depth: int =
         target, items, inherited, known, depth = pending.pop()
         for key, item in items:
             if removes is not None and removes.take(key, item):
-                target[key] = removes.replaced(item, counts)
+                target[key] = _without(removes, item, counts)
                 continue
             hint = (known and known.get(key)) or (hint_of(key) if isinstance(key, str) else inherited)
             if isinstance(item, dict):
@@ -178,7 +186,7 @@ def scrub_json(scrubber: "Scrubber", value: Any, hint: bytes = b"", depth: int =
                     continue
                 child: Any = {**item, **_scrub_numbered(scrubber, item, counts)}
                 pending.append(
-                    (child, list(child.items()), b"", told(scrubber, child, hint_of, listed=False), depth + 1)
+                    (child, list(child.items()), b"", told(scrubber, child, hint_of, hint, listed=False), depth + 1)
                 )
             elif isinstance(item, list | tuple):
                 child = list(item)
@@ -191,7 +199,7 @@ def scrub_json(scrubber: "Scrubber", value: Any, hint: bytes = b"", depth: int =
                         child,
                         enumerate(item),
                         hint,
-                        told(scrubber, item, hint_of, listed=isinstance(key, int)),
+                        told(scrubber, item, hint_of, hint, listed=isinstance(key, int)),
                         depth + 1,
                     )
                 )

@@ -14,7 +14,7 @@ from assay_scrubber.policy import Policy, PolicyError
 from assay_scrubber.policy_file import parse_policies
 from assay_scrubber.process import Processor
 from assay_scrubber.registry import SCRUB_KEY
-from assay_scrubber.walk import findings_in
+from assay_scrubber.walk import MAX_DEPTH, NestingError, findings_in
 
 KEY = b"0123456789abcdef"
 GONE = "[REDACTED]"
@@ -66,6 +66,17 @@ def test_what_is_under_the_key_is_not_looked_at_and_the_input_stays_as_it_is() -
     document = {"note": deep, "mail": "ann@example.com"}
     assert scrubber("note").scrub_json(document).value == {"note": GONE, "mail": GONE}
     assert document["note"] is deep
+
+
+def test_a_value_too_deep_to_be_hashed_is_refused() -> None:
+    deep: Any = "x"
+    for _ in range(100_000):
+        deep = [deep]
+    document, engine = {"note": deep}, scrubber("note", families={"scrub_key": "hash"})
+    with pytest.raises(NestingError, match=str(MAX_DEPTH)):
+        engine.scrub_json(document)
+    while isinstance(deep, list):
+        deep = deep.pop()
 
 
 def test_params_and_arguments_of_tools_lose_it_and_fields_of_the_event_do_not() -> None:

@@ -7,8 +7,9 @@ import pytest
 
 from assay_runtime.entries import Entry, Outcome
 from assay_schema.failures import Reason
+from assay_schema.validation import InvalidEvent
 from assay_scrubber.engine import Scrubber
-from assay_scrubber.own_names import CREDENTIAL_IN_NAME, credential_in
+from assay_scrubber.own_names import CREDENTIAL_IN_NAME, credential_in, refuse_credentials
 from assay_scrubber.policy import Policy
 from assay_scrubber.process import Processor
 
@@ -104,3 +105,10 @@ def test_a_producers_ordinary_names_pass() -> None:
     ]  # fmt: skip
     assert {name: credential_in(name) for name in names} == dict.fromkeys(names, "")
     assert process("retrieval", RETRIEVAL | {"retrieved_slugs": names, "source_ids": names}).event is not None
+
+
+@pytest.mark.parametrize("kind", ["tool_call", "server_event"])
+def test_nor_may_a_tool(kind: str) -> None:
+    with pytest.raises(InvalidEvent, match=r"payload\.tool_name: holds a credential \(connection_url\)"):
+        refuse_credentials(kind, {"tool_name": URL}, "search", "shop")
+    refuse_credentials(kind, {"tool_name": None}, "search", "shop")

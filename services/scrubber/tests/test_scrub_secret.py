@@ -252,3 +252,23 @@ def test_a_key_of_another_script_announces_in_text(written: str) -> None:
 def test_an_empty_value_has_nothing_to_remove(key: str, rest: str) -> None:
     written = '{"%s":"",%s}' % (key, rest)  # noqa: UP031  # full of braces
     assert Scrubber().scrub(written).text == written
+
+
+@pytest.mark.parametrize(
+    ("text", "scrubbed"),
+    [
+        ("curl -u 'ana:rain17 on snow' h", "curl -u 'ana:[REDACTED]' h"),
+        ("curl -u ana:'rain17on' h", "curl -u ana:'[REDACTED]' h"),
+        (r'{"cmd":"curl -u \"ana:rain17on\" h"}', r'{"cmd":"curl -u \"ana:[REDACTED]\" h"}'),
+        (r"password = 'it\'s17rain' # x", "password = '[REDACTED]' # x"),
+        ("CREATE USER a IDENTIFIED BY 'it''s17rain';", "CREATE USER a IDENTIFIED BY '[REDACTED]';"),
+        ("password: |\n  rain17on\n  snow\nuser: ana", "password: |\n  [REDACTED]\nuser: ana"),
+        ("<password>ab&lt;rain17</password>", "<password>[REDACTED]</password>"),
+        ("<password><![CDATA[ab]rain17]]></password>", "<password><![CDATA[[REDACTED]]]></password>"),
+        ("<password>rain17;on,snow</password>", "<password>[REDACTED]</password>"),
+        ('passwd := []byte("Rain17.Snow")', 'passwd := []byte("[REDACTED]")'),
+        ("SET user_pass = MD5('Rain$17') WHERE id = 1", "SET user_pass = MD5('[REDACTED]') WHERE id = 1"),
+    ],
+)
+def test_a_value_goes_whole(scrubber: Scrubber, text: str, scrubbed: str) -> None:
+    assert scrubber.scrub(text).text == scrubbed

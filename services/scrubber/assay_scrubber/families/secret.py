@@ -17,7 +17,7 @@ _HINT_PASSWORD = re.compile(
 _HINT_TOKEN = re.compile(
     rb"(?:^| )(?:secret|token|apikey|authtoken|credentials?|signature|auth|csrf|sessionid|jsessionid|phpsessid"
     rb"|(?:api|access|private|client|secret|signing|account|auth|subscription|encryption|webhook|master|shared"
-    rb"|license) key(?: base)?|%b+) $" % Announces.TOKEN.byte
+    rb"|license|routing) key(?: base)?|%b+)(?: part[0-9]{0,2})? $" % Announces.TOKEN.byte
 )
 
 

@@ -16,7 +16,8 @@ FOREIGN = tuple(
 
 _VALUE = (
     # String literals of programming languages, and what makes a secret's type of one.
-    rb"(?:(?:secretstr|secret|string(?:::from|\.valueof)?|str|new string|convertto-securestring(?: -string)?)[( ] {0,2}(?=[\"'])"
+    rb"(?:(?:secretstr|secret|string(?:::from|\.valueof)?|str|new string|convertto-securestring(?: -string)?"
+    rb"|\[\]byte|md5|sha[0-9]{1,3}|(?:en)?crypt|hash)[( ] {0,2}(?=[\"'])|<!\[cdata\["
     rb"|[brufnl@]{1,2}(?=[\"'])|q{1,2}[{(|/]|!{1,2}[a-z]{1,8} )?"
     rb"(?:\\{0,6}(?P<quote>[\"'`])(?P<quoted>[^\"'`\n\\]{1,512}+)|(?P<bare>[^\s\"'`,;&<>()\[\]{}|]{1,512}+))"
 )
@@ -66,6 +67,7 @@ _BEFORE_KEY = re.compile(
     rb"cipher|vault|unseal|recovery|backup|integration|ingest|ingestion|registration|bot|tenant|sas|cookie|csrf|totp|writer?|mms)[_\-. ]?$"
 )
 _WIDE = re.compile(rb"[^\s\"'`\\<>]{8,128}+")
+_TO_TAG = re.compile(rb"[^\s<>]{4,256}?(?=</|\]\]>)")
 _OTHER_QUOTE = re.compile(rb"[\"'`][^\s\\]{0,128}+")
 _ENVIRONMENT = re.compile(rb"(?:^|[\s;\"'`({|&\-])[A-Z][A-Z0-9_]*$|(?:^|[\s\"'])-D[\w.\-]+$")
 _LINE = re.compile(rb"(?:^|\n)[ \t]{0,32}(?:- |> |\* )?[\w.\-]{1,64}[ \t]?$")
@@ -77,7 +79,25 @@ _GETTER = re.compile(
     rb"(?:get|read|fetch|load|find|require|env|check|validate|verify|hash|is|has|no|input|parse|create|make)_?$"
 )
 _SHORTEST_OF_LETTERS = 6
+_LONGEST_QUOTED, _MOST_LINES = 512, 32
 _DIGITS_OR_MARKS = b"0123456789!@#$%^&*+~?"
+
+
+def _closing(raw: bytes, start: int, quote: bytes) -> int:
+    """Where the value ends whose quote stands before `start`: at one as deep in escapes (`\\"` in a string of JSON); -1: nowhere near."""
+    depth = _backslashes(raw, start - 1)
+    at = raw.find(quote, start, start + _LONGEST_QUOTED)
+    while at >= 0:
+        deeper = _backslashes(raw, at) - depth
+        if deeper >= 0 and deeper % (2 * depth + 2) == 0:
+            return at - depth if raw.find(b"\n", start, at) < 0 else -1
+        at = raw.find(quote, at + 1, start + _LONGEST_QUOTED)
+    return -1
+
+
+def _backslashes(raw: bytes, position: int) -> int:
+    before = raw[max(0, position - 16) : position]
+    return len(before) - len(before.rstrip(b"\\"))
 
 
 def ending(quote: bytes | None, span: tuple[int, int], raw: bytes, *, whole: bool) -> tuple[int, int, bytes, bool]:
@@ -85,7 +105,9 @@ def ending(quote: bytes | None, span: tuple[int, int], raw: bytes, *, whole: boo
     start, end = span
     if quote:
         other = _OTHER_QUOTE.match(raw, end)
-        if other and raw[end : end + 1] != quote:  # an apostrophe in double quotes
+        if raw[end : end + 1] == b"\\":  # an escape inside, or the one before the quote that closes
+            end = max(end, _closing(raw, start, quote))
+        elif other and raw[end : end + 1] != quote:  # an apostrophe in double quotes
             close = raw.find(quote, end, other.end() + 1)
             end = close if close > 0 else end
         return start, end, raw[start:end], True
@@ -99,8 +121,27 @@ def ending(quote: bytes | None, span: tuple[int, int], raw: bytes, *, whole: boo
 
 
 def _value(match: re.Match[bytes], raw: bytes) -> tuple[int, int, bytes, bool]:
-    quote = match["quote"]
-    return ending(quote, match.span("quoted" if quote else "bare"), raw, whole=b"=" not in match["link"])
+    quote, link = match["quote"], match["link"]
+    start, end, value, quoted = ending(quote, match.span("quoted" if quote else "bare"), raw, whole=b"=" not in link)
+    if quote:
+        return start, end, value, quoted
+    if link.endswith(b">") and (element := _TO_TAG.match(raw, start)) is not None and element.end() > end:
+        return start, element.end(), element.group(), quoted
+    return start, _end_of_block(raw, start) if b"\n" in link else end, value, quoted
+
+
+def _end_of_block(raw: bytes, start: int) -> int:
+    """Where a block of YAML ends, whose lines are all indented as the one that `start` stands in."""
+    indent = raw[raw.rfind(b"\n", 0, start) : start]
+    end = start
+    for _ in range(_MOST_LINES):
+        end = raw.find(b"\n", end)
+        if end < 0:
+            return len(raw)
+        if indent.strip() or not raw.startswith(indent, end):
+            break
+        end += len(indent)
+    return end
 
 
 def _only_a_value(view: View, match: re.Match[bytes], value: bytes, end: int) -> bool:

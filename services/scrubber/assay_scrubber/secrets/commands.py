@@ -9,7 +9,13 @@ from .values import TEMPLATE, is_password, is_placeholder
 
 # An argument: in quotes, or up to a space.
 _ARGUMENT = rb"(?:\\{0,3}'([^'\n]{1,256})\\{0,3}'|\\{0,3}\"([^\"\n]{1,256}?)\\{0,3}\"|([^\s'\"`|<>&;()]{1,256}[^\s'\"`|<>;()]*))"
-_USER_AND = rb"[\"']?[\w.@+\-\\]{1,64}:(?=[^\s])(?:([^\"'\s]{1,256})[\"']|()([^\s\"'`]{1,256}))"
+_USER = rb"[\w.@+\-\\]{1,64}:"
+_USER_AND = rb"(?:\\{0,3}'%b([^'\n]{1,256}?)\\{0,3}'|\\{0,3}\"%b([^\"\n]{1,256}?)\\{0,3}\"|%b(?:%b))" % (
+    _USER,
+    _USER,
+    _USER,
+    _ARGUMENT,
+)
 _FREE = rb"(?<=[ \t])"
 
 #: By what a tool is called: the options of which the argument is a secret, as patterns in front of the argument.
@@ -66,6 +72,7 @@ _TOOLS: tuple[tuple[bytes, bytes], ...] = (
 _COMMAND = re.compile(rb"(?:[^\n\r\\]|\\\r?\n|\\.){1,1500}+")
 _STOPS = re.compile(rb"(?<!\\)(?:&&|\|\||;(?= ))")
 _SHORTEST = 3
+_MARKS = re.compile(rb"[\x20-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e]+")
 _NUMBERS = re.compile(rb"[0-9]{1,5}(?::[0-9]{1,5}){0,2}(?:/(?:tcp|udp))?")
 
 
@@ -98,6 +105,8 @@ def _is_argument(value: bytes) -> bool:
     """What a person would type there: no option, variable, path, port or placeholder."""
     if len(value) < _SHORTEST or TEMPLATE.fullmatch(value) or value[:1] in b"-$`" or is_placeholder(value):
         return False
+    if _MARKS.fullmatch(value):
+        return False  # what stands between two strings
     return _NUMBERS.fullmatch(value) is None or (len(value) > 5 and b":" not in value)
 
 

@@ -78,9 +78,9 @@ def _spoken(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 _IDENTIFIED = re.compile(
-    rb"identified (?:with [\w\"'`]{1,32} )?(?:by|as)(?: values)? ?(?:([\"'])([^\"'\n]{1,256}+)|()([^\s\"';,()]{4,128}+))"
+    rb"identified (?:with [\w\"'`]{1,32} )?(?:by|as)(?: values)? ?(?:([\"'])((?:[^\"'\n]|''|\"\"){1,256}+)|()([^\s\"';,()]{4,128}+))"
 )
-_SQL_PASSWORD = re.compile(rb"password(?: (?:is|=|:=|expire|using))? ?\(? ?(')([^'\n]{1,256}+)'")
+_SQL_PASSWORD = re.compile(rb"password(?: (?:is|=|:=|expire|using))? ?\(? ?(')((?:[^'\n]|''){1,256}+)'")
 _STATEMENT = re.compile(rb"\b(?:create|alter|set|grant|update|insert|user|role|login|with)\b[^;\n]{0,160}$")
 
 

@@ -1,0 +1,67 @@
+"""Spans in a text that is JSON, cut so that it is still JSON when they are replaced. Pure."""
+
+import json
+import re
+
+from .family import Span
+
+# A string and what is in its quotes, or a number. In valid JSON no other quote stands anywhere.
+_TOKEN = re.compile(r'"((?:[^"\\]++|\\.)*+)"|-?[0-9][0-9.eE+\-]*+')
+_LONGEST_ESCAPE = 6
+
+
+def is_json(text: str) -> bool:
+    """True for a whole JSON object or list."""
+    if not text.lstrip().startswith(("{", "[")) or not text.rstrip().endswith(("}", "]")):
+        return False
+    try:
+        json.loads(text)  # orjson refuses halves of surrogate pairs
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def within_tokens(text: str, spans: list[Span]) -> tuple[list[Span], set[int]]:
+    """What of `spans` (in order, without overlap) stands in strings and numbers of `text`, which is JSON; where numbers begin.
+
+    No span leaves the quotes of its string or parts an escape, and one in a number takes all of it.
+    """
+    kept: list[Span] = []
+    numbers: set[int] = set()
+    tokens = _TOKEN.finditer(text)
+    token = next(tokens, None)
+    for start, end, rank in spans:
+        while token is not None and token.end() <= start:
+            token = next(tokens, None)
+        while token is not None and token.start() < end:
+            if token.start(1) < 0:
+                first, last = token.span()
+                numbers.add(first)
+            else:
+                first, last = token.span(1)
+                first, last = _whole_escapes(text, max(start, first), min(end, last), first)
+            if first < last and not (kept and first < kept[-1][1]):  # two of them in one number or escape
+                kept.append((first, last, rank))
+            if token.end() > end:
+                break
+            token = next(tokens, None)
+    return kept, numbers
+
+
+def _whole_escapes(text: str, start: int, end: int, first: int) -> tuple[int, int]:
+    if start >= end:
+        return start, end
+    return _escape_round(text, start, first)[0], _escape_round(text, end, first)[1]
+
+
+def _escape_round(text: str, position: int, first: int) -> tuple[int, int]:
+    """The escape of a string, which begins at `first`, that `position` stands in; the position alone when there is none."""
+    at = text.rfind("\\", max(first, position - _LONGEST_ESCAPE + 1), position)
+    before = at
+    while before >= first and text[before] == "\\":
+        before -= 1
+    if (at - before) % 2:  # an even number of them are escapes of themselves
+        after = at + (_LONGEST_ESCAPE if text[at + 1] == "u" else 2)
+        if position < after:
+            return at, after
+    return position, position

@@ -1,0 +1,65 @@
+"""A text that is JSON is JSON afterwards, whatever is found where in it; and any replacement that a policy may have settles."""
+
+import json
+
+import pytest
+
+from assay_scrubber.engine import Scrubber
+from assay_scrubber.policy import Policy, PolicyError
+
+GONE = "[REDACTED]"
+TEXTS = [
+    (r'{"log":"mysql -pfoo1bar\""}', {"log": f"mysql -p{GONE}"}),
+    (r'{"l":"requirepass Kx9abc\""}', {"l": f"requirepass {GONE}"}),
+    (r'{"b":"user app on >Kx9abc\""}', {"b": f"user app on >{GONE}"}),
+    (r'{"x":"passw<<<pd\""}', {"x": f"passw<<<{GONE}"}),
+    (r'{"b":"name=\"password\"\n\nKx9abc"}', {"b": f'name="password"\n\n{GONE}'}),
+    ('{"otp":381924}', {"otp": GONE}),
+    ('{"pin": 1234, "cvv":123,"ids":[4111111111111111,2]}', {"pin": GONE, "cvv": GONE, "ids": [GONE, 2]}),
+    ('{"card":-4111111111111111.0}', {"card": GONE}),
+    ('{"card":[4111,1111,1111,1111]}', {"card": [GONE] * 4}),
+    (r'{"password":"ab\"cd12","login":"x"}', {"password": GONE, "login": "x"}),
+    (r'{"password":"C:\\ab12\\","login":"x"}', {"password": GONE, "login": "x"}),
+    (r'{"body":"{\"password\":\"ab\\\"cd12\",\"a\":1}"}', {"body": f'{{"password":"{GONE}","a":1}}'}),
+    ('{"at":"\\u0061nn@example.com","n":1}', {"at": GONE, "n": 1}),
+    ('["\\ud83d", {"otp":381924}]', ["\ud83d", {"otp": GONE}]),
+]
+REPLACEMENTS = ("removed, pii", "REMOVED: x", "x", "gone")
+SECRETS = [
+    "mysql -u root -pHunter2x",
+    "curl -u ana:Hunter2x h",
+    "user app on >Kx9abcde1",
+    '{"name":"password","value":"Hunter2x"}',
+    "name,password\nana,Hunter2x\n",
+    "net user ana Hunter2x /add",
+    "call +44 20 7946 0958, the password is Hunter2x",
+    '{"otp":381924,"password":"Hunter2x"}',
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), TEXTS)
+def test_json_stays_json(scrubber: Scrubber, text: str, expected: object) -> None:
+    scrubbed = scrubber.scrub(text).text
+    assert json.loads(scrubbed) == expected
+    assert scrubber.scrub(scrubbed).text == scrubbed
+
+
+def test_an_argument_ends_with_its_string(scrubber: Scrubber) -> None:
+    for text in ('{"a":"sshpass -p"},{"b":1}', '[{"a":"sshpass -p"},{"b":1}]'):
+        assert scrubber.scrub(text).text == text
+
+
+@pytest.mark.parametrize("replacement", REPLACEMENTS)
+@pytest.mark.parametrize("text", SECRETS)
+def test_every_replacement_settles(replacement: str, text: str) -> None:
+    scrubber = Scrubber(Policy(replacement=replacement))
+    scrubbed = scrubber.scrub(text).text
+    assert replacement in scrubbed
+    assert not any(secret in scrubbed for secret in ("Hunter2x", "Kx9abcde1", "381924"))
+    assert scrubber.scrub(scrubbed).text == scrubbed
+
+
+@pytest.mark.parametrize("replacement", ['"gone"', "a\\b", "two\nlines"])
+def test_a_replacement_that_would_break_json_is_refused(replacement: str) -> None:
+    with pytest.raises(PolicyError, match="replacement"):
+        Policy(replacement=replacement)
