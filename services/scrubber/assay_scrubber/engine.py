@@ -194,11 +194,8 @@ class Scrubber:
 
     def _replacements(self, text: str, spans: list[Span], numbers: set[int]) -> list[str]:
         """`numbers`: where numbers of a JSON text begin; what stands for one is in quotes."""
-        render = self._render
-        if render is None:
-            shown = [self.policy.replacement] * len(spans)
-        else:
-            shown = [render[rank](text[start:end]) for start, end, rank in spans]
+        render, plain = self._render, self.policy.replacement
+        shown = [render[rank](text[start:end]) if render else plain for start, end, rank in spans]
         if not numbers:
             return shown
         return [f'"{new}"' if span[0] in numbers else new for span, new in zip(spans, shown, strict=True)]

@@ -11,8 +11,8 @@ _LONGEST_ESCAPE = 6
 
 
 def is_json(text: str) -> bool:
-    """True for a whole JSON object or list."""
-    if not text.lstrip().startswith(("{", "[")) or not text.rstrip().endswith(("}", "]")):
+    """True for a whole JSON object, list or string."""
+    if not text.lstrip().startswith(("{", "[", '"')) or not text.rstrip().endswith(("}", "]", '"')):
         return False
     try:
         json.loads(text)  # orjson refuses halves of surrogate pairs
@@ -39,7 +39,7 @@ def within_tokens(text: str, spans: list[Span]) -> tuple[list[Span], set[int]]:
                 numbers.add(first)
             else:
                 first, last = token.span(1)
-                first, last = _whole_escapes(text, max(start, first), min(end, last), first)
+                first, last = _whole_escapes(text, max(start, first), min(end, last), first, last)
             if first < last and not (kept and first < kept[-1][1]):  # two of them in one number or escape
                 kept.append((first, last, rank))
             if token.end() > end:
@@ -48,10 +48,21 @@ def within_tokens(text: str, spans: list[Span]) -> tuple[list[Span], set[int]]:
     return kept, numbers
 
 
-def _whole_escapes(text: str, start: int, end: int, first: int) -> tuple[int, int]:
+def _whole_escapes(text: str, start: int, end: int, first: int, last: int) -> tuple[int, int]:
+    """The part of a string, which goes from `first` to `last`, with all of the escapes that it begins or ends in."""
     if start >= end:
         return start, end
-    return _escape_round(text, start, first)[0], _escape_round(text, end, first)[1]
+    start = _escape_round(text, start, first)[0]
+    if end == last:
+        return start, end
+    before, after = end, end
+    while before > start and text[before - 1] == "\\":
+        before -= 1
+    while after < last and text[after] == "\\":
+        after += 1
+    if before < after < last and text[after] == '"':
+        return start, before  # a quote of JSON inside JSON, with all its backslashes
+    return start, _escape_round(text, end, first)[1]
 
 
 def _escape_round(text: str, position: int, first: int) -> tuple[int, int]:

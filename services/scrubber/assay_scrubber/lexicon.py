@@ -31,7 +31,9 @@ class Announces(IntEnum):
 
     def before(self, value: bytes) -> "re.Pattern[bytes]":
         """The pattern of such a word, what may stand between in its script or as a sign, and `value` with one group."""
-        return re.compile(rb"(?<!%b)%b++[^a-z0-9\n(+]{0,24}+%b" % (self.byte, self.byte, value))
+        return re.compile(
+            rb"(?<!%b)%b++(?: ?\([^a-z0-9\n()+]{1,32}\))?[^a-z0-9\n(+]{0,32}+%b" % (self.byte, self.byte, value)
+        )
 
     @property
     def word(self) -> bytes:

@@ -26,10 +26,10 @@ def told(scrubber: "Scrubber", item: Any, hint_of: HintOf, hint: bytes, *, liste
     """
     if isinstance(item, dict):
         return _named(scrubber, item, hint_of, hint)
-    if len(item) < 2 or not isinstance(item[0], str):
+    if len(item) < 2 or (hint and scrubber.is_told_by(hint)):
         return {}
-    if listed and len(item) == 2 and isinstance(item[1], str) and _NAME.fullmatch(item[0]):
-        return {} if scrubber.is_told_by(hint) else {1: hint_of(item[0])}
+    if listed and len(item) == 2 and isinstance(item[0], str) and _NAME.fullmatch(item[0]):
+        return {1: hint_of(item[0])}
     return _arguments(scrubber, item)
 
 
@@ -49,14 +49,15 @@ def _named(scrubber: "Scrubber", item: dict[Any, Any], hint_of: HintOf, hint: by
 
 def _arguments(scrubber: "Scrubber", item: Any) -> Mapping[Any, bytes]:
     """A command as a list: what is found in it as one line, by the place of the argument."""
-    if len(item) > _MOST_ARGUMENTS or not all(isinstance(part, str) for part in item):
+    if len(item) > _MOST_ARGUMENTS or not all(isinstance(part, str | int | float) for part in item):
         return {}
-    if not any(part.startswith("-") for part in item) or sum(map(len, item)) > _LONGEST_COMMAND:
+    parts = [str(part) for part in item]
+    if not any(part.startswith("-") for part in parts) or sum(map(len, parts)) > _LONGEST_COMMAND:
         return {}
     hints: dict[Any, bytes] = {}
-    findings = [f for f in scrubber.scrub(" ".join(item)).findings if f.family == "secret"]
+    findings = [f for f in scrubber.scrub(" ".join(parts)).findings if f.family == "secret"]
     start = 0
-    for place, part in enumerate(item):
+    for place, part in enumerate(parts):
         end = start + len(part)
         if any(finding.start < end and start < finding.end for finding in findings):
             hints[place] = _SECRET

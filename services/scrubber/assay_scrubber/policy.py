@@ -50,6 +50,11 @@ def known(kind: str, name: object, valid: Iterable[str]) -> str:
     return name
 
 
+def _check_replacement(text: str) -> None:
+    if not text.isprintable() or any(mark in text for mark in '"\\'):
+        raise PolicyError("replacement: no quotes, backslashes or control characters, or JSON would not stay JSON")
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """A checked policy; build it from configuration with `from_mapping`, or from a file with `policy_file`.
@@ -71,8 +76,7 @@ class Policy:
     catalogue: str = ""
 
     def __post_init__(self) -> None:
-        if not self.replacement.isprintable() or any(mark in self.replacement for mark in '"\\'):
-            raise PolicyError("replacement: no quotes, backslashes or control characters, or JSON would not stay JSON")
+        _check_replacement(self.replacement)
         for name in self.families:
             known("family", name, FAMILIES)
         for family in self.custom:

@@ -9,10 +9,10 @@ from assay_scrubber.policy import Policy, PolicyError
 
 GONE = "[REDACTED]"
 TEXTS = [
-    (r'{"log":"mysql -pfoo1bar\""}', {"log": f"mysql -p{GONE}"}),
-    (r'{"l":"requirepass Kx9abc\""}', {"l": f"requirepass {GONE}"}),
-    (r'{"b":"user app on >Kx9abc\""}', {"b": f"user app on >{GONE}"}),
-    (r'{"x":"passw<<<pd\""}', {"x": f"passw<<<{GONE}"}),
+    (r'{"log":"mysql -pfoo1bar\""}', {"log": f'mysql -p{GONE}"'}),
+    (r'{"l":"requirepass Kx9abc\""}', {"l": f'requirepass {GONE}"'}),
+    (r'{"b":"user app on >Kx9abc\""}', {"b": f'user app on >{GONE}"'}),
+    (r'{"x":"passw<<<pd\""}', {"x": f'passw<<<{GONE}"'}),
     (r'{"b":"name=\"password\"\n\nKx9abc"}', {"b": f'name="password"\n\n{GONE}'}),
     ('{"otp":381924}', {"otp": GONE}),
     ('{"pin": 1234, "cvv":123,"ids":[4111111111111111,2]}', {"pin": GONE, "cvv": GONE, "ids": [GONE, 2]}),

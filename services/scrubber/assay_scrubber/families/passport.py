@@ -77,7 +77,9 @@ _PAPERS = (
 _PAPER_NUMBER = rb"([a-z]{0,3}[ \-]?[0-9]{5,13}[a-z]{0,2})(?![a-z0-9\x80])"
 
 #: After words of other scripts; Russia's have a sign between series and number.
-_AFTER_MARK = rb"([a-z]{0,3}[ \-]?[0-9]{2,9}(?:[^a-z0-9\n]{1,9}[0-9]{2,7}){0,2}[a-z]?)(?![a-z0-9])"
+_AFTER_MARK = (
+    rb"([a-z][0-9]{3}[a-z][0-9]{4}|[a-z]{0,3}[ \-]?[0-9]{2,9}(?:[^a-z0-9\n]{1,9}[0-9]{2,7}){0,2}[a-z]?)(?![a-z0-9])"
+)
 _OTHER_SCRIPTS = Rule(Announces.PASSPORT.before(_AFTER_MARK), _number, needle=Announces.PASSPORT.byte)
 
 

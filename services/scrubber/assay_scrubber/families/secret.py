@@ -28,7 +28,7 @@ _HINT_CODE = re.compile(
 )
 _CODE = re.compile(rb"[0-9]{3,8}|(?=[A-Za-z\-]*[0-9])[A-Za-z0-9]{4,10}|[0-9]{3}[ \-][0-9]{3}")
 _HINT_AUTHORIZATION = re.compile(rb"(?:^| )authorization $")
-_HINT_COOKIE = re.compile(rb"(?:^| )cookies? $")
+_HINT_COOKIE = re.compile(rb"(?:^| )cookies? (?:value )?$")
 
 
 def _is_code(value: bytes) -> bool:

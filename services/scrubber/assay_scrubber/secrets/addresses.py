@@ -10,6 +10,7 @@ _VALUE = rb"([\w.\-~+/%=]{8,2048}+)"
 _WORDS = (
     b"reset recover magic invit activat confirm verif unsubscrib webhook signin sign-in hook. hooks. hook/ hooks/ login/ share/"
     b" token/ session/ onetime one-time passwordless unlock"
+    b" restablec recuper reinitialis zuruecksetz passwort aktivier verificar wachtwoord"
 )
 _LINK = re.compile(
     rb"(?:%b)[a-z\-_]{0,20}+(?:/[a-z0-9\-_]{1,24}){0,3}?/([\w.\-~=+/]{16,512}+)(?=[\s\"'`<>)\]}?#/,;]|$)"
@@ -27,13 +28,20 @@ _OFTEN_HARMLESS = frozenset(
     (b"k", b"t", b"hash", b"st", b"policy", b"session", b"verify", b"confirm", b"reset", b"invite", b"magic")
 )
 _NUMBERED = re.compile(rb"[A-Za-z\-_/.]+[0-9]+|[0-9]+[A-Za-z\-_/.]+")
+_SLUG = re.compile(
+    rb"(?:[a-z]{2,}+|[0-9]{1,4}|[a-z]{1,2}[0-9]{1,2})(?:[\-/](?:[a-z]{2,}+|[0-9]{1,4}|[a-z]{1,2}[0-9]{1,2}))++"
+)
 _UUID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 def _link(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     start, end = match.span(1)
     value = view.raw[start:end]
-    if _NUMBERED.fullmatch(value) or not _IN_ADDRESS.search(view.low, max(0, match.start() - 168), match.start()):
+    if (
+        _NUMBERED.fullmatch(value)
+        or _SLUG.fullmatch(value)
+        or not _IN_ADDRESS.search(view.low, max(0, match.start() - 168), match.start())
+    ):
         return None
     return (start, end) if is_token(value) or is_token(value.replace(b"-", b"")) else None
 

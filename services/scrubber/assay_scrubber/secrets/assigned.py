@@ -5,7 +5,19 @@ import re
 from assay_scrubber.family import Rule, View
 from assay_scrubber.lexicon import Announces
 
-from .values import OF_NAMES, TEMPLATE, is_file, is_mixed, is_password, is_token, is_written, is_written_with_digits
+from .values import (
+    OF_NAMES,
+    TEMPLATE,
+    is_disguised,
+    is_file,
+    is_mixed,
+    is_password,
+    is_spoken,
+    is_token,
+    is_written,
+    is_written_with_digits,
+    reads_as_prose,
+)
 
 #: Words for passwords in languages of Latin letters, as the projection has them.
 FOREIGN = tuple(
@@ -26,7 +38,7 @@ _SUFFIX = (
     rb"(?:[_\-.]?(?:key|value|string|id|hash|data|base|new|old|prod|production|dev|staging|live|test|confirm|confirmation|again"
     rb"|repeat|current|next|plain|text|[0-9]{1,2})){0,2}"
 )
-_CLOSE = rb"(?:\\{0,6}[\"'`])?[\])]{0,2}(?:\*\*|</[a-z]{1,8}>)?"
+_CLOSE = rb"(?: \([a-z0-9 \-]{1,12}\))?(?:\\{0,6}[\"'`])?[\])]{0,2}(?:\*\*|</[a-z]{1,8}>)?"
 _LINK = (
     rb"[ \t]{0,8}+(?P<link>=>|:=|={1,2}|->|<-|:[ \t]?[|>][+\-]?[ \t]?\n[ \t]{1,16}"  # the third: a block of YAML
     rb"|:[ \t]?&?(?:'static )?[a-z][\w.\[\]<>?]{0,24}[ \t]?=[ \t]?(?=[brun@]?[\"'])|string[ \t]?=|:|>|(?:is|was)%b:?(?=[ \t])|(?<=[ \t])"
@@ -37,7 +49,7 @@ _TAIL = _SUFFIX + _CLOSE + _LINK + _VALUE
 _HEAD_PASS = rb"pass(words?|wd|phrase|code|wort|ord|e)?"
 _HEAD_SECRET = rb"secret((?:[_\- ]?access)?[_\- ]?(?:key)?)"
 _PASS = re.compile(_HEAD_PASS + _TAIL)
-_PWD = re.compile(rb"(?:p(?:wd|sk)|keymaterial|rootpw|bindpw)()" + _TAIL)
+_PWD = re.compile(rb"(?:p(?:wd|sk)|keymaterial|rootpw|bindpw|pw(?: <const>)?(?=[\"' :=\])]))()" + _TAIL)
 _SECRET = re.compile(_HEAD_SECRET + _TAIL)
 _KEY = re.compile(rb"key()" + _TAIL)
 _TOKEN = re.compile(rb"token()" + _TAIL)
@@ -54,8 +66,10 @@ _FOREIGN = re.compile(
     rb"(?:%b)(?:et|en|t|n|m|s\x80|n\x80z|ni|ul|ja)?(?P<foreign>)(?![a-z\x80])" % b"|".join(FOREIGN) + _TAIL
 )
 _OTHER_SCRIPT = re.compile(
-    rb"(?:%b|%b)" % (Announces.PASSWORD.word, Announces.TOKEN.word)
-    + rb"(?:\\{0,6}[\"'`][ \t]{0,2}[:=,][ \t]{0,4}\\{0,6}(?=[\"'`])|[^A-Za-z0-9\n\"'`\\]{0,16}+)"
+    rb"(?:%b|%b)"
+    % (Announces.PASSWORD.word, Announces.TOKEN.word)
+    + rb"(?P<between>\\{0,6}[\"'`][ \t]{0,2}[:=,][ \t]{0,4}\\{0,6}(?=[\"'`])"
+    rb"|[^A-Za-z0-9\n\"'`\\]{0,48}+(?:[A-Z][A-Za-z\-]{1,7} [^A-Za-z0-9\n\"'`\\]{2,32}+)?)"
     + rb"(?:(?P<quote>[\"'`])(?P<quoted>[^\"'`\n\\]{1,512}+)|(?P<bare>(?![\\\"'`])[!-~]{1,512}+))"
 )
 _REST = re.compile(
@@ -64,7 +78,8 @@ _REST = re.compile(
 _BEFORE_KEY = re.compile(
     rb"(?:api|access|accesskey|account|private|shared|signing|encryption|master|auth|consumer|client|storage|app|application|service|"
     rb"subscription|license|webhook|jwt|session|deploy|host|functions?|primary|secondary|secret|security|hmac|aes|sym|admin|server|crypto|"
-    rb"cipher|vault|unseal|recovery|backup|integration|ingest|ingestion|registration|bot|tenant|sas|cookie|csrf|totp|writer?|mms)[_\-. ]?$"
+    rb"cipher|vault|unseal|recovery|backup|integration|ingest|ingestion|registration|bot|tenant|sas|cookie|csrf|totp|writer?|mms"
+    rb"|routing)[_\-. ]?$|login\($"
 )
 _WIDE = re.compile(rb"[^\s\"'`\\<>]{8,128}+")
 _TO_TAG = re.compile(rb"[^\s<>]{4,256}?(?=</|\]\]>)")
@@ -79,6 +94,7 @@ _GETTER = re.compile(
     rb"(?:get|read|fetch|load|find|require|env|check|validate|verify|hash|is|has|no|input|parse|create|make)_?$"
 )
 _SHORTEST_OF_LETTERS = 6
+_NEAR = 16  # how far from a word of another script its value may be as it likes
 _LONGEST_QUOTED, _MOST_LINES = 512, 32
 _DIGITS_OR_MARKS = b"0123456789!@#$%^&*+~?"
 
@@ -174,11 +190,13 @@ def _password(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     before = view.raw[max(0, match.start() - 2) : match.start()]
     kind, link = match.group(1), match["link"]
     foreign = match.re is _FOREIGN
-    cut = kind in (None, b"code") or (kind == b"" and match.group(0).startswith((b"pwd", b"psk")))
+    cut = kind in (None, b"code") or (kind == b"" and match.group(0).startswith((b"pwd", b"psk", b"pw")))
     if cut and before[-1:].isalnum() and not _is_camel(view, match):
         return None  # bypass=, compass:
-    if not link and before != b"--":
-        return None  # only a command's option has its value behind nothing but a space
+    option = before == b"--"
+    named = before[-1:] == b":" or _DEFINED.search(view.low, max(0, match.start() - 48), match.start()) is not None
+    if not link and not option and not (named and match["quote"]):
+        return None  # what has its value behind nothing but a space: an option, a keyword of Lisp, a macro of C
     start, end, value, quoted = _value(match, view.raw)
     if not quoted and view.raw[end : end + 1] == b"(" and not value.translate(None, OF_NAMES):
         return None  # a call
@@ -190,14 +208,17 @@ def _password(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     if not good and is_written_with_digits(value):
         # No code has words of other languages; an option and an element hold nothing but values.
         element = link.endswith(b">") and view.raw[end : end + 2] == b"</"
-        good = (foreign and link in (b":", b"")) or b"\n" in link or element or (not link and before == b"--")
+        good = (foreign and link in (b":", b"")) or b"\n" in link or element or not link
     return (start, end) if good else None
 
 
 _CAMEL_OR_KNOWN = re.compile(
-    rb"[a-z0-9]P$|(?:db|my|user|usr|admin|root|smtp|mail|imap|ftp|ldap|sql|redis|app|keystore|store|wifi|web|auth|proxy|vpn|api|bind|sudo"
+    rb"[a-z0-9]P$|(?i:db|my|user|usr|admin|root|smtp|mail|imap|ftp|ldap|sql|redis|app|keystore|store|wifi|web|auth|proxy|vpn|api|bind|sudo"
     rb"|ssh|login|svc|srv)(?i:p)$"
 )
+
+
+_DEFINED = re.compile(rb"#[ \t]?define[ \t]{1,4}[a-z0-9_]{0,32}$")
 
 
 def _is_camel(view: View, match: re.Match[bytes]) -> bool:
@@ -246,7 +267,11 @@ def _signature(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 def _auth(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     if not match["link"] or view.raw[max(0, match.start() - 1) : match.start()].isalnum():
         return None
-    return _token(view, match)
+    found = _token(view, match)
+    return None if found and not match["quote"] and _CLASS.fullmatch(view.raw, *found) else found
+
+
+_CLASS = re.compile(rb"(?:[A-Z]+[a-z]+)++[0-9]?")
 
 
 def _other_script(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -259,20 +284,23 @@ def _other_script(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     named = quote is not None or any(
         c in b"0123456789" for c in value
     )  # a name in code has no word of another script before it
-    good = (
-        is_token(value)
-        if view.raw[match.start()] == Announces.TOKEN
-        else is_password(value, quoted=named) and not value.isdigit()
-    )
-    return (start, start + len(value)) if good and not TEMPLATE.fullmatch(value) else None
+    if view.raw[match.start()] == Announces.TOKEN:
+        good = is_token(value)
+    elif quote is None and len(match["between"]) > _NEAR:
+        colon = match["between"].rstrip().endswith(b":")
+        good = is_spoken(value) or is_disguised(value) or (colon and is_written_with_digits(value))
+    else:
+        good = is_password(value, quoted=named) and not value.isdigit()
+    prose = quote is None and reads_as_prose(value)
+    return (start, start + len(value)) if good and not prose and not TEMPLATE.fullmatch(value) else None
 
 
 # The name as a string, and its value as the next one: `("password", "…")`, `define('DB_PASSWORD', '…')`.
 _NAMES = rb"(?:pass(?:words?|wd|phrase|code|wort)?|p(?:wd|sk)|secret|token|key|credentials?)"
-_NEXT = re.compile(_NAMES + _SUFFIX + rb"\\{0,6}[\"'][ \t]{0,2},\s{0,8}(?=[brun@]{0,2}\\{0,6}[\"'])" + _VALUE)
+_NEXT = re.compile(_NAMES + _SUFFIX + rb"\\{0,6}[\"'][ \t]{0,2},\s{0,16}(?=[brun@]{0,2}\\{0,6}[\"'])" + _VALUE)
 _CALL = re.compile(_NAMES + rb"(?P<link>\([ \t]{0,2}(?=[brun@]{0,2}[\"']))" + _VALUE)
 _IDENTIFIER = re.compile(rb"[A-Za-z_]\w*")
-_OPENED = re.compile(rb"[(\[][\"'\\]{1,4}[\w.\-]{0,32}$")
+_OPENED = re.compile(rb"[(\[] ?[\"'\\]{1,4}[\w.\-]{0,32}$")
 # One attribute or member names it, another one holds it: `{"name": "token", "value": "…"}`, `<add key="DbPassword" value="…"/>`.
 _HELD = re.compile(rb"(?:value|val|default|content)\\{0,6}[\"']?[ \t]{0,4}[:=][ \t]{0,4}" + _VALUE)
 _NAMED = re.compile(
@@ -301,7 +329,7 @@ def _next(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     if (
         not value
         or not _OPENED.search(view.raw, max(0, match.start() - 40), match.start())
-        or view.raw[end + 1 : end + 2] not in b")],"
+        or view.raw[end + 1 : end + 3].lstrip()[:1] not in b")],"
     ):
         return None
     if match.group(0).startswith((b"pass", b"pwd", b"psk")) and (
@@ -363,7 +391,11 @@ def _part(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 def _argument(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     value = view.raw[slice(*match.span("value"))]
-    return match.span("value") if is_password(value, quoted=False) and not value.isdigit() else None
+    good = (is_password(value, quoted=False) or is_written_with_digits(value)) and not value.isdigit()
+    return match.span("value") if good and not _CHARSET.fullmatch(value) else None
+
+
+_CHARSET = re.compile(rb"(?i)utf[\-_]?(?:8|16|32)\w{0,16}|latin[\-_]?1|iso[\-_]?8859[\-_0-9]{0,4}|cp[0-9]{3,4}")
 
 
 # An access control list of Redis: `user app on >…`, `ACL SETUSER app >…`.
@@ -379,6 +411,14 @@ RULES = (
     *(
         Rule(_PWD, _password, lower=True, anchored=True, needle=word)
         for word in (b"pwd", b"psk", b"keymaterial", b"rootpw", b"bindpw")
+    ),
+    Rule(
+        _PWD,
+        _password,
+        lower=True,
+        anchored=True,
+        needle=b"pw",
+        opens=rb"(?:^|[^a-z0-9])pw(?: <const>)?[\"'\]]*[ \t]*[:=]",
     ),
     Rule(_SECRET, _secret, lower=True, anchored=True, fewest=1, needle=b"secret"),
     Rule(_KEY, _key, lower=True, anchored=True, fewest=1, needle=b"key"),
@@ -399,6 +439,7 @@ IN_OTHER_LANGUAGES = (*(Rule(_FOREIGN, _password, lower=True, anchored=True, nee
 OPTION = Rule(_PASS, _password, lower=True, needle=b"--pass")
 #: These need no mark that assigns.
 UNMARKED = (
+    Rule(_PASS, _password, lower=True, anchored=True, needle=b"pass", opens=rb"#[ \t]?define[ \t]+[a-z0-9_]*pass"),
     Rule(
         _PART,
         _part,

@@ -52,16 +52,24 @@ _ENTERED = re.compile(
     rb"(?: to (?:log|sign|verify|confirm|complete|continue|finish|reset|access|authenticate)| (?:expires|is valid|valid for|will expire)\b"
     rb"|\. (?:it )?(?:expires|do not share|don't share|never share|valid))"
 )
-_USED = re.compile(rb"(?:use|enter|type|code|otp|pin)(?: the)?(?: code)?[ :]{1,3}[\"'*]{0,2}$")
+_OTHER_CODES = re.compile(
+    rb"(?:error|status|exit|zip|postal|post|area|country|response|http|return|product|promo|coupon|discount|source|voucher"
+    rb"|currency|dress) code"
+)
+# To what else one may enter a number.
+_VAGUE, _SHORTEST_VAGUE = re.compile(rb" to (?:complete|continue|finish|reset|access)"), 6
+_USED = re.compile(rb"(?:use|enter|type|(code|otp|pin))(?: the)?( code)?[ :]{1,3}[\"'*]{0,2}$")
 _PIN = re.compile(
     rb"(?:(?<![\w\-./$])p[iu][nk](?:[ \-]?(?:code|number|nummer|nr\.?))?(?: [a-z\x80'\-]{2,12}){0,4}?(?P<link>(?:[ \t]{0,2}(?:is"
-    rb"|ist|lautet|est|es|\x80|was|:|=|=>|\"\s?:)){1,2}))" + _QUOTES + rb"(?P<code>[0-9]{4,8})(?![\w.%/:\-])"
+    rb"|ist|lautet|est|es|\x80|was|:|=|=>|\"\s?:)){1,2}))"
+    + _QUOTES
+    + rb"(?P<code>[0-9]{4}(?: [0-9]{4})?|[0-9]{3} [0-9]{3}|[0-9]{5,8})(?![\w%/:\-]|\.[0-9])"
 )
 _MY_PIN = re.compile(rb" pin(?:[ \-]code)? (?P<code>[0-9]{4,8})(?![\w.%/:\-])")
 _MINE = re.compile(rb"(?<![a-z])(?:my|your|his|her|card|the|sim|mein|meine|mon|mi|minha|il mio|mijn)(?:'s)?$")
 _CVV = re.compile(
     rb"(?:(?:cvv2?|cvc2?|cvn|card (?:security|verification) (?:code|value|number)|security code|kartenpr\x80fnummer|pr\x80fziffer"
-    rb"|cryptogramme)(?:[ _\-]?(?:code|number|nr))?)[\"'\]]{0,2}"
+    rb"|cryptogramme)(?:[ _\-]?(?:code|number|nr))?)[\"'\])]{0,2}"
     + _BE
     + _QUOTES
     + rb"(?P<code>[0-9]{3,4})(?![\w.%/\-]|:[0-9])"
@@ -76,12 +84,28 @@ _SEED = re.compile(
     rb"|[a-z2-7]{4}(?: [a-z2-7]{4}){3,15})(?![a-z0-9])"
 )
 _OTHER_SCRIPT = re.compile(
-    Announces.CODE.word + rb"[^A-Za-z0-9\n]{0,16}+(?P<code>(?:[A-Z]{1,2}-)?[0-9]{3}[ \-]?[0-9]{1,5})(?![0-9A-Za-z.])"
+    Announces.CODE.word
+    + rb"[^A-Za-z0-9\n]{0,32}+(?P<code>(?:[A-Z]{1,2}-)?[0-9]{3}[ \-]?[0-9]{1,5}|[0-9]{2}(?:[ \-][0-9]{2}){2})(?![0-9A-Za-z.])"
 )
 
 
 def _code(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return match.span("code")
+
+
+# Pins of a chip, and what is counted: `GPIO pin = 1234`, `pin: 1024 connections`.
+_OF_A_CHIP = re.compile(
+    rb"(?:gpio|pcb|chip|board|header|connector|arduino|esp32|data|clock|reset|interrupt|analog|digital|output|input|led|adc|pwm)[ _\-]?$"
+)
+_COUNTED = re.compile(
+    rb" ?(?!(?:for|and|to|on|at|in|is|or|if|please|then|und|f\x80r|pour|para|per|as|but|by|from|with)\b)[a-z]{1,16}\b"
+)
+
+
+def _pin(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    if _OF_A_CHIP.search(view.low, max(0, match.start() - 16), match.start()):
+        return None
+    return None if _COUNTED.match(view.low, match.end("code")) else match.span("code")
 
 
 def _before(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -94,9 +118,13 @@ def _before(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     if not numbers:
         return None
     start, end = numbers[-1].span(1)
-    if match.re is _ENTERED and not _USED.search(view.low, max(0, start - 24), start):
+    if match.re is _AFTER:
+        return None if _OTHER_CODES.search(match.group(0)) else (start, end)
+    used = _USED.search(view.low, max(0, start - 24), start)
+    if used is None:
         return None
-    return start, end
+    vague = _VAGUE.match(match.group(0)) is not None and not any(used.groups())
+    return None if vague and end - start < _SHORTEST_VAGUE else (start, end)
 
 
 def _mine(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -120,6 +148,8 @@ def _word(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 def _announced(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     """No year (`the security code 2024`), unless something says that it is the code."""
     code, start = match["code"], match.start("code")
+    if match.group(0).startswith(b"tan") and view.raw[match.start() : match.start() + 3] != b"TAN":
+        return None  # a tangent
     if (
         _year(code)
         and view.raw[start - 1 : start] == b" "
@@ -167,7 +197,7 @@ RULES = (
     ),
     Rule(
         _PIN,
-        _code,
+        _pin,
         lower=True,
         anchored=True,
         fewest=4,
@@ -176,7 +206,7 @@ RULES = (
     ),
     Rule(
         _PIN,
-        _code,
+        _pin,
         lower=True,
         anchored=True,
         fewest=4,

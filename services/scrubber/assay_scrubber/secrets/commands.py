@@ -39,7 +39,9 @@ _TOOLS: tuple[tuple[bytes, bytes], ...] = (
         b"mongo|mongosh|mongodump|mongorestore|mongoexport|mongoimport|mongostat|cqlsh|influx|couchbase-cli|rabbitmqadmin|arangosh|vsql|impala-shell|beeline|mosquitto_pub|mosquitto_sub|rdesktop|evil-winrm|nxc|netexec|crackmapexec|winrs|xfreerdp|smbmap",
         rb"-p |-P |-pw |--password[= ]|/p:|/pw:",
     ),
-    (b"ldapsearch|ldapmodify|ldapadd|ldapdelete|ldappasswd|ldapwhoami|ldapcompare", rb"-w |-s "),
+    (b"ldapsearch|ldapmodify|ldapadd|ldapdelete|ldapwhoami|ldapcompare", rb"-w "),
+    (b"ldappasswd", rb"-w |-s |-a "),
+    (b"rabbitmqctl", rb"(?:add_user|change_password|authenticate_user) [\w.\-]{1,64} "),
     (
         b"smbclient|rpcclient|smbget|net|mount.cifs|nmblookup|wmic",
         rb"(?:-U|--user)[ =]?[\"']?[\w.\\@/\-]{1,64}%|pass(?:word)?=",
@@ -60,11 +62,13 @@ _TOOLS: tuple[tuple[bytes, bytes], ...] = (
     (b"wpa_passphrase", rb"(?:'[^'\n]{1,32}'|\"[^\"\n]{1,32}\"|[^\s'\"]{1,32}) "),
     (b"nmcli|iwctl", rb"(?:password|passphrase|--passphrase) "),
     (b"htpasswd|htdigest", rb"-[a-zA-Z]{0,5}b[a-zA-Z]{0,5} [^\s]{1,128} [^\s]{1,64} |-nb[a-zA-Z]{0,5} [^\s]{1,64} "),
-    (b"sudo|su|kinit|cryptsetup|passwd|chpasswd|adduser|useradd|usermod", rb"<<< ?|(?:-p|--password) ?(?==?\S)"),
+    (b"sudo|su|kinit|cryptsetup|passwd|chpasswd", rb"<<< ?"),
+    (b"adduser|useradd|usermod", rb"(?:-p|--password)[ =]"),
     (
         b"rsync|ansible|ansible-playbook|twine|heroku|gh|glab|npm|yarn|pnpm|poetry|gem|cargo|flyctl|doctl|hub|databricks|snowsql|wrangler|netlify|vercel",
         (
-            rb"(?:-p|--password|--token|--auth-token|--otp|--body|-t)[= ]|login[^\n|;]{0,48}<<< ?|publish[^\n|;]{0,64} --token "
+            rb"(?:--password|--token|--auth-token|--otp)[= ]|login[^\n|;]{0,48}<<< ?|publish[^\n|;]{0,64} --token "
+            rb"|(?:upload|publish)[^\n|;]{0,64} -p |secret set [\w\-]{1,64} (?:--body|-b)[= ]"
             rb"|pypi-token\.\w{1,32} |http-basic\.\w{1,32} [\w\-]{1,32} |cargo login "
         ),
     ),
@@ -73,6 +77,7 @@ _COMMAND = re.compile(rb"(?:[^\n\r\\]|\\\r?\n|\\.){1,1500}+")
 _STOPS = re.compile(rb"(?<!\\)(?:&&|\|\||;(?= ))")
 _SHORTEST = 3
 _MARKS = re.compile(rb"[\x20-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e]+")
+_ALGORITHM = re.compile(rb"(?i:sha|md|aes|des|rsa)[\-_]?[0-9]{0,4}(?:[\-_](?:cbc|gcm|ctr|[0-9]{3}))?")
 _NUMBERS = re.compile(rb"[0-9]{1,5}(?::[0-9]{1,5}){0,2}(?:/(?:tcp|udp))?")
 
 
@@ -107,6 +112,8 @@ def _is_argument(value: bytes) -> bool:
         return False
     if _MARKS.fullmatch(value):
         return False  # what stands between two strings
+    if _ALGORITHM.fullmatch(value):
+        return False
     return _NUMBERS.fullmatch(value) is None or (len(value) > 5 and b":" not in value)
 
 
@@ -124,9 +131,11 @@ def _arguments(pattern: re.Pattern[bytes]) -> Callable[[View, re.Match[bytes]], 
 _ECHO = re.compile(
     rb"(?:echo(?: -n| -e)?|printf(?: ['\"]%s(?:\\n)?['\"])?) "
     + _ARGUMENT
-    + rb" ?\| ?(?:[^\n|;]{0,80} )?(?:sudo (?:[^\n|;]{0,40} )?-\w{0,3}S|su |[^\n|;]{0,120}--(?:password|token|pass|passphrase)-stdin"
+    + rb" ?\| ?(?:base64 -{1,2}d(?:ecode)? ?\| ?)?(?:[^\n|;]{0,80} )?(?:sudo (?:[^\n|;]{0,40} )?-\w{0,3}S|su "
+    rb"|[^\n|;]{0,120}--(?:password|token|pass|passphrase)-stdin"
     rb"|passwd [^\n|;]{0,40}--stdin"
-    rb"|kinit|cryptsetup|[^\n|;]{0,80}--with-token|[^\n|;]{0,80}--passphrase-fd|chpasswd|pass insert|smbpasswd|[^\n|;]{0,80}login)"
+    rb"|kinit|cryptsetup|[^\n|;]{0,80}--with-token|[^\n|;]{0,80}--passphrase-fd|chpasswd|pass insert|smbpasswd"
+    rb"|[^\n|;]{0,80}login (?:[^\n|;]{0,80} )?-(?![\w\-]))"
 )
 _AFTER_USER = re.compile(rb"[\w.\-]{1,32}:(?=.)")
 
@@ -151,6 +160,10 @@ _SET = re.compile(rb"(?i:setx?|put|setenv|config:set|env|arg) (?P<name>[\w./:\-]
 _NAMED = re.compile(
     rb"(?i)pass(?:w|phrase|$)|pwd|secret|token|(?:api|access|private|signing|encryption|account)_?key|_key$|credential|_auth"
 )
+# What is said of a secret, and is none: `TOKEN_LIMIT`, `PASSWORD_FILE`.
+_MEASURED = re.compile(
+    rb"(?i)(?:limit|ttl|count|size|length|max|min|timeout|expiry|days|url|uri|file|path|name|dir|header|type|id|enabled|policy|budget)$"
+)
 
 
 def _net(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -166,7 +179,7 @@ def _here(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 def _set(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    if not _NAMED.search(match["name"]):
+    if not _NAMED.search(match["name"]) or _MEASURED.search(match["name"]):
         return None
     group = match.lastindex or 0
     value = view.raw[match.start(group) : match.end(group)]
@@ -182,8 +195,23 @@ _DIRECTIVE = re.compile(
     rb"(?:requirepass|masterauth|bindpw|rootpw|enable secret|enable password|key-string|shared-secret|pre-shared-key"
     rb"|snmp-server community|authentication-key"
     rb"|username [\w.\-]{1,32} (?:privilege [0-9]{1,2} )?(?:password|secret)|radius-server key|tacacs-server key|wpa-psk"
-    rb"|wpa-passphrase)(?: [0-9]| ascii-text| hexadecimal| encrypted)? {1,4}" + _ARGUMENT
+    rb"|wpa-passphrase|: psk(?= [\"']))(?: [0-9]| ascii-text| hexadecimal| encrypted)? {1,4}" + _ARGUMENT
 )
+
+
+# What a script of expect types where a password is asked for; a line of `.pgpass`.
+_SENT = re.compile(rb"send (?:-- )?\\{0,3}\"(?P<value>[^\"\n]{3,128}?)(?:\\{1,3}[rn])?\\{0,3}\"")
+_ASKED = re.compile(rb"(?:assword|assphrase)[^\n]{0,24}\s[^\n]{0,24}$")
+_PGPASS = re.compile(rb":(?:5432|5433|6432|\*):(?:[\w\-]{1,64}|\*):[\w\-]{1,64}:(?P<value>[^\s:]{3,128}+)(?=\s|$)")
+
+
+def _typed(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    asked = _ASKED.search(view.raw, max(0, match.start() - 60), match.start())
+    return _held(view, match) if asked else None
+
+
+def _held(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    return match.span("value") if _is_argument(view.raw[slice(*match.span("value"))]) else None
 
 
 _HASHED = re.compile(rb"\$[0-9a-z]{1,8}\$[\w./$+=,\-]{8,}")
@@ -218,6 +246,17 @@ RULES = (
         needle=b" -p",
         opens=rb" -p[ =]",
     ),
+    Rule(_SENT, _typed, anchored=True, needle=b"send ", opens=rb"assword[^\n]*\n?[^\n]*send "),
+    *(
+        Rule(
+            _PGPASS,
+            _held,
+            anchored=True,
+            needle=b":%b:" % port,
+            opens=rb":%b:[a-z0-9_*\-]+:[a-z0-9_\-]+:" % re.escape(port),
+        )
+        for port in (b"5432", b"5433", b"6432", b"*")
+    ),
     Rule(_STRING, _net, anchored=True, needle=b"convertto-securestring"),
     Rule(_AT_HOST, _net, anchored=True, needle=b":'"),
     Rule(_AT_HOST, _net, anchored=True, needle=b':"', opens=rb":\"[^\"\n ]+\"@"),
@@ -239,6 +278,7 @@ RULES = (
             b"radius-server key ",
             b"tacacs-server key ",
             b"wpa-psk ",
+            b": psk ",
         )
     ),
     Rule(_HERE, _here, anchored=True, needle=b"<<<"),

@@ -140,7 +140,9 @@ def is_authorization(value: bytes) -> bool:
 
 
 def is_cookie(value: bytes) -> bool:
-    """Whether a cookie holds a session or a token."""
+    """Whether a cookie, or the value of one, holds a session or a token."""
+    if is_token(value):
+        return True
     text = b"cookie: " + value
     match = _COOKIES.match(text.lower())
     return match is not None and any(_cookies(View(text, text.lower(), b""), match))

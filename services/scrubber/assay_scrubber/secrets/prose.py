@@ -7,6 +7,7 @@ from assay_scrubber.family import Rule, View
 from .assigned import FOREIGN, NOW, ending
 from .values import (
     SHORTEST_LOOSE,
+    is_disguised,
     is_password,
     is_phrase,
     is_spoken,
@@ -49,12 +50,13 @@ def _prose(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 _PASSWORDS = rb"(?:password|passwort|passphrase|passcode|passwd|mot de passe|clave|contrase.{1,2}a|%b)" % b"|".join(
     FOREIGN
 )
-_WORD = rb"(?: [a-z\x80][a-z\x80']{0,12})"
+_WORD = rb"(?: [a-z\x80][a-z\x80'\-]{0,12})"
 _COPULA = rb"(?:is|ist|lautet|war|est|es|era|\x80|e'|e|on|jest|to|\x80r|er|je|van|var|l\x80|olarak|fue|foi|heter|som|adalah|este|:)"
+_NOW = rb"(?: (?:jetzt|nun|d\x80sormais|maintenant|ahora|agora|adesso|ora|nu|n\x80|teraz|te\x80|\x80imdi|simdi|now))?"
 _SPOKEN = re.compile(
     rb"(?<![a-z_\-])%b(?:et|en|t|n|m|s\x80|n\x80z|ni|ul|ja)?(?:[ \t]{0,2}(?::"
-    rb"|=)?%b{0,4}? (?P<verb>%b):?)?[ \t]{1,3}[\"'`]?(?P<value>[^\s\"'`,;<>()\[\]{}|]{5,128}+)"
-    % (_PASSWORDS, _WORD, _COPULA)
+    rb"|=)?(?P<words>%b{0,5}?)(?P<verb> %b%b:?|:))?[ \t]{1,3}(?:[\"'`]|\x81 ?)?(?P<value>[^\s\"'`,;<>()\[\]{}|]{5,128}+)"
+    % (_PASSWORDS, _WORD, _COPULA, _NOW)
 )
 _USER = re.compile(
     rb"(?:login|user(?:name|id)?|account|benutzer(?:name)?|usuario|utilisateur|utente"
@@ -62,19 +64,47 @@ _USER = re.compile(
 )
 
 
+# `is veranderd in …`
+_TWO_WORDS_ON = re.compile(rb"(?: [a-z\x80]{1,10})? {1,2}[\"'`]?(?P<value>[^\s\"'`,;<>()\[\]{}|]{5,128}+)")
+
+
 def _spoken(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    start, end = match.span("value")
-    value = view.raw[start:end].split(b"&quot", 1)[0].rstrip(b".:!?*_")
-    if view.raw[start + len(value) : start + len(value) + 1] in (b"(", b"["):
+    value, verb = _last(match), match["verb"]
+    if value.isalpha() and verb and verb != b":":
+        later = _TWO_WORDS_ON.match(view.low, match.end("value"))
+        found = _hardly_a_word(view, later) if later else None
+        if found:
+            return found
+    start = match.start("value")
+    value = view.raw[start : start + len(value)]
+    after = view.raw[start + len(value) : start + len(value) + 1]
+    if after in (b"(", b"["):
         return None
     after_user = _USER.search(view.low, max(0, match.start() - 96), match.start()) is not None
-    said = match["verb"] is not None
-    good = is_spoken(value) or (
-        (after_user or said)
-        and not reads_as_prose(value)
-        and (is_password(value, quoted=False) or is_written_with_digits(value))
+    # Words between the password's own and a colon may be of anything: then only what hardly is a word.
+    said = verb is not None and (verb != b":" or not match["words"])
+    good = (
+        is_spoken(value)
+        or (verb is not None and is_disguised(value))
+        or (
+            (after_user or said)
+            and not reads_as_prose(value)
+            and (is_password(value, quoted=False) or is_written_with_digits(value))
+        )
     )
     return (start, start + len(value)) if good else None
+
+
+def _hardly_a_word(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    start = match.start("value")
+    end = start + len(_last(match))
+    value = view.raw[start:end]
+    return (start, end) if is_spoken(value) or is_disguised(value) else None
+
+
+def _last(match: re.Match[bytes]) -> bytes:
+    """A value without what ends the sentence."""
+    return match["value"].split(b"&quot", 1)[0].rstrip(b".:!?*_")
 
 
 _IDENTIFIED = re.compile(

@@ -8,14 +8,14 @@ from assay_scrubber.family import Rule, View
 from .values import is_token, is_written
 
 _NAMES = (
-    rb"(?:[a-z0-9]{1,24}[_\- .])?(?:pass(?:word|wd|phrase|code|wort)|pwd|(?:api|access|private|secret|signing|client)[_\- ]?key|secret"
+    rb"(?:[a-z0-9]{1,24}[_\- .])?(?:pass(?:word|wd|phrase|code|wort)|pwd?|(?:api|access|private|secret|signing|client)[_\- ]?key|secret"
     rb"|(?:auth|access|refresh|api|bearer|session)?[_\- ]?token|%b)(?:[_\- ]?(?:key|value|plain))?"
 )
 _FOREIGN = rb"contrase.a|senha|wachtwoord|kennwort|mot[ _]de[ _]passe|has\x80o|heslo"
 _NAME = re.compile(_NAMES % _FOREIGN)
-_PASSWORD = re.compile(rb"pass|pwd|contrase|senha|wachtwoord|kennwort|has\x80o|heslo")
+_PASSWORD = re.compile(rb"pass|pwd?|contrase|senha|wachtwoord|kennwort|has\x80o|heslo")
 _HEAD = re.compile(
-    rb"(?:pass(?:word|wd|phrase|code|wort)|pwd|key|secret|token|contrase\x80a|senha|wachtwoord|kennwort"
+    rb"(?:pass(?:word|wd|phrase|code|wort)|pwd?|key|secret|token|contrase\x80a|senha|wachtwoord|kennwort"
     rb"|passe)[\w \-]{0,16}[\"'`*]{0,4}[ \t]{0,16}[,|;\t\n\r]"
 )
 _END = rb"[\"'`*]?[ \t]*[,|;\t\n\r]"
@@ -121,9 +121,10 @@ def _nothing(_: View, __: re.Match[bytes]) -> None:
 
 RULES = (
     *(
-        Rule(_HEAD, _nothing, lower=True, anchored=True, needle=word, spread=_columns, opens=word + rest)
+        Rule(_HEAD, _nothing, lower=True, anchored=True, needle=word, spread=_columns, opens=rest if word == b"pw" else word + rest)
         for word, rest in (
-            (b"pass", rb"(?:word|wd|phrase|code|wort)?" + _END), (b"pwd", _END), (b"key", _END), (b"secret", _END), (b"token", _END),
+            (b"pass", rb"(?:word|wd|phrase|code|wort)?" + _END), (b"pwd", _END),
+            (b"pw", rb"(?:^|[,|;\t\n\"' ])pw" + _END), (b"key", _END), (b"secret", _END), (b"token", _END),
             (b"contrase", rb".a" + _END), (b"senha", _END), (b"wachtwoord", _END), (b"kennwort", _END),
         )
     ),

@@ -205,6 +205,20 @@ def is_spoken(value: bytes) -> bool:
     return not reads_as_prose(value) and _COMPOUND.fullmatch(value) is None
 
 
+_DIGIT_IN_WORD = re.compile(rb"[A-Za-z]{2}[0-9][A-Za-z]{2}")
+_SHORTEST_DISGUISED = 8
+
+
+def is_disguised(value: bytes) -> bool:
+    """True for a word with a digit in the place of a letter: `Stroopw4fel`, but not `base64url`."""
+    return (
+        len(value) >= _SHORTEST_DISGUISED
+        and _DIGIT_IN_WORD.search(value) is not None
+        and not value.translate(None, _PRINTABLE)
+        and not reads_as_prose(value)
+    )
+
+
 _PRINTABLE = bytes(range(0x21, 0x7F))
 Judge = Callable[[bytes], bool]
 
