@@ -97,7 +97,7 @@ def _rules(tools: bytes, options: bytes) -> Iterator[Rule]:
             needle=name,
             opens=rb"(?:^|[^a-z0-9_.\-])"
             + named
-            + rb"(?:\.exe)?[ \t](?:[\x22']?[\-/]|[^\n]*(?: [\x22']?[\-/]|%|<|_pw|pass|[a-z0-9]/))",
+            + rb"(?:\.exe)?[ \t](?:[\x22']?[\-/]|[^\n]*(?: [\x22']?[\-/]|%|<|_pw|_user |pass|[a-z0-9]/))",
             spread=_arguments(pattern),
         )
 
@@ -202,7 +202,7 @@ _DIRECTIVE = re.compile(
 # What a script of expect types where a password is asked for; a line of `.pgpass`.
 _SENT = re.compile(rb"send (?:-- )?\\{0,3}\"(?P<value>[^\"\n]{3,128}?)(?:\\{1,3}[rn])?\\{0,3}\"")
 _ASKED = re.compile(rb"(?:assword|assphrase)[^\n]{0,24}\s[^\n]{0,24}$")
-_PGPASS = re.compile(rb":(?:5432|5433|6432|\*):(?:[\w\-]{1,64}|\*):[\w\-]{1,64}:(?P<value>[^\s:]{3,128}+)(?=\s|$)")
+_PGPASS = re.compile(rb":(?:5432|5433|6432):(?:[\w\-]{1,64}|\*):[\w\-]{1,64}:(?P<value>[^\s:]{3,128}+)(?=\s|$)")
 
 
 def _typed(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -255,7 +255,7 @@ RULES = (
             needle=b":%b:" % port,
             opens=rb":%b:[a-z0-9_*\-]+:[a-z0-9_\-]+:" % re.escape(port),
         )
-        for port in (b"5432", b"5433", b"6432", b"*")
+        for port in (b"5432", b"5433", b"6432")
     ),
     Rule(_STRING, _net, anchored=True, needle=b"convertto-securestring"),
     Rule(_AT_HOST, _net, anchored=True, needle=b":'"),
