@@ -29,7 +29,7 @@ FOREIGN = tuple(
 _VALUE = (
     # String literals of programming languages, and what makes a secret's type of one.
     rb"(?:(?:secretstr|secret|string(?:::from|\.valueof)?|str|new string|convertto-securestring(?: -string)?"
-    rb"|\[\]byte|md5|sha[0-9]{1,3}|(?:en)?crypt|hash)[( ] {0,2}(?=[\"'])|<!\[cdata\["
+    rb"|\[\]byte|(?:md5|sha[0-9]{1,3}|(?:en)?crypt|hash)(?=\([\"'][^\"'\n]{1,256}[\"']\)))[( ] {0,2}(?=[\"'])|<!\[cdata\["
     rb"|[brufnl@]{1,2}(?=[\"'])|q{1,2}[{(|/]|!{1,2}[a-z]{1,8} )?"
     rb"(?:\\{0,6}(?P<quote>[\"'`])(?P<quoted>[^\"'`\n\\]{1,512}+)|(?P<bare>[^\s\"'`,;&<>()\[\]{}|]{1,512}+))"
 )
@@ -252,7 +252,11 @@ def _secret(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 def _key(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    return _token(view, match) if _BEFORE_KEY.search(view.low, max(0, match.start() - 20), match.start()) else None
+    before = _BEFORE_KEY.search(view.low, max(0, match.start() - 20), match.start())
+    found = _token(view, match) if before else None
+    if found and before and before.group().startswith(b"routing") and view.raw.find(b".", *found) >= 0:
+        return None  # of a queue: `user.42.events`
+    return found
 
 
 def _signature(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -274,6 +278,9 @@ def _auth(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 _CLASS = re.compile(rb"(?:[A-Z]+[a-z]+)++[0-9]?")
 
 
+_ACCOUNT = re.compile(rb"[a-z]{2,}[0-9]{1,2}")
+
+
 def _other_script(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     """What changes the script after the word is its value, unless it reads as a word of prose."""
     quote = match["quote"]
@@ -286,9 +293,11 @@ def _other_script(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     )  # a name in code has no word of another script before it
     if view.raw[match.start()] == Announces.TOKEN:
         good = is_token(value)
-    elif quote is None and len(match["between"]) > _NEAR:
-        colon = match["between"].rstrip().endswith(b":")
-        good = is_spoken(value) or is_disguised(value) or (colon and is_written_with_digits(value))
+    elif quote is None and (len(match["between"]) > _NEAR or match["between"].find(b" \x80") >= 0):
+        colon = match["between"].rstrip().endswith(b":")  # words between may be of anything: `пароль от сервера db-2`
+        good = is_disguised(value) or (
+            is_written_with_digits(value) if colon else is_spoken(value) and not _ACCOUNT.fullmatch(value)
+        )
     else:
         good = is_password(value, quoted=named) and not value.isdigit()
     prose = quote is None and reads_as_prose(value)
@@ -391,7 +400,8 @@ def _part(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 def _argument(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     value = view.raw[slice(*match.span("value"))]
-    good = (is_password(value, quoted=False) or is_written_with_digits(value)) and not value.isdigit()
+    mixed = not value.islower() and not value.isupper() and is_written_with_digits(value)
+    good = (is_password(value, quoted=False) or mixed) and not value.isdigit()
     return match.span("value") if good and not _CHARSET.fullmatch(value) else None
 
 

@@ -64,42 +64,40 @@ _USER = re.compile(
 )
 
 
+# What a password is for stands between it and a colon; what else is about passwords does not begin so.
+_OF_WHAT = re.compile(
+    rb" (?:for|of|to|on|at|do|di|da|de|del|du|des|der|zum|zur|f\x80r|k|voor|van|til|till|pour|para|per|od|na|w|v|la|le|el|mo|mu)\b"
+)
 # `is veranderd in …`
 _TWO_WORDS_ON = re.compile(rb"(?: [a-z\x80]{1,10})? {1,2}[\"'`]?(?P<value>[^\s\"'`,;<>()\[\]{}|]{5,128}+)")
 
 
 def _spoken(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    value, verb = _last(match), match["verb"]
-    if value.isalpha() and verb and verb != b":":
+    verb, colon_after_words = match["verb"], match["verb"] == b":" and match["words"] != b""
+    if colon_after_words and not _OF_WHAT.match(match["words"]):
+        return None  # `password manager: KeePass2`
+    start, end = match.start("value"), match.start("value") + len(_last(match))
+    value = view.raw[start:end]
+    if verb and verb != b":" and value.isalpha():
         later = _TWO_WORDS_ON.match(view.low, match.end("value"))
-        found = _hardly_a_word(view, later) if later else None
-        if found:
+        if later and (found := _hardly_a_word(view, later)):
             return found
-    start = match.start("value")
-    value = view.raw[start : start + len(value)]
-    after = view.raw[start + len(value) : start + len(value) + 1]
-    if after in (b"(", b"["):
+    if view.raw[end : end + 1] in (b"(", b"["):
         return None
-    after_user = _USER.search(view.low, max(0, match.start() - 96), match.start()) is not None
-    # Words between the password's own and a colon may be of anything: then only what hardly is a word.
-    said = verb is not None and (verb != b":" or not match["words"])
-    good = (
-        is_spoken(value)
-        or (verb is not None and is_disguised(value))
-        or (
-            (after_user or said)
-            and not reads_as_prose(value)
-            and (is_password(value, quoted=False) or is_written_with_digits(value))
-        )
-    )
-    return (start, start + len(value)) if good else None
+    if is_spoken(value) or (verb and is_disguised(value)):
+        return start, end
+    if not (verb and not colon_after_words) and not _USER.search(view.low, max(0, match.start() - 96), match.start()):
+        return None
+    good = is_password(value, quoted=False) or is_written_with_digits(value)
+    return (start, end) if good and not reads_as_prose(value) else None
 
 
 def _hardly_a_word(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     start = match.start("value")
     end = start + len(_last(match))
     value = view.raw[start:end]
-    return (start, end) if is_spoken(value) or is_disguised(value) else None
+    named = match["value"].find(b"pass") >= 0  # `is called passwd2`
+    return (start, end) if not named and (is_spoken(value) or is_disguised(value)) else None
 
 
 def _last(match: re.Match[bytes]) -> bytes:

@@ -160,7 +160,7 @@ def is_placeholder(value: bytes) -> bool:
 _SHORTEST_WRITTEN, _MOST_SPACES = 4, 6
 _DOTTED_NAMES = re.compile(rb"[A-Za-z_]++(?:(?:\.|->|::)[A-Za-z_]\w*+)++")
 _PROSE = re.compile(
-    rb"[A-Z][a-z]+(?: [A-Za-z]+)++|[^ ]* (?:[^ ]* )*(?:is|are|must|not|your|the|be|of|to|for|and|or|in|with|by|at|on)(?: .*)?",
+    rb"[A-Z][a-z]+(?: [A-Za-z]+)++|(?:[^ ]* )*(?:is|are|must|not|your|the|be|of|to|for|and|or|in|with|by|at|on)(?: .*)?",
     re.DOTALL,
 )
 
