@@ -4,7 +4,7 @@ import re
 
 from assay_scrubber.family import Rule, View
 
-from .values import is_token
+from .values import is_slug, is_token
 
 _VALUE = rb"([\w.\-~+/%=]{8,2048}+)"
 _WORDS = (
@@ -28,9 +28,6 @@ _OFTEN_HARMLESS = frozenset(
     (b"k", b"t", b"hash", b"st", b"policy", b"session", b"verify", b"confirm", b"reset", b"invite", b"magic")
 )
 _NUMBERED = re.compile(rb"[A-Za-z\-_/.]+[0-9]+|[0-9]+[A-Za-z\-_/.]+")
-_SLUG = re.compile(
-    rb"(?:[a-z]{2,}+|[0-9]{1,4}|[a-z]{1,2}[0-9]{1,2})(?:[\-/](?:[a-z]{2,}+|[0-9]{1,4}|[a-z]{1,2}[0-9]{1,2}))++"
-)
 _UUID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
@@ -39,7 +36,7 @@ def _link(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     value = view.raw[start:end]
     if (
         _NUMBERED.fullmatch(value)
-        or _SLUG.fullmatch(value)
+        or is_slug(value)
         or not _IN_ADDRESS.search(view.low, max(0, match.start() - 168), match.start())
     ):
         return None

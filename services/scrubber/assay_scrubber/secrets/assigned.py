@@ -79,7 +79,7 @@ _BEFORE_KEY = re.compile(
     rb"(?:api|access|accesskey|account|private|shared|signing|encryption|master|auth|consumer|client|storage|app|application|service|"
     rb"subscription|license|webhook|jwt|session|deploy|host|functions?|primary|secondary|secret|security|hmac|aes|sym|admin|server|crypto|"
     rb"cipher|vault|unseal|recovery|backup|integration|ingest|ingestion|registration|bot|tenant|sas|cookie|csrf|totp|writer?|mms"
-    rb"|routing)[_\-. ]?$|login\($"
+    rb"|routing)[_\-. ]?$|login\($|(?<![a-z0-9])x-(?!idem|cache|surr|req|part|sort|obj|row|trace|corr)[a-z0-9]{2,12}-$"
 )
 _WIDE = re.compile(rb"[^\s\"'`\\<>]{8,128}+")
 _TO_TAG = re.compile(rb"[^\s<>]{4,256}?(?=</|\]\]>)")
@@ -89,7 +89,9 @@ _LINE = re.compile(rb"(?:^|\n)[ \t]{0,32}(?:- |> |\* )?[\w.\-]{1,64}[ \t]?$")
 _NEXT_PARAMETER = re.compile(rb"&[\w.\-%\[\]]{1,48}=")
 _PARAMETER = re.compile(rb"[?&][\w.\-%\[\]]{0,48}$")
 _CONDITION = re.compile(rb"\b(?:where|set|and) [^\n;]{0,96}$")
-_HEADER = re.compile(rb"(?:x-[a-z0-9\-]{0,32}|[?&;][a-z0-9_\-]{0,24})$")
+_HEADER = re.compile(
+    rb"(?:x-[a-z0-9\-]{0,32}|(?<![a-z0-9])(?:stripe|paddle|svix|webhook|request)-|[?&;][a-z0-9_\-]{0,24})$"
+)
 _GETTER = re.compile(
     rb"(?:get|read|fetch|load|find|require|env|check|validate|verify|hash|is|has|no|input|parse|create|make)_?$"
 )

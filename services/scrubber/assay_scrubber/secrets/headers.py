@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from assay_scrubber.encoded import base64_at
 from assay_scrubber.family import Rule, View
 
-from .values import TEMPLATE, is_placeholder, is_token
+from .values import TEMPLATE, is_placeholder, is_slug, is_token
 
 # As a line of a header, a tuple, JSON, a pair of name and value, or an argument of a command.
 _AUTHORIZATION = re.compile(
@@ -16,7 +16,7 @@ _AUTHORIZATION = re.compile(
 )
 _PARAMETERS = re.compile(rb"[A-Za-z][\w\-]{0,24}=[^ ]")
 _BASIC = re.compile(rb"basic[ \t]{1,4}+([A-Za-z0-9+/_\-]{8,}+={0,2})", re.IGNORECASE)
-_SHORTEST = 8
+_SHORTEST, _FEWEST_DIGITS = 8, 4
 
 
 def _authorization(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -32,7 +32,8 @@ def _authorization(view: View, match: re.Match[bytes]) -> tuple[int, int] | None
         return None
     if view.raw[start + len(value) : start + len(value) + 1] == b"(":
         return None  # a call
-    good = (is_token(value) and _is_opaque(value)) or (match["scheme"] in _SCHEMES and _is_opaque(value))
+    known = match["scheme"] in _SCHEMES or (match["scheme"] is not None and _is_numbered(value))
+    good = (is_token(value) or known) and _is_opaque(value)
     return (start, start + len(value)) if good else None
 
 
@@ -55,6 +56,11 @@ _SCHEMES = frozenset(
 _NOT_OPAQUE = re.compile(
     rb"[a-z]++|[A-Z][a-z]++|[A-Z_]++|.*[(){}<>].*|(?=.*\.)[a-z_]{2,}(?:\.[a-z_0-9]{2,})+.*|[a-zA-Z_]\w*(?:\.[a-zA-Z_]\w*)+"
 )
+
+
+def _is_numbered(value: bytes) -> bool:
+    """Long, with digits: what stands behind a scheme that nobody has heard of."""
+    return len(value) >= 2 * _SHORTEST and sum(c in b"0123456789" for c in value) >= _FEWEST_DIGITS
 
 
 def _is_opaque(value: bytes) -> bool:
@@ -92,9 +98,16 @@ def _cookies(view: View, match: re.Match[bytes]) -> Iterator[tuple[int, int]]:
         value, name = cookie["value"], cookie["name"].lower()
         if name in _OF_A_COOKIE or TEMPLATE.fullmatch(value) or is_placeholder(value):
             continue
-        named = _SESSION.search(name) is not None and len(value) >= _SHORTEST
-        if (named and (any(c in b"0123456789" for c in value) or _MIXED.fullmatch(value))) or is_token(value):
+        if _is_session(name, value):
             yield cookie.span("value")
+
+
+def _is_session(name: bytes, value: bytes) -> bool:
+    """Whether a cookie of this name (lower case) and value holds what opens something."""
+    named = _SESSION.search(name) is not None and len(value) >= _SHORTEST
+    if named and (any(c in b"0123456789" for c in value) or _MIXED.fullmatch(value)):
+        return True
+    return is_token(value) and not is_slug(value)
 
 
 # Where no header says that it is a cookie, only names of frameworks do; `session_id` is a column of many tables.
@@ -116,6 +129,31 @@ def _session_id(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     start = match.start("value")
     raw = view.raw[start : start + len(value)]
     return match.span("value") if known and (is_token(raw) or _UUID.fullmatch(raw)) else None
+
+
+# Headers that say of themselves that they are secret in no word of the other rules; a bearer's token for a websocket.
+_NAMES = b"x-session-id x-amzn-oidc-data x-jfrog-art-api cf-access-client-id fastly-key grafana-session sec-websocket-protocol".split()
+_NAMED_HEADER = re.compile(
+    rb"(?:%b)\\{0,3}[\"']?[ \t]{0,2}[:=,][ \t]{0,4}\\{0,3}[\"']?(?:bearer,[ \t]?|base64url\.bearer\.authorization\.k8s\.io\.)?"
+    rb"(?P<value>[\w.\-%%~+/=]{16,4096}+)" % b"|".join(_NAMES)
+)
+# `the session cookie is …`; a file of cookies as curl and wget keep them.
+_COOKIE_SAID = re.compile(
+    rb"cookie(?: [\w.\-]{2,24}){0,2}?(?: is| was| set to|:|=| ->){1,2}[ \t]{0,2}[\"'`]?(?P<value>[\w.\-%~+/]{16,512}+)(?!=)"
+)
+_JAR = re.compile(rb"\t(?:true|false)\t[0-9]{1,12}\t(?P<name>[\w.\-]{1,64})\t(?P<value>[^\s]{6,4096}+)")
+
+
+def _opaque(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    value = view.raw[slice(*match.span("value"))]
+    if is_slug(value) or _UUID.fullmatch(value):
+        return None
+    return match.span("value") if is_token(value) and _is_opaque(value) else None
+
+
+def _kept(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    value = view.raw[slice(*match.span("value"))]
+    return match.span("value") if _is_session(match["name"], value) else None
 
 
 # Commands of Redis and of mail: `AUTH default …`, `AUTH PLAIN …`.
@@ -162,6 +200,16 @@ RULES = (
     Rule(_COOKIES, _nothing, lower=True, anchored=True, needle=b"cookie", spread=_cookies),
     Rule(_COOKIE_OPTION, _nothing, lower=True, anchored=True, needle=b"-b ", spread=_cookies),
     Rule(_SESSION_ID, _session_id, lower=True, anchored=True, fewest=1, needle=b"sess", opens=rb"(?:j|p|_|\.)sess"),
+    *(Rule(_NAMED_HEADER, _opaque, lower=True, anchored=True, needle=word) for word in _NAMES),
+    Rule(
+        _COOKIE_SAID,
+        _opaque,
+        lower=True,
+        anchored=True,
+        needle=b"cookie",
+        opens=rb"cookie(?: [a-z0-9_.\-]+){0,2}(?: is| was| set|:|=| ->)",
+    ),
+    *(Rule(_JAR, _kept, lower=True, anchored=True, needle=word) for word in (b"\ttrue\t", b"\tfalse\t")),
     *(
         Rule(_NAMED_ID, _session_id, lower=True, anchored=True, fewest=1, needle=word)
         for word in (b"connect.sid", b"csrf", b"xsrf-token", b"ssid", b"cftoken")

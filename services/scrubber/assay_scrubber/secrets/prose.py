@@ -30,13 +30,13 @@ _OPTION = re.compile(rb"(?:--|(?:^|[^a-z])set )[a-z_\-]{0,20}$")
 
 def _prose(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     loosely = match.group(4)
+    start, end, value, quoted = ending(match.group(5), match.span(6 if match.group(5) else 7), view.raw, whole=True)
     if (
         loosely == b" "
         and match.group(5) is None
         and not _OPTION.search(view.low, max(0, match.start() - 26), match.start())
     ):
-        return None
-    start, end, value, quoted = ending(match.group(5), match.span(6 if match.group(5) else 7), view.raw, whole=True)
+        return (start, end) if not match.group(1) and _is_unmistakable(value) else None
     if not match.group(1) and not match.group(2):
         good = is_token(value, quoted=quoted) and (not loosely or loosely == b" " or surprises(value) * 5 >= len(value))
     elif loosely and loosely != b" ":
@@ -44,6 +44,15 @@ def _prose(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     else:
         good = is_password(value, quoted=quoted) or (quoted and is_phrase(value))
     return (start, end) if good else None
+
+
+def _is_unmistakable(value: bytes) -> bool:
+    """A long token of letters of both cases and digits: no hash, id or name in code."""
+    mixed = value.isalnum() and not value.islower() and not value.isupper() and len(value) >= _SHORTEST_ALONE
+    return mixed and is_token(value) and surprises(value) * 4 >= len(value)
+
+
+_SHORTEST_ALONE = 24
 
 
 # Without a verb, or with one of another language: then the value must not read as a word of prose.

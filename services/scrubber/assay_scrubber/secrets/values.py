@@ -228,6 +228,15 @@ def is_file(value: bytes) -> bool:
     return _FILE.fullmatch(value) is not None
 
 
+_PART_OF_SLUG = rb"(?:[a-z]{2,}+|[0-9]{1,4}|[a-z]{1,2}[0-9]{1,2})"
+_SLUG = re.compile(rb"%b(?:[\-/_.]%b)++" % (_PART_OF_SLUG, _PART_OF_SLUG), re.IGNORECASE)
+
+
+def is_slug(value: bytes) -> bool:
+    """True for words and short numbers joined by marks: `release-notes-2026-q1`."""
+    return _SLUG.fullmatch(value) is not None
+
+
 _PHRASE = re.compile(rb"[a-z]{2,12}(?:[ \-][a-z]{2,12}){3,7}")
 _STOP_WORDS = frozenset(
     b"the a an is are be was must not your my our of to for and or in with by at on no it this that you we please as has have can".split()
