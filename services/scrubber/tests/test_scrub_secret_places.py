@@ -100,6 +100,10 @@ KEPT = [
     "Authorization: optional since version 2.4.1",
     "token JwtBearerTokenValidatorV2Impl",
     "key AWSServiceRoleForElasticLoadBalancingV2",
+    "row[x + xpos - pw] = char2",
+    'assert julia_code(2*pw) == "2 * ((x < 1) ? (x) : (x .^ 2))"',
+    "64015 | qmailp | qmail pw\n64020 | asterisk | asterisk\n64035 | hacluster | heartbeat2\n",
+    '<a href="#all_x509checkprivatekeyprivatekey"><code>x509.checkPrivateKey(privateKey)</code></a>',
     "#define PASS_LENGTH 12",
     "the password for the job is stored in the vault",
 ]

@@ -82,7 +82,7 @@ _BEFORE_KEY = re.compile(
     rb"|routing)[_\-. ]?$|login\($|(?<![a-z0-9])x-(?!idem|cache|surr|req|part|sort|obj|row|trace|corr)[a-z0-9]{2,12}-$"
 )
 _WIDE = re.compile(rb"[^\s\"'`\\<>]{8,128}+")
-_TO_TAG = re.compile(rb"[^\s<>]{4,256}?(?=</|\]\]>)")
+_TO_TAG = re.compile(rb"[^\s<>]{4,256}?(?<!\))(?=</|\]\]>)")  # no call
 _OTHER_QUOTE = re.compile(rb"[\"'`][^\s\\]{0,128}+")
 _ENVIRONMENT = re.compile(rb"(?:^|[\s;\"'`({|&\-])[A-Z][A-Z0-9_]*$|(?:^|[\s\"'])-D[\w.\-]+$")
 _LINE = re.compile(rb"(?:^|\n)[ \t]{0,32}(?:- |> |\* )?[\w.\-]{1,64}[ \t]?$")
@@ -204,6 +204,10 @@ def _password(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         return None  # a call
     if kind is None and is_file(value):
         return None
+    if match.group(0).startswith(b"pw") and match.group(0)[2:3] != b"d":
+        # The shortest word of them means other things too, a width among them.
+        good = is_written_with_digits(value) and value.find(b" ") < 0 if quoted else is_spoken(value)
+        return (start, end) if good and link != b"==" and not _ACCOUNT.fullmatch(value) else None
     good = is_password(value, quoted=quoted) or (
         kind is not None and is_written(value) and _only_a_value(view, match, value, end)
     )

@@ -5,15 +5,15 @@ from collections.abc import Iterator
 
 from assay_scrubber.family import Rule, View
 
-from .values import is_token, is_written
+from .values import is_token, is_written, is_written_with_digits
 
 _NAMES = (
-    rb"(?:[a-z0-9]{1,24}[_\- .])?(?:pass(?:word|wd|phrase|code|wort)|pwd?|(?:api|access|private|secret|signing|client)[_\- ]?key|secret"
+    rb"(?:[a-z0-9]{1,24}[_\- .])?(?:pass(?:word|wd|phrase|code|wort)|pwd|(?:api|access|private|secret|signing|client)[_\- ]?key|secret"
     rb"|(?:auth|access|refresh|api|bearer|session)?[_\- ]?token|%b)(?:[_\- ]?(?:key|value|plain))?"
 )
 _FOREIGN = rb"contrase.a|senha|wachtwoord|kennwort|mot[ _]de[ _]passe|has\x80o|heslo"
-_NAME = re.compile(_NAMES % _FOREIGN)
-_PASSWORD = re.compile(rb"pass|pwd?|contrase|senha|wachtwoord|kennwort|has\x80o|heslo")
+_NAME = re.compile(rb"(?:%b|pw)" % (_NAMES % _FOREIGN))
+_PASSWORD = re.compile(rb"pass|pwd|contrase|senha|wachtwoord|kennwort|has\x80o|heslo")
 _HEAD = re.compile(
     rb"(?:pass(?:word|wd|phrase|code|wort)|pwd?|key|secret|token|contrase\x80a|senha|wachtwoord|kennwort"
     rb"|passe)[\w \-]{0,16}[\"'`*]{0,4}[ \t]{0,16}[,|;\t\n\r]"
@@ -56,6 +56,8 @@ def _line(text: bytes, position: int) -> tuple[int, int]:
 
 
 def _is_secret(name: bytes, value: bytes) -> bool:
+    if name == b"pw":
+        return is_written_with_digits(value)
     return is_written(value) if _PASSWORD.search(name) else is_token(value)
 
 
