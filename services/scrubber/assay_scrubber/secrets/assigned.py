@@ -5,12 +5,12 @@ import re
 from assay_scrubber.family import Rule, View
 from assay_scrubber.lexicon import Announces
 
+from .extent import ending, value_of
 from .values import (
     OF_NAMES,
     TEMPLATE,
     is_disguised,
     is_file,
-    is_mixed,
     is_password,
     is_spoken,
     is_token,
@@ -49,7 +49,8 @@ _TAIL = _SUFFIX + _CLOSE + _LINK + _VALUE
 _HEAD_PASS = rb"pass(words?|wd|phrase|code|wort|ord|e)?"
 _HEAD_SECRET = rb"secret((?:[_\- ]?access)?[_\- ]?(?:key)?)"
 _PASS = re.compile(_HEAD_PASS + _TAIL)
-_PWD = re.compile(rb"(?:p(?:wd|sk)|keymaterial|rootpw|bindpw|pw(?: <const>)?(?=[\"' :=\])]))()" + _TAIL)
+_PWD = re.compile(rb"(?:p(?:wd|sk)|keymaterial|rootpw|bindpw)()" + _TAIL)
+_PW = re.compile(rb"pw(?: <const>)?(?=[\"' :=\])])" + _CLOSE + _LINK + _VALUE)
 _SECRET = re.compile(_HEAD_SECRET + _TAIL)
 _KEY = re.compile(rb"key()" + _TAIL)
 _TOKEN = re.compile(rb"token()" + _TAIL)
@@ -72,18 +73,12 @@ _OTHER_SCRIPT = re.compile(
     rb"|[^A-Za-z0-9\n\"'`\\]{0,48}+(?:[A-Z][A-Za-z\-]{1,7} [^A-Za-z0-9\n\"'`\\]{2,32}+)?)"
     + rb"(?:(?P<quote>[\"'`])(?P<quoted>[^\"'`\n\\]{1,512}+)|(?P<bare>(?![\\\"'`])[!-~]{1,512}+))"
 )
-_REST = re.compile(
-    rb"(?:&(?!quot|amp|lt|gt|apos|nbsp|#)[^\s\"'`<>&;]{1,64}(?![^\s\"'`<>&]{0,64}=))?"
-)  # an ampersand in a password, but not the next parameter
 _BEFORE_KEY = re.compile(
     rb"(?:api|access|accesskey|account|private|shared|signing|encryption|master|auth|consumer|client|storage|app|application|service|"
     rb"subscription|license|webhook|jwt|session|deploy|host|functions?|primary|secondary|secret|security|hmac|aes|sym|admin|server|crypto|"
     rb"cipher|vault|unseal|recovery|backup|integration|ingest|ingestion|registration|bot|tenant|sas|cookie|csrf|totp|writer?|mms"
     rb"|routing)[_\-. ]?$|login\($|(?<![a-z0-9])x-(?!idem|cache|surr|req|part|sort|obj|row|trace|corr)[a-z0-9]{2,12}-$"
 )
-_WIDE = re.compile(rb"[^\s\"'`\\<>]{8,128}+")
-_TO_TAG = re.compile(rb"[^\s<>]{4,256}?(?<!\))(?=</|\]\]>)")  # no call
-_OTHER_QUOTE = re.compile(rb"[\"'`][^\s\\]{0,128}+")
 _ENVIRONMENT = re.compile(rb"(?:^|[\s;\"'`({|&\-])[A-Z][A-Z0-9_]*$|(?:^|[\s\"'])-D[\w.\-]+$")
 _LINE = re.compile(rb"(?:^|\n)[ \t]{0,32}(?:- |> |\* )?[\w.\-]{1,64}[ \t]?$")
 _NEXT_PARAMETER = re.compile(rb"&[\w.\-%\[\]]{1,48}=")
@@ -97,69 +92,7 @@ _GETTER = re.compile(
 )
 _SHORTEST_OF_LETTERS = 6
 _NEAR = 16  # how far from a word of another script its value may be as it likes
-_LONGEST_QUOTED, _MOST_LINES = 512, 32
 _DIGITS_OR_MARKS = b"0123456789!@#$%^&*+~?"
-
-
-def _closing(raw: bytes, start: int, quote: bytes) -> int:
-    """Where the value ends whose quote stands before `start`: at one as deep in escapes (`\\"` in a string of JSON); -1: nowhere near."""
-    depth = _backslashes(raw, start - 1)
-    at = raw.find(quote, start, start + _LONGEST_QUOTED)
-    while at >= 0:
-        deeper = _backslashes(raw, at) - depth
-        if deeper >= 0 and deeper % (2 * depth + 2) == 0:
-            return at - depth if raw.find(b"\n", start, at) < 0 else -1
-        at = raw.find(quote, at + 1, start + _LONGEST_QUOTED)
-    return -1
-
-
-def _backslashes(raw: bytes, position: int) -> int:
-    before = raw[max(0, position - 16) : position]
-    return len(before) - len(before.rstrip(b"\\"))
-
-
-def ending(quote: bytes | None, span: tuple[int, int], raw: bytes, *, whole: bool) -> tuple[int, int, bytes, bool]:
-    """A value with its place, and whether it counts as quoted. `whole`: no parameter of an address, which would end at an ampersand."""
-    start, end = span
-    if quote:
-        other = _OTHER_QUOTE.match(raw, end)
-        if raw[end : end + 1] == b"\\":  # an escape inside, or the one before the quote that closes
-            end = max(end, _closing(raw, start, quote))
-        elif other and raw[end : end + 1] != quote:  # an apostrophe in double quotes
-            close = raw.find(quote, end, other.end() + 1)
-            end = close if close > 0 else end
-        return start, end, raw[start:end], True
-    wide = _WIDE.match(raw, start)
-    if wide and wide.end() > end and is_mixed(wide.group()):
-        return start, wide.end(), wide.group(), True
-    if whole:
-        end = _REST.match(raw, end).end()  # type: ignore[union-attr]  # it matches the empty text too
-    value = raw[start:end].rstrip(b".:,;\\")  # a backslash belongs to the quote after it
-    return start, start + len(value), value, False
-
-
-def _value(match: re.Match[bytes], raw: bytes) -> tuple[int, int, bytes, bool]:
-    quote, link = match["quote"], match["link"]
-    start, end, value, quoted = ending(quote, match.span("quoted" if quote else "bare"), raw, whole=b"=" not in link)
-    if quote:
-        return start, end, value, quoted
-    if link.endswith(b">") and (element := _TO_TAG.match(raw, start)) is not None and element.end() > end:
-        return start, element.end(), element.group(), quoted
-    return start, _end_of_block(raw, start) if b"\n" in link else end, value, quoted
-
-
-def _end_of_block(raw: bytes, start: int) -> int:
-    """Where a block of YAML ends, whose lines are all indented as the one that `start` stands in."""
-    indent = raw[raw.rfind(b"\n", 0, start) : start]
-    end = start
-    for _ in range(_MOST_LINES):
-        end = raw.find(b"\n", end)
-        if end < 0:
-            return len(raw)
-        if indent.strip() or not raw.startswith(indent, end):
-            break
-        end += len(indent)
-    return end
 
 
 def _only_a_value(view: View, match: re.Match[bytes], value: bytes, end: int) -> bool:
@@ -192,22 +125,18 @@ def _password(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     before = view.raw[max(0, match.start() - 2) : match.start()]
     kind, link = match.group(1), match["link"]
     foreign = match.re is _FOREIGN
-    cut = kind in (None, b"code") or (kind == b"" and match.group(0).startswith((b"pwd", b"psk", b"pw")))
+    cut = kind in (None, b"code") or (kind == b"" and match.group(0).startswith((b"pwd", b"psk")))
     if cut and before[-1:].isalnum() and not _is_camel(view, match):
         return None  # bypass=, compass:
     option = before == b"--"
     named = before[-1:] == b":" or _DEFINED.search(view.low, max(0, match.start() - 48), match.start()) is not None
     if not link and not option and not (named and match["quote"]):
         return None  # what has its value behind nothing but a space: an option, a keyword of Lisp, a macro of C
-    start, end, value, quoted = _value(match, view.raw)
+    start, end, value, quoted = value_of(match, view.raw)
     if not quoted and view.raw[end : end + 1] == b"(" and not value.translate(None, OF_NAMES):
         return None  # a call
     if kind is None and is_file(value):
         return None
-    if match.group(0).startswith(b"pw") and match.group(0)[2:3] != b"d":
-        # The shortest word of them means other things too, a width among them.
-        good = is_written_with_digits(value) and value.find(b" ") < 0 if quoted else is_spoken(value)
-        return (start, end) if good and link != b"==" and not _ACCOUNT.fullmatch(value) else None
     good = is_password(value, quoted=quoted) or (
         kind is not None and is_written(value) and _only_a_value(view, match, value, end)
     )
@@ -222,6 +151,15 @@ _CAMEL_OR_KNOWN = re.compile(
     rb"[a-z0-9]P$|(?i:db|my|user|usr|admin|root|smtp|mail|imap|ftp|ldap|sql|redis|app|keystore|store|wifi|web|auth|proxy|vpn|api|bind|sudo"
     rb"|ssh|login|svc|srv)(?i:p)$"
 )
+
+
+def _shortest(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    """After `pw`, which means other things too, a width among them."""
+    if match["link"] in (b"", b"==") or view.raw[max(0, match.start() - 1) : match.start()].isalnum():
+        return None
+    start, end, value, quoted = value_of(match, view.raw)
+    good = is_written_with_digits(value) and value.find(b" ") < 0 if quoted else is_spoken(value)
+    return (start, end) if good and not _ACCOUNT.fullmatch(value) else None
 
 
 _DEFINED = re.compile(rb"#[ \t]?define[ \t]{1,4}[a-z0-9_]{0,32}$")
@@ -243,7 +181,7 @@ def _token(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         return None
     if not match["link"] and view.low[max(0, match.start() - 12) : match.start()].rfind(b"--") < 0:
         return None
-    start, end, value, quoted = _value(match, view.raw)
+    start, end, value, quoted = value_of(match, view.raw)
     return (start, end) if is_token(value, quoted=quoted) else None
 
 
@@ -251,7 +189,7 @@ def _secret(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     """Secrets are made by programs, as a rule; in the environment people make up some."""
     found = _token(view, match)
     if found is None and match["link"] == b"=":
-        start, end, value, _ = _value(match, view.raw)
+        start, end, value, _ = value_of(match, view.raw)
         if _only_a_value(view, match, value, end) and is_written(value) and is_password(value, quoted=False):
             return start, end
     return found
@@ -429,8 +367,8 @@ RULES = (
         for word in (b"pwd", b"psk", b"keymaterial", b"rootpw", b"bindpw")
     ),
     Rule(
-        _PWD,
-        _password,
+        _PW,
+        _shortest,
         lower=True,
         anchored=True,
         needle=b"pw",

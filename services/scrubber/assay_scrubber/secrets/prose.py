@@ -4,7 +4,8 @@ import re
 
 from assay_scrubber.family import Rule, View
 
-from .assigned import FOREIGN, NOW, ending
+from .assigned import FOREIGN, NOW
+from .extent import ending
 from .values import (
     SHORTEST_LOOSE,
     is_disguised,
