@@ -36,7 +36,7 @@ _VALUE = (
 NOW = rb"(?: now| still| currently)?(?: set| changed| reset)?(?: to)?"
 _SUFFIX = (
     rb"(?:[_\-.]?(?:key|value|string|id|hash|data|base|new|old|prod|production|dev|staging|live|test|confirm|confirmation|again"
-    rb"|repeat|current|next|plain|text|[0-9]{1,2})){0,2}"
+    rb"|repeat|current|next|plain|text|[0-9]{1,2}|_{1,2})){0,2}"
 )
 _CLOSE = rb"(?: \([a-z0-9 \-]{1,12}\))?(?:\\{0,6}[\"'`])?[\])]{0,2}(?:\*\*|</[a-z]{1,8}>)?"
 _LINK = (
@@ -249,7 +249,9 @@ def _other_script(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 # The name as a string, and its value as the next one: `("password", "…")`, `define('DB_PASSWORD', '…')`.
-_NAMES = rb"(?:pass(?:words?|wd|phrase|code|wort)?|p(?:wd|sk)|secret|token|key|credentials?)"
+_NAMES = (
+    rb"(?:pass(?:words?|wd|phrase|code|wort)?|p(?:wd|sk)|secret|token|key|credentials?|sid|session(?:_?id)?|x-auth)"
+)
 _NEXT = re.compile(_NAMES + _SUFFIX + rb"\\{0,6}[\"'][ \t]{0,2},\s{0,16}(?=[brun@]{0,2}\\{0,6}[\"'])" + _VALUE)
 _CALL = re.compile(_NAMES + rb"(?P<link>\([ \t]{0,2}(?=[brun@]{0,2}[\"']))" + _VALUE)
 _IDENTIFIER = re.compile(rb"[A-Za-z_]\w*")
@@ -421,7 +423,7 @@ UNMARKED = (
             (_NEXT, _next, rb"\\*[\"'][ \t]*,\s*[brun@]?\\*[\"']"),
             (_CALL, _call, rb"\( ?[brun@]?[\"']"),
         )
-        for word in (b"pass", b"pwd", b"psk", b"secret", b"token", b"key", b"credential")
+        for word in (b"pass", b"pwd", b"psk", b"secret", b"token", b"key", b"credential", b"sid", b"session", b"x-auth")
     ),
     *(
         Rule(_HELD, _held, lower=True, anchored=True, needle=word, opens=word + rb"\\*[\"']?[ \t]*[:=]")

@@ -6,17 +6,18 @@ from collections.abc import Iterator
 from assay_scrubber.encoded import base64_at
 from assay_scrubber.family import Rule, View
 
-from .values import TEMPLATE, is_placeholder, is_slug, is_token
+from .values import TEMPLATE, is_placeholder, is_slug, is_token, is_unmistakable
 
 # As a line of a header, a tuple, JSON, a pair of name and value, or an argument of a command.
 _AUTHORIZATION = re.compile(
-    rb"authorization\\{0,6}[\"']?\]?[ \t]{0,4}(?:[:=,]|=>|\\{0,6}[\"'],?\s{0,4}\\{0,6}[\"']?value\\{0,6}[\"']?[ \t]{0,4}[:=]"
-    rb"|,\s{0,4}\\{0,6}[\"']?value\\{0,6}[\"']?[ \t]{0,4}[:=])[ \t]{0,8}\\{0,6}(?P<quote>[\"'`])?"
+    rb"(?:authorization(?:-bin|[ \t]header)?|auth[ \t]header)\\{0,6}[\"']?\]?[ \t]{0,4}"
+    rb"(?:=>|[:=,]|(?:is|was|set[ \t]to)(?=[ \t])|\\{0,6}[\"'],?\s{0,4}\\{0,6}[\"']?value\\{0,6}[\"']?[ \t]{0,4}[:=]"
+    rb"|[,\n]\s{0,8}\\{0,6}[\"']?value\\{0,6}[\"']?[ \t]{0,4}[:=]|(?P<alone>(?<=[ \t])))[ \t]{0,8}\\{0,6}(?P<quote>[\"'`])?"
     rb"(?:(?!bearer)(?P<scheme>[a-z][a-z0-9\-_]{1,24})[ \t]{1,4})?(?P<value>[^\n\r]{1,4096}+)"
 )
 _PARAMETERS = re.compile(rb"[A-Za-z][\w\-]{0,24}=[^ ]")
 _BASIC = re.compile(rb"basic[ \t]{1,4}+([A-Za-z0-9+/_\-]{8,}+={0,2})", re.IGNORECASE)
-_SHORTEST, _FEWEST_DIGITS = 8, 4
+_SHORTEST, _FEWEST_DIGITS, _LONG = 8, 4, 40
 
 
 def _authorization(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -32,6 +33,8 @@ def _authorization(view: View, match: re.Match[bytes]) -> tuple[int, int] | None
         return None
     if view.raw[start + len(value) : start + len(value) + 1] == b"(":
         return None  # a call
+    if match["alone"] is not None and match["scheme"] not in _SCHEMES and not is_unmistakable(value):
+        return None  # `with header Authorization …`, and not `Authorization required …`
     known = match["scheme"] in _SCHEMES or (match["scheme"] is not None and _is_numbered(value))
     good = (is_token(value) or known) and _is_opaque(value)
     return (start, start + len(value)) if good else None
@@ -77,8 +80,8 @@ def _basic(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 _COOKIES = re.compile(
-    rb"cookies?[\"']?[ \t]{0,2}[:=,][ \t]{0,4}(?:\{\\{0,3}(?=[\"'][\w.\-]{1,64}[\"'\\]{1,4}: ?[\"'\\])(?P<members>[^\n\r}]{3,4096}+)"
-    rb"|\\{0,6}[\"']?(?=[\w.\-]{1,64}=)(?P<pairs>[^\n\r\"'`]{3,8192}+))"
+    rb"cookies?2?[\"']?[ \t]{0,2}(?:=>|[:=,])[ \t]{0,4}\[?(?:\{\\{0,3}(?=[\"'][\w.\-]{1,64}[\"'\\]{1,4}: ?[\"'\\])(?P<members>[^\n\r}]{3,4096}+)"
+    rb"|\\{0,6}[\"']?(?=[\w.\-$]{1,64}=)(?P<pairs>(?:[^\n\r\"'`]|(?<==)\"[^\"\n]{0,4096}+\"){3,8192}+))"
 )
 _COOKIE_OPTION = re.compile(rb"(?:-b|--cookie) {0,2}[= ]\\{0,6}[\"']?(?=[\w.\-]{1,64}=)(?P<pairs>[^\n\r\"'`]{3,8192}+)")
 _ONE_COOKIE = re.compile(
@@ -86,8 +89,14 @@ _ONE_COOKIE = re.compile(
 )
 #: Cookies that hold a session, whoever reads their names: the value needs little to be taken for one.
 _SESSION = re.compile(
-    rb"sess|logged|sid|auth|token|csrf|xsrf|jwt|login|remember|secret|credential|passw|user|account|ticket|cf_clearance|__host|__secure"
+    rb"^pw$|sess|logged|sid|auth|token|csrf|xsrf|jwt|login|remember|secret|credential|passw|user|account|ticket|cf_clearance|__host|__secure"
 )
+# A cookie in a call, a member or a log: `cookie("sid", "…")`, `COOKIES['sid'] = '…'`, `[Cookie] sid -> …`.
+_COOKIE_CALLED = re.compile(
+    rb"cookies?(?:\.[gs]et)?\\{0,3}[\]\"')( \[]{1,4}(?P<name>[\w.\-]{1,64})\\{0,3}[\"'\])]{0,3}\s{0,4}(?:=>|[,=:]|->)\s{0,4}\\{0,3}[\"']?"
+    rb"(?P<value>[^\s\"';,()\\]{16,4096}+)(?![(=])"
+)
+_COOKIE_VALUE = re.compile(rb"cookie value:? {1,2}[\"']?(?P<value>[\w.\-%~+/]{16,512}+)(?![(=])")
 _OF_A_COOKIE = frozenset((b"path", b"domain", b"expires", b"max-age", b"samesite", b"version", b"priority"))
 _MIXED = re.compile(rb"(?=.{16})(?=[a-z]*[A-Z])(?=[A-Z]*[a-z])(?!(?:[A-Z]?[a-z]++)++$)[A-Za-z]++|[A-Za-z]{20,}")
 
@@ -117,9 +126,22 @@ _SESSION_ID = re.compile(
 )
 _FRAMEWORK = re.compile(rb"(?:j|php|asp|asp\.net_|laravel_|ci_)$")
 _NAMED_ID = re.compile(
-    rb"(?:connect\.sid|csrftoken|xsrf-token|_csrf|ssid|cftoken)[\"']?[ \t]{0,2}[:=][ \t]{0,2}[\"']?(?P<value>[\w.\-%~+/:]{16,512}+)"
+    rb"(?:connect\.sid|csrf(?:token|middlewaretoken)?|xsrf-token|ssid|cftoken)[\"']?[ \t]{0,2}[:=][ \t]{0,2}[\"']?(?P<value>[\w.\-%~+/:]{16,512}+)"
 )
 _UUID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+# A session's own name, whatever framework: the value then has letters of both cases; ids of analytics have not.
+_SID = re.compile(
+    rb"(?<![a-z0-9])(?:sid|session(?:[_\-]?id)?)\\{0,3}[\"']?[ \t]{0,2}[:=][ \t]{0,2}\\{0,3}[\"']?(?P<value>[\w.\-%~+/]{20,512}+)"
+)
+
+
+def _sid(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    value = view.raw[slice(*match.span("value"))]
+    if value.islower() or value.isupper() or (len(value) < _LONG and not _is_opaque(value)):
+        return None
+    return match.span("value") if is_token(value) and not is_slug(value) else None
 
 
 def _session_id(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -132,9 +154,11 @@ def _session_id(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 # Headers that say of themselves that they are secret in no word of the other rules; a bearer's token for a websocket.
-_NAMES = b"x-session-id x-amzn-oidc-data x-jfrog-art-api cf-access-client-id fastly-key grafana-session sec-websocket-protocol".split()
+_NAMES = b"x-session-id x-amzn-oidc-data x-jfrog-art-api cf-access-client-id fastly-key grafana-session sec-websocket-protocol"
+_NAMES = [*_NAMES.split(), b"x-ms-client-principal", b"www-authenticate"]
 _NAMED_HEADER = re.compile(
-    rb"(?:%b)\\{0,3}[\"']?[ \t]{0,2}[:=,][ \t]{0,4}\\{0,3}[\"']?(?:bearer,[ \t]?|base64url\.bearer\.authorization\.k8s\.io\.)?"
+    rb"(?:%b)\\{0,3}[\"']?[ \t]{0,2}[:=,][ \t]{0,4}\\{0,3}[\"']?(?:(?:bearer|access_token|negotiate|ntlm),?[ \t]?"
+    rb"|base64url\.bearer\.authorization\.k8s\.io\.)?"
     rb"(?P<value>[\w.\-%%~+/=]{16,4096}+)" % b"|".join(_NAMES)
 )
 # `the session cookie is …`; a file of cookies as curl and wget keep them.
@@ -191,7 +215,19 @@ def _nothing(_: View, __: re.Match[bytes]) -> None:
 
 
 RULES = (
-    Rule(_AUTHORIZATION, _authorization, lower=True, anchored=True, needle=b"authorization"),
+    *(
+        Rule(_AUTHORIZATION, _authorization, lower=True, anchored=True, needle=word)
+        for word in (b"authorization", b"auth header")
+    ),
+    Rule(
+        _COOKIE_CALLED,
+        _kept,
+        lower=True,
+        anchored=True,
+        needle=b"cookie",
+        opens=rb"cookies?(?:\.[gs]et)?\\*[\]\"')( \[]",
+    ),
+    Rule(_COOKIE_VALUE, _opaque, lower=True, anchored=True, needle=b"cookie value"),
     Rule(_AUTH, _sent, anchored=True, needle=b"auth ", fewest=1, opens=rb"(?:^|[\n>] ?)auth "),
     Rule(_SET_HEADER, _sent, lower=True, anchored=True, needle=b"proxy_set_header ", fewest=1),
     Rule(_SET_HEADER, _sent, lower=True, anchored=True, needle=b"header set ", fewest=1),
@@ -208,6 +244,18 @@ RULES = (
         anchored=True,
         needle=b"cookie",
         opens=rb"cookie(?: [a-z0-9_.\-]+){0,2}(?: is| was| set|:|=| ->)",
+    ),
+    *(
+        Rule(
+            _SID,
+            _sid,
+            lower=True,
+            anchored=True,
+            fewest=2,
+            needle=word,
+            opens=rb"(?:sid|session(?:[_\-]?id)?)\\*[\"']?[ \t]*[:=]",
+        )
+        for word in (b"sid", b"session")
     ),
     *(Rule(_JAR, _kept, lower=True, anchored=True, needle=word) for word in (b"\ttrue\t", b"\tfalse\t")),
     *(

@@ -13,6 +13,7 @@ from .values import (
     is_phrase,
     is_spoken,
     is_token,
+    is_unmistakable,
     is_written,
     is_written_with_digits,
     reads_as_prose,
@@ -37,7 +38,7 @@ def _prose(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         and match.group(5) is None
         and not _OPTION.search(view.low, max(0, match.start() - 26), match.start())
     ):
-        return (start, end) if not match.group(1) and _is_unmistakable(value) else None
+        return (start, end) if not match.group(1) and is_unmistakable(value) else None
     if not match.group(1) and not match.group(2):
         good = is_token(value, quoted=quoted) and (not loosely or loosely == b" " or surprises(value) * 5 >= len(value))
     elif loosely and loosely != b" ":
@@ -45,15 +46,6 @@ def _prose(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     else:
         good = is_password(value, quoted=quoted) or (quoted and is_phrase(value))
     return (start, end) if good else None
-
-
-def _is_unmistakable(value: bytes) -> bool:
-    """A long token of letters of both cases and digits: no hash, id or name in code."""
-    mixed = value.isalnum() and not value.islower() and not value.isupper() and len(value) >= _SHORTEST_ALONE
-    return mixed and is_token(value) and surprises(value) * 4 >= len(value)
-
-
-_SHORTEST_ALONE = 24
 
 
 # Without a verb, or with one of another language: then the value must not read as a word of prose.

@@ -246,3 +246,12 @@ _STOP_WORDS = frozenset(
 def is_phrase(value: bytes) -> bool:
     """True for four words or more in small letters that make no sentence: `correct horse battery staple`."""
     return _PHRASE.fullmatch(value) is not None and not _STOP_WORDS.intersection(value.replace(b"-", b" ").split())
+
+
+_SHORTEST_ALONE = 24
+
+
+def is_unmistakable(value: bytes) -> bool:
+    """A long token of letters of both cases and digits: no hash, id or name in code."""
+    mixed = value.isalnum() and not value.islower() and not value.isupper() and len(value) >= _SHORTEST_ALONE
+    return mixed and is_token(value) and surprises(value) * 4 >= len(value)
