@@ -38,10 +38,11 @@ _SUFFIX = (
     rb"(?:[_\-.]?(?:key|value|string|id|hash|data|base|new|old|prod|production|dev|staging|live|test|confirm|confirmation|again"
     rb"|repeat|current|next|plain|text|[0-9]{1,2}|_{1,2})){0,2}"
 )
-_CLOSE = rb"(?: \([a-z0-9 \-]{1,12}\))?(?:\\{0,6}[\"'`])?[\])]{0,2}(?:\*\*|</[a-z]{1,8}>)?"
+_CLOSE = rb"(?: \([a-z0-9 \-]{1,24}\))?(?:\\{0,6}[\"'`])?(?:\[[0-9]{0,4}\]|[\])]{0,2})(?:\*\*|</[a-z]{1,8}>)?"
 _LINK = (
     rb"[ \t]{0,8}+(?P<link>=>|:=|={1,2}|->|<-|:[ \t]?[|>][+\-]?[ \t]?\n[ \t]{1,16}"  # the third: a block of YAML
-    rb"|:[ \t]?&?(?:'static )?[a-z][\w.\[\]<>?]{0,24}[ \t]?=[ \t]?(?=[brun@]?[\"'])|string[ \t]?=|:|>|(?:is|was)%b:?(?=[ \t])|(?<=[ \t])"
+    rb"|:[ \t]?&?(?:'static )?[a-z][\w.\[\]<>?]{0,24}[ \t]?=[ \t]?(?=[brun@]?[\"'])|string[ \t]?="
+    rb"|as string ?=|n?(?:var)?char2?(?:\([0-9max]{1,5}\))? ?:?=|:|>|(?:is|was)%b:?(?=[ \t])|(?<=[ \t])"
     rb"|\s{0,16}<(?:t?[dh]d?|string|value|val|code)>)(?:\*\*|</?[a-z]{1,8}>){0,2}[ \t]{0,8}+" % NOW
 )
 _TAIL = _SUFFIX + _CLOSE + _LINK + _VALUE
@@ -253,9 +254,9 @@ _NAMES = (
     rb"(?:pass(?:words?|wd|phrase|code|wort)?|p(?:wd|sk)|secret|token|key|credentials?|sid|session(?:_?id)?|x-auth)"
 )
 _NEXT = re.compile(_NAMES + _SUFFIX + rb"\\{0,6}[\"'][ \t]{0,2},\s{0,16}(?=[brun@]{0,2}\\{0,6}[\"'])" + _VALUE)
-_CALL = re.compile(_NAMES + rb"(?P<link>\([ \t]{0,2}(?=[brun@]{0,2}[\"']))" + _VALUE)
+_CALL = re.compile(_NAMES + rb"(?P<link>[({][ \t]{0,2}(?=[brun@]{0,2}[\"']))" + _VALUE)
 _IDENTIFIER = re.compile(rb"[A-Za-z_]\w*")
-_OPENED = re.compile(rb"[(\[] ?[\"'\\]{1,4}[\w.\-]{0,32}$")
+_OPENED = re.compile(rb"[(\[] ?[\"'\\]{1,4}[\w.\-#]{0,32}$")
 # One attribute or member names it, another one holds it: `{"name": "token", "value": "…"}`, `<add key="DbPassword" value="…"/>`.
 _HELD = re.compile(rb"(?:value|val|default|content)\\{0,6}[\"']?[ \t]{0,4}[:=][ \t]{0,4}" + _VALUE)
 _NAMED = re.compile(
@@ -328,7 +329,7 @@ _PART = re.compile(
 )
 # A user and a password as arguments: `login("ana", "…")`, `auth=("ana", "…")`.
 _ARGUMENTS = re.compile(
-    rb"(?:login|log_in|credentials?|auth|authenticate|authentication|sign_?in)=?(?:\("
+    rb"(?:login|log_in|credentials?|auth|authenticate|authentication|sign_?in)(?: ?= ?)?(?:\("
     rb"|: ?\[)\s{0,8}(?:[a-z_]{1,16}=)?[\"'][^\"'\n]{1,64}[\"'],\s{0,8}"
     rb"(?:[a-z_]{1,16}=)?[\"'](?P<value>[^\"'\n]{4,128}+)[\"']"
 )
@@ -347,12 +348,24 @@ def _part(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 def _argument(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     value = view.raw[slice(*match.span("value"))]
     mixed = not value.islower() and not value.isupper() and is_written_with_digits(value)
-    good = (is_password(value, quoted=False) or mixed) and not value.isdigit()
+    numbered = value[-2:].isdigit() and is_written_with_digits(value)
+    good = (is_password(value, quoted=False) or mixed or numbered) and not value.isdigit()
     return match.span("value") if good and not _CHARSET.fullmatch(value) else None
 
 
 _CHARSET = re.compile(rb"(?i)utf[\-_]?(?:8|16|32)\w{0,16}|latin[\-_]?1|iso[\-_]?8859[\-_0-9]{0,4}|cp[0-9]{3,4}")
 
+
+# What a test types into a field: `find("password").send_keys("…")`, `fill in "Password" with "…"`, `password.setText("…")`.
+_TYPED = re.compile(
+    rb"pass(?:word|wd|phrase)?[a-z_]{0,12}(?:[\"']\]?[\"']?\)?)?(?: with |\.(?:send_?keys|type|fill|set_?value|set_?text)\()"
+    rb"[\"'](?P<value>[^\"'\n]{4,128}+)[\"']"
+)
+# `password <- "…"` of R; a login or a hash that is made in SQL.
+_ARROW = re.compile(rb"(?:pass(?:word|wd|phrase)?|pwd) ?<- ?[\"'](?P<value>[^\"'\n]{4,128}+)[\"']")
+_IN_SQL = re.compile(
+    rb"(?:sp_addlogin n?'[^'\n]{1,64}', ?n?|sp_password (?:[^,\n]{1,64}, ?)?n?|(?<![a-z])crypt\()'(?P<value>[^'\n]{4,128}+)'(?!, ?'\$)"
+)
 
 # An access control list of Redis: `user app on >…`, `ACL SETUSER app >…`.
 _LIST = re.compile(rb"user [\w.\-]{1,64}(?: [^\s>]{1,64}){1,12}? >(?P<value>[^\s\"']{3,256}+)")
@@ -409,8 +422,31 @@ UNMARKED = (
         for word in (b"pdo", b"connect", b"getconnection", b"mysqli", b"connection")
     ),
     *(
-        Rule(_ARGUMENTS, _argument, lower=True, anchored=True, needle=word, opens=word + rb"[a-z_]*=?(?:\(|: ?\[)")
+        Rule(
+            _ARGUMENTS,
+            _argument,
+            lower=True,
+            anchored=True,
+            needle=word,
+            opens=word + rb"[a-z_]*(?: ?= ?)?(?:\(|: ?\[)",
+        )
         for word in (b"login", b"log_in", b"credential", b"auth", b"signin", b"sign_in")
+    ),
+    Rule(
+        _TYPED,
+        _part,
+        lower=True,
+        anchored=True,
+        needle=b"pass",
+        opens=rb"pass[a-z_]*[\"'\])]*(?: with [\"']|\.(?:send_?keys|type|fill|set_?value|set_?text)\()",
+    ),
+    *(
+        Rule(_ARROW, _part, lower=True, anchored=True, needle=word, opens=word + rb"[a-z]* ?<- ?[\"']")
+        for word in (b"pass", b"pwd")
+    ),
+    *(
+        Rule(_IN_SQL, _part, lower=True, anchored=True, needle=word)
+        for word in (b"sp_addlogin", b"sp_password", b"crypt('")
     ),
     Rule(_LIST, _listed, lower=True, anchored=True, needle=b"user ", opens=rb"user [a-z0-9_.\-]+ (?:on|off|>|reset)"),
     *(
@@ -421,7 +457,7 @@ UNMARKED = (
         Rule(pattern, accept, lower=True, anchored=True, needle=word, opens=word + rb"[a-z_\-]*" + opens)
         for pattern, accept, opens in (
             (_NEXT, _next, rb"\\*[\"'][ \t]*,\s*[brun@]?\\*[\"']"),
-            (_CALL, _call, rb"\( ?[brun@]?[\"']"),
+            (_CALL, _call, rb"[({] ?[brun@]?[\"']"),
         )
         for word in (b"pass", b"pwd", b"psk", b"secret", b"token", b"key", b"credential", b"sid", b"session", b"x-auth")
     ),

@@ -80,7 +80,8 @@ def _basic(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 _COOKIES = re.compile(
-    rb"cookies?2?[\"']?[ \t]{0,2}(?:=>|[:=,])[ \t]{0,4}\[?(?:\{\\{0,3}(?=[\"'][\w.\-]{1,64}[\"'\\]{1,4}: ?[\"'\\])(?P<members>[^\n\r}]{3,4096}+)"
+    rb"cookies?2?[\"']?[ \t]{0,2}(?:=>|[:=,])[ \t]{0,4}\[?(?:"
+    rb"\{\\{0,3}(?=[\"'][\w.\-]{1,64}[\"'\\]{1,4}: ?[\"'\\])(?P<members>[^\n\r}]{3,4096}+)"
     rb"|\\{0,6}[\"']?(?=[\w.\-$]{1,64}=)(?P<pairs>(?:[^\n\r\"'`]|(?<==)\"[^\"\n]{0,4096}+\"){3,8192}+))"
 )
 _COOKIE_OPTION = re.compile(rb"(?:-b|--cookie) {0,2}[= ]\\{0,6}[\"']?(?=[\w.\-]{1,64}=)(?P<pairs>[^\n\r\"'`]{3,8192}+)")
@@ -89,7 +90,8 @@ _ONE_COOKIE = re.compile(
 )
 #: Cookies that hold a session, whoever reads their names: the value needs little to be taken for one.
 _SESSION = re.compile(
-    rb"^pw$|sess|logged|sid|auth|token|csrf|xsrf|jwt|login|remember|secret|credential|passw|user|account|ticket|cf_clearance|__host|__secure"
+    rb"^pw$|sess|logged|sid|auth|token|csrf|xsrf|jwt|login|remember|secret"
+    rb"|credential|passw|user|account|ticket|cf_clearance|__host|__secure"
 )
 # A cookie in a call, a member or a log: `cookie("sid", "…")`, `COOKIES['sid'] = '…'`, `[Cookie] sid -> …`.
 _COOKIE_CALLED = re.compile(
@@ -126,7 +128,8 @@ _SESSION_ID = re.compile(
 )
 _FRAMEWORK = re.compile(rb"(?:j|php|asp|asp\.net_|laravel_|ci_)$")
 _NAMED_ID = re.compile(
-    rb"(?:connect\.sid|csrf(?:token|middlewaretoken)?|xsrf-token|ssid|cftoken)[\"']?[ \t]{0,2}[:=][ \t]{0,2}[\"']?(?P<value>[\w.\-%~+/:]{16,512}+)"
+    rb"(?:connect\.sid|csrf(?:token|middlewaretoken)?|xsrf-token|ssid|cftoken)[\"']?[ \t]{0,2}[:=][ \t]{0,2}[\"']?"
+    rb"(?P<value>[\w.\-%~+/:]{16,512}+)"
 )
 _UUID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 

@@ -49,15 +49,16 @@ def _prose(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 # Without a verb, or with one of another language: then the value must not read as a word of prose.
-_PASSWORDS = rb"(?:password|passwort|passphrase|passcode|passwd|mot de passe|clave|contrase.{1,2}a|%b)" % b"|".join(
-    FOREIGN
+_PASSWORDS = (
+    rb"(?:password|passwort|passord|(?:wlan|wi-?fi|netzwerk)[ \-](?:schl\x80ssel|key|clave)|pass(?=[ :])"
+    rb"|passphrase|passcode|passwd|mot de passe|clave|contrase.{1,2}a|%b)" % b"|".join(FOREIGN)
 )
 _WORD = rb"(?: [a-z\x80][a-z\x80'\-]{0,12})"
 _COPULA = rb"(?:is|ist|lautet|war|est|es|era|\x80|e'|e|on|jest|to|\x80r|er|je|van|var|l\x80|olarak|fue|foi|heter|som|adalah|este|:)"
 _NOW = rb"(?: (?:jetzt|nun|d\x80sormais|maintenant|ahora|agora|adesso|ora|nu|n\x80|teraz|te\x80|\x80imdi|simdi|now))?"
 _SPOKEN = re.compile(
-    rb"(?<![a-z_\-])%b(?:et|en|t|n|m|s\x80|n\x80z|ni|ul|ja)?(?:[ \t]{0,2}(?::"
-    rb"|=)?(?P<words>%b{0,5}?)(?P<verb> %b%b:?|:))?[ \t]{1,3}(?:[\"'`]|\x81 ?)?(?P<value>[^\s\"'`,;<>()\[\]{}|]{5,128}+)"
+    rb"(?<![a-z_\-])%b(?:et|en|t|n|m|s\x80|n\x80z|niz|ni|ul|ja)?(?:[ \t]{0,2}(?::"
+    rb"|=)?(?P<words>%b{0,5}?)(?P<verb> %b%b:?|:|'s))?[ \t]{1,3}(?:[\"'`]|\x81 ?)?(?P<value>[^\s\"'`,;<>()\[\]{}|]{5,128}+)"
     % (_PASSWORDS, _WORD, _COPULA, _NOW)
 )
 _USER = re.compile(
@@ -69,6 +70,7 @@ _USER = re.compile(
 # What a password is for stands between it and a colon; what else is about passwords does not begin so.
 _OF_WHAT = re.compile(
     rb" (?:for|of|to|on|at|do|di|da|de|del|du|des|der|zum|zur|f\x80r|k|voor|van|til|till|pour|para|per|od|na|w|v|la|le|el|mo|mu)\b"
+    rb"| (?:provis|tempor|ini[ct]ial|nov|nuev|nouv|neu|a[ck]t|new|current|default|padr)"
 )
 # `is veranderd in …`
 _TWO_WORDS_ON = re.compile(rb"(?: [a-z\x80]{1,10})? {1,2}[\"'`]?(?P<value>[^\s\"'`,;<>()\[\]{}|]{5,128}+)")
@@ -85,6 +87,10 @@ def _spoken(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         if later and (found := _hardly_a_word(view, later)):
             return found
     if view.raw[end : end + 1] in (b"(", b"["):
+        return None
+    if match.group(0).startswith((b"pass ", b"pass:")) and not _USER.search(
+        view.low, max(0, match.start() - 96), match.start()
+    ):
         return None
     if is_spoken(value) or (verb and is_disguised(value)):
         return start, end
@@ -110,7 +116,9 @@ def _last(match: re.Match[bytes]) -> bytes:
 _IDENTIFIED = re.compile(
     rb"identified (?:with [\w\"'`]{1,32} )?(?:by|as)(?: values)? ?(?:([\"'])((?:[^\"'\n]|''|\"\"){1,256}+)|()([^\s\"';,()]{4,128}+))"
 )
-_SQL_PASSWORD = re.compile(rb"password(?: (?:is|=|:=|expire|using))? ?\(? ?(')((?:[^'\n]|''){1,256}+)'")
+_SQL_PASSWORD = re.compile(
+    rb"password(?: for [^=;\n]{1,80}?)?(?: (?:is|=|:=|expire|using))? ?\(? ?(')((?:[^'\n]|''){1,256}+)'"
+)
 _STATEMENT = re.compile(rb"\b(?:create|alter|set|grant|update|insert|user|role|login|with)\b[^;\n]{0,160}$")
 
 
@@ -129,12 +137,19 @@ _NAMED_AFTER = re.compile(rb"(?:password|passphrase|passwort|passcode)")
 _FIRST = re.compile(
     rb"(?:^|[\s\"'`:(])([^\s\"'`]{6,64})[\"'`]? (?:is|as) (?:the |your |my |our |a )?(?:[a-z\-]{2,12} )?$"
 )
-_PW = re.compile(rb"(?<![a-z0-9_\-])pw[ :=]{1,3}(?P<value>[^\s\"'`,;<>()\[\]{}|]{5,128}+)")
+_PW = re.compile(rb"(?<![a-z0-9_\-])pw(?: is| ist)?[ :=]{1,3}(?P<value>[^\s\"'`,;<>()\[\]{}|]{5,128}+)")
 
 
 def _first(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     named = _FIRST.search(view.raw, max(0, match.start() - 110), match.start())
     return named.span(1) if named is not None and is_spoken(named.group(1)) else None
+
+
+# A user and a password with a stroke between: `login ana / …`, `wifi: guests / …`, `creds: ana/…`.
+_STROKE = re.compile(
+    rb"(?:(?:login|user(?:name)?|wi-?fi|wlan)(?: is|:)? [\w.@\-]{1,48} / |cred(?:s|entials)(?: are|:) [\w.@\-]{1,48} ?/ ?)"
+    rb"(?P<value>[^\s\"'`,;<>()\[\]{}|/]{5,128}+)(?!/)"
+)
 
 
 def _pw(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -155,6 +170,17 @@ RULES = (
         )
         for word in (b"password", b"passphrase", b"passwort", b"passcode")
     ),
+    *(
+        Rule(
+            _STROKE,
+            _pw,
+            lower=True,
+            anchored=True,
+            needle=word,
+            opens=word + rb"[a-z]*(?: are| is|:)? [a-z0-9_.@\-]+ ?/",
+        )
+        for word in (b"login", b"user", b"wifi", b"wi-fi", b"wlan", b"cred")
+    ),
     Rule(_PW, _pw, lower=True, anchored=True, needle=b"pw", opens=rb"(?:^|[^a-z0-9_\-])pw[ :=]"),
     *(
         Rule(_PROSE, _prose, lower=True, anchored=True, needle=word)
@@ -169,6 +195,13 @@ RULES = (
         for word in (
             b"password",
             b"passwort",
+            b"passord",
+            b"pass ",
+            b"pass:",
+            b"wlan",
+            b"wifi",
+            b"wi-fi",
+            b"netzwerk",
             b"passphrase",
             b"passcode",
             b"passwd",
@@ -185,6 +218,6 @@ RULES = (
         lower=True,
         anchored=True,
         needle=b"password",
-        opens=rb"password(?: is| =| :=| expire| using)? ?\(? ?'",
+        opens=rb"password(?: for [^=;\n]+)?(?: is| =| :=| expire| using)? ?\(? ?'",
     ),
 )

@@ -158,6 +158,7 @@ def is_placeholder(value: bytes) -> bool:
 
 
 _SHORTEST_WRITTEN, _MOST_SPACES = 4, 6
+_NUMBERED = re.compile(rb"[A-Za-z]{2}[0-9]{2,}$")  # as people end passwords, and seldom names: `blue.Kite42`
 _DOTTED_NAMES = re.compile(rb"[A-Za-z_]++(?:(?:\.|->|::)[A-Za-z_]\w*+)++")
 _PROSE = re.compile(
     rb"[A-Z][a-z]+(?: [A-Za-z]+)++|(?:[^ ]* )*(?:is|are|must|not|your|the|be|of|to|for|and|or|in|with|by|at|on)(?: .*)?",
@@ -171,7 +172,7 @@ def is_written(value: bytes) -> bool:
         return False
     if value.find(b" ") >= 0 and (value.count(b" ") > _MOST_SPACES or _PROSE.fullmatch(value)):
         return False
-    return _DOTTED_NAMES.fullmatch(value) is None or value.find(b"(") >= 0
+    return _DOTTED_NAMES.fullmatch(value) is None or value.find(b"(") >= 0 or _NUMBERED.search(value) is not None
 
 
 def is_written_with_digits(value: bytes) -> bool:
