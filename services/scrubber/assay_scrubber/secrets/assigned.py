@@ -50,7 +50,7 @@ _TAIL = _SUFFIX + _CLOSE + _LINK + _VALUE
 _HEAD_PASS = rb"pass(words?|wd|phrase|code|wort|ord|e)?"
 _HEAD_SECRET = rb"secret((?:[_\- ]?access)?[_\- ]?(?:key)?)"
 _PASS = re.compile(_HEAD_PASS + _TAIL)
-_PWD = re.compile(rb"(?:p(?:wd|sk)|keymaterial|rootpw|bindpw)()" + _TAIL)
+_PWD = re.compile(rb"(?:p(?:wd|sk)|keymaterial|rootpw|bindpw|rediscli_auth)()" + _TAIL)
 _PW = re.compile(rb"pw(?: <const>)?(?=[\"' :=\])])" + _CLOSE + _LINK + _VALUE)
 _SECRET = re.compile(_HEAD_SECRET + _TAIL)
 _KEY = re.compile(rb"key()" + _TAIL)
@@ -379,7 +379,7 @@ RULES = (
     Rule(_PASS, _password, lower=True, anchored=True, needle=b"pass"),
     *(
         Rule(_PWD, _password, lower=True, anchored=True, needle=word)
-        for word in (b"pwd", b"psk", b"keymaterial", b"rootpw", b"bindpw")
+        for word in (b"pwd", b"psk", b"keymaterial", b"rootpw", b"bindpw", b"rediscli_auth")
     ),
     Rule(
         _PW,

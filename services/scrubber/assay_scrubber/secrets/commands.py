@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from assay_scrubber.family import Rule, View
 
-from .values import TEMPLATE, is_password, is_placeholder
+from .values import TEMPLATE, is_password, is_placeholder, is_written_with_digits
 
 # An argument: in quotes, or up to a space.
 _ARGUMENT = rb"(?:\\{0,3}'([^'\n]{1,256})\\{0,3}'|\\{0,3}\"([^\"\n]{1,256}?)\\{0,3}\"|([^\s'\"`|<>&;()]{1,256}[^\s'\"`|<>;()]*))"
@@ -21,26 +21,40 @@ _FREE = rb"(?<=[ \t])"
 #: By what a tool is called: the options of which the argument is a secret, as patterns in front of the argument.
 _TOOLS: tuple[tuple[bytes, bytes], ...] = (
     (
-        b"curl|wget|http|https|xh|nexus-cli|lftp",
-        rb"(?:-u|--user|--proxy-user|-U|-a|--auth|-[a-zA-Z]{1,6}u)(?:[ =]|(?=[\"'\w])) {0,2}@",
+        b"curl|wget|http|https|xh|nexus-cli|lftp|etcdctl|jenkins-cli",
+        rb"(?:-u|--user|--proxy-user|-U|-a|--?auth|-[a-zA-Z]{1,6}u)(?:[ =]|(?=[\"'\w])) {0,2}@",
     ),
     (b"lftp|ncftp|ncftpput|ncftpget", rb"-u [\w.@\-]{1,64},|-p "),
     (
         b"mysql|mysqldump|mysqladmin|mysqlimport|mysqlcheck|mysqlsh|mariadb|mariadb-dump|mycli",
         rb"-p(?=[^\s\-])|--password[= ]",
     ),
-    (b"sshpass|plink|pscp|putty", rb"-p ?|-pw "),
+    (b"sshpass|plink|pscp|putty", rb"-pw |-p ?"),
     (
         b"docker|podman|helm|oras|crane|skopeo|buildah|nerdctl|az|oc|kubectl|rancher|cf|ibmcloud",
         rb"(?:login|acr|registry)\b[^\n|;]{0,160}? -p |--(?:password|creds|dest-creds|src-creds)[= ](?:[\w.\-]{1,48}:)?",
     ),
-    (b"redis-cli|valkey-cli|keydb-cli", rb"-a |--pass "),
+    (b"redis-cli|valkey-cli|keydb-cli", rb"-a |--pass |(?:AUTH|auth) (?:default )?"),
     (
-        b"mongo|mongosh|mongodump|mongorestore|mongoexport|mongoimport|mongostat|cqlsh|influx|couchbase-cli|rabbitmqadmin|arangosh|vsql|impala-shell|beeline|mosquitto_pub|mosquitto_sub|rdesktop|evil-winrm|nxc|netexec|crackmapexec|winrs|xfreerdp|smbmap",
-        rb"-p |-P |-pw |--password[= ]|/p:|/pw:",
+        b"mongo|mongosh|mongodump|mongorestore|mongoexport|mongoimport|mongostat|cqlsh|influx|couchbase-cli|rabbitmqadmin|arangosh|vsql|impala-shell|beeline|mosquitto_pub|mosquitto_sub|rdesktop|evil-winrm|nxc|netexec|crackmapexec|winrs|xfreerdp|smbmap|hydra|cypher-shell|snowsql",
+        rb"-p |-P |-pw |--password[= ]|/p:|/pw:|-p:",
     ),
     (b"ldapsearch|ldapmodify|ldapadd|ldapdelete|ldapwhoami|ldapcompare", rb"-w "),
     (b"ldappasswd", rb"-w |-s |-a "),
+    (b"ansible-vault", rb"encrypt_string "),
+    (b"ssh-keygen", rb"-N |-P "),
+    (b"db2", rb"user [\w.\-]{1,64} using "),
+    (b"rclone", rb"obscure "),
+    (b"s3cmd|s4cmd", rb"--secret[_\-]key[= ]"),
+    (b"mc", rb"alias set [^\s]{1,64} [^\s]{1,128} [^\s]{1,64} "),
+    (
+        b"grafana-cli|grafana|neo4j-admin|drush",
+        rb"(?:reset-admin-password|set-initial-password|user[:\-]password [\w.\-]{1,32}) ",
+    ),
+    (
+        b"impacket-psexec|impacket-smbexec|impacket-wmiexec|impacket-secretsdump|psexec.py|smbexec.py|wmiexec.py|secretsdump.py",
+        rb"(?:[\w.\-]{1,32}/)?[\w.\-]{1,32}:",
+    ),
     (b"rabbitmqctl", rb"(?:add_user|change_password|authenticate_user) [\w.\-]{1,64} "),
     (
         b"smbclient|rpcclient|smbget|net|mount.cifs|nmblookup|wmic",
@@ -61,7 +75,10 @@ _TOOLS: tuple[tuple[bytes, bytes], ...] = (
     (b"doveadm", rb"auth (?:test|login) [^\s]{1,64} |-p "),
     (b"wpa_passphrase", rb"(?:'[^'\n]{1,32}'|\"[^\"\n]{1,32}\"|[^\s'\"]{1,32}) "),
     (b"nmcli|iwctl", rb"(?:password|passphrase|--passphrase) "),
-    (b"htpasswd|htdigest", rb"-[a-zA-Z]{0,5}b[a-zA-Z]{0,5} [^\s]{1,128} [^\s]{1,64} |-nb[a-zA-Z]{0,5} [^\s]{1,64} "),
+    (
+        b"htpasswd|htdigest|mosquitto_passwd",
+        rb"-[a-zA-Z]{0,5}b[a-zA-Z]{0,5} [^\s]{1,128} [^\s]{1,64} |-nb[a-zA-Z]{0,5} [^\s]{1,64} ",
+    ),
     (b"sudo|su|kinit|cryptsetup|passwd|chpasswd", rb"<<< ?"),
     (b"adduser|useradd|usermod", rb"(?:-p|--password)[ =]"),
     (
@@ -78,7 +95,16 @@ _STOPS = re.compile(rb"(?<!\\)(?:&&|\|\||;(?= ))")
 _SHORTEST = 3
 _MARKS = re.compile(rb"[\x20-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e]+")
 _ALGORITHM = re.compile(rb"(?i:sha|md|aes|des|rsa)[\-_]?[0-9]{0,4}(?:[\-_](?:cbc|gcm|ctr|[0-9]{3}))?")
-_NUMBERS = re.compile(rb"[0-9]{1,5}(?::[0-9]{1,5}){0,2}(?:/(?:tcp|udp))?")
+_NUMBERS = re.compile(rb"[0-9]{1,5}(?:[,\-][0-9]{1,5}){0,8}(?::[0-9]{1,5}){0,2}(?:/(?:tcp|udp))?")
+
+
+_LOOKS_LIKE_OPTIONS = rb"(?:[\x22']?[\-/]|[^\n]*(?: [\x22']?[\-/]|%|<|_pw|pass|basic|[a-z0-9]/))"
+#: Rare names of tools that take a password without an option.
+_BARE = frozenset(
+    b"wpa_passphrase rabbitmqctl ansible-vault rclone db2 grafana-cli neo4j-admin drush mc redis-cli valkey-cli psexec.py smbexec.py"
+    b" wmiexec.py"
+    b" secretsdump.py impacket-psexec impacket-smbexec impacket-wmiexec impacket-secretsdump".split()
+)
 
 
 def _rules(tools: bytes, options: bytes) -> Iterator[Rule]:
@@ -97,7 +123,8 @@ def _rules(tools: bytes, options: bytes) -> Iterator[Rule]:
             needle=name,
             opens=rb"(?:^|[^a-z0-9_.\-])"
             + named
-            + rb"(?:\.exe)?[ \t](?:[\x22']?[\-/]|[^\n]*(?: [\x22']?[\-/]|%|<|_pw|_user |pass|[a-z0-9]/))",
+            + rb"(?:\.exe)?[ \t]"
+            + (b"" if name in _BARE else _LOOKS_LIKE_OPTIONS),
             spread=_arguments(pattern),
         )
 
@@ -132,7 +159,7 @@ _ECHO = re.compile(
     rb"(?:echo(?: -n| -e)?|printf(?: ['\"]%s(?:\\n)?['\"])?) "
     + _ARGUMENT
     + rb" ?\| ?(?:base64 -{1,2}d(?:ecode)? ?\| ?)?(?:[^\n|;]{0,80} )?(?:sudo (?:[^\n|;]{0,40} )?-\w{0,3}S|su "
-    rb"|[^\n|;]{0,120}--(?:password|token|pass|passphrase)-stdin"
+    rb"|[^\n|;]{0,120}--(?:password|token|pass|passphrase|passwd)(?:-on)?-stdin"
     rb"|passwd [^\n|;]{0,40}--stdin"
     rb"|kinit|cryptsetup|[^\n|;]{0,80}--with-token|[^\n|;]{0,80}--passphrase-fd|chpasswd|pass insert|smbpasswd"
     rb"|[^\n|;]{0,80}login (?:[^\n|;]{0,80} )?-(?![\w\-]))"
@@ -156,7 +183,9 @@ _NET = re.compile(
 )
 _HERE = re.compile(rb"<<< ?" + _ARGUMENT)
 _READS_SECRETS = re.compile(rb"(?:login|auth|token|passw|secret|kinit|sudo|cryptsetup|su|passphrase)[^\n|;]{0,80}$")
-_SET = re.compile(rb"(?i:setx?|put|setenv|config:set|env|arg) (?P<name>[\w./:\-]{1,96})[ =]" + _ARGUMENT)
+_SET = re.compile(
+    rb"(?i:setx?(?: -[a-z]{1,3})?|put|setenv|config:set|env|arg) (?P<name>[\w./:\-]{1,96})[ =]" + _ARGUMENT
+)
 _NAMED = re.compile(
     rb"(?i)pass(?:w|phrase|$)|pwd|secret|token|(?:api|access|private|signing|encryption|account)_?key|_key$|credential|_auth"
 )
@@ -188,8 +217,10 @@ def _set(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 # Whatever the tool: a user, and then a password.
 _USER_THEN = re.compile(rb" -p[ =]{0,2}" + _ARGUMENT)
-_USER_BEFORE = re.compile(rb" (?:-u|-U|-l|--user|--username|--login)[ =]?[\w.@\\/\-]{1,64} [^\n|;]{0,160}$")
-_STRING = re.compile(rb"(?i:convertto-securestring)(?: -[sS]tring)? " + _ARGUMENT)
+_USER_BEFORE = re.compile(rb" (?:-u|-U|-l|--user|--username|--login)[ =]?[\w.@\\/\-]{1,64}(?: [^\n|;]{0,160})?$")
+# Whatever the tool: an option that is called so, of one hyphen or with more words.
+_OPTION = re.compile(rb"(?<=[\s\"'])--?(?:[a-z]{1,16}-){0,3}(?:pass(?:word|wd|phrase)?|pwd)[ =]{1,2}" + _ARGUMENT)
+_STRING = re.compile(rb"(?i:convertto-securestring(?: -(?:asplaintext|force|string))*+) " + _ARGUMENT)
 _AT_HOST = re.compile(rb":(?:'([^'\n]{3,64})'|\"([^\"\n]{3,64})\")@[\w\[]")
 _DIRECTIVE = re.compile(
     rb"(?:requirepass|masterauth|bindpw|rootpw|enable secret|enable password|key-string|shared-secret|pre-shared-key"
@@ -227,14 +258,20 @@ def _directed(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     )
 
 
+def _optional(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    found = _net(view, match)
+    return found if found and is_written_with_digits(view.raw[slice(*found)]) else None
+
+
 def _after_user(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     found = _net(view, match)
     if found is None or not _USER_BEFORE.search(view.raw, max(0, match.start() - 240), match.start()):
         return None
-    return found if is_password(view.raw[slice(*found)], quoted=False) else None
+    value = view.raw[slice(*found)]
+    return found if is_password(value, quoted=False) and value.find(b"/") < 0 else None
 
 
-_SETS = rb"(?:setx?|put|setenv|config:set|env|arg) [a-z0-9_./:\-]*(?:pass|pwd|secret|token|key|credential|auth)"
+_SETS = rb"(?:setx?(?: -[a-z]+)?|put|setenv|config:set|env|arg) [a-z0-9_./:\-]*(?:pass|pwd|secret|token|key|credential|auth)"
 RULES = (
     *(rule for tools, options in _TOOLS for rule in _rules(tools, options)),
     *(Rule(_ECHO, _echoed, anchored=True, needle=word) for word in (b"echo ", b"printf ")),
@@ -256,6 +293,14 @@ RULES = (
             opens=rb":%b:[a-z0-9_*\-]+:[a-z0-9_\-]+:" % re.escape(port),
         )
         for port in (b"5432", b"5433", b"6432")
+    ),
+    Rule(
+        _OPTION,
+        _optional,
+        lower=True,
+        anchored=True,
+        needle=b"-",
+        opens=rb"[\s\"']-{1,2}(?:[a-z]+-){0,3}(?:pass(?:word|wd|phrase)?|pwd)[ =]",
     ),
     Rule(_STRING, _net, anchored=True, needle=b"convertto-securestring"),
     Rule(_AT_HOST, _net, anchored=True, needle=b":'"),
