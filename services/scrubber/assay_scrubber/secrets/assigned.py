@@ -43,14 +43,14 @@ _LINK = (
     rb"[ \t]{0,8}+(?P<link>=>|:=|={1,2}|->|<-|:[ \t]?[|>][+\-]?[ \t]?\n[ \t]{1,16}"  # the third: a block of YAML
     rb"|:[ \t]?&?(?:'static )?[a-z][\w.\[\]<>?]{0,24}[ \t]?=[ \t]?(?=[brun@]?[\"'])|string[ \t]?="
     rb"|as string ?=|n?(?:var)?char2?(?:\([0-9max]{1,5}\))? ?:?=|:|>|(?:is|was)%b:?(?=[ \t])|(?<=[ \t])"
-    rb"|\s{0,16}<(?:t?[dh]d?|string|value|val|code)>)(?:\*\*|</?[a-z]{1,8}>){0,2}[ \t]{0,8}+" % NOW
+    rb"|\s{0,16}<(?:t?[dh]d?|string|value|val|code)>)(?:\*{1,2}|</?[a-z]{1,8}>){0,2}[ \t]{0,8}+" % NOW
 )
 _TAIL = _SUFFIX + _CLOSE + _LINK + _VALUE
 # Each begins with a literal, which the search skips to; what stands before the word is looked at last.
 _HEAD_PASS = rb"pass(words?|wd|phrase|code|wort|ord|e)?"
 _HEAD_SECRET = rb"secret((?:[_\- ]?access)?[_\- ]?(?:key)?)"
 _PASS = re.compile(_HEAD_PASS + _TAIL)
-_PWD = re.compile(rb"(?:p(?:wd|sk)|keymaterial|rootpw|bindpw|rediscli_auth)()" + _TAIL)
+_PWD = re.compile(rb"(?:p(?:wd|sk)|keymaterial|rootpw|bindpw|rediscli_auth|pre[_\-]?shared[_\-]?key)()" + _TAIL)
 _PW = re.compile(rb"pw(?: <const>)?(?=[\"' :=\])])" + _CLOSE + _LINK + _VALUE)
 _SECRET = re.compile(_HEAD_SECRET + _TAIL)
 _KEY = re.compile(rb"key()" + _TAIL)
@@ -367,6 +367,11 @@ _IN_SQL = re.compile(
     rb"(?:sp_addlogin n?'[^'\n]{1,64}', ?n?|sp_password (?:[^,\n]{1,64}, ?)?n?|(?<![a-z])crypt\()'(?P<value>[^'\n]{4,128}+)'(?!, ?'\$)"
 )
 
+# A user and a password in one value: `basic_auth: ana:…`, `NEO4J_AUTH=neo4j/…`.
+_BOTH = re.compile(
+    rb"(?:basic_?auth[\"']?[ \t]{0,2}[:=][ \t]{0,2}[\"']?[\w.@\-]{1,48}:|neo4j_auth=[\w\-]{1,32}/)(?P<value>[^\s\"',;{}]{4,128}+)"
+)
+
 # An access control list of Redis: `user app on >…`, `ACL SETUSER app >…`.
 _LIST = re.compile(rb"user [\w.\-]{1,64}(?: [^\s>]{1,64}){1,12}? >(?P<value>[^\s\"']{3,256}+)")
 
@@ -379,7 +384,17 @@ RULES = (
     Rule(_PASS, _password, lower=True, anchored=True, needle=b"pass"),
     *(
         Rule(_PWD, _password, lower=True, anchored=True, needle=word)
-        for word in (b"pwd", b"psk", b"keymaterial", b"rootpw", b"bindpw", b"rediscli_auth")
+        for word in (
+            b"pwd",
+            b"psk",
+            b"keymaterial",
+            b"rootpw",
+            b"bindpw",
+            b"rediscli_auth",
+            b"presharedkey",
+            b"pre_shared",
+            b"pre-shared",
+        )
     ),
     Rule(
         _PW,
@@ -447,6 +462,10 @@ UNMARKED = (
     *(
         Rule(_IN_SQL, _part, lower=True, anchored=True, needle=word)
         for word in (b"sp_addlogin", b"sp_password", b"crypt('")
+    ),
+    *(
+        Rule(_BOTH, _part, lower=True, anchored=True, needle=word, opens=word + rb"[\"']?[ \t]*[:=]")
+        for word in (b"basic_auth", b"basicauth", b"neo4j_auth")
     ),
     Rule(_LIST, _listed, lower=True, anchored=True, needle=b"user ", opens=rb"user [a-z0-9_.\-]+ (?:on|off|>|reset)"),
     *(

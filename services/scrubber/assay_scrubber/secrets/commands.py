@@ -141,7 +141,7 @@ def _is_argument(value: bytes) -> bool:
         return False  # what stands between two strings
     if _ALGORITHM.fullmatch(value):
         return False
-    return _NUMBERS.fullmatch(value) is None or (len(value) > 5 and b":" not in value)
+    return _NUMBERS.fullmatch(value) is None or (len(value) > 5 and value.isdigit())
 
 
 def _arguments(pattern: re.Pattern[bytes]) -> Callable[[View, re.Match[bytes]], Iterator[tuple[int, int]]]:
@@ -226,7 +226,8 @@ _DIRECTIVE = re.compile(
     rb"(?:requirepass|masterauth|bindpw|rootpw|enable secret|enable password|key-string|shared-secret|pre-shared-key"
     rb"|snmp-server community|authentication-key"
     rb"|username [\w.\-]{1,32} (?:privilege [0-9]{1,2} )?(?:password|secret)|radius-server key|tacacs-server key|wpa-psk"
-    rb"|wpa-passphrase|: psk(?= [\"']))(?: [0-9]| ascii-text| hexadecimal| encrypted)? {1,4}" + _ARGUMENT
+    rb"|wpa-passphrase|isakmp key|r[ow]community|plain-text-password-value|authpassword"
+    rb"|(?:key|store)password|: psk(?= [\"']))(?: [0-9]| ascii-text| hexadecimal| encrypted)? {1,4}" + _ARGUMENT
 )
 
 
@@ -324,6 +325,13 @@ RULES = (
             b"tacacs-server key ",
             b"wpa-psk ",
             b": psk ",
+            b"isakmp key ",
+            b"rocommunity ",
+            b"rwcommunity ",
+            b"plain-text-password-value ",
+            b"authpassword ",
+            b"keypassword ",
+            b"storepassword ",
         )
     ),
     Rule(_HERE, _here, anchored=True, needle=b"<<<"),

@@ -157,8 +157,10 @@ def _session_id(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 # Headers that say of themselves that they are secret in no word of the other rules; a bearer's token for a websocket.
-_NAMES = b"x-session-id x-amzn-oidc-data x-jfrog-art-api cf-access-client-id fastly-key grafana-session sec-websocket-protocol"
-_NAMES = [*_NAMES.split(), b"x-ms-client-principal", b"www-authenticate"]
+_NAMES = (
+    b"x-session-id x-amzn-oidc-data x-jfrog-art-api cf-access-client-id fastly-key grafana-session sec-websocket-protocol"
+    b" x-ms-client-principal www-authenticate"
+).split()
 _NAMED_HEADER = re.compile(
     rb"(?:%b)\\{0,3}[\"']?[ \t]{0,2}[:=,][ \t]{0,4}\\{0,3}[\"']?(?:(?:bearer|access_token|negotiate|ntlm),?[ \t]?"
     rb"|base64url\.bearer\.authorization\.k8s\.io\.)?"

@@ -42,7 +42,9 @@ def _prose(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     if not match.group(1) and not match.group(2):
         good = is_token(value, quoted=quoted) and (not loosely or loosely == b" " or surprises(value) * 5 >= len(value))
     elif loosely and loosely != b" ":
-        good = len(value) >= SHORTEST_LOOSE and surprises(value) * 5 >= len(value)
+        good = (len(value) >= SHORTEST_LOOSE and surprises(value) * 5 >= len(value)) or (
+            loosely.lstrip()[:1] in b"|-" and not quoted and (is_spoken(value) or is_disguised(value))
+        )
     else:
         good = is_password(value, quoted=quoted) or (quoted and is_phrase(value))
     return (start, end) if good else None
@@ -147,9 +149,14 @@ def _first(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 # A user and a password with a stroke between: `login ana / …`, `wifi: guests / …`, `creds: ana/…`.
 _STROKE = re.compile(
-    rb"(?:(?:login|user(?:name)?|wi-?fi|wlan)(?: is|:)? [\w.@\-]{1,48} / |cred(?:s|entials)(?: are|:) [\w.@\-]{1,48} ?/ ?)"
+    rb"(?:(?:login|user(?:name)?|wi-?fi|wlan)(?: is|:)? [\w.@\-]{1,48} / "
+    rb"|(?:cred(?:s|entials)(?: are|:)|(?:user(?:name)?|id|login)/(?:pass(?:word)?|pw):) [\w.@\-]{1,48} ?/ ?)"
     rb"(?P<value>[^\s\"'`,;<>()\[\]{}|/]{5,128}+)(?!/)"
 )
+
+
+# In a form, on the line below its label.
+_BELOW = re.compile(rb"(?<![,;|\t])password:?[ \t]{0,4}\r?\n[ \t]{0,8}(?P<value>[^\s,;|]{6,64})(?=[ \t]*(?:\r?\n|$))")
 
 
 def _pw(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -181,6 +188,11 @@ RULES = (
         )
         for word in (b"login", b"user", b"wifi", b"wi-fi", b"wlan", b"cred")
     ),
+    *(
+        Rule(_STROKE, _pw, lower=True, anchored=True, needle=word, opens=word + rb"(?:name)?/(?:password|pass|pw): ")
+        for word in (b"user", b"id/", b"login")
+    ),
+    Rule(_BELOW, _pw, lower=True, anchored=True, needle=b"password", opens=rb"password:?[ \t]*\r?\n"),
     Rule(_PW, _pw, lower=True, anchored=True, needle=b"pw", opens=rb"(?:^|[^a-z0-9_\-])pw[ :=]"),
     *(
         Rule(_PROSE, _prose, lower=True, anchored=True, needle=word)

@@ -188,7 +188,7 @@ def reads_as_prose(value: bytes) -> bool:
 # What prose writes with digits inside a word: algorithms, names of products, measures, ordinals, dates, times.
 _NAMES_WITH_DIGITS = re.compile(
     rb"(?:sha|md|rsa|ripemd|blake|argon|pbkdf|aes|des|base|utf|oauth|http|tls|ssl|ipv|rfc|iso|fips|ed|secp|p|v|x|s|k|h|ec|log|web|win|x86_|python"
-    rb"|node|mysql|sqlite|neo|db|int|uint|float|i|u|f|sap|ms|office|gpt|id|step|part|row|line|page|chapter|section|version|test|case|type"
+    rb"|node|mysql|sqlite|neo|db|int|uint|float|n?varchar|i|u|f|sap|ms|office|gpt|id|step|part|row|line|page|chapter|section|version|test|case|type"
     rb"|level|layer|slot|column|field|arg|param|item|user|key|token|day|week|q|fy)[\-_]?[0-9]{1,4}[a-z]{0,4}(?:[\-_/.][a-z0-9]{1,8})*"
     rb"|[0-9]+[\-.,:/]?[a-z]{1,12}(?:-[a-z0-9]+)*|[0-9.,:/\-+%]+[a-z]{0,3}|[a-z']+|[0-9]+x[0-9]+",
     re.IGNORECASE,
