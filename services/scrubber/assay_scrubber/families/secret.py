@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from assay_scrubber.family import Family, Literals, Together
 from assay_scrubber.lexicon import Announces
-from assay_scrubber.secrets import addresses, assigned, codes, commands, headers, prose, tables
+from assay_scrubber.secrets import addresses, assigned, codes, commands, headers, pairs, prose, tables
 from assay_scrubber.secrets.values import is_token, is_written
 from assay_scrubber.taxonomy import Category
 
@@ -78,6 +78,7 @@ FAMILY = Family(
         (Together(fewest=3), codes.RULES),
         (Together(), tables.RULES),
         (Together(), headers.RULES),
+        (Together(), pairs.RULES),
         (Together(), addresses.RULES),
         (Literals((b"--pass",), mark=b"-"), (assigned.OPTION,)),
     ),

@@ -51,7 +51,7 @@ _HEAD_PASS = rb"pass(words?|wd|phrase|code|wort|ord|e)?"
 _HEAD_SECRET = rb"secret((?:[_\- ]?access)?[_\- ]?(?:key)?)"
 _PASS = re.compile(_HEAD_PASS + _TAIL)
 _PWD = re.compile(rb"(?:p(?:wd|sk)|keymaterial|rootpw|bindpw|rediscli_auth|pre[_\-]?shared[_\-]?key)()" + _TAIL)
-_PW = re.compile(rb"pw(?: <const>)?(?=[\"' :=\])])" + _CLOSE + _LINK + _VALUE)
+_PW = re.compile(rb"pw(?: <const>)?(?=[\"' :=\])>])" + _CLOSE + _LINK + _VALUE)
 _SECRET = re.compile(_HEAD_SECRET + _TAIL)
 _KEY = re.compile(rb"key()" + _TAIL)
 _TOKEN = re.compile(rb"token()" + _TAIL)
@@ -367,11 +367,6 @@ _IN_SQL = re.compile(
     rb"(?:sp_addlogin n?'[^'\n]{1,64}', ?n?|sp_password (?:[^,\n]{1,64}, ?)?n?|(?<![a-z])crypt\()'(?P<value>[^'\n]{4,128}+)'(?!, ?'\$)"
 )
 
-# A user and a password in one value: `basic_auth: ana:…`, `NEO4J_AUTH=neo4j/…`.
-_BOTH = re.compile(
-    rb"(?:basic_?auth[\"']?[ \t]{0,2}[:=][ \t]{0,2}[\"']?[\w.@\-]{1,48}:|neo4j_auth=[\w\-]{1,32}/)(?P<value>[^\s\"',;{}]{4,128}+)"
-)
-
 # An access control list of Redis: `user app on >…`, `ACL SETUSER app >…`.
 _LIST = re.compile(rb"user [\w.\-]{1,64}(?: [^\s>]{1,64}){1,12}? >(?P<value>[^\s\"']{3,256}+)")
 
@@ -402,7 +397,7 @@ RULES = (
         lower=True,
         anchored=True,
         needle=b"pw",
-        opens=rb"(?:^|[^a-z0-9])pw(?: <const>)?[\"'\]]*[ \t]*[:=]",
+        opens=rb"(?:^|[^a-z0-9])pw(?: <const>)?[\"'\]]*[ \t]*[:=>]",
     ),
     Rule(_SECRET, _secret, lower=True, anchored=True, fewest=1, needle=b"secret"),
     Rule(_KEY, _key, lower=True, anchored=True, fewest=1, needle=b"key"),
@@ -462,10 +457,6 @@ UNMARKED = (
     *(
         Rule(_IN_SQL, _part, lower=True, anchored=True, needle=word)
         for word in (b"sp_addlogin", b"sp_password", b"crypt('")
-    ),
-    *(
-        Rule(_BOTH, _part, lower=True, anchored=True, needle=word, opens=word + rb"[\"']?[ \t]*[:=]")
-        for word in (b"basic_auth", b"basicauth", b"neo4j_auth")
     ),
     Rule(_LIST, _listed, lower=True, anchored=True, needle=b"user ", opens=rb"user [a-z0-9_.\-]+ (?:on|off|>|reset)"),
     *(

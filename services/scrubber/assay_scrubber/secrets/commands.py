@@ -219,7 +219,7 @@ def _set(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 _USER_THEN = re.compile(rb" -p[ =]{0,2}" + _ARGUMENT)
 _USER_BEFORE = re.compile(rb" (?:-u|-U|-l|--user|--username|--login)[ =]?[\w.@\\/\-]{1,64}(?: [^\n|;]{0,160})?$")
 # Whatever the tool: an option that is called so, of one hyphen or with more words.
-_OPTION = re.compile(rb"(?<=[\s\"'])--?(?:[a-z]{1,16}-){0,3}(?:pass(?:word|wd|phrase)?|pwd)[ =]{1,2}" + _ARGUMENT)
+_OPTION = re.compile(rb"(?<![^\s\"'])--?(?:[a-z]{1,16}-){0,3}(?:pass(?:word|wd|phrase)?|pwd?)[ =]{1,2}" + _ARGUMENT)
 _STRING = re.compile(rb"(?i:convertto-securestring(?: -(?:asplaintext|force|string))*+) " + _ARGUMENT)
 _AT_HOST = re.compile(rb":(?:'([^'\n]{3,64})'|\"([^\"\n]{3,64})\")@[\w\[]")
 _DIRECTIVE = re.compile(
@@ -301,7 +301,7 @@ RULES = (
         lower=True,
         anchored=True,
         needle=b"-",
-        opens=rb"[\s\"']-{1,2}(?:[a-z]+-){0,3}(?:pass(?:word|wd|phrase)?|pwd)[ =]",
+        opens=rb"(?:^|[\s\"'])-{1,2}(?:[a-z]+-){0,3}(?:pass(?:word|wd|phrase)?|pwd?)[ =]",
     ),
     Rule(_STRING, _net, anchored=True, needle=b"convertto-securestring"),
     Rule(_AT_HOST, _net, anchored=True, needle=b":'"),

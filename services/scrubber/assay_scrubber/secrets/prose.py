@@ -60,7 +60,7 @@ _COPULA = rb"(?:is|ist|lautet|war|est|es|era|\x80|e'|e|on|jest|to|\x80r|er|je|va
 _NOW = rb"(?: (?:jetzt|nun|d\x80sormais|maintenant|ahora|agora|adesso|ora|nu|n\x80|teraz|te\x80|\x80imdi|simdi|now))?"
 _SPOKEN = re.compile(
     rb"(?<![a-z_\-])%b(?:et|en|t|n|m|s\x80|n\x80z|niz|ni|ul|ja)?(?:[ \t]{0,2}(?::"
-    rb"|=)?(?P<words>%b{0,5}?)(?P<verb> %b%b:?|:|'s))?[ \t]{1,3}(?:[\"'`]|\x81 ?)?(?P<value>[^\s\"'`,;<>()\[\]{}|]{5,128}+)"
+    rb"|=)?(?P<words>%b{0,5}?)(?P<verb> %b%b:?|:|'s))?(?:[ \t]{1,3}|(?<=:))(?:[\"'`]|\x81 ?)?(?P<value>[^\s\"'`,;<>()\[\]{}|]{5,128}+)"
     % (_PASSWORDS, _WORD, _COPULA, _NOW)
 )
 _USER = re.compile(
@@ -139,20 +139,14 @@ _NAMED_AFTER = re.compile(rb"(?:password|passphrase|passwort|passcode)")
 _FIRST = re.compile(
     rb"(?:^|[\s\"'`:(])([^\s\"'`]{6,64})[\"'`]? (?:is|as) (?:the |your |my |our |a )?(?:[a-z\-]{2,12} )?$"
 )
-_PW = re.compile(rb"(?<![a-z0-9_\-])pw(?: is| ist)?[ :=]{1,3}(?P<value>[^\s\"'`,;<>()\[\]{}|]{5,128}+)")
+_PW = re.compile(
+    rb"(?<![a-z0-9_\-])p/?w(?: is| ist|[\x80\x81]{1,2})?(?:(?<=[\x80\x81])|[ :=]{1,3})(?P<value>[^\s\"'`,;<>()\[\]{}|]{5,128}+)"
+)
 
 
 def _first(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     named = _FIRST.search(view.raw, max(0, match.start() - 110), match.start())
     return named.span(1) if named is not None and is_spoken(named.group(1)) else None
-
-
-# A user and a password with a stroke between: `login ana / …`, `wifi: guests / …`, `creds: ana/…`.
-_STROKE = re.compile(
-    rb"(?:(?:login|user(?:name)?|wi-?fi|wlan)(?: is|:)? [\w.@\-]{1,48} / "
-    rb"|(?:cred(?:s|entials)(?: are|:)|(?:user(?:name)?|id|login)/(?:pass(?:word)?|pw):) [\w.@\-]{1,48} ?/ ?)"
-    rb"(?P<value>[^\s\"'`,;<>()\[\]{}|/]{5,128}+)(?!/)"
-)
 
 
 # In a form, on the line below its label.
@@ -177,23 +171,18 @@ RULES = (
         )
         for word in (b"password", b"passphrase", b"passwort", b"passcode")
     ),
+    Rule(_BELOW, _pw, lower=True, anchored=True, needle=b"password", opens=rb"password:?[ \t]*\r?\n"),
     *(
         Rule(
-            _STROKE,
+            _PW,
             _pw,
             lower=True,
             anchored=True,
             needle=word,
-            opens=word + rb"[a-z]*(?: are| is|:)? [a-z0-9_.@\-]+ ?/",
+            opens=rb"(?:^|[^a-z0-9_\-])" + word + rb"(?:[ :=]|[^\x00-\x7f])",
         )
-        for word in (b"login", b"user", b"wifi", b"wi-fi", b"wlan", b"cred")
+        for word in (b"pw", b"p/w")
     ),
-    *(
-        Rule(_STROKE, _pw, lower=True, anchored=True, needle=word, opens=word + rb"(?:name)?/(?:password|pass|pw): ")
-        for word in (b"user", b"id/", b"login")
-    ),
-    Rule(_BELOW, _pw, lower=True, anchored=True, needle=b"password", opens=rb"password:?[ \t]*\r?\n"),
-    Rule(_PW, _pw, lower=True, anchored=True, needle=b"pw", opens=rb"(?:^|[^a-z0-9_\-])pw[ :=]"),
     *(
         Rule(_PROSE, _prose, lower=True, anchored=True, needle=word)
         for word in (b"password", b"passphrase", b"passcode", b"passwd ", b"pwd ")

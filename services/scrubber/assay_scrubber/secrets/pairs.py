@@ -1,0 +1,92 @@
+"""A user and a password together: `ID/PW: ana/…`, `login ana / …`, `10.0.0.1 (ana/…)`, `basic_auth: ana:…`."""
+
+import re
+
+from assay_scrubber.family import Rule, View
+
+from .values import is_disguised, is_spoken, is_written
+
+_USER = rb"[\w.@\-]{1,48}"
+_VALUE = rb"(?P<value>[^\s\"'`,;<>()\[\]{}|/]{5,128}+)(?!/)"
+_PASSWORD = rb"(?:pw|pwd|pass(?:word|wd)?)"
+_WHO = re.compile(rb"(?:(?<![a-z])(?:id|user(?:name)?|login|account)|[\x80\x81]{2,3})[ )]{0,2}[/:&,( ]{1,2}\(?$")
+
+# Both words, and then both of what they name: `ID/PW: ana/…`, `(ID&PWD) ana:…`, `id pw ana // …`.
+_NAMED = re.compile(
+    _PASSWORD
+    + rb"(?:[)]?(?: for %b)?[ \t]{0,2}(?:->|=>|[:=\-(])?[ \t]{0,2}\(?%b(?:[ \t]{0,2}/{1,2}[ \t]{0,2}|[:,(]|[ \t]{1,2}))"
+    % (_USER, _USER)
+    + _VALUE
+)
+# Each word with its own: `id(ana)/pwd(…)`, `(ID)ana/(PW)…`, `ID-ana / PASS - …`.
+_EACH = re.compile(_PASSWORD + rb"\)?[ \t]{0,2}[\-:(]?[ \t]{0,2}" + _VALUE)
+_BEFORE_EACH = re.compile(rb"(?<![a-z])(?:id|user(?:name)?|login|account)\)?[\-:( ]{0,3}%b\)? ?/ ?\(?$" % _USER)
+# What the password opens, by one word, and both with a stroke between: `login ana / …`, `wifi: guests / …`, `creds: ana/…`.
+_STROKE = re.compile(
+    rb"(?:(?:login|user(?:name)?|wi-?fi|wlan)(?: is|:)? %b / |cred(?:s|entials)(?: are|:) %b ?/ ?)" % (_USER, _USER)
+    + _VALUE
+)
+_AT_HOST = re.compile(rb"[0-9]{1,3}\.[0-9]{1,3} ?\(%b/" % _USER + _VALUE + rb"[,) ]")
+# In brackets after its word: `password(…)`.
+_IN_BRACKETS = re.compile(rb"(?<![a-z])" + _PASSWORD + rb"\((?:default:)?" + _VALUE + rb"\)")
+_IN_ONE = re.compile(
+    rb"(?:basic_?auth[\"']?[ \t]{0,2}[:=][ \t]{0,2}[\"']?%b:|neo4j_auth=[\w\-]{1,32}/)(?P<value>[^\s\"',;{}]{4,128}+)"
+    % _USER
+)
+
+
+def _named(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    return _said(view, match) if _WHO.search(view.low, max(0, match.start() - 16), match.start()) else None
+
+
+def _each(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    return _said(view, match) if _BEFORE_EACH.search(view.low, max(0, match.start() - 72), match.start()) else None
+
+
+# What a call is given: `pass(state2)`, `password(min_length=8)`.
+_ARGUMENT = re.compile(rb"[a-z_]+[0-9]{0,2}|\w+=.*")
+
+
+def _bracketed(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    return None if _ARGUMENT.fullmatch(view.raw, *match.span("value")) else _said(view, match)
+
+
+def _said(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    start = match.start("value")
+    value = view.raw[start : match.end("value")].rstrip(b".!?:")
+    return (start, start + len(value)) if is_spoken(value) or is_disguised(value) else None
+
+
+def _written(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    return match.span("value") if is_written(view.raw[slice(*match.span("value"))]) else None
+
+
+RULES = (
+    *(
+        Rule(
+            pattern, accept, lower=True, anchored=True, needle=word, opens=rb"[/:&,( ]\(?" + word + rb"[a-z]*[):(=\- /]"
+        )
+        for pattern, accept in ((_NAMED, _named), (_EACH, _each))
+        for word in (b"pw", b"pass")
+    ),
+    *(
+        Rule(_IN_BRACKETS, _bracketed, lower=True, anchored=True, needle=word, opens=word + rb"[a-z]*\(")
+        for word in (b"pw", b"pass")
+    ),
+    *(
+        Rule(
+            _STROKE,
+            _said,
+            lower=True,
+            anchored=True,
+            needle=word,
+            opens=word + rb"[a-z]*(?: are| is|:)? [a-z0-9_.@\-]+ ?/",
+        )
+        for word in (b"login", b"user", b"wifi", b"wi-fi", b"wlan", b"cred")
+    ),
+    Rule(_AT_HOST, _said, lower=True, opens=rb"[0-9]\.[0-9]{1,3} ?\([a-z0-9_.@\-]+/"),
+    *(
+        Rule(_IN_ONE, _written, lower=True, anchored=True, needle=word, opens=word + rb"[\"']?[ \t]*[:=]")
+        for word in (b"basic_auth", b"basicauth", b"neo4j_auth")
+    ),
+)
