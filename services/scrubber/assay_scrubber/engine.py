@@ -14,7 +14,7 @@ from . import vendor_keys
 from .changes import Changes
 from .detector import Detector
 from .family import Family, Span
-from .json_text import is_json, within_tokens
+from .json_text import within_json
 from .keys import RemovedKeys, text_of_any
 from .numbers import Known
 from .policy import Action, Policy
@@ -140,22 +140,19 @@ class Scrubber:
         found = self._detect(raw, hint, known)
         if not found:
             return Scrubbed(text, [])
-        in_json = is_json(text)
         # Nearly always there is nothing to take out or to merge: one finding, no replacement from before.
-        plain = len(found) == 1 and not (in_json or self._allowed or self._may_be_marked(text))
-        spans = found if plain else self._removed(text, found, in_json)
+        plain = len(found) == 1 and not (self._allowed or '"' in text or self._may_be_marked(text))
+        spans = found if plain else self._removed(text, found)
         allowed = self._let_through(found, spans) if self._allowed else []
         if not spans:
             return Scrubbed(text, self._findings(allowed))
         for number in range(_MOST_PASSES):
-            numbers: set[int] = set()
-            if in_json:
-                spans, numbers = within_tokens(text, spans)
+            spans, numbers = within_json(text, spans)
             replacements = self._replacements(text, spans, numbers)
             result, places = _replace(text, spans, replacements)
             again = self._detect(self._projected(result), hint, known, None if self._assigns else Changes(*places))
             if again:
-                again = self._removed(result, again, in_json)
+                again = self._removed(result, again)
             if not again:
                 return Scrubbed(result, self._findings(sorted(spans + allowed) if allowed else spans))
             if number >= _PASSES:
@@ -207,13 +204,11 @@ class Scrubber:
     def _may_be_marked(self, text: str) -> bool:
         return "[" in text or self.policy.replacement in text
 
-    def _removed(self, text: str, spans: list[Span], in_json: bool) -> list[Span]:
+    def _removed(self, text: str, spans: list[Span]) -> list[Span]:
         """What of `spans` has to go: not what is allowed, nor what is a replacement already. In order, without overlap."""
         if self._allowed:
             spans = [span for span in spans if span[2] not in self._allowed]
-        spans = merge(spans)
-        if in_json:
-            spans, _ = within_tokens(text, spans)
+        spans, _ = within_json(text, merge(spans))
         if not spans or not self._may_be_marked(text):
             return spans
         marked = [match.span() for match in self._marker.finditer(text)]

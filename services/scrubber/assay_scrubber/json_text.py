@@ -1,4 +1,4 @@
-"""Spans in a text that is JSON, cut so that it is still JSON when they are replaced. Pure."""
+"""Spans in a text that is JSON, or in lines that are, cut so that these are still JSON when they are replaced. Pure."""
 
 import json
 import re
@@ -8,27 +8,66 @@ from .family import Span
 # A string and what is in its quotes, or a number. In valid JSON no other quote stands anywhere.
 _TOKEN = re.compile(r'"((?:[^"\\]++|\\.)*+)"|-?[0-9][0-9.eE+\-]*+')
 _LONGEST_ESCAPE = 6
+_SPACE = " \t\r\n"
+_OPENING, _CLOSING = frozenset('{["'), frozenset('}]"')
 
 
-def is_json(text: str) -> bool:
-    """True for a whole JSON object, list or string."""
-    if not text.lstrip().startswith(("{", "[", '"')) or not text.rstrip().endswith(("}", "]", '"')):
+def within_json(text: str, spans: list[Span]) -> tuple[list[Span], set[int]]:
+    """`spans` (in order, without overlap), cut where the text or their line is JSON; and where numbers begin that they take.
+
+    Of a span in a string or number see `_within_tokens`; one that goes over several lines stays as it is.
+    """
+    kept: list[Span] = []
+    numbers: set[int] = set()
+    if '"' not in text and "[" not in text:
+        return spans, numbers
+    if _is_json(text, 0, len(text)):
+        return _within_tokens(text, spans, 0, len(text))
+    place = 0
+    while place < len(spans):
+        first, last = _line(text, spans[place][0])
+        own = []
+        while place < len(spans) and spans[place][1] <= last:
+            own.append(spans[place])
+            place += 1
+        if not own:  # it goes on in the next line
+            kept.append(spans[place])
+            place += 1
+        elif _is_json(text, first, last):
+            own, found = _within_tokens(text, own, first, last)
+            numbers |= found
+        kept += own
+    return kept, numbers
+
+
+def _line(text: str, position: int) -> tuple[int, int]:
+    last = text.find("\n", position)
+    return text.rfind("\n", 0, position) + 1, last if last >= 0 else len(text)
+
+
+def _is_json(text: str, first: int, last: int) -> bool:
+    """True for a whole JSON object, list or string, from `first` to `last`."""
+    while first < last and text[first] in _SPACE:
+        first += 1
+    while last > first and text[last - 1] in _SPACE:
+        last -= 1
+    if text[first : first + 1] not in _OPENING or text[last - 1 : last] not in _CLOSING:
         return False
     try:
-        json.loads(text)  # orjson refuses halves of surrogate pairs
+        json.loads(text[first:last])  # orjson refuses halves of surrogate pairs
     except (ValueError, RecursionError):
         return False
     return True
 
 
-def within_tokens(text: str, spans: list[Span]) -> tuple[list[Span], set[int]]:
-    """What of `spans` (in order, without overlap) stands in strings and numbers of `text`, which is JSON; where numbers begin.
+def _within_tokens(text: str, spans: list[Span], begin: int, stop: int) -> tuple[list[Span], set[int]]:
+    """What of `spans` stands in strings and numbers of the JSON from `begin` to `stop`, and where the numbers begin.
 
     No span leaves the quotes of its string or parts an escape, and one in a number takes all of it.
     """
     kept: list[Span] = []
     numbers: set[int] = set()
-    tokens = _TOKEN.finditer(text)
+    tokens = _TOKEN.finditer(text, begin, stop)
     token = next(tokens, None)
     for start, end, rank in spans:
         while token is not None and token.end() <= start:

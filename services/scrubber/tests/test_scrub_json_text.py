@@ -44,6 +44,26 @@ def test_json_stays_json(scrubber: Scrubber, text: str, expected: object) -> Non
     assert scrubber.scrub(scrubbed).text == scrubbed
 
 
+def test_so_does_every_line_that_is_json(scrubber: Scrubber) -> None:
+    lines = [
+        "GET /a 200",
+        '{"otp":381924}',
+        "password: rain17",
+        r'{"log":"mysql -pfoo1bar\""}',
+        "",
+        '[{"pin": 1234}]\r',
+    ]
+    scrubbed = scrubber.scrub("\n".join(lines)).text.split("\n")
+    assert scrubbed[0] == lines[0]
+    assert [json.loads(scrubbed[at]) for at in (1, 3, 5)] == [
+        {"otp": GONE},
+        {"log": f'mysql -p{GONE}"'},
+        [{"pin": GONE}],
+    ]
+    assert scrubbed[2] == f"password: {GONE}"
+    assert scrubber.scrub("\n".join(scrubbed)).text == "\n".join(scrubbed)
+
+
 def test_an_argument_ends_with_its_string(scrubber: Scrubber) -> None:
     for text in ('{"a":"sshpass -p"},{"b":1}', '[{"a":"sshpass -p"},{"b":1}]'):
         assert scrubber.scrub(text).text == text
