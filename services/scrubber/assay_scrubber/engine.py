@@ -142,22 +142,21 @@ class Scrubber:
             return Scrubbed(text, [])
         # Nearly always there is nothing to take out or to merge: one finding, no replacement from before.
         plain = len(found) == 1 and not (self._allowed or '"' in text or self._may_be_marked(text))
-        spans = found if plain else self._removed(text, found)
+        spans, numbers = (found, set[int]()) if plain else self._removed(text, found)
         allowed = self._let_through(found, spans) if self._allowed else []
         if not spans:
             return Scrubbed(text, self._findings(allowed))
         for number in range(_MOST_PASSES):
-            spans, numbers = within_json(text, spans)
             replacements = self._replacements(text, spans, numbers)
             result, places = _replace(text, spans, replacements)
             again = self._detect(self._projected(result), hint, known, None if self._assigns else Changes(*places))
             if again:
-                again = self._removed(result, again)
+                again, _ = self._removed(result, again)
             if not again:
                 return Scrubbed(result, self._findings(sorted(spans + allowed) if allowed else spans))
             if number >= _PASSES:
                 again = _to_ends_of_lines(result, again)
-            spans = _absorb(spans, replacements, places[0], again)
+            spans, numbers = within_json(text, _absorb(spans, replacements, places[0], again))
             allowed = self._let_through(allowed, spans) if allowed else []
         raise ScrubError("scrubbing did not settle; the text must not be stored")
 
@@ -204,18 +203,20 @@ class Scrubber:
     def _may_be_marked(self, text: str) -> bool:
         return "[" in text or self.policy.replacement in text
 
-    def _removed(self, text: str, spans: list[Span]) -> list[Span]:
-        """What of `spans` has to go: not what is allowed, nor what is a replacement already. In order, without overlap."""
+    def _removed(self, text: str, spans: list[Span]) -> tuple[list[Span], set[int]]:
+        """What of `spans` has to go: not what is allowed, nor what is a replacement already. In order, without overlap.
+
+        And where numbers of JSON begin that go, as `within_json` says.
+        """
         if self._allowed:
             spans = [span for span in spans if span[2] not in self._allowed]
-        spans, _ = within_json(text, merge(spans))
+        spans, numbers = within_json(text, merge(spans))
         if not spans or not self._may_be_marked(text):
-            return spans
+            return spans, numbers
         marked = [match.span() for match in self._marker.finditer(text)]
         starts = [start for start, _ in marked]
-        return [
-            span for span in spans if (place := bisect_right(starts, span[0]) - 1) < 0 or marked[place][1] < span[1]
-        ]
+        new = [span for span in spans if (place := bisect_right(starts, span[0]) - 1) < 0 or marked[place][1] < span[1]]
+        return new, numbers
 
     def _let_through(self, found: list[Span], removed: list[Span]) -> list[Span]:
         """The allowed spans that touch nothing that is removed: where both claim a stretch, it goes."""

@@ -74,6 +74,12 @@ _NUMBER_CLASSES = bytes(
 _RUN = re.compile(rb"9[9\-]{6,}+")
 
 Accept = Callable[[View, "re.Match[bytes]"], tuple[int, int] | None]
+
+
+def nothing(_: View, __: "re.Match[bytes]") -> None:
+    """Accepts no match: for a rule whose `spread` says what to remove."""
+
+
 Spread = Callable[[View, "re.Match[bytes]"], Iterable[tuple[int, int]]]
 Judge = Callable[[bytes], bool]
 

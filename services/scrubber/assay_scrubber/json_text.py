@@ -17,12 +17,14 @@ def within_json(text: str, spans: list[Span]) -> tuple[list[Span], set[int]]:
 
     Of a span in a string or number see `_within_tokens`; one that goes over several lines stays as it is.
     """
-    kept: list[Span] = []
-    numbers: set[int] = set()
     if '"' not in text and "[" not in text:
-        return spans, numbers
+        return spans, set()
     if _is_json(text, 0, len(text)):
         return _within_tokens(text, spans, 0, len(text))
+    if "\n" not in text:
+        return spans, set()
+    kept: list[Span] = []
+    numbers: set[int] = set()
     place = 0
     while place < len(spans):
         first, last = _line(text, spans[place][0])

@@ -26,7 +26,7 @@ def told(scrubber: "Scrubber", item: Any, hint_of: HintOf, hint: bytes, *, liste
     """
     if isinstance(item, dict):
         return _named(scrubber, item, hint_of, hint)
-    if len(item) < 2 or (hint and scrubber.is_told_by(hint)):
+    if len(item) < 2 or scrubber.is_told_by(hint):
         return {}
     if listed and len(item) == 2 and isinstance(item[0], str) and _NAME.fullmatch(item[0]):
         return {1: hint_of(item[0])}
@@ -37,7 +37,7 @@ def _named(scrubber: "Scrubber", item: dict[Any, Any], hint_of: HintOf, hint: by
     holding = [key for key in _HOLDING if key in item]
     if not holding:
         return {}
-    if hint and scrubber.is_told_by(hint):
+    if scrubber.is_told_by(hint):
         own = {key: hint + hint_of(key) for key in holding}  # {"passport": {"number": …}}
         return {key: longer if scrubber.is_told_by(longer) else hint for key, longer in own.items()}
     name = next((item[key] for key in _NAMING if isinstance(item.get(key), str)), None)
@@ -51,6 +51,8 @@ def _arguments(scrubber: "Scrubber", item: Any) -> Mapping[Any, bytes]:
     """A command as a list: what is found in it as one line, by the place of the argument."""
     if len(item) > _MOST_ARGUMENTS or not all(isinstance(part, str | int | float) for part in item):
         return {}
+    if not any(isinstance(part, str) for part in item):
+        return {}  # numbers alone, such as scores
     parts = [str(part) for part in item]
     if not any(part.startswith("-") for part in parts) or sum(map(len, parts)) > _LONGEST_COMMAND:
         return {}

@@ -5,7 +5,7 @@ import re
 from assay_scrubber.family import Rule, View
 from assay_scrubber.lexicon import Announces
 
-from .extent import ending, value_of
+from .extent import ending, judged, value_of
 from .values import (
     OF_NAMES,
     TEMPLATE,
@@ -342,7 +342,7 @@ _CONNECTION = re.compile(
 
 
 def _part(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    return match.span("value") if is_written(view.raw[slice(*match.span("value"))]) else None
+    return judged(view, match, is_written)
 
 
 def _argument(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -372,7 +372,7 @@ _LIST = re.compile(rb"user [\w.\-]{1,64}(?: [^\s>]{1,64}){1,12}? >(?P<value>[^\s
 
 
 def _listed(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    return match.span("value") if is_written(view.raw[slice(*match.span("value"))]) else None
+    return judged(view, match, is_written)
 
 
 RULES = (

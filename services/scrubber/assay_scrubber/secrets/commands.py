@@ -3,8 +3,9 @@
 import re
 from collections.abc import Callable, Iterator
 
-from assay_scrubber.family import Rule, View
+from assay_scrubber.family import Rule, View, nothing
 
+from .extent import judged
 from .values import TEMPLATE, is_password, is_placeholder, is_written_with_digits
 
 # An argument: in quotes, or up to a space.
@@ -93,6 +94,7 @@ _TOOLS: tuple[tuple[bytes, bytes], ...] = (
 _COMMAND = re.compile(rb"(?:[^\n\r\\]|\\\r?\n|\\.){1,1500}+")
 _STOPS = re.compile(rb"(?<!\\)(?:&&|\|\||;(?= ))")
 _SHORTEST = 3
+# What stands between two strings: no value is of marks alone.
 _MARKS = re.compile(rb"[\x20-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e]+")
 _ALGORITHM = re.compile(rb"(?i:sha|md|aes|des|rsa)[\-_]?[0-9]{0,4}(?:[\-_](?:cbc|gcm|ctr|[0-9]{3}))?")
 _NUMBERS = re.compile(rb"[0-9]{1,5}(?:[,\-][0-9]{1,5}){0,8}(?::[0-9]{1,5}){0,2}(?:/(?:tcp|udp))?")
@@ -117,7 +119,7 @@ def _rules(tools: bytes, options: bytes) -> Iterator[Rule]:
     for name in names:
         yield Rule(
             re.compile(rb"(?<![\w.\-])%b(?:\.exe)?[ \t]" % re.escape(name) + _COMMAND.pattern),
-            _nothing,
+            nothing,
             lower=True,
             anchored=True,
             needle=name,
@@ -129,17 +131,11 @@ def _rules(tools: bytes, options: bytes) -> Iterator[Rule]:
         )
 
 
-def _nothing(_: View, __: re.Match[bytes]) -> None:
-    return None
-
-
 def _is_argument(value: bytes) -> bool:
     """What a person would type there: no option, variable, path, port or placeholder."""
     if len(value) < _SHORTEST or TEMPLATE.fullmatch(value) or value[:1] in b"-$`" or is_placeholder(value):
         return False
-    if _MARKS.fullmatch(value):
-        return False  # what stands between two strings
-    if _ALGORITHM.fullmatch(value):
+    if _MARKS.fullmatch(value) or _ALGORITHM.fullmatch(value):
         return False
     return _NUMBERS.fullmatch(value) is None or (len(value) > 5 and value.isdigit())
 
@@ -234,7 +230,8 @@ _DIRECTIVE = re.compile(
 # What a script of expect types where a password is asked for; a line of `.pgpass`.
 _SENT = re.compile(rb"send (?:-- )?\\{0,3}\"(?P<value>[^\"\n]{3,128}?)(?:\\{1,3}[rn])?\\{0,3}\"")
 _ASKED = re.compile(rb"(?:assword|assphrase)[^\n]{0,24}\s[^\n]{0,24}$")
-_PGPASS = re.compile(rb":(?:5432|5433|6432):(?:[\w\-]{1,64}|\*):[\w\-]{1,64}:(?P<value>[^\s:]{3,128}+)(?=\s|$)")
+_PORTS = (b"5432", b"5433", b"6432")
+_PGPASS = re.compile(rb":(?:%b):(?:[\w\-]{1,64}|\*):[\w\-]{1,64}:(?P<value>[^\s:]{3,128}+)(?=\s|$)" % b"|".join(_PORTS))
 
 
 def _typed(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -243,7 +240,7 @@ def _typed(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 def _held(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    return match.span("value") if _is_argument(view.raw[slice(*match.span("value"))]) else None
+    return judged(view, match, _is_argument)
 
 
 _HASHED = re.compile(rb"\$[0-9a-z]{1,8}\$[\w./$+=,\-]{8,}")
@@ -293,7 +290,7 @@ RULES = (
             needle=b":%b:" % port,
             opens=rb":%b:[a-z0-9_*\-]+:[a-z0-9_\-]+:" % re.escape(port),
         )
-        for port in (b"5432", b"5433", b"6432")
+        for port in _PORTS
     ),
     Rule(
         _OPTION,

@@ -1,6 +1,8 @@
-"""How far a secret's value goes: to the quote that closes, past the marks in it, to the end of its element or block."""
+"""How far a secret's value goes: as matched, to the quote that closes, past the marks in it, to the end of its element or block."""
 
 import re
+
+from assay_scrubber.family import Judge, View
 
 from .values import is_mixed
 
@@ -11,6 +13,11 @@ _WIDE = re.compile(rb"[^\s\"'`\\<>]{8,128}+")
 _TO_TAG = re.compile(rb"[^\s<>]{4,256}?(?<!\))(?=</|\]\]>)")  # no call
 _OTHER_QUOTE = re.compile(rb"[\"'`][^\s\\]{0,128}+")
 _LONGEST_QUOTED, _MOST_LINES = 512, 32
+
+
+def judged(view: View, match: re.Match[bytes], judge: Judge) -> tuple[int, int] | None:
+    """The group `value` of a match, if `judge` takes it for one."""
+    return match.span("value") if judge(view.raw[slice(*match.span("value"))]) else None
 
 
 def _closing(raw: bytes, start: int, quote: bytes) -> int:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from assay_scrubber.encoded import base64_at
-from assay_scrubber.family import Rule, View
+from assay_scrubber.family import Rule, View, nothing
 
 from .values import TEMPLATE, is_placeholder, is_slug, is_token, is_unmistakable
 
@@ -215,10 +215,6 @@ def is_cookie(value: bytes) -> bool:
     return match is not None and any(_cookies(View(text, text.lower(), b""), match))
 
 
-def _nothing(_: View, __: re.Match[bytes]) -> None:
-    return None
-
-
 RULES = (
     *(
         Rule(_AUTHORIZATION, _authorization, lower=True, anchored=True, needle=word)
@@ -238,8 +234,8 @@ RULES = (
     Rule(_SET_HEADER, _sent, lower=True, anchored=True, needle=b"header set ", fewest=1),
     Rule(_SET_HEADER, _sent, lower=True, anchored=True, needle=b"add_header ", fewest=1),
     Rule(_BASIC, _basic, anchored=True, needle=b"basic "),
-    Rule(_COOKIES, _nothing, lower=True, anchored=True, needle=b"cookie", spread=_cookies),
-    Rule(_COOKIE_OPTION, _nothing, lower=True, anchored=True, needle=b"-b ", spread=_cookies),
+    Rule(_COOKIES, nothing, lower=True, anchored=True, needle=b"cookie", spread=_cookies),
+    Rule(_COOKIE_OPTION, nothing, lower=True, anchored=True, needle=b"-b ", spread=_cookies),
     Rule(_SESSION_ID, _session_id, lower=True, anchored=True, fewest=1, needle=b"sess", opens=rb"(?:j|p|_|\.)sess"),
     *(Rule(_NAMED_HEADER, _opaque, lower=True, anchored=True, needle=word) for word in _NAMES),
     Rule(

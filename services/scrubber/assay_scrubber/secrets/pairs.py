@@ -4,7 +4,8 @@ import re
 
 from assay_scrubber.family import Rule, View
 
-from .values import is_disguised, is_spoken, is_written
+from .extent import judged
+from .values import is_no_word, is_written
 
 _USER = rb"[\w.@\-]{1,48}"
 _VALUE = rb"(?P<value>[^\s\"'`,;<>()\[\]{}|/]{5,128}+)(?!/)"
@@ -54,11 +55,11 @@ def _bracketed(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 def _said(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     start = match.start("value")
     value = view.raw[start : match.end("value")].rstrip(b".!?:")
-    return (start, start + len(value)) if is_spoken(value) or is_disguised(value) else None
+    return (start, start + len(value)) if is_no_word(value) else None
 
 
 def _written(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    return match.span("value") if is_written(view.raw[slice(*match.span("value"))]) else None
+    return judged(view, match, is_written)
 
 
 RULES = (

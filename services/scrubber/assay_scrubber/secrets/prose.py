@@ -9,6 +9,7 @@ from .extent import ending
 from .values import (
     SHORTEST_LOOSE,
     is_disguised,
+    is_no_word,
     is_password,
     is_phrase,
     is_spoken,
@@ -43,7 +44,7 @@ def _prose(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         good = is_token(value, quoted=quoted) and (not loosely or loosely == b" " or surprises(value) * 5 >= len(value))
     elif loosely and loosely != b" ":
         good = (len(value) >= SHORTEST_LOOSE and surprises(value) * 5 >= len(value)) or (
-            loosely.lstrip()[:1] in b"|-" and not quoted and (is_spoken(value) or is_disguised(value))
+            loosely.lstrip()[:1] in b"|-" and not quoted and is_no_word(value)
         )
     else:
         good = is_password(value, quoted=quoted) or (quoted and is_phrase(value))
@@ -57,11 +58,13 @@ _PASSWORDS = (
 )
 _WORD = rb"(?: [a-z\x80][a-z\x80'\-]{0,12})"
 _COPULA = rb"(?:is|ist|lautet|war|est|es|era|\x80|e'|e|on|jest|to|\x80r|er|je|van|var|l\x80|olarak|fue|foi|heter|som|adalah|este|:)"
+# A value without quotes: up to a space, or what ends a clause.
+_ALONE = rb"(?P<value>[^\s\"'`,;<>()\[\]{}|]{5,128}+)"
 _NOW = rb"(?: (?:jetzt|nun|d\x80sormais|maintenant|ahora|agora|adesso|ora|nu|n\x80|teraz|te\x80|\x80imdi|simdi|now))?"
 _SPOKEN = re.compile(
     rb"(?<![a-z_\-])%b(?:et|en|t|n|m|s\x80|n\x80z|niz|ni|ul|ja)?(?:[ \t]{0,2}(?::"
-    rb"|=)?(?P<words>%b{0,5}?)(?P<verb> %b%b:?|:|'s))?(?:[ \t]{1,3}|(?<=:))(?:[\"'`]|\x81 ?)?(?P<value>[^\s\"'`,;<>()\[\]{}|]{5,128}+)"
-    % (_PASSWORDS, _WORD, _COPULA, _NOW)
+    rb"|=)?(?P<words>%b{0,5}?)(?P<verb> %b%b:?|:|'s))?(?:[ \t]{1,3}|(?<=:))(?:[\"'`]|\x81 ?)?%b"
+    % (_PASSWORDS, _WORD, _COPULA, _NOW, _ALONE)
 )
 _USER = re.compile(
     rb"(?:login|user(?:name|id)?|account|benutzer(?:name)?|usuario|utilisateur|utente"
@@ -75,7 +78,7 @@ _OF_WHAT = re.compile(
     rb"| (?:provis|tempor|ini[ct]ial|nov|nuev|nouv|neu|a[ck]t|new|current|default|padr)"
 )
 # `is veranderd in …`
-_TWO_WORDS_ON = re.compile(rb"(?: [a-z\x80]{1,10})? {1,2}[\"'`]?(?P<value>[^\s\"'`,;<>()\[\]{}|]{5,128}+)")
+_TWO_WORDS_ON = re.compile(rb"(?: [a-z\x80]{1,10})? {1,2}[\"'`]?" + _ALONE)
 
 
 def _spoken(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -90,13 +93,12 @@ def _spoken(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
             return found
     if view.raw[end : end + 1] in (b"(", b"["):
         return None
-    if match.group(0).startswith((b"pass ", b"pass:")) and not _USER.search(
-        view.low, max(0, match.start() - 96), match.start()
-    ):
+    after_user = _USER.search(view.low, max(0, match.start() - 96), match.start()) is not None
+    if match.group(0).startswith((b"pass ", b"pass:")) and not after_user:
         return None
     if is_spoken(value) or (verb and is_disguised(value)):
         return start, end
-    if not (verb and not colon_after_words) and not _USER.search(view.low, max(0, match.start() - 96), match.start()):
+    if not after_user and (not verb or colon_after_words):
         return None
     good = is_password(value, quoted=False) or is_written_with_digits(value)
     return (start, end) if good and not reads_as_prose(value) else None
@@ -107,7 +109,7 @@ def _hardly_a_word(view: View, match: re.Match[bytes]) -> tuple[int, int] | None
     end = start + len(_last(match))
     value = view.raw[start:end]
     named = match["value"].find(b"pass") >= 0  # `is called passwd2`
-    return (start, end) if not named and (is_spoken(value) or is_disguised(value)) else None
+    return (start, end) if not named and is_no_word(value) else None
 
 
 def _last(match: re.Match[bytes]) -> bytes:
@@ -139,9 +141,7 @@ _NAMED_AFTER = re.compile(rb"(?:password|passphrase|passwort|passcode)")
 _FIRST = re.compile(
     rb"(?:^|[\s\"'`:(])([^\s\"'`]{6,64})[\"'`]? (?:is|as) (?:the |your |my |our |a )?(?:[a-z\-]{2,12} )?$"
 )
-_PW = re.compile(
-    rb"(?<![a-z0-9_\-])p/?w(?: is| ist|[\x80\x81]{1,2})?(?:(?<=[\x80\x81])|[ :=]{1,3})(?P<value>[^\s\"'`,;<>()\[\]{}|]{5,128}+)"
-)
+_PW = re.compile(rb"(?<![a-z0-9_\-])p/?w(?: is| ist|[\x80\x81]{1,2})?(?:(?<=[\x80\x81])|[ :=]{1,3})" + _ALONE)
 
 
 def _first(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from assay_scrubber.family import Rule, View
+from assay_scrubber.family import Rule, View, nothing
 
 from .values import is_token, is_written, is_written_with_digits
 
@@ -117,18 +117,13 @@ def _inserted(view: View, match: re.Match[bytes]) -> Iterator[tuple[int, int]]:
                 yield a, b
 
 
-def _nothing(_: View, __: re.Match[bytes]) -> None:
-    return None
-
-
 RULES = (
     *(
-        Rule(_HEAD, _nothing, lower=True, anchored=True, needle=word, spread=_columns, opens=rest if word == b"pw" else word + rest)
-        for word, rest in (
-            (b"pass", rb"(?:word|wd|phrase|code|wort)?" + _END), (b"pwd", _END),
-            (b"pw", rb"(?:^|[,|;\t\n\"' ])pw" + _END), (b"key", _END), (b"secret", _END), (b"token", _END),
-            (b"contrase", rb".a" + _END), (b"senha", _END), (b"wachtwoord", _END), (b"kennwort", _END),
+        Rule(_HEAD, nothing, lower=True, anchored=True, needle=word, spread=_columns, opens=opens + _END)
+        for word, opens in (
+            (b"pass", rb"pass(?:word|wd|phrase|code|wort)?"), (b"pw", rb"(?:^|[,|;\t\n\"' ])pw"), (b"contrase", rb"contrase.a"),
+            *((word, word) for word in (b"pwd", b"key", b"secret", b"token", b"senha", b"wachtwoord", b"kennwort")),
         )
     ),
-    Rule(_INSERT, _nothing, lower=True, anchored=True, needle=b"insert i", spread=_inserted),
+    Rule(_INSERT, nothing, lower=True, anchored=True, needle=b"insert i", spread=_inserted),
 )  # fmt: skip

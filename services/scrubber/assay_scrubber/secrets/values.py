@@ -6,7 +6,6 @@ brackets or dots between names. A password needs a digit or a mark, a key a leng
 """
 
 import re
-from collections.abc import Callable
 
 TEMPLATE = re.compile(
     rb"\$\{?\w.*|\{.*|[%\x80][a-z_]*%|%\w?\(?.*\)?[sd]?|:?\*+|0x[0-9a-f]{1,8}|<.*|x{3,}|\.{2,}.*|-+|_+|\[.*|@.*|&.*|#.*|/.*|\\.*|https?:.*|\$\(.*|!.*:.*",
@@ -220,8 +219,12 @@ def is_disguised(value: bytes) -> bool:
     )
 
 
+def is_no_word(value: bytes) -> bool:
+    """True for what no sentence has as a word of it."""
+    return is_spoken(value) or is_disguised(value)
+
+
 _PRINTABLE = bytes(range(0x21, 0x7F))
-Judge = Callable[[bytes], bool]
 
 
 def is_file(value: bytes) -> bool:
