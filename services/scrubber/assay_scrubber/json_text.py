@@ -19,7 +19,7 @@ def within_json(text: str, spans: list[Span]) -> tuple[list[Span], set[int]]:
     """
     if '"' not in text and "[" not in text:
         return spans, set()
-    if _is_json(text, 0, len(text)):
+    if _is_json(text):
         return _within_tokens(text, spans, 0, len(text))
     if "\n" not in text:
         return spans, set()
@@ -35,7 +35,7 @@ def within_json(text: str, spans: list[Span]) -> tuple[list[Span], set[int]]:
         if not own:  # it goes on in the next line
             kept.append(spans[place])
             place += 1
-        elif _is_json(text, first, last):
+        elif _is_json(text[first:last]):
             own, found = _within_tokens(text, own, first, last)
             numbers |= found
         kept += own
@@ -47,16 +47,13 @@ def _line(text: str, position: int) -> tuple[int, int]:
     return text.rfind("\n", 0, position) + 1, last if last >= 0 else len(text)
 
 
-def _is_json(text: str, first: int, last: int) -> bool:
-    """True for a whole JSON object, list or string, from `first` to `last`."""
-    while first < last and text[first] in _SPACE:
-        first += 1
-    while last > first and text[last - 1] in _SPACE:
-        last -= 1
-    if text[first : first + 1] not in _OPENING or text[last - 1 : last] not in _CLOSING:
+def _is_json(text: str) -> bool:
+    """True for a whole JSON object, list or string."""
+    stripped = text.strip(_SPACE)
+    if stripped[:1] not in _OPENING or stripped[-1:] not in _CLOSING:
         return False
     try:
-        json.loads(text[first:last])  # orjson refuses halves of surrogate pairs
+        json.loads(stripped)  # orjson refuses halves of surrogate pairs
     except (ValueError, RecursionError):
         return False
     return True
