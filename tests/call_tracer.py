@@ -1,8 +1,7 @@
 """Trace a process and break some of its system calls: `python -m tests.call_tracer PID CALLS FAULT [PATH]`.
 
-It is to a running process what `strace -f -e inject=` is, for machines that have Python only. Prints a line when every thread is traced, and
-runs until it is ended or the process has: then the kernel lets go of all threads. One `ptrace` stop takes about 20 microseconds.
-Linux on x86-64.
+Does what `strace -f -e inject=... -p PID` does, on machines that have only Python. Prints "traced" once every thread is traced, and runs
+until it or the process ends; the kernel then releases all threads. Linux on x86-64 only.
 """
 
 import ctypes
@@ -78,7 +77,10 @@ class Fault:
 
     @classmethod
     def parse(cls, calls: str, text: str, path: str) -> "Fault":
-        """From `error=NAME`, `signal=NAME`, `delay_enter=MICROSECONDS` or `list` (name it), then maybe `:when=FIRST`, `FIRST+` or `FIRST+STEP`."""
+        """Parse `error=NAME`, `signal=NAME`, `delay_enter=MICROSECONDS` or `list`, with an optional `:when=FIRST`, `FIRST+` or `FIRST+STEP`.
+
+        `list` prints the names of the calls.
+        """
         fault, _, when = text.partition(":when=")
         kind, _, value = fault.partition("=")
         if kind not in {"error", "signal", "delay_enter", "list"}:
@@ -111,7 +113,7 @@ class Fault:
 def _opened(thread: int, descriptor: int) -> str:
     """The path of what a thread has open."""
     try:
-        return os.readlink(f"/proc/{thread}/fd/{descriptor}")
+        return str(Path(f"/proc/{thread}/fd/{descriptor}").readlink())
     except OSError:
         return ""
 

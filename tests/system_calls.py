@@ -29,11 +29,13 @@ def missing() -> str:
 
 @contextmanager
 def broken(pid: int, calls: str, fault: str, *, path: Path | None = None) -> Iterator["subprocess.Popen[str]"]:
-    """While the block runs, `calls` (comma-separated, such as `rename,renameat2`) of all threads of `pid` meet `fault`.
+    """While the block runs, break `calls` (comma-separated, such as `rename,renameat2`) of all threads of `pid` as `fault` says.
 
-    `fault`: `error=ENOSPC`, `error=EIO:when=1` (of each thread's calls the first only), `error=EIO:when=5+20` (the fifth, and each twentieth
-    after it), `signal=SIGKILL:when=3`, `delay_enter=500000` (microseconds), `list`: the tracer, which is yielded, prints their names. `path` limits it
-    to calls about this file or what is in this directory.
+    - `error=ENOSPC` fails each call; `error=EIO:when=1` the first call of each thread; `error=EIO:when=5+20` the fifth and every twentieth after.
+    - `signal=SIGKILL:when=3` sends a signal before the call; `delay_enter=500000` delays it, in microseconds.
+    - `list` has the tracer, which is yielded, print the names of the calls.
+
+    `path` limits all of this to calls about this file, or about anything in this directory.
     Raises: RuntimeError if the process cannot be traced.
     """
     command = [sys.executable, "-m", "tests.call_tracer", str(pid), calls, fault, *([str(path)] if path else [])]
