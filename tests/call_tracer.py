@@ -77,7 +77,7 @@ class Fault:
 
     @classmethod
     def parse(cls, calls: str, text: str, path: str) -> "Fault":
-        """Parse `error=NAME`, `signal=NAME`, `delay_enter=MICROSECONDS` or `list`, with an optional `:when=FIRST`, `FIRST+` or `FIRST+STEP`.
+        """Parse `error=NAME`, `signal=NAME`, `delay_enter=MICROSECONDS` or `list`, then maybe `:when=FIRST`, `FIRST+` or `FIRST+STEP`.
 
         `list` prints the names of the calls.
         """

@@ -31,7 +31,7 @@ def missing() -> str:
 def broken(pid: int, calls: str, fault: str, *, path: Path | None = None) -> Iterator["subprocess.Popen[str]"]:
     """While the block runs, break `calls` (comma-separated, such as `rename,renameat2`) of all threads of `pid` as `fault` says.
 
-    - `error=ENOSPC` fails each call; `error=EIO:when=1` the first call of each thread; `error=EIO:when=5+20` the fifth and every twentieth after.
+    - `error=ENOSPC` fails each call; `error=EIO:when=1` the first call of each thread; `:when=5+20` the fifth and every 20th after.
     - `signal=SIGKILL:when=3` sends a signal before the call; `delay_enter=500000` delays it, in microseconds.
     - `list` has the tracer, which is yielded, print the names of the calls.
 
