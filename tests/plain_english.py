@@ -38,7 +38,7 @@ HABITS = {
     r"sa(?:y|ys|id) so": "reports, states",
     r"(?:go|goes|went) on with": "continues, resumes",
     r"(?:was|were|is|are) given up|given up entries": "dead letter, dead-lettered",
-    r"(?:is|are) no (?!longer|more|such|way|need)\w+(?=[.,;])": "is not a",
+    r"(?<!there )(?:is|are) no (?!longer|more|such|way|need)\w+(?=[.,;])": "is not a",
     r"thereby|wherein|whereof|thereof|therein|hitherto|whilst|whence": "leave it out",
     r"such as (?:has|have|had|is|are)": "those that have, which has",
     r"for want of": "without, because there is no",
