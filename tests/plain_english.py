@@ -76,7 +76,6 @@ def prose(page: str) -> str:
     page = re.sub(r"(?ms)^ *```(?P<language>\w*).*?^ *```$", _block, page)
     page = re.sub(r"(?s)<!-- begin:.*?<!-- end -->", _blank, page)
     page = re.sub(r"`[^`\n]+`", lambda code: "x" * len(code[0]), page)
-    page = re.sub(r"(?m)^#.*$", lambda heading: heading[0] + "." if not heading[0].endswith("?") else heading[0], page)
     return re.sub(r"\]\([^)\s]+\)", _blank, page)
 
 
@@ -84,7 +83,8 @@ def hits(page: str) -> Iterator[Hit]:
     """Yield every habit in a Markdown page."""
     text = prose(page)
     places = [(found, instead) for habit, instead in _HABITS for found in habit.finditer(text)]
-    places += [(found, "a noun as the subject") for found in _CLAUSE.finditer(text)]
+    sentences = re.sub(r"(?m)^#.*$", _blank, text)
+    places += [(found, "a noun as the subject") for found in _CLAUSE.finditer(sentences)]
     for found, instead in sorted(places, key=lambda place: place[0].start()):
         yield Hit(text.count("\n", 0, found.start()) + 1, " ".join(found[0].split())[:60], instead)
 
