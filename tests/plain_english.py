@@ -48,7 +48,10 @@ HABITS = {
 _HABITS = [(re.compile(rf"\b(?:{habit})\b", re.IGNORECASE), instead) for habit, instead in HABITS.items()]
 
 #: A statement whose subject is a clause, as in "What cannot be sent is dropped."
-_CLAUSE = re.compile(r"(?:(?<=[.;!?] )|(?<=\n\n)|(?<=\n[-*] )|(?<=\n)(?=What|Who))(?:What|Who|Whom) (?:[^.?!|\n]|\n(?!\n))*(?=[.|]|\n\n|\Z)")
+_CLAUSE = re.compile(
+    r"(?:(?<=[.;!?] )|(?<=\n\n)|(?<=\n[-*] )|(?<=\n)(?=What|Who))(?:What|Who|Whom) "
+    r"(?:[^.?!|\n]|\n(?!\n))*(?=[.|]|\n\n|\Z)"
+)
 _COMMENTED = ("sh", "toml")
 
 
@@ -96,15 +99,17 @@ def pages() -> Iterator[Path]:
             yield path
 
 
+def report(path: Path, page: str) -> list[str]:
+    """Return a line for every habit in a page: `file:line: words: write suggestion`."""
+    return [f"{path.relative_to(ROOT)}:{hit.line}: {hit.words!r}: write {hit.instead}" for hit in hits(page)]
+
+
 def main(paths: Iterable[Path]) -> int:
-    """Print every habit as `file:line: words: write: suggestion`; return 1 if there is one."""
-    complaints = [
-        f"{path.relative_to(ROOT)}:{hit.line}: {hit.words!r}: write {hit.instead}"
-        for path in paths
-        for hit in hits(path.read_text("utf-8"))
-    ]
-    print(*complaints, sep="\n", file=sys.stderr) if complaints else None
-    return bool(complaints)
+    """Print every habit in the files; return 1 if there is one."""
+    complaints = [line for path in paths for line in report(path, path.read_text("utf-8"))]
+    for complaint in complaints:
+        print(complaint, file=sys.stderr)
+    return int(bool(complaints))
 
 
 if __name__ == "__main__":
