@@ -8,7 +8,7 @@ from tests import plain_english
 
 #: One sentence for each habit, in their order.
 SENTENCES = (
-    "The change is told from chance.",
+    "Worse, and told from chance.",
     "The operator is told.",
     "Run this to mend it.",
     "The rollup is made anew.",
