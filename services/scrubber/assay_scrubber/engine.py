@@ -14,7 +14,7 @@ from . import vendor_keys
 from .changes import Changes
 from .detector import Detector
 from .family import Family, Span
-from .json_text import within_json
+from .json_text import Numbers, within_json
 from .keys import RemovedKeys, text_of_any
 from .keys_in_text import removed_in
 from .numbers import Known
@@ -155,7 +155,7 @@ class Scrubber:
             return text, []
         # Nearly always there is nothing to take out or to merge: one finding, no replacement from before.
         plain = len(found) == 1 and not (self._allowed or '"' in text or self._may_be_marked(text))
-        spans, numbers = (found, set[int]()) if plain else self._removed(text, found)
+        spans, numbers = (found, Numbers()) if plain else self._removed(text, found)
         allowed = self._let_through(found, spans) if self._allowed else []
         if not spans:
             return text, allowed
@@ -201,13 +201,14 @@ class Scrubber:
         raw = project(text)
         return self._silence(raw) if self._silence is not None and raw.find(b"[") >= 0 else raw
 
-    def _replacements(self, text: str, spans: list[Span], numbers: set[int]) -> list[str]:
-        """`numbers`: where numbers of a JSON text begin; what stands for one is in quotes."""
+    def _replacements(self, text: str, spans: list[Span], numbers: Numbers) -> list[str]:
+        """`numbers`: those of a JSON text; what stands for one is in quotes."""
         render, plain = self._render, self.policy.replacement
         shown = [render[rank](text[start:end]) if render else plain for start, end, rank in spans]
         if not numbers:
             return shown
-        return [f'"{new}"' if span[0] in numbers else new for span, new in zip(spans, shown, strict=True)]
+        quotes = [numbers.get(start, "") for start, _, _ in spans]
+        return [f"{quote}{new}{quote}" for quote, new in zip(quotes, shown, strict=True)]
 
     def _findings(self, spans: list[Span]) -> list[Finding]:
         by_rank = self._by_rank
@@ -216,7 +217,7 @@ class Scrubber:
     def _may_be_marked(self, text: str) -> bool:
         return "[" in text or self.policy.replacement in text
 
-    def _removed(self, text: str, spans: list[Span]) -> tuple[list[Span], set[int]]:
+    def _removed(self, text: str, spans: list[Span]) -> tuple[list[Span], Numbers]:
         """What of `spans` has to go: not what is allowed, nor what is a replacement already. In order, without overlap.
 
         And where numbers of JSON begin that go, as `within_json` says.

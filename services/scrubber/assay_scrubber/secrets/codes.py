@@ -33,7 +33,8 @@ _ANNOUNCED = re.compile(
     _WORDS
     + rb"(?P<kind> (?:(?:de|di|do|da|d'|of|\x80|la|le|for|the|your) ?){0,2}"
     + _KIND
-    + rb")?(?: (?:for|f\x80r|pour|para|per) [^\n:]{1,40}?)?"
+    + rb")?(?P<sent> (?:that )?(?:we|i|they)(?:'ve| have| just)? (?:sent|texted|e-?mailed|messaged)(?: (?:to )?(?:you|your [a-z]{3,8}))?)?"
+    + rb"(?: (?:for|f\x80r|pour|para|per) [^\n:]{1,40}?)?"
     + _BE
     + _QUOTES
     + _CODE
@@ -89,6 +90,20 @@ _OTHER_SCRIPT = re.compile(
 )
 
 
+#: Whose code, before a code of no kind; and what says that it follows.
+_YOURS = re.compile(
+    rb"(?:^|[^a-z\x80])(?:your|ihr|dein|euer|votre|ton|tu|su|seu|teu|tuo|suo|vostro|jouw|je|uw|din|twoj|tw\x80j|vas|v\x80)[ ]$"
+)
+_SAYS = re.compile(rb" (?:is|ist|lautet|est|es|\x80|e'|jest|\x80r|er|to)[ :]|[:=]")
+# Eight digits that unlock a SIM, and the PIN of a card that has just been named.
+_PUK = re.compile(
+    rb"(?<![a-z0-9])puk(?:[ \-]?(?:code|nummer|nr\.?|1|2))?[ :=]{1,3}(?P<code>[0-9]{8}|[0-9]{4} [0-9]{4})(?![\w%]|[./:\-][0-9])"
+)
+_OF_A_CARD = re.compile(
+    rb"(?:card|karte|carte|tarjeta|account|konto|atm|bank|sim|visa|master)[^\n]{0,80}(?:and|und|et|y|,)$"
+)
+
+
 def _code(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return match.span("code")
 
@@ -128,7 +143,9 @@ def _before(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 def _mine(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    return match.span("code") if _MINE.search(view.low, max(0, match.start() - 12), match.start()) else None
+    at = match.start()
+    mine = _MINE.search(view.low, max(0, at - 12), at) or _OF_A_CARD.search(view.low, max(0, at - 96), at)
+    return match.span("code") if mine else None
 
 
 def _year(code: bytes) -> bool:
@@ -138,8 +155,16 @@ def _year(code: bytes) -> bool:
 def _word(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     """Some kind of code, by the word before, in or after the word for it: `error code 504813` is none."""
     at = match.start()
-    if match["kind"] is None and not (
-        _BEFORE.search(view.low, max(0, at - 24), at) or _COMPOUND.search(view.low, max(0, at - 18), at)
+    if match["kind"] is None and match["sent"] is None and _YOURS.search(view.low, max(0, at - 10), at):
+        # `Your code is 482913`, but not `your code is 1200 lines long`
+        link = match.group()[: match.start("code") - at]
+        if match["code"].isdigit() and _SAYS.search(link) and not _COUNTED.match(view.low, match.end("code")):
+            return _announced(view, match)
+        return None
+    if (
+        match["kind"] is None
+        and match["sent"] is None
+        and not (_BEFORE.search(view.low, max(0, at - 24), at) or _COMPOUND.search(view.low, max(0, at - 18), at))
     ):
         return None
     return _announced(view, match)
@@ -195,6 +220,7 @@ RULES = (
         opens=rb"[0-9][\"'*]*(?: to (?:log|sign|verif|confirm|compl|conti|finish|reset|access|auth)| (?:expires|is valid|valid for"
         rb"|will expire)|\. (?:it |valid|expires|do not|don't|never))",
     ),
+    Rule(_PUK, _code, lower=True, anchored=True, fewest=8, needle=b"puk", opens=rb"(?:^|[^a-z0-9])puk[^\n]"),
     Rule(
         _PIN,
         _pin,
