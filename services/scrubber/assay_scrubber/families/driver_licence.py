@@ -42,7 +42,8 @@ def _number(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 # ISO 3779: seventeen letters and digits without I, O and Q; the last four are digits with nearly every maker.
 _VEHICLE = tuple(
     rules_after(
-        "vin vins fahrgestellnummer fahrgestellnr fahrzeugidentifikationsnummer fahrzeugidentnummer fin chassis chasis telaio ch\x80ssis bastidor",
+        "vin vins fahrgestellnummer fahrgestellnr fahrzeugidentifikationsnummer fahrzeugidentnummer"
+        " fin chassis chasis telaio ch\x80ssis bastidor",
         rb"((?=[0-9]{0,12}[a-z])[a-hj-npr-z0-9]{13}[0-9]{4})(?![a-z0-9])",
         phrases=(b"vehicle identification", b"vehicle id", b"numer nadwozia"),
     )

@@ -307,7 +307,8 @@ _INSIDE = (
     ),
     # Germany's health insurance and tax numbers, the United States' Medicare number.
     *rules_after(
-        "kvnr krankenversichertennummer krankenversichertennr krankenversicherungsnummer krankenversicherungsnr versichertennummer versichertennr"
+        "kvnr krankenversichertennummer krankenversichertennr krankenversicherungsnummer krankenversicherungsnr"
+        " versichertennummer versichertennr"
         " gesundheitskarte egk kvn",
         rb"([a-z][ ]?[0-9]{3}[ ]?[0-9]{3}[ ]?[0-9]{3})(?![a-z0-9])",
     ),

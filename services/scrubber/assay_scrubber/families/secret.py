@@ -26,7 +26,8 @@ _HINT_SHORT = re.compile(
     rb"(?:^| )(?:secret(?: (?:access )?key)?|apikey|apitoken|authtoken|accesstoken|secretkey|clientsecret|appsecret|apisecret"
     rb"|(?:api|access|auth|secret|client|consumer|app|signing|encryption|master|private|admin|webhook|license) key"
     rb"|(?:api|access|auth|authentication|authorization|bearer|refresh|secret|security|bot|deploy|personal|private|admin|client|app|oauth2?"
-    rb"|jwt|service|webhook|login|reset|vault|github|gitlab|slack|telegram|discord|npm|device|push|invite|id|session|csrf|xsrf|user) token) $"
+    rb"|jwt|service|webhook|login|reset|vault|github|gitlab|slack|telegram|discord|npm|device"
+    rb"|push|invite|id|session|csrf|xsrf|user) token) $"
 )
 _HINT_LONE = re.compile(rb"^(?:x )?token $")
 

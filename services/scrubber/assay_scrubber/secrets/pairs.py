@@ -38,13 +38,13 @@ _IN_ONE = re.compile(
 
 # An address as the user: `ana@example.com:…`, as lists of them are written. What a copy names has the same form.
 _AFTER_ADDRESS = re.compile(
-    rb"@(?:[a-z0-9\-]{1,63}+\.){1,6}+[a-z]{2,24}+[:|](?P<value>[^\s\"'`<>,;|/()\[\]{}]{6,64}+)(?![/(])"
+    rb"@(?:[a-z0-9\-]{1,63}+\.){1,6}+[a-z]{2,24}+[:|](?P<value>[^\s\"'`<>,;:|/()\[\]{}]{6,64}+)(?![/(:])"
 )
 _COPIES = re.compile(rb"(?:scp|rsync|sftp|ssh|git|clone|remote|pull|push|borg|restic|mount)\b")
 # A user and a password that one is to use: `use admin:… to log in`.
 _TO_USE = re.compile(
-    rb"(?:use|using|log[ \-]?in|sign[ \-]?in|creds|credentials?)(?: with| as| is| are| using| via)?[ :]{1,2}[\"'`]?(?P<user>[a-z][\w.\-]{1,31}):"
-    rb"(?P<value>[^\s\"'`<>()\[\]{}|/]{6,64}+)(?![/(])"
+    rb"(?:use|using|log[ \-]?in|sign[ \-]?in|creds|credentials?)(?: with| as| is| are| using| via)?"
+    rb"[ :]{1,2}[\"'`]?(?P<user>[a-z][\w.\-]{1,31}):(?P<value>[^\s\"'`<>()\[\]{}|/]{6,64}+)(?![/(])"
 )
 _MARKS = b"!@#$%^&*+~?"
 
