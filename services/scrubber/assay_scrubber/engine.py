@@ -123,6 +123,7 @@ class Scrubber:
         self.removed_keys = self._removed_keys() if self.policy.scrub_keys else None
         self._allowed = frozenset(f.rank for f in families if self.policy.action(f.name) is Action.ALLOW)
         self._by_rank = {family.rank: family for family in (*families, SCRUB_KEY)}
+        self._rank_of = {family.name: rank for rank, family in self._by_rank.items()}
         also = (vendor_keys.finder(), FAMILIES["api_key"].rank) if self.policy.catalogue else None
         self._silence = silencer(self.policy) if self._render is not None else None
         # A mark in a replacement can make a secret of what stands anywhere in the text.
@@ -136,29 +137,31 @@ class Scrubber:
         `hint` is read as if it stood before the text (lower case): the key that a JSON value stands under.
         Values under the policy's `scrub_keys` go first, wherever the text holds JSON. Raises ScrubError when the result does not settle.
         """
-        removed = list(removed_in(self.removed_keys, text)) if self.removed_keys is not None and ":" in text else []
+        if self.removed_keys is None or ":" not in text:
+            return self._scrub(text, hint)
+        removed = list(removed_in(self.removed_keys, text))
         if not removed:
-            result, spans = self._scrub(text, hint)
-            return Scrubbed(result, self._findings(spans))
+            return self._scrub(text, hint)
         under_keys = [(value.start, value.end, SCRUB_KEY.rank) for value in removed]
         shown = [value.shown for value in removed]
         without, places = _replace(text, under_keys, shown)
-        result, spans = self._scrub(without, hint)
-        return Scrubbed(result, self._findings(_absorb(under_keys, shown, places[0], spans)))
+        result, findings = self._scrub(without, hint)
+        others = [(found.start, found.end, self._rank_of[found.family]) for found in findings]
+        return Scrubbed(result, self._findings(_absorb(under_keys, shown, places[0], others)))
 
-    def _scrub(self, text: str, hint: bytes) -> tuple[str, list[Span]]:
-        """The text without what its families find, and where that was, with what the policy allows."""
+    def _scrub(self, text: str, hint: bytes) -> Scrubbed:
+        """The text without what its families find."""
         raw = self._projected(text)
         known: Known | None = {} if len(text) > _LONG else None
         found = self._detect(raw, hint, known)
         if not found:
-            return text, []
+            return Scrubbed(text, [])
         # Nearly always there is nothing to take out or to merge: one finding, no replacement from before.
         plain = len(found) == 1 and not (self._allowed or '"' in text or self._may_be_marked(text))
         spans, numbers = (found, Numbers()) if plain else self._removed(text, found)
         allowed = self._let_through(found, spans) if self._allowed else []
         if not spans:
-            return text, allowed
+            return Scrubbed(text, self._findings(allowed))
         for number in range(_MOST_PASSES):
             replacements = self._replacements(text, spans, numbers)
             result, places = _replace(text, spans, replacements)
@@ -166,7 +169,7 @@ class Scrubber:
             if again:
                 again, _ = self._removed(result, again)
             if not again:
-                return result, sorted(spans + allowed) if allowed else spans
+                return Scrubbed(result, self._findings(sorted(spans + allowed) if allowed else spans))
             if number >= _PASSES:
                 again = _to_ends_of_lines(result, again)
             spans, numbers = within_json(text, _absorb(spans, replacements, places[0], again))

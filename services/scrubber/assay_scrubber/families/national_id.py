@@ -315,7 +315,7 @@ _INSIDE = (
     *rules_after(
         "steuernummer steuernr stnr steuernum",
         rb"([0-9]{2,3}[/ ][0-9]{3,4}[/ ][0-9]{4,5}|[0-9]{5}/[0-9]{5}|[0-9]{10,11}|[0-9]{13})(?![0-9a-z]|/[0-9])",
-        phrases=(b"st.-nr", b"st.nr", b"st-nr"),
+        phrases=(b"st.-nr", b"st.nr", b"st-nr", b"steuer-nr", b"steuer nr"),
     ),
     *rules_after(
         "mbi medicare beneficiary",

@@ -95,6 +95,7 @@ _GETTER = re.compile(
     rb"(?:get|read|fetch|load|find|require|env|check|validate|verify|hash|is|has|no|input|parse|create|make)_?$"
 )
 _SHORTEST_OF_LETTERS = 6
+_CLOSE_BY = 6  # what is between such a word and digits that are a password
 _NEAR = 16  # how far from a word of another script its value may be as it likes
 _DIGITS_OR_MARKS = b"0123456789!@#$%^&*+~?"
 
@@ -231,6 +232,14 @@ _LINKS_OF_SHORT = frozenset((b":", b"=", b"=>", b":=", b"->", b"<-", b"", b">"))
 _AFTER_SHORT = (b"", b" ", b"\t", b"\n", b"\r", b"&", b";", b",", b'"', b"'", b"`", b"\\", b"<", b"|")
 
 
+def is_clear(low: bytes, position: int) -> bool:
+    """Whether the word `key`, `token` or `secret` that begins at `position` names a credential, and nothing else."""
+    before = low[max(0, position - 24) : position]
+    if low.startswith(b"secret", position):
+        return not before[-1:].isalpha()
+    return (_CLEAR_KEY if low.startswith(b"key", position) else _CLEAR_TOKEN).search(before) is not None
+
+
 def _short(view: View, match: re.Match[bytes], span: tuple[int, int], *, quoted: bool) -> tuple[int, int] | None:
     """A value that is shorter than tokens are, after a word that can name nothing but a credential, or where only a value can stand."""
     start, end = span
@@ -345,6 +354,11 @@ def _other_script(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
             is_written_with_digits(value) if colon else is_spoken(value) and not _ACCOUNT.fullmatch(value)
         )
     else:
+        digits = (
+            value.isdigit() and quote is None and len(value) >= _SHORTEST_DIGITS and len(match["between"]) <= _CLOSE_BY
+        )
+        if digits:
+            return start, start + len(value)
         good = is_password(value, quoted=named) and not value.isdigit()
     prose = quote is None and reads_as_prose(value)
     return (start, start + len(value)) if good and not prose and not TEMPLATE.fullmatch(value) else None

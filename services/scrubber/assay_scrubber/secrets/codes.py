@@ -92,9 +92,9 @@ _OTHER_SCRIPT = re.compile(
 
 #: Whose code, before a code of no kind; and what says that it follows.
 _YOURS = re.compile(
-    rb"(?:^|[^a-z\x80])(?:your|ihr|dein|euer|votre|ton|tu|su|seu|teu|tuo|suo|vostro|jouw|je|uw|din|twoj|tw\x80j|vas|v\x80)[ ]$"
+    rb"(?:^|[^a-z\x80])(?:your|ihr|dein|euer|votre|ton|tu|su|seu|teu|tuo|suo|vostro|jouw|je|uw|din|twoj|tw\x80j|vas|v\x80|(?:sent|texted|e-?mailed|messaged) (?:you )?(?:a|the|this))[ ]$"
 )
-_SAYS = re.compile(rb" (?:is|ist|lautet|est|es|\x80|e'|jest|\x80r|er|to)[ :]|[:=]")
+_SAYS = re.compile(_WORDS + rb"(?: (?:is|ist|lautet|est|es|\x80|e'|jest|\x80r|er|to)[ :]|[ ]?[:=])")
 # Eight digits that unlock a SIM, and the PIN of a card that has just been named.
 _PUK = re.compile(
     rb"(?<![a-z0-9])puk(?:[ \-]?(?:code|nummer|nr\.?|1|2))?[ :=]{1,3}(?P<code>[0-9]{8}|[0-9]{4} [0-9]{4})(?![\w%]|[./:\-][0-9])"
@@ -155,10 +155,11 @@ def _year(code: bytes) -> bool:
 def _word(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     """Some kind of code, by the word before, in or after the word for it: `error code 504813` is none."""
     at = match.start()
-    if match["kind"] is None and match["sent"] is None and _YOURS.search(view.low, max(0, at - 10), at):
+    if match["kind"] is None and match["sent"] is None and _YOURS.search(view.low, max(0, at - 24), at):
         # `Your code is 482913`, but not `your code is 1200 lines long`
         link = match.group()[: match.start("code") - at]
-        if match["code"].isdigit() and _SAYS.search(link) and not _COUNTED.match(view.low, match.end("code")):
+        said = _SAYS.match(link) is not None and not _year(match["code"])
+        if said and match["code"].isdigit() and not _COUNTED.match(view.low, match.end("code")):
             return _announced(view, match)
         return None
     if (
@@ -220,7 +221,7 @@ RULES = (
         opens=rb"[0-9][\"'*]*(?: to (?:log|sign|verif|confirm|compl|conti|finish|reset|access|auth)| (?:expires|is valid|valid for"
         rb"|will expire)|\. (?:it |valid|expires|do not|don't|never))",
     ),
-    Rule(_PUK, _code, lower=True, anchored=True, fewest=8, needle=b"puk", opens=rb"(?:^|[^a-z0-9])puk[^\n]"),
+    Rule(_PUK, _code, lower=True, anchored=True, fewest=8, needle=b"puk"),
     Rule(
         _PIN,
         _pin,

@@ -41,12 +41,15 @@ _AFTER_ADDRESS = re.compile(
     rb"@(?:[a-z0-9\-]{1,63}+\.){1,6}+[a-z]{2,24}+[:|](?P<value>[^\s\"'`<>,;:|/()\[\]{}]{6,64}+)(?![/(:])"
 )
 _COPIES = re.compile(rb"(?:scp|rsync|sftp|ssh|git|clone|remote|pull|push|borg|restic|mount)\b")
-# A user and a password that one is to use: `use admin:… to log in`.
+# A user and a password that one is to use: `login: admin:…`, `use admin:… to log in`.
 _TO_USE = re.compile(
-    rb"(?:use|using|log[ \-]?in|sign[ \-]?in|creds|credentials?)(?: with| as| is| are| using| via)?"
-    rb"[ :]{1,2}[\"'`]?(?P<user>[a-z][\w.\-]{1,31}):(?P<value>[^\s\"'`<>()\[\]{}|/]{6,64}+)(?![/(])"
+    rb"(?:log[ \-]?in|sign[ \-]?in|creds|credentials?)(?: with| as| is| are| using| via)?"
+    rb"(?:[ :]{1,2}[\"'`]?[a-z][\w.\-]{1,31}:(?P<value>[^\s\"'`<>()\[\]{}|/]{6,64}+)(?![/(]))?"
 )
-_MARKS = b"!@#$%^&*+~?"
+_USED = re.compile(
+    rb"(?:^|[ \"'`])[a-z][\w.\-]{1,31}:(?P<value>[^\s\"'`<>()\[\]{}|/]{6,64})[\"'`]? (?:to|and|for|in order to)(?: you)? $"
+)
+_MARKS, _DIGITS = b"!@#$%^&*+~?", b"0123456789"
 
 
 def _after_address(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -58,14 +61,14 @@ def _after_address(view: View, match: re.Match[bytes]) -> tuple[int, int] | None
 
 def _to_use(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     """Of several kinds of characters, since tags of images and names of hosts stand so too."""
-    start = match.start("value")
-    value = view.raw[start : match.end("value")].rstrip(b".,;:?")
-    kinds = (
-        any(c in _MARKS for c in value),
-        not value.islower() and not value.isupper(),
-        any(48 <= c < 58 for c in value),
-    )
-    return (start, start + len(value)) if sum(kinds) == len(kinds) and is_spoken(value) else None
+    used = match if match["value"] else _USED.search(view.low, max(0, match.start() - 120), match.start())
+    if used is None:
+        return None
+    start = used.start("value")
+    value = view.raw[start : used.end("value")].rstrip(b".,;:?")
+    mixed = not value.islower() and not value.isupper()
+    good = mixed and any(c in _MARKS for c in value) and any(c in _DIGITS for c in value)
+    return (start, start + len(value)) if good and is_spoken(value) else None
 
 
 def _named(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -124,19 +127,11 @@ RULES = (
         anchored=True,
         fewest=1,
         needle=b"@",
-        opens=rb"@[a-z0-9.\-]+\.[a-z]+[:|][^ /]",
+        opens=rb"@[a-z0-9.\-]+[:|][!-~]",
     ),
     *(
-        Rule(
-            _TO_USE,
-            _to_use,
-            lower=True,
-            anchored=True,
-            fewest=1,
-            needle=word,
-            opens=word.rstrip() + rb"[a-z]*(?: with| as| is| are| using| via)?[ :][ ]?[\"'`]?[a-z][a-z0-9_.\-]+:[^ /]",
-        )
-        for word in (b"use ", b"using ", b"login", b"log in", b"sign in", b"sign-in", b"creds", b"credential")
+        Rule(_TO_USE, _to_use, lower=True, anchored=True, fewest=1, needle=word)
+        for word in (b"login", b"log in", b"sign in", b"sign-in", b"creds", b"credential")
     ),
     Rule(_AT_HOST, _said, lower=True, opens=rb"[0-9]\.[0-9]{1,3} ?\([a-z0-9_.@\-]+/"),
     *(

@@ -4,7 +4,7 @@ import re
 
 from assay_scrubber.family import Rule, View
 
-from .assigned import FOREIGN, NOW, is_digits
+from .assigned import FOREIGN, NOW, is_clear, is_digits
 from .extent import ending
 from .values import (
     SHORTEST_LOOSE,
@@ -12,6 +12,7 @@ from .values import (
     is_no_word,
     is_password,
     is_phrase,
+    is_short_key,
     is_spoken,
     is_token,
     is_unmistakable,
@@ -45,6 +46,7 @@ def _prose(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         return (start, end) if is_unmistakable(value) or (clear and _is_long(value)) else None
     if not match.group(1) and not match.group(2):
         good = is_token(value, quoted=quoted) and (not loosely or loosely == b" " or surprises(value) * 5 >= len(value))
+        good = good or (loosely in (None, b" ") and is_short_key(value) and is_clear(view.low, match.start()))
     elif loosely and loosely != b" ":
         good = (len(value) >= SHORTEST_LOOSE and surprises(value) * 5 >= len(value)) or (
             loosely.lstrip()[:1] in b"|-" and not quoted and is_no_word(value)
@@ -57,7 +59,7 @@ def _prose(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 # Whose or what key it is, when nothing stands between it and its value: a key of a cache or a table may look the same.
 _WHOSE = re.compile(
-    rb"(?:^|[^a-z])(?:api|my|access|secret|auth|license|client|private|service|signing|encryption|master)[ _\-]$|api$"
+    rb"(?:^|[^a-z])(?:api|(?:my|your|our)(?: [a-z0-9]{2,16})?|access|secret|auth|license|client|private|service|signing|encryption|master)[ _\-]$|api$"
 )
 # The password itself, not how many there are or how old they get.
 _ITSELF = re.compile(rb"[a-z]+ (?:is|was|has|will|set|changed|reset|for|of|to|on|at|in)\b")

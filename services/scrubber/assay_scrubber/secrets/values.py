@@ -205,6 +205,7 @@ def is_spoken(value: bytes) -> bool:
     return not reads_as_prose(value) and _COMPOUND.fullmatch(value) is None
 
 
+_SHORTEST_PATH = 2  # strokes in it
 _SHORTEST_LONE, _FEWEST_LONE_DIGITS = 8, 2
 # `token1`, `key_2`, `Token2View`: names in code, and of types.
 _NUMBERED_NAME = re.compile(
@@ -219,6 +220,7 @@ def is_short_key(value: bytes) -> bool:
         and _NUMBERED_NAME.fullmatch(value) is None
         and _VERSION.fullmatch(value) is None
         and not is_slug(value)
+        and value.count(b"/") < _SHORTEST_PATH
         and not is_file(value)
     )
 
