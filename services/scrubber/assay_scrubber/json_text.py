@@ -83,11 +83,12 @@ def _within_tokens(text: str, spans: list[Span], begin: int, stop: int) -> tuple
             else:
                 first, last = token.span(1)
                 first, last = _whole_escapes(text, max(start, first), min(end, last), first, last)
-                if first < last and token.start(1) not in holds_json:
-                    holds_json[token.start(1)] = _is_json_in_string(token.group(1))
-                inner = _number_round(text, first, last, *token.span(1)) if holds_json.get(token.start(1)) else None
-                if inner is not None:
-                    first, last, numbers[inner[0]] = inner
+                if first < last and text[token.start(1)] in "{[" and _DIGITS.fullmatch(text, first, last):
+                    if token.start(1) not in holds_json:
+                        holds_json[token.start(1)] = _is_json_in_string(token.group(1))
+                    inner = _number_round(text, first, last, *token.span(1)) if holds_json[token.start(1)] else None
+                    if inner is not None:
+                        first, last, numbers[inner[0]] = inner
             if first < last and not (kept and first < kept[-1][1]):  # two of them in one number or escape
                 kept.append((first, last, rank))
             if token.end() > end:
@@ -97,8 +98,6 @@ def _within_tokens(text: str, spans: list[Span], begin: int, stop: int) -> tuple
 
 
 def _is_json_in_string(written: str) -> bool:
-    if written[:1] not in ("{", "["):
-        return False
     try:
         json.loads(json.loads(f'"{written}"'))
     except (ValueError, RecursionError):
@@ -117,8 +116,6 @@ _NUMBER_BACK = re.compile(r"-?[0-9][0-9.eE+\-]{0,32}$|-?$")
 
 def _number_round(text: str, start: int, end: int, first: int, last: int) -> tuple[int, int, str] | None:
     """The number of JSON that a span stands in, in the string from `first` to `last` that is JSON itself, with the quotes it has there."""
-    if not _DIGITS.fullmatch(text, start, end):
-        return None
     before, after = (
         _BEFORE_NUMBER.search(text, max(first, start - _SEEN_BEFORE), start),
         _AFTER_NUMBER.match(text, end, last),

@@ -110,7 +110,8 @@ def test_a_producers_ordinary_names_pass() -> None:
         "boots/alpine", "https://docs.example.com/a?b=c#d", "postgres://db.internal/shop", "s3://bucket/key.pdf", "ann@example.com",
         "sk-learn-guide", "text-embedding-3-small", "gpt-5-mini-2025-08-07", "01a20000-0000-7000-8000-000000000000",
         "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "user:4711", "handbook#section-2.1", "claude-sonnet-4-5",
-        "docs/reset-password/step-2", "how-to-use-api-keys", "auth/login?next=/a", "api_key", "token:4711", "guide:v2.1.0", "password=optional",
+        "docs/reset-password/step-2", "how-to-use-api-keys", "auth/login?next=/a", "api_key", "token:4711", "guide:v2.1.0",
+        "password=optional",
         "arn:aws:bedrock:eu-west-1::foundation-model/amazon.titan-embed-text-v2:0", "ghp/readme", "glossary/jwt",
     ]  # fmt: skip
     assert {name: credential_in(name) for name in names} == dict.fromkeys(names, "")

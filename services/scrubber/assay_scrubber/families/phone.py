@@ -132,7 +132,8 @@ _NO_CALLS = frozenset((b"tool", b"function", b"api", b"rpc", b"system", b"method
 _WORDS_AFTER = (b"mobile", b"cell", b"office", b"fax", b"tel", b"phone", b"home", b"work", b"m", b"h", b"w", b"o")
 #: Whose number is given without saying a number of what; in a signature one letter says it.
 _OWNERS = frozenset(
-    b"contact my his her our your their new home work office direct emergency meine mi mon mijn mio ma moj meu minha nosso nossa nuestro notre nostro".split()
+    b"contact my his her our your their new home work office direct emergency meine mi mon mijn mio ma moj meu minha nosso nossa"
+    b" nuestro notre nostro".split()
 )
 _SIGNATURE = re.compile(rb"(?:^|[\n|,;] ?|  )[tmpf][:.] {0,2}$")
 #: A number without one of these near costs one look.

@@ -244,7 +244,7 @@ def _short(view: View, match: re.Match[bytes], span: tuple[int, int], *, quoted:
     """A value that is shorter than tokens are, after a word that can name nothing but a credential, or where only a value can stand."""
     start, end = span
     value, link, at, raw = view.raw[start:end], match["link"], match.start("link"), view.raw
-    if not is_short_key(value):
+    if len(value) < _SHORTEST_OF_LETTERS or value.isalpha() or value.isdigit() or not is_short_key(value):
         return None
     named = raw[max(0, at - 4) : at].rstrip()[-1:] in (b'"', b"'")
     verb = link.startswith((b"is", b"was"))

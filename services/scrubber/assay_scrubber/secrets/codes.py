@@ -92,7 +92,8 @@ _OTHER_SCRIPT = re.compile(
 
 #: Whose code, before a code of no kind; and what says that it follows.
 _YOURS = re.compile(
-    rb"(?:^|[^a-z\x80])(?:your|ihr|dein|euer|votre|ton|tu|su|seu|teu|tuo|suo|vostro|jouw|je|uw|din|twoj|tw\x80j|vas|v\x80|(?:sent|texted|e-?mailed|messaged) (?:you )?(?:a|the|this))[ ]$"
+    rb"(?:^|[^a-z\x80])(?:your|ihr|dein|euer|votre|ton|tu|su|seu|teu|tuo|suo|vostro|jouw|je|uw|din|twoj|tw\x80j|vas|v\x80"
+    rb"|(?:sent|texted|e-?mailed|messaged) (?:you )?(?:a|the|this))[ ]$"
 )
 _SAYS = re.compile(_WORDS + rb"(?: (?:is|ist|lautet|est|es|\x80|e'|jest|\x80r|er|to)[ :]|[ ]?[:=])")
 # Eight digits that unlock a SIM, and the PIN of a card that has just been named.

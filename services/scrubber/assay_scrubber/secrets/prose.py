@@ -59,7 +59,8 @@ def _prose(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 # Whose or what key it is, when nothing stands between it and its value: a key of a cache or a table may look the same.
 _WHOSE = re.compile(
-    rb"(?:^|[^a-z])(?:api|(?:my|your|our)(?: [a-z0-9]{2,16})?|access|secret|auth|license|client|private|service|signing|encryption|master)[ _\-]$|api$"
+    rb"(?:^|[^a-z])(?:api|(?:my|your|our)(?: [a-z0-9]{2,16})?|access|secret|auth|license|client|private|service|signing|encryption|master)"
+    rb"[ _\-]$|api$"
 )
 # The password itself, not how many there are or how old they get.
 _ITSELF = re.compile(rb"[a-z]+ (?:is|was|has|will|set|changed|reset|for|of|to|on|at|in)\b")
