@@ -320,6 +320,7 @@ _INSIDE = (
     *rules_after(
         "mbi medicare beneficiary",
         rb"([1-9][ac-hjkmnp-rt-y][0-9ac-hjkmnp-rt-y][0-9]-?[ac-hjkmnp-rt-y][0-9ac-hjkmnp-rt-y][0-9]-?[ac-hjkmnp-rt-y]{2}[0-9]{2})(?![a-z0-9])",
+        phrases=(b"beneficiary identifier",),
     ),
     *rules_after("", rb"([0-9]{1,3}(?:\.[0-9]{3}){1,3}|[0-9]{6,10})(?![0-9a-z])", phrases=(b"c.c.",)),
     *rules_after(

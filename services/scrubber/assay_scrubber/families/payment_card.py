@@ -123,7 +123,7 @@ def _card(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 # The code on the back, behind a stroke or behind the expiry date: `…/737`, `… 12/27 737`. The date goes with it.
 _CODE_BEHIND = re.compile(
-    rb"(?:[/|]|[ ,;/|]{1,2}(?:exp(?:\.|iry|ires)?:? ?)?(?:0[1-9]|1[0-2]) ?[/\-] ?(?:20)?[2-4][0-9][ ,;/|]{1,3})"
+    rb"(?: [/|] (?=[0-9]{3}(?![0-9]))|[/|]|[ ,;/|]{1,2}(?:exp(?:\.|iry|ires)?:? ?)?(?:0[1-9]|1[0-2]) ?[/\-] ?(?:20)?[2-4][0-9][ ,;/|]{1,3})"
     rb"[0-9]{3,4}(?![0-9A-Za-z\x80]|[/.\-][0-9])"
 )
 

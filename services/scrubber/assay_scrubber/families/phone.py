@@ -150,7 +150,7 @@ _LOCAL = re.compile(
 )
 _GROUPED = re.compile(rb"[0-9]{1,6}(?:([ .\-/])[0-9]{2,6})(?:[ .\-/][0-9]{2,6}){0,4}")
 _MOST_GROUPED = 12
-_YEARS = re.compile(rb"(?:19|20)[0-9]{2}[\-/](?:19|20)[0-9]{2}")
+_YEARS = re.compile(rb"(?:19|20)[0-9]{2}(?:[\-/](?:19|20)[0-9]{2}|(?: (?:19|20)[0-9]{2}){2,5})")
 _TWO_YEARS = re.compile(rb"(?:19|20)[0-9]{2} (?:19|20)[0-9]{2}")
 # `mi número es 612345678`: a number of a length and beginning that mobile telephones have where the language is spoken.
 _OWN_NUMBER = re.compile(rb"[3679][0-9]{8}|3[0-9]{9}|0[1-9][0-9]{8}")

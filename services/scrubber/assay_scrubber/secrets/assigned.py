@@ -146,7 +146,9 @@ def _password(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     if kind is None and (is_file(value) or _COUNT.fullmatch(value)):
         return None
     if value.isdigit() and not quoted:
-        named_so = kind not in (None, b"words", b"code", b"e") and link not in (b"", b"==", b">")
+        named_so = kind not in (None, b"words", b"code", b"e") and link not in (b"", b"==")
+        if link == b">" and view.raw[end : end + 2] != b"</":
+            return None
         return (start, end) if named_so and _is_alone(view, match) and is_digits(view.low, value, end) else None
     good = is_password(value, quoted=quoted) or (
         kind is not None and is_written(value) and _only_a_value(view, match, value, end)
@@ -168,7 +170,8 @@ _BESIDE = frozenset(
     (b"", b"1", b"2", b"_confirm", b"confirm", b"_confirmation", b"confirmation", b"_new", b"_old", b"_again")
 )
 _UNITS = re.compile(
-    rb" ?(?:%|(?:times?|chars?|characters?|digits?|letters?|attempts?|tries|seconds?|secs?|ms|minutes?|hours?|days?|bytes?|users?|entries"
+    rb" ?(?:%|(?:times?|chars?|characters?|digits?|letters?|attempts?|tries|seconds?|secs?|ms|minutes?|hours?"
+    rb"|days?|bits?|bytes?|users?|entries"
     rb"|accounts?|hits?|results?|requests?|occurrences?|rows?|lines?|in total|zeichen|versuche|tage|sekunden)(?![a-z]))"
 )
 _SHORTEST_DIGITS = 5
