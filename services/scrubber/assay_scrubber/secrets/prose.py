@@ -113,15 +113,18 @@ def _spoken(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
             return found
     if view.raw[end : end + 1] in (b"(", b"["):
         return None
-    after_user = _USER.search(view.low, max(0, match.start() - 96), match.start()) is not None
-    if match.group(0).startswith((b"pass ", b"pass:")) and not after_user:
+    if match.group(0).startswith((b"pass ", b"pass:")) and not _is_after_user(view, match.start()):
         return None
     if is_spoken(value) or (verb and is_disguised(value)) or _digits(view, match, start, end):
         return start, end
-    if not after_user and (not verb or colon_after_words):
+    if (not verb or colon_after_words) and not _is_after_user(view, match.start()):
         return None
     good = is_password(value, quoted=False) or is_written_with_digits(value)
     return (start, end) if good and not reads_as_prose(value) else None
+
+
+def _is_after_user(view: View, position: int) -> bool:
+    return _USER.search(view.low, max(0, position - 96), position) is not None
 
 
 _MARK_BEFORE = re.compile(rb"[:=][ \t\"'`]{0,4}$")
