@@ -83,10 +83,11 @@ def _within_tokens(text: str, spans: list[Span], begin: int, stop: int) -> tuple
             else:
                 first, last = token.span(1)
                 first, last = _whole_escapes(text, max(start, first), min(end, last), first, last)
-                if first < last and text[token.start(1)] in "{[" and _DIGITS.fullmatch(text, first, last):
+                number = _DIGITS.fullmatch(text, first, last) if first < last and text[token.start(1)] in "{[" else None
+                if number is not None:
                     if token.start(1) not in holds_json:
                         holds_json[token.start(1)] = _is_json_in_string(token.group(1))
-                    inner = _number_round(text, first, last, *token.span(1)) if holds_json[token.start(1)] else None
+                    inner = _number_round(text, *number.span(1), *token.span(1)) if holds_json[token.start(1)] else None
                     if inner is not None:
                         first, last, numbers[inner[0]] = inner
             if first < last and not (kept and first < kept[-1][1]):  # two of them in one number or escape
@@ -109,7 +110,7 @@ def _is_json_in_string(written: str) -> bool:
 _GAP = r"(?:[ \t]|\\{1,15}+[nrt]){0,16}+"
 _BEFORE_NUMBER = re.compile(r"(?:\\\"" + _GAP + r":|[\[,])" + _GAP + r"-?[0-9.eE+\-]{0,32}$")
 _AFTER_NUMBER = re.compile(r"[0-9.eE+\-]{0,32}+(?=" + _GAP + r"[,\]}])")
-_DIGITS = re.compile(r"-?[0-9][0-9.eE+\-]*")
+_DIGITS = re.compile(r"(-?[0-9][0-9.eE+\-]*+)" + _GAP)
 _SEEN_BEFORE = 320
 _NUMBER_BACK = re.compile(r"-?[0-9][0-9.eE+\-]{0,32}$|-?$")
 

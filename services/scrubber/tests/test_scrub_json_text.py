@@ -93,6 +93,8 @@ def test_a_replacement_that_would_break_json_is_refused(replacement: str) -> Non
         {"a": [-4111111111111111.0, 4111111111111111]},
         {"otp": 381924, "at": "ann@example.com"},
         {"a": {"password": 12345678, "n": [1, 2]}},
+        {"n": 1, "password": 4111111111111111},
+        {"a": [{"apiKey": 4111111111111111}]},
     ],
 )
 @pytest.mark.parametrize("indent", [None, 1])
