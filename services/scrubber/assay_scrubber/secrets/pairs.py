@@ -132,7 +132,7 @@ RULES = (
     *(
         Rule(_TO_USE, _to_use, lower=True, anchored=True, fewest=1, needle=word, opens=opens)
         for word in (b"login", b"log in", b"sign in", b"sign-in", b"creds", b"credential")
-        for opens in (word + rb"[a-z]*[ :]+[\"'`]?[a-z]+:[!-~]", rb"(?:to|and|for) " + word)
+        for opens in (word + rb"[a-z]*(?: with| as| using)?[ :]+[\"'`]?[a-z]+:[!-~]", rb"(?:to|and|for) " + word)
     ),
     Rule(_AT_HOST, _said, lower=True, opens=rb"[0-9]\.[0-9]{1,3} ?\([a-z0-9_.@\-]+/"),
     *(
