@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from assay_cli.errors import FINDING, CommandError
-from assay_cli.terminal import data_output, echo, ends_quietly
+from assay_cli.terminal import closed_stream, data_output, echo, ends_quietly
 
 if TYPE_CHECKING:
     from assay_scrubber.engine import Scrubber
@@ -63,8 +63,8 @@ def scrub(
 
     if files:
         raise CommandError("assay scrub reads stdin and takes no file names: assay scrub < FILE")
-    if sys.stdin is None or sys.stdout is None:
-        raise CommandError(f"{'stdin' if sys.stdin is None else 'stdout'} is closed: run assay scrub < FILE > CLEAN")
+    if closed := closed_stream():
+        raise CommandError(f"{closed} is closed: run assay scrub < FILE > CLEAN")
     with ends_quietly():
         scrubber = _scrubber(policy, project, ner=ner, vendor_keys=vendor_keys)
         complaints, out = _Complaints(), data_output()

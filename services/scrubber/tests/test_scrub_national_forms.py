@@ -72,6 +72,8 @@ GONE = [
     ("Дата рождения: 12 марта 1985", "12 марта 1985", "date_of_birth"),
     ("numéro de châssis VF1LB240531764234", "VF1LB240531764234", "driver_licence"),
     ("bastidor: VSSZZZ6KZ1R149943", "VSSZZZ6KZ1R149943", "driver_licence"),
+    ("VIN WBA3A5C50CF256985", "WBA3A5C50CF256985", "driver_licence"),
+    ("vin=WBA3A5C50CF256985", "WBA3A5C50CF256985", "driver_licence"),
 ]
 STAYS = [
     "tel quel, mobile first 2024 2025",

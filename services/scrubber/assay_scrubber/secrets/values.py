@@ -210,6 +210,7 @@ _SHORTEST_LONE, _FEWEST_LONE_DIGITS = 8, 2
 # `token1`, `key_2`, `Token2View`: names in code, and of types.
 _NUMBERED_NAME = re.compile(
     rb"(?i:alt|ctrl|control|cmd|shift|meta|option)[+\-].*+"  # keys of a keyboard
+    rb"|(?:ed|x|curve)25519\w{0,12}|h26[45][a-z]{0,8}"
     rb"|[A-Za-z_\-]++[0-9]|[A-Z][A-Za-z0-9]{0,12}?(?:[A-Z][a-z]{2,}+){2,}+|(?:[A-Z][a-z]++[0-9]{0,3}+){2,}+"
 )
 
