@@ -149,7 +149,7 @@ def _password(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         named_so = kind not in (None, b"words", b"code", b"e") and link not in (b"", b"==")
         if link == b">" and view.raw[end : end + 2] != b"</":
             return None
-        return (start, end) if named_so and _is_alone(view, match) and is_digits(view.low, value, end) else None
+        return (start, end) if named_so and is_digits(view.low, value, end) and _is_alone(view, match) else None
     good = is_password(value, quoted=quoted) or (
         kind is not None and is_written(value) and _only_a_value(view, match, value, end)
     )
