@@ -1,6 +1,6 @@
 # Every target works on a fresh machine that has Python >= 3.11, make and a package registry.
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint fmt lock peers docs bench fuzz chaos clean
+.PHONY: help setup run test lint fmt lock peers docs site bench fuzz chaos clean
 
 # Tests start hundreds of processes. Without cached bytecode, each would compile everything that it imports.
 unexport PYTHONDONTWRITEBYTECODE
@@ -13,6 +13,8 @@ OWN := schema runtime capture scrubber writer judge drift notifier evals store c
 STAMP := $(VENV)/.installed
 # The packages that benchmarks compare Assay with have their own environment: some are large, and none is needed to run or test.
 PEERS := $(VENV)-peers
+# So does what builds the documentation site.
+SITE := $(VENV)-site
 
 help:  ## Show this list
 	@$(PYTHON) -c 'import re; [print(f"  make {name:8} {text}") for name, text in re.findall(r"^([a-z]+):.*?## (.*)", open("Makefile").read(), re.M)]'
@@ -39,6 +41,8 @@ lock:  ## Recompile requirements.lock and the image's subset from the packages' 
 		--custom-compile-command "make lock" $(IMAGE:%=%/pyproject.toml) -o deploy/docker/requirements.lock
 	cd tests/bench && $(CURDIR)/$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-annotate --no-config --custom-compile-command "make lock" peers.in -o peers.lock
+	cd docs/site && $(CURDIR)/$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--no-annotate --no-config --custom-compile-command "make lock" site.in -o site.lock
 
 peers: setup $(PEERS)/.installed
 
@@ -71,6 +75,16 @@ docs: setup  ## Regenerate the schemas, AsyncAPI documents, reference pages and 
 	@$(BIN)/python -m assay_scrubber.family_reference --write
 	@$(BIN)/python deploy/rights_table.py --write
 
+site: setup $(SITE)/.installed  ## Build the documentation as a site with search: build/site/index.html
+	@$(SITE)/bin/python -m sphinx -q -W --keep-going -c docs/site -d build/site-cache . build/site
+	@echo "build/site/index.html"
+
+$(SITE)/.installed: docs/site/site.lock
+	@test -x $(SITE)/bin/python || $(PYTHON) -m venv $(SITE)
+	@echo "Installing what builds the site into $(SITE) ..."
+	@$(BIN)/uv pip sync --quiet --system-certs --python $(SITE)/bin/python --require-hashes docs/site/site.lock
+	@touch $@
+
 bench: setup $(if $(filter-out capture insert store rollup durability scale statistics judge calibration pipeline memory,$(or $(SUITE),all)),peers)  ## Run the benchmarks, Assay and references in the same run (SUITE=capture|scrub|insert|store|rollup|durability|scale|metrics|statistics|judge|calibration|drift|pipeline|memory)
 	@$(BIN)/python -m tests.bench $(SUITE)
 
@@ -81,4 +95,4 @@ chaos: setup  ## Break every component under load and count the events that arri
 	@$(BIN)/python -m tests.chaos $(CHAOS)
 
 clean:  ## Remove the environment, build output and the demo's data
-	rm -rf $(VENV) $(PEERS) build data .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) $(SITE) build data .mypy_cache .ruff_cache .import_linter_cache .hypothesis
