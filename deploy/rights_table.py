@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from assay_cli.identities import IDENTITIES, Grant, Identity
+from assay_access.identities import IDENTITIES, Grant, Identity
 from assay_runtime.generated import keep
 from assay_schema.streams import PREFIX
 from assay_store.roles import GRANTS

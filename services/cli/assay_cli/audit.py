@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from assay_cli.errors import CommandError
-from assay_cli.secrets import make_private
+from assay_access.errors import AccessError
+from assay_access.secrets import make_private
 from assay_cli.terminal import echo
 
 FOLDER = "audit"
@@ -30,6 +30,6 @@ def record(data: Path, kind: str, entry: Mapping[str, Any]) -> None:
             os.write(descriptor, line.encode())  # at once, so that lines of several processes do not mix
         finally:
             os.close(descriptor)
-    except (OSError, CommandError) as error:
+    except (OSError, AccessError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         echo(f"not recorded in {path}: {reason}", err=True)

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import psutil
 
+from assay_access.secrets import make_private
 from assay_cli.errors import CommandError
-from assay_cli.secrets import make_private
 from assay_runtime.connection import OLDEST_REDIS
 
 #: Less free space than this and nothing starts, in bytes: an append-only file that cannot be written stops Redis.

@@ -7,8 +7,8 @@ from typing import IO
 from rich.console import RenderableType
 from rich.text import Text
 
+from assay_access.secrets import make_private
 from assay_cli.console import Console
-from assay_cli.secrets import make_private
 from assay_cli.terminal import leave_stdout
 
 #: Size at which a log file is set aside as `.1`, replacing the one before, in bytes.

@@ -16,8 +16,8 @@ from typing import Any
 
 import psutil
 
+from assay_access.secrets import make_private, write_private
 from assay_cli.errors import CommandError
-from assay_cli.secrets import make_private, write_private
 
 #: Start times of one process may differ by this many seconds between readings, when the clock was set in between.
 _START_TOLERANCE_S = 1.0

@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from assay_cli.identities import Ports
+from assay_access.settings_files import Ports
 from assay_cli.observe import Lag, Quality, Run
 from assay_schema.ids import row_ms
 

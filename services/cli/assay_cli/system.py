@@ -15,10 +15,10 @@ from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from assay_cli.identities import Ports, secret_settings
+from assay_access.secrets import Passwords, write_private
+from assay_access.settings_files import Ports, secret_settings
 from assay_cli.observe import LOADING, StoreQueries, StoreUnavailableError, http_status, redis_missing
 from assay_cli.preflight import RedisBinary
-from assay_cli.secrets import Passwords, write_private
 from assay_cli.supervisor import Spec
 from assay_schema.settings import FILE_VARIABLE, SWITCH_VARIABLE, StoreSettings, variables
 

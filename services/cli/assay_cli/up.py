@@ -119,10 +119,10 @@ async def _up(options: Options) -> int:
 
 def _prepare(options: Options) -> "System":
     """Directories, secrets and settings files."""
-    from assay_cli.identities import Ports
+    from assay_access.secrets import load_or_create, make_private, write_derived
+    from assay_access.settings_files import Ports
     from assay_cli.preflight import find_redis
     from assay_cli.scenario import alertmanager, over, settings_of
-    from assay_cli.secrets import load_or_create, make_private, write_derived
     from assay_cli.system import System, write_redis_conf
     from assay_runtime.config import load_settings
     from assay_store import account, landlock

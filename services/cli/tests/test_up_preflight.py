@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from assay_access.settings_files import Ports
 from assay_cli import preflight
 from assay_cli.errors import CommandError
-from assay_cli.identities import Ports
 from assay_cli.preflight import bundled_redis, check_directory, check_ports, find_redis, redis_program
 from assay_cli.process_logs import BoundedLog, ProcessLogs, Terminal
 from assay_cli.system import child_environment

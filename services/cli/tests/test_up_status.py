@@ -3,9 +3,10 @@
 import os
 from pathlib import Path
 
-from assay_cli.identities import REDIS_IDENTITIES, STORE_IDENTITIES, Ports
+from assay_access.identities import REDIS_IDENTITIES, STORE_IDENTITIES
+from assay_access.secrets import Passwords
+from assay_access.settings_files import Ports
 from assay_cli.preflight import RedisBinary
-from assay_cli.secrets import Passwords
 from assay_cli.status import Status
 from assay_cli.supervisor import Spec, Supervisor
 from assay_cli.system import System

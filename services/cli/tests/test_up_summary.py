@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console, RenderableType
 
-from assay_cli.identities import Ports
+from assay_access.settings_files import Ports
 from assay_cli.observe import Lag, Quality, Run
 from assay_cli.summary import Report, moment, quality_summary, reconciled, start_again, summary, where_to_look
 from assay_schema.ids import first_row_at

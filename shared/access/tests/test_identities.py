@@ -17,16 +17,9 @@ from redis.backoff import NoBackoff
 from redis.exceptions import NoPermissionError
 from redis.retry import Retry
 
-from assay_cli.identities import (
-    IDENTITIES,
-    REDIS_IDENTITIES,
-    SETTINGS_IDENTITIES,
-    Ports,
-    acl_file,
-    acl_template,
-    password_hash,
-    settings_text,
-)
+from assay_access.acl_file import acl_file, acl_template, password_hash
+from assay_access.identities import IDENTITIES, REDIS_IDENTITIES, SETTINGS_IDENTITIES
+from assay_access.settings_files import Ports, settings_text
 from assay_cli.preflight import RedisBinary
 from assay_cli.system import without_secrets
 from assay_notifier.records import Records
@@ -551,7 +544,7 @@ def test_only_the_admin_reads_the_servers_configuration(server: Server, root: re
 
 
 def test_the_production_template_is_current() -> None:
-    assert TEMPLATE.read_text() == acl_template(), "write it anew with: python -m assay_cli.identities > " + str(
+    assert TEMPLATE.read_text() == acl_template(), "write it anew with: python -m assay_access.acl_file > " + str(
         TEMPLATE
     )
 

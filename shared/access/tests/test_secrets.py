@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from assay_cli.errors import CommandError
-from assay_cli.identities import REDIS_IDENTITIES, SETTINGS_IDENTITIES, STORE_IDENTITIES, Ports
-from assay_cli.secrets import Passwords, load_or_create, write_derived, write_private
+from assay_access.errors import AccessError
+from assay_access.identities import REDIS_IDENTITIES, SETTINGS_IDENTITIES, STORE_IDENTITIES
+from assay_access.secrets import Passwords, load_or_create, write_derived, write_private
+from assay_access.settings_files import Ports
 
 
 def write_all(directory: Path, base_port: int = 9100) -> Passwords:
@@ -75,7 +76,7 @@ def test_no_file_but_the_source_holds_the_credentials_of_two_identities(tmp_path
 def test_a_damaged_password_file_stops_the_start_and_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "passwords.json"
     path.write_text('{"redis": ')
-    with pytest.raises(CommandError, match="restore it from a backup"):
+    with pytest.raises(AccessError, match="restore it from a backup"):
         load_or_create(tmp_path)
     assert path.read_text() == '{"redis": '
 

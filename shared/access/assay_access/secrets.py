@@ -14,16 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from assay_cli.errors import CommandError
-from assay_cli.identities import (
-    REDIS_IDENTITIES,
-    SETTINGS_IDENTITIES,
-    STORE_IDENTITIES,
-    Ports,
-    acl_file,
-    password_hash,
-    settings_text,
-)
+from assay_access.acl_file import acl_file, password_hash
+from assay_access.errors import AccessError
+from assay_access.identities import REDIS_IDENTITIES, SETTINGS_IDENTITIES, STORE_IDENTITIES
+from assay_access.settings_files import Ports, settings_text
 
 _PASSWORDS = "passwords.json"
 #: Bytes of randomness in a password.
@@ -42,7 +36,7 @@ class Passwords:
 
 
 def load_or_create(directory: Path) -> Passwords:
-    """The passwords of a data directory; what is missing is generated. Raises `CommandError` when the file cannot be read."""
+    """The passwords of a data directory; what is missing is generated. Raises `AccessError` when the file cannot be read."""
     make_private(directory)
     path = directory / _PASSWORDS
     try:
@@ -51,7 +45,7 @@ def load_or_create(directory: Path) -> Passwords:
     except FileNotFoundError:
         redis, store = {}, {}
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CommandError(
+        raise AccessError(
             f"cannot read {path} ({type(error).__name__}); restore it from a backup, or move it away to generate new passwords"
         ) from None
     for identity in REDIS_IDENTITIES:
@@ -95,7 +89,7 @@ def write_derived(
 
 
 def make_private(directory: Path, *, passable: bool | None = False) -> None:
-    """Create a directory that only its owner may enter. Raises `CommandError` when that cannot be.
+    """Create a directory that only its owner may enter. Raises `AccessError` when that cannot be.
 
     `passable`: others may go through it to what is open to them, but not see what there is; None leaves that as it is.
     """
@@ -106,7 +100,7 @@ def make_private(directory: Path, *, passable: bool | None = False) -> None:
         if mode & 0o077 != wanted & 0o077:
             directory.chmod(wanted)
     except OSError as error:
-        raise CommandError(
+        raise AccessError(
             f"cannot make the directory {directory} private: {error.strerror or error}; choose another with --data"
         ) from None
 
