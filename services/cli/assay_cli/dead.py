@@ -337,7 +337,7 @@ def _table(rows: list[dict[str, Any]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from assay_cli.console import Console
+    from assay_local.console import Console
 
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for column in _COLUMNS:

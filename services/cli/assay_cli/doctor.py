@@ -280,7 +280,7 @@ def _memory(settings: Settings, patient: Examination, streams: list[StreamFacts]
 
 def _runs_here(service: str, streams: list[StreamFacts]) -> bool:
     """Whether a consumer of this service, by its name, was started on this host and did not leave."""
-    from assay_cli.system import CONSUMER
+    from assay_access.settings_files import CONSUMER
 
     members = (name for facts in streams for group in facts.groups if group.name == service for name in group.members)
     return any(name == CONSUMER or name.startswith(f"{socket.gethostname()}-") for name in members)
@@ -293,7 +293,7 @@ def _print(findings: list[Finding]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from assay_cli.console import Console
+    from assay_local.console import Console
 
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     for finding in findings:

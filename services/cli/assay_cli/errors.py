@@ -7,6 +7,7 @@ import re
 import sys
 
 from assay_access.errors import AccessError
+from assay_operations.errors import OperationError
 from assay_schema.settings import SettingsError
 
 OK = 0
@@ -20,7 +21,7 @@ class CommandError(Exception):
 
 def explain(error: BaseException) -> str | None:
     """One clear message for an error that is not a defect of Assay, or None when a traceback is what helps."""
-    if isinstance(error, CommandError | AccessError | SettingsError):
+    if isinstance(error, CommandError | OperationError | AccessError | SettingsError):
         return str(error)
     # An error of a client library can only have come from a library that is loaded; loading one to ask would cost start-up time.
     redis = sys.modules.get("redis.exceptions")

@@ -184,7 +184,7 @@ def print_table(names: list[str], rows: Iterator[list[Any]], null: str = "null")
     from rich.table import Table
     from rich.text import Text
 
-    from assay_cli.console import Console
+    from assay_local.console import Console
 
     terminal = sys.stdout.isatty()
     most = _ROWS_TERMINAL if terminal else _ROWS_TABLE

@@ -8,13 +8,13 @@ programs (NDJSON, CSV, scrubbed text) is exact in a file or a pipe, and filtered
 import codecs
 import contextlib
 import io
-import os
 import sys
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, cast
 
 import typer
 
+from assay_local.stdout import leave_stdout
 from assay_schema.printable import printable, printable_lines
 
 __all__ = [
@@ -97,9 +97,3 @@ def ends_quietly(*, interrupted: int = INTERRUPTED, stopped: Callable[[], str] |
         if stopped:
             echo(f"stopped: {stopped()}", err=True)
         raise typer.Exit(interrupted) from None
-
-
-def leave_stdout() -> None:
-    """Let the interpreter's own flush at exit go nowhere: the pipe may be gone, and half a line must not be completed."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

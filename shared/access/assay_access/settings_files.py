@@ -11,6 +11,9 @@ from pydantic import BaseModel, SecretStr
 from assay_access.identities import Identity
 from assay_schema.settings import Settings
 
+#: Every service's consumer under `assay up`: the same after a restart, so that a service takes over its unfinished entries at once.
+CONSUMER = "assay-up"
+
 
 @dataclass(frozen=True)
 class Ports:

@@ -20,8 +20,8 @@ from redis.retry import Retry
 from assay_access.acl_file import acl_file, acl_template, password_hash
 from assay_access.identities import IDENTITIES, REDIS_IDENTITIES, SETTINGS_IDENTITIES
 from assay_access.settings_files import Ports, settings_text
-from assay_cli.preflight import RedisBinary
-from assay_cli.system import without_secrets
+from assay_local.preflight import RedisBinary
+from assay_local.processes import without_secrets
 from assay_notifier.records import Records
 from assay_runtime import dead, scripts
 from assay_runtime.delivery import DEAD_BYTES, bury_finish, forward_finish

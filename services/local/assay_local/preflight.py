@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 
 from assay_access.secrets import make_private
-from assay_cli.errors import CommandError
+from assay_operations.errors import OperationError
 from assay_runtime.connection import OLDEST_REDIS
 
 #: Less free space than this and nothing starts, in bytes: an append-only file that cannot be written stops Redis.
@@ -44,38 +44,39 @@ class RedisBinary:
 
 
 def check_directory(data: Path) -> str | None:
-    """Create the data directory and try to write there. Returns a warning, if any; raises `CommandError`."""
+    """Create the data directory and try to write there. Returns a warning, if any; raises `OperationError`."""
     make_private(data, passable=None)  # another `assay up` may be running in it
     try:
         with tempfile.NamedTemporaryFile(dir=data, prefix=".writable-"):
             pass
     except OSError as error:
-        raise CommandError(
-            f"cannot write to the data directory {data} ({error.strerror}); choose another with --data"
+        raise OperationError(
+            "unavailable", f"cannot write to the data directory {data} ({error.strerror}); choose another with --data"
         ) from None
     free = shutil.disk_usage(data).free
     if free < DISK_REFUSE_BYTES:
-        raise CommandError(
+        raise OperationError(
+            "unavailable",
             f"only {free // 2**20} MiB free on the disk of {data}, {DISK_REFUSE_BYTES // 2**20} needed; "
-            "make room, or choose another directory with --data"
+            "make room, or choose another directory with --data",
         )
     return f"only {free // 2**20} MiB free on the disk of {data}" if free < DISK_WARN_BYTES else None
 
 
 def check_ports(ports: Mapping[str, int]) -> None:
-    """Raise `CommandError` naming every occupied port, who holds it, and how to choose others."""
+    """Raise `OperationError` naming every occupied port, who holds it, and how to choose others."""
     taken = [f"port {port} ({name}) is in use{_holder(port)}" for name, port in ports.items() if not _free(port)]
     if taken:
         base = _free_base(min(ports.values()), len(ports))
-        raise CommandError(
-            f"{'; '.join(taken)}; choose other ports with --port-base {base} (or PORT_BASE={base} make run)"
+        raise OperationError(
+            "conflict", f"{'; '.join(taken)}; choose other ports with --port-base {base} (or PORT_BASE={base} make run)"
         )
 
 
 def find_redis(data: Path | None = None, search_path: str | None = None) -> RedisBinary:
     """A Redis or Valkey that is new enough and reads what is in its directory `data`: from PATH, else the bundled one.
 
-    Raises `CommandError` saying what was found.
+    Raises `OperationError` saying what was found.
     """
     written = _written_format(data) if data else None
     passed_over: list[str] = []
@@ -87,8 +88,9 @@ def find_redis(data: Path | None = None, search_path: str | None = None) -> Redi
         passed_over.append(str(problem))
     found = "; ".join(passed_over) or "there is none, and no bundled one for this platform"
     remedy = f"install redis-server or valkey-server, {_dotted(OLDEST_REDIS)} or newer, on PATH"
-    raise CommandError(
-        f"no Redis here fits: {found}; {remedy}{', or choose another directory with --data' if written else ''}"
+    raise OperationError(
+        "unavailable",
+        f"no Redis here fits: {found}; {remedy}{', or choose another directory with --data' if written else ''}",
     )
 
 
@@ -156,7 +158,9 @@ def _free(port: int) -> bool:
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 return False
-            raise CommandError(f"cannot listen on 127.0.0.1:{port} ({os.strerror(error.errno or 0)})") from None
+            raise OperationError(
+                "unavailable", f"cannot listen on 127.0.0.1:{port} ({os.strerror(error.errno or 0)})"
+            ) from None
     return True
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from assay_cli.up import _Stopped, _unless
+from assay_local.launcher import _Stopped, _unless
 
 
 def assay(directory: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from assay_access.settings_files import Ports
-from assay_cli.observe import Lag, Quality, Run
+from assay_local.probes import Lag, Quality, Run
 from assay_schema.ids import row_ms
 
 DEFAULT_PORT_BASE = 9100

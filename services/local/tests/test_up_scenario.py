@@ -1,6 +1,6 @@
 """What a scenario sets, and what it leaves."""
 
-from assay_cli.scenario import Scenario, over, settings_of
+from assay_local.scenario import Scenario, over, settings_of
 
 
 def test_without_a_scenario_nothing_is_set() -> None:

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from assay_access.errors import AccessError
 from assay_access.settings_files import Ports
-from assay_cli import preflight
-from assay_cli.errors import CommandError
-from assay_cli.preflight import bundled_redis, check_directory, check_ports, find_redis, redis_program
-from assay_cli.process_logs import BoundedLog, ProcessLogs, Terminal
-from assay_cli.system import child_environment
+from assay_local import preflight
+from assay_local.preflight import bundled_redis, check_directory, check_ports, find_redis, redis_program
+from assay_local.process_logs import BoundedLog, ProcessLogs, Terminal
+from assay_local.processes import child_environment
+from assay_operations.errors import OperationError
 from tests.ports import free_port, free_ports
 
 
@@ -30,7 +31,7 @@ def fake_redis(directory: Path, version: str, name: str = "redis-server") -> Non
 
 def test_an_occupied_port_is_named_with_its_holder_and_a_free_base_to_use_instead() -> None:
     port = free_ports(101)  # so that nobody takes the first one that is looked at
-    with socket.create_server(("127.0.0.1", port)), pytest.raises(CommandError) as caught:
+    with socket.create_server(("127.0.0.1", port)), pytest.raises(OperationError) as caught:
         check_ports({"redis": port})
     assert f"port {port} (redis) is in use by " in str(caught.value)
     assert f"(pid {os.getpid()})" in str(caught.value)
@@ -83,7 +84,9 @@ def test_without_any_redis_that_fits_the_message_says_what_was_found(
 ) -> None:
     monkeypatch.setattr(preflight, "OLDEST_REDIS", (99, 0))
     fake_redis(tmp_path / "old", "5.0.14")
-    with pytest.raises(CommandError, match=r"old/redis-server is Redis 5\.0, older.*install redis-server or valkey-s"):
+    with pytest.raises(
+        OperationError, match=r"old/redis-server is Redis 5\.0, older.*install redis-server or valkey-s"
+    ):
         find_redis(tmp_path / "data", search_path=str(tmp_path / "old"))
 
 
@@ -93,7 +96,7 @@ def test_on_a_platform_without_a_wheel_the_message_says_what_to_install(
     monkeypatch.setattr(preflight, "bundled_redis", lambda: None)
     (tmp_path / "empty").mkdir()
     with pytest.raises(
-        CommandError, match=r"no bundled one for this platform; install redis-server or valkey-server, 7"
+        OperationError, match=r"no bundled one for this platform; install redis-server or valkey-server, 7"
     ):
         find_redis(tmp_path / "data", search_path=str(tmp_path / "empty"))
 
@@ -122,7 +125,7 @@ def test_a_server_that_cannot_read_the_data_is_passed_over(
     if fits:
         assert find_redis(data, search_path=str(tmp_path / "bin")).path == str(tmp_path / "bin" / name)
     else:
-        with pytest.raises(CommandError, match=r"which cannot read .*/data, written by .*--data"):
+        with pytest.raises(OperationError, match=r"which cannot read .*/data, written by .*--data"):
             find_redis(data, search_path=str(tmp_path / "bin"))
 
 
@@ -156,7 +159,7 @@ def test_the_data_directory_is_made_private(tmp_path: Path) -> None:
 
 def test_a_data_directory_that_cannot_be_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(CommandError, match=r"file/data.*--data"):
+    with pytest.raises(AccessError, match=r"file/data.*--data"):
         check_directory(tmp_path / "file" / "data")
 
 
@@ -174,13 +177,13 @@ def without_roots_rights() -> Iterator[None]:
 
 def test_a_data_directory_without_write_permission_is_named(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir(mode=0o500)
-    with without_roots_rights(), pytest.raises(CommandError, match="--data"):
+    with without_roots_rights(), pytest.raises(AccessError, match="--data"):
         check_directory(tmp_path / "data" / "inner")
 
 
 def test_a_disk_that_is_nearly_full_stops_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preflight, "DISK_REFUSE_BYTES", 2**62)
-    with pytest.raises(CommandError, match="MiB free on the disk of"):
+    with pytest.raises(OperationError, match="MiB free on the disk of"):
         check_directory(tmp_path)
 
 

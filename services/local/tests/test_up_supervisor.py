@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from assay_cli.errors import CommandError
-from assay_cli.supervisor import Backoff, Spec, State, Supervisor, describe_exit
+from assay_local.supervisor import Backoff, Spec, State, Supervisor, describe_exit
+from assay_operations.errors import OperationError
 
 #: Says its name, marks itself ready, sleeps; on SIGTERM it writes that it drained.
 POLITE = """
@@ -133,7 +133,7 @@ async def test_output_is_passed_on_line_by_line_to_the_last(watched: Watched, tm
 async def test_a_process_that_ends_while_starting_is_reported_with_its_last_lines(watched: Watched) -> None:
     supervisor = watched.of(program("broken", "import sys; sys.exit('no such table')"))
     with pytest.raises(
-        CommandError, match=r"broken ended while starting \(exit code 1\); its last lines:\n  no such table"
+        OperationError, match=r"broken ended while starting \(exit code 1\); its last lines:\n  no such table"
     ):
         await supervisor.start()
 
@@ -143,7 +143,7 @@ async def test_a_process_that_is_not_ready_in_time_is_reported_with_what_is_miss
         return "no answer on port 1"
 
     supervisor = watched.of(program("slow", "import time; time.sleep(60)", ready=never, start_deadline_s=0.3))
-    with pytest.raises(CommandError, match=r"slow is not ready after 0 s \(no answer on port 1\); it wrote nothing"):
+    with pytest.raises(OperationError, match=r"slow is not ready after 0 s \(no answer on port 1\); it wrote nothing"):
         await supervisor.start()
 
 
@@ -163,7 +163,7 @@ async def test_a_process_that_is_alive_past_its_deadline_is_left_to_become_ready
 
 async def test_a_program_that_does_not_exist_is_named(watched: Watched) -> None:
     supervisor = watched.of(Spec("ghost", ("/nonexistent/ghost",), os.environ))
-    with pytest.raises(CommandError, match=r"cannot start ghost \(/nonexistent/ghost\): No such file"):
+    with pytest.raises(OperationError, match=r"cannot start ghost \(/nonexistent/ghost\): No such file"):
         await supervisor.start()
 
 
@@ -248,7 +248,7 @@ async def test_when_the_supervisor_is_killed_its_children_are_gone_too(tmp_path:
     text = f"""
 import asyncio, os, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
-from assay_cli.supervisor import Spec, Supervisor
+from assay_local.supervisor import Spec, Supervisor
 async def main():
     async def ready():
         return None

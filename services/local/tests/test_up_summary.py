@@ -12,8 +12,8 @@ import pytest
 from rich.console import Console, RenderableType
 
 from assay_access.settings_files import Ports
-from assay_cli.observe import Lag, Quality, Run
-from assay_cli.summary import Report, moment, quality_summary, reconciled, start_again, summary, where_to_look
+from assay_local.demo_report import Report, moment, quality_summary, reconciled, start_again, summary, where_to_look
+from assay_local.probes import Lag, Quality, Run
 from assay_schema.ids import first_row_at
 
 REPORT = Report({"retrieval": 1200, "answer": 1200, "feedback": 90}, {"email": 30, "jwt": 2}, 600, 3.0)

@@ -6,10 +6,10 @@ import time
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from assay_cli.observe import StoreUnavailableError, lag, memory, total_stored
-from assay_cli.summary import megabytes, moment
-from assay_cli.supervisor import State, Supervisor
-from assay_cli.system import System
+from assay_local.demo_report import megabytes, moment
+from assay_local.probes import StoreUnavailableError, lag, memory, total_stored
+from assay_local.processes import LocalStack
+from assay_local.supervisor import State, Supervisor
 
 #: Stored events are counted this often at most, in seconds. On a large table that takes a while: then for a twentieth of the time, and at
 #: least this often all the same.
@@ -22,7 +22,7 @@ _COUNT_TIMEOUT_S = 5.0
 class Status:
     """Looks at the system and says how it is."""
 
-    def __init__(self, system: System, supervisor: Supervisor, admin: Redis) -> None:
+    def __init__(self, system: LocalStack, supervisor: Supervisor, admin: Redis) -> None:
         self._system, self._supervisor, self._admin = system, supervisor, admin
         self._store = system.store_queries("sre")
         self._began = time.monotonic()

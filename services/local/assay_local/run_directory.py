@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 
 from assay_access.secrets import make_private, write_private
-from assay_cli.errors import CommandError
+from assay_operations.errors import OperationError
 
 #: Start times of one process may differ by this many seconds between readings, when the clock was set in between.
 _START_TOLERANCE_S = 1.0
@@ -33,7 +33,7 @@ class RunDirectory:
         self._lock: int | None = None
 
     def lock(self) -> None:
-        """Take the lock until this process ends. Raises `CommandError` naming the holder."""
+        """Take the lock until this process ends. Raises `OperationError` naming the holder."""
         make_private(self._directory)
         path = self._directory / "lock"
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -42,9 +42,10 @@ class RunDirectory:
         except OSError:
             holder = os.read(descriptor, 32).decode(errors="replace").strip() or "unknown"
             os.close(descriptor)
-            raise CommandError(
+            raise OperationError(
+                "conflict",
                 f"another `assay up` (pid {holder}) is using {self._directory.parent}; stop it with: kill {holder}, "
-                "or choose another directory with --data"
+                "or choose another directory with --data",
             ) from None
         os.ftruncate(descriptor, 0)
         os.write(descriptor, f"{os.getpid()}\n".encode())

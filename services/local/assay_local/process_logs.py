@@ -8,8 +8,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from assay_access.secrets import make_private
-from assay_cli.console import Console
-from assay_cli.terminal import leave_stdout
+from assay_local.console import Console
+from assay_local.stdout import leave_stdout
 
 #: Size at which a log file is set aside as `.1`, replacing the one before, in bytes.
 LOG_MAX_BYTES = 10 * 1024 * 1024

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from assay_cli.errors import CommandError
+from assay_operations.errors import OperationError
 
 #: Takes one line of a child's output: the child's name and the text without its line end.
 OnLine = Callable[[str, str], None]
@@ -96,7 +96,7 @@ class Child:
         return self._process.pid if self._process and self._process.returncode is None else None
 
     async def launch(self) -> None:
-        """Start the process. Raises `CommandError` when it cannot be executed."""
+        """Start the process. Raises `OperationError` when it cannot be executed."""
         self.tail.clear()
         self.state = State.STARTING
         self.started = time.monotonic()
@@ -118,7 +118,9 @@ class Child:
             self.state = State.STOPPED
             os.close(out)
             os.close(err)
-            raise CommandError(f"cannot start {self.spec.name} ({self.spec.argv[0]}): {error.strerror}") from None
+            raise OperationError(
+                "unavailable", f"cannot start {self.spec.name} ({self.spec.argv[0]}): {error.strerror}"
+            ) from None
         finally:
             os.close(out_end)
             os.close(err_end)
@@ -128,7 +130,7 @@ class Child:
         ]
 
     async def until_ready(self) -> None:
-        """Wait until the process is ready. Raises `CommandError` with its last lines when it exits or the deadline passes."""
+        """Wait until the process is ready. Raises `OperationError` with its last lines when it exits or the deadline passes."""
         deadline = self.started + self.spec.start_deadline_s
         missing: str | None = "no answer yet"
         while True:
@@ -138,13 +140,16 @@ class Child:
                 code = await self.exited()
                 if self.spec.once and code == 0:
                     break
-                raise CommandError(f"{self.spec.name} ended while starting ({describe_exit(code)}){self.last_lines()}")
+                raise OperationError(
+                    "unavailable", f"{self.spec.name} ended while starting ({describe_exit(code)}){self.last_lines()}"
+                )
             if time.monotonic() > deadline:
                 if self.spec.alive and await self.spec.alive():
                     self._on_line(self.spec.name, f"alive but not ready yet ({missing}); going on without it")
                     break
-                raise CommandError(
-                    f"{self.spec.name} is not ready after {self.spec.start_deadline_s:.0f} s ({missing}){self.last_lines()}"
+                raise OperationError(
+                    "unavailable",
+                    f"{self.spec.name} is not ready after {self.spec.start_deadline_s:.0f} s ({missing}){self.last_lines()}",
                 )
             await asyncio.sleep(_POLL_S)
         self.state = State.STOPPED if self.spec.once else State.READY
@@ -270,7 +275,7 @@ class Supervisor:
     async def start(self) -> None:
         """Start every process, each stage at once, when the one before is ready.
 
-        Raises `CommandError` for the first that does not start; what has started keeps running until `stop`.
+        Raises `OperationError` for the first that does not start; what has started keeps running until `stop`.
         """
         for stage in self._stages:
             began = time.monotonic()
@@ -336,7 +341,7 @@ class Supervisor:
                 await child.launch()
                 self._on_change(self.pids)
                 await child.until_ready()
-            except CommandError as error:
+            except OperationError as error:
                 self._announce(str(error))
                 await child.stop()
             else:

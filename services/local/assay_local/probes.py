@@ -13,7 +13,7 @@ import psutil
 from redis.asyncio import Redis
 from redis.exceptions import BusyLoadingError, RedisError
 
-from assay_cli.errors import CommandError
+from assay_operations.errors import OperationError
 from assay_runtime.lag import group_of
 from assay_schema.streams import CAPTURE, EVENTS, FAILURES, low_key, watermark_key
 
@@ -26,8 +26,11 @@ LOADING = "loading its data"
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
-class StoreUnavailableError(CommandError):
+class StoreUnavailableError(OperationError):
     """The store did not answer a query. The message is its own, which for these fixed queries holds no captured content."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("unavailable", message)
 
 
 class StoreQueries:

@@ -16,10 +16,10 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from assay_access.secrets import Passwords, write_private
-from assay_access.settings_files import Ports, secret_settings
-from assay_cli.observe import LOADING, StoreQueries, StoreUnavailableError, http_status, redis_missing
-from assay_cli.preflight import RedisBinary
-from assay_cli.supervisor import Spec
+from assay_access.settings_files import CONSUMER, Ports, secret_settings
+from assay_local.preflight import RedisBinary
+from assay_local.probes import LOADING, StoreQueries, StoreUnavailableError, http_status, redis_missing
+from assay_local.supervisor import Spec
 from assay_schema.settings import FILE_VARIABLE, SWITCH_VARIABLE, StoreSettings, variables
 
 #: What `assay up` decides itself; a value in the environment would lead the processes elsewhere.
@@ -43,8 +43,6 @@ _INHERITED = {
     "no_proxy", "REQUESTS_CA_BUNDLE", "COLUMNS", "NO_COLOR",
 }  # fmt: skip
 _INHERITED_PREFIXES = ("ASSAY_", "LC_", "LD_", "OTEL_", "PYTHON", "XDG_")
-#: The same after a restart, so that a service takes over its own unfinished entries at once.
-CONSUMER = "assay-up"
 #: What judges, watches and tells of the quality of answers: none of it is needed to capture and store.
 QUALITY = ("judge", "drift", "notifier")
 _CORE = ("redis", "store", "scrubber", "writer")
@@ -53,7 +51,7 @@ _STOP_DEADLINES_S = {"scrubber": 15.0, "writer": 30.0, "judge": 30.0, "drift": 1
 
 
 @dataclass(frozen=True)
-class System:
+class LocalStack:
     """Where everything is, for one run."""
 
     data: Path
@@ -219,7 +217,7 @@ def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return needed | {"PYTHONUNBUFFERED": "1"}
 
 
-def write_redis_conf(system: System) -> None:
+def write_redis_conf(system: LocalStack) -> None:
     """`<data>/run/redis.conf`: durable (append-only file, fsync every second), loopback only, never evicting what it took."""
     directory = system.data / "redis"
     options = {

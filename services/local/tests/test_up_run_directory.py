@@ -9,8 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from assay_cli.errors import CommandError
-from assay_cli.run_directory import RunDirectory
+from assay_local.run_directory import RunDirectory
+from assay_operations.errors import OperationError
 
 SLEEPER = "import time; time.sleep(60)"
 #: Dies and leaves a child in its process group.
@@ -40,7 +40,7 @@ def start(processes: list[subprocess.Popen[str]], text: str) -> subprocess.Popen
 
 def test_a_second_holder_is_told_who_the_first_is(tmp_path: Path) -> None:
     holder = (
-        "import os, sys, pathlib, time; from assay_cli.run_directory import RunDirectory;"
+        "import os, sys, pathlib, time; from assay_local.run_directory import RunDirectory;"
         "run = RunDirectory(pathlib.Path(sys.argv[1])); run.lock(); print(os.getpid(), flush=True); time.sleep(60)"
     )
     with subprocess.Popen(
@@ -48,7 +48,7 @@ def test_a_second_holder_is_told_who_the_first_is(tmp_path: Path) -> None:
     ) as process:
         assert process.stdout
         process.stdout.readline()
-        with pytest.raises(CommandError, match=rf"pid {process.pid}.*kill {process.pid}.*--data"):
+        with pytest.raises(OperationError, match=rf"pid {process.pid}.*kill {process.pid}.*--data"):
             RunDirectory(tmp_path / "run").lock()
         process.kill()
     run = RunDirectory(tmp_path / "run")
@@ -77,7 +77,7 @@ def test_what_a_killed_predecessor_left_running_is_ended(
 def test_a_process_that_was_left_and_ignores_the_request_is_killed(
     tmp_path: Path, processes: list[subprocess.Popen[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assay_cli.run_directory._GRACE_S", 0.2)
+    monkeypatch.setattr("assay_local.run_directory._GRACE_S", 0.2)
     left = start(
         processes, "import signal, time; signal.signal(15, signal.SIG_IGN); print('on', flush=True); time.sleep(60)"
     )
