@@ -7,8 +7,8 @@ from uuid import uuid4
 import pytest
 
 from assay_cli.drift import _latest, _samples
-from assay_cli.drift_explain import explained
-from assay_cli.errors import CommandError
+from assay_operations.drift.explain import explained
+from assay_operations.errors import OperationError
 from assay_runtime.store import INSERT_SETTINGS, connect
 from assay_schema.alert_actions import query_of
 from assay_schema.alerts import AlertState
@@ -106,7 +106,7 @@ def test_an_episode_is_explained_by_the_model_that_got_worse(migrated: StoreServ
             )
     with connect(migrated.settings("sre").store) as store:
         found = explained(store, str(identity), DriftSettings())
-        with pytest.raises(CommandError, match="no episode"):
+        with pytest.raises(OperationError, match="no episode"):
             explained(store, str(new_event_id()), DriftSettings())
     assert found == [
         "faithfulness of explained: -0.25 since the change",

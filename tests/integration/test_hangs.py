@@ -19,10 +19,10 @@ import redis
 from assay_access.identities import REDIS_IDENTITIES, STORE_IDENTITIES
 from assay_access.secrets import Passwords
 from assay_access.settings_files import Ports
-from assay_cli.doctor_probes import stream_facts
 from assay_local.processes import LocalStack
 from assay_local.status_line import Status
 from assay_local.supervisor import Spec, Supervisor
+from assay_operations.doctor.probes import stream_facts
 from assay_runtime import connection
 from assay_runtime.delivery import Consumer, settle_finish
 from assay_runtime.entries import Bounds, Entry, Outcome

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
 from assay_cli.errors import FINDING
+from assay_cli.options import DataDirectory
 from assay_cli.terminal import echo, emit
+from assay_operations.clients import DEFAULT_DATA, open_store, settings_for
 from assay_schema.printable import printable
 
 if TYPE_CHECKING:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from assay_cli import evaluation_store
-from assay_cli.asking import a_number
-from assay_cli.connect import DEFAULT_DATA, DataDirectory
-from assay_cli.dataset import load
-from assay_cli.errors import FINDING, CommandError
+from assay_cli.errors import FINDING, INCONCLUSIVE, CommandError
 from assay_cli.evaluate import DEFAULT_RUNS, RunsFolder, find_run
-from assay_cli.evaluation_store import InStore
-from assay_cli.rules import INCONCLUSIVE, Rules, Slices, expect_known, expect_slices, fields_of, rules_of
+from assay_cli.options import DataDirectory, InStore, Rules, Slices
 from assay_cli.terminal import echo, emit, printable
+from assay_operations.clients import DEFAULT_DATA
+from assay_operations.evaluations import run_store as evaluation_store
+from assay_operations.evaluations.datasets import load
+from assay_operations.evaluations.rules import expect_known, expect_slices, fields_of, rules_of
+from assay_operations.numbers import a_number
 
 if TYPE_CHECKING:
     from assay_evals.dataset import Dataset

@@ -3,16 +3,14 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from assay_cli.asking import lines_of
 from assay_cli.errors import FINDING, CommandError
 from assay_cli.terminal import echo, emit, printable
-
-if TYPE_CHECKING:
-    from assay_evals.dataset import Dataset
+from assay_operations.evaluations.datasets import load
+from assay_operations.evaluations.files import lines_of
 
 dataset = typer.Typer(
     no_args_is_help=True, help="Golden datasets: questions with what a good system retrieves and says."
@@ -99,16 +97,3 @@ def merge(
     first, *others = [load(file) for file in files]
     for line in write_dataset(merge_datasets(first, others, version=version)):
         emit(line)
-
-
-def load(file: Path, option: str = "FILE") -> "Dataset":
-    """A dataset from a file. Raises `DatasetError`, which becomes one clear message."""
-    from assay_evals.dataset import DatasetError, read_dataset
-
-    try:
-        return read_dataset("".join(lines_of(file, option)))
-    except DatasetError as error:
-        more = (
-            f" (and {len(error.problems) - 1} more: assay dataset validate {file})" if len(error.problems) > 1 else ""
-        )
-        raise CommandError(f"{file}: {error.problems[0]}{more}") from None

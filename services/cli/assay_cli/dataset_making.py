@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from assay_cli.asking import lines_of
-from assay_cli.dataset import File, load
+from assay_cli.dataset import File
 from assay_cli.errors import CommandError
 from assay_cli.terminal import asked, can_ask, echo, emit, printable
+from assay_operations.evaluations.datasets import load
+from assay_operations.evaluations.files import lines_of
 
 if TYPE_CHECKING:
     from assay_evals.dataset import Case, Dataset

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from assay_cli.confirm import agreed
-from assay_cli.connect import DEFAULT_DATA, DataDirectory, settings_for
-from assay_cli.dead_letters import DeadLetter, Filter, Name, NotRequeueableError, name_of, tally
-from assay_cli.durations import moment_ms
 from assay_cli.errors import FINDING, CommandError
+from assay_cli.options import DataDirectory
 from assay_cli.terminal import echo, emit, ends_quietly, printable
+from assay_operations.clients import DEFAULT_DATA, settings_for
+from assay_operations.dead_letters.letters import DeadLetter, Filter, Name, NotRequeueableError, name_of, tally
+from assay_operations.time_bounds import moment_ms
 from assay_schema.settings import Settings
 
 if TYPE_CHECKING:

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay_cli import doctor_checks as checks
-from assay_cli import doctor_probes as probes
-from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_and_source
-from assay_cli.doctor_checks import Finding, Status, StreamFacts, worst
-from assay_cli.errors import FINDING, explain, hangs
+from assay_cli.errors import FINDING
+from assay_cli.options import DataDirectory
 from assay_cli.terminal import emit, ends_quietly, printable
+from assay_operations.clients import DEFAULT_DATA, open_store, settings_and_source
+from assay_operations.doctor import checks as checks
+from assay_operations.doctor import probes as probes
+from assay_operations.doctor.checks import Finding, Status, StreamFacts, worst
+from assay_operations.errors import explain, hangs
 from assay_schema.settings import Settings, SettingsError, StoreSettings
 from assay_schema.streams import DEAD
 from assay_schema.topology import destination

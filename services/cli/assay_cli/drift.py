@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from assay_cli.connect import DEFAULT_DATA, DataDirectory, Identity, open_store, settings_and_source, settings_for
-from assay_cli.drift_explain import episode_named, explain
-from assay_cli.durations import moment_ms
 from assay_cli.errors import FINDING, CommandError
+from assay_cli.options import DataDirectory
 from assay_cli.terminal import echo, emit, ends_quietly, printable
+from assay_operations.clients import DEFAULT_DATA, Identity, open_store, settings_and_source, settings_for
+from assay_operations.drift.explain import episode_named, explained
+from assay_operations.time_bounds import moment_ms
 from assay_schema.settings import DriftSettings, Settings
 
 if TYPE_CHECKING:
@@ -31,7 +32,18 @@ Png = Annotated[Path | None, typer.Option("--png", help="Write it as PNG; needs 
 
 drift = typer.Typer(no_args_is_help=True, help="Drift of quality: what is watched, what was found, and why.")
 
-drift.command()(explain)
+
+@drift.command()
+def explain(
+    alert_id: Annotated[str, typer.Argument(metavar="ALERT_ID", help="The episode, as its alert names it.")],
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Say which services, models, sources and so on moved in an episode, or whether the mix of traffic did."""
+    identity = episode_named(alert_id)
+    settings = settings_for("sre", data)
+    with ends_quietly(), open_store(settings.store) as store:
+        for line in explained(store, identity, settings.drift):
+            echo(printable(line))
 
 
 @drift.command()
@@ -41,7 +53,8 @@ def status(
 ) -> None:
     """Show every series that is watched, its baseline and its evidence. Exit code 1 if an episode is open, 0 if none."""
 
-    from assay_cli.drift_status import line, rows_of
+    from assay_cli.output.drift import line
+    from assay_operations.drift.status import rows_of
 
     async def work(client: "Client", settings: Settings) -> list[dict[str, Any]]:
         return [

@@ -9,32 +9,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay_cli import evaluation_store
-from assay_cli.asking import Concurrency, Deadline, Retries, ShowErrors, System, TargetName, Workspace, tags_of
-from assay_cli.checkout import checkout
-from assay_cli.connect import DEFAULT_DATA, DataDirectory
-from assay_cli.dataset import load
 from assay_cli.dataset_making import expect_reviewed
 from assay_cli.errors import FINDING, CommandError
 from assay_cli.errors_of_targets import ERRORS_SHOWN, ErrorsOfTarget
-from assay_cli.evaluation_store import InStore
-from assay_cli.judge_options import judge_named, tell, with_spending
+from assay_cli.options import DataDirectory, InStore, Rules, Scorers, Slices
+from assay_cli.output.floors import exit_code, tell_floors
+from assay_cli.output.judging import tell
 from assay_cli.progress import Mode, Progress
-from assay_cli.rules import (
-    Rules,
-    Scorers,
-    Slices,
-    exit_code,
-    expect_slices,
-    fields_of,
-    floors_of,
-    part_of,
-    rules_of,
-    scoring_of,
-    tell_floors,
-)
-from assay_cli.rules import as_json as floors_as_json
+from assay_cli.target_options import Concurrency, Deadline, Retries, ShowErrors, TargetName, Workspace
 from assay_cli.terminal import echo, emit, ends_quietly, printable
+from assay_operations.clients import DEFAULT_DATA
+from assay_operations.evaluations import run_store as evaluation_store
+from assay_operations.evaluations.checkout import checkout
+from assay_operations.evaluations.datasets import load
+from assay_operations.evaluations.judge_options import judge_named, with_spending
+from assay_operations.evaluations.rules import as_json as floors_as_json
+from assay_operations.evaluations.rules import expect_slices, fields_of, floors_of, part_of, rules_of, scoring_of
+from assay_operations.evaluations.tags import tags_of
+from assay_operations.evaluations.target import TargetConfig
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -161,7 +153,8 @@ def run(
         concurrency=concurrency,
     )
     name = free_name(name, runs, resume)  # before the target is loaded, which may take a while
-    system = System(target, workspace, concurrency, deadline, retries, ErrorsOfTarget(show_errors))
+    errors = ErrorsOfTarget(show_errors)
+    system = TargetConfig(target, workspace, concurrency, deadline, retries, on_error=errors, keep_said=show_errors)
     asked, how = system.open()
     folder = with_spending(judged, RunFolder(runs / name, config, resume=resume, target=target))
 
@@ -193,7 +186,7 @@ def run(
     _show(done, as_json, floors if rules else None, checks)
     tell_floors(floors)
     reporting.report_run(done, reporters, golden if report_text else None)
-    system.errors.say_how()
+    errors.say_how()
     if code := FINDING if unknown else exit_code(done, floors, checks):
         raise typer.Exit(code)
 

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
-from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
-from assay_cli.cursor_file import locked, read_cursor, write_cursor
-from assay_cli.durations import Bound, bound
 from assay_cli.errors import CommandError
-from assay_cli.export_lines import BrokenAnswerError, Lines
-from assay_cli.export_plan import Axis, Chunk, Pace, chunks
-from assay_cli.export_sql import LINE_START, Selection, chunk_from, counts, lines
+from assay_cli.options import DataDirectory
 from assay_cli.progress import Mode, Progress
 from assay_cli.terminal import data_output, echo, ends_quietly
+from assay_operations.clients import DEFAULT_DATA, open_store, settings_for
+from assay_operations.export.cursor_file import locked, read_cursor, write_cursor
+from assay_operations.export.lines import BrokenAnswerError, Lines
+from assay_operations.export.plan import Axis, Chunk, Pace, chunks
+from assay_operations.export.sql import LINE_START, Selection, chunk_from, counts, lines
+from assay_operations.time_bounds import Bound, bound
 from assay_schema.events import Kind
 from assay_schema.limits import SAFE_INTEGER_MAX
 

@@ -6,9 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
-from assay_cli.durations import duration_ms
+from assay_cli.options import DataDirectory
 from assay_cli.terminal import echo, emit, ends_quietly, printable
+from assay_operations.clients import DEFAULT_DATA, open_store, settings_for
+from assay_operations.time_bounds import duration_ms
 
 feedback = typer.Typer(no_args_is_help=True, help="What people think of answers and retrievals.")
 

@@ -9,29 +9,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from assay_cli import audit
-from assay_cli.asking import (
-    Concurrency,
-    Deadline,
-    Retries,
-    ShowErrors,
-    System,
-    TargetName,
-    Workspace,
-    a_number,
-    captured_of,
-    lines_of,
-)
 from assay_cli.compare import Undecided
-from assay_cli.connect import DEFAULT_DATA, DataDirectory
-from assay_cli.errors import FINDING, CommandError, explain
+from assay_cli.errors import FINDING, INCONCLUSIVE, CommandError
 from assay_cli.errors_of_targets import ErrorsOfTarget
-from assay_cli.gate_answers import answers_held
 from assay_cli.gate_words import in_words
-from assay_cli.judge_options import tell
+from assay_cli.options import DataDirectory, Rules, Scorers
+from assay_cli.output.judging import tell
 from assay_cli.progress import Mode, Progress
-from assay_cli.rules import INCONCLUSIVE, Rules, Scorers
+from assay_cli.target_options import Concurrency, Deadline, Retries, ShowErrors, TargetName, Workspace
 from assay_cli.terminal import echo, emit, ends_quietly
+from assay_operations import audit
+from assay_operations.clients import DEFAULT_DATA
+from assay_operations.errors import OperationError, explain
+from assay_operations.evaluations.files import captured_of, lines_of
+from assay_operations.evaluations.gate_answers import answers_held
+from assay_operations.evaluations.target import TargetConfig
+from assay_operations.numbers import a_number
 
 if TYPE_CHECKING:
     from assay_evals.baseline import Baseline, Thresholds
@@ -103,11 +96,11 @@ def publish(
     }
     try:
         metadata, blank, again, scrubbed = _publish(source, to, label, limits, deduplicate=deduplicate)
-    except (CommandError, EvalsError, OSError) as error:
-        audit.record(data, "bench-publish", attempt | {"success": False, "failure_reason": explain(error)})
+    except (OperationError, EvalsError, OSError) as error:
+        _record(data, "bench-publish", attempt | {"success": False, "failure_reason": explain(error)})
         raise
     attempt |= {key: metadata[key] for key in attempt if key in metadata}
-    audit.record(data, "bench-publish", attempt | {"success": True})
+    _record(data, "bench-publish", attempt | {"success": True})
     if as_json:
         shown = ("label", "source_hash", "content_hash", "row_count", "baseline_mean_latency_ms", "thresholds")
         echo(json.dumps({"schema_version": 1, "output_path": os.fspath(to)} | {key: metadata[key] for key in shown}))
@@ -118,6 +111,11 @@ def publish(
             echo(f"left out {count:,} row(s) that {what}", err=True)
     if scrubbed:
         echo(f"personal data was taken out of {scrubbed:,} row(s): a gate counts those apart", err=True)
+
+
+def _record(data: Path, kind: str, entry: dict[str, Any]) -> None:
+    if problem := audit.record(data, kind, entry):
+        echo(problem, err=True)
 
 
 def _publish(
@@ -196,7 +194,8 @@ def gate(
     _expect_file(qrels, of_known, "--threshold-recall, -first-relevant and -expected-top1 are of --qrels")
     known = _qrels(qrels) if qrels else []
     answers = answers_held(rules, scorer, judge, judge_budget, deadline)
-    system = System(target, workspace, concurrency, deadline, retries, ErrorsOfTarget(show_errors))
+    errors = ErrorsOfTarget(show_errors)
+    system = TargetConfig(target, workspace, concurrency, deadline, retries, on_error=errors, keep_said=show_errors)
     opened, how = system.open()
     with ends_quietly(stopped=lambda: "nothing was kept, a gate begins anew"), Progress(progress) as seen:
         seen.total = (len(published.rows) if published else 0) + len(known)
@@ -234,7 +233,7 @@ def gate(
         echo(in_words(verdict))
     if regression.get("latency_skipped"):
         echo("the baseline has no latency to compare with: that check was skipped", err=True)
-    system.errors.say_how()
+    errors.say_how()
     if (found := Verdict(verdict["verdict"])) is not Verdict.PASS:
         raise typer.Exit(INCONCLUSIVE if found is Verdict.INCONCLUSIVE else FINDING)
 

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay_cli.asking import System, TargetName, a_number, rows_of
-from assay_cli.dataset import load
 from assay_cli.errors import CommandError
-from assay_cli.paid_calls import NoMoneyError, PaidCalls
+from assay_cli.target_options import TargetName
 from assay_cli.terminal import echo, ends_quietly
+from assay_operations.evaluations.datasets import load
+from assay_operations.evaluations.files import rows_of
+from assay_operations.evaluations.paid_calls import NoMoneyError, PaidCalls
+from assay_operations.evaluations.target import TargetConfig
+from assay_operations.numbers import a_number
 from assay_schema.settings import JudgeSettings
 
 if TYPE_CHECKING:
@@ -53,7 +56,7 @@ def generate(
         )
     # Whatever cannot be is found out before money is spent.
     questions = [case.query for case in load(known, "--known").cases] if known else []
-    system = System(target).open()
+    system = TargetConfig(target).open()
     embed = embedder()[1]
     with ends_quietly():
         cases, dropped = asyncio.run(_generate(model, chosen))

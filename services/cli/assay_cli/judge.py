@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
-from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
-from assay_cli.doctor_checks import JUDGE_ERRORS_MOST
-from assay_cli.durations import moment_ms
 from assay_cli.errors import FINDING, CommandError
 from assay_cli.labelling import agreement, label, of_two, people, read_labels
+from assay_cli.options import DataDirectory
 from assay_cli.terminal import echo, emit, printable
+from assay_operations.clients import DEFAULT_DATA, open_store, settings_for
+from assay_operations.doctor.checks import JUDGE_ERRORS_MOST
+from assay_operations.time_bounds import moment_ms
 from assay_schema.scores import Metric, ScoreStatus
 from assay_schema.settings import Settings
 from assay_schema.streams import SCORES, calibration_key, shard_of
@@ -86,7 +87,8 @@ def show(
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """Show an answer sentence by sentence: which has support, where in the passages it stands, and which has none."""
-    from assay_cli.judge_evidence import as_text, sentences_of
+    from assay_cli.output.evidence import as_text
+    from assay_operations.judging.evidence import sentences_of
 
     row = _judged_answer(settings_for("sre", data), event_id, fingerprint)
     shown = sentences_of(row)

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
-from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
-from assay_cli.durations import moment_ms
 from assay_cli.errors import CommandError
+from assay_cli.options import DataDirectory
 from assay_cli.terminal import asked, can_ask, echo, emit, printable
+from assay_operations.clients import DEFAULT_DATA, open_store, settings_for
+from assay_operations.time_bounds import moment_ms
 
 if TYPE_CHECKING:
     from assay_judge.calibration import Confusion

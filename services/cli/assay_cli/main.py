@@ -20,7 +20,7 @@ from assay_cli.dataset_making import import_dataset, release, review
 from assay_cli.dead import dead
 from assay_cli.doctor import doctor
 from assay_cli.drift import drift
-from assay_cli.errors import OPERATIONAL, explain
+from assay_cli.errors import OPERATIONAL
 from assay_cli.evaluate import evaluate
 from assay_cli.export import export
 from assay_cli.feedback import feedback
@@ -39,6 +39,7 @@ from assay_cli.scrub import pii, scrub
 from assay_cli.tail import tail
 from assay_cli.terminal import echo
 from assay_cli.up import up
+from assay_operations.errors import explain
 
 
 class _OneLineErrors(TyperGroup):

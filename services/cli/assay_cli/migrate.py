@@ -1,7 +1,8 @@
 """`assay migrate`: bring the store's tables up to this version."""
 
-from assay_cli.connect import DEFAULT_DATA, DataDirectory, settings_for
+from assay_cli.options import DataDirectory
 from assay_cli.terminal import echo
+from assay_operations.clients import DEFAULT_DATA, settings_for
 
 
 def migrate(data: DataDirectory = DEFAULT_DATA) -> None:

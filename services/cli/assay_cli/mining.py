@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from assay_cli.asking import a_number, rows_of
-from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
-from assay_cli.dataset import load
-from assay_cli.durations import duration_ms
 from assay_cli.errors import CommandError
+from assay_cli.options import DataDirectory
 from assay_cli.terminal import echo, ends_quietly
+from assay_operations.clients import DEFAULT_DATA, open_store, settings_for
+from assay_operations.evaluations.datasets import load
+from assay_operations.evaluations.files import rows_of
+from assay_operations.numbers import a_number
+from assay_operations.time_bounds import duration_ms
 
 if TYPE_CHECKING:
     from assay_evals.dataset import Case

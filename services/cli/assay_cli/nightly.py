@@ -20,13 +20,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay_cli.asking import say_no_tries
-from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
-from assay_cli.dataset import load
-from assay_cli.errors import FINDING, OPERATIONAL, CommandError
-from assay_cli.nightly_rules import baseline_of, not_trusted, rules_for
-from assay_cli.rules import INCONCLUSIVE, Rules, Scorers, expect_slices, floors_of, scoring_of
+from assay_cli.errors import FINDING, INCONCLUSIVE, OPERATIONAL, CommandError
+from assay_cli.options import DataDirectory, Rules, Scorers
 from assay_cli.terminal import echo
+from assay_operations.clients import DEFAULT_DATA, open_store, settings_for
+from assay_operations.errors import OperationError
+from assay_operations.evaluations.datasets import load
+from assay_operations.evaluations.nightly_rules import baseline_of, not_trusted, rules_for
+from assay_operations.evaluations.rules import expect_slices, floors_of, scoring_of
+from assay_operations.evaluations.target import log_no_tries
 from assay_runtime.private import opener
 from assay_schema.settings import Settings
 
@@ -67,7 +69,7 @@ def nightly(
             if worker.why_not() is None:
                 attempt = worker.attempt()
                 echo(f"{attempt.outcome}: {attempt.detail}", err=True)
-        except CommandError as error:  # the store is away: look again
+        except OperationError as error:  # the store is away: look again
             echo(f"assay: {error}", err=True)
         stop.wait(LOOK_EVERY_S)
 
@@ -148,15 +150,13 @@ class Nightly:
         except TimeoutError:
             detail = f"not done within {self.settings.evals.deadline_minutes:g} minutes (evals.deadline_minutes)"
             return replace(attempt, outcome=Outcome.ERROR, detail=detail), None
-        except (CommandError, EvalsError) as error:
+        except (OperationError, EvalsError) as error:
             return replace(attempt, outcome=Outcome.ERROR, detail=str(error).splitlines()[0]), None
         except Exception as error:  # whatever stops it is its outcome
             log.exception("the nightly evaluation failed")
             return replace(attempt, outcome=Outcome.ERROR, detail=type(error).__name__), None
 
     def _run(self, attempt: "Attempt", attempts: "Sequence[Attempt]") -> "tuple[Attempt, PairedRuns | None]":
-        from assay_cli.judge_options import with_spending
-        from assay_cli.judged import RunJudge
         from assay_evals.evaluation import evaluate_into
         from assay_evals.nightly import Outcome, beyond_budget, judged, night_of
         from assay_evals.paired import compare_runs
@@ -168,8 +168,10 @@ class Nightly:
         from assay_evals.targets import open_target
         from assay_judge.pricing import dollars
         from assay_judge.reasons import reasons
+        from assay_operations.evaluations.judge_options import with_spending
+        from assay_operations.evaluations.run_judge import RunJudge
 
-        say_no_tries()
+        log_no_tries()
         evals, began = self.settings.evals, attempt
         golden, held = load(self._dataset, "evals.dataset"), rules_for(self._rules, evals.rules)
         expect_slices(held, (), golden.cases)

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from assay_cli.confirm import agreed
-from assay_cli.connect import DEFAULT_DATA, DataDirectory, engine_message, open_store, settings_for
-from assay_cli.durations import duration_ms
 from assay_cli.errors import CommandError
-from assay_cli.export_sql import SOURCES, literal
+from assay_cli.options import DataDirectory
 from assay_cli.progress import Mode, Progress
 from assay_cli.terminal import echo, ends_quietly
+from assay_operations.clients import DEFAULT_DATA, engine_message, open_store, settings_for
+from assay_operations.export.sql import SOURCES, literal
+from assay_operations.time_bounds import duration_ms
 from assay_schema.events import Kind
 from assay_schema.limits import EVENT_AHEAD_MAX_MS
 from assay_schema.settings import StoreSettings

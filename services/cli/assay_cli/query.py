@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
-from assay_cli.connect import DEFAULT_DATA, DataDirectory, open_store, settings_for
 from assay_cli.errors import CommandError
-from assay_cli.export_lines import BrokenAnswerError, Lines
+from assay_cli.options import DataDirectory
 from assay_cli.terminal import data_output, echo, ends_quietly, printable
+from assay_operations.clients import DEFAULT_DATA, open_store, settings_for
+from assay_operations.export.lines import BrokenAnswerError, Lines
 
 if TYPE_CHECKING:
     from assay_runtime.store import Client

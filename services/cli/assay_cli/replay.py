@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay_cli.asking import Concurrency, Deadline, Retries, ShowErrors, System, TargetName, Workspace, captured_of
 from assay_cli.errors import CommandError
 from assay_cli.errors_of_targets import ERRORS_SHOWN, ErrorsOfTarget
 from assay_cli.progress import Mode, Progress
-from assay_cli.replay_results import ResultsFile
+from assay_cli.target_options import Concurrency, Deadline, Retries, ShowErrors, TargetName, Workspace
 from assay_cli.terminal import echo, emit, ends_quietly, printable
+from assay_operations.evaluations.files import captured_of
+from assay_operations.evaluations.replay_results import ResultsFile
+from assay_operations.evaluations.target import TargetConfig
 
 if TYPE_CHECKING:
     from assay_evals.captured import Captured
@@ -56,7 +58,8 @@ def replay(
     from assay_evals.replaying import question_of, result_of
 
     _check(limit, k, top_regressions, resume, output, verbose, as_json)
-    system = System(target, workspace, concurrency, deadline, retries, ErrorsOfTarget(show_errors))
+    errors = ErrorsOfTarget(show_errors)
+    system = TargetConfig(target, workspace, concurrency, deadline, retries, on_error=errors, keep_said=show_errors)
     summary = ReplaySummary(top=top_regressions)
     rows = islice(captured_of(against, "--against"), limit)
     report = _Report() if as_json and verbose else None
@@ -90,7 +93,7 @@ def replay(
         emit(json.dumps(document, ensure_ascii=False, indent=2))
     elif not as_json:
         _say(summary)
-    system.errors.say_how()
+    errors.say_how()
     if not summary.rows_replayed:
         raise CommandError(f"nothing was replayed: {_why_none(summary)}")
 

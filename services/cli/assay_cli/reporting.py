@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay_cli.asking import say_no_tries
-from assay_cli.dataset import load
 from assay_cli.errors import CommandError
 from assay_cli.evaluate import DEFAULT_RUNS, RunsFolder, find_run
 from assay_cli.terminal import echo
+from assay_operations.errors import OperationError
+from assay_operations.evaluations.datasets import load
+from assay_operations.evaluations.target import log_no_tries
 
 if TYPE_CHECKING:
     from assay_evals.dataset import Dataset
@@ -31,14 +32,14 @@ def report_run(run: "Run", reporters: "list[tuple[str, Reporter]]", texts: "Data
     """Hand a run to each, and say where it is. One that cannot take it keeps it from no other. Raises `CommandError` at the end."""
     from assay_evals.reporters import Report, ReporterError
 
-    say_no_tries()
+    log_no_tries()
     cases = {result.case_id for result in run.results}
     told = {case.id: case for case in texts.cases if case.id in cases} if texts else {}
     failed: dict[str, str] = {}
     for name, reporter in reporters:
         try:
             echo(f"{name}: {reporter.report(Report(run, told))}", err=True)
-        except (ReporterError, CommandError) as error:
+        except (ReporterError, OperationError) as error:
             failed[name] = str(error)
     if failed:
         again = " ".join(f"--to {name}" for name in failed)

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay_cli import evaluation_store
-from assay_cli.asking import lines_of, tags_of
-from assay_cli.connect import DEFAULT_DATA, DataDirectory
-from assay_cli.dataset import load
 from assay_cli.errors import CommandError
 from assay_cli.evaluate import DEFAULT_RUNS, RunsFolder, free_name, summary_of
-from assay_cli.evaluation_store import InStore
+from assay_cli.options import DataDirectory, InStore
 from assay_cli.terminal import echo, emit
+from assay_operations.clients import DEFAULT_DATA
+from assay_operations.evaluations import run_store as evaluation_store
+from assay_operations.evaluations.datasets import load
+from assay_operations.evaluations.files import lines_of
+from assay_operations.evaluations.tags import tags_of
 
 if TYPE_CHECKING:
     from assay_evals.runs import Run

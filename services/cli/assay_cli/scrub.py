@@ -13,6 +13,7 @@ import typer
 
 from assay_cli.errors import FINDING, CommandError
 from assay_cli.terminal import data_output, echo, ends_quietly
+from assay_operations.errors import OperationError
 
 if TYPE_CHECKING:
     from assay_scrubber.engine import Scrubber
@@ -53,7 +54,7 @@ def scrub(
     ] = False,
 ) -> None:
     """Remove personal data and secrets from stdin. Lines that cannot be scrubbed are left out, and counted: exit code 1."""
-    from assay_cli import scrub_stream
+    from assay_scrubber import stream as scrub_stream
 
     with ends_quietly():
         scrubber = _scrubber(policy, project, ner=ner, vendor_keys=vendor_keys)
@@ -92,7 +93,7 @@ class _Complaints:
 
 def _source(stdin: BinaryIO, form: Input) -> tuple[Iterator[bytes], bool]:
     """The lines of stdin, long ones in pieces, and whether they are NDJSON. Raises CommandError for what is no text."""
-    from assay_cli.scrub_stream import LINE_MAX_BYTES, looks_like_ndjson
+    from assay_scrubber.stream import LINE_MAX_BYTES, looks_like_ndjson
 
     lines = iter(lambda: stdin.readline(LINE_MAX_BYTES), b"")
     head: list[bytes] = []
@@ -181,7 +182,7 @@ def check(file: Annotated[Path, typer.Argument(metavar="FILE", help="The policy 
     """Read a policy file as the scrubber would: exit code 0 and what it says, or 1 and what is wrong."""
     try:
         found = policies(file)
-    except CommandError as error:
+    except OperationError as error:
         echo(f"assay: {error}", err=True)
         raise typer.Exit(FINDING) from None
     with contextlib.suppress(BrokenPipeError):

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, TypeVar
 import orjson
 import typer
 
-from assay_cli.connect import DEFAULT_DATA, DataDirectory, settings_for
-from assay_cli.durations import duration_ms
 from assay_cli.errors import CommandError
+from assay_cli.options import DataDirectory
 from assay_cli.terminal import data_output, echo, ends_quietly, printable
+from assay_operations.clients import DEFAULT_DATA, settings_for
+from assay_operations.time_bounds import duration_ms
 from assay_schema.events import STORED_KINDS
 from assay_schema.streams import EVENTS, FIELD
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from assay_cli.connect import engine_message
 from assay_cli.errors import CommandError
 from assay_cli.query import _cell, names_a_format, resolve
+from assay_operations.clients import engine_message
 from assay_runtime.queries import named_queries
 
 NAMED = next(query for query in named_queries().values() if query.parameters)
