@@ -1,7 +1,6 @@
 """`assay query`: questions to the store, by name or in SQL."""
 
 import csv
-import difflib
 import io
 import re
 import sys
@@ -18,6 +17,7 @@ from assay_cli.options import DataDirectory
 from assay_cli.terminal import data_output, echo, ends_quietly, printable
 from assay_operations.clients import DEFAULT_DATA, open_store, settings_for
 from assay_operations.export.lines import BrokenAnswerError, Lines
+from assay_operations.query import blocks, names_a_format, resolve, rows_of
 
 if TYPE_CHECKING:
     from assay_runtime.store import Client
@@ -27,7 +27,6 @@ _ROWS_TERMINAL = 100
 _ROWS_TABLE = 10_000
 #: Decimals of a float in a table, or significant digits below 1; JSON and CSV have them all.
 _FLOAT_DIGITS = 6
-_BLOCK_BYTES = 64 * 1024
 #: What a cell begins with that a spreadsheet takes for a formula, as it is or after it has trimmed it; full-width forms too.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _NUMBER = re.compile(r"[+-]?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]+)?")
@@ -80,46 +79,15 @@ def _list() -> None:
             echo(f"    --param {each.name}={each.default or repr('')}  {each.meaning}")
 
 
-def resolve(question: str, parameters: list[str]) -> tuple[str, dict[str, str]]:
-    """The SQL of a question and its parameters' values. Raises `CommandError` for a name or parameter that is not known. Pure."""
-    from assay_runtime.queries import named_queries
-
-    given = {}
-    for text in parameters:
-        name, equals, value = text.partition("=")
-        if not equals or not name.isidentifier():
-            raise CommandError(f"--param: {text!r} is not of the form NAME=VALUE")
-        given[name] = value
-    named = named_queries().get(question.strip())
-    if named:
-        if unknown := [name for name in given if name not in named.defaults]:
-            known = ", ".join(named.defaults) or "none"
-            raise CommandError(f"--param: {named.name} has no parameter {unknown[0]!r}; it has: {known}")
-        return named.sql, named.defaults | given
-    if not re.search(r"\s", question.strip()):
-        close = difflib.get_close_matches(question, named_queries(), n=1)
-        meant = f"; did you mean {close[0]}?" if close else ""
-        raise CommandError(
-            f"no query is named {question!r}{meant} (assay query --list shows them; anything with a space is SQL)"
-        )
-    return question.strip().removesuffix(";"), given
-
-
-def names_a_format(sql: str) -> bool:
-    """Whether SQL ends in a FORMAT clause, which the store would take for an attempt at more than reading. Pure."""
-    statement = re.sub(r"/\*.*?\*/|--[^\n]*$", " ", sql, flags=re.DOTALL).rstrip("; \n\t")
-    return re.search(r"[\s)'\"`]FORMAT\s+(?!(?:ASC|DESC)$)[A-Za-z]\w*$", statement, re.IGNORECASE) is not None
-
-
 def _answer(client: "Client", sql: str, values: dict[str, str], output: Format, keep_formulas: bool) -> None:
     try:
         if output is Format.JSON:
             out = data_output()
-            for piece in Lines("{").through(_blocks(client, sql, values, "JSONEachRow")):
+            for piece in Lines("{").through(blocks(client, sql, values, "JSONEachRow")):
                 out.write(piece)
             out.flush()
             return
-        rows = _rows(client, sql, values)
+        rows = rows_of(client, sql, values)
         names = [str(name) for name in next(rows, [])]
         if output is Format.CSV:
             _csv(names, rows, keep_formulas)
@@ -127,25 +95,6 @@ def _answer(client: "Client", sql: str, values: dict[str, str], output: Format, 
             print_table(names, rows)
     except BrokenAnswerError as error:
         raise CommandError(f"store: {error}") from None
-
-
-def _blocks(client: "Client", sql: str, values: dict[str, str], form: str) -> Iterator[bytes]:
-    from urllib3.exceptions import HTTPError
-
-    answer: Any = client.raw_stream(sql, parameters=values, fmt=form)
-    try:
-        yield from answer.stream(_BLOCK_BYTES)
-    except HTTPError as error:
-        raise BrokenAnswerError(f"the connection broke off ({type(error).__name__})") from None
-    finally:
-        answer.close()
-
-
-def _rows(client: "Client", sql: str, values: dict[str, str]) -> Iterator[list[Any]]:
-    """The names of the columns, then the rows."""
-    for piece in Lines("[").through(_blocks(client, sql, values, "JSONCompactEachRowWithNames")):
-        for line in piece.splitlines():
-            yield orjson.loads(line)
 
 
 def _text(value: Any, null: str) -> str:

@@ -2,39 +2,27 @@
 
 import asyncio
 import contextlib
-import heapq
 import select
 import shutil
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, TypeVar
+from collections.abc import Coroutine, Mapping
+from typing import Annotated, Any, BinaryIO
 
-import orjson
 import typer
 
 from assay_cli.errors import CommandError
 from assay_cli.options import DataDirectory
 from assay_cli.terminal import data_output, echo, ends_quietly, printable
 from assay_operations.clients import DEFAULT_DATA, settings_for
+from assay_operations.tail import entries, event_of, wanted
 from assay_operations.time_bounds import duration_ms
 from assay_schema.events import STORED_KINDS
-from assay_schema.streams import EVENTS, FIELD
+from assay_schema.streams import EVENTS
 
-if TYPE_CHECKING:
-    from assay_runtime.connection import Client
-
-#: Entries asked for at once; what is held in memory is at most this many for each shard.
-_PAGE = 8
-#: How long one question for news may take, in milliseconds; also how soon a reader that left is noticed.
-_BLOCK_MS = 1_000
-_RETRY_FIRST_S, _RETRY_MAX_S = 0.1, 2.0
 #: Characters of text on a line that goes to no terminal.
 _TEXT_CHARS = 80
-
-Entry = tuple[bytes, dict[bytes, bytes]]
-Answer = TypeVar("Answer")
 
 
 def tail(
@@ -65,9 +53,17 @@ def tail(
 
             try:
                 keys = [EVENTS.key(shard) for shard in range(settings.shards)]
-                async for raw in _entries(client, keys, from_ms, caught_up, follow=not no_follow):
-                    event = _event(raw)
-                    if event is not None and _wanted(event, kind, project):
+                async for raw in entries(
+                    client,
+                    keys,
+                    from_ms,
+                    follow=not no_follow,
+                    caught_up=caught_up,
+                    tell=lambda text: echo(text, err=True),
+                    still_read=_notice_departed_reader,
+                ):
+                    event = event_of(raw)
+                    if event is not None and wanted(event, kind, project):
                         shown += 1
                         _print(out, raw if as_json else pretty(event, _text_chars()).encode())
             finally:
@@ -96,18 +92,6 @@ def nothing_yet(since: str, *, follow: bool) -> str:
     waiting = "; waiting for new ones" if follow else ""
     older = f"older: --since {longer}"
     return f"no events in the last {since}{waiting} ({older})"
-
-
-def _wanted(event: Mapping[str, Any], kind: str | None, project: str | None) -> bool:
-    return kind in (None, event.get("kind")) and project in (None, event.get("project"))
-
-
-def _event(raw: bytes) -> dict[str, Any] | None:
-    try:
-        event = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        return None
-    return event if isinstance(event, dict) else None
 
 
 def pretty(event: Mapping[str, Any], text_chars: int) -> str:
@@ -144,85 +128,6 @@ def _text_chars() -> int:
 def _print(out: BinaryIO, line: bytes) -> None:
     out.write(line + b"\n")
     out.flush()
-
-
-async def _entries(
-    client: "Client", keys: list[str], from_ms: int, caught_up: Callable[[], None], *, follow: bool
-) -> AsyncIterator[bytes]:
-    """The `data` of entries, oldest first, then of new ones as they come. Bounded memory. Calls `caught_up` in between.
-
-    Each entry once, in each shard's order. The first question fails if Redis cannot be reached or refuses; later ones wait for it to
-    come back, and go on after the last entry seen.
-    """
-    last = dict.fromkeys(keys, f"{from_ms}-0")
-    await client.xrange(keys[0], count=1)
-
-    async def page(key: str, start: str) -> list[Entry]:
-        found: list[Entry] = await _patiently(lambda: client.xrange(key, min=start, count=_PAGE))
-        return found
-
-    waiting = {key: await page(key, last[key]) for key in keys}
-    heap = [(_place(entries[0][0]), key) for key, entries in waiting.items() if entries]
-    heapq.heapify(heap)
-    while heap:
-        _, key = heapq.heappop(heap)
-        entry_id, fields = waiting[key].pop(0)
-        last[key] = entry_id.decode()
-        yield fields.get(FIELD.encode(), b"")
-        if not waiting[key]:
-            waiting[key] = await page(key, f"({last[key]}")
-        if waiting[key]:
-            heapq.heappush(heap, (_place(waiting[key][0][0]), key))
-    caught_up()
-    if not follow:
-        return
-
-    # One question for each shard, since the shards of a Redis Cluster are on several servers.
-    async def news(key: str) -> list[Entry]:
-        answer = await _patiently(lambda: client.xread({key: last[key]}, count=_PAGE, block=_BLOCK_MS))
-        return answer[0][1] if answer else []
-
-    asked = {asyncio.ensure_future(news(key)): key for key in keys}
-    try:
-        while True:
-            _notice_departed_reader()
-            done, _ = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
-            for question in done:
-                key = asked.pop(question)
-                for entry_id, fields in question.result():
-                    last[key] = entry_id.decode()
-                    yield fields.get(FIELD.encode(), b"")
-                asked[asyncio.ensure_future(news(key))] = key
-    finally:
-        for question in asked:
-            question.cancel()
-        await asyncio.gather(*asked, return_exceptions=True)
-
-
-def _place(entry_id: bytes) -> tuple[int, int]:
-    ms, _, sequence = entry_id.partition(b"-")
-    return int(ms), int(sequence)
-
-
-async def _patiently(ask: Callable[[], Awaitable[Answer]]) -> Answer:
-    """Ask until Redis answers, saying once that it is away."""
-    from assay_runtime.connection import PASSING_ERRORS
-
-    delay, said = _RETRY_FIRST_S, False
-    while True:
-        try:
-            answer = await ask()
-        except PASSING_ERRORS as error:
-            if not said:
-                echo(f"Redis is away ({type(error).__name__}); waiting for it", err=True)
-            said = True
-            await asyncio.sleep(delay)
-            delay = min(delay * 2, _RETRY_MAX_S)
-            _notice_departed_reader()
-        else:
-            if said:
-                echo("Redis is back", err=True)
-            return answer
 
 
 def _notice_departed_reader() -> None:

@@ -1,6 +1,6 @@
 """What `assay prune` deletes, and how."""
 
-from assay_cli.prune import FAILURES, Part, conditions, later_copies, sort_out, targets
+from assay_operations.prune import FAILURES, Part, conditions, later_copies, sort_out, targets
 from assay_schema.events import Kind
 
 

@@ -3,8 +3,9 @@
 import pytest
 
 from assay_cli.errors import CommandError
-from assay_cli.query import _cell, names_a_format, resolve
+from assay_cli.query import _cell
 from assay_operations.clients import engine_message
+from assay_operations.query import names_a_format, resolve
 from assay_runtime.queries import named_queries
 
 NAMED = next(query for query in named_queries().values() if query.parameters)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from assay_cli.export import Window, window
 from assay_operations.export.plan import Chunk
+from assay_operations.export.run import Window, window
 from assay_operations.export.sql import LINE_START, SOURCES, Selection, counts, line, lines, literal
 from assay_operations.time_bounds import Bound
 from assay_schema.events import Kind
