@@ -6,8 +6,8 @@ from uuid import uuid4
 
 import pytest
 
-from assay_cli.drift import _latest, _samples
 from assay_operations.drift.explain import explained
+from assay_operations.drift.history import latest, samples
 from assay_operations.errors import OperationError
 from assay_runtime.store import INSERT_SETTINGS, connect
 from assay_schema.alert_actions import query_of
@@ -46,8 +46,8 @@ def test_each_series_has_its_samples_in_the_store(migrated: StoreServer, metric:
         writer.raw_insert("assay_base.scores", insert_block=lines(rows), fmt="JSONEachRow", settings=INSERT_SETTINGS)
     alert = transition(1, AlertState.WARN, metric=metric, project=project, series=FINGERPRINT, since=datetime.now(UTC))
     with connect(migrated.settings("sre").store) as store:
-        assert _latest(store, project, metric) == FINGERPRINT
-        assert sorted(value for _, value in _samples(store, project, metric, FINGERPRINT, 0)) == values
+        assert latest(store, project, metric) == FINGERPRINT
+        assert sorted(value for _, value in samples(store, project, metric, FINGERPRINT, 0)) == values
         found = store.query(query_of(alert)).result_rows
     assert sum(n for _, _, n in found) == len(values)
     assert sum(mean * n for _, mean, n in found) == pytest.approx(sum(values))

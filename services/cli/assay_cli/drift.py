@@ -1,32 +1,27 @@
 """`assay drift`: what the drift service watches, what it found, and what it would find."""
 
-import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from assay_cli.errors import FINDING, CommandError
 from assay_cli.options import DataDirectory
 from assay_cli.terminal import echo, emit, ends_quietly, printable
-from assay_operations.clients import DEFAULT_DATA, Identity, open_store, settings_and_source, settings_for
+from assay_operations.clients import DEFAULT_DATA, open_store, run_with_redis, settings_and_source, settings_for
+from assay_operations.drift.acknowledge import acknowledge as acknowledge_episode
 from assay_operations.drift.explain import episode_named, explained
+from assay_operations.drift.history import latest, samples, spans_of
+from assay_operations.drift.monitor import examples, query_shifts, watched
 from assay_operations.time_bounds import moment_ms
 from assay_schema.settings import DriftSettings, Settings
 
 if TYPE_CHECKING:
-    from assay_drift.charts import Chart, Span
-    from assay_drift.monitor import Monitor
+    from assay_drift.charts import Chart
     from assay_runtime.connection import Client
-    from assay_runtime.store import Client as Store
 
-#: How long `acknowledge` waits for the service to take note, in seconds.
-_WAIT_S = 15.0
-
-Result = TypeVar("Result")
 Svg = Annotated[Path | None, typer.Option("--svg", help="Write the chart to this file as SVG.")]
 Png = Annotated[Path | None, typer.Option("--png", help="Write it as PNG; needs the package resvg-py.")]
 
@@ -54,17 +49,9 @@ def status(
     """Show every series that is watched, its baseline and its evidence. Exit code 1 if an episode is open, 0 if none."""
 
     from assay_cli.output.drift import line
-    from assay_operations.drift.status import rows_of
-
-    async def work(client: "Client", settings: Settings) -> list[dict[str, Any]]:
-        return [
-            row
-            for shard in range(settings.redis.shards)
-            for row in rows_of(await _monitor(client, settings, shard), settings.drift)
-        ]
 
     with ends_quietly():
-        rows = _run("sre", data, work)
+        rows = run_with_redis("sre", data, watched)
         for row in rows:
             if as_json:
                 emit(json.dumps(row))
@@ -83,20 +70,7 @@ def acknowledge(
     """Accept what an episode reports as the new normal: it closes, and the baseline is learned from what came since the change."""
     identity = episode_named(alert_id)
 
-    async def work(client: "Client", settings: Settings) -> bool:
-        from assay_schema.streams import acknowledged_key
-
-        keys = [acknowledged_key(shard) for shard in range(settings.redis.shards)]
-        for key in keys:
-            await client.hset(key, identity, str(int(time.time() * 1000)))
-        until = time.monotonic() + _WAIT_S
-        while time.monotonic() < until:
-            if not any([await client.hexists(key, identity) for key in keys]):
-                return True
-            await asyncio.sleep(0.2)
-        return False
-
-    taken = _run("operator", data, work)
+    taken = run_with_redis("operator", data, lambda client, settings: acknowledge_episode(client, settings, identity))
     echo(
         f"acknowledged {identity}"
         if taken
@@ -124,14 +98,14 @@ def history(
             return
         settings, found_in = settings_and_source("sre", data)
         with open_store(settings.store) as store:
-            source = series or _latest(store, project, metric)
+            source = series or latest(store, project, metric)
             start_ms = moment_ms(since, int(time.time() * 1000), "--since")
-            samples = _samples(store, project, metric, source, start_ms)
-            spans = _spans(store, project, metric, source)
+            found = samples(store, project, metric, source, start_ms)
+            spans = spans_of(store, project, metric, source)
         from assay_drift.replay import replay
 
         title = f"{metric} of {project} by {source}"
-        _draw(replay(title, metric, samples, settings.drift, spans=spans), svg, png)
+        _draw(replay(title, metric, found, settings.drift, spans=spans), svg, png)
         echo(printable(_worked_out_with(settings.drift, found_in)))
 
 
@@ -143,88 +117,18 @@ def _worked_out_with(watched: DriftSettings, found_in: str) -> str:
     )
 
 
-_SCORES = """
-SELECT toUnixTimestamp64Milli(event_time), VALUE FROM scores
-WHERE project = {project:String} AND fingerprint = {series:String} AND base AND HAS_ONE
-  AND event_time >= fromUnixTimestamp64Milli({since:Int64}, 'UTC')
-ORDER BY event_time, event_id
-"""
-_LATEST = """
-SELECT argMax(fingerprint, event_time) FROM scores WHERE project = {project:String} AND base AND HAS_ONE
-"""
-_STEPS = """
-SELECT toString(alert_id), toString(state), toUnixTimestamp64Milli(at) FROM alerts
-WHERE project = {project:String} AND metric = {metric:String} AND series = {series:String} ORDER BY alert_id, sequence
-"""
-_EXAMPLES = """
-SELECT toString(event_id), query FROM candidates WHERE event_id IN {ids:Array(UUID)}
-UNION ALL
-SELECT toString(event_id), query FROM answers WHERE event_id IN {ids:Array(UUID)}
-"""
-
-
-def _latest(store: "Store", project: str, metric: str) -> str:
-    found = str(store.query(_of(_LATEST, metric), parameters={"project": project}).result_rows[0][0])
-    if not found:
-        raise CommandError(
-            f"no scores of {printable(metric)} for {printable(project)}; `assay drift status` shows what there is"
-        )
-    return found
-
-
-def _samples(store: "Store", project: str, metric: str, series: str, since_ms: int) -> list[tuple[float, float]]:
-    named = {"project": project, "series": series, "since": since_ms}
-    rows = store.query(_of(_SCORES, metric), parameters=named).result_rows
-    return [(float(at_ms), float(value)) for at_ms, value in rows]
-
-
-def _of(statement: str, metric: str) -> str:
-    """A statement about a metric's samples."""
-    from assay_schema.alert_actions import samples_of
-    from assay_schema.scores import is_amount
-
-    if is_amount(metric):
-        raise CommandError(
-            f"--metric: {metric} is not of scores; its alert (assay alerts list) has a query that shows it"
-        )
-    try:
-        value, has_one = samples_of(metric)
-    except ValueError:
-        raise CommandError(
-            f"--metric: {printable(metric)!r} is no metric; `assay drift status` shows those there are"
-        ) from None
-    return statement.replace("VALUE", value).replace("HAS_ONE", has_one)
-
-
-def _spans(store: "Store", project: str, metric: str, series: str) -> "list[Span]":
-    from assay_drift.charts import Span
-
-    rows = store.query(_STEPS, parameters={"project": project, "metric": metric, "series": series}).result_rows
-    now_ms = time.time() * 1000
-    spans = []
-    for place, (alert_id, state, at_ms) in enumerate(rows):
-        following = rows[place + 1] if place + 1 < len(rows) else None
-        until = float(following[2]) if following and following[0] == alert_id else now_ms
-        spans.append(Span(str(state), float(at_ms), until))
-    return spans
-
-
 def _show_queries(project: str, data: Path) -> None:
     async def work(client: "Client", settings: Settings) -> list[tuple[str, Any]]:
-        found = [await _monitor(client, settings, shard) for shard in range(settings.redis.shards)]
-        return [
-            (key, each.shift) for one in found for key, each in one.queries.items() if key.startswith(f"{project}/")
-        ]
+        return await query_shifts(client, settings, project)
 
-    shifts = [(key, shift) for key, shift in _run("sre", data, work) if shift]
+    shifts = [(key, shift) for key, shift in run_with_redis("sre", data, work) if shift]
     if not shifts:
         echo(f"the queries of {printable(project)} have not been compared yet")
         return
     for key, shift in shifts:
         ids = [identity for _, members in shift.grown for identity in members]
         with open_store(settings_for("sre", data).store) as store:
-            rows = store.query(_EXAMPLES, parameters={"ids": ids}).result_rows if ids else []
-        texts = {str(identity): str(text) for identity, text in rows}
+            texts = examples(store, ids)
         echo(
             printable(
                 f"{key}: last {shift.days} day(s), {shift.n} queries, {shift.deviations:.1f} deviations, distance {shift.distance:.3f}"
@@ -292,32 +196,3 @@ def _png(picture: str) -> bytes:
     except ImportError:
         raise CommandError("--png needs the package resvg-py: pip install resvg-py (or give --svg)") from None
     return bytes(resvg.svg_to_bytes(svg_string=picture))
-
-
-async def _monitor(client: "Client", settings: Settings, shard: int) -> "Monitor":
-    from assay_drift.monitor import Monitor
-    from assay_schema.streams import drift_key
-
-    fields = await client.hgetall(drift_key(shard))
-    fields.pop(b"version", None)
-    return Monitor(
-        settings.drift,
-        {name.decode(): value for name, value in fields.items()},
-        shard=shard,
-        shards=settings.redis.shards,
-    )
-
-
-def _run(identity: Identity, data: Path, work: Callable[["Client", Settings], Awaitable[Result]]) -> Result:
-    from assay_runtime.connection import connect
-
-    settings = settings_for(identity, data)
-
-    async def run() -> Result:
-        client = connect(settings.redis, attempts=0)
-        try:
-            return await work(client, settings)
-        finally:
-            await client.aclose()
-
-    return asyncio.run(run())

@@ -4,7 +4,6 @@ Whoever labels sees the question, the passages and the answer, and nothing of wh
 seed alone: two people who label with one seed label the same.
 """
 
-import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +16,7 @@ from assay_cli.errors import CommandError
 from assay_cli.options import DataDirectory
 from assay_cli.terminal import asked, can_ask, echo, emit, printable
 from assay_operations.clients import DEFAULT_DATA, open_store, settings_for
+from assay_operations.judging.labels import append, of_two, read_labels, sample
 from assay_operations.time_bounds import moment_ms
 
 if TYPE_CHECKING:
@@ -24,16 +24,6 @@ if TYPE_CHECKING:
 
 #: Characters of a passage that are shown; what is cut is counted. The answer is shown whole: it is what is labelled.
 PASSAGE_SHOWN = 2_000
-_SAMPLE = """
-SELECT toString(s.event_id) AS event_id, a.query AS query, a.answer AS answer, a.contexts AS contexts
-FROM (
-    SELECT DISTINCT event_id FROM scores
-    WHERE project = {project:String} AND base AND status = 'scored' AND event_time >= fromUnixTimestamp64Milli({since:Int64})
-        AND event_id IN (SELECT event_id FROM answers WHERE project = {project:String})
-    ORDER BY sipHash64(event_id, {seed:UInt64}) LIMIT {count:UInt32}
-) AS s INNER JOIN answers AS a ON a.event_id = s.event_id
-ORDER BY sipHash64(s.event_id, {seed:UInt64})
-"""
 
 
 def label(
@@ -59,13 +49,8 @@ def label(
     if not list_only and not can_ask():
         raise CommandError("labelling asks in a terminal; without one: --list prints which answers to label")
     with open_store(settings_for("sre", data).store) as store:
-        drawn = {
-            "project": project,
-            "since": moment_ms(since, int(time.time() * 1000), "--since"),
-            "seed": seed,
-            "count": count,
-        }
-        rows = [dict(row) for row in store.query(_SAMPLE, parameters=drawn).named_results()]
+        since_ms = moment_ms(since, int(time.time() * 1000), "--since")
+        rows = sample(store, project=project, since_ms=since_ms, seed=seed, count=count)
     if not rows:
         raise CommandError(
             f"no judged answer of project {project} since {since} is in the base stream; see assay judge status"
@@ -83,7 +68,7 @@ def label(
         if answer == "q":
             break
         if answer in ("g", "b"):
-            _append(output, row["event_id"], "good" if answer == "g" else "bad")
+            append(output, row["event_id"], "good" if answer == "g" else "bad")
             said += 1
     echo(f"{said:,} labelled now, {len(done) + said:,} in {output}: assay judge calibrate --labels {output}")
 
@@ -99,18 +84,6 @@ def _as_text(row: Mapping[str, Any], number: int, of: int) -> str:
 
 def _plain(text: str) -> str:
     return printable(" ".join(text.split()))
-
-
-def _append(path: Path, event_id: str, said: str) -> None:
-    """One more line, readable by its owner alone, on disk when this returns."""
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        with os.fdopen(descriptor, "ab") as file:
-            file.write(orjson.dumps({"event_id": event_id, "label": said}) + b"\n")
-            file.flush()
-            os.fsync(descriptor)
-    except OSError as error:
-        raise CommandError(f"--output: {path} cannot be written: {error.strerror}") from None
 
 
 def agreement(
@@ -141,32 +114,8 @@ def agreement(
     echo("\n".join(lines))
 
 
-def of_two(one: Mapping[str, bool], other: Mapping[str, bool]) -> "Confusion":
-    """Two people's labels of the answers that both labelled. Raises `CommandError` for too few."""
-    from assay_judge.calibration import Confusion
-
-    both = sorted(one.keys() & other.keys())
-    if len(both) < 2:
-        raise CommandError(
-            f"{len(both)} answer(s) are labelled in both files: nothing to compare; label with the same --seed"
-        )
-    return Confusion.of([one[name] for name in both], [other[name] for name in both])
-
-
 def people(found: "Confusion") -> str:
     """How far two people agree, in a line."""
     if found.kappa is None:
         return f"agreement {found.agreement:.3f}; Cohen's kappa unknown: all labels are alike"
     return f"agreement {found.agreement:.3f}, Cohen's kappa {found.kappa:.3f} (at least {found.kappa_low:.3f})"
-
-
-def read_labels(path: Path) -> dict[str, bool]:
-    """Labels by event id, True for good. Raises `CommandError` that names the file and line."""
-    from assay_judge.labels import LabelError, read
-
-    try:
-        return read(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise CommandError(f"{path} cannot be read: {error.strerror}") from None
-    except (LabelError, UnicodeDecodeError) as error:
-        raise CommandError(f"{path}: {error}") from None

@@ -1,19 +1,22 @@
 """With whose credentials a command speaks to Redis and the store."""
 
+import asyncio
 import contextlib
 import logging
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from assay_operations.errors import OperationError, hangs
 from assay_schema.settings import FILE_VARIABLE, Settings, StoreSettings
 
 if TYPE_CHECKING:
+    from assay_runtime.connection import Client as Redis
     from assay_runtime.store import Client
 
+Result = TypeVar("Result")
 Identity = Literal["sre", "exporter", "operator", "owner", "judge", "notifier", "evaluator"]
 
 DEFAULT_DATA = Path("data")
@@ -129,3 +132,19 @@ def engine_message(text: str) -> str:
     message = " ".join((found[0] if found else text).replace("DB::Exception: ", "").split())
     message = re.sub(r" ?\(version [^)]*\)+| ?\(for url [^)]*\)", "", message)
     return message if len(message) <= 600 else message[:600] + " …"
+
+
+def run_with_redis(identity: Identity, data: Path, work: Callable[["Redis", Settings], Awaitable[Result]]) -> Result:
+    """Do something with Redis as one identity, and close it."""
+    settings = settings_for(identity, data)
+    from assay_runtime.connection import connect as connect_redis
+
+    async def run() -> Result:
+        # No second try: a step whose answer was lost may have been done, and would then be miscounted.
+        client = connect_redis(settings.redis, attempts=0)
+        try:
+            return await work(client, settings)
+        finally:
+            await client.aclose()
+
+    return asyncio.run(run())
