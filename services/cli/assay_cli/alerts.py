@@ -4,19 +4,16 @@ import asyncio
 import json
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from assay_cli.errors import FINDING
 from assay_cli.options import DataDirectory
 from assay_cli.terminal import echo, emit
-from assay_operations.clients import DEFAULT_DATA, open_store, settings_for
+from assay_operations.alerts import alerts_listed, send_to_all
+from assay_operations.clients import DEFAULT_DATA, settings_for
 from assay_schema.printable import printable
-
-if TYPE_CHECKING:
-    from assay_notifier.channel import Channel
-    from assay_notifier.notice import Notice
 
 alerts = typer.Typer(
     no_args_is_help=True, help="Alerts on the quality of answers: list them, or test how they are told."
@@ -31,12 +28,7 @@ def list_alerts(
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """Show the episodes that are open, the worst first. Exit code 1 if there are any, 0 if none."""
-    from assay_runtime.queries import named_queries
-
-    named = named_queries()["alerts" if everything else "open-alerts"]
-    with open_store(settings_for("sre", data).store) as client:
-        answer = client.query(named.sql, parameters=named.defaults | {"project": project})
-    rows = [shown_row(dict(zip(answer.column_names, row, strict=True))) for row in answer.result_rows]
+    rows = alerts_listed(data, everything=everything, project=project)
     for row in rows:
         if as_json:
             emit(json.dumps(row, default=str))
@@ -47,17 +39,6 @@ def list_alerts(
     if not rows:
         echo("no open alerts", err=as_json)
     raise typer.Exit(FINDING if rows else 0)
-
-
-def shown_row(row: dict[str, Any]) -> dict[str, Any]:
-    """A row whose commands are ours: what was published as one is only a sign that there is one."""
-    from assay_schema.alert_actions import acknowledge_command, explain_command
-
-    identity, kind = row["alert_id"], row["kind"]
-    made = {"explain": explain_command(identity, kind, row.get("metric"))}
-    if row.get("acknowledge"):
-        made["acknowledge"] = acknowledge_command(identity, kind)
-    return row | made
 
 
 def line(row: dict[str, Any], data: Path) -> str:
@@ -81,29 +62,13 @@ def send_test(data: DataDirectory = DEFAULT_DATA) -> None:
 
     settings = settings_for("notifier", data)
     found = channels(settings.notifier)
-    failed = asyncio.run(_send(found, sample_notices()))
+    failed = asyncio.run(send_to_all(found, sample_notices()))
     for channel in found:
         why = failed.get(channel.name)
         echo(f"{channel.name}: {'took the test notice' if why is None else why}")
     if len(found) == 1:
         echo(_nobody(data), err=True)
     raise typer.Exit(FINDING if failed else 0)
-
-
-async def _send(channels: "list[Channel]", notices: "list[Notice]") -> dict[str, str]:
-    """What each channel that failed says."""
-    from assay_notifier.channel import NotDeliveredError
-
-    async def one(channel: "Channel") -> str | None:
-        try:
-            for notice in notices:
-                await channel.send([notice])
-        except NotDeliveredError as error:
-            return error.why
-        return None
-
-    answers = await asyncio.gather(*map(one, channels))
-    return {channel.name: why for channel, why in zip(channels, answers, strict=True) if why is not None}
 
 
 def _nobody(data: Path) -> str:

@@ -3,26 +3,23 @@
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from assay_cli.errors import FINDING, INCONCLUSIVE, CommandError
-from assay_cli.evaluate import DEFAULT_RUNS, RunsFolder, find_run
-from assay_cli.options import DataDirectory, InStore, Rules, Slices
+from assay_cli.options import DataDirectory, InStore, Rules, RunsFolder, Slices
 from assay_cli.terminal import echo, emit, printable
 from assay_operations.clients import DEFAULT_DATA
 from assay_operations.evaluations import run_store as evaluation_store
+from assay_operations.evaluations.compare import expect_measured, expect_named, rules_given, was_asked
 from assay_operations.evaluations.datasets import load
 from assay_operations.evaluations.rules import expect_known, expect_slices, fields_of, rules_of
-from assay_operations.numbers import a_number
+from assay_operations.evaluations.runs import DEFAULT_RUNS, find_run
 
 if TYPE_CHECKING:
-    from assay_evals.dataset import Dataset
     from assay_evals.paired import PairedRuns
-    from assay_evals.rules_file import RulesFile
-    from assay_evals.runs import Run
-    from assay_evals.verdicts import Rule, Verdict
+    from assay_evals.verdicts import Verdict
 
 
 class Undecided(StrEnum):
@@ -70,7 +67,7 @@ def compare(
     from assay_evals.verdicts import Verdict
 
     held = rules_of(rules)
-    holding = _rules(held, threshold, floor, stage)
+    holding = rules_given(held, threshold, floor, stage)
     for option, path in (("--markdown", markdown), ("--junit", junit_file), ("--html", html)):
         _expect_place(option, path)
     before, after = (
@@ -80,17 +77,17 @@ def compare(
     fields = fields_of(slices, held)
     expect_slices(held, fields, after.results)
     golden = load(dataset, "--dataset") if dataset else None
-    if golden and not any(_asked(golden, each) for each in (before, after)):
+    if golden and not any(was_asked(golden, each) for each in (before, after)):
         raise CommandError(f"--dataset: {dataset} is not what these runs were asked: give that one, or leave it out")
     paired = compare_runs(before, after, rules=holding, slices=fields, floors=held.slice_floors(), seed=seed)
-    _expect_measured("--threshold", threshold, paired)
-    _expect_measured("--floor", floor, paired)
+    expect_measured("--threshold", threshold, paired)
+    expect_measured("--floor", floor, paired)
     in_file = [f"{metric}={rule.floor}" for metric, rule in held.metrics.items() if rule.floor is not None]
-    _expect_measured("--rules: a floor", in_file, paired)
+    expect_measured("--rules: a floor", in_file, paired)
     lost = paired.comparison.metrics_only_baseline  # these fail, and the report says so
     blocking = [each for each in stage or [] if each.endswith("=block") and each.rpartition("=")[0] not in lost]
-    _expect_measured("--stage", blocking, paired)
-    _expect_named("--stage", stage, [*before.names, *after.names])
+    expect_measured("--stage", blocking, paired)
+    expect_named("--stage", stage, [*before.names, *after.names])
     counts_as = Verdict(inconclusive.value)
     verdict = paired.verdict(counts_as)
     if markdown:
@@ -108,13 +105,6 @@ def compare(
     code = {Verdict.PASS: 0, Verdict.FAIL: FINDING, Verdict.INCONCLUSIVE: INCONCLUSIVE}[verdict]
     if code:
         raise typer.Exit(code)
-
-
-def _asked(golden: "Dataset", found: "Run") -> bool:
-    """Whether a run was asked this dataset, or, as with `--limit`, a part of it."""
-    cases = {result.case_id for result in found.results}
-    part = golden.model_copy(update={"cases": [case for case in golden.cases if case.id in cases]})
-    return found.config.dataset_fingerprint in (golden.fingerprint, part.fingerprint)
 
 
 def _expect_place(option: str, path: Path | None) -> None:
@@ -144,61 +134,3 @@ def _compared(paired: "PairedRuns", verdict: "Verdict") -> str:
     ]
     sliced = slices_in_words([*paired.checks, *paired.changes])
     return "\n".join(map(printable, [*problems(paired), *lines, *sliced, *notes(paired), f"verdict: {verdict.value}"]))
-
-
-def _rules(
-    held: "RulesFile", thresholds: list[str] | None, floors: list[str] | None, stages: list[str] | None
-) -> "dict[str, Rule]":
-    from assay_evals.rules_file import changed
-    from assay_evals.verdicts import Stage, is_share
-
-    found = held.rules()
-    changes: dict[str, dict[str, Any]] = {}
-    for metric, text in _pairs("--threshold", thresholds):
-        value = a_number(text, "--threshold")
-        if value is None or value < 0:
-            raise CommandError(f"--threshold: {metric}: below 0")
-        changes.setdefault(metric, {})["threshold"] = value
-    for metric, text in _pairs("--floor", floors):
-        value = a_number(text, "--floor")
-        if value is None or (is_share(metric) and not 0 <= value <= 1):
-            raise CommandError(f"--floor: {metric}: {text} is not between 0 and 1, where shares are")
-        changes.setdefault(metric, {})["floor"] = value
-    for metric, text in _pairs("--stage", stages):
-        if text not in list(Stage):
-            raise CommandError(f"--stage: {text!r} is not one of {', '.join(Stage)}")
-        changes.setdefault(metric, {})["stage"] = Stage(text)
-    for metric, change in changes.items():
-        found[metric] = changed(found, metric, change)
-    return found
-
-
-def _pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:
-    pairs = [(each.rpartition("=")[0], each.rpartition("=")[2]) for each in given or []]
-    if any(not metric for metric, _ in pairs):
-        raise CommandError(f"{option}: write METRIC=VALUE, such as {option} mrr=0.05")
-    return pairs
-
-
-def _expect_named(option: str, given: list[str] | None, measured: list[str]) -> None:
-    """A stage that does not block may be of what these runs do not measure, and not of what nothing does."""
-    from assay_evals.errors import EvalsError
-    from assay_evals.rules_file import expect_metric
-
-    for metric, _ in _pairs(option, given):
-        try:
-            expect_metric(metric, measured, metric)
-        except EvalsError as error:
-            raise CommandError(f"{option}: {error}") from None
-
-
-def _expect_measured(option: str, given: list[str] | None, paired: "PairedRuns") -> None:
-    """A rule for a metric that is not there would hold nothing, in silence."""
-    from assay_evals.dataset_fields import nearest
-
-    names = [each.metric for each in paired.comparison.metrics]
-    for metric, _ in _pairs(option, given):
-        if metric not in names:
-            raise CommandError(
-                f"{option}: the runs do not both measure {metric}{nearest(metric, names)}; they do: {', '.join(names) or 'nothing'}"
-            )

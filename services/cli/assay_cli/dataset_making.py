@@ -1,10 +1,8 @@
 """`assay dataset import|review|release`: cases that come from elsewhere, who looked at them, and what each version changed."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,22 +10,10 @@ from assay_cli.dataset import File
 from assay_cli.errors import CommandError
 from assay_cli.terminal import asked, can_ask, echo, emit, printable
 from assay_operations.evaluations.datasets import load
-from assay_operations.evaluations.files import lines_of
+from assay_operations.evaluations.import_dataset import Form, imported
 
 if TYPE_CHECKING:
     from assay_evals.dataset import Case, Dataset
-
-
-Made = TypeVar("Made")
-
-
-class Form(StrEnum):
-    """What a dataset is imported from."""
-
-    TREC = "trec"
-    BEIR = "beir"
-    CSV = "csv"
-    QRELS = "qrels"
 
 
 def import_dataset(
@@ -51,45 +37,10 @@ def import_dataset(
         raise CommandError(
             "--queries: trec needs the file with the questions" if queries is None else "--queries: is for trec"
         )
-    made = _imported(form, source, queries, split, name or source.resolve().stem)
+    made = imported(form, source, queries, split, name or source.resolve().stem, tell=lambda text: echo(text, err=True))
     for line in write_dataset(made):
         emit(line)
     echo(f"{len(made.cases):,} cases", err=True)
-
-
-def _imported(form: Form, source: Path, queries: Path | None, split: str, name: str) -> "Dataset":
-    from assay_evals import importing
-    from assay_evals.qrels import QrelsError, read_qrels
-
-    if form is Form.CSV:
-        return _read(source, lambda text: importing.from_csv(text, name=name))
-    if form is Form.QRELS:
-        try:
-            return _read(source, lambda text: importing.from_known(read_qrels(text), name=name))
-        except QrelsError as error:
-            raise CommandError(f"{source}: {error}") from None
-    if form is Form.BEIR:
-        if not source.is_dir():
-            raise CommandError(f"{source} is no folder: beir has queries.jsonl and qrels/{split}.tsv in one")
-        source, queries = source / "qrels" / f"{split}.tsv", source / "queries.jsonl"
-    assert queries is not None
-    grades = _read(source, importing.read_judgements)
-    asked = _read(queries, importing.read_queries)
-    made, notes = _read(source, lambda _: importing.from_judgements(grades, asked, name=name))
-    for note in notes:
-        echo(note, err=True)
-    return made
-
-
-def _read(path: Path, make: Callable[[str], Made]) -> Made:
-    from assay_evals.dataset import DatasetError
-
-    try:
-        return make("".join(lines_of(path, "FILE")))
-    except DatasetError as error:
-        for problem in error.problems[1:]:
-            echo(f"{path}: {problem}", err=True)
-        raise CommandError(f"{path}: {error.problems[0]}") from None
 
 
 def review(

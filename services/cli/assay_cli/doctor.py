@@ -10,8 +10,6 @@ from assay_cli.errors import FINDING
 from assay_cli.options import DataDirectory
 from assay_cli.terminal import emit, ends_quietly, printable
 from assay_operations.clients import DEFAULT_DATA
-from assay_operations.doctor import checks as checks
-from assay_operations.doctor import probes as probes
 from assay_operations.doctor.checks import Finding, Status
 from assay_operations.doctor.examine import examine
 

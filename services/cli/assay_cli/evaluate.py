@@ -3,7 +3,6 @@
 import asyncio
 import json
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,10 +10,11 @@ import typer
 
 from assay_cli.dataset_making import expect_reviewed
 from assay_cli.errors import FINDING, CommandError
-from assay_cli.errors_of_targets import ERRORS_SHOWN, ErrorsOfTarget
-from assay_cli.options import DataDirectory, InStore, Rules, Scorers, Slices
+from assay_cli.errors_of_targets import ErrorsOfTarget
+from assay_cli.options import DataDirectory, InStore, Rules, RunsFolder, Scorers, Slices
 from assay_cli.output.floors import exit_code, tell_floors
 from assay_cli.output.judging import tell
+from assay_cli.output.runs import summary_of
 from assay_cli.progress import Mode, Progress
 from assay_cli.target_options import Concurrency, Deadline, Retries, ShowErrors, TargetName, Workspace
 from assay_cli.terminal import echo, emit, ends_quietly, printable
@@ -25,6 +25,7 @@ from assay_operations.evaluations.datasets import load
 from assay_operations.evaluations.judge_options import judge_named, with_spending
 from assay_operations.evaluations.rules import as_json as floors_as_json
 from assay_operations.evaluations.rules import expect_slices, fields_of, floors_of, part_of, rules_of, scoring_of
+from assay_operations.evaluations.runs import DEFAULT_RUNS, cutoffs_of, find_run, free_name
 from assay_operations.evaluations.tags import tags_of
 from assay_operations.evaluations.target import TargetConfig
 
@@ -37,9 +38,6 @@ if TYPE_CHECKING:
     from assay_evals.slices import SliceCheck
 
 evaluate = typer.Typer(no_args_is_help=True, help="Evaluation runs over golden datasets: run, list, show, compare.")
-
-DEFAULT_RUNS = Path("runs")
-RunsFolder = Annotated[Path, typer.Option("--runs", help="Folder that holds the runs.")]
 
 
 @evaluate.command()
@@ -139,7 +137,7 @@ def run(
         whole,
         shown(target),
         k=k,
-        cutoffs=_cutoffs(cutoffs, k),
+        cutoffs=cutoffs_of(cutoffs, k),
         gain=gain,
         seed=seed,
         **asdict(checkout()),
@@ -244,64 +242,3 @@ def _show(
         from assay_evals.report import slices_in_words
 
         echo("\n".join([summary_of(found), *map(printable, slices_in_words(checks))]))
-
-
-def summary_of(found: "Run") -> str:
-    """A run in a screenful."""
-    config = found.config
-    lines = [
-        f"{found.run_id}: {len(found.results):,} cases of {config.dataset} {config.dataset_version}, {len(found.errored)} errored",
-        *(
-            f"  {name:20} {each.mean:.3f}  [{each.low:.3f}, {each.high:.3f}]  n={each.n}"
-            for name, each in found.summary().items()
-        ),
-        *(f"  {name:20} {value:,.1f}" for name, value in found.latency().items()),
-    ]
-    if (cached := found.judge_cache).get("calls"):
-        saved = f"{cached['hits']:,} of {cached['calls']:,} verdicts kept from before, which saved ${cached['saved_usd']:.4f}"
-        lines.append(f"  judge cache: {saved}")
-    lines += [f"  errored: {result.case_id}: {result.error}" for result in found.errored[:ERRORS_SHOWN]]
-    if (more := len(found.errored) - ERRORS_SHOWN) > 0:
-        lines.append(f"  errored: and {more:,} more")
-    return "\n".join(map(printable, lines))
-
-
-def free_name(name: str | None, runs: Path, resume: bool) -> str:
-    """The run's name: the one given, or the time. Raises `CommandError` for one that is taken, or that no folder can have."""
-    from assay_evals.runs import RUN_FILE, RunError, run_folder
-
-    if name is None:
-        name = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    try:
-        folder = run_folder(runs, name)
-    except RunError as error:
-        raise CommandError(f"--name: {error}; where the runs are kept is --runs") from None
-    begun = (folder / RUN_FILE).exists()
-    if begun and not resume:
-        raise CommandError(f"{folder} holds a run already: go on with --resume, name another, or delete that folder")
-    if resume and not begun:
-        raise CommandError(f"--resume: {runs} holds no run {name}: leave --resume out to begin one")
-    return name
-
-
-def _cutoffs(text: str | None, k: int) -> tuple[int, ...]:
-    from assay_evals.metrics import DEFAULT_CUTOFFS
-
-    if k < 1:
-        raise CommandError(f"-k: {k} is below 1")
-    if text is None:
-        return tuple(each for each in DEFAULT_CUTOFFS if each <= k) or (k,)
-    try:
-        found = tuple(sorted({int(each) for each in text.split(",")}))
-    except ValueError:
-        raise CommandError(f"--cutoffs: {text!r} is not a list of ranks such as 5,10") from None
-    if not 1 <= found[0] <= found[-1] <= k:
-        raise CommandError(f"--cutoffs: {text!r} must lie between 1 and the {k} results that -k asks for")
-    return found
-
-
-def find_run(name: str, runs: Path) -> "Run":
-    """A run by its name, or by its folder."""
-    from assay_evals.runs import read_run
-
-    return read_run(Path(name) if (Path(name) / "run.json").exists() else runs / name)

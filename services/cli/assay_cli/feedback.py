@@ -8,16 +8,11 @@ import typer
 
 from assay_cli.options import DataDirectory
 from assay_cli.terminal import echo, emit, ends_quietly, printable
-from assay_operations.clients import DEFAULT_DATA, open_store, settings_for
+from assay_operations.clients import DEFAULT_DATA
+from assay_operations.feedback import summary as feedback_by_day
 from assay_operations.time_bounds import duration_ms
 
 feedback = typer.Typer(no_args_is_help=True, help="What people think of answers and retrievals.")
-
-_SUMMARY = """SELECT day, project, service, kind, positive, negative, events, with_text, people
-FROM feedback_by_day
-WHERE day >= toDate(now() - toIntervalSecond({seconds:UInt64}))
-  AND ({project:String} = '' OR project = {project:String})
-ORDER BY day DESC, project, service, kind"""
 
 
 @feedback.callback()
@@ -35,9 +30,7 @@ def summary(
     """Count verdicts beside what they judge, by day, project, service and kind: answer, retrieval, or unknown if it is not stored."""
     seconds = duration_ms(since, "--since") // 1000
     with ends_quietly():
-        with open_store(settings_for("sre", data).store) as client:
-            answer = client.query(_SUMMARY, parameters={"seconds": seconds, "project": project})
-        rows = [dict(zip(answer.column_names, row, strict=True)) for row in answer.result_rows]
+        rows = feedback_by_day(data, seconds=seconds, project=project)
         for row in rows:
             if as_json:
                 emit(json.dumps(row, default=str))

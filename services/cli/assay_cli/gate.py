@@ -3,9 +3,8 @@
 import json
 import os
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -21,14 +20,10 @@ from assay_cli.terminal import echo, emit, ends_quietly
 from assay_operations import audit
 from assay_operations.clients import DEFAULT_DATA
 from assay_operations.errors import OperationError, explain
-from assay_operations.evaluations.files import captured_of, lines_of
+from assay_operations.evaluations.baselines import baseline_of, floors_given, qrels_of, thresholds_of
+from assay_operations.evaluations.baselines import publish as publish_baseline
 from assay_operations.evaluations.gate_answers import answers_held
 from assay_operations.evaluations.target import TargetConfig
-from assay_operations.numbers import a_number
-
-if TYPE_CHECKING:
-    from assay_evals.baseline import Baseline, Thresholds
-    from assay_evals.qrels import Floors, KnownQuery
 
 
 def _least(what: str) -> Any:
@@ -84,7 +79,7 @@ def publish(
         raise CommandError(f"--to: {to} is the file that --from reads: name another")
     if to.exists() and not force:
         raise CommandError(f"--to: {to} is there already; write over it with --force")
-    limits = _thresholds(Thresholds(), threshold_jaccard, threshold_top1, threshold_latency_multiplier)
+    limits = thresholds_of(Thresholds(), threshold_jaccard, threshold_top1, threshold_latency_multiplier)
     label = label or to.name.removesuffix(".ndjson").removesuffix(".baseline")
     attempt = {
         "label": label,
@@ -95,7 +90,7 @@ def publish(
         "thresholds": asdict(limits),
     }
     try:
-        metadata, blank, again, scrubbed = _publish(source, to, label, limits, deduplicate=deduplicate)
+        metadata, blank, again, scrubbed = publish_baseline(source, to, label, limits, deduplicate=deduplicate)
     except (OperationError, EvalsError, OSError) as error:
         _record(data, "bench-publish", attempt | {"success": False, "failure_reason": explain(error)})
         raise
@@ -116,31 +111,6 @@ def publish(
 def _record(data: Path, kind: str, entry: dict[str, Any]) -> None:
     if problem := audit.record(data, kind, entry):
         echo(problem, err=True)
-
-
-def _publish(
-    source: Path, to: Path, label: str, limits: "Thresholds", *, deduplicate: bool
-) -> tuple[dict[str, Any], int, int, int]:
-    """Write the baseline. Returns its metadata, how many rows without a question and repeated ones were left out, and how many of the
-    others personal data was taken out of.
-    """
-    from assay_evals import baseline
-    from assay_evals.replay import skip_reason
-    from assay_runtime.private import write_whole
-
-    if to.is_dir() or not to.parent.is_dir():
-        raise CommandError(f"--to: {to} is a folder" if to.is_dir() else f"--to: no folder {to.parent}")
-    rows = list(captured_of(source, "--from"))
-    asked = [row for row in rows if skip_reason(row) is None]
-    chosen = list(baseline.deduplicate(asked)) if deduplicate else asked
-    published_at = datetime.now(UTC).isoformat(timespec="seconds")
-    try:
-        lines = list(baseline.publish(chosen, label=label, published_at=published_at, thresholds=limits))
-    except baseline.BaselineError as error:
-        raise CommandError(f"--from: {source}: {error}") from None
-    write_whole(to, "".join(line + "\n" for line in lines).encode())
-    scrubbed = sum(row.scrubbed for row in chosen)
-    return json.loads(lines[0]), len(rows) - len(asked), len(asked) - len(chosen), scrubbed
 
 
 def gate(
@@ -185,14 +155,14 @@ def gate(
         raise CommandError("name --baseline, --qrels, or both")
     if k < 1:
         raise CommandError(f"-k: {k} is below 1")
-    published = _baseline(baseline) if baseline else None
+    published = baseline_of(baseline) if baseline else None
     given = (threshold_jaccard, threshold_top1, threshold_latency_multiplier)
-    limits = _thresholds(published.thresholds if published else Thresholds(), *given)
+    limits = thresholds_of(published.thresholds if published else Thresholds(), *given)
     of_known = (threshold_recall, threshold_first_relevant, threshold_expected_top1)
-    floors = _floors(Floors(), *of_known)
+    floors = floors_given(Floors(), *of_known)
     _expect_file(baseline, given, "--threshold-jaccard, -top1 and -latency-multiplier are of --baseline")
     _expect_file(qrels, of_known, "--threshold-recall, -first-relevant and -expected-top1 are of --qrels")
-    known = _qrels(qrels) if qrels else []
+    known = qrels_of(qrels) if qrels else []
     answers = answers_held(rules, scorer, judge, judge_budget, deadline)
     errors = ErrorsOfTarget(show_errors)
     system = TargetConfig(target, workspace, concurrency, deadline, retries, on_error=errors, keep_said=show_errors)
@@ -242,43 +212,3 @@ def _expect_file(file: Path | None, thresholds: tuple[str | None, ...], needed: 
     """A threshold of a gate that is not asked for would hold nothing, in silence."""
     if file is None and any(each is not None for each in thresholds):
         raise CommandError(f"{needed}: give that too")
-
-
-def _baseline(path: Path) -> "Baseline":
-    from assay_evals.baseline import BaselineError, read_baseline
-
-    try:
-        return read_baseline(lines_of(path, "--baseline"))
-    except BaselineError as error:
-        raise CommandError(f"--baseline: {path}: {error}") from None
-
-
-def _qrels(path: Path) -> "list[KnownQuery]":
-    from assay_evals.qrels import QrelsError, read_qrels
-
-    try:
-        return read_qrels("".join(lines_of(path, "--qrels")))
-    except QrelsError as error:
-        raise CommandError(f"--qrels: {path}: {error}") from None
-
-
-def _thresholds(default: "Thresholds", jaccard: str | None, top1: str | None, multiplier: str | None) -> "Thresholds":
-    from dataclasses import replace
-
-    given = {
-        "jaccard": a_number(jaccard, "--threshold-jaccard"),
-        "top1": a_number(top1, "--threshold-top1"),
-        "latency_multiplier": a_number(multiplier, "--threshold-latency-multiplier"),
-    }
-    return replace(default, **{name: value for name, value in given.items() if value is not None})
-
-
-def _floors(default: "Floors", recall: str | None, first: str | None, top1: str | None) -> "Floors":
-    from dataclasses import replace
-
-    given = {
-        "recall": a_number(recall, "--threshold-recall"),
-        "first_relevant": a_number(first, "--threshold-first-relevant"),
-        "expected_top1": a_number(top1, "--threshold-expected-top1"),
-    }
-    return replace(default, **{name: value for name, value in given.items() if value is not None})

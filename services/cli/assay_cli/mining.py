@@ -1,9 +1,8 @@
 """`assay dataset mine`: golden cases out of production, for a person to review."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,21 +11,12 @@ from assay_cli.options import DataDirectory
 from assay_cli.terminal import echo, ends_quietly
 from assay_operations.clients import DEFAULT_DATA, open_store, settings_for
 from assay_operations.evaluations.datasets import load
-from assay_operations.evaluations.files import rows_of
+from assay_operations.evaluations.mine import read_files, read_store
 from assay_operations.numbers import a_number
 from assay_operations.time_bounds import duration_ms
 
 if TYPE_CHECKING:
     from assay_evals.dataset import Case
-    from assay_evals.mining import Miner
-    from assay_runtime.store import Client
-
-#: Columns that are read of the views: scrubbed questions, ids, verdicts. No answers, no words of people.
-_READ = {
-    "feedback": "event_id, target_event_id, verdict",
-    "answers": "event_id, project, query, citations.context_id AS cited, contexts.id AS context_ids",
-    "candidates": "event_id, project, query, retrieved_slugs",
-}
 
 
 def mine(
@@ -60,11 +50,11 @@ def mine(
     miner = Miner()
     with ends_quietly():
         if files:
-            _read_files(files, miner, project)
+            read_files(files, miner, project)
         else:
             settings = settings_for("sre", data).store
             with open_store(settings) as client:
-                _read_store(client, miner, duration_ms(since, "--since"), project, rows)
+                read_store(client, miner, duration_ms(since, "--since"), project, rows)
         name, embed = embedder()
         mined = miner.cases(
             limit, embed, known=load(known, "--known") if known else None, alike=cosine, negative_only=negative
@@ -88,50 +78,3 @@ def _to_review(cases: "list[Case]") -> str:
     empty = sum(case.query_type == "null" for case in cases)
     also = f"; {empty:,} became null cases, since nothing was retrieved for them: take out what should find something"
     return f"all of them are unreviewed{also if empty else ''}"
-
-
-def _read_files(files: list[Path], miner: "Miner", project: str) -> None:
-    from assay_cli.scrub import policies
-    from assay_evals.captured import CapturedError
-    from assay_scrubber.engine import Scrubber
-
-    scrubber = Scrubber(policies(None).of(project or "default"))
-    for where, row in rows_of(files):
-        if not project or row.get("project", "default") == project:
-            try:
-                miner.add(_scrubbed(row, scrubber))
-            except CapturedError as error:
-                raise CommandError(f"{where}: {error}") from None
-
-
-def _scrubbed(row: dict[str, Any], scrubber: Any) -> dict[str, Any]:
-    """A file may be hand-made: its questions are scrubbed once more, which changes nothing of what was."""
-    query = row.get("query")
-    return row | {"query": scrubber.scrub(query).text} if isinstance(query, str) else row
-
-
-def _read_store(client: "Client", miner: "Miner", since_ms: int, project: str, rows: int) -> None:
-    for view, columns in _READ.items():
-        for row in _rows(client, view, columns, since_ms, project, rows):
-            if view == "answers":
-                row["citations"] = [{"context_id": name} for name in row.pop("cited")]
-                row["contexts"] = [{"id": name} for name in row.pop("context_ids")]
-            miner.add(row)
-
-
-def _rows(
-    client: "Client", view: str, columns: str, since_ms: int, project: str, rows: int
-) -> Iterator[dict[str, Any]]:
-    of_project = " AND project = {project:String}" if project else ""
-    query = (
-        f"SELECT {columns} FROM {view}"  # noqa: S608  # constants
-        " WHERE event_time >= fromUnixTimestamp64Milli(toUnixTimestamp64Milli(now64(3)) - {since:Int64}, 'UTC')"
-        f"{of_project} ORDER BY event_time DESC LIMIT {{rows:UInt64}}"
-    )
-    with client.query_row_block_stream(
-        query, parameters={"since": since_ms, "project": project, "rows": rows}
-    ) as stream:
-        names = stream.source.column_names
-        for block in stream:
-            for row in block:
-                yield dict(zip(names, row, strict=True))

@@ -29,3 +29,4 @@ Scorers = Annotated[
         help="Score each answer, such as polite=contains:please or NAME=module:function; may be repeated.",
     ),
 ]
+RunsFolder = Annotated[Path, typer.Option("--runs", help="Folder that holds the runs.")]

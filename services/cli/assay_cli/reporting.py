@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay_cli.errors import CommandError
-from assay_cli.evaluate import DEFAULT_RUNS, RunsFolder, find_run
+from assay_cli.options import RunsFolder
 from assay_cli.terminal import echo
 from assay_operations.errors import OperationError
 from assay_operations.evaluations.datasets import load
+from assay_operations.evaluations.runs import DEFAULT_RUNS, find_run
 from assay_operations.evaluations.target import log_no_tries
 
 if TYPE_CHECKING:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay_cli.errors import CommandError
-from assay_cli.evaluate import DEFAULT_RUNS, RunsFolder, free_name, summary_of
-from assay_cli.options import DataDirectory, InStore
+from assay_cli.options import DataDirectory, InStore, RunsFolder
+from assay_cli.output.runs import summary_of
 from assay_cli.terminal import echo, emit
 from assay_operations.clients import DEFAULT_DATA
 from assay_operations.evaluations import run_store as evaluation_store
 from assay_operations.evaluations.datasets import load
 from assay_operations.evaluations.files import lines_of
+from assay_operations.evaluations.runs import DEFAULT_RUNS, free_name
 from assay_operations.evaluations.tags import tags_of
 
 if TYPE_CHECKING:

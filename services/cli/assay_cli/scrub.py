@@ -7,17 +7,14 @@ from collections.abc import Callable, Iterator
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import Annotated, BinaryIO
 
 import typer
 
 from assay_cli.errors import FINDING, CommandError
 from assay_cli.terminal import data_output, echo, ends_quietly
 from assay_operations.errors import OperationError
-
-if TYPE_CHECKING:
-    from assay_scrubber.engine import Scrubber
-    from assay_scrubber.policy_file import PolicySet
+from assay_operations.scrub import policies, scrubber_of
 
 #: Complaints shown one by one; the rest is counted.
 _COMPLAINTS_SHOWN = 100
@@ -57,7 +54,7 @@ def scrub(
     from assay_scrubber import stream as scrub_stream
 
     with ends_quietly():
-        scrubber = _scrubber(policy, project, ner=ner, vendor_keys=vendor_keys)
+        scrubber = scrubber_of(policy, project, ner=ner, vendor_keys=vendor_keys)
         complaints, out = _Complaints(), data_output()
         source, ndjson = _source(sys.stdin.buffer, form)
         lines = scrub_stream.numbered(source, complaints)
@@ -105,38 +102,6 @@ def _source(stdin: BinaryIO, form: Input) -> tuple[Iterator[bytes], bool]:
             break
     ndjson = form is Input.NDJSON or (form is Input.AUTO and bool(head) and looks_like_ndjson(head[-1]))
     return chain(head, lines), ndjson
-
-
-def _scrubber(file: Path | None, project: str, *, ner: bool, vendor_keys: bool) -> "Scrubber":
-    from assay_scrubber.engine import Scrubber
-    from assay_scrubber.names import NamesError, NamesScrubber
-    from assay_scrubber.vendor_keys import VendorKeysError, catalogue
-
-    found = policies(file)
-    try:
-        policy = (found.asking(catalogue()) if vendor_keys else found).of(project)
-        return NamesScrubber(policy) if ner else Scrubber(policy)
-    except (NamesError, VendorKeysError) as error:
-        raise CommandError(str(error)) from None
-
-
-def policies(file: Path | None) -> "PolicySet":
-    """The policies of `file`, or of the settings' own. Raises CommandError."""
-    from assay_runtime.config import load_settings
-    from assay_scrubber.policies import read_policies
-    from assay_scrubber.policy import PolicyError
-
-    settings = load_settings().scrubber
-    if file is not None:
-        settings = settings.model_copy(update={"policy_file": file})
-    try:
-        return read_policies(settings)
-    except FileNotFoundError:
-        raise CommandError(f"{settings.policy_file}: there is no such file") from None
-    except OSError as error:
-        raise CommandError(f"{settings.policy_file}: cannot be read ({error.strerror})") from None
-    except PolicyError as error:
-        raise CommandError(f"{settings.policy_file or 'scrubber'}: {error}") from None
 
 
 pii = typer.Typer(no_args_is_help=True, help="What is looked for, and whether a policy file is right.")

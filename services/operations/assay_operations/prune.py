@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from assay_operations.clients import engine_message
 from assay_operations.errors import OperationError
 from assay_operations.export.sql import SOURCES, literal
+from assay_operations.progress import Counts
 from assay_schema.events import Kind
 from assay_schema.limits import EVENT_AHEAD_MAX_MS
 from assay_schema.settings import StoreSettings
@@ -15,9 +16,6 @@ from assay_schema.settings import StoreSettings
 if TYPE_CHECKING:
     from assay_runtime.store import Client
 
-#: Identities in one statement when later copies are deleted by name.
-
-from assay_operations.progress import Counts
 
 #: Identities in one statement when later copies are deleted by name.
 _NAMED_AT_ONCE = 1_000

@@ -13,8 +13,6 @@ from assay_operations.export.lines import BrokenAnswerError, Lines
 if TYPE_CHECKING:
     from assay_runtime.store import Client
 
-#: Rows a table shows: for a person at a terminal, and elsewhere, where all of them have to be in memory to align the columns.
-
 
 _BLOCK_BYTES = 64 * 1024
 

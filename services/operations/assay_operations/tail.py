@@ -12,8 +12,6 @@ from assay_schema.streams import FIELD
 if TYPE_CHECKING:
     from assay_runtime.connection import Client
 
-#: Entries asked for at once; what is held in memory is at most this many for each shard.
-
 
 #: Entries asked for at once; what is held in memory is at most this many for each shard.
 _PAGE = 8
@@ -25,10 +23,12 @@ Answer = TypeVar("Answer")
 
 
 def wanted(event: Mapping[str, Any], kind: str | None, project: str | None) -> bool:
+    """Whether an event is of the kind and project that were asked for; None is any."""
     return kind in (None, event.get("kind")) and project in (None, event.get("project"))
 
 
 def event_of(raw: bytes) -> dict[str, Any] | None:
+    """The event in an entry, or None where there is none."""
     try:
         event = orjson.loads(raw)
     except orjson.JSONDecodeError:

@@ -10,8 +10,6 @@ from assay_schema.settings import Settings
 if TYPE_CHECKING:
     from assay_runtime.connection import Client
 
-#: Letters that a table shows; --json shows all.
-
 
 class Choice:
     """Which letters a command is to change; to say nothing must not mean all. No ids: all that the filter wants."""

@@ -4,15 +4,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from assay_operations.dead_letters.choose import Choice
 from assay_operations.dead_letters.letters import Name, tally
 from assay_schema.settings import Settings
 
 if TYPE_CHECKING:
     from assay_runtime.connection import Client
-
-#: Letters that a table shows; --json shows all.
-
-from assay_operations.dead_letters.choose import Choice
 
 
 @dataclass(frozen=True)

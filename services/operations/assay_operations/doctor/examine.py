@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay_operations.clients import open_store, settings_and_source
-from assay_operations.doctor import checks as checks
-from assay_operations.doctor import probes as probes
+from assay_operations.doctor import checks, probes
 from assay_operations.doctor.checks import Finding, Status, StreamFacts, worst
 from assay_operations.errors import explain, hangs
 from assay_schema.settings import Settings, SettingsError, StoreSettings

@@ -9,8 +9,6 @@ from assay_schema.settings import Settings
 if TYPE_CHECKING:
     from assay_runtime.connection import Client
 
-#: How long `acknowledge` waits for the service to take note, in seconds.
-
 
 #: How long `acknowledge` waits for the service to take note, in seconds.
 _WAIT_S = 15.0

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from assay_drift.charts import Span
     from assay_runtime.store import Client as Store
 
-#: How long `acknowledge` waits for the service to take note, in seconds.
-
 
 _SCORES = """
 SELECT toUnixTimestamp64Milli(event_time), VALUE FROM scores

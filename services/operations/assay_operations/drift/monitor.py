@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from assay_runtime.connection import Client
     from assay_runtime.store import Client as Store
 
-#: How long `acknowledge` waits for the service to take note, in seconds.
-
 
 async def monitor_of(client: "Client", settings: Settings, shard: int) -> "Monitor":
     from assay_drift.monitor import Monitor

@@ -12,6 +12,7 @@ from assay_operations.export.cursor_file import read_cursor
 from assay_operations.export.lines import BrokenAnswerError, Lines
 from assay_operations.export.plan import Axis, Chunk, Pace, chunks
 from assay_operations.export.sql import LINE_START, Selection, chunk_from, counts, lines
+from assay_operations.progress import Counts
 from assay_operations.time_bounds import Bound, bound
 from assay_schema.events import Kind
 from assay_schema.limits import SAFE_INTEGER_MAX
@@ -19,8 +20,6 @@ from assay_schema.limits import SAFE_INTEGER_MAX
 if TYPE_CHECKING:
     from assay_runtime.store import Client
 
-
-from assay_operations.progress import Counts
 
 _BLOCK_BYTES = 256 * 1024
 #: Asked of engines that let this user choose: `/` as itself, no cache filled with what is read once.

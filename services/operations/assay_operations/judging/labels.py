@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from assay_judge.calibration import Confusion
     from assay_runtime.store import Client as Store
 
-#: Characters of a passage that are shown; what is cut is counted. The answer is shown whole: it is what is labelled.
-
 
 _SAMPLE = """
 SELECT toString(s.event_id) AS event_id, a.query AS query, a.answer AS answer, a.contexts AS contexts
