@@ -1,4 +1,4 @@
-"""All that the command prints passes the filter of `assay_cli.terminal`, or of `assay_local.console` for tables."""
+"""All that the command prints passes the filter of `assay_cli.output.terminal`, or of `assay_local.console` for tables."""
 
 import ast
 from pathlib import Path

@@ -1,12 +1,6 @@
-"""Exit codes: 0 ok, 1 a finding (the command worked, and what it found is not right), 2 usage or operational."""
+"""The error of a command line."""
 
 from assay_operations.errors import OperationError
-
-OK = 0
-FINDING = 1
-OPERATIONAL = 2
-#: Exit code of what cannot tell.
-INCONCLUSIVE = 3
 
 
 class CommandError(OperationError):

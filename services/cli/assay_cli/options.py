@@ -30,3 +30,4 @@ Scorers = Annotated[
     ),
 ]
 RunsFolder = Annotated[Path, typer.Option("--runs", help="Folder that holds the runs.")]
+DatasetFile = Annotated[Path, typer.Argument(help="A dataset: JSON, or NDJSON with or without a header line.")]

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from assay_cli.errors_of_targets import ERRORS_SHOWN
+from assay_cli.output.target_errors import ERRORS_SHOWN
 
 TargetName = Annotated[
     str,

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-from assay_cli.alerts import line
+from assay_cli.commands.alerts import line
 from assay_operations.alerts import shown_row
 from assay_operations.clients import DEFAULT_DATA
 from tests.alert_samples import EPISODE

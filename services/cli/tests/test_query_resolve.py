@@ -3,7 +3,7 @@
 import pytest
 
 from assay_cli.errors import CommandError
-from assay_cli.query import _cell
+from assay_cli.output.tables import cell
 from assay_operations.clients import engine_message
 from assay_operations.query import names_a_format, resolve
 from assay_runtime.queries import named_queries
@@ -86,4 +86,4 @@ def test_a_format_clause_is_noticed(sql: str, named: bool) -> None:
     ],
 )
 def test_a_table_shows_floats_as_people_write_them(value: object, shown: str) -> None:
-    assert _cell(value) == shown
+    assert cell(value) == shown

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from assay_cli.terminal import printable
+from assay_cli.output.terminal import printable
 
 
 def line(row: dict[str, Any]) -> str:

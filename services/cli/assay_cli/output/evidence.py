@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from assay_cli.terminal import printable
+from assay_cli.output.terminal import printable
 
 #: Characters of a sentence or a quote that are shown; what is cut is counted.
 SHOWN = 400

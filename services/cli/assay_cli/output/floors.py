@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from assay_cli.errors import FINDING, INCONCLUSIVE
-from assay_cli.terminal import echo, printable
+from assay_cli.exit_codes import FINDING, INCONCLUSIVE
+from assay_cli.output.terminal import echo, printable
 
 if TYPE_CHECKING:
     from assay_evals.floors import FloorCheck

@@ -1,6 +1,6 @@
 """What a person is told of judging in the end."""
 
-from assay_cli.terminal import echo
+from assay_cli.output.terminal import echo
 from assay_operations.evaluations.run_judge import RunJudge
 
 

@@ -1,16 +1,24 @@
-"""A run in a screenful."""
+"""Runs, for people and programs."""
 
+import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from assay_cli.errors_of_targets import ERRORS_SHOWN
-from assay_cli.terminal import printable
+from assay_cli.output.terminal import echo, emit, printable
+from assay_operations.evaluations.rules import as_json as floors_as_json
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from assay_evals.floors import FloorCheck
     from assay_evals.runs import Run
+    from assay_evals.slices import SliceCheck
+
+from assay_cli.output.target_errors import ERRORS_SHOWN
 
 
 def summary_of(found: "Run") -> str:
-    """A run in a screenful."""
+    """Runs, for people and programs."""
     config = found.config
     lines = [
         f"{found.run_id}: {len(found.results):,} cases of {config.dataset} {config.dataset_version}, {len(found.errored)} errored",
@@ -27,3 +35,16 @@ def summary_of(found: "Run") -> str:
     if (more := len(found.errored) - ERRORS_SHOWN) > 0:
         lines.append(f"  errored: and {more:,} more")
     return "\n".join(map(printable, lines))
+
+
+def show_run(
+    found: "Run", as_json: bool, floors: "list[FloorCheck] | None" = None, checks: "Sequence[SliceCheck]" = ()
+) -> None:
+    if as_json:
+        held = {} if floors is None else {"floors": floors_as_json(floors)}
+        held |= {"slices": [asdict(each) for each in checks]} if checks else {}
+        emit(json.dumps(found.as_json() | held, ensure_ascii=False, indent=2))
+    else:
+        from assay_evals.report import slices_in_words
+
+        echo("\n".join([summary_of(found), *map(printable, slices_in_words(checks))]))
