@@ -58,18 +58,18 @@ test: setup  ## Run lint and all tests against a real Redis and the real embedde
 		wait $$lint && echo "lint: well" || { cat build/lint.log; exit 1; }; exit $$tests
 
 lint: setup  ## Ruff, strict types, import contracts
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy $(foreach p,$(PACKAGES),$(wildcard $(p)/assay_*)) && $(BIN)/lint-imports
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy $(foreach p,$(PACKAGES),$(wildcard $(p)/assay_*)) docs/generate && $(BIN)/lint-imports
 
 fmt: setup  ## Format and mend what ruff can
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 
 docs: setup  ## Regenerate schemas, AsyncAPI documents, the references of tables and rights, and the cluster's schema
-	@$(BIN)/python -m assay_schema.generate
-	@$(BIN)/python -m assay_runtime.asyncapi docs/asyncapi scrubber writer judge drift notifier --write
-	@$(BIN)/python -m assay_runtime.table_reference --write
-	@$(BIN)/python -m assay_runtime.cluster_ddl --write
-	@$(BIN)/python -m assay_scrubber.family_reference --write
-	@$(BIN)/python deploy/rights_table.py --write
+	@$(BIN)/python -m docs.generate.schemas
+	@$(BIN)/python -m docs.generate.asyncapi docs/asyncapi scrubber writer judge drift notifier --write
+	@$(BIN)/python -m docs.generate.table_reference --write
+	@$(BIN)/python -m docs.generate.cluster_ddl --write
+	@$(BIN)/python -m docs.generate.family_reference --write
+	@$(BIN)/python -m docs.generate.rights_table --write
 
 bench: setup $(if $(filter-out capture insert store rollup durability scale statistics judge calibration pipeline memory,$(or $(SUITE),all)),peers)  ## Measure, side by side in one run (SUITE=capture|scrub|insert|store|rollup|durability|scale|metrics|statistics|judge|calibration|drift|pipeline|memory)
 	@$(BIN)/python -m tests.bench $(SUITE)

@@ -1,6 +1,6 @@
 """`docs/tables.md` from the migrations: every view, column by column, and the queries that come with Assay.
 
-`python -m assay_runtime.table_reference` prints it; `--write` puts it in docs/, `--check` exits 1 when that file is not current.
+`python -m docs.generate.table_reference` prints it; `--write` puts it in docs/, `--check` exits 1 when that file is not current.
 """
 
 import re
@@ -8,11 +8,11 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from assay_runtime.generated import keep
 from assay_runtime.migrate import migrations
 from assay_runtime.queries import Parameter, named_queries
+from docs.generate.keep import keep
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "tables.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "tables.md"
 
 _VIEW = re.compile(
     r"^CREATE (?:VIEW IF NOT EXISTS|OR REPLACE VIEW) `assay`\.(\w+)\n\((.*?)\n\)\n.*?\nCOMMENT '(.*?)'$", re.DOTALL
@@ -24,7 +24,7 @@ _INDEX = re.compile(r"^    INDEX \w+ (\w+) TYPE (\w+)", re.MULTILINE)
 
 _INTRODUCTION = """# Tables
 
-Made from the migrations by `python -m assay_runtime.table_reference --write`; `DESCRIBE assay.candidates` says the same.
+Made from the migrations by `python -m docs.generate.table_reference --write`; `DESCRIBE assay.candidates` says the same.
 
 Query the views in the database `assay`: one row per event, whatever was redelivered (they read with FINAL). All times are UTC.
 `rollup_minute` and `rollup_hour` hold the counts: a question about days of traffic is one about a few thousand of their rows.
@@ -113,7 +113,7 @@ def _statements() -> list[str]:
 
 def main(arguments: list[str]) -> int:
     """The command."""
-    return keep({DOCUMENT: document()}, arguments, "python -m assay_runtime.table_reference")
+    return keep({DOCUMENT: document()}, arguments, "python -m docs.generate.table_reference")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """AsyncAPI 3 documents, generated from the services as they run.
 
-`python -m assay_runtime.asyncapi DIRECTORY SERVICE... [--write | --check]`.
+`python -m docs.generate.asyncapi DIRECTORY SERVICE... [--write | --check]`.
 """
 
 import importlib
@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from assay_runtime.generated import keep
 from assay_schema.settings import Settings
+from docs.generate.keep import keep
 
 #: Addresses and consumer names differ on every machine and say nothing about the contract.
 _LOCAL = {"host": "redis", "consumerName": "<host>-<process>"}
@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> int:
     """The command."""
     directory, *services = [argument for argument in arguments if not argument.startswith("--")]
     options = [argument for argument in arguments if argument.startswith("--")]
-    command = f"python -m assay_runtime.asyncapi {directory} {' '.join(services)}"
+    command = f"python -m docs.generate.asyncapi {directory} {' '.join(services)}"
     return keep({Path(directory) / f"{service}.json": document(service) for service in services}, options, command)
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from assay_schema.generate import COMMAND, ROOT, SCHEMAS, documents, main, stale
 from assay_schema.settings import Settings, settings_from, variables
+from docs.generate.schemas import COMMAND, ROOT, SCHEMAS, documents, main, stale
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from assay_schema.compatibility import breaking_changes
 from assay_schema.published import FORMATS, published_schema
+from docs.generate.compatibility import breaking_changes
 
 Schema = dict[str, Any]
 Edit = Callable[[Schema], object]

@@ -1,19 +1,18 @@
 """`docs/families.md` from the registry: every family, by category.
 
-`python -m assay_scrubber.family_reference` prints it; `--write` puts it in docs/, `--check` exits 1 when that file is not current.
+`python -m docs.generate.family_reference` prints it; `--write` puts it in docs/, `--check` exits 1 when that file is not current.
 """
 
 import sys
 from pathlib import Path
 
-from assay_runtime.generated import keep
+from assay_scrubber.family import Family
+from assay_scrubber.policy import FLOOR, RULES_VERSION
+from assay_scrubber.registry import FAMILIES
+from assay_scrubber.taxonomy import Category
+from docs.generate.keep import keep
 
-from .family import Family
-from .policy import FLOOR, RULES_VERSION
-from .registry import FAMILIES
-from .taxonomy import Category
-
-DOCUMENT = Path(__file__).parents[3] / "docs" / "families.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "families.md"
 
 _INTRODUCTION = f"""# Families of personal data
 
@@ -63,7 +62,7 @@ def _cell(text: str) -> str:
 
 def main(arguments: list[str]) -> int:
     """The command."""
-    return keep({DOCUMENT: document()}, arguments, "python -m assay_scrubber.family_reference")
+    return keep({DOCUMENT: document()}, arguments, "python -m docs.generate.family_reference")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The table "Who may do what" of docs/security.md, from what production uses: identities, grants of both kinds of store.
 
-`python deploy/rights_table.py` prints the document; `--write` puts it in docs/, `--check` exits 1 when that file is not current.
+`python -m docs.generate.rights_table` prints the document; `--write` puts it in docs/, `--check` exits 1 when that file is not current.
 """
 
 import re
@@ -11,11 +11,11 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from assay_access.identities import IDENTITIES, Grant, Identity
-from assay_runtime.generated import keep
 from assay_schema.streams import PREFIX
 from assay_store.roles import GRANTS
+from docs.generate.keep import keep
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "security.md"
 SERVER = ROOT / "deploy" / "clickhouse" / "users.d" / "assay.xml"
 BEGIN, END = "<!-- begin: made by make docs -->\n", "<!-- end -->\n"
@@ -88,4 +88,4 @@ def document() -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(keep({DOCUMENT: document()}, sys.argv[1:], "python deploy/rights_table.py"))
+    sys.exit(keep({DOCUMENT: document()}, sys.argv[1:], "python -m docs.generate.rights_table"))

@@ -6,7 +6,7 @@ filters reach a shard's partitions and indexes through that shard's own view, an
 
 Rows are sharded by the identity of what they are about, so that a redelivered event meets its first copy and FINAL can see both.
 
-`python -m assay_runtime.cluster_ddl` prints it; `--write` puts it in deploy/, `--check` exits 1 when that file is not current.
+`python -m docs.generate.cluster_ddl` prints it; `--write` puts it in deploy/, `--check` exits 1 when that file is not current.
 """
 
 import re
@@ -14,11 +14,11 @@ import sys
 from pathlib import Path
 
 from assay_runtime import retention
-from assay_runtime.generated import keep
 from assay_runtime.migrate import migrations
 from assay_schema.settings import RetentionSettings, StoreSettings
+from docs.generate.keep import keep
 
-DOCUMENT = Path(__file__).parents[3] / "deploy" / "clickhouse" / "cluster" / "assay.sql"
+DOCUMENT = Path(__file__).parents[2] / "deploy" / "clickhouse" / "cluster" / "assay.sql"
 
 #: The databases that programs and people use, and those of one shard.
 BASE, VIEWS = StoreSettings().base_database, StoreSettings().database
@@ -53,7 +53,7 @@ _COLUMNS = re.compile(r"^\(\n.*?^\)$", re.MULTILINE | re.DOTALL)
 _ENGINE = re.compile(r"^ENGINE = ReplacingMergeTree(?:\((\w+)\))?$", re.MULTILINE)
 _WINDOW = re.compile(r"\bnon_replicated_deduplication_window = (\d+)")
 
-_INTRODUCTION = f"""-- The schema of Assay for a ClickHouse cluster. Made from the migrations: python -m assay_runtime.cluster_ddl --write
+_INTRODUCTION = f"""-- The schema of Assay for a ClickHouse cluster. Made from the migrations: python -m docs.generate.cluster_ddl --write
 -- How to run it, and what has not been tried: docs/cluster.md. Every statement may be repeated.
 --
 -- {LOCAL_BASE} and {LOCAL_VIEWS}: what each shard holds. {BASE} and {VIEWS}: the same names over all shards, for programs and people.
@@ -132,7 +132,7 @@ def document() -> str:
 
 def main(arguments: list[str]) -> int:
     """The command."""
-    return keep({DOCUMENT: document()}, arguments, "python -m assay_runtime.cluster_ddl")
+    return keep({DOCUMENT: document()}, arguments, "python -m docs.generate.cluster_ddl")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Write what is made from the models and settings: JSON Schemas, reference pages, the example settings file.
 
-    python -m assay_schema.generate            write them
-    python -m assay_schema.generate --check    write nothing; exit 1 and name what is stale
+    python -m docs.generate.schemas            write them
+    python -m docs.generate.schemas --check    write nothing; exit 1 and name what is stale
 
 Needs a checkout, since the pages are outside the package. This and reading examples is all the I/O in the package.
 """
@@ -12,12 +12,12 @@ from pathlib import Path
 
 import orjson
 
-from assay_schema.event_reference import events_page
 from assay_schema.published import FORMATS
-from assay_schema.settings_reference import example_file, settings_page
+from docs.generate.event_reference import events_page
+from docs.generate.settings_reference import example_file, settings_page
 
-COMMAND = "python -m assay_schema.generate"
-ROOT = Path(__file__).parents[3]
+COMMAND = "python -m docs.generate.schemas"
+ROOT = Path(__file__).parents[2]
 SCHEMAS = "shared/schema/assay_schema/schemas"
 
 
