@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay_operations.clients import open_store, settings_for
+from assay_schema.settings import NotifierSettings
 
 if TYPE_CHECKING:
     from assay_notifier.channel import Channel
@@ -46,3 +47,13 @@ async def send_to_all(channels: "list[Channel]", notices: "list[Notice]") -> dic
 
     answers = await asyncio.gather(*map(one, channels))
     return {channel.name: why for channel, why in zip(channels, answers, strict=True) if why is not None}
+
+
+def send_test_notice(settings: NotifierSettings) -> dict[str, str | None]:
+    """Send a test notice, and its end, through every configured channel: by channel, why it did not take it, or None."""
+    from assay_notifier.configured import channels
+    from assay_notifier.sample import sample_notices
+
+    found = channels(settings)
+    failed = asyncio.run(send_to_all(found, sample_notices()))
+    return {channel.name: failed.get(channel.name) for channel in found}

@@ -1,6 +1,5 @@
 """`assay alerts`: what is open, and whether everybody who should hear of it does."""
 
-import asyncio
 import json
 import shlex
 from pathlib import Path
@@ -11,7 +10,7 @@ import typer
 from assay_cli.exit_codes import FINDING
 from assay_cli.options import DataDirectory
 from assay_cli.output.terminal import echo, emit
-from assay_operations.alerts import alerts_listed, send_to_all
+from assay_operations.alerts import alerts_listed, send_test_notice
 from assay_operations.clients import DEFAULT_DATA, settings_for
 from assay_schema.printable import printable
 
@@ -57,18 +56,12 @@ def line(row: dict[str, Any], data: Path) -> str:
 @alerts.command("test")
 def send_test(data: DataDirectory = DEFAULT_DATA) -> None:
     """Send a test notice through every configured channel, and its end. Exit code 1 if one did not take it."""
-    from assay_notifier.configured import channels
-    from assay_notifier.sample import sample_notices
-
-    settings = settings_for("notifier", data)
-    found = channels(settings.notifier)
-    failed = asyncio.run(send_to_all(found, sample_notices()))
-    for channel in found:
-        why = failed.get(channel.name)
-        echo(f"{channel.name}: {'took the test notice' if why is None else why}")
+    found = send_test_notice(settings_for("notifier", data).notifier)
+    for channel, why in found.items():
+        echo(f"{channel}: {'took the test notice' if why is None else why}")
     if len(found) == 1:
         echo(_nobody(data), err=True)
-    raise typer.Exit(FINDING if failed else 0)
+    raise typer.Exit(FINDING if any(why is not None for why in found.values()) else 0)
 
 
 def _nobody(data: Path) -> str:

@@ -20,7 +20,7 @@ from assay_operations.time_bounds import moment_ms
 from assay_schema.settings import DriftSettings, Settings
 
 if TYPE_CHECKING:
-    from assay_drift.charts import Chart
+    from assay_operations.drift.charts import Chart
     from assay_runtime.connection import Client
 
 Svg = Annotated[Path | None, typer.Option("--svg", help="Write the chart to this file as SVG.")]
@@ -103,7 +103,7 @@ def history(
             start_ms = moment_ms(since, int(time.time() * 1000), "--since")
             found = samples(store, project, metric, source, start_ms)
             spans = spans_of(store, project, metric, source)
-        from assay_drift.replay import replay
+        from assay_operations.drift.charts import replay
 
         title = f"{metric} of {project} by {source}"
         _draw(replay(title, metric, found, settings.drift, spans=spans), svg, png)
@@ -159,41 +159,25 @@ def simulate(
         raise CommandError(
             "no such scores: --mean 0.05 to 0.95, --deviation below sqrt(mean * (1 - mean)), --drop 0 to 1"
         )
-    from assay_drift.replay import replay
-    from assay_drift.simulation import DAY_MS, Scenario, samples
+    from assay_operations.drift.charts import Scenario, day_of, simulated
     from assay_runtime.config import load_settings
 
     scenario = Scenario(days, per_day, mean, deviation, "ramp" if ramp else "step", drop, at_day)
-    times, scores = samples(scenario, seed)
-    start_ms = 1_767_225_600_000.0  # 2026-01-01
-    watched: DriftSettings = load_settings().drift.model_copy(update={"day_minutes": 1440.0})
-    pairs = ((start_ms + at * DAY_MS, score) for at, score in zip(times.tolist(), scores.tolist(), strict=True))
-    what = f"{drop:.0%} {'lost each day' if ramp else 'lost'} from day {at_day}"
-    chart = replay(f"simulated, {what}, {per_day} scores a day", "faithfulness", pairs, watched)
+    chart = simulated(scenario, seed, load_settings().drift)
     with ends_quietly():
         _draw(chart, svg, png)
         for span in chart.spans:
-            echo(f"  {span.state} on day {(span.from_ms - start_ms) / DAY_MS:.2f}")
+            echo(f"  {span.state} on day {day_of(span.from_ms):.2f}")
         if not chart.spans:
             echo("  no alert")
 
 
 def _draw(chart: "Chart", svg: Path | None, png: Path | None) -> None:
-    from assay_drift import charts
+    from assay_operations.drift import charts
 
     echo(charts.terminal(chart).rstrip("\n"))
     picture = charts.svg(chart)
     if svg:
         svg.write_text(picture, encoding="utf-8")
     if png:
-        png.write_bytes(_png(picture))
-
-
-def _png(picture: str) -> bytes:
-    import importlib
-
-    try:
-        resvg = importlib.import_module("resvg_py")
-    except ImportError:
-        raise CommandError("--png needs the package resvg-py: pip install resvg-py (or give --svg)") from None
-    return bytes(resvg.svg_to_bytes(svg_string=picture))
+        png.write_bytes(charts.png(picture))

@@ -11,7 +11,7 @@ import typer
 from assay_cli.exit_codes import FINDING
 from assay_cli.output.terminal import echo, ends_quietly
 from assay_operations.errors import OperationError
-from assay_operations.scrub import policies
+from assay_operations.scrub import families_of, policies
 
 pii = typer.Typer(no_args_is_help=True, help="What is looked for, and whether a policy file is right.")
 policy_commands = typer.Typer(no_args_is_help=True, help="Policy files.")
@@ -25,18 +25,7 @@ def families(
     project: Annotated[str, typer.Option(help="As for this project.")] = "default",
 ) -> None:
     """List the families of personal data: name, category, what happens to it, what it is."""
-    from assay_scrubber.registry import SCRUB_KEY
-
-    policy = policies(file).of(project)
-    rows = [
-        {
-            "family": family.name,
-            "category": str(family.category),
-            "action": str(policy.action(family.name)),
-            "description": family.description,
-        }
-        for family in (*policy.members(), *((SCRUB_KEY,) if policy.scrub_keys else ()))
-    ]
+    rows = families_of(policies(file).of(project))
     with ends_quietly():
         if as_json:
             _each(rows, lambda row: json.dumps(row, ensure_ascii=False))

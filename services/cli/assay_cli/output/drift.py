@@ -7,7 +7,7 @@ from assay_cli.output.terminal import printable
 
 def line(row: dict[str, Any]) -> str:
     """A row for people."""
-    from assay_drift.charts import share_text
+    from assay_operations.drift.charts import share_text
 
     name = f"{row['project']} {row['metric'] or row['watched']}"
     numbers = "" if row["baseline"] is None else f" baseline {row['baseline']:.3f}"

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from assay_judge.calibration import Confusion
+    from assay_operations.judging.labels import Confusion
 
 
 def people(found: "Confusion") -> str:

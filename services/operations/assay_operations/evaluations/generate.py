@@ -2,21 +2,78 @@
 
 import asyncio
 from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from assay_operations.errors import OperationError
+from assay_operations.evaluations.datasets import load
+from assay_operations.evaluations.files import rows_of
 from assay_operations.evaluations.paid_calls import NoMoneyError, PaidCalls
+from assay_operations.evaluations.target import TargetConfig
 from assay_schema.settings import JudgeSettings
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from assay_drift.embedding import Embed
     from assay_evals.dataset import Case
     from assay_evals.generating import Document
     from assay_evals.runner import Asked, Asking
     from assay_evals.targets import Target
 
 
-async def generate(model: "Model", chosen: "list[Document]") -> "tuple[list[Case], Counter[str]]":
+@dataclass(frozen=True)
+class Made:
+    """What came of a generation."""
+
+    passages: int
+    cases: "list[Case]"
+    #: Why how many were dropped.
+    dropped: Counter[str]
+    spent_usd: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A generation in which everything can be done that costs nothing: only money is still to be spent."""
+
+    model: "Model"
+    chosen: "list[Document]"
+    questions: list[str]
+    target: "Target"
+    how: "Asking"
+    embed: "Embed"
+
+    def run(self) -> Made:
+        """Spend it."""
+        from assay_evals.generating import unlike
+
+        cases, dropped = asyncio.run(_write_cases(self.model, self.chosen))
+        cases, lost = _round_trip(cases, self.target, self.how)
+        kept = unlike(cases, self.questions, self.embed)
+        return Made(len(self.chosen), kept.cases, dropped + lost + kept.dropped, self.model.spent_usd)
+
+
+def plan_generation(
+    files: list[Path], target: TargetConfig, count: int, budget_usd: float, known: Path | None, seed: int
+) -> Plan:
+    """Find out whatever cannot be before money is spent. Raises `OperationError`."""
+    from assay_drift.embedding import embedder
+    from assay_evals.generating import documents, drawn
+
+    model = Model(budget_usd)
+    chosen = drawn(documents(row for _, row in rows_of(files)), count, seed)
+    if not chosen:
+        raise OperationError(
+            "invalid",
+            '--from: no passages: lines are {"id", "text"}, or answers as `assay export --kind answer` writes them',
+        )
+    questions = [case.query for case in load(known, "--known").cases] if known else []
+    return Plan(model, chosen, questions, *target.open(), embedder()[1])
+
+
+async def _write_cases(model: "Model", chosen: "list[Document]") -> "tuple[list[Case], Counter[str]]":
     """Cases for passages, and why how many came to none."""
     from assay_evals import generating as g
 
@@ -49,7 +106,7 @@ async def generate(model: "Model", chosen: "list[Document]") -> "tuple[list[Case
     return [case for case in found if case is not None], dropped
 
 
-def round_trip(cases: "list[Case]", target: "Target", how: "Asking") -> "tuple[list[Case], Counter[str]]":
+def _round_trip(cases: "list[Case]", target: "Target", how: "Asking") -> "tuple[list[Case], Counter[str]]":
     """The cases for which the target has the passage among its first results."""
     from contextlib import aclosing
 

@@ -4,11 +4,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from assay_operations.clients import open_store, settings_for
 from assay_operations.errors import OperationError
 from assay_operations.evaluations.files import rows_of
+from assay_operations.time_bounds import duration_ms
 
 if TYPE_CHECKING:
-    from assay_evals.mining import Miner
+    from assay_evals.dataset import Dataset
+    from assay_evals.mining import Mined, Miner
     from assay_runtime.store import Client
 
 #: Columns that are read of the views: scrubbed questions, ids, verdicts. No answers, no words of people.
@@ -22,7 +25,36 @@ _READ = {
 }
 
 
-def read_files(files: list[Path], miner: "Miner", project: str) -> None:
+def miner_of_files(files: list[Path], project: str) -> "Miner":
+    """What is mined from: rows of `assay export`."""
+    from assay_evals.mining import Miner
+
+    miner = Miner()
+    _read_files(files, miner, project)
+    return miner
+
+
+def miner_of_store(data: Path, since: str, project: str, rows: int) -> "Miner":
+    """What is mined from: the newest rows of the store."""
+    from assay_evals.mining import Miner
+
+    miner = Miner()
+    with open_store(settings_for("sre", data).store) as client:
+        _read_store(client, miner, duration_ms(since, "--since"), project, rows)
+    return miner
+
+
+def mine(
+    miner: "Miner", limit: int, *, known: "Dataset | None", alike: float, negative_only: bool
+) -> "tuple[Mined, str]":
+    """The cases, and the name of what told which questions are alike."""
+    from assay_drift.embedding import embedder
+
+    name, embed = embedder()
+    return miner.cases(limit, embed, known=known, alike=alike, negative_only=negative_only), name
+
+
+def _read_files(files: list[Path], miner: "Miner", project: str) -> None:
     """Hand on the rows of exported files, their questions scrubbed once more."""
     from assay_evals.captured import CapturedError
     from assay_operations.scrub import policies
@@ -43,7 +75,7 @@ def _scrubbed(row: dict[str, Any], scrubber: Any) -> dict[str, Any]:
     return row | {"query": scrubber.scrub(query).text} if isinstance(query, str) else row
 
 
-def read_store(client: "Client", miner: "Miner", since_ms: int, project: str, rows: int) -> None:
+def _read_store(client: "Client", miner: "Miner", since_ms: int, project: str, rows: int) -> None:
     """Hand on the newest rows of the store."""
     for view, columns in _READ.items():
         for row in _rows(client, view, columns, since_ms, project, rows):

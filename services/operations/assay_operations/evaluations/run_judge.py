@@ -265,6 +265,12 @@ class RunJudge:
         """Whether the API judged nothing, of all that it was asked."""
         return self.errors > 0 and not self.verdicts
 
+    def why_failed(self) -> list[tuple[int, str]]:
+        """How many calls brought no verdict, by the reason in words, the most first."""
+        from assay_judge.reasons import reasons
+
+        return reasons(self.failures)
+
     def cache_use(self) -> dict[str, float]:
         """How many of the verdicts that were asked for were kept from before, and what that saved; empty without a cache."""
         from assay_judge.pricing import dollars

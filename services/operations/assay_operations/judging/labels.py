@@ -10,7 +10,7 @@ import orjson
 from assay_operations.errors import OperationError
 
 if TYPE_CHECKING:
-    from assay_judge.calibration import Confusion
+    from assay_judge.calibration import Confusion as Confusion
     from assay_runtime.store import Client as Store
 
 

@@ -9,11 +9,11 @@ import typer
 from assay_cli.errors import CommandError
 from assay_cli.options import DataDirectory
 from assay_cli.output.terminal import echo, ends_quietly
-from assay_operations.clients import DEFAULT_DATA, open_store, settings_for
+from assay_operations.clients import DEFAULT_DATA
 from assay_operations.evaluations.datasets import load
-from assay_operations.evaluations.mine import read_files, read_store
+from assay_operations.evaluations.mine import mine as mine_cases
+from assay_operations.evaluations.mine import miner_of_files, miner_of_store
 from assay_operations.numbers import a_number
-from assay_operations.time_bounds import duration_ms
 
 if TYPE_CHECKING:
     from assay_evals.dataset import Case
@@ -38,26 +38,17 @@ def mine(
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """Make cases of what was asked in production, and print them as NDJSON to review. Judged questions come first."""
-    from assay_drift.embedding import embedder
     from assay_evals.dataset import Dataset, write_dataset
-    from assay_evals.mining import Miner
 
     if limit < 1 or rows < 1:
         raise CommandError("--limit and --rows are 1 or more")
     cosine = a_number(alike, "--alike")
     if cosine is None or not 0 < cosine <= 1:
         raise CommandError("--alike: above 0, at most 1")
-    miner = Miner()
     with ends_quietly():
-        if files:
-            read_files(files, miner, project)
-        else:
-            settings = settings_for("sre", data).store
-            with open_store(settings) as client:
-                read_store(client, miner, duration_ms(since, "--since"), project, rows)
-        name, embed = embedder()
-        mined = miner.cases(
-            limit, embed, known=load(known, "--known") if known else None, alike=cosine, negative_only=negative
+        miner = miner_of_files(files, project) if files else miner_of_store(data, since, project, rows)
+        mined, name = mine_cases(
+            miner, limit, known=load(known, "--known") if known else None, alike=cosine, negative_only=negative
         )
         echo(
             f"{mined.rows:,} rows, {mined.questions:,} questions, {mined.alike:,} alike to others ({name}), "

@@ -13,7 +13,7 @@ from assay_operations.evaluations.datasets import load
 from assay_operations.evaluations.import_dataset import Form, imported
 
 if TYPE_CHECKING:
-    from assay_evals.dataset import Case, Dataset
+    from assay_evals.dataset import Case
 
 
 def import_dataset(
@@ -119,15 +119,3 @@ def release(
     change = made.changelog[0]
     counts = f"{len(change.added)} added, {len(change.removed)} removed, {len(change.changed)} changed"
     echo(printable(f"version {version}: {counts}"), err=True)
-
-
-def expect_reviewed(golden: "Dataset", file: Path, *, required: bool) -> None:
-    """Say how many cases nobody looked at. Raises `CommandError` where all have to be."""
-    from assay_evals.reviewing import unreviewed
-
-    if not (left := len(unreviewed(golden))):
-        return
-    told = f"{left:,} of {len(golden.cases):,} cases of {file} are unreviewed"
-    if required:
-        raise CommandError(f"--require-reviewed: {told}: look at them with: assay dataset review {file}")
-    echo(f"{told}: what they expect may be wrong", err=True)

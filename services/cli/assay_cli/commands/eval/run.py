@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay_cli.commands.dataset.review import expect_reviewed
 from assay_cli.errors import CommandError
 from assay_cli.exit_codes import FINDING
 from assay_cli.options import DataDirectory, Rules, RunsFolder, Scorers, Slices
@@ -21,8 +20,9 @@ from assay_cli.target_options import Concurrency, Deadline, Retries, ShowErrors,
 from assay_operations.clients import DEFAULT_DATA
 from assay_operations.evaluations import run_store as evaluation_store
 from assay_operations.evaluations.checkout import checkout
-from assay_operations.evaluations.datasets import load
+from assay_operations.evaluations.datasets import expect_reviewed, load
 from assay_operations.evaluations.judge_options import judge_named, with_spending
+from assay_operations.evaluations.reports import open_reporters, report_run
 from assay_operations.evaluations.rules import expect_slices, fields_of, floors_of, part_of, rules_of, scoring_of
 from assay_operations.evaluations.runs import DEFAULT_RUNS, cutoffs_of, free_name
 from assay_operations.evaluations.tags import tags_of
@@ -106,7 +106,6 @@ def run(
     """Ask a system every question of a dataset and write the run down as it goes. Exits 1 if a case ended in an error, or a floor
     of --rules that blocks is not reached.
     """
-    from assay_cli.commands.eval import report as reporting
     from assay_evals.evaluation import evaluate_into
     from assay_evals.runs import CaseResult, RunConfig, RunFolder
     from assay_evals.slices import slice_checks
@@ -118,10 +117,10 @@ def run(
     fields = fields_of(slices, held := rules_of(rules))
     expect_slices(held, fields, golden.cases)
     whole, golden, chosen = part_of(golden, limit, sample, seed, fields)
-    expect_reviewed(golden, dataset, required=require_reviewed)
+    expect_reviewed(golden, dataset, lambda text: echo(text, err=True), required=require_reviewed)
     if gain not in ("linear", "burges"):
         raise CommandError(f"--gain: {gain!r} is not one of linear, burges")
-    reporters = reporting.open_reporters(report, "--report")
+    reporters = open_reporters(report, "--report")
     if reference and not any(case.expected_answer for case in golden.cases):
         raise CommandError("--reference: no case has an expected_answer to be held against")
     cached_in = None if no_judge_cache else runs
@@ -177,7 +176,7 @@ def run(
     checks = slice_checks(done, fields, held.slice_floors(), held.rules())
     show_run(done, as_json, floors if rules else None, checks)
     tell_floors(floors)
-    reporting.report_run(done, reporters, golden if report_text else None)
+    report_run(done, reporters, golden if report_text else None, lambda text: echo(text, err=True))
     errors.say_how()
     if code := FINDING if unknown else exit_code(done, floors, checks):
         raise typer.Exit(code)

@@ -1,21 +1,19 @@
 """`assay eval list` and `assay eval import`: the runs there are, and those that another program made."""
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay_cli.errors import CommandError
 from assay_cli.options import DataDirectory, InStore, RunsFolder
 from assay_cli.output.runs import summary_of
 from assay_cli.output.terminal import echo, emit
 from assay_operations.clients import DEFAULT_DATA
 from assay_operations.evaluations import run_store as evaluation_store
-from assay_operations.evaluations.datasets import load
-from assay_operations.evaluations.files import lines_of
-from assay_operations.evaluations.runs import DEFAULT_RUNS, free_name
+from assay_operations.evaluations.import_run import import_trec
+from assay_operations.evaluations.runs import DEFAULT_RUNS
 from assay_operations.evaluations.tags import tags_of
 
 if TYPE_CHECKING:
@@ -105,33 +103,11 @@ def import_run(
     tag: Annotated[list[str] | None, typer.Option(help="A word to find the run by; may be repeated.")] = None,
 ) -> None:
     """Make a run of what another program retrieved, to compare with others. A case that the file lacks was answered with nothing."""
-    from assay_evals.case_results import case_result, score
-    from assay_evals.dataset import DatasetError
-    from assay_evals.importing import read_trec_run
-    from assay_evals.metrics import DEFAULT_CUTOFFS
-    from assay_evals.replay import Retrieved
-    from assay_evals.runs import RunConfig, RunFolder
-
-    golden = load(dataset, "--dataset")
-    try:
-        found = read_trec_run("".join(lines_of(file, "FILE")))
-    except DatasetError as error:
-        raise CommandError(f"{file}: {error.problems[0]}") from None
-    missing = sum(case.id not in found for case in golden.cases)
-    if missing == len(golden.cases):
-        raise CommandError(f"{file}: none of its qids is a case of {dataset}: do they belong together?")
-    cutoffs = tuple(each for each in DEFAULT_CUTOFFS if each <= k) or (k,)
-    config = RunConfig.of(golden, f"trec: {file.name}", k=k, cutoffs=cutoffs, project=project, tags=tags_of(tag))
-    folder = RunFolder(runs / free_name(name, runs, resume=False), config)
-    for case in golden.cases:
-        answer = Retrieved(found.get(case.id, [])[:k], latency_ms=0.0)
-        (metrics,) = score([case], [answer], config)
-        folder.add(replace(case_result(case, answer, metrics, 1), latency_ms=None))
-    echo(summary_of(folder.finish(case.id for case in golden.cases)))
-    unasked = len(found.keys() - {case.id for case in golden.cases})
+    made = import_trec(file, dataset, name, runs, k=k, project=project, tags=tags_of(tag))
+    echo(summary_of(made.run))
     for count, what in (
-        (missing, "case(s) that the file lacks count as nothing found"),
-        (unasked, "qid(s) left out: no case"),
+        (made.missing, "case(s) that the file lacks count as nothing found"),
+        (made.unasked, "qid(s) left out: no case"),
     ):
         if count:
             echo(f"{count:,} {what}", err=True)

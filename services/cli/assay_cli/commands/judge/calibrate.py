@@ -17,7 +17,7 @@ from assay_operations.judging.labels import of_two, read_labels
 from assay_schema.scores import Metric
 
 if TYPE_CHECKING:
-    from assay_judge.calibration import Confusion
+    from assay_operations.judging.labels import Confusion
 
 Project = Annotated[str, typer.Option("--project", help="The tenant.")]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of a table.")]
