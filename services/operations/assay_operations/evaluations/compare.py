@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from assay_operations.errors import OperationError
+from assay_operations.evaluations.rules import expect_known, expect_slices, fields_of
 from assay_operations.numbers import a_number
 
 if TYPE_CHECKING:
@@ -11,6 +12,36 @@ if TYPE_CHECKING:
     from assay_evals.rules_file import RulesFile
     from assay_evals.runs import Run
     from assay_evals.verdicts import Rule
+
+
+def compared(
+    before: "Run",
+    after: "Run",
+    held: "RulesFile",
+    holding: "dict[str, Rule]",
+    *,
+    slices: list[str] | None,
+    seed: int,
+    thresholds: list[str] | None,
+    floors: list[str] | None,
+    stages: list[str] | None,
+) -> "PairedRuns":
+    """Two runs case by case. Raises `OperationError` for a rule that would hold nothing."""
+    from assay_evals.paired import compare_runs
+
+    expect_known(held, (*before.names, *after.names))
+    fields = fields_of(slices, held)
+    expect_slices(held, fields, after.results)
+    paired = compare_runs(before, after, rules=holding, slices=fields, floors=held.slice_floors(), seed=seed)
+    expect_measured("--threshold", thresholds, paired)
+    expect_measured("--floor", floors, paired)
+    in_file = [f"{metric}={rule.floor}" for metric, rule in held.metrics.items() if rule.floor is not None]
+    expect_measured("--rules: a floor", in_file, paired)
+    lost = paired.comparison.metrics_only_baseline  # these fail, and the report says so
+    blocking = [each for each in stages or [] if each.endswith("=block") and each.rpartition("=")[0] not in lost]
+    expect_measured("--stage", blocking, paired)
+    expect_named("--stage", stages, [*before.names, *after.names])
+    return paired
 
 
 def was_asked(golden: "Dataset", found: "Run") -> bool:

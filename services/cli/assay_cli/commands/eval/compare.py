@@ -13,9 +13,9 @@ from assay_cli.options import DataDirectory, InStore, Rules, RunsFolder, Slices
 from assay_cli.output.terminal import echo, emit, printable
 from assay_operations.clients import DEFAULT_DATA
 from assay_operations.evaluations import run_store as evaluation_store
-from assay_operations.evaluations.compare import expect_measured, expect_named, rules_given, was_asked
+from assay_operations.evaluations.compare import compared, rules_given, was_asked
 from assay_operations.evaluations.datasets import load
-from assay_operations.evaluations.rules import expect_known, expect_slices, fields_of, rules_of
+from assay_operations.evaluations.rules import rules_of
 from assay_operations.evaluations.runs import DEFAULT_RUNS, find_run
 
 if TYPE_CHECKING:
@@ -64,7 +64,6 @@ def compare(
     """Compare two runs, case by case. Exits 0 pass, 1 fail, 2 if they cannot be compared, 3 if there are too few cases to tell."""
     from assay_evals import report
     from assay_evals.junit import junit
-    from assay_evals.paired import compare_runs
     from assay_evals.verdicts import Verdict
 
     held = rules_of(rules)
@@ -74,21 +73,12 @@ def compare(
     before, after = (
         evaluation_store.stored(name, data) if in_store else find_run(name, runs) for name in (baseline, candidate)
     )
-    expect_known(held, (*before.names, *after.names))
-    fields = fields_of(slices, held)
-    expect_slices(held, fields, after.results)
     golden = load(dataset, "--dataset") if dataset else None
     if golden and not any(was_asked(golden, each) for each in (before, after)):
         raise CommandError(f"--dataset: {dataset} is not what these runs were asked: give that one, or leave it out")
-    paired = compare_runs(before, after, rules=holding, slices=fields, floors=held.slice_floors(), seed=seed)
-    expect_measured("--threshold", threshold, paired)
-    expect_measured("--floor", floor, paired)
-    in_file = [f"{metric}={rule.floor}" for metric, rule in held.metrics.items() if rule.floor is not None]
-    expect_measured("--rules: a floor", in_file, paired)
-    lost = paired.comparison.metrics_only_baseline  # these fail, and the report says so
-    blocking = [each for each in stage or [] if each.endswith("=block") and each.rpartition("=")[0] not in lost]
-    expect_measured("--stage", blocking, paired)
-    expect_named("--stage", stage, [*before.names, *after.names])
+    paired = compared(
+        before, after, held, holding, slices=slices, seed=seed, thresholds=threshold, floors=floor, stages=stage
+    )
     counts_as = Verdict(inconclusive.value)
     verdict = paired.verdict(counts_as)
     if markdown:

@@ -1,13 +1,11 @@
 """`assay eval`: ask a system every question of a golden dataset, and compare such runs."""
 
 import asyncio
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay_cli.errors import CommandError
 from assay_cli.exit_codes import FINDING
 from assay_cli.options import DataDirectory, Rules, RunsFolder, Scorers, Slices
 from assay_cli.output.floors import exit_code, tell_floors
@@ -19,13 +17,9 @@ from assay_cli.output.terminal import echo, ends_quietly
 from assay_cli.target_options import Concurrency, Deadline, Retries, ShowErrors, TargetName, Workspace
 from assay_operations.clients import DEFAULT_DATA
 from assay_operations.evaluations import run_store as evaluation_store
-from assay_operations.evaluations.checkout import checkout
-from assay_operations.evaluations.datasets import expect_reviewed, load
-from assay_operations.evaluations.judge_options import judge_named, with_spending
-from assay_operations.evaluations.reports import open_reporters, report_run
-from assay_operations.evaluations.rules import expect_slices, fields_of, floors_of, part_of, rules_of, scoring_of
-from assay_operations.evaluations.runs import DEFAULT_RUNS, cutoffs_of, free_name
-from assay_operations.evaluations.tags import tags_of
+from assay_operations.evaluations.reports import report_run
+from assay_operations.evaluations.run import RunRequest, plan_run
+from assay_operations.evaluations.runs import DEFAULT_RUNS
 from assay_operations.evaluations.target import TargetConfig
 
 if TYPE_CHECKING:
@@ -106,80 +100,38 @@ def run(
     """Ask a system every question of a dataset and write the run down as it goes. Exits 1 if a case ended in an error, or a floor
     of --rules that blocks is not reached.
     """
-    from assay_evals.evaluation import evaluate_into
-    from assay_evals.runs import CaseResult, RunConfig, RunFolder
-    from assay_evals.slices import slice_checks
-    from assay_evals.target_names import shown
-
-    if resume and name is None:
-        raise CommandError("--resume needs --name, the run to go on with")
-    golden = load(dataset, "--dataset")
-    fields = fields_of(slices, held := rules_of(rules))
-    expect_slices(held, fields, golden.cases)
-    whole, golden, chosen = part_of(golden, limit, sample, seed, fields)
-    expect_reviewed(golden, dataset, lambda text: echo(text, err=True), required=require_reviewed)
-    if gain not in ("linear", "burges"):
-        raise CommandError(f"--gain: {gain!r} is not one of linear, burges")
-    reporters = open_reporters(report, "--report")
-    if reference and not any(case.expected_answer for case in golden.cases):
-        raise CommandError("--reference: no case has an expected_answer to be held against")
-    cached_in = None if no_judge_cache else runs
-    judged = judge_named(judge, judge_budget, cached_in=cached_in, repeats=repeats, reference=reference)
-    scoring = scoring_of(scorer, held, golden.cases, judged.rubric if judged else None, deadline)
-    config = RunConfig.of(
-        whole,
-        shown(target),
-        k=k,
-        cutoffs=cutoffs_of(cutoffs, k),
-        gain=gain,
-        seed=seed,
-        **asdict(checkout()),
-        judge=judged.fingerprint if judged else None,
-        options={"repeats": repeats} if repeats else {},
-        label=label,
-        project=project,
-        tags=tags_of(tag),
-        scorers=scoring.digests | (judged.digests if judged else {}),
-        sample=chosen,
-        concurrency=concurrency,
-    )
-    name = free_name(name, runs, resume)  # before the target is loaded, which may take a while
     errors = ErrorsOfTarget(show_errors)
     system = TargetConfig(target, workspace, concurrency, deadline, retries, on_error=errors, keep_said=show_errors)
-    asked, how = system.open()
-    folder = with_spending(judged, RunFolder(runs / name, config, resume=resume, target=target))
+    request = RunRequest(
+        dataset, system, runs, name=name, resume=resume, k=k, cutoffs=cutoffs, gain=gain, label=label, limit=limit,
+        sample=sample, slices=slices, seed=seed, judge=judge, judge_budget=judge_budget, repeats=repeats,
+        reference=reference, judge_cache=not no_judge_cache, scorers=scorer, rules=rules, project=project, tags=tag,
+        require_reviewed=require_reviewed, reporters=report,
+    )  # fmt: skip
+    plan = plan_run(request, _tell)
 
     def kept() -> str:
-        count = f"{len(folder.done):,} of {len(golden.cases):,} cases are done"
-        return f"{count}; go on with the same command and: --name {name} --resume"
+        count = f"{len(plan.folder.done):,} of {len(plan.golden.cases):,} cases are done"
+        return f"{count}; go on with the same command and: --name {plan.name} --resume"
 
     with ends_quietly(stopped=kept), Progress(progress) as seen:
-        seen.total, seen.rows = len(golden.cases), len(folder.done)
-
-        def count(_: CaseResult) -> None:
-            seen.rows += 1
-
-        async def work() -> "Run":
-            try:
-                return await evaluate_into(folder, golden, asked, how, judge=judged, scoring=scoring, on_result=count)
-            finally:
-                if judged:
-                    await judged.close()
-
-        done = asyncio.run(work())
-    unknown = tell(judged)
-    _tell_unread(folder.unread)
-    _tell_nothing_found(golden, done)
+        done = asyncio.run(plan.run(seen))
+    unknown = tell(plan.judge)
+    _tell_unread(plan.folder.unread)
+    _tell_nothing_found(plan.golden, done)
     if to_store:
         evaluation_store.store(done, data)
-    floors = floors_of(done, held, scoring.rubrics(golden.cases))
-    checks = slice_checks(done, fields, held.slice_floors(), held.rules())
+    floors, checks = plan.floors(done), plan.checks(done)
     show_run(done, as_json, floors if rules else None, checks)
     tell_floors(floors)
-    report_run(done, reporters, golden if report_text else None, lambda text: echo(text, err=True))
+    report_run(done, plan.reporters, plan.golden if report_text else None, _tell)
     errors.say_how()
     if code := FINDING if unknown else exit_code(done, floors, checks):
         raise typer.Exit(code)
+
+
+def _tell(text: str) -> None:
+    echo(text, err=True)
 
 
 def _tell_unread(unread: "Mapping[str, int]") -> None:
