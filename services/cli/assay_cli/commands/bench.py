@@ -2,19 +2,15 @@
 
 import json
 import os
-from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from assay_cli.errors import CommandError
 from assay_cli.options import DataDirectory
 from assay_cli.output.terminal import echo
 from assay_cli.threshold_options import Jaccard, LatencyMultiplier, Top1
-from assay_operations import audit
 from assay_operations.clients import DEFAULT_DATA
-from assay_operations.errors import OperationError, explain
 from assay_operations.evaluations.baselines import publish as publish_baseline
 from assay_operations.evaluations.baselines import thresholds_of
 
@@ -48,41 +44,23 @@ def publish(
     Each attempt is a line in audit/bench-publish-YEAR-Wweek.jsonl of the data directory.
     """
     from assay_evals.baseline import Thresholds
-    from assay_evals.errors import EvalsError
 
-    if to.exists() and source.exists() and to.samefile(source):
-        raise CommandError(f"--to: {to} is the file that --from reads: name another")
-    if to.exists() and not force:
-        raise CommandError(f"--to: {to} is there already; write over it with --force")
     limits = thresholds_of(Thresholds(), threshold_jaccard, threshold_top1, threshold_latency_multiplier)
-    label = label or to.name.removesuffix(".ndjson").removesuffix(".baseline")
-    attempt = {
-        "label": label,
-        "source_hash": None,
-        "content_hash": None,
-        "row_count": 0,
-        "output_path": os.fspath(to),
-        "thresholds": asdict(limits),
-    }
-    try:
-        metadata, blank, again, scrubbed = publish_baseline(source, to, label, limits, deduplicate=deduplicate)
-    except (OperationError, EvalsError, OSError) as error:
-        _record(data, "bench-publish", attempt | {"success": False, "failure_reason": explain(error)})
-        raise
-    attempt |= {key: metadata[key] for key in attempt if key in metadata}
-    _record(data, "bench-publish", attempt | {"success": True})
+    made = publish_baseline(
+        data, source, to, label=label, limits=limits, force=force, deduplicate=deduplicate,
+        tell=lambda text: echo(text, err=True),
+    )  # fmt: skip
+    metadata = made.metadata
     if as_json:
         shown = ("label", "source_hash", "content_hash", "row_count", "baseline_mean_latency_ms", "thresholds")
         echo(json.dumps({"schema_version": 1, "output_path": os.fspath(to)} | {key: metadata[key] for key in shown}))
     else:
         echo(f"published {metadata['row_count']:,} row(s) as {metadata['label']} to {to}")
-    for count, what in ((blank, "have an empty question, which cannot be asked"), (again, "ask the same again")):
+    for count, what in (
+        (made.blank, "have an empty question, which cannot be asked"),
+        (made.repeated, "ask the same again"),
+    ):
         if count:
             echo(f"left out {count:,} row(s) that {what}", err=True)
-    if scrubbed:
-        echo(f"personal data was taken out of {scrubbed:,} row(s): a gate counts those apart", err=True)
-
-
-def _record(data: Path, kind: str, entry: dict[str, Any]) -> None:
-    if problem := audit.record(data, kind, entry):
-        echo(problem, err=True)
+    if made.scrubbed:
+        echo(f"personal data was taken out of {made.scrubbed:,} row(s): a gate counts those apart", err=True)

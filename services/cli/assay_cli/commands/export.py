@@ -1,18 +1,15 @@
 """`assay export`: captured events as NDJSON."""
 
-import contextlib
-import os
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import Annotated
 
 import typer
 
-from assay_cli.errors import CommandError
 from assay_cli.options import DataDirectory
 from assay_cli.output.progress import Mode, Progress
 from assay_cli.output.terminal import data_output, echo, ends_quietly
 from assay_operations.clients import DEFAULT_DATA, open_store, settings_for
-from assay_operations.export.cursor_file import locked, write_cursor
+from assay_operations.export.cursor_file import alone, settle, write_cursor
 from assay_operations.export.run import Exported, Request, stored_watermark, window
 from assay_operations.export.run import export as run_export
 from assay_operations.export.sql import Selection
@@ -44,7 +41,7 @@ def export(
     Windows that chain, each `--since` the cursor of the one before, hold every event once. With --cursor-file, --since counts only for
     the first run, before the file exists.
     """
-    with ends_quietly(), _alone(cursor_file, limit):
+    with ends_quietly(), alone(cursor_file, limit):
         ask = Request.checked(since, until, limit, tool, kind, project, cursor_file)
         settings = settings_for("exporter", data)
         out = data_output()
@@ -55,22 +52,6 @@ def export(
                 run_export(client, settings.store.database, selection, ask.limit, out, seen)
         out.flush()
         if cursor_file:
-            _settle(out)
+            settle(out)
             write_cursor(cursor_file, span.cursor)
     echo(f"exported {seen.rows} row(s); cursor {span.cursor}", err=True)
-
-
-def _alone(cursor_file: Path | None, limit: int | None) -> contextlib.AbstractContextManager[None]:
-    if cursor_file is None:
-        return contextlib.nullcontext()
-    if limit is not None:
-        raise CommandError(
-            "--limit with --cursor-file would skip the rows beyond the limit for ever; use one of them, or bound the window by --until"
-        )
-    return locked(cursor_file)
-
-
-def _settle(out: BinaryIO) -> None:
-    """Rows before cursor: what went to a file is on disk before the cursor says so. A pipe has nothing to settle."""
-    with contextlib.suppress(OSError, ValueError):
-        os.fsync(out.fileno())

@@ -1,14 +1,12 @@
 """`assay gate`: may this change be merged?"""
 
 import json
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from assay_cli.commands.eval.compare import Undecided
-from assay_cli.errors import CommandError
 from assay_cli.exit_codes import FINDING, INCONCLUSIVE
 from assay_cli.options import Rules, Scorers
 from assay_cli.output.gate import in_words
@@ -18,8 +16,7 @@ from assay_cli.output.target_errors import ErrorsOfTarget
 from assay_cli.output.terminal import echo, emit, ends_quietly
 from assay_cli.target_options import Concurrency, Deadline, Retries, ShowErrors, TargetName, Workspace
 from assay_cli.threshold_options import Jaccard, LatencyMultiplier, Top1, least
-from assay_operations.evaluations.baselines import baseline_of, floors_given, qrels_of, thresholds_of
-from assay_operations.evaluations.gate_answers import answers_held
+from assay_operations.evaluations.gate import plan_gate
 from assay_operations.evaluations.target import TargetConfig
 
 Recall = Annotated[str | None, least("Least mean recall@k of known-right questions, 0 to 1; default 0.70.")]
@@ -62,69 +59,25 @@ def gate(
     """Hold a system against a baseline, known-right questions, or both. Exits 0 if all pass, 1 on a breach, 2 if it cannot be asked,
     3 if there are too few rows to tell.
     """
-    from assay_evals.baseline import Thresholds
-    from assay_evals.qrels import Floors
-    from assay_evals.replaying import run_gate
     from assay_evals.verdicts import Verdict
 
-    if baseline is None and qrels is None:
-        raise CommandError("name --baseline, --qrels, or both")
-    if k < 1:
-        raise CommandError(f"-k: {k} is below 1")
-    published = baseline_of(baseline) if baseline else None
-    given = (threshold_jaccard, threshold_top1, threshold_latency_multiplier)
-    limits = thresholds_of(published.thresholds if published else Thresholds(), *given)
-    of_known = (threshold_recall, threshold_first_relevant, threshold_expected_top1)
-    floors = floors_given(Floors(), *of_known)
-    _expect_file(baseline, given, "--threshold-jaccard, -top1 and -latency-multiplier are of --baseline")
-    _expect_file(qrels, of_known, "--threshold-recall, -first-relevant and -expected-top1 are of --qrels")
-    known = qrels_of(qrels) if qrels else []
-    answers = answers_held(rules, scorer, judge, judge_budget, deadline)
     errors = ErrorsOfTarget(show_errors)
-    system = TargetConfig(target, workspace, concurrency, deadline, retries, on_error=errors, keep_said=show_errors)
-    opened, how = system.open()
+    plan = plan_gate(
+        TargetConfig(target, workspace, concurrency, deadline, retries, on_error=errors, keep_said=show_errors),
+        baseline=baseline, qrels=qrels, k=k, rules=rules, scorers=scorer, judge=judge, judge_budget=judge_budget,
+        of_baseline=(threshold_jaccard, threshold_top1, threshold_latency_multiplier),
+        of_known=(threshold_recall, threshold_first_relevant, threshold_expected_top1),
+    )  # fmt: skip
     with ends_quietly(stopped=lambda: "nothing was kept, a gate begins anew"), Progress(progress) as seen:
-        seen.total = (len(published.rows) if published else 0) + len(known)
-
-        def count() -> None:
-            seen.rows += 1
-
-        verdict = run_gate(
-            opened,
-            baseline=published,
-            qrels=known,
-            k=k,
-            thresholds=limits,
-            floors=floors,
-            rules=answers.rules if answers else None,
-            scoring=answers.scoring if answers else None,
-            inconclusive=Verdict(inconclusive.value),
-            how=how,
-            on_answer=count,
-            closing=answers.close if answers else None,
-        )
-    if answers:
-        tell(answers.judge)
-    regression = verdict["regression_gate"]
-    for part, key, path in (
-        (regression, "baseline_path", baseline),
-        (verdict["correctness_gate"], "qrels_path", qrels),
-        (verdict.get("rules_gate", {}), "rules_path", rules),
-    ):
-        if path is not None:
-            part[key] = os.fspath(path)
+        verdict = plan.run(seen, Verdict(inconclusive.value))
+    if plan.answers:
+        tell(plan.answers.judge)
     if as_json:
         emit(json.dumps(verdict, ensure_ascii=False, indent=2))
     else:
         echo(in_words(verdict))
-    if regression.get("latency_skipped"):
+    if verdict["regression_gate"].get("latency_skipped"):
         echo("the baseline has no latency to compare with: that check was skipped", err=True)
     errors.say_how()
     if (found := Verdict(verdict["verdict"])) is not Verdict.PASS:
         raise typer.Exit(INCONCLUSIVE if found is Verdict.INCONCLUSIVE else FINDING)
-
-
-def _expect_file(file: Path | None, thresholds: tuple[str | None, ...], needed: str) -> None:
-    """A threshold of a gate that is not asked for would hold nothing, in silence."""
-    if file is None and any(each is not None for each in thresholds):
-        raise CommandError(f"{needed}: give that too")

@@ -1,11 +1,15 @@
 """What a gate compares with: published baselines, known-right questions, thresholds."""
 
 import json
+import os
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay_operations.errors import OperationError
+from assay_operations import audit
+from assay_operations.errors import OperationError, explain
 from assay_operations.evaluations.files import captured_of, lines_of
 from assay_operations.numbers import a_number
 
@@ -14,10 +18,63 @@ if TYPE_CHECKING:
     from assay_evals.qrels import Floors, KnownQuery
 
 
+@dataclass(frozen=True)
+class Published:
+    """A baseline that was written."""
+
+    metadata: dict[str, Any]
+    #: Rows that were left out: without a question, and of a question that another row has.
+    blank: int
+    repeated: int
+    #: Of the others, rows that personal data was taken out of.
+    scrubbed: int
+
+
 def publish(
+    data: Path,
+    source: Path,
+    to: Path,
+    *,
+    label: str | None,
+    limits: "Thresholds",
+    force: bool,
+    deduplicate: bool,
+    tell: Callable[[str], None],
+) -> Published:
+    """Freeze captured rows as a baseline, and record the attempt below `data`; `tell` gets why if that fails. Raises `OperationError`."""
+    from assay_evals.errors import EvalsError
+
+    if to.exists() and source.exists() and to.samefile(source):
+        raise OperationError("invalid", f"--to: {to} is the file that --from reads: name another")
+    if to.exists() and not force:
+        raise OperationError("conflict", f"--to: {to} is there already; write over it with --force")
+    attempt: dict[str, Any] = {
+        "label": label or to.name.removesuffix(".ndjson").removesuffix(".baseline"),
+        "source_hash": None,
+        "content_hash": None,
+        "row_count": 0,
+        "output_path": os.fspath(to),
+        "thresholds": asdict(limits),
+    }
+
+    def record(entry: dict[str, Any]) -> None:
+        if problem := audit.record(data, "bench-publish", attempt | entry):
+            tell(problem)
+
+    try:
+        made = Published(*_publish(source, to, attempt["label"], limits, deduplicate=deduplicate))
+    except (OperationError, EvalsError, OSError) as error:
+        record({"success": False, "failure_reason": explain(error)})
+        raise
+    attempt |= {key: made.metadata[key] for key in attempt if key in made.metadata}
+    record({"success": True})
+    return made
+
+
+def _publish(
     source: Path, to: Path, label: str, limits: "Thresholds", *, deduplicate: bool
 ) -> tuple[dict[str, Any], int, int, int]:
-    """Write the baselines. Returns its metadata, how many rows without a question and repeated ones were left out, and how many of the
+    """Write the baseline. Returns its metadata, how many rows without a question and repeated ones were left out, and how many of the
     others personal data was taken out of.
     """
     from assay_evals import baseline as baselines
@@ -40,6 +97,7 @@ def publish(
 
 
 def baseline_of(path: Path) -> "Baseline":
+    """A published baseline. Raises `OperationError`."""
     from assay_evals.baseline import BaselineError, read_baseline
 
     try:
@@ -49,6 +107,7 @@ def baseline_of(path: Path) -> "Baseline":
 
 
 def qrels_of(path: Path) -> "list[KnownQuery]":
+    """Known-right questions. Raises `OperationError`."""
     from assay_evals.qrels import QrelsError, read_qrels
 
     try:
@@ -58,6 +117,7 @@ def qrels_of(path: Path) -> "list[KnownQuery]":
 
 
 def thresholds_of(default: "Thresholds", jaccard: str | None, top1: str | None, multiplier: str | None) -> "Thresholds":
+    """The thresholds of a regression gate: those that are given, over the default. Raises `OperationError`."""
     from dataclasses import replace
 
     given = {
@@ -69,6 +129,7 @@ def thresholds_of(default: "Thresholds", jaccard: str | None, top1: str | None, 
 
 
 def floors_given(default: "Floors", recall: str | None, first: str | None, top1: str | None) -> "Floors":
+    """The floors of a correctness gate: those that are given, over the default. Raises `OperationError`."""
     from dataclasses import replace
 
     given = {

@@ -1,6 +1,7 @@
 """Runs handed over to where people look at experiments."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay_operations.errors import OperationError
@@ -41,3 +42,23 @@ def report_run(
         again = " ".join(f"--to {name}" for name in failed)
         why = f"{'; '.join(failed.values())}; the run is kept"
         raise OperationError("unavailable", f"{why}, report it again with: assay eval report {run.run_id} {again}")
+
+
+def expect_place(option: str, path: Path | None) -> None:
+    """A report's file that cannot be one is told before anything is written."""
+    if path is None:
+        return
+    if path.name == "-" or path.is_dir():
+        raise OperationError(
+            "invalid", f"{option}: {path} is {'a folder' if path.is_dir() else 'not a file'}: name a file"
+        )
+    if not path.parent.is_dir():
+        raise OperationError("invalid", f"{option}: no folder {path.parent}")
+
+
+def write_report(option: str, path: Path, text: str) -> None:
+    """Write a report's file. Raises `OperationError`."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise OperationError("unavailable", f"{option}: {path} cannot be written: {error.strerror}") from None

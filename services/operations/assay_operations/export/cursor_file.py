@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from assay_operations.errors import OperationError
 from assay_operations.time_bounds import cursor
@@ -80,3 +81,21 @@ def write_cursor(path: Path, place: int) -> None:
         raise OperationError(
             "unavailable", f"--cursor-file: cannot write {path}: {error}; the rows were exported, the cursor is {place}"
         ) from None
+
+
+def alone(cursor_file: Path | None, limit: int | None) -> contextlib.AbstractContextManager[None]:
+    """Keep other exports with this file out, if there is one. Raises `OperationError`."""
+    if cursor_file is None:
+        return contextlib.nullcontext()
+    if limit is not None:
+        raise OperationError(
+            "invalid",
+            "--limit with --cursor-file would skip the rows beyond the limit for ever; use one of them, or bound the window by --until",
+        )
+    return locked(cursor_file)
+
+
+def settle(out: BinaryIO) -> None:
+    """Rows before cursor: what went to a file is on disk before the cursor says so. A pipe has nothing to settle."""
+    with contextlib.suppress(OSError, ValueError):
+        os.fsync(out.fileno())

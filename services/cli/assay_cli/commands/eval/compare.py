@@ -15,6 +15,7 @@ from assay_operations.clients import DEFAULT_DATA
 from assay_operations.evaluations import run_store as evaluation_store
 from assay_operations.evaluations.compare import compared, rules_given, was_asked
 from assay_operations.evaluations.datasets import load
+from assay_operations.evaluations.reports import expect_place, write_report
 from assay_operations.evaluations.rules import rules_of
 from assay_operations.evaluations.runs import DEFAULT_RUNS, find_run
 
@@ -69,7 +70,7 @@ def compare(
     held = rules_of(rules)
     holding = rules_given(held, threshold, floor, stage)
     for option, path in (("--markdown", markdown), ("--junit", junit_file), ("--html", html)):
-        _expect_place(option, path)
+        expect_place(option, path)
     before, after = (
         evaluation_store.stored(name, data) if in_store else find_run(name, runs) for name in (baseline, candidate)
     )
@@ -82,13 +83,13 @@ def compare(
     counts_as = Verdict(inconclusive.value)
     verdict = paired.verdict(counts_as)
     if markdown:
-        _write("--markdown", markdown, report.markdown(paired, verdict))
+        write_report("--markdown", markdown, report.markdown(paired, verdict))
     if junit_file:
-        _write("--junit", junit_file, junit(paired, inconclusive=counts_as))
+        write_report("--junit", junit_file, junit(paired, inconclusive=counts_as))
     if html:
         cases = golden.cases if golden else []
         right = {case.id: {name for name, grade in case.relevance.items() if grade > 0} for case in cases}
-        _write("--html", html, report.html(paired, verdict, relevance=right))
+        write_report("--html", html, report.html(paired, verdict, relevance=right))
     if as_json:
         emit(json.dumps(report.as_json(paired, verdict), ensure_ascii=False, indent=2))
     else:
@@ -96,23 +97,6 @@ def compare(
     code = {Verdict.PASS: 0, Verdict.FAIL: FINDING, Verdict.INCONCLUSIVE: INCONCLUSIVE}[verdict]
     if code:
         raise typer.Exit(code)
-
-
-def _expect_place(option: str, path: Path | None) -> None:
-    """A report's file that cannot be one is told before anything is written."""
-    if path is None:
-        return
-    if path.name == "-" or path.is_dir():
-        raise CommandError(f"{option}: {path} is {'a folder' if path.is_dir() else 'not a file'}: name a file")
-    if not path.parent.is_dir():
-        raise CommandError(f"{option}: no folder {path.parent}")
-
-
-def _write(option: str, path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise CommandError(f"{option}: {path} cannot be written: {error.strerror}") from None
 
 
 def _compared(paired: "PairedRuns", verdict: "Verdict") -> str:
