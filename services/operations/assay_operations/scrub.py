@@ -54,7 +54,7 @@ def policies(file: Path | None) -> "PolicySet":
     except FileNotFoundError:
         raise OperationError("not_found", f"{settings.policy_file}: there is no such file") from None
     except OSError as error:
-        raise OperationError("invalid", f"{settings.policy_file}: cannot be read ({error.strerror})") from None
+        raise OperationError("unavailable", f"{settings.policy_file}: cannot be read ({error.strerror})") from None
     except PolicyError as error:
         raise OperationError("invalid", f"{settings.policy_file or 'scrubber'}: {error}") from None
 

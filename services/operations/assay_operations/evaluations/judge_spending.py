@@ -36,7 +36,7 @@ class Spending:
             self._file.truncate(len(whole))
             self._file.seek(len(whole))
         except OSError as error:
-            raise OperationError("invalid", f"{path}: {error.strerror or type(error).__name__}") from None
+            raise OperationError("unavailable", f"{path}: {error.strerror or type(error).__name__}") from None
         except (ValueError, TypeError, KeyError, AttributeError):
             raise OperationError(
                 "invalid", f"{path} is damaged, so what the run has cost is not known: start another run"

@@ -64,6 +64,6 @@ def read_labels(path: Path) -> dict[str, bool]:
     try:
         return read(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise OperationError("invalid", f"{path} cannot be read: {error.strerror}") from None
+        raise OperationError("unavailable", f"{path} cannot be read: {error.strerror}") from None
     except (LabelError, UnicodeDecodeError) as error:
         raise OperationError("invalid", f"{path}: {error}") from None
