@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from assay_cli.output.target_errors import ERRORS_SHOWN
 from assay_cli.output.terminal import echo, emit, printable
 from assay_operations.evaluations.rules import as_json as floors_as_json
 
@@ -14,11 +15,9 @@ if TYPE_CHECKING:
     from assay_evals.runs import Run
     from assay_evals.slices import SliceCheck
 
-from assay_cli.output.target_errors import ERRORS_SHOWN
-
 
 def summary_of(found: "Run") -> str:
-    """Runs, for people and programs."""
+    """A run in a screenful."""
     config = found.config
     lines = [
         f"{found.run_id}: {len(found.results):,} cases of {config.dataset} {config.dataset_version}, {len(found.errored)} errored",

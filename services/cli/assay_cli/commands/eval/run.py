@@ -1,4 +1,4 @@
-"""`assay eval`: ask a system every question of a golden dataset, and compare such runs."""
+"""`assay eval run`: ask a system every question of a golden dataset."""
 
 import asyncio
 from pathlib import Path
