@@ -2,12 +2,9 @@
 
 import json
 import sys
-import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,10 +15,9 @@ from assay_cli.output.confirm import agreed
 from assay_cli.output.terminal import echo, emit, ends_quietly, printable
 from assay_operations.clients import DEFAULT_DATA, run_with_redis
 from assay_operations.dead_letters.choose import Choice, called, matching, named
-from assay_operations.dead_letters.drop import Plan, apply, plan_drop
-from assay_operations.dead_letters.letters import Filter, name_of, tally
+from assay_operations.dead_letters.drop import apply, plan_drop
+from assay_operations.dead_letters.letters import filter_of, name_of, tally
 from assay_operations.dead_letters.requeue import Requeue
-from assay_operations.time_bounds import moment_ms
 from assay_schema.settings import Settings
 
 if TYPE_CHECKING:
@@ -33,8 +29,6 @@ _ROWS = 100
 _COLUMNS = (
     "id", "buried_at", "stream", "stage", "reason", "error_class", "deliveries", "bytes", "project", "service", "event_id",
 )  # fmt: skip
-
-Result = TypeVar("Result")
 
 dead = typer.Typer(
     no_args_is_help=True, help="Entries given up after too many deliveries: list, show, requeue or drop them."
@@ -59,7 +53,7 @@ def list_letters(
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """List dead letters, oldest first, and count them by stage and reason. Nothing of their content is shown."""
-    wanted = _filter(reason, stage, since)
+    wanted = filter_of(reason, stage, since)
 
     async def work(client: "Client", settings: Settings) -> None:
         kept, counts = _kept(settings), Counter[tuple[str, str]]()
@@ -78,7 +72,7 @@ def list_letters(
         echo(f"{_letters(total)}{': ' if total else ''}{tally(counts)}", err=as_json)
 
     with ends_quietly():
-        _run(data, work)
+        run_with_redis("operator", data, work)
 
 
 @dead.command()
@@ -113,7 +107,7 @@ def show(
             echo(printable(line))
 
     with ends_quietly():
-        _run(data, work)
+        run_with_redis("operator", data, work)
 
 
 @dead.command()
@@ -127,7 +121,7 @@ def requeue(
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """Send dead letters on their way again, under their own `event_id`; mend first what they died of. Exit code 1 if any was left."""
-    chosen = Choice("requeue", ids, everything, _filter(reason, stage, since))
+    chosen = Choice("requeue", ids, everything, filter_of(reason, stage, since))
 
     async def work(client: "Client", settings: Settings) -> bool:
         sent = Requeue(dry_run=dry_run, tell=lambda text: echo(text, err=True))
@@ -138,7 +132,7 @@ def requeue(
         return _tell_missing(chosen) or bool(sent.left)
 
     with ends_quietly():
-        if _run(data, work):
+        if run_with_redis("operator", data, work):
             raise typer.Exit(FINDING)
 
 
@@ -154,13 +148,10 @@ def drop(
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """Delete dead letters for ever; their rows in `capture_failures` stay. Exit code 1 if a named one is not there."""
-    chosen = Choice("drop", ids, everything, _filter(reason, stage, since))
-
-    async def choose(client: "Client", settings: Settings) -> Plan:
-        return await plan_drop(client, settings, chosen)
+    chosen = Choice("drop", ids, everything, filter_of(reason, stage, since))
 
     with ends_quietly():
-        plan = _run(data, choose)
+        plan = run_with_redis("operator", data, lambda client, settings: plan_drop(client, settings, chosen))
         summary = f"{_letters(len(plan.names))}{f': {plan.tally}' if plan.tally else ''}"
         if dry_run:
             echo(f"would drop {summary}")
@@ -172,7 +163,7 @@ def drop(
             echo("nothing was dropped", err=True)
             return
         else:
-            dropped = _run(data, lambda client, settings: apply(client, settings, plan)) if plan.names else 0
+            dropped = run_with_redis("operator", data, lambda client, settings: apply(client, settings, plan))
             echo(f"dropped {_letters(dropped)}")
         if _tell_missing(chosen):
             raise typer.Exit(FINDING)
@@ -183,15 +174,6 @@ def _tell_missing(chosen: Choice) -> bool:
     for name in chosen.missing:
         echo(f"not there: {name}", err=True)
     return bool(chosen.missing)
-
-
-def _run(data: Path, work: Callable[["Client", Settings], Awaitable[Result]]) -> Result:
-    return run_with_redis("operator", data, work)
-
-
-def _filter(reason: str | None, stage: str | None, since: str | None) -> Filter:
-    now_ms = time.time_ns() // 1_000_000
-    return Filter(reason, stage, None if since is None else max(0, moment_ms(since, now_ms, "--since")))
 
 
 def _kept(settings: Settings) -> timedelta:

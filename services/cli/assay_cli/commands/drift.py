@@ -3,7 +3,7 @@
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,11 +17,10 @@ from assay_operations.drift.explain import episode_named, explained
 from assay_operations.drift.history import latest, samples, spans_of
 from assay_operations.drift.monitor import examples, query_shifts, watched
 from assay_operations.time_bounds import moment_ms
-from assay_schema.settings import DriftSettings, Settings
+from assay_schema.settings import DriftSettings
 
 if TYPE_CHECKING:
     from assay_operations.drift.charts import Chart
-    from assay_runtime.connection import Client
 
 Svg = Annotated[Path | None, typer.Option("--svg", help="Write the chart to this file as SVG.")]
 Png = Annotated[Path | None, typer.Option("--png", help="Write it as PNG; needs the package resvg-py.")]
@@ -119,10 +118,8 @@ def _worked_out_with(watched: DriftSettings, found_in: str) -> str:
 
 
 def _show_queries(project: str, data: Path) -> None:
-    async def work(client: "Client", settings: Settings) -> list[tuple[str, Any]]:
-        return await query_shifts(client, settings, project)
-
-    shifts = [(key, shift) for key, shift in run_with_redis("sre", data, work) if shift]
+    found = run_with_redis("sre", data, lambda client, settings: query_shifts(client, settings, project))
+    shifts = [(key, shift) for key, shift in found if shift]
     if not shifts:
         echo(f"the queries of {printable(project)} have not been compared yet")
         return

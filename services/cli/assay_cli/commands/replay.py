@@ -1,7 +1,6 @@
 """`assay replay`: captured retrievals asked again, and how much the answers moved."""
 
 import json
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,14 +11,11 @@ from assay_cli.output.progress import Mode, Progress
 from assay_cli.output.target_errors import ERRORS_SHOWN, ErrorsOfTarget
 from assay_cli.output.terminal import echo, emit, ends_quietly, printable
 from assay_cli.target_options import Concurrency, Deadline, Retries, ShowErrors, TargetName, Workspace
-from assay_operations.evaluations.files import captured_of
-from assay_operations.evaluations.replay_results import ResultsFile
+from assay_operations.evaluations.replay import Replay
 from assay_operations.evaluations.target import TargetConfig
 
 if TYPE_CHECKING:
-    from assay_evals.captured import Captured
     from assay_evals.replay import ReplaySummary, RowResult
-    from assay_evals.runner import Asked
 
 #: Characters of a question that a line for people shows.
 _QUERY_SHOWN = 60
@@ -54,15 +50,12 @@ def replay(
     progress: Annotated[Mode, typer.Option(help="Progress on stderr: for people, as JSON, or none.")] = Mode.AUTO,
 ) -> None:
     """Ask a system what was captured, and say how far its answers are from those of then. Exits 0 however far; `assay gate` judges."""
-    from assay_evals.replay import ReplaySummary
-    from assay_evals.replaying import question_of, result_of
-
-    _check(limit, k, top_regressions, resume, output, verbose, as_json)
+    if verbose and not as_json:
+        raise CommandError("--verbose shows every row's result in JSON: give --json too")
     errors = ErrorsOfTarget(show_errors)
     system = TargetConfig(target, workspace, concurrency, deadline, retries, on_error=errors, keep_said=show_errors)
-    summary = ReplaySummary(top=top_regressions)
-    rows = islice(captured_of(against, "--against"), limit)
-    report = _Report() if as_json and verbose else None
+    replayed = Replay(against, system, limit=limit, k=k, top=top_regressions, output=output, resume=resume)
+    summary, report = replayed.summary, _Report() if as_json and verbose else None
 
     def kept() -> str:
         count = f"{summary.rows_total:,} rows are done"
@@ -70,22 +63,8 @@ def replay(
             return f"{count}, and nothing was kept: --output FILE keeps each row as it is done"
         return f"{count} and kept; go on with the same command and: --resume"
 
-    with (
-        ends_quietly(stopped=kept),
-        Progress(progress) as seen,
-        ResultsFile(output, resume, against, target, k) as results,
-    ):
-
-        def take(asked: "Asked[tuple[Captured, RowResult | None]]") -> None:
-            row, earlier = asked.item
-            result = earlier or result_of(row, asked.answer, asked.error, k)
-            results.write(result)
-            summary.add(result)
-            seen.rows += 1
-            if report:
-                report.add(result)
-
-        system.ask(results.with_earlier(rows), lambda each: None if each[1] else question_of(each[0], k), take)
+    with ends_quietly(stopped=kept), Progress(progress) as seen:
+        replayed.run(seen, report.add if report else None)
         if report:
             report.end(summary)
     if as_json and not report:
@@ -114,18 +93,6 @@ class _Report:
         """What closes the document."""
         shape = json.dumps(summary.as_json(), ensure_ascii=False, indent=2).replace("\n", "\n  ")
         emit(f'\n  ],\n  "summary": {shape}\n}}')
-
-
-def _check(
-    limit: int | None, k: int | None, top: int, resume: bool, output: Path | None, verbose: bool, as_json: bool
-) -> None:
-    for option, value, least in (("--limit", limit, 1), ("-k", k, 1), ("--top-regressions", top, 0)):
-        if value is not None and value < least:
-            raise CommandError(f"{option}: {value} is below {least}")
-    if resume and output is None:
-        raise CommandError("--resume needs --output, the file that holds what is done")
-    if verbose and not as_json:
-        raise CommandError("--verbose shows every row's result in JSON: give --json too")
 
 
 def _say(summary: "ReplaySummary") -> None:

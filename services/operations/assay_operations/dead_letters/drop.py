@@ -34,5 +34,7 @@ async def apply(client: "Client", settings: Settings, plan: Plan) -> int:
     """Delete what was planned and is still there. Returns how many letters that were."""
     from assay_runtime.dead import drop
 
+    if not plan.names:
+        return 0
     shards = range(settings.redis.shards)
     return sum([await drop(client, shard, [name.id for name in plan.names if name.shard == shard]) for shard in shards])

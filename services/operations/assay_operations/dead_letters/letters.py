@@ -1,9 +1,10 @@
-"""Dead letters as people see them, and as they go on their way again. Pure: fields of an entry in, facts and bytes out.
+"""Dead letters as people see them, and as they go on their way again: fields of an entry in, facts and bytes out.
 
 What came from `capture` was never scrubbed, and neither metadata nor errors may hold any of it.
 """
 
 import re
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import orjson
 from pydantic import ValidationError
 
 from assay_operations.errors import OperationError
+from assay_operations.time_bounds import moment_ms
 from assay_schema.alerts import Alert
 from assay_schema.events import Scrubbed
 from assay_schema.failures import Reason
@@ -195,6 +197,12 @@ class Filter:
             and self.stage in (None, letter.stage)
             and (self.since_ms is None or letter.buried_ms >= self.since_ms)
         )
+
+
+def filter_of(reason: str | None, stage: str | None, since: str | None) -> Filter:
+    """The letters given up for a reason, by a stage, and since a duration ago or a moment. Raises `OperationError`."""
+    now_ms = time.time_ns() // 1_000_000
+    return Filter(reason, stage, None if since is None else max(0, moment_ms(since, now_ms, "--since")))
 
 
 def tally(letters: Iterable[tuple[str, str]]) -> str:
