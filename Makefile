@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help setup run test lint fmt lock peers docs bench fuzz chaos clean
 
-# Tests start hundreds of processes. Where the environment forbids it to keep bytecode, each would compile all that it imports.
+# Tests start hundreds of processes. Without cached bytecode, each would compile everything that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= $(or $(shell command -v python3),python3.11)
 VENV := .venv
@@ -11,7 +11,7 @@ PACKAGES := shared/schema shared/runtime shared/access services/capture services
 IMAGE := shared/schema shared/runtime shared/access services/scrubber services/writer services/judge services/drift services/notifier services/evals services/operations services/local services/cli
 OWN := schema runtime access capture scrubber writer judge drift notifier evals operations local store cli demo
 STAMP := $(VENV)/.installed
-# What benchmarks compare Assay with lives apart: some of it is large, and none of it is needed to run or test.
+# The packages that benchmarks compare Assay with have their own environment: some are large, and none is needed to run or test.
 PEERS := $(VENV)-peers
 
 help:  ## Show this list
@@ -21,16 +21,16 @@ setup: $(STAMP)  ## Create .venv and install everything, pinned and hash-checked
 
 $(STAMP): requirements.lock $(PACKAGES:%=%/pyproject.toml)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "Assay needs Python 3.11 or newer; name one with: make setup PYTHON=python3.12"; exit 2; }
+		{ echo "Assay needs Python 3.11 or newer. Choose one with: make setup PYTHON=python3.12"; exit 2; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing locked dependencies into $(VENV) ..."
 	@$(PYTHON) -c 'import re; print(re.search(r"^uv==(.*\\\n)*.*", open("requirements.lock").read(), re.M)[0])' > $(VENV)/uv.lock  # uv first: it installs the rest six times faster
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $(VENV)/uv.lock
-	@$(BIN)/uv pip sync --quiet --system-certs --python $(BIN)/python --require-hashes requirements.lock  # trusts whom pip and git trust
+	@$(BIN)/uv pip sync --quiet --system-certs --python $(BIN)/python --require-hashes requirements.lock  # trusts the same authorities as pip and git
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --offline $(PACKAGES:%=-e ./%)
 	@touch $@
 
-lock:  ## Recompile requirements.lock, and the image's part of it, from the packages' declared dependencies
+lock:  ## Recompile requirements.lock and the image's subset from the packages' declared dependencies
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
 		$(OWN:%=--no-emit-package assay-%) \
 		--custom-compile-command "make lock" requirements.in $(PACKAGES:%=%/pyproject.toml) -o requirements.lock
@@ -44,26 +44,26 @@ peers: setup $(PEERS)/.installed
 
 $(PEERS)/.installed: tests/bench/peers.lock
 	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
-	@echo "Installing what benchmarks compare with into $(PEERS) ..."
+	@echo "Installing the packages that benchmarks compare with into $(PEERS) ..."
 	@$(BIN)/uv pip sync --quiet --system-certs --python $(PEERS)/bin/python --require-hashes tests/bench/peers.lock
 	@touch $@
 
-run: setup  ## Start everything, drive the demo producer, print a summary, stay up (ONCE=1: exit then; SCENARIO=regression: break the retriever; abstaining: refuse most questions)
+run: setup  ## Start everything, send sample traffic, print a summary, run until Ctrl-C (ONCE=1: exit after the summary; PORT_BASE=9200: move all ports; SCENARIO=regression: break the retriever half-way; SCENARIO=abstaining: refuse most questions)
 	@$(if $(filter regression abstaining,$(SCENARIO)),rm -rf data/$(SCENARIO))
 	@$(BIN)/assay up --demo $(if $(filter 1,$(ONCE)),--once) $(if $(SCENARIO),--scenario $(SCENARIO) --data data/$(SCENARIO)) $(if $(PORT_BASE),--port-base $(PORT_BASE))
 
 test: setup  ## Run lint and all tests against a real Redis and the real embedded engine (PYTEST="-k name")
 	@mkdir -p build && { $(MAKE) --no-print-directory lint > build/lint.log 2>&1 & } && lint=$$!; \
 		$(BIN)/python -m pytest -n 3 --dist loadgroup $(PYTEST); tests=$$?; \
-		wait $$lint && echo "lint: well" || { cat build/lint.log; exit 1; }; exit $$tests
+		wait $$lint && echo "lint: ok" || { cat build/lint.log; exit 1; }; exit $$tests
 
-lint: setup  ## Ruff, strict types, import contracts
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy $(foreach p,$(PACKAGES),$(wildcard $(p)/assay_*)) docs/generate && $(BIN)/lint-imports
+lint: setup  ## Check style, types, import contracts and the wording of the pages
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy $(foreach p,$(PACKAGES),$(wildcard $(p)/assay_*)) docs/generate && $(BIN)/lint-imports && $(BIN)/python -m tests.plain_english
 
-fmt: setup  ## Format and mend what ruff can
+fmt: setup  ## Format the code and apply ruff's automatic fixes
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 
-docs: setup  ## Regenerate schemas, AsyncAPI documents, the references of tables and rights, and the cluster's schema
+docs: setup  ## Regenerate the schemas, AsyncAPI documents, reference pages and the cluster's schema
 	@$(BIN)/python -m docs.generate.schemas
 	@$(BIN)/python -m docs.generate.asyncapi docs/asyncapi scrubber writer judge drift notifier --write
 	@$(BIN)/python -m docs.generate.table_reference --write
@@ -71,13 +71,13 @@ docs: setup  ## Regenerate schemas, AsyncAPI documents, the references of tables
 	@$(BIN)/python -m docs.generate.family_reference --write
 	@$(BIN)/python -m docs.generate.rights_table --write
 
-bench: setup $(if $(filter-out capture insert store rollup durability scale statistics judge calibration pipeline memory,$(or $(SUITE),all)),peers)  ## Measure, side by side in one run (SUITE=capture|scrub|insert|store|rollup|durability|scale|metrics|statistics|judge|calibration|drift|pipeline|memory)
+bench: setup $(if $(filter-out capture insert store rollup durability scale statistics judge calibration pipeline memory,$(or $(SUITE),all)),peers)  ## Run the benchmarks, Assay and references in the same run (SUITE=capture|scrub|insert|store|rollup|durability|scale|metrics|statistics|judge|calibration|drift|pipeline|memory)
 	@$(BIN)/python -m tests.bench $(SUITE)
 
-fuzz: setup  ## Attack the embedded store beside a writer, ten minutes; SUITE=scrub: search for texts that scrubbing is slow on; SUITE=wall: every function in every position, with no check of statements (SECONDS=n, SEED=n)
+fuzz: setup  ## Attack the embedded store for ten minutes while a writer runs (SUITE=scrub: find texts that scrub slowly; SUITE=wall: every function in every position without the check of statements; SECONDS=n, SEED=n)
 	@$(BIN)/python -m $(if $(filter scrub,$(SUITE)),tests.bench.fuzz_scrub,$(if $(filter wall,$(SUITE)),tests.security.every_position,tests.security.fuzz_store)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
 
-chaos: setup  ## Break everything under load and count what arrives, up to 40 minutes (CHAOS="--only NAME --events N --seed N")
+chaos: setup  ## Break every component under load and count the events that arrive, up to 40 minutes (CHAOS="--only NAME --events N --seed N")
 	@$(BIN)/python -m tests.chaos $(CHAOS)
 
 clean:  ## Remove the environment, build output and the demo's data

@@ -1,5 +1,11 @@
 """Fixtures for every package's tests."""
 
+# numpy reads its number of threads when it is loaded
+import os
+
+# Several workers share the cores. Threads of a matrix product that wait for one another cost more than they save.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import inspect
 import signal
 import time

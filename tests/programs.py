@@ -11,7 +11,6 @@ DEBIAN = {
     ("prometheus-alertmanager", "alertmanager"): "prometheus-alertmanager",
     ("chromium", "chromium-browser", "google-chrome"): "chromium",
     ("curl",): "curl",
-    ("strace",): "strace",
     ("cc",): "build-essential",
 }
 

@@ -16,7 +16,8 @@ from pathlib import Path
 ANYWHERE = frozenset(
     {
         "mounting is not allowed here",
-        "strace may not trace here",
+        "processes may not be traced here",
+        "calls are broken on Linux x86-64 only",
         "needs assay-scrubber[kingfisher]",
         "the kernel has no Landlock",
         "only root can take another account",

@@ -1,68 +1,49 @@
 """Make one system call of a running process fail, or kill the process at it: faults that random kills never hit.
 
-Needs `strace` and the right to trace one's own processes; `missing()` says why it cannot be had.
+Needs the right to trace one's own processes; `missing()` says why a call cannot be broken here.
 """
 
+import platform
 import subprocess
-import tempfile
-import time
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
-from tests.programs import found, lacking
 
-#: How long strace may take to attach, in seconds.
-ATTACH_S = 60
-
-
+@cache
 def missing() -> str:
     """Why no call can be broken here; '' if it can."""
-    if not found("strace"):
-        return lacking("strace")
-    tried = subprocess.run(
-        ["strace", "-e", "trace=none", "-e", "inject=rename:error=ENOSPC", "true"], capture_output=True, timeout=60
-    )
-    return "" if tried.returncode == 0 else "strace may not trace here"
+    if (sys.platform, platform.machine()) != ("linux", "x86_64"):
+        return "calls are broken on Linux x86-64 only"
+    with subprocess.Popen(["sleep", "60"]) as process:
+        try:
+            with broken(process.pid, "rename", "error=ENOSPC"):
+                return ""
+        except RuntimeError:
+            return "processes may not be traced here"
+        finally:
+            process.kill()
 
 
 @contextmanager
-def broken(pid: int, calls: str, fault: str, *, path: Path | None = None) -> Iterator[Path]:
-    """While the block runs, `calls` (comma-separated, such as `rename,renameat2`) of all threads of `pid` meet `fault`.
+def broken(pid: int, calls: str, fault: str, *, path: Path | None = None) -> Iterator["subprocess.Popen[str]"]:
+    """While the block runs, break `calls` (comma-separated, such as `rename,renameat2`) of all threads of `pid` as `fault` says.
 
-    `fault` in strace's words: `error=ENOSPC`, `error=EIO:when=1` (the first time only), `signal=SIGKILL:when=3`, `delay_enter=500000`.
-    `path` limits it to calls that name this file. Yields strace's log. A process that is killed ends the tracing.
+    - `error=ENOSPC` fails each call; `error=EIO:when=1` the first call of each thread; `:when=5+20` the fifth and every 20th after.
+    - `signal=SIGKILL:when=3` sends a signal before the call; `delay_enter=500000` delays it, in microseconds.
+    - `list` has the tracer, which is yielded, print the names of the calls.
+
+    `path` limits all of this to calls about this file, or about anything in this directory.
+    Raises: RuntimeError if the process cannot be traced.
     """
-    with tempfile.TemporaryDirectory() as directory:
-        log = Path(directory) / "strace.log"
-        command = ["strace", "-f", "-qq", "-o", str(log), "-e", f"trace={calls}", "-e", f"inject={calls}:{fault}"]
-        command += ["-P", str(path)] if path else []
-        tracer = subprocess.Popen([*command, "-p", str(pid)], stderr=subprocess.PIPE)
+    command = [sys.executable, "-m", "tests.call_tracer", str(pid), calls, fault, *([str(path)] if path else [])]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as tracer:
+        assert tracer.stdout is not None
         try:
-            _wait_attached(tracer, pid)
-            yield log
+            if tracer.stdout.readline() != "traced\n":
+                raise RuntimeError(f"{pid} cannot be traced: {tracer.communicate(timeout=60)[1]}")
+            yield tracer
         finally:
             tracer.terminate()
-            _, said = tracer.communicate(timeout=60)
-            if b"attach: ptrace" in said:
-                raise RuntimeError(said.decode())
-
-
-def _wait_attached(tracer: "subprocess.Popen[bytes]", pid: int) -> None:
-    deadline = time.monotonic() + ATTACH_S
-    while not _all_threads_are_traced(pid):
-        if tracer.poll() is not None or time.monotonic() > deadline:
-            raise RuntimeError(
-                f"strace did not attach to {pid}: {tracer.stderr.read().decode() if tracer.stderr else ''}"
-            )
-        time.sleep(0.01)
-
-
-def _all_threads_are_traced(pid: int) -> bool:
-    tracers = []
-    for status in Path(f"/proc/{pid}/task").glob("*/status"):
-        try:
-            tracers.append("TracerPid:\t0\n" not in status.read_text())
-        except FileNotFoundError:  # a thread that ended meanwhile
-            continue
-    return bool(tracers) and all(tracers)

@@ -29,7 +29,7 @@ def commits_fail(stage: Stage) -> None:
     """The store cannot move parts into place: the disk is full, or broken, again and again for a second."""
     for error in ("ENOSPC", "EIO", "ENOSPC", "EIO"):
         stage.pause(0.3, 0.6)
-        # strace counts by thread, and the thread of an insert makes one such call; that of a merge makes several.
+        # Calls are counted by thread, and the thread of an insert makes one such call; that of a merge makes several.
         with system_calls.broken(_pid(stage, "store"), RENAMES, f"error={error}:when=1+3"):
             stage.pause(1, 1.5)
 

@@ -1,6 +1,6 @@
 """A write that fails in the middle of an insert or a merge loses nothing, although the engine itself takes it for done.
 
-`strace` makes every write to one file of the part fail. The path of that file is known beforehand: a part that is being made is called
+The tracer makes every write to one file of the part fail. The path of that file is known beforehand: a part that is being made is called
 `tmp_insert_` or `tmp_merge_`, and then the partition, its first and last block and its level.
 """
 

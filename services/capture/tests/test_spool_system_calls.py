@@ -1,7 +1,6 @@
 """A spool whose process dies, or whose disk fails, at any one of its system calls: what it promised to keep is there for the next."""
 
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -28,7 +27,7 @@ ERRORS = {
     "rmdir": "EROFS",
 }
 
-#: For each directory it is given, a child waits for a signal (so that strace is there in time), spools, ends, and sends all as the next
+#: For each directory it is given, a child waits for a signal (so that the tracer is there in time), spools, ends, and sends all as the next
 #: process would. It says what is safe, and what was delivered.
 PROGRAM = """
 import logging, os, signal, sys
@@ -104,31 +103,26 @@ def prepared(tmp_path: Path) -> Iterator[Path]:
 
 
 class Traced:
-    """Runs the program's children under strace."""
+    """Runs the program's children and breaks a call of theirs."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
-    def run(self, directory: Path, *options: str) -> tuple[int, str, str]:
-        """A child's exit code, what it said, and the trace."""
+    def run(self, directory: Path, calls: str, fault: str) -> tuple[int, str, list[str]]:
+        """A child's exit code, what it said, and with `list` as the fault its calls on the directory's files."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         print(directory, file=self._process.stdin, flush=True)
-        child = self._process.stdout.readline().split()[1]
-        trace = directory.parent / "trace"
-        command = ["strace", "-y", "-o", str(trace), "-e", f"trace={','.join(CALLS)}", *options, "-p", child]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as tracer:
-            assert tracer.stderr is not None
-            attached = tracer.stderr.readline()
-            os.kill(int(child), signal.SIGUSR1)
+        child = int(self._process.stdout.readline().split()[1])
+        with system_calls.broken(child, calls, fault, path=directory) as tracer:
+            os.kill(child, signal.SIGUSR1)
             said = ""
             while not (line := self._process.stdout.readline()).startswith("ended"):
                 said += line
-            tracer.communicate(timeout=60)
-        assert "attached" in attached
-        return int(line.split()[1]), said, trace.read_text(errors="replace")
+            listed, _ = tracer.communicate(timeout=60)
+        return int(line.split()[1]), said, listed.split()
 
     def stop(self) -> None:
         self._process.kill()
@@ -144,18 +138,6 @@ def traced() -> Iterator[Traced]:
     running.stop()
 
 
-def places(trace: str, directory: Path) -> list[tuple[str, int]]:
-    """Each system call on the spool's files: its name, and how many of that name came before it and itself."""
-    counts: Counter[str] = Counter()
-    found = []
-    for line in trace.splitlines():
-        if match := re.match(r"(\w+)\(", line):
-            counts[match[1]] += 1
-            if str(directory) in line:
-                found.append((match[1], counts[match[1]]))
-    return found
-
-
 def named(said: str, word: str) -> set[str]:
     return {name for line in said.splitlines() for name in line.split()[1:] if line.startswith(word)}
 
@@ -167,18 +149,18 @@ def test_what_is_safe_stays_so_whichever_system_call_is_the_last_or_fails(
 ) -> None:
     untouched = prepared.parent / "untouched"
     shutil.copytree(prepared, untouched)
-    code, said, trace = traced.run(prepared)
+    code, said, calls = traced.run(prepared, ",".join(CALLS), "list")
     assert code == 0
     assert named(said, "safe") == set("abcde")
     assert named(said, "delivered") == {"other", "before", *"abcde"}
-    calls = places(trace, prepared)
-    assert {name for name, _ in calls} >= {"mkdir", "openat", "flock", "write", "fsync", "rename", "unlink", "rmdir"}
-    for name, number in calls:
+    assert set(calls) >= {"mkdir", "openat", "flock", "write", "fsync", "rename", "unlink", "rmdir"}
+    for place, name in enumerate(calls):
+        number = calls[: place + 1].count(name)
         shutil.rmtree(prepared)
         shutil.copytree(untouched, prepared)
-        what = "signal=KILL" if fault == "kill" else f"error={ERRORS.get(name, 'EIO')}"
-        code, said, trace = traced.run(prepared, "-e", f"inject={name}:{what}:when={number}")
-        at = f"{fault} at {name} {number}: {trace.splitlines()[-3:]}"
+        what = "signal=SIGKILL" if fault == "kill" else f"error={ERRORS.get(name, 'EIO')}"
+        code, said, _ = traced.run(prepared, name, f"{what}:when={number}")
+        at = f"{fault} at {name} {number}"
         assert code == (0 if fault == "error" else -9), at
         left = entries_left(prepared)
         assert {"other", "before"} | named(said, "safe") <= named(said, "delivered") | set(left), at
