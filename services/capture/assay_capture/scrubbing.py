@@ -21,6 +21,9 @@ WORK_S = 0.0005
 #: Longest wait of a fork for the event that is being scrubbed, in seconds.
 FORK_WAIT_S = 1.0
 
+#: How to get the extra: Assay is on no package registry.
+INSTALL = "in a checkout of Assay, pip install ./shared/schema ./shared/runtime ./services/scrubber './services/capture[scrub]'"
+
 
 def load_scrubber(settings: Settings) -> ProducerScrubber:
     """The scrubber that is installed, with the policy that `settings` name. Raises `SettingsError`."""
@@ -30,14 +33,14 @@ def load_scrubber(settings: Settings) -> ProducerScrubber:
     if not offered:
         raise SettingsError(
             "capture.scrub (or ASSAY_CAPTURE_SCRUB) is producer, and no scrubber is installed: "
-            "pip install 'assay-capture[scrub]', or set it to service"
+            f"{INSTALL}, or set it to service"
         )
     try:
         make = offered[0].load()
     except ImportError as error:
         raise SettingsError(
             f"capture.scrub (or ASSAY_CAPTURE_SCRUB) is producer, and its scrubber cannot be loaded ({error.name} is missing): "
-            "pip install 'assay-capture[scrub]', or set it to service"
+            f"{INSTALL}, or set it to service"
         ) from None
     scrubber: ProducerScrubber = make(settings)
     return scrubber

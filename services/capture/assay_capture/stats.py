@@ -18,7 +18,7 @@ REASONS = {
     "too_large": "an entry over 1 MiB of JSON; send fewer or shorter contexts",
     "unserialisable": "a value has no JSON form (bytes, lone surrogates, cycles, integers over 64 bits, foreign objects)",
     "pii_refused": "the scrubbing policy refuses what is in it (capture.scrub = producer)",
-    "credential_in_name": "a name that is stored as it is (service, project, model, slug, id) holds a credential; give a name "
+    "credential_in_name": "a name that is stored as it is (service, project, model, slug, id, key) holds a credential; give a name "
     "(capture.scrub = producer)",
     "scrub_failed": "the scrubber failed on it, so it did not leave the process (capture.scrub = producer); please report it",
     "no_result": "a retrieving() block ended without result()",

@@ -245,7 +245,7 @@ def test_without_the_extra_the_start_is_refused_and_the_extra_named(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: ())
     on = {"ASSAY_CAPTURE": "1", "ASSAY_CAPTURE_SCRUB": "producer"}
-    with pytest.raises(SettingsError, match=r"pip install 'assay-capture\[scrub\]'"):
+    with pytest.raises(SettingsError, match=r"pip install \./shared/schema .* '\./services/capture\[scrub\]'"):
         Capture.from_env(service="s", environment=on)
     assert Capture.from_env(service="s", environment=on | {"ASSAY_CAPTURE": "0"}).enabled is False
     with pytest.raises(SettingsError, match=r"capture\.scrub"):
@@ -262,7 +262,7 @@ def test_a_scrubber_whose_libraries_are_missing_names_the_extra_and_the_library(
             raise ModuleNotFoundError("No module named 're2'", name="re2")
 
     monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: [Broken()])
-    with pytest.raises(SettingsError, match=r"re2 is missing.*assay-capture\[scrub\]"):
+    with pytest.raises(SettingsError, match=r"re2 is missing.*pip install .*\./services/capture\[scrub\]"):
         scrubbing.load_scrubber(settings())
 
 

@@ -1,6 +1,8 @@
 """The commands `scrub` and `pii` as a person types them."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,76 @@ def test_stdin_goes_scrubbed_to_stdout_as_text_or_ndjson_by_its_first_line(polic
     assert forced.stdout == '{"n": "x"}\n'
 
 
+def test_lines_of_text_between_documents_are_scrubbed_as_text(policy: Path) -> None:
+    log = '{"a": "ann@example.com"}\n[INFO] to ann@example.com\n\n12:00 x\n{"n": 4111111111111111}\n'
+    mixed = RUN.invoke(app, ["scrub"], input=log)
+    expected = '{"a":"[REDACTED]"}\n[INFO] to [REDACTED]\n\n12:00 x\n{"n":"[REDACTED]"}\n'
+    assert (mixed.exit_code, mixed.stdout, mixed.stderr) == (0, expected, "")
+    rows = RUN.invoke(app, ["scrub", "--explain"], input=log).stdout.splitlines()
+    assert [(row["line"], "value" in row) for row in map(json.loads, rows)] == [(1, True), (2, False), (5, True)]
+    strict = RUN.invoke(app, ["scrub", "--format", "NDJSON"], input=log)
+    assert (strict.exit_code, strict.stdout) == (1, '{"a":"[REDACTED]"}\n\n{"n":"[REDACTED]"}\n')
+
+
+@pytest.mark.parametrize("line", ["ann@example.com \0\n", "\0ann@example.com and more\n"])
+def test_a_nul_here_and_there_is_text_in_whatever_line(policy: Path, line: str) -> None:
+    first, later = (RUN.invoke(app, ["scrub"], input=before + line) for before in ("", "x\n"))
+    assert (first.exit_code, later.exit_code) == (0, 0)
+    assert later.stdout == "x\n" + first.stdout
+    assert "ann" not in first.stdout
+
+
+def test_utf_16_behind_other_lines_is_left_out(policy: Path) -> None:
+    result = RUN.invoke(app, ["scrub"], input=b"one\n" + "ann@example.com".encode("utf-16"))
+    assert (result.exit_code, result.stdout) == (1, "one\n")
+    assert result.stderr == "assay: line 2: UTF-16 or UTF-32, not UTF-8; left out\n"
+
+
+def test_a_byte_order_mark_stays(policy: Path) -> None:
+    for text, expected in (('{"a":"ann@example.com"}\n', '{"a":"[REDACTED]"}\n'), ("ann@example.com", "[REDACTED]")):
+        result = RUN.invoke(app, ["scrub"], input=b"\xef\xbb\xbf" + text.encode())
+        assert result.stdout_bytes == b"\xef\xbb\xbf" + expected.encode()
+
+
+def test_a_file_as_an_argument_is_told_how_it_is_read(policy: Path) -> None:
+    result = RUN.invoke(app, ["scrub", "app.log"], input="x")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "assay: assay scrub reads stdin and takes no file names: assay scrub < FILE\n"
+
+
+@pytest.mark.parametrize(("closed", "name"), [("<&-", "stdin"), (">&-", "stdout")])
+def test_a_closed_stdin_or_stdout_is_told_without_a_traceback(policy: Path, closed: str, name: str) -> None:
+    command = f'"{sys.executable}" -m assay_cli scrub {closed}'
+    done = subprocess.run(["sh", "-c", command], input=b"x", stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 2
+    assert done.stderr.decode() == f"assay: {name} is closed: run assay scrub < FILE > CLEAN\n"
+
+
+def test_a_project_that_the_policy_does_not_name_is_told(policy: Path) -> None:
+    result = RUN.invoke(app, ["scrub", "--policy", str(policy), "--project", "labs"], input="ann@example.com\n")
+    assert (result.exit_code, result.stdout) == (0, "[EMAIL]\n")
+    assert result.stderr == (
+        "assay: warning: the policy says nothing of project 'labs', so the rules for all count; it does of: lab\n"
+    )
+
+
+def test_a_line_that_the_policy_refuses_is_named_once(policy: Path) -> None:
+    policy.write_text("[actions]\ncontact = 'refuse'\nonline_identifier = 'refuse'\n")
+    text = "ann@example.com, bob@example.com, 203.0.113.7\n"
+    result = RUN.invoke(app, ["scrub", "--policy", str(policy)], input=text)
+    assert (result.exit_code, result.stdout) == (1, "[REDACTED], [REDACTED], [REDACTED]\n")
+    assert result.stderr == "assay: line 1: refused by the policy: contact, online_identifier; redacted\n"
+
+
+def test_a_name_of_scrub_keys_outside_of_json_is_told_once(policy: Path) -> None:
+    policy.write_text("scrub_keys = ['customer_name']\n")
+    log = 'INFO {"customer_name": "Ann"}\nINFO customerName=Ann\ncustomer name: Ann\n'
+    result = RUN.invoke(app, ["scrub", "--policy", str(policy)], input=log)
+    assert (result.exit_code, result.stdout) == (0, log.replace('"Ann"', '"[REDACTED]"'))
+    assert result.stderr.startswith("assay: warning: line 2 holds a name of scrub_keys outside of JSON")
+    assert result.stderr.count("warning") == 1
+
+
 def test_a_policy_and_a_project_are_followed(policy: Path) -> None:
     labelled = RUN.invoke(app, ["scrub", "--policy", str(policy)], input="ann@example.com 555-123-4567\n")
     assert labelled.stdout == "[EMAIL] [PHONE]\n"
@@ -46,7 +118,7 @@ def test_the_policy_file_of_the_settings_is_the_default(policy: Path, monkeypatc
 def test_a_broken_line_is_told_and_ends_with_1_without_showing_it(policy: Path) -> None:
     result = RUN.invoke(app, ["scrub"], input='{}\n{"a": ann@example.com}\n')
     assert (result.exit_code, result.stdout) == (1, "{}\n")
-    assert result.stderr == "assay: line 2: not JSON; left out\n"
+    assert result.stderr == "assay: line 2: not JSON; left out\nassay: to scrub such lines as text: --format text\n"
 
 
 def test_many_broken_lines_are_counted(policy: Path) -> None:

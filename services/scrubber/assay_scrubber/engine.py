@@ -14,8 +14,9 @@ from . import vendor_keys
 from .changes import Changes
 from .detector import Detector
 from .family import Family, Span
-from .json_text import within_json
+from .json_text import Numbers, within_json
 from .keys import RemovedKeys, text_of_any
+from .keys_in_text import removed_in
 from .numbers import Known
 from .policy import Action, Policy
 from .projection import project
@@ -121,7 +122,8 @@ class Scrubber:
         #: What the policy removes by the names of keys, if anything.
         self.removed_keys = self._removed_keys() if self.policy.scrub_keys else None
         self._allowed = frozenset(f.rank for f in families if self.policy.action(f.name) is Action.ALLOW)
-        self._by_rank = {family.rank: family for family in families}
+        self._by_rank = {family.rank: family for family in (*families, SCRUB_KEY)}
+        self._rank_of = {family.name: rank for rank, family in self._by_rank.items()}
         also = (vendor_keys.finder(), FAMILIES["api_key"].rank) if self.policy.catalogue else None
         self._silence = silencer(self.policy) if self._render is not None else None
         # A mark in a replacement can make a secret of what stands anywhere in the text.
@@ -133,8 +135,22 @@ class Scrubber:
         """The text without what the policy's families find in it, but for what the policy allows.
 
         `hint` is read as if it stood before the text (lower case): the key that a JSON value stands under.
-        Raises ScrubError when the result does not settle.
+        Values under the policy's `scrub_keys` go first, wherever the text holds JSON. Raises ScrubError when the result does not settle.
         """
+        if self.removed_keys is None or ":" not in text:
+            return self._scrub(text, hint)
+        removed = list(removed_in(self.removed_keys, text))
+        if not removed:
+            return self._scrub(text, hint)
+        under_keys = [(value.start, value.end, SCRUB_KEY.rank) for value in removed]
+        shown = [value.shown for value in removed]
+        without, places = _replace(text, under_keys, shown)
+        result, findings = self._scrub(without, hint)
+        others = [(found.start, found.end, self._rank_of[found.family]) for found in findings]
+        return Scrubbed(result, self._findings(_absorb(under_keys, shown, places[0], others)))
+
+    def _scrub(self, text: str, hint: bytes) -> Scrubbed:
+        """The text without what its families find."""
         raw = self._projected(text)
         known: Known | None = {} if len(text) > _LONG else None
         found = self._detect(raw, hint, known)
@@ -142,7 +158,7 @@ class Scrubber:
             return Scrubbed(text, [])
         # Nearly always there is nothing to take out or to merge: one finding, no replacement from before.
         plain = len(found) == 1 and not (self._allowed or '"' in text or self._may_be_marked(text))
-        spans, numbers = (found, set[int]()) if plain else self._removed(text, found)
+        spans, numbers = (found, Numbers()) if plain else self._removed(text, found)
         allowed = self._let_through(found, spans) if self._allowed else []
         if not spans:
             return Scrubbed(text, self._findings(allowed))
@@ -188,13 +204,14 @@ class Scrubber:
         raw = project(text)
         return self._silence(raw) if self._silence is not None and raw.find(b"[") >= 0 else raw
 
-    def _replacements(self, text: str, spans: list[Span], numbers: set[int]) -> list[str]:
-        """`numbers`: where numbers of a JSON text begin; what stands for one is in quotes."""
+    def _replacements(self, text: str, spans: list[Span], numbers: Numbers) -> list[str]:
+        """`numbers`: those of a JSON text; what stands for one is in quotes."""
         render, plain = self._render, self.policy.replacement
         shown = [render[rank](text[start:end]) if render else plain for start, end, rank in spans]
         if not numbers:
             return shown
-        return [f'"{new}"' if span[0] in numbers else new for span, new in zip(spans, shown, strict=True)]
+        quotes = [numbers.get(start, "") for start, _, _ in spans]
+        return [f"{quote}{new}{quote}" for quote, new in zip(quotes, shown, strict=True)]
 
     def _findings(self, spans: list[Span]) -> list[Finding]:
         by_rank = self._by_rank
@@ -203,7 +220,7 @@ class Scrubber:
     def _may_be_marked(self, text: str) -> bool:
         return "[" in text or self.policy.replacement in text
 
-    def _removed(self, text: str, spans: list[Span]) -> tuple[list[Span], set[int]]:
+    def _removed(self, text: str, spans: list[Span]) -> tuple[list[Span], Numbers]:
         """What of `spans` has to go: not what is allowed, nor what is a replacement already. In order, without overlap.
 
         And where numbers of JSON begin that go, as `within_json` says.

@@ -26,9 +26,21 @@ class RemovedKeys:
 
     def take(self, key: object, value: Any) -> bool:
         """Whether the value under `key` goes. Null stays, since it says nothing; so does what is a replacement already."""
-        if not isinstance(key, str) or key_name(key) not in self._names or value is None:
+        if not isinstance(key, str) or not self.names(key) or value is None:
             return False
-        return not (isinstance(value, str) and self._made(value))
+        return not (isinstance(value, str) and self.is_made(value))
+
+    def names(self, key: str) -> bool:
+        """Whether what stands under `key` goes."""
+        return key_name(key) in self._names
+
+    def is_made(self, text: str) -> bool:
+        """Whether a text is a replacement already."""
+        return bool(self._made(text))
+
+    def shown(self, value: Any) -> str:
+        """What stands in the place of a value that goes."""
+        return self._render(value)
 
     def replaced(self, value: Any, counts: Counter[str]) -> str:
         """What stands in the place of a value that goes."""

@@ -11,7 +11,7 @@ from .projection import project
 from .registry import FAMILIES
 
 #: What no name can be by chance. The other families find what a slug may well look like.
-REFUSED = ("private_key", "connection_url", "jwt", "api_key")
+REFUSED = ("private_key", "connection_url", "jwt", "api_key", "bearer_token", "secret")
 #: `error_class` of an event with a credential in a name.
 CREDENTIAL_IN_NAME = "credential_in_name"
 # As in `paths`: a step that ends with [] is a list whose elements follow.
@@ -27,6 +27,15 @@ _SINGLE: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
 _LISTS: MappingProxyType[str, tuple[str, ...]] = MappingProxyType({"retrieval": ("retrieved_slugs", "source_ids")})
 _ROWS: MappingProxyType[str, tuple[tuple[str, tuple[str, ...]], ...]] = MappingProxyType(
     {"answer": (("contexts", ("id", "source_id")), ("citations", ("context_id",)))}
+)
+#: Documents of the producer's own, whose keys are names at any depth; `*` is every field.
+_DOCUMENTS: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "retrieval": ("params",),
+        "tool_call": ("args_summary", "result_summary"),
+        "server_event": ("args_summary", "result_summary"),
+        "session": ("*",),
+    }
 )
 _DETECTOR = Detector([FAMILIES[name] for name in REFUSED])
 _BY_RANK = {FAMILIES[name].rank: name for name in REFUSED}
@@ -53,6 +62,8 @@ def refuse_credentials(kind: str, payload: Mapping[str, Any], service: str, proj
     for name, fields in _ROWS.get(kind, ()):
         for row in payload.get(name) or ():
             texts += [row.get(field) for field in fields]
+    for _, document in _documents(kind, payload):
+        texts += _keys(document)
     if not _passed.issuperset(texts):
         _look(kind, payload, service, project, [text for text in texts if text not in _passed and text is not None])
 
@@ -64,11 +75,30 @@ def _look(kind: str, payload: Mapping[str, Any], service: str, project: str, uns
                 raise InvalidEvent(
                     CREDENTIAL_IN_NAME, f"{field}: holds a credential ({family}); it is stored as it is, so use a name"
                 )
-        return  # it took two names to look like one
     if len(_passed) > _MOST_PASSED:
         _passed.clear()
         _passed.add(None)
     _passed.update([text for text in unseen if len(text) <= _LONGEST_PASSED])
+
+
+def _documents(kind: str, payload: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name in _DOCUMENTS.get(kind, ()):
+        for field, value in payload.items() if name == "*" else ((name, payload.get(name)),):
+            if isinstance(value, dict | list):
+                yield field, value
+
+
+def _keys(document: Any) -> list[str]:
+    """The keys of every object in a document."""
+    found: list[str] = []
+    pending = [document]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict):
+            found += [key for key in value if isinstance(key, str)]
+            value = value.values()
+        pending += [child for child in value if isinstance(child, dict | list | tuple)]
+    return found
 
 
 def _named(kind: str, payload: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -84,3 +114,6 @@ def _named(kind: str, payload: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             for field in fields:
                 if isinstance(row.get(field), str):
                     yield f"payload.{name}.{place}.{field}", row[field]
+    for name, document in _documents(kind, payload):
+        for key in _keys(document):
+            yield f"payload.{name}, a key", key

@@ -105,6 +105,8 @@ def _pattern(name: str, row: Mapping[str, Any], number: int) -> Family:
     pattern, description = row.get("pattern"), row.get("description", "")
     if not isinstance(pattern, str) or not isinstance(description, str):
         raise PolicyError(f"patterns.{name}: pattern must be text; so must description, if there is one")
+    if "category" not in row:
+        raise PolicyError(f"patterns.{name} needs a category; valid: {', '.join(sorted(Category))}")
     category = Category(known(f"category of patterns.{name}", row.get("category"), Category))
     return custom_family(name, category, pattern, number=number, description=description)
 

@@ -7,11 +7,13 @@ key of many lines is found. What cannot be scrubbed is left out and complained o
 import json
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from assay_scrubber.engine import Finding, Scrubber
     from assay_scrubber.explain import Explaining
+    from assay_scrubber.keys import RemovedKeys
 
 #: Longer lines are left out: a line is held in memory whole.
 LINE_MAX_BYTES = 16 * 1024 * 1024
@@ -22,6 +24,10 @@ ANNOUNCED_WITHIN, _MOST_CUTS = 256, 64
 
 #: Line number (from 1) and what is wrong with it; never its content.
 Complain = Callable[[int, str], None]
+
+
+NOT_JSON = "not JSON"
+_BOM = b"\xef\xbb\xbf"
 
 
 class LineError(ValueError):
@@ -42,9 +48,24 @@ def numbered(lines: Iterable[bytes], complain: Complain) -> Iterator[tuple[int, 
         number += ends
 
 
+def is_utf16(line: bytes) -> bool:
+    """Whether a line is text of two or four bytes a character: it begins so, or two fifths of it are NUL."""
+    zeros = line.count(b"\0")
+    return line.startswith((b"\xff\xfe", b"\xfe\xff")) or (zeros > 1 and zeros * 5 >= len(line) * 2)
+
+
+def without_utf16(lines: Iterable[tuple[int, bytes]], complain: Complain) -> Iterator[tuple[int, bytes]]:
+    """The lines but those that are no UTF-8, as another program may have appended them."""
+    for number, line in lines:
+        if b"\0" in line and is_utf16(line):
+            complain(number, "UTF-16 or UTF-32, not UTF-8; left out")
+        else:
+            yield number, line
+
+
 def looks_like_ndjson(first: bytes) -> bool:
     """Whether the first line that is not blank says that the stream is NDJSON."""
-    text = first.removeprefix(b"\xef\xbb\xbf").strip()
+    text = first.removeprefix(_BOM).strip()
     if text[:1] not in (b"{", b"["):
         return False
     try:
@@ -57,7 +78,7 @@ def looks_like_ndjson(first: bytes) -> bool:
 def parse_line(line: bytes) -> Any:
     """One JSON document. Raises LineError, also for what another parser might read differently: a key twice, NaN."""
     try:
-        return json.loads(line.removeprefix(b"\xef\xbb\xbf"), object_pairs_hook=_distinct, parse_constant=_no_constant)
+        return json.loads(line.removeprefix(_BOM), object_pairs_hook=_distinct, parse_constant=_no_constant)
     except LineError:
         raise
     except UnicodeDecodeError:
@@ -65,7 +86,7 @@ def parse_line(line: bytes) -> Any:
     except RecursionError:
         raise LineError("nested too deep") from None
     except ValueError:
-        raise LineError("not JSON") from None
+        raise LineError(NOT_JSON) from None
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -77,6 +98,43 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(_: str) -> Any:
     raise LineError("not JSON: NaN and Infinity are not")
+
+
+def _is_text(line: bytes) -> bool:
+    """Whether a line of a stream of documents is none: neither blank, nor JSON, nor begun as an object, a list of texts or lists."""
+    start = line.removeprefix(_BOM).lstrip()
+    if not start or start.startswith(b"{"):
+        return False
+    if start[:1] != b"[":
+        return not _is_json(line)
+    return start[1:].lstrip()[:1] not in (b"{", b"[", b'"', b"]") and not _is_json(line)
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        parse_line(line)
+    except LineError as error:
+        return str(error) != NOT_JSON
+    return True
+
+
+def scrub_mixed(
+    scrubber: "Scrubber", lines: Iterable[tuple[int, bytes]], complain: Complain, warn: Complain | None = None
+) -> Iterator[bytes]:
+    """Documents as `scrub_ndjson` does, and the lines between them that are none as `scrub_text` does."""
+    for text, run in groupby(lines, lambda numbered: _is_text(numbered[1])):
+        if text:
+            yield from scrub_text(scrubber, run, complain, warn)
+        else:
+            yield from scrub_ndjson(scrubber, run, complain)
+
+
+def explain_mixed(
+    scrubber: "Explaining", lines: Iterable[tuple[int, bytes]], complain: Complain
+) -> Iterator[dict[str, Any]]:
+    """Each finding of documents as `explain_ndjson` shows it, and of the lines between them as `explain_text` does."""
+    for text, run in groupby(lines, lambda numbered: _is_text(numbered[1])):
+        yield from (explain_text if text else explain_ndjson)(scrubber, run, complain)
 
 
 def scrub_ndjson(scrubber: "Scrubber", lines: Iterable[tuple[int, bytes]], complain: Complain) -> Iterator[bytes]:
@@ -105,32 +163,71 @@ def _document(scrubber: "Scrubber", line: bytes) -> bytes:
         text = json.dumps(scrubbed.value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except ValueError:
         raise LineError("a number is too large to be written again") from None
-    return text.encode("utf-8", "backslashreplace") + line[len(line.rstrip(b"\r\n")) :]
+    mark = _BOM if line.startswith(_BOM) else b""
+    return mark + text.encode("utf-8", "backslashreplace") + line[len(line.rstrip(b"\r\n")) :]
 
 
-def scrub_text(scrubber: "Scrubber", lines: Iterable[tuple[int, bytes]], complain: Complain) -> Iterator[bytes]:
-    """The text scrubbed; bytes that are not UTF-8 pass as they are. What the policy refuses is redacted, and complained of."""
-    for number, text in blocks(scrubber, lines):
+def scrub_text(
+    scrubber: "Scrubber", lines: Iterable[tuple[int, bytes]], complain: Complain, warn: Complain | None = None
+) -> Iterator[bytes]:
+    """The text scrubbed; bytes that are not UTF-8 pass as they are. What the policy refuses is redacted, and complained of.
+
+    `warn` is told of lines with a name of `scrub_keys` outside of JSON, where it counts for nothing.
+    """
+    for number, text in blocks(scrubber, lines, complain):
         try:
             scrubbed = scrubber.scrub(text)
         except Exception as error:  # noqa: BLE001  # fail closed
             complain(number, f"{_reason(error)}; {text.count(chr(10)) or 1} lines from here left out")
             continue
-        refused = {f.start: c for f in scrubbed.findings for c in _refused(scrubber, {f.family: 1})}
-        for start, category in refused.items():
-            complain(number + text.count("\n", 0, start), f"refused by the policy: {category}; redacted")
+        refused: dict[int, list[str]] = {}
+        for finding in scrubbed.findings:
+            line = number + text.count("\n", 0, finding.start)
+            for category in _refused(scrubber, {finding.family: 1}):
+                if category not in refused.setdefault(line, []):
+                    refused[line].append(category)
+        for line, categories in refused.items():
+            complain(line, f"refused by the policy: {', '.join(categories)}; redacted")
+        if warn is not None and scrubber.removed_keys is not None:
+            _warn_of_names(scrubber.removed_keys, scrubbed.text, number, warn)
         yield scrubbed.text.encode("utf-8", "surrogateescape")
 
 
-def blocks(scrubber: "Scrubber", lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, str]]:
-    """Each block: the number of its first line, and its text. None ends within a finding that is no longer than what is looked ahead."""
-    first, parts, size = 0, list[str](), 0
+def _warn_of_names(keys: "RemovedKeys", text: str, number: int, warn: Complain) -> None:
+    from assay_scrubber.keys_in_text import named_otherwise
+
+    place = named_otherwise(keys, text)
+    if place is not None:
+        line = number + text.count("\n", 0, place)
+        warn(line, "holds a name of scrub_keys outside of JSON, where scrub_keys do not count: what follows it stays")
+
+
+def _unheard(_: int, __: str) -> None:
+    pass
+
+
+def blocks(
+    scrubber: "Scrubber", lines: Iterable[tuple[int, bytes]], complain: Complain = _unheard
+) -> Iterator[tuple[int, str]]:
+    """Each block: the number of its first line, and its text. None ends within a finding that is no longer than what is looked ahead.
+
+    Nor within a value that goes because of its key, if that has no more than LINE_MAX_BYTES characters.
+    """
+    first, parts, size, enough = 0, list[str](), 0, BLOCK_CHARS + AHEAD_CHARS
     for number, line in lines:
         first = first or number
         parts.append(line.decode("utf-8", "surrogateescape"))
         size += len(parts[-1])
-        if size >= BLOCK_CHARS + AHEAD_CHARS:
+        if size >= enough:
             text = "".join(parts)
+            if scrubber.removed_keys is not None and _ends_within(scrubber.removed_keys, text):
+                if size < LINE_MAX_BYTES:
+                    parts, enough = [text], 2 * size
+                    continue
+                complain(
+                    first, f"a value of scrub_keys is longer than {LINE_MAX_BYTES} characters; only these are removed"
+                )
+            enough = BLOCK_CHARS + AHEAD_CHARS
             cut = _cut(scrubber, text)
             yield first, text[:cut]
             first += text.count("\n", 0, cut)
@@ -139,6 +236,13 @@ def blocks(scrubber: "Scrubber", lines: Iterable[tuple[int, bytes]]) -> Iterator
                 first, parts = 0, []
     if parts:
         yield first, "".join(parts)
+
+
+def _ends_within(keys: "RemovedKeys", text: str) -> bool:
+    """Whether a value that goes because of its key goes on behind the text."""
+    from assay_scrubber.keys_in_text import removed_in
+
+    return any(value.open for value in removed_in(keys, text))
 
 
 def _cut(scrubber: "Scrubber", text: str) -> int:
@@ -191,7 +295,7 @@ def explain_text(
     scrubber: "Explaining", lines: Iterable[tuple[int, bytes]], complain: Complain
 ) -> Iterator[dict[str, Any]]:
     """Each finding: `line` it begins in, what it is (`_shown`), `start` and `end` counted from the beginning of that line."""
-    for number, text in blocks(scrubber, lines):
+    for number, text in blocks(scrubber, lines, complain):
         try:
             findings = scrubber.scrub(text).findings
         except Exception as error:  # noqa: BLE001

@@ -41,7 +41,7 @@ def hint_of(key: str) -> bytes:
 
 
 #: Keys of numbers that are shorter than all others in which something is found.
-_OF_CODES = re.compile(rb"(?:^| )(?:otp|totp|pin|puk|cvv2?|cvc2?|cvn|passcode|code) $")
+_OF_CODES = re.compile(rb"(?:^| )(?:otp|totp|pin|puk|cvv2?|cvc2?|cvn|passcode|code|password|passwd|passphrase|pwd) $")
 _SMALLEST_CODE = 100
 
 

@@ -83,3 +83,29 @@ def test_every_replacement_settles(replacement: str, text: str) -> None:
 def test_a_replacement_that_would_break_json_is_refused(replacement: str) -> None:
     with pytest.raises(PolicyError, match="replacement"):
         Policy(replacement=replacement)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"card": 4111111111111111, "n": 1},
+        [4111111111111111, 2],
+        {"a": [-4111111111111111.0, 4111111111111111]},
+        {"otp": 381924, "at": "ann@example.com"},
+        {"a": {"password": 12345678, "n": [1, 2]}},
+        {"n": 1, "password": 4111111111111111},
+        {"a": [{"apiKey": 4111111111111111}]},
+    ],
+)
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_number_in_json_inside_json_becomes_text_there_too(
+    scrubber: Scrubber, document: object, indent: int | None
+) -> None:
+    inner = json.dumps(document, indent=indent)
+    expected = json.loads(scrubber.scrub(inner).text)
+    assert GONE in str(expected)
+    once = json.dumps({"log": inner})
+    assert json.loads(json.loads(scrubber.scrub(once).text)["log"]) == expected
+    twice = scrubber.scrub(json.dumps([once])).text
+    assert json.loads(json.loads(json.loads(twice)[0])["log"]) == expected
+    assert scrubber.scrub(twice).text == twice

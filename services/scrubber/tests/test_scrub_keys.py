@@ -1,5 +1,6 @@
 """Values that go because of the key they stand under, whatever they are."""
 
+import json
 from typing import Any
 
 import orjson
@@ -176,3 +177,69 @@ def test_the_scrubber_of_names_removes_them_too() -> None:
 
 def test_a_name_of_a_key_is_its_letters_and_digits() -> None:
     assert key_name("user.HTTP-Id_2 é") == "userhttpid2é"
+
+
+NESTED = {
+    "note": {"x": [1, "}", {"y": ']"'}]},
+    "k": 2,
+    "Note": 'Ann "X" \\',
+    "none": {"note": None},
+    "m": [{"NOTE": ""}],
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(NESTED),
+        json.dumps(NESTED, indent=2),
+        json.dumps(NESTED, indent="\t").replace("\n", "\r\n"),
+        json.dumps({"log": json.dumps(NESTED)}),
+        json.dumps([json.dumps({"log": json.dumps(NESTED, indent=1)})]),
+    ],
+)
+def test_json_in_text_loses_it_and_stays_json(text: str) -> None:
+    def inner(written: Any) -> Any:
+        found = json.loads(written)
+        found = found[0] if isinstance(found, list) else found
+        return inner(found["log"] if isinstance(found, dict) else found) if "log" in str(found)[:8] else found
+
+    engine = scrubber("note")
+    scrubbed = engine.scrub(text)
+    assert inner(scrubbed.text) == {"note": GONE, "k": 2, "Note": GONE, "none": {"note": None}, "m": [{"NOTE": GONE}]}
+    assert [finding.family for finding in scrubbed.findings] == ["scrub_key"] * 3
+    assert engine.scrub(scrubbed.text) == (scrubbed.text, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('12:00 INFO {"note": "Ann", "n": 1} done', f'12:00 INFO {{"note": "{GONE}", "n": 1}} done'),
+        ("{'note': 'Ann', 'n': [True, None]}", f"{{'note': '{GONE}', 'n': [True, None]}}"),
+        ("{'note': [True, \"it's\"], 'n': 1}", f"{{'note': '{GONE}', 'n': 1}}"),
+        ('{"\\u006eote": 7}', f'{{"\\u006eote": "{GONE}"}}'),
+        # cut off: to the end of its last line that is JSON
+        ('{"note": {"a": 1, "b\n12:00 INFO next', f'{{"note": "{GONE}"\n12:00 INFO next'),
+        ('{"note": [1,\n2,\n12:00 INFO next', f'{{"note": "{GONE}"\n12:00 INFO next'),
+        ('{"note": "Ann', f'{{"note": "{GONE}'),
+        # what stands round it is found as ever
+        ('{"note": "Ann", "to": "ann@example.com"}', f'{{"note": "{GONE}", "to": "{GONE}"}}'),
+    ],
+)
+def test_json_in_a_log_loses_it_too(text: str, expected: str) -> None:
+    assert scrubber("note").scrub(text).text == expected
+    assert scrubber("note").scrub(expected).text == expected
+
+
+@pytest.mark.parametrize("text", ['say "note": that is', "note=Ann", "note: Ann", '"notes": "Ann"', '"note" : null'])
+def test_what_is_no_json_keeps_it(text: str) -> None:
+    assert scrubber("note").scrub(text).text == text
+
+
+def test_a_hash_is_the_same_in_json_and_in_text() -> None:
+    engine = scrubber("note", families={"scrub_key": "hash"})
+    for value in ('Ann "X"', {"b": [1, "x\ny"], "a": 1.5}, [True], 7):
+        shown = engine.scrub_json({"note": value}).value
+        assert json.loads(engine.scrub(json.dumps({"note": value})).text) == shown
+        inside = json.loads(engine.scrub(json.dumps({"log": json.dumps({"note": value})})).text)["log"]
+        assert json.loads(inside) == shown

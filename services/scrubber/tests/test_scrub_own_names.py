@@ -18,7 +18,15 @@ URL = "postgres://ann:" + "horse-battery-9" + "@db.internal/shop"
 API_KEY = "AKIA" + "QYLPMN5HFIQR7XYA"
 TOKEN = "eyJhbGciOiJIUzI1NiJ9" + ".eyJzdWIiOiJhbm4ifQ" + ".c2lnbmF0dXJlc2lnbmF0dXJl"
 PEM = "-----BEGIN PRIVATE KEY-----MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSj-----END PRIVATE KEY-----"
-CREDENTIALS = {"connection_url": URL, "api_key": API_KEY, "jwt": TOKEN, "private_key": PEM}
+PASSWORD, BEARER = "password=" + "h7Xk2pQz9wLm", "Bearer " + "h7Xk2pQz9wLmB4tR"
+CREDENTIALS = {
+    "secret": PASSWORD,
+    "bearer_token": BEARER,
+    "connection_url": URL,
+    "api_key": API_KEY,
+    "jwt": TOKEN,
+    "private_key": PEM,
+}
 RETRIEVAL = {
     "tool_name": "query",
     "query": "q",
@@ -51,6 +59,7 @@ def process(kind: str, payload: dict[str, Any], scrubber: Scrubber | None = None
         ("payload.contexts.1.source_id", "answer",
          ANSWER | {"contexts": [{"id": "1", "text": "t"}, {"id": "2", "text": "t", "source_id": "HERE"}]}),
         ("payload.citations.0.context_id", "answer", ANSWER | {"citations": [{"context_id": "HERE"}]}),
+        ("payload.params, a key", "retrieval", RETRIEVAL | {"params": {"a": [{"b": 1}, {"HERE": 2}]}}),
         ("payload.user_hash", "feedback", FEEDBACK | {"user_hash": "HERE"}),
     ],
 )  # fmt: skip
@@ -101,10 +110,39 @@ def test_a_producers_ordinary_names_pass() -> None:
         "boots/alpine", "https://docs.example.com/a?b=c#d", "postgres://db.internal/shop", "s3://bucket/key.pdf", "ann@example.com",
         "sk-learn-guide", "text-embedding-3-small", "gpt-5-mini-2025-08-07", "01a20000-0000-7000-8000-000000000000",
         "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "user:4711", "handbook#section-2.1", "claude-sonnet-4-5",
+        "docs/reset-password/step-2", "how-to-use-api-keys", "auth/login?next=/a", "api_key", "token:4711", "guide:v2.1.0",
+        "password=optional",
         "arn:aws:bedrock:eu-west-1::foundation-model/amazon.titan-embed-text-v2:0", "ghp/readme", "glossary/jwt",
     ]  # fmt: skip
     assert {name: credential_in(name) for name in names} == dict.fromkeys(names, "")
     assert process("retrieval", RETRIEVAL | {"retrieved_slugs": names, "source_ids": names}).event is not None
+
+
+def test_ordinary_keys_pass() -> None:
+    params = {
+        "password": 1,
+        "api_key": {"token": None, "max_tokens": 5},
+        "boost^2": [{"filter:lang": "de"}],
+        "https://a.example/b?c": 0,
+    }
+    assert process("retrieval", RETRIEVAL | {"params": params}).event is not None
+
+
+def test_names_that_look_like_a_credential_only_together_pass() -> None:
+    assert process("retrieval", RETRIEVAL | {"retrieved_slugs": ["password:", "h7Xk2pQz9wLm"]}).event is not None
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload"),
+    [
+        ("tool_call", {"args_summary": {"x": [[{URL: 1}]]}}),
+        ("server_event", {"result_summary": {URL: None}}),
+        ("session", {"session_id": "s", "request": {"contents": {URL: 1}}}),
+    ],
+)
+def test_keys_of_other_documents_hold_none_either(kind: str, payload: dict[str, Any]) -> None:
+    with pytest.raises(InvalidEvent, match=r", a key: holds a credential \(connection_url\)"):
+        refuse_credentials(kind, payload, "search", "shop")
 
 
 @pytest.mark.parametrize("kind", ["tool_call", "server_event"])

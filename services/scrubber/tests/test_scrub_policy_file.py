@@ -178,3 +178,8 @@ def test_the_key_comes_from_its_file_or_its_setting_and_is_shown_nowhere(tmp_pat
     assert KEY.decode() not in repr(by_setting)
     with pytest.raises(SettingsError, match="hash_key_file: No such file"):
         read_policies(ScrubberSettings(policy_file=path, hash_key_file=tmp_path / "none"))
+
+
+def test_a_pattern_without_a_category_is_told_that_it_needs_one() -> None:
+    with pytest.raises(PolicyError, match=r"patterns\.badge needs a category; valid: behavioral, "):
+        parse_policies("[patterns.badge]\npattern = 'B-[0-9]{6}'")

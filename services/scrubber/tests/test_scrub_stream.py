@@ -160,3 +160,16 @@ def test_blocks_number_their_first_lines() -> None:
     found = list(scrub_stream.blocks(SCRUBBER, lines))
     assert found[0][0] == 1
     assert all(b[0] - a[0] == a[1].count("\n") for a, b in pairwise(found))
+
+
+def test_keys_of_a_policy_count_in_json_over_several_lines_and_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scrub_stream, "BLOCK_CHARS", 2_000)
+    monkeypatch.setattr(scrub_stream, "AHEAD_CHARS", 500)
+    engine = Scrubber(Policy.from_mapping({"scrub_keys": ["note"]}))
+    for size in (3, 300, 3_000):
+        value = [{"id": number, "text": "plain"} for number in range(size)]
+        document = {"a": [{"note": value, "b": 1}], "note": 5, "c": list(range(500)), "d": {"Note": 'x\n"y'}}
+        run = Run(json.dumps(document, indent=2).encode(), scrubber=engine)
+        gone = "[REDACTED]"
+        assert json.loads(run.output) == document | {"a": [{"note": gone, "b": 1}], "note": gone, "d": {"Note": gone}}
+        assert run.complaints == []

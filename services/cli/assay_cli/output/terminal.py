@@ -21,6 +21,7 @@ __all__ = [
     "INTERRUPTED",
     "asked",
     "can_ask",
+    "closed_stream",
     "data_output",
     "echo",
     "emit",
@@ -46,6 +47,11 @@ def emit(text: str, *, nl: bool = True) -> None:
 def data_output() -> BinaryIO:
     """Where data for programs is streamed to: stdout's bytes, filtered where it is a terminal."""
     return cast("BinaryIO", _Filtered(sys.stdout.buffer)) if sys.stdout.isatty() else sys.stdout.buffer
+
+
+def closed_stream() -> str:
+    """`stdin` or `stdout` where the caller closed it (`<&-`, `>&-`), or ''."""
+    return "stdin" if sys.stdin is None else "stdout" if sys.stdout is None else ""
 
 
 def can_ask() -> bool:

@@ -1,4 +1,4 @@
-"""Driving licence numbers after the words that announce them. Every state has its own format; none has a public checksum."""
+"""Driving licence and vehicle identification numbers after the words that announce them. Every state has its own licence format."""
 
 import re
 
@@ -39,6 +39,15 @@ def _number(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return match.span(1) if digits >= _FEWEST_DIGITS and len(written) >= _SHORTEST else None
 
 
+# ISO 3779: seventeen letters and digits without I, O and Q; the last four are digits with nearly every maker.
+_VEHICLE = tuple(
+    rules_after(
+        "vin vins fahrgestellnummer fahrgestellnr fahrzeugidentifikationsnummer fahrzeugidentnummer"
+        " fin chassis chasis telaio ch\x80ssis bastidor",
+        rb"((?=[0-9]{0,12}[a-z])[a-hj-npr-z0-9]{13}[0-9]{4})(?![a-z0-9])",
+        phrases=(b"vehicle identification", b"vehicle id", b"numer nadwozia"),
+    )
+)
 _OTHER_SCRIPTS = Rule(Announces.LICENCE.before(_NUMBER), _number, needle=Announces.LICENCE.byte)
 
 FAMILY = Family(
@@ -46,12 +55,13 @@ FAMILY = Family(
     category=Category.GOVERNMENT_ID,
     rank=58,
     gate=Announced(),
-    rules=(*rules_after(_WORDS, _NUMBER, _number, phrases=_PHRASES), _SHORT, _OTHER_SCRIPTS),
-    description="Driving licence numbers after the words or under the key that announce them.",
+    rules=(*rules_after(_WORDS, _NUMBER, _number, phrases=_PHRASES), _SHORT, *_VEHICLE, _OTHER_SCRIPTS),
+    description="Driving licence and vehicle identification numbers after the words or under the key that announce them.",
     finds=(
         "driver's license D1234567",
         "driving licence number MORGA657054SM9IJ",
         '"drivers_license": "D123-4567-8901"',
+        "VIN 1M8GDM9AXKP042788",
     ),
     not_finds=("D1234567", "driver version 535.104", "licensed in 2024"),
 )

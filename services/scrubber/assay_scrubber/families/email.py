@@ -14,7 +14,7 @@ _SERVICE_ACCOUNTS = (b"git", b"hg")
 
 # Bounded at 255 characters of host; labels cannot contain the dot, so going back is at most one step a label.
 _HOST = re.compile(
-    rb"@(?=[A-Za-z0-9\x80])(?:[A-Za-z0-9\x80_](?:[A-Za-z0-9\x80_\-]{0,62}+)\.){1,8}(?:xn--[A-Za-z0-9\-]{2,59}|[A-Za-z\x80]{2,63})"
+    rb"@(?=[A-Za-z0-9\x80\x81])(?:(?:[A-Za-z0-9\x80_][A-Za-z0-9\x80_\-]{0,62}+|\x81{1,24}+)\.){1,8}(?:xn--[A-Za-z0-9\-]{2,59}|[A-Za-z\x80]{2,63})"
 )
 
 

@@ -14,6 +14,7 @@ _NOT_HEX_LETTERS = bytes(b for b in range(256) if b not in b"abcdefABCDEF")
 _ANNOUNCED = re.compile(
     rb"(?<![a-z])(?:mac|macaddr|hwaddr|hwaddress|ether|hardware address|bssid|lladdr|physical address|ethernet)(?![a-z])[^\n]{0,16}$"
 )
+_TIME = re.compile(rb"(?<![a-z])(?:time|timecode|timestamp|clock|tc|smpte)[ :=]{1,3}$")
 _ALPHABET = b"0123456789abcdef:-."
 
 
@@ -21,6 +22,8 @@ def _address(view: View, match: re.Match[bytes], size: int, *, letter: bool) -> 
     start, end = match.start() - size, match.end()
     if start < 0 or (start and view.raw[start - 1] in _NO_LEFT) or view.raw[max(0, start - 2) : start] == b"[*":
         return None
+    if not letter and _TIME.search(view.low, max(0, start - 16), start):
+        return None  # `time 12:34:56:78:9a:bc`
     written = view.low[start:end]
     if written.translate(None, _ALPHABET):
         return None

@@ -305,6 +305,23 @@ _INSIDE = (
         "sozialversicherungsnummer sozialversicherungsnr rentenversicherungsnummer rentenversicherungsnr versicherungsnummer svnr rvnr",
         rb"([0-9]{2}[ ]?[0-3][0-9][01][0-9]{3}[ ]?[a-z][ ]?[0-9]{3})(?![a-z0-9])",
     ),
+    # Germany's health insurance and tax numbers, the United States' Medicare number.
+    *rules_after(
+        "kvnr krankenversichertennummer krankenversichertennr krankenversicherungsnummer krankenversicherungsnr"
+        " versichertennummer versichertennr"
+        " gesundheitskarte egk kvn",
+        rb"([a-z][ ]?[0-9]{3}[ ]?[0-9]{3}[ ]?[0-9]{3})(?![a-z0-9])",
+    ),
+    *rules_after(
+        "steuernummer steuernr stnr steuernum",
+        rb"([0-9]{2,3}[/ ][0-9]{3,4}[/ ][0-9]{4,5}|[0-9]{5}/[0-9]{5}|[0-9]{10,11}|[0-9]{13})(?![0-9a-z]|/[0-9])",
+        phrases=(b"st.-nr", b"st.nr", b"st-nr", b"steuer-nr", b"steuer nr"),
+    ),
+    *rules_after(
+        "mbi medicare beneficiary",
+        rb"([1-9][ac-hjkmnp-rt-y][0-9ac-hjkmnp-rt-y][0-9]-?[ac-hjkmnp-rt-y][0-9ac-hjkmnp-rt-y][0-9]-?[ac-hjkmnp-rt-y]{2}[0-9]{2})(?![a-z0-9])",
+        phrases=(b"beneficiary identifier",),
+    ),
     *rules_after("", rb"([0-9]{1,3}(?:\.[0-9]{3}){1,3}|[0-9]{6,10})(?![0-9a-z])", phrases=(b"c.c.",)),
     *rules_after(
         "rfc contribuyentes",

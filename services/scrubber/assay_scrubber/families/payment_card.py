@@ -118,10 +118,23 @@ def _card(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
             return match.start(), track.end()
         if after == b"D":
             return None
-    return (start, end) if start == match.start() else None  # a letter before it is a stripe's
+    return (start, _with_code(view, end)) if start == match.start() else None  # a letter before it is a stripe's
 
 
-def _grouped(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+# The code on the back, behind a stroke or behind the expiry date: `…/737`, `… 12/27 737`. The date goes with it.
+_CODE_BEHIND = re.compile(
+    rb"(?: [/|] (?=[0-9]{3}(?![0-9]))|[/|]|[ ,;/|]{1,2}(?:exp(?:\.|iry|ires)?:? ?)?(?:0[1-9]|1[0-2]) ?[/\-] ?(?:20)?[2-4][0-9][ ,;/|]{1,3})"
+    rb"[0-9]{3,4}(?![0-9A-Za-z\x80]|[/.\-][0-9])"
+)
+
+
+def _with_code(view: View, end: int) -> int:
+    """Where a card ends that goes to `end`, with its code if that follows."""
+    code = _CODE_BEHIND.match(view.low, end)
+    return code.end() if code is not None else end
+
+
+def _grouped(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     card, tail = match.groups()
     lengths = _LENGTHS.get(card[:4])
     if lengths is None:
@@ -130,9 +143,9 @@ def _grouped(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         return match.start(1), match.end(2)
     if len(card) == _USUAL + 3:  # four groups of four, one character between them
         total = _SUMS[card[:4]] + _SUMS[card[5:9]] + _SUMS[card[10:14]] + _SUMS[card[15:]]
-        return match.span(1) if total % 10 == 0 and _USUAL in lengths else None
+        return (match.start(1), _with_code(view, match.end(1))) if total % 10 == 0 and _USUAL in lengths else None
     digits = card.translate(None, _NOT_DIGITS)
-    return match.span(1) if len(digits) in lengths and luhn(digits) else None
+    return (match.start(1), _with_code(view, match.end(1))) if len(digits) in lengths and luhn(digits) else None
 
 
 def _split(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:

@@ -114,7 +114,7 @@ zavolej volajte zavolajte h\x80vjon h\x80vj h\x80vja suna\x80i sunati sun\x80 na
 #: What makes a weak verb one of calling: `reach us on`, `ring mig p\x80`.
 _PERSONS = frozenset(b"me us him her them mich uns ihn ihm moi nous mig meg oss mij ons please".split())
 _LINKS = frozenset("at on under via unter auf to au al p\x80 op para pod na la sur ao no an".encode("latin-1").split())
-_NUMBERS = frozenset("number numbers nummer numero numeroon n\x80mero num\x80ro".encode("latin-1").split())
+_NUMBERS = frozenset("number numbers num numer nummer numero numeroon n\x80mero num\x80ro".encode("latin-1").split())
 _FILLERS = (
     FILLERS
     | _NUMBERS
@@ -132,7 +132,8 @@ _NO_CALLS = frozenset((b"tool", b"function", b"api", b"rpc", b"system", b"method
 _WORDS_AFTER = (b"mobile", b"cell", b"office", b"fax", b"tel", b"phone", b"home", b"work", b"m", b"h", b"w", b"o")
 #: Whose number is given without saying a number of what; in a signature one letter says it.
 _OWNERS = frozenset(
-    b"contact my his her our your their new home work office direct emergency meine mi mon mijn mio ma".split()
+    b"contact my his her our your their new home work office direct emergency meine mi mon mijn mio ma moj meu minha nosso nossa"
+    b" nuestro notre nostro".split()
 )
 _SIGNATURE = re.compile(rb"(?:^|[\n|,;] ?|  )[tmpf][:.] {0,2}$")
 #: A number without one of these near costs one look.
@@ -149,6 +150,13 @@ _LOCAL = re.compile(
 )
 _GROUPED = re.compile(rb"[0-9]{1,6}(?:([ .\-/])[0-9]{2,6})(?:[ .\-/][0-9]{2,6}){0,4}")
 _MOST_GROUPED = 12
+_YEARS = re.compile(rb"(?:19|20)[0-9]{2}(?:[\-/](?:19|20)[0-9]{2}|(?: (?:19|20)[0-9]{2}){2,5})")
+_TWO_YEARS = re.compile(rb"(?:19|20)[0-9]{2} (?:19|20)[0-9]{2}")
+# `mi número es 612345678`: a number of a length and beginning that mobile telephones have where the language is spoken.
+_OWN_NUMBER = re.compile(rb"[3679][0-9]{8}|3[0-9]{9}|0[1-9][0-9]{8}")
+_MINE = re.compile(
+    rb"(?<![a-z\x80])(?:mi|il mio|mio|mon|o meu|meu|nuestro|notre|nostro) (?:n\x80mero|numero|num\x80ro|num)(?![a-z])[^\n]{0,24}$"
+)
 _USUAL = (10, 11)  # digits, with the trunk prefix
 _AFTER = re.compile(
     rb" ?\((?:%b)\)| (?:is|was) (?:my|our|his|her|their|your|the)(?: [a-z]{2,9}){0,2} (?:mobile|cell|phone|fax|telephone|landline)(?![a-z])"
@@ -262,9 +270,11 @@ def _after_zeros(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 def _announced(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     number = match.group()
-    if _DATE.match(number):
+    if _DATE.match(number) or _YEARS.fullmatch(number):
         return None
     likely = _likely(view.before(match.start()))
+    if likely != _CERTAIN and _TWO_YEARS.fullmatch(number):
+        return None
     if likely == _CERTAIN or _AFTER.match(view.low, match.end()):
         return match.span()
     if likely == _UNLIKELY:
@@ -272,6 +282,8 @@ def _announced(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     digits = number.translate(None, _NOT_DIGITS)
     # A trunk prefix, an area in parentheses, or three groups of three: no order number is written so.
     national = digits[:1] == b"0" or number[:1] == b"(" or _THREE_BY_THREE.fullmatch(number) is not None
+    if likely == _LIKELY and _OWN_NUMBER.fullmatch(digits) and _MINE.search(view.before(match.start())):
+        return match.span()
     if likely == _LIKELY:
         grouped = len(digits) <= _MOST_GROUPED and _GROUPED.fullmatch(number) is not None
         usual = number != digits or len(digits) in _USUAL
@@ -316,6 +328,20 @@ def _marked(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return None if _DATE.match(match.group(1)) else match.span(1)
 
 
+# Whose number, without a word for telephones: right before the number, and long enough for one.
+_OWN = Rule(
+    re.compile(
+        Announces.OWN_NUMBER.word
+        + rb"[^A-Za-z0-9\x80\n]{0,8}+"
+        + rb"(\+?\(?[0-9](?:[ .\-()/]{0,3}[0-9]){8,13})(?![0-9])"
+    ),
+    _marked,
+    needle=Announces.OWN_NUMBER.byte,
+)
+# Indonesia's word for a mobile telephone is the name of a maker and a unit too.
+_INDONESIAN = tuple(
+    rules_after("hp wa", rb"((?:0|62|\+62 ?)8[0-9]{2}[ .\-]?[0-9]{3,4}[ .\-]?[0-9]{3,5})(?![0-9])", _marked)
+)
 _OTHER_SCRIPTS = Rule(Announces.PHONE.before(_MARKED), _marked, needle=Announces.PHONE.byte)
 # National forms that nothing else is written in, trunk zero or area in parentheses included: Russia, Japan, Korea, China, Brazil, France,
 # Britain's mobiles, Turkey, Pakistan.
@@ -346,7 +372,7 @@ FAMILY = Family(
         Rule(_NATIONAL, _national, fewest=9, most=12, shape=rb"9-9", fallback=True),
         Rule(_ANY, _announced, near=_ANNOUNCING, fallback=True),
     ),
-    more=((Announced(), (*rules_after(_FEW_WORDS, _FEW, _few), _OTHER_SCRIPTS)),),
+    more=((Announced(), (*rules_after(_FEW_WORDS, _FEW, _few), *_INDONESIAN, _OTHER_SCRIPTS, _OWN)),),
     description="Telephone numbers: North American, international, and national ones that a word or key announces.",
     finds=(
         "555-123-4567",

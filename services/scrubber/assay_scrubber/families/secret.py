@@ -6,7 +6,7 @@ from collections.abc import Callable
 from assay_scrubber.family import Family, Literals, Together
 from assay_scrubber.lexicon import Announces
 from assay_scrubber.secrets import addresses, assigned, codes, commands, headers, pairs, prose, tables
-from assay_scrubber.secrets.values import is_token, is_written
+from assay_scrubber.secrets.values import is_lone_token, is_short_key, is_token, is_written
 from assay_scrubber.taxonomy import Category
 
 _HINT_PASSWORD = re.compile(
@@ -19,6 +19,25 @@ _HINT_TOKEN = re.compile(
     rb"|(?:api|access|private|client|secret|signing|account|auth|subscription|encryption|webhook|master|shared"
     rb"|license|routing) key(?: base)?|%b+)(?: part[0-9]{0,2})? $" % Announces.TOKEN.byte
 )
+
+
+# Keys that name nothing but a credential: what stands under them may be short.
+_HINT_SHORT = re.compile(
+    rb"(?:^| )(?:secret(?: (?:access )?key)?|apikey|apitoken|authtoken|accesstoken|secretkey|clientsecret|appsecret|apisecret"
+    rb"|(?:api|access|auth|secret|client|consumer|app|signing|encryption|master|private|admin|webhook|license) key"
+    rb"|(?:api|access|auth|authentication|authorization|bearer|refresh|secret|security|bot|deploy|personal|private|admin|client|app|oauth2?"
+    rb"|jwt|service|webhook|login|reset|vault|github|gitlab|slack|telegram|discord|npm|device"
+    rb"|push|invite|id|session|csrf|xsrf|user) token) $"
+)
+_HINT_LONE = re.compile(rb"^(?:x )?token $")
+
+
+def _is_short(value: bytes) -> bool:
+    return is_token(value) or is_short_key(value)
+
+
+def _is_lone(value: bytes) -> bool:
+    return is_token(value) or is_lone_token(value)
 
 
 _HINT_CODE = re.compile(
@@ -42,7 +61,13 @@ def _keyed(hint: bytes) -> Callable[[bytes], bool] | None:
         return headers.is_authorization
     if _HINT_COOKIE.search(hint):
         return headers.is_cookie
-    return is_written if _HINT_PASSWORD.search(hint) else is_token if _HINT_TOKEN.search(hint) else None
+    if _HINT_PASSWORD.search(hint):
+        return is_written
+    if _HINT_SHORT.search(hint):
+        return _is_short
+    if _HINT_LONE.search(hint):
+        return _is_lone
+    return is_token if _HINT_TOKEN.search(hint) else None
 
 
 FAMILY = Family(

@@ -18,7 +18,7 @@ _LINK = re.compile(
 )
 _IN_ADDRESS = re.compile(rb"(?:https?|wss?)://[^\s\"'`<>]{1,160}$|(?:^|[\s\"'`(])/[^\s\"'`<>]{0,96}$")
 _NAMES = (
-    rb"(?:code|code_verifier|device_code|user_code|auth|oauth_token|oauth_verifier|oauth_signature|sig|signature|x-amz-signature|x-amz-credential|x-amz-security-token"
+    rb"(?:appid|code|code_verifier|device_code|user_code|auth|oauth_token|oauth_verifier|oauth_signature|sig|signature|x-amz-signature|x-amz-credential|x-amz-security-token"
     rb"|x-goog-signature|x-goog-credential|sid|session|session_?id|ticket|samlresponse|samlrequest|assertion|id_token_hint|jwt|hash|hmac|key"
     rb"|k|t|otp|invite|magic|verify|confirm|reset|st|policy|key-pair-id|awsaccesskeyid|googleaccessid|rkey|pass_?key|auth_?key|app_?key"
     rb"|client_?key|license|session_?key|access_?key)="

@@ -11,7 +11,10 @@ from .values import (
     TEMPLATE,
     is_disguised,
     is_file,
+    is_lone_token,
     is_password,
+    is_scrambled,
+    is_short_key,
     is_spoken,
     is_token,
     is_written,
@@ -92,6 +95,7 @@ _GETTER = re.compile(
     rb"(?:get|read|fetch|load|find|require|env|check|validate|verify|hash|is|has|no|input|parse|create|make)_?$"
 )
 _SHORTEST_OF_LETTERS = 6
+_CLOSE_BY = 6  # what is between such a word and digits that are a password
 _NEAR = 16  # how far from a word of another script its value may be as it likes
 _DIGITS_OR_MARKS = b"0123456789!@#$%^&*+~?"
 
@@ -136,8 +140,16 @@ def _password(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     start, end, value, quoted = value_of(match, view.raw)
     if not quoted and view.raw[end : end + 1] == b"(" and not value.translate(None, OF_NAMES):
         return None  # a call
-    if kind is None and is_file(value):
+    if not quoted and link in (b"=", b":") and (rest := _REST_OF_LINE.match(view.raw, end)) is not None:
+        end = rest.end()
+        value = view.raw[start:end]
+    if kind is None and (is_file(value) or _COUNT.fullmatch(value)):
         return None
+    if value.isdigit() and not quoted:
+        named_so = kind not in (None, b"words", b"code", b"e") and link not in (b"", b"==")
+        if link == b">" and view.raw[end : end + 2] != b"</":
+            return None
+        return (start, end) if named_so and is_digits(view.low, value, end) and _is_alone(view, match) else None
     good = is_password(value, quoted=quoted) or (
         kind is not None and is_written(value) and _only_a_value(view, match, value, end)
     )
@@ -145,13 +157,45 @@ def _password(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         # No code has words of other languages; an option and an element hold nothing but values.
         element = link.endswith(b">") and view.raw[end : end + 2] == b"</"
         good = (foreign and link in (b":", b"")) or b"\n" in link or element or not link
+    if not good and not quoted and kind is not None and is_scrambled(value):
+        good = link == b"=" and view.raw[end : end + 1] in (b"", b"\n", b"\r") and _is_line(view, match)
     return (start, end) if good else None
+
+
+# A password with a semicolon or a comma in it, which nothing follows on its line: no list, no next field of a connection.
+_REST_OF_LINE = re.compile(rb"(?:[,;]{1,2}[^\s\"'`,;&<>()\[\]{}|=:]{1,64}+){1,8}+(?=[ \t]*(?:\r?\n|$))")
+# `pass=120/123` in the summary of a test run.
+_COUNT = re.compile(rb"[0-9]+[./:,%][0-9./:,%]*")
+_BESIDE = frozenset(
+    (b"", b"1", b"2", b"_confirm", b"confirm", b"_confirmation", b"confirmation", b"_new", b"_old", b"_again")
+)
+_UNITS = re.compile(
+    rb" ?(?:%|(?:times?|chars?|characters?|digits?|letters?|attempts?|tries|seconds?|secs?|ms|minutes?|hours?"
+    rb"|days?|bits?|bytes?|users?|entries"
+    rb"|accounts?|hits?|results?|requests?|occurrences?|rows?|lines?|in total|zeichen|versuche|tage|sekunden)(?![a-z]))"
+)
+_SHORTEST_DIGITS = 5
+
+
+def is_digits(low: bytes, value: bytes, end: int) -> bool:
+    """True for digits that are a password, which ends at `end`, and no count of anything."""
+    return value.isdigit() and len(value) >= _SHORTEST_DIGITS and _UNITS.match(low, end) is None
+
+
+def _is_alone(view: View, match: re.Match[bytes]) -> bool:
+    """Whether the word is the password itself: `password_id` and `password_age` are others."""
+    return view.low[match.end(1) : match.start("link")].strip(b" \t\"'`*\\[])") in _BESIDE
 
 
 _CAMEL_OR_KNOWN = re.compile(
     rb"[a-z0-9]P$|(?i:db|my|user|usr|admin|root|smtp|mail|imap|ftp|ldap|sql|redis|app|keystore|store|wifi|web|auth|proxy|vpn|api|bind|sudo"
     rb"|ssh|login|svc|srv)(?i:p)$"
 )
+
+
+def _is_line(view: View, match: re.Match[bytes]) -> bool:
+    at = match.start("link")
+    return _LINE.search(view.raw, max(0, at - 100), at) is not None and view.raw[at - 1 : at].isalnum()
 
 
 def _shortest(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -177,13 +221,82 @@ _NO_SECRET = re.compile(
 )
 
 
+# What makes a key or a token a credential, and nothing else.
+_CLEAR_KEY = re.compile(
+    rb"(?<![a-z])(?:x-)?(?:api|secret|auth|access|client|consumer|app|signing|encryption|master|private|admin|webhook|license|account|service"
+    rb"|deploy|subscription|[a-z]{2,16}[_\-. ]api)[_\-. ]?$"
+)
+_CLEAR_TOKEN = re.compile(
+    rb"(?:api|access|auth|authentication|authorization|bearer|refresh|secret|security|bot|deploy|personal|private|admin|client|app|oauth2?"
+    rb"|jwt|service|webhook|login|reset|vault|github|gitlab|slack|telegram|discord|npm|ci|registry|device|push|invite|id|session|csrf|xsrf"
+    rb"|user|x|personal[_\-. ]access)[_\-. ]?$"
+)
+_LINKS_OF_SHORT = frozenset((b":", b"=", b"=>", b":=", b"->", b"<-", b"", b">"))
+_AFTER_SHORT = (b"", b" ", b"\t", b"\n", b"\r", b"&", b";", b",", b'"', b"'", b"`", b"\\", b"<", b"|")
+
+
+def is_clear(low: bytes, position: int) -> bool:
+    """Whether the word `key`, `token` or `secret` that begins at `position` names a credential, and nothing else."""
+    before = low[max(0, position - 24) : position]
+    if low.startswith(b"secret", position):
+        return not before[-1:].isalpha()
+    return (_CLEAR_KEY if low.startswith(b"key", position) else _CLEAR_TOKEN).search(before) is not None
+
+
+def _short(view: View, match: re.Match[bytes], span: tuple[int, int], *, quoted: bool) -> tuple[int, int] | None:
+    """A value that is shorter than tokens are, after a word that can name nothing but a credential, or where only a value can stand."""
+    start, end = span
+    value, link, at, raw = view.raw[start:end], match["link"], match.start("link"), view.raw
+    if len(value) < _SHORTEST_OF_LETTERS or value.isalpha() or value.isdigit() or not is_short_key(value):
+        return None
+    named = raw[max(0, at - 4) : at].rstrip()[-1:] in (b'"', b"'")
+    verb = link.startswith((b"is", b"was"))
+    before = view.low[max(0, match.start() - 24) : match.start()]
+    if match.re is _SECRET:
+        clear = not before[-1:].isalpha() or view.raw[match.start() : match.start() + 1] == b"S"
+    elif match.re is _KEY:
+        clear = _CLEAR_KEY.search(before) is not None
+    else:
+        clear = _CLEAR_TOKEN.search(before) is not None
+        if not clear and (before[-1:].isalnum() or before[-1:] in (b"_", b"-") or not is_lone_token(value)):
+            return None
+    if not clear and match.re is not _TOKEN:
+        return None
+    if link not in _LINKS_OF_SHORT and not (verb and clear):
+        return None
+    after = raw[end + quoted : end + quoted + 1] if quoted else raw[end : end + 1]
+    if quoted:
+        good = after not in (b".", b"[", b"(") and (clear or named)
+    elif after not in _AFTER_SHORT:
+        return None
+    elif link == b">":
+        good = raw[end : end + 2] == b"</"
+    elif link == b"=":
+        spaced = raw[at - 1 : at] in (b" ", b"\t")
+        good = not spaced or (
+            clear and after in (b"", b"\n", b"\r") and _LINE.search(raw, max(0, at - 100), at) is not None
+        )
+    elif link == b":":
+        good = clear or (after in (b"", b"\n", b"\r") and _LINE.search(raw, max(0, at - 100), at) is not None)
+    else:
+        good = clear
+    return span if good else None
+
+
 def _token(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     if _NO_SECRET.search(view.low, max(0, match.start() - 16), match.start()):
         return None
     if not match["link"] and view.low[max(0, match.start() - 12) : match.start()].rfind(b"--") < 0:
         return None
     start, end, value, quoted = value_of(match, view.raw)
-    return (start, end) if is_token(value, quoted=quoted) else None
+    if is_token(value, quoted=quoted):
+        return start, end
+    if match.re not in _MAY_BE_SHORT:
+        return None
+    return _short(view, match, (start, end), quoted=match["quote"] is not None)
+
+
+_MAY_BE_SHORT = (_SECRET, _KEY, _TOKEN)
 
 
 def _secret(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -230,7 +343,7 @@ def _other_script(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     """What changes the script after the word is its value, unless it reads as a word of prose."""
     quote = match["quote"]
     start, end = match.span("quoted" if quote else "bare")
-    value = view.raw[start:end] if quote else view.raw[start:end].rstrip(b".,;:!?)]}\"'\\")
+    value = view.raw[start:end] if quote else view.raw[start:end].rstrip(b".,;:?)]}\"'\\")
     if not quote and value.isalpha():
         return None
     named = quote is not None or any(
@@ -244,6 +357,11 @@ def _other_script(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
             is_written_with_digits(value) if colon else is_spoken(value) and not _ACCOUNT.fullmatch(value)
         )
     else:
+        digits = (
+            value.isdigit() and quote is None and len(value) >= _SHORTEST_DIGITS and len(match["between"]) <= _CLOSE_BY
+        )
+        if digits:
+            return start, start + len(value)
         good = is_password(value, quoted=named) and not value.isdigit()
     prose = quote is None and reads_as_prose(value)
     return (start, start + len(value)) if good and not prose and not TEMPLATE.fullmatch(value) else None
@@ -367,6 +485,20 @@ _IN_SQL = re.compile(
     rb"(?:sp_addlogin n?'[^'\n]{1,64}', ?n?|sp_password (?:[^,\n]{1,64}, ?)?n?|(?<![a-z])crypt\()'(?P<value>[^'\n]{4,128}+)'(?!, ?'\$)"
 )
 
+# What frameworks write into a new project, and hashes of passwords as Unix and libraries write them (crypt(5), PHC).
+_DJANGO = re.compile(rb"django-insecure-[^\s\"'`\\<>]{20,80}+")
+_CRYPT = re.compile(
+    rb"\$(?:2[abxy]\$[0-9]{2}\$[./A-Za-z0-9]{50,60}+|[156]\$(?:rounds=[0-9]{1,9}\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{20,90}+"
+    rb"|apr1\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{20,24}+|y\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{1,86}\$[./A-Za-z0-9]{40,48}+"
+    rb"|argon2(?:id|i|d)\$(?:v=[0-9]{1,3}\$)?[a-z0-9=,]{5,40}\$[A-Za-z0-9+/=]{8,88}\$[A-Za-z0-9+/=]{16,128}+"
+    rb"|pbkdf2-[a-z0-9]{3,8}\$[0-9]{1,8}\$[A-Za-z0-9+/.=]{8,88}\$[A-Za-z0-9+/.=]{16,128}+)"
+)
+
+
+def _whole(_: View, match: re.Match[bytes]) -> tuple[int, int]:
+    return match.span()
+
+
 # An access control list of Redis: `user app on >…`, `ACL SETUSER app >…`.
 _LIST = re.compile(rb"user [\w.\-]{1,64}(?: [^\s>]{1,64}){1,12}? >(?P<value>[^\s\"']{3,256}+)")
 
@@ -457,6 +589,23 @@ UNMARKED = (
     *(
         Rule(_IN_SQL, _part, lower=True, anchored=True, needle=word)
         for word in (b"sp_addlogin", b"sp_password", b"crypt('")
+    ),
+    Rule(_DJANGO, _whole, anchored=True, needle=b"django-insecure-"),
+    *(
+        Rule(_CRYPT, _whole, anchored=True, fewest=1, needle=word)
+        for word in (
+            b"$2a$",
+            b"$2b$",
+            b"$2x$",
+            b"$2y$",
+            b"$1$",
+            b"$5$",
+            b"$6$",
+            b"$apr1$",
+            b"$y$",
+            b"$argon2",
+            b"$pbkdf2-",
+        )
     ),
     Rule(_LIST, _listed, lower=True, anchored=True, needle=b"user ", opens=rb"user [a-z0-9_.\-]+ (?:on|off|>|reset)"),
     *(

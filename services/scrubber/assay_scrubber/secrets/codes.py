@@ -12,7 +12,7 @@ _CODE = (
 _QUOTES = rb"[\"'`*_<>(\[ \t\x81]{0,6}"
 _BE = (
     rb"(?:(?: [a-z\x80'\-]{1,12}){1,4}? (?:is|ist|lautet|est|es|\x80|er|\x80r|on|jest|l\x80|var|este):?)?"
-    rb"(?:[ \t]{0,2}(?:is|ist|lautet|est|es|\x80|e'|:|=|was|er|\x80r|jest|to|on|code|kod|number|no|\x80:|is:|are|\x81|=>|-|\x80\x80"
+    rb"(?:[ \t]{0,2}(?:is|ist|lautet|est|est le|es|\x80|e'|:|=|was|er|\x80r|jest|to|on|code|kod|number|no|\x80:|is:|are|\x81|=>|-|\x80\x80"
     rb"|\(otp\)|\"\s?:)){0,4}"
 )
 #: What kind of code, before the word for it or in one with it.
@@ -20,7 +20,7 @@ _KIND = (
     rb"(?:verification|verify|security|access|login|log-?in|sign-?in|authentication|authenticator|authorization|auth|confirmation"
     rb"|one[ \-]?time|2fa|mfa|two-factor|otp|sms"
     rb"|pass|unlock|pairing|activation|backup|recovery|validation|card|reset|v\x80rification|verificaci\x80n|verificacion|verifica(?:\x80\x80o|cao)?|confirmaci\x80n|confirma\x80\x80o"
-    rb"|confirmation|s\x80curit\x80|seguridad|seguran\x80a|acceso|acesso|sicurezza|conferma|accesso|weryfikacyjny|verificatie"
+    rb"|confirmation|connexion|s\x80curit\x80|seguridad|seguran\x80a|acceso|acesso|sicurezza|conferma|accesso|weryfikacyjny|verificatie"
     rb"|bekr\x80ftelse|do\x80rulama|onay|x\x80c minh|x\x80c th\x80c)"
 )
 _WORDS = rb"(?:code|c\x80digo|codigo|codice|kod(?:u|unuz|um|un|en)?|kode|koden|koodi|k\x80d|m\x80)"
@@ -33,7 +33,8 @@ _ANNOUNCED = re.compile(
     _WORDS
     + rb"(?P<kind> (?:(?:de|di|do|da|d'|of|\x80|la|le|for|the|your) ?){0,2}"
     + _KIND
-    + rb")?(?: (?:for|f\x80r|pour|para|per) [^\n:]{1,40}?)?"
+    + rb")?(?P<sent> (?:that )?(?:we|i|they)(?:'ve| have| just)? (?:sent|texted|e-?mailed|messaged)(?: (?:to )?(?:you|your [a-z]{3,8}))?)?"
+    + rb"(?: (?:for|f\x80r|pour|para|per) [^\n:]{1,40}?)?"
     + _BE
     + _QUOTES
     + _CODE
@@ -89,6 +90,22 @@ _OTHER_SCRIPT = re.compile(
 )
 
 
+#: Whose code, before a code of no kind; and what says that it follows.
+_YOURS = re.compile(
+    rb"(?:^|[^a-z\x80])(?:your|ihr|dein|euer|votre|ton|tu|su|seu|teu|tuo|suo|vostro|jouw|je|uw|din|twoj|tw\x80j|vas|v\x80"
+    rb"|(?:sent|texted|e-?mailed|messaged) (?:you )?(?:a|the|this))[ ]$"
+)
+_OF_A_MAKER = re.compile(rb"[Yy]our [A-Z][a-z][A-Za-z]{1,14} $")
+_SAYS = re.compile(_WORDS + rb"(?: (?:is|ist|lautet|est|es|\x80|e'|jest|\x80r|er|to)[ :]|[ ]?[:=])")
+# Eight digits that unlock a SIM, and the PIN of a card that has just been named.
+_PUK = re.compile(
+    rb"(?<![a-z0-9])puk(?:[ \-]?(?:code|nummer|nr\.?|1|2))?[ :=]{1,3}(?P<code>[0-9]{8}|[0-9]{4} [0-9]{4})(?![\w%]|[./:\-][0-9])"
+)
+_OF_A_CARD = re.compile(
+    rb"(?:card|karte|carte|tarjeta|account|konto|atm|bank|sim|visa|master)[^\n]{0,80}(?:and|und|et|y|,)$"
+)
+
+
 def _code(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return match.span("code")
 
@@ -128,7 +145,9 @@ def _before(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 def _mine(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    return match.span("code") if _MINE.search(view.low, max(0, match.start() - 12), match.start()) else None
+    at = match.start()
+    mine = _MINE.search(view.low, max(0, at - 12), at) or _OF_A_CARD.search(view.low, max(0, at - 96), at)
+    return match.span("code") if mine else None
 
 
 def _year(code: bytes) -> bool:
@@ -138,11 +157,29 @@ def _year(code: bytes) -> bool:
 def _word(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     """Some kind of code, by the word before, in or after the word for it: `error code 504813` is none."""
     at = match.start()
-    if match["kind"] is None and not (
-        _BEFORE.search(view.low, max(0, at - 24), at) or _COMPOUND.search(view.low, max(0, at - 18), at)
+    if match["kind"] is None and match["sent"] is None and _is_yours(view, at):
+        # `Your code is 482913`, but not `your code is 1200 lines long`
+        link = match.group()[: match.start("code") - at]
+        said = _SAYS.match(link) is not None and not _year(match["code"])
+        if said and match["code"].isdigit() and not _COUNTED.match(view.low, match.end("code")):
+            return _announced(view, match)
+        return None
+    if (
+        match["kind"] is None
+        and match["sent"] is None
+        and not (_BEFORE.search(view.low, max(0, at - 24), at) or _COMPOUND.search(view.low, max(0, at - 18), at))
     ):
         return None
     return _announced(view, match)
+
+
+def _is_yours(view: View, at: int) -> bool:
+    """`your code`, `your Uber code`, but not `your zip code`."""
+    if _YOURS.search(view.low, max(0, at - 24), at):
+        return True
+    return _OF_A_MAKER.search(view.raw, max(0, at - 24), at) is not None and not _OTHER_CODES.match(
+        view.low, view.low.rfind(b" ", 0, at - 1) + 1
+    )
 
 
 def _announced(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -195,6 +232,7 @@ RULES = (
         opens=rb"[0-9][\"'*]*(?: to (?:log|sign|verif|confirm|compl|conti|finish|reset|access|auth)| (?:expires|is valid|valid for"
         rb"|will expire)|\. (?:it |valid|expires|do not|don't|never))",
     ),
+    Rule(_PUK, _code, lower=True, anchored=True, fewest=8, needle=b"puk"),
     Rule(
         _PIN,
         _pin,

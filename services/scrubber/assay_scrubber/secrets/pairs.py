@@ -5,7 +5,7 @@ import re
 from assay_scrubber.family import Rule, View
 
 from .extent import judged
-from .values import is_no_word, is_written
+from .values import is_file, is_no_word, is_spoken, is_written
 
 _USER = rb"[\w.@\-]{1,48}"
 _VALUE = rb"(?P<value>[^\s\"'`,;<>()\[\]{}|/]{5,128}+)(?!/)"
@@ -36,6 +36,41 @@ _IN_ONE = re.compile(
 )
 
 
+# An address as the user: `ana@example.com:…`, as lists of them are written. What a copy names has the same form.
+_AFTER_ADDRESS = re.compile(
+    rb"@(?:[a-z0-9\-]{1,63}+\.){1,6}+[a-z]{2,24}+[:|](?P<value>[^\s\"'`<>,;:|/()\[\]{}]{6,64}+)(?![/(:])"
+)
+_COPIES = re.compile(rb"(?:scp|rsync|sftp|ssh|git|clone|remote|pull|push|borg|restic|mount)\b")
+# A user and a password that one is to use: `login: admin:…`, `use admin:… to log in`.
+_TO_USE = re.compile(
+    rb"(?:log[ \-]?in|sign[ \-]?in|creds|credentials?)(?: with| as| is| are| using| via)?"
+    rb"(?:[ :]{1,2}[\"'`]?[a-z][\w.\-]{1,31}:(?P<value>[^\s\"'`<>()\[\]{}|/]{6,64}+)(?![/(]))?"
+)
+_USED = re.compile(
+    rb"(?:^|[ \"'`])[a-z][\w.\-]{1,31}:(?P<value>[^\s\"'`<>()\[\]{}|/]{6,64})[\"'`]? (?:to|and|for|in order to)(?: you)? $"
+)
+_MARKS, _DIGITS = b"!@#$%^&*+~?", b"0123456789"
+
+
+def _after_address(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    start, end = match.span("value")
+    if is_file(b"x/" + view.raw[start:end]) or _COPIES.search(view.low, max(0, match.start() - 80), match.start()):
+        return None
+    return _said(view, match)
+
+
+def _to_use(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    """Of several kinds of characters, since tags of images and names of hosts stand so too."""
+    used = match if match["value"] else _USED.search(view.low, max(0, match.start() - 120), match.start())
+    if used is None:
+        return None
+    start = used.start("value")
+    value = view.raw[start : used.end("value")].rstrip(b".,;:?")
+    mixed = not value.islower() and not value.isupper()
+    good = mixed and any(c in _MARKS for c in value) and any(c in _DIGITS for c in value)
+    return (start, start + len(value)) if good and is_spoken(value) else None
+
+
 def _named(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return _said(view, match) if _WHO.search(view.low, max(0, match.start() - 16), match.start()) else None
 
@@ -54,7 +89,7 @@ def _bracketed(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 def _said(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     start = match.start("value")
-    value = view.raw[start : match.end("value")].rstrip(b".!?:")
+    value = view.raw[start : match.end("value")].rstrip(b".?:")
     return (start, start + len(value)) if is_no_word(value) else None
 
 
@@ -84,6 +119,20 @@ RULES = (
             opens=word + rb"[a-z]*(?: are| is|:)? [a-z0-9_.@\-]+ ?/",
         )
         for word in (b"login", b"user", b"wifi", b"wi-fi", b"wlan", b"cred")
+    ),
+    Rule(
+        _AFTER_ADDRESS,
+        _after_address,
+        lower=True,
+        anchored=True,
+        fewest=1,
+        needle=b"@",
+        opens=rb"@[a-z0-9.\-]+[:|][!-~]",
+    ),
+    *(
+        Rule(_TO_USE, _to_use, lower=True, anchored=True, fewest=1, needle=word, opens=opens)
+        for word in (b"login", b"log in", b"sign in", b"sign-in", b"creds", b"credential")
+        for opens in (word + rb"[a-z]*(?: with| as| using)?[ :]+[\"'`]?[a-z]+:[!-~]", rb"(?:to|and|for) " + word)
     ),
     Rule(_AT_HOST, _said, lower=True, opens=rb"[0-9]\.[0-9]{1,3} ?\([a-z0-9_.@\-]+/"),
     *(

@@ -4,7 +4,7 @@ import re
 
 from assay_scrubber.family import Rule, View
 
-from .assigned import FOREIGN, NOW
+from .assigned import FOREIGN, NOW, is_clear, is_digits
 from .extent import ending
 from .values import (
     SHORTEST_LOOSE,
@@ -12,6 +12,7 @@ from .values import (
     is_no_word,
     is_password,
     is_phrase,
+    is_short_key,
     is_spoken,
     is_token,
     is_unmistakable,
@@ -39,16 +40,35 @@ def _prose(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         and match.group(5) is None
         and not _OPTION.search(view.low, max(0, match.start() - 26), match.start())
     ):
-        return (start, end) if not match.group(1) and is_unmistakable(value) else None
+        if match.group(1):
+            return None
+        clear = _WHOSE.search(view.low, max(0, match.start() - 16), match.start()) is not None
+        return (start, end) if is_unmistakable(value) or (clear and _is_long(value)) else None
     if not match.group(1) and not match.group(2):
         good = is_token(value, quoted=quoted) and (not loosely or loosely == b" " or surprises(value) * 5 >= len(value))
+        good = good or (loosely in (None, b" ") and is_short_key(value) and is_clear(view.low, match.start()))
     elif loosely and loosely != b" ":
         good = (len(value) >= SHORTEST_LOOSE and surprises(value) * 5 >= len(value)) or (
             loosely.lstrip()[:1] in b"|-" and not quoted and is_no_word(value)
         )
     else:
-        good = is_password(value, quoted=quoted) or (quoted and is_phrase(value))
+        digits = is_digits(view.low, value, end) and _ITSELF.match(match.group(0)) is not None
+        good = is_password(value, quoted=quoted) or (quoted and is_phrase(value)) or digits
     return (start, end) if good else None
+
+
+# Whose or what key it is, when nothing stands between it and its value: a key of a cache or a table may look the same.
+_WHOSE = re.compile(
+    rb"(?:^|[^a-z])(?:api|(?:my|your|our)(?: [a-z0-9]{2,16})?|access|secret|auth|license|client|private|service|signing|encryption|master)"
+    rb"[ _\-]$|api$"
+)
+# The password itself, not how many there are or how old they get.
+_ITSELF = re.compile(rb"[a-z]+ (?:is|was|has|will|set|changed|reset|for|of|to|on|at|in)\b")
+_SHORTEST_LONG = 20
+
+
+def _is_long(value: bytes) -> bool:
+    return len(value) >= _SHORTEST_LONG and value.isalnum() and is_token(value)
 
 
 # Without a verb, or with one of another language: then the value must not read as a word of prose.
@@ -93,15 +113,27 @@ def _spoken(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
             return found
     if view.raw[end : end + 1] in (b"(", b"["):
         return None
-    after_user = _USER.search(view.low, max(0, match.start() - 96), match.start()) is not None
-    if match.group(0).startswith((b"pass ", b"pass:")) and not after_user:
+    if match.group(0).startswith((b"pass ", b"pass:")) and not _is_after_user(view, match.start()):
         return None
-    if is_spoken(value) or (verb and is_disguised(value)):
+    if is_spoken(value) or (verb and is_disguised(value)) or _digits(view, match, start, end):
         return start, end
-    if not after_user and (not verb or colon_after_words):
+    if (not verb or colon_after_words) and not _is_after_user(view, match.start()):
         return None
     good = is_password(value, quoted=False) or is_written_with_digits(value)
     return (start, end) if good and not reads_as_prose(value) else None
+
+
+def _is_after_user(view: View, position: int) -> bool:
+    return _USER.search(view.low, max(0, position - 96), position) is not None
+
+
+_MARK_BEFORE = re.compile(rb"[:=][ \t\"'`]{0,4}$")
+
+
+def _digits(view: View, match: re.Match[bytes], start: int, end: int) -> bool:
+    """Digits after the word and a verb or a mark, and nothing else between."""
+    said = (match["verb"] and not match["words"]) or _MARK_BEFORE.search(view.low, match.start(), start)
+    return bool(said) and is_digits(view.low, view.raw[start:end], end)
 
 
 def _hardly_a_word(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -114,7 +146,7 @@ def _hardly_a_word(view: View, match: re.Match[bytes]) -> tuple[int, int] | None
 
 def _last(match: re.Match[bytes]) -> bytes:
     """A value without what ends the sentence."""
-    return match["value"].split(b"&quot", 1)[0].rstrip(b".:!?*_")
+    return match["value"].split(b"&quot", 1)[0].rstrip(b".:?*_")
 
 
 _IDENTIFIED = re.compile(
@@ -141,7 +173,10 @@ _NAMED_AFTER = re.compile(rb"(?:password|passphrase|passwort|passcode)")
 _FIRST = re.compile(
     rb"(?:^|[\s\"'`:(])([^\s\"'`]{6,64})[\"'`]? (?:is|as) (?:the |your |my |our |a )?(?:[a-z\-]{2,12} )?$"
 )
-_PW = re.compile(rb"(?<![a-z0-9_\-])p/?w(?: is| ist|[\x80\x81]{1,2})?(?:(?<=[\x80\x81])|[ :=]{1,3})" + _ALONE)
+_PW = re.compile(
+    rb"(?<![a-z0-9_\-])(?:p/?w|mdp)(?: is| ist| est|[\x80\x81]{1,2})?(?:(?<=[\x80\x81])|[ ]{0,2}(?:->|=>|-(?= ))[ ]{0,2}|[ :=]{1,3})"
+    + _ALONE
+)
 
 
 def _first(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -155,7 +190,7 @@ _BELOW = re.compile(rb"(?<![,;|\t])password:?[ \t]{0,4}\r?\n[ \t]{0,8}(?P<value>
 
 def _pw(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     start, end = match.span("value")
-    value = view.raw[start:end].rstrip(b".!?")
+    value = view.raw[start:end].rstrip(b".?")
     return (start, start + len(value)) if is_spoken(value) else None
 
 
@@ -179,9 +214,9 @@ RULES = (
             lower=True,
             anchored=True,
             needle=word,
-            opens=rb"(?:^|[^a-z0-9_\-])" + word + rb"(?:[ :=]|[^\x00-\x7f])",
+            opens=rb"(?:^|[^a-z0-9_\-])" + word + rb"(?:[ :=\-]|[^\x00-\x7f])",
         )
-        for word in (b"pw", b"p/w")
+        for word in (b"pw", b"p/w", b"mdp")
     ),
     *(
         Rule(_PROSE, _prose, lower=True, anchored=True, needle=word)

@@ -205,6 +205,44 @@ def is_spoken(value: bytes) -> bool:
     return not reads_as_prose(value) and _COMPOUND.fullmatch(value) is None
 
 
+_SHORTEST_PATH = 2  # strokes in it
+_SHORTEST_LONE, _FEWEST_LONE_DIGITS = 8, 2
+# `token1`, `key_2`, `Token2View`: names in code, and of types.
+_NUMBERED_NAME = re.compile(
+    rb"(?i:alt|ctrl|control|cmd|shift|meta|option)[+\-].*+"  # keys of a keyboard
+    rb"|(?:ed|x|curve)25519\w{0,12}|h26[45][a-z]{0,8}"
+    rb"|[A-Za-z_\-]++[0-9]|[A-Z][A-Za-z0-9]{0,12}?(?:[A-Z][a-z]{2,}+){2,}+|(?:[A-Z][a-z]++[0-9]{0,3}+){2,}+"
+)
+
+
+def is_short_key(value: bytes) -> bool:
+    """True for what looks like a credential though it is too short for `is_token`, where the word before can name nothing else."""
+    return (
+        is_spoken(value)
+        and _NUMBERED_NAME.fullmatch(value) is None
+        and _VERSION.fullmatch(value) is None
+        and not is_slug(value)
+        and value.count(b"/") < _SHORTEST_PATH
+        and not is_file(value)
+    )
+
+
+def is_lone_token(value: bytes) -> bool:
+    """As `is_short_key`, after the word `token` alone, which names words of a text and places in a list too."""
+    return (
+        len(value) >= _SHORTEST_LONE
+        and value.isalnum()
+        and len(value.translate(None, _NOT_DIGITS)) >= _FEWEST_LONE_DIGITS
+        and _DIGIT_INSIDE.search(value) is not None
+        and is_short_key(value)
+    )
+
+
+def is_scrambled(value: bytes) -> bool:
+    """True for letters of both cases in no order that names have: `qPVStNKia`."""
+    return len(value) >= SHORTEST_LOOSE and value.isalpha() and surprises(value) * 5 >= len(value)
+
+
 _DIGIT_IN_WORD = re.compile(rb"[A-Za-z]{2}[0-9][A-Za-z]{2}")
 _SHORTEST_DISGUISED = 8
 
