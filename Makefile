@@ -7,9 +7,9 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= $(or $(shell command -v python3),python3.11)
 VENV := .venv
 BIN := $(VENV)/bin
-PACKAGES := shared/schema shared/runtime services/capture services/scrubber services/writer services/judge services/drift services/notifier services/evals services/store services/cli deploy/demo
-IMAGE := shared/schema shared/runtime services/scrubber services/writer services/judge services/drift services/notifier services/evals services/cli
-OWN := schema runtime capture scrubber writer judge drift notifier evals store cli demo
+PACKAGES := shared/schema shared/runtime shared/access services/capture services/scrubber services/writer services/judge services/drift services/notifier services/evals services/operations services/local services/store services/cli deploy/demo
+IMAGE := shared/schema shared/runtime shared/access services/scrubber services/writer services/judge services/drift services/notifier services/evals services/operations services/local services/cli
+OWN := schema runtime access capture scrubber writer judge drift notifier evals operations local store cli demo
 STAMP := $(VENV)/.installed
 # The packages that benchmarks compare Assay with have their own environment: some are large, and none is needed to run or test.
 PEERS := $(VENV)-peers
@@ -62,18 +62,18 @@ test: setup  ## Run lint and all tests against a real Redis and the real embedde
 		wait $$lint && echo "lint: ok" || { cat build/lint.log; exit 1; }; exit $$tests
 
 lint: setup  ## Check style, types, import contracts and the wording of the pages
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy $(foreach p,$(PACKAGES),$(wildcard $(p)/assay_*)) && $(BIN)/lint-imports && $(BIN)/python -m tests.plain_english
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy $(foreach p,$(PACKAGES),$(wildcard $(p)/assay_*)) docs/generate && $(BIN)/lint-imports && $(BIN)/python -m tests.plain_english
 
 fmt: setup  ## Format the code and apply ruff's automatic fixes
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 
 docs: setup  ## Regenerate the schemas, AsyncAPI documents, reference pages and the cluster's schema
-	@$(BIN)/python -m assay_schema.generate
-	@$(BIN)/python -m assay_runtime.asyncapi docs/asyncapi scrubber writer judge drift notifier --write
-	@$(BIN)/python -m assay_runtime.table_reference --write
-	@$(BIN)/python -m assay_runtime.cluster_ddl --write
-	@$(BIN)/python -m assay_scrubber.family_reference --write
-	@$(BIN)/python deploy/rights_table.py --write
+	@$(BIN)/python -m docs.generate.schemas
+	@$(BIN)/python -m docs.generate.asyncapi docs/asyncapi scrubber writer judge drift notifier --write
+	@$(BIN)/python -m docs.generate.table_reference --write
+	@$(BIN)/python -m docs.generate.cluster_ddl --write
+	@$(BIN)/python -m docs.generate.family_reference --write
+	@$(BIN)/python -m docs.generate.rights_table --write
 
 site: setup $(SITE)/.installed  ## Build the documentation as a site with search: build/site/index.html
 	@$(SITE)/bin/python -m sphinx -q -W --keep-going -c docs/site -d build/site-cache . build/site

@@ -18,9 +18,10 @@ import secrets
 import sys
 from pathlib import Path
 
-from assay_cli.errors import CommandError
-from assay_cli.identities import REDIS_IDENTITIES, STORE_IDENTITIES, acl_file, password_hash
-from assay_cli.secrets import Passwords, load_or_create, write_private
+from assay_access.acl_file import acl_file, password_hash
+from assay_access.errors import AccessError
+from assay_access.identities import REDIS_IDENTITIES, STORE_IDENTITIES
+from assay_access.secrets import Passwords, load_or_create, write_private
 
 #: The ACL file is for Redis 7.0 and newer, and Valkey.
 REDIS_VERSION = (7, 0)
@@ -28,7 +29,7 @@ MODE = 0o644
 
 
 def write_secrets(directory: Path) -> Passwords:
-    """Write every file. Raises `CommandError`."""
+    """Write every file. Raises `AccessError`."""
     passwords = load_or_create(directory)
     hashes = {name: password_hash(password) for name, password in passwords.redis.items()}
     _write(directory / "redis-users.acl", acl_file(hashes, REDIS_VERSION))
@@ -65,7 +66,7 @@ def main() -> None:
     directory = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "secrets"
     try:
         write_secrets(directory)
-    except CommandError as error:
+    except AccessError as error:
         print(error, file=sys.stderr)
         raise SystemExit(2) from None
     print(f"secrets are in {directory}", file=sys.stderr)

@@ -16,7 +16,7 @@ from tests.ports import free_port
 from tests.redis_server import INSTALLED
 
 if TYPE_CHECKING:
-    from assay_cli.secrets import Passwords
+    from assay_access.secrets import Passwords
 
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy/redis"

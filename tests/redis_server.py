@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from assay_cli.preflight import bundled_redis, find_redis, redis_program
+from assay_local.preflight import bundled_redis, find_redis, redis_program
 from tests.ports import free_port
 
 #: The server that `assay up` takes here, and the bundled one where that is another.

@@ -1,4 +1,4 @@
-"""All that the command prints passes the filter of `assay_cli.terminal`, or of `assay_cli.console` for tables."""
+"""All that the command prints passes the filter of `assay_cli.output.terminal`, or of `assay_local.console` for tables."""
 
 import ast
 from pathlib import Path
@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 
 import assay_cli
+import assay_local
+import assay_operations
 
-FOLDER = Path(assay_cli.__file__).parent
+FOLDERS = [Path(str(package.__file__)).parent for package in (assay_cli, assay_local, assay_operations)]
+MODULES = sorted(path for folder in FOLDERS for path in folder.rglob("*.py"))
 #: The filter itself, and what prints nothing but its own words and numbers.
 FILTERS = {"terminal.py", "console.py", "progress.py"}
 #: What may be asked of a stream without writing to it.
@@ -46,7 +49,7 @@ def other_ways_to_print(source: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("module", sorted(FOLDER.glob("*.py")), ids=lambda path: path.name)
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_no_module_prints_past_the_filter(module: Path) -> None:
     if module.name not in FILTERS:
         assert other_ways_to_print(module.read_text()) == []

@@ -2,7 +2,7 @@
 
 import re
 
-from assay_cli.identities import IDENTITIES
+from assay_access.identities import IDENTITIES
 from assay_runtime.queries import named_queries
 from assay_schema.settings import FILE_VARIABLE, SWITCH_VARIABLE, variables
 from tests.contract.compose_files import BASE, ROOT, load

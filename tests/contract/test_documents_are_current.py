@@ -5,11 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from assay_runtime.asyncapi import main
 from assay_runtime.connection import OLDEST_REDIS
 from assay_runtime.migrate import ENGINE_MIN
 from assay_schema import settings
-from assay_scrubber import family_reference
+from docs.generate import family_reference
+from docs.generate.asyncapi import main
 from tests.bench.__main__ import SUITES
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +35,9 @@ def test_the_reference_of_families_is_made_from_the_registry() -> None:
 
 
 def test_the_table_of_rights_is_what_identities_and_grants_say() -> None:
-    done = subprocess.run([sys.executable, ROOT / "deploy/rights_table.py", "--check"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "docs.generate.rights_table", "--check"], cwd=ROOT, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
 
 

@@ -93,7 +93,20 @@ def test_it_has_no_engine_and_no_development_tools() -> None:
 def test_its_packages_are_those_the_services_are_made_of() -> None:
     assert set(packages()) == {
         f"assay-{name}"
-        for name in ("schema", "runtime", "scrubber", "writer", "judge", "drift", "notifier", "evals", "cli")
+        for name in (
+            "schema",
+            "runtime",
+            "access",
+            "scrubber",
+            "writer",
+            "judge",
+            "drift",
+            "notifier",
+            "evals",
+            "operations",
+            "local",
+            "cli",
+        )
     }
     for name in packages():
         ours = [r for r in importlib.metadata.requires(name) or [] if r.startswith("assay-")]

@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 FILES = sorted(
     path
-    for place in ("tests", "shared", "services", "deploy")
+    for place in ("tests", "shared", "services", "deploy", "docs")
     for path in (ROOT / place).rglob("*.py")
     if "tests" in path.parts
 )

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from assay_runtime import cluster_ddl, retention
+from assay_runtime import retention
 from assay_runtime.migrate import migrations
 from assay_schema.settings import RetentionSettings
+from docs.generate import cluster_ddl
 from tests.sample_rows import Json, candidate, failure
 
 #: A cluster of this process alone: the engine knows its own address, and asks itself without a network.

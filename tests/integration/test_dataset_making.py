@@ -116,7 +116,7 @@ def test_a_review_in_a_terminal_asks_case_by_case(assay: Assay, monkeypatch: pyt
     Path("mined.jsonl").write_text(
         "".join(f'{{"id": "m{n}", "query": "q{n}", "expected_ids": ["a"], "reviewed": false}}\n' for n in range(4))
     )
-    monkeypatch.setattr("assay_cli.dataset_making.can_ask", lambda: True)
+    monkeypatch.setattr("assay_cli.commands.dataset.review.can_ask", lambda: True)
     found = assay("dataset", "review", "mined.jsonl", said="k\nd\n\nq\n")
     assert "1 kept, 1 dropped, 2 unreviewed" in found.stderr
     assert [case.id for case in printed(found).cases] == ["m0", "m2", "m3"]

@@ -20,9 +20,10 @@ import redis
 from click.testing import Result
 from typer.testing import CliRunner
 
-from assay_cli.dead_letters import DeadLetter
-from assay_cli.identities import REDIS_IDENTITIES, acl_file, password_hash
+from assay_access.acl_file import acl_file, password_hash
+from assay_access.identities import REDIS_IDENTITIES
 from assay_cli.main import app
+from assay_operations.dead_letters.letters import DeadLetter
 from assay_runtime import dead, metrics
 from assay_runtime.connection import Client, connect
 from assay_runtime.delivery import Consumer, forward_finish, settle_finish

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from assay_cli.identities import STORE_IDENTITIES
+from assay_access.identities import STORE_IDENTITIES
 from assay_runtime import retention
 from assay_runtime.migrate import migrations
 from assay_schema.settings import RetentionSettings, StoreSettings

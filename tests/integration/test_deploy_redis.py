@@ -10,7 +10,8 @@ from redis.backoff import NoBackoff
 from redis.exceptions import NoPermissionError
 from redis.retry import Retry
 
-from assay_cli.identities import REDIS_IDENTITIES, acl_template
+from assay_access.acl_file import acl_template
+from assay_access.identities import REDIS_IDENTITIES
 from assay_schema.settings import Settings
 from assay_schema.streams import CAPTURE, EVENTS, FIELD, STREAMS, low_key, numbered_key, overflow_key, watermark_key
 from tests.deployed_redis import DeployedRedis

@@ -12,8 +12,9 @@ import pytest
 import redis
 from pydantic import SecretStr
 
+from assay_access.acl_file import acl_file, password_hash
+from assay_access.identities import REDIS_IDENTITIES
 from assay_capture import Capture
-from assay_cli.identities import REDIS_IDENTITIES, acl_file, password_hash
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.ids import first_row_at
 from assay_schema.settings import CaptureSettings, RedisSettings, Settings

@@ -7,9 +7,9 @@ from uuid import uuid4
 
 import pytest
 
-from assay_cli.drift_explain import explained
-from assay_cli.errors import CommandError
 from assay_drift.embedding import embedder
+from assay_operations.drift.explain import explained
+from assay_operations.errors import OperationError
 from assay_runtime.store import INSERT_SETTINGS, connect
 from assay_schema.alerts import AlertState, handed_in
 from assay_schema.settings import DriftSettings
@@ -257,14 +257,14 @@ def test_parts_are_named_of_nothing_but_by_rare_chance(migrated: StoreServer) ->
 def test_episodes_without_parts_are_refused(migrated: StoreServer, kind: str) -> None:
     identity, alerts = episode(kind, f"refused-{kind.replace('_', '-')}", None, None)
     stored(migrated, alerts=alerts)
-    with pytest.raises(CommandError, match="no parts to tell apart; its alert"):
+    with pytest.raises(OperationError, match="no parts to tell apart; its alert"):
         told(migrated, identity)
 
 
 def test_an_evaluation_has_no_traffic_to_explain(migrated: StoreServer) -> None:
     identity, alerts = episode("score_drift", "nightly", "faithfulness", FINGERPRINT, alert_id=handed_in(uuid4()))
     stored(migrated, alerts=alerts)
-    with pytest.raises(CommandError, match="no parts"):
+    with pytest.raises(OperationError, match="no parts"):
         told(migrated, identity)
 
 
@@ -284,7 +284,7 @@ def test_an_alert_that_names_what_its_kind_does_not_measure_breaks_nothing(
     stored(migrated, alerts=alerts)
     try:
         lines_told = told(migrated, identity)
-    except CommandError as error:
+    except OperationError as error:
         lines_told = [str(error)]
     assert any("too few" in line or "too little" in line or "is not measured" in line for line in lines_told), (
         lines_told

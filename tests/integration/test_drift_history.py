@@ -6,9 +6,9 @@ from uuid import uuid4
 
 import pytest
 
-from assay_cli.drift import _latest, _samples
-from assay_cli.drift_explain import explained
-from assay_cli.errors import CommandError
+from assay_operations.drift.explain import explained
+from assay_operations.drift.history import latest, samples
+from assay_operations.errors import OperationError
 from assay_runtime.store import INSERT_SETTINGS, connect
 from assay_schema.alert_actions import query_of
 from assay_schema.alerts import AlertState
@@ -46,8 +46,8 @@ def test_each_series_has_its_samples_in_the_store(migrated: StoreServer, metric:
         writer.raw_insert("assay_base.scores", insert_block=lines(rows), fmt="JSONEachRow", settings=INSERT_SETTINGS)
     alert = transition(1, AlertState.WARN, metric=metric, project=project, series=FINGERPRINT, since=datetime.now(UTC))
     with connect(migrated.settings("sre").store) as store:
-        assert _latest(store, project, metric) == FINGERPRINT
-        assert sorted(value for _, value in _samples(store, project, metric, FINGERPRINT, 0)) == values
+        assert latest(store, project, metric) == FINGERPRINT
+        assert sorted(value for _, value in samples(store, project, metric, FINGERPRINT, 0)) == values
         found = store.query(query_of(alert)).result_rows
     assert sum(n for _, _, n in found) == len(values)
     assert sum(mean * n for _, mean, n in found) == pytest.approx(sum(values))
@@ -106,7 +106,7 @@ def test_an_episode_is_explained_by_the_model_that_got_worse(migrated: StoreServ
             )
     with connect(migrated.settings("sre").store) as store:
         found = explained(store, str(identity), DriftSettings())
-        with pytest.raises(CommandError, match="no episode"):
+        with pytest.raises(OperationError, match="no episode"):
             explained(store, str(new_event_id()), DriftSettings())
     assert found == [
         "faithfulness of explained: -0.25 since the change",

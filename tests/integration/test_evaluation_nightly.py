@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from assay_cli.nightly import Nightly, exit_code
+from assay_cli.commands.eval.nightly import exit_code
 from assay_evals.nightly import Outcome, read_attempts
+from assay_operations.evaluations.nightly import Nightly
 from assay_runtime.config import load_settings
 from assay_runtime.store import connect
 from assay_schema.alerts import Alert

@@ -9,8 +9,8 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from assay_cli import paid_calls
 from assay_cli.main import app
+from assay_operations.evaluations import paid_calls
 from tests.anthropic_server import KEY
 from tests.integration.test_evaluation_generate import PASSAGES, TOPICS, reply
 from tests.openai_server import OpenAiServer, settings_toml

@@ -16,12 +16,13 @@ from pathlib import Path
 import pytest
 import redis
 
-from assay_cli.doctor_probes import stream_facts
-from assay_cli.identities import REDIS_IDENTITIES, STORE_IDENTITIES, Ports
-from assay_cli.secrets import Passwords
-from assay_cli.status import Status
-from assay_cli.supervisor import Spec, Supervisor
-from assay_cli.system import System
+from assay_access.identities import REDIS_IDENTITIES, STORE_IDENTITIES
+from assay_access.secrets import Passwords
+from assay_access.settings_files import Ports
+from assay_local.processes import LocalStack
+from assay_local.status_line import Status
+from assay_local.supervisor import Spec, Supervisor
+from assay_operations.doctor.probes import stream_facts
 from assay_runtime import connection
 from assay_runtime.delivery import Consumer, settle_finish
 from assay_runtime.entries import Bounds, Entry, Outcome
@@ -317,7 +318,7 @@ async def test_the_status_line_counts_again_soon_after_the_store_is_back(store: 
         {identity.name: PASSWORD for identity in STORE_IDENTITIES},
     )
     ports = replace(Ports(*[free_port()] * 8), store=store.port)
-    system = System(tmp_path, ports, INSTALLED, passwords)
+    system = LocalStack(tmp_path, ports, INSTALLED, passwords)
     supervisor = Supervisor([[Spec("writer", ("true",), os.environ)]], on_line=print, announce=print, on_change=print)
     admin = system.redis_client("admin")
     status = Status(system, supervisor, admin)

@@ -9,8 +9,8 @@ import orjson
 import pytest
 
 from assay_judge import lexical
-from assay_judge.app import lexical_score
 from assay_judge.backends import judge_of
+from assay_judge.lexical_score import lexical_score
 from assay_judge.sampling import Draw
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.alerts import AlertKind

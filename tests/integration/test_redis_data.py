@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from assay_cli.preflight import find_redis
+from assay_local.preflight import find_redis
 from assay_schema.streams import CAPTURE, FIELD
 from tests.redis_server import RedisServer, each_redis_binary  # noqa: F401
 

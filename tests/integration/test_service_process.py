@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from assay_cli.doctor_probes import memory_of
+from assay_operations.doctor.probes import memory_of
 from assay_runtime.memory import BOUND_BYTES
 from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD, low_key
 from tests.health import said

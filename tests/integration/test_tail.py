@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 import redis
 
-from assay_cli.identities import REDIS_IDENTITIES, acl_file, password_hash
+from assay_access.acl_file import acl_file, password_hash
+from assay_access.identities import REDIS_IDENTITIES
 from assay_schema.streams import CAPTURE, EVENTS, FIELD
 from tests.cli_process import Cli, Output, stop
 from tests.redis_server import INSTALLED, RedisServer

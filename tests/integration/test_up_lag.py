@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from assay_cli.observe import Lag, lag
+from assay_local.probes import Lag, lag
 from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD
 from tests.redis_server import RedisServer, each_redis_binary  # noqa: F401
 

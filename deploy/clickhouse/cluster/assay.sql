@@ -1,4 +1,4 @@
--- The schema of Assay for a ClickHouse cluster. Made from the migrations: python -m assay_runtime.cluster_ddl --write
+-- The schema of Assay for a ClickHouse cluster. Made from the migrations: python -m docs.generate.cluster_ddl --write
 -- How to run it, and what has not been tried: docs/cluster.md. Every statement may be repeated.
 --
 -- assay_base_local and assay_local: what each shard holds. assay_base and assay: the same names over all shards, for programs and people.

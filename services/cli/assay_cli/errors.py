@@ -1,61 +1,10 @@
-"""Exit codes, and the one line a person reads when a command cannot do its work.
+"""The error of a command line."""
 
-0 ok, 1 a finding (the command worked, and what it found is not right), 2 usage or operational.
-"""
-
-import re
-import sys
-
-from assay_schema.settings import SettingsError
-
-OK = 0
-FINDING = 1
-OPERATIONAL = 2
+from assay_operations.errors import OperationError
 
 
-class CommandError(Exception):
-    """A command cannot go on. The message names the setting or command that mends it; the exit code is 2."""
+class CommandError(OperationError):
+    """What a command line asks for cannot be. The message names the option or command that mends it; the exit code is 2."""
 
-
-def explain(error: BaseException) -> str | None:
-    """One clear message for an error that is not a defect of Assay, or None when a traceback is what helps."""
-    if isinstance(error, CommandError | SettingsError):
-        return str(error)
-    # An error of a client library can only have come from a library that is loaded; loading one to ask would cost start-up time.
-    redis = sys.modules.get("redis.exceptions")
-    if redis is not None and isinstance(error, redis.RedisError):
-        return f"Redis: {_first_line(error)} (is it running? see redis.url, or start everything with: assay up)"
-    store = sys.modules.get("clickhouse_connect.driver.exceptions")
-    if store is not None and isinstance(error, store.Error):
-        return f"store: {_store_problem(error)} (is it running? see store.url, or start everything with: assay up)"
-    evals = sys.modules.get("assay_evals.errors")
-    if evals is not None and isinstance(error, evals.EvalsError):
-        return str(error)
-    runtime = sys.modules.get("assay_runtime.store")
-    if runtime is not None and isinstance(error, runtime.StoreError):
-        return str(error)
-    if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
-        return _first_line(error)
-    return None
-
-
-def hangs(error: BaseException | None) -> bool:
-    """Whether a server took the connection and then did not answer in time, as one that is stopped or overloaded does."""
-    while error is not None:
-        if type(error).__name__ == "ReadTimeoutError" or str(error).startswith(
-            "Timeout reading from"
-        ):  # urllib3, redis-py
-            return True
-        error = error.__cause__ or error.__context__
-    return False
-
-
-def _store_problem(error: BaseException) -> str:
-    """The client wraps a refused connection in four layers of words."""
-    unreachable = re.search(r"host='([^']+)', port=(\d+)\): Max retries exceeded", str(error))
-    return f"cannot connect to {unreachable[1]}:{unreachable[2]}" if unreachable else _first_line(error)
-
-
-def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
+    def __init__(self, message: str) -> None:
+        super().__init__("invalid", message)

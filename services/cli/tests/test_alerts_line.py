@@ -3,8 +3,9 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-from assay_cli.alerts import line, shown_row
-from assay_cli.connect import DEFAULT_DATA
+from assay_cli.commands.alerts import line
+from assay_operations.alerts import shown_row
+from assay_operations.clients import DEFAULT_DATA
 from tests.alert_samples import EPISODE
 
 ROW = {

@@ -1,6 +1,6 @@
 """How `assay judge status` and `cost` print rows that are wider than the terminal."""
 
-from assay_cli.judge import stacked, width
+from assay_cli.output.rows import stacked, width
 
 ROWS = [{"project": "shop", "judge_error": 3}, {"project": "a\x1b[31mb", "judge_error": None}]
 

@@ -3,7 +3,7 @@
 import io
 import json
 
-from assay_cli.progress import Mode, Progress, for_machines, for_people
+from assay_cli.output.progress import Mode, Progress, for_machines, for_people
 
 
 class Terminal(io.StringIO):

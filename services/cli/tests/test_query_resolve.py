@@ -2,9 +2,10 @@
 
 import pytest
 
-from assay_cli.connect import engine_message
-from assay_cli.errors import CommandError
-from assay_cli.query import _cell, names_a_format, resolve
+from assay_cli.output.tables import cell
+from assay_operations.clients import engine_message
+from assay_operations.errors import OperationError
+from assay_operations.query import names_a_format, resolve
 from assay_runtime.queries import named_queries
 
 NAMED = next(query for query in named_queries().values() if query.parameters)
@@ -24,7 +25,7 @@ def test_a_parameter_replaces_a_default_and_may_hold_an_equals_sign() -> None:
     [("nonsense=1", "has no parameter 'nonsense'"), ("hours", "NAME=VALUE"), ("=1", "NAME=VALUE")],
 )
 def test_a_parameter_that_is_not_known_is_refused(parameter: str, complaint: str) -> None:
-    with pytest.raises(CommandError, match=complaint):
+    with pytest.raises(OperationError, match=complaint):
         resolve(NAMED.name, [parameter])
 
 
@@ -33,7 +34,7 @@ def test_anything_with_a_space_is_sql_and_loses_its_last_semicolon() -> None:
 
 
 def test_a_name_that_is_not_known_is_answered_with_the_nearest() -> None:
-    with pytest.raises(CommandError, match=f"did you mean {NAMED.name}"):
+    with pytest.raises(OperationError, match=f"did you mean {NAMED.name}"):
         resolve(NAMED.name[:-1], [])
 
 
@@ -85,4 +86,4 @@ def test_a_format_clause_is_noticed(sql: str, named: bool) -> None:
     ],
 )
 def test_a_table_shows_floats_as_people_write_them(value: object, shown: str) -> None:
-    assert _cell(value) == shown
+    assert cell(value) == shown

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from assay_cli.tail import nothing_yet, pretty
+from assay_cli.commands.tail import nothing_yet, pretty
 
 RETRIEVAL: dict[str, Any] = {
     "schema_version": 1, "id": 7, "kind": "retrieval", "project": "shop", "service": "search-api",

@@ -3,7 +3,7 @@
 import pytest
 import typer
 
-from assay_cli.terminal import INTERRUPTED, ends_quietly
+from assay_cli.output.terminal import INTERRUPTED, ends_quietly
 
 
 def test_who_stops_a_command_is_told_what_is_kept(capsys: pytest.CaptureFixture[str]) -> None:

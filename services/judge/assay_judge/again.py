@@ -8,10 +8,11 @@ from typing import Any
 
 from assay_judge import lexical
 from assay_judge.api import Calls
-from assay_judge.app import ledger_of, lexical_score
 from assay_judge.backends import api_of, judge_of, tariff_for
 from assay_judge.breaker import Breaker
 from assay_judge.judging import Judging
+from assay_judge.ledger import ledger_of
+from assay_judge.lexical_score import lexical_score
 from assay_judge.rules import load_rules
 from assay_judge.sampling import Draw
 from assay_runtime.connection import Client

@@ -19,22 +19,20 @@ from datetime import UTC, date, datetime
 
 from redis.exceptions import RedisError
 
-from assay_judge import lexical
 from assay_judge.anchors import Rounds
 from assay_judge.backends import api_of, judge_of, key_of, tariff_for
 from assay_judge.batch import Batches
 from assay_judge.breaker import Breaker
 from assay_judge.fingerprint import Judge
-from assay_judge.judging import Judging, NotJudgedError, before_judging, score_of, verdict_fields
-from assay_judge.ledger import RENEW_S, Ledger, publish_finish
+from assay_judge.judging import Judging, NotJudgedError, score_of
+from assay_judge.ledger import RENEW_S, Ledger, ledger_of, publish_finish
+from assay_judge.lexical_score import lexical_score
 from assay_judge.notice import Notices
-from assay_judge.pricing import NANO, dollars
-from assay_judge.prompt import Case, case_of
+from assay_judge.pricing import dollars
 from assay_judge.rules import Rules, load_rules
 from assay_judge.sampling import Draw, base_rate, draw, uniform
 from assay_runtime import metrics
 from assay_runtime.clock import clock
-from assay_runtime.connection import Client
 from assay_runtime.entries import Bounds, Entry, Outcome, Process
 from assay_runtime.service import Service, main
 from assay_schema.alerts import Alert
@@ -163,40 +161,8 @@ def answer_of(entry: Entry) -> ScrubbedAnswer | None:
     return event if isinstance(event, ScrubbedAnswer) else None
 
 
-def lexical_score(
-    judge: Judge, answer: ScrubbedAnswer, drawn: Draw, checks: dict[str, bool], max_input_bytes: int
-) -> bytes:
-    """The JSON of a score by the lexical baseline."""
-    case = case_of(str(answer.event_id), answer.payload)
-    state = before_judging(answer, case, max_input_bytes) or _judged(case)
-    status = state.pop("status")
-    assert isinstance(status, ScoreStatus)
-    return score_of(judge, answer, drawn, checks, status, **state).model_dump_json().encode()
-
-
-def _judged(case: Case) -> dict[str, object]:
-    try:
-        return verdict_fields(lexical.judged(case), case)
-    except lexical.TooLongError:
-        return {
-            "status": ScoreStatus.JUDGE_ERROR,
-            "detail": "TooLong: more comparisons than the lexical judge makes for one answer",
-        }
-
-
 def _day(answer: ScrubbedAnswer) -> date:
     return datetime.fromtimestamp(event_ms(answer.event_id) / 1000, UTC).date()
-
-
-def ledger_of(client: Client, settings: Settings) -> Ledger:
-    """The books, by the settings."""
-    return Ledger(
-        client,
-        settings.redis.shards,
-        cap_nano=int(settings.judge.budget_usd_per_day * NANO),
-        record_days=settings.judge.record_days,
-        total_nano=int(settings.judge.budget_usd_per_day_all_projects * NANO),
-    )
 
 
 def build(settings: Settings) -> Service:

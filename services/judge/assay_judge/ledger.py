@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 
 import orjson
 
+from assay_judge.pricing import NANO
 from assay_judge.sampling import REMEMBERED_DAYS
 from assay_judge.scripts import KEEP, LEARN, PUBLISH, RELEASE, RENEW, RESERVE, SETTLE, TAKE
 from assay_runtime.clock import clock
@@ -21,6 +22,7 @@ from assay_runtime.delivery import Finish
 from assay_runtime.entries import Outcome
 from assay_runtime.same_redis import guarded
 from assay_schema.scores import ScoreStatus
+from assay_schema.settings import Settings
 from assay_schema.streams import EVENTS, PREFIX, SCORES, shard_of
 
 DAY_MS = 86_400_000
@@ -244,3 +246,14 @@ def publish_finish(client: Client, ledger: Ledger, group: str, shard: int) -> Fi
         return done
 
     return finish
+
+
+def ledger_of(client: Client, settings: Settings) -> Ledger:
+    """The books, by the settings."""
+    return Ledger(
+        client,
+        settings.redis.shards,
+        cap_nano=int(settings.judge.budget_usd_per_day * NANO),
+        record_days=settings.judge.record_days,
+        total_nano=int(settings.judge.budget_usd_per_day_all_projects * NANO),
+    )

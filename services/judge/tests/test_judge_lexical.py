@@ -3,8 +3,8 @@
 import pytest
 
 from assay_judge import lexical
-from assay_judge.app import lexical_score
 from assay_judge.judging import verdict_fields
+from assay_judge.lexical_score import lexical_score
 from assay_judge.prompt import Case, case_of
 from assay_judge.sampling import Draw
 from assay_judge.verdict import measured

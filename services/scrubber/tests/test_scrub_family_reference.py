@@ -2,10 +2,10 @@
 
 import pytest
 
-from assay_scrubber import family_reference
 from assay_scrubber.engine import Scrubber
 from assay_scrubber.family import Family
 from assay_scrubber.registry import FAMILIES
+from docs.generate import family_reference
 
 
 def test_the_reference_names_every_family_with_its_description() -> None:

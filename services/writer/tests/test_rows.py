@@ -6,7 +6,6 @@ from typing import Any
 import orjson
 import pytest
 
-from assay_runtime.table_reference import views
 from assay_schema.alerts import Alert
 from assay_schema.export import AnswerRow, FeedbackRow, RetrievalRow
 from assay_schema.failures import Failure
@@ -14,6 +13,7 @@ from assay_schema.published import Example, examples
 from assay_schema.scores import Score
 from assay_schema.validation import parse_scrubbed
 from assay_writer.rows import RowError, alert_row, event_row, failure_row, score_row
+from docs.generate.table_reference import views
 from tests.sample_rows import by_column
 
 MODELS: dict[str, Any] = {"candidates": RetrievalRow, "answers": AnswerRow, "feedback": FeedbackRow}

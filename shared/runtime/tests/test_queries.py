@@ -7,10 +7,10 @@ from uuid import uuid4
 
 import pytest
 
-from assay_runtime import table_reference
 from assay_runtime.queries import named_queries
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_writer.rows import alert_row
+from docs.generate import table_reference
 from tests.alert_samples import episode
 from tests.sample_rows import FINGERPRINT, answer, by_column, candidate, failure, feedback, lines, score
 from tests.store_server import StoreServer, refresh_rollups

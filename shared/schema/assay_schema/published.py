@@ -16,7 +16,7 @@ from assay_schema.failures import Failure
 from assay_schema.limits import SCHEMA_VERSION
 from assay_schema.scores import Score
 
-#: Who writes and who reads a format, seen from Assay. It decides which changes break somebody; see `assay_schema.compatibility`.
+#: Who writes and who reads a format, seen from Assay. It decides which changes break somebody; see `docs.generate.compatibility`.
 Role = Literal["accepted", "exchanged", "emitted"]
 ROLE_KEYWORD = "x-assay-role"
 

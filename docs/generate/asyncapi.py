@@ -1,0 +1,52 @@
+"""AsyncAPI 3 documents, generated from the services as they run.
+
+`python -m docs.generate.asyncapi DIRECTORY SERVICE... [--write | --check]`.
+"""
+
+import importlib
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from assay_schema.settings import Settings
+from docs.generate.keep import keep
+
+#: Addresses and consumer names differ on every machine and say nothing about the contract.
+_LOCAL = {"host": "redis", "consumerName": "<host>-<process>"}
+
+
+def document(service: str) -> str:
+    """The document of `assay_<service>`, as JSON text that is the same on every machine."""
+    build = importlib.import_module(f"assay_{service}.app").build
+    found = build(Settings()).application().schema.to_specification().to_jsonable()
+    return re.sub(r"[ \t]+$", "", json.dumps(_portable(found), indent=2, sort_keys=True), flags=re.MULTILINE) + "\n"
+
+
+def _portable(value: Any) -> Any:
+    if isinstance(value, dict):
+        if (address := value.get("address")) and (braced := re.search(r"{(\d+)}", address)):
+            value = {
+                **value,
+                "parameters": {braced[1]: {"description": "The shard; the braces are part of the key (a hash tag)."}},
+            }
+        return {
+            key: _LOCAL.get(key, _portable(child)) if isinstance(child, str) else _portable(child)
+            for key, child in value.items()
+        }
+    if isinstance(value, list):
+        return [_portable(child) for child in value]
+    return value
+
+
+def main(arguments: list[str]) -> int:
+    """The command."""
+    directory, *services = [argument for argument in arguments if not argument.startswith("--")]
+    options = [argument for argument in arguments if argument.startswith("--")]
+    command = f"python -m docs.generate.asyncapi {directory} {' '.join(services)}"
+    return keep({Path(directory) / f"{service}.json": document(service) for service in services}, options, command)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,215 @@
+"""`assay dead`: entries given up after too many deliveries. Look at them, send them on their way again, or drop them."""
+
+import json
+import sys
+from collections import Counter
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from assay_cli.errors import CommandError
+from assay_cli.exit_codes import FINDING
+from assay_cli.options import DataDirectory
+from assay_cli.output.confirm import agreed
+from assay_cli.output.terminal import echo, emit, ends_quietly, printable
+from assay_operations.clients import DEFAULT_DATA, run_with_redis
+from assay_operations.dead_letters.choose import Choice, called, matching, named
+from assay_operations.dead_letters.drop import apply, plan_drop
+from assay_operations.dead_letters.letters import filter_of, name_of, tally
+from assay_operations.dead_letters.requeue import Requeue
+from assay_schema.settings import Settings
+
+if TYPE_CHECKING:
+    from assay_runtime.connection import Client
+
+#: Letters that a table shows; --json shows all.
+_ROWS = 100
+#: Columns of the table. A letter's whole metadata is in --json and `show`.
+_COLUMNS = (
+    "id", "buried_at", "stream", "stage", "reason", "error_class", "deliveries", "bytes", "project", "service", "event_id",
+)  # fmt: skip
+
+dead = typer.Typer(
+    no_args_is_help=True, help="Entries given up after too many deliveries: list, show, requeue or drop them."
+)
+
+Ids = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Letters, by the id that list shows.")]
+Reasons = Annotated[str | None, typer.Option("--reason", help="Only those given up for this reason.")]
+Stages = Annotated[str | None, typer.Option("--stage", help="Only those that this service gave up.")]
+Since = Annotated[
+    str | None, typer.Option("--since", help="Only those given up since: a duration ago (2h) or an ISO 8601 time.")
+]
+All = Annotated[bool, typer.Option("--all", help="All of them.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only count.")]
+
+
+@dead.command("list")
+def list_letters(
+    reason: Reasons = None,
+    stage: Stages = None,
+    since: Since = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line; the counts go to stderr.")] = False,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """List dead letters, oldest first, and count them by stage and reason. Nothing of their content is shown."""
+    wanted = filter_of(reason, stage, since)
+
+    async def work(client: "Client", settings: Settings) -> None:
+        kept, counts = _kept(settings), Counter[tuple[str, str]]()
+        rows: list[dict[str, Any]] = []
+        async for letter in matching(client, settings, wanted):
+            counts[letter.stage, letter.reason] += 1
+            if as_json:
+                emit(json.dumps(letter.metadata(kept)))
+            elif len(rows) < _ROWS:
+                rows.append(letter.metadata(kept) | {"id": called(letter, settings)})
+        if rows:
+            _table(rows)
+        total = counts.total()
+        if total > len(rows) and not as_json:
+            echo(f"only the first {_ROWS} of {total:,} are shown; --json prints all", err=True)
+        echo(f"{_letters(total)}{': ' if total else ''}{tally(counts)}", err=as_json)
+
+    with ends_quietly():
+        run_with_redis("operator", data, work)
+
+
+@dead.command()
+def show(
+    name: Annotated[str, typer.Argument(metavar="ID", help="The letter, by the id that list shows.")],
+    unsafe_raw: Annotated[
+        bool, typer.Option("--unsafe-raw", help="Also show text that was never scrubbed; it may hold personal data.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Show one dead letter. Its content only if it is scrubbed, unless --unsafe-raw."""
+    wanted = name_of(name)
+
+    async def work(client: "Client", settings: Settings) -> None:
+        found = [letter async for letter in named(client, settings, wanted)]
+        if not found:
+            raise CommandError(f"no dead letter {wanted}; `assay dead list` shows those there are")
+        if len(found) > 1:
+            several = " or ".join(called(letter, settings) for letter in found)
+            raise CommandError(f"several shards have {wanted}; name one of them: {several}")
+        letter = found[0]
+        facts: dict[str, Any] = letter.metadata(_kept(settings))
+        shown = letter.data.decode(errors="replace") if letter.scrubbed or unsafe_raw else None
+        if as_json:
+            emit(json.dumps(facts | {"content": shown}))
+            return
+        for fact, value in facts.items():
+            echo(f"{fact:<12} {printable('unknown' if value is None else str(value))}")
+        echo("content" if shown is not None else "content      not shown: it was not scrubbed; see --unsafe-raw")
+        for line in _indented(shown or ""):
+            echo(printable(line))
+
+    with ends_quietly():
+        run_with_redis("operator", data, work)
+
+
+@dead.command()
+def requeue(
+    ids: Ids = None,
+    everything: All = False,
+    reason: Reasons = None,
+    stage: Stages = None,
+    since: Since = None,
+    dry_run: DryRun = False,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Send dead letters on their way again, under their own `event_id`; mend first what they died of. Exit code 1 if any was left."""
+    chosen = Choice("requeue", ids, everything, filter_of(reason, stage, since))
+
+    async def work(client: "Client", settings: Settings) -> bool:
+        sent = Requeue(dry_run=dry_run, tell=lambda text: echo(text, err=True))
+        try:
+            await sent.all_of(client, settings, chosen)
+        finally:  # also when Redis goes away in the middle: what was sent is sent
+            echo(_summary(sent))
+        return _tell_missing(chosen) or bool(sent.left)
+
+    with ends_quietly():
+        if run_with_redis("operator", data, work):
+            raise typer.Exit(FINDING)
+
+
+@dead.command()
+def drop(
+    ids: Ids = None,
+    everything: All = False,
+    reason: Reasons = None,
+    stage: Stages = None,
+    since: Since = None,
+    dry_run: DryRun = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask. Needed where nobody can be asked.")] = False,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Delete dead letters for ever; their rows in `capture_failures` stay. Exit code 1 if a named one is not there."""
+    chosen = Choice("drop", ids, everything, filter_of(reason, stage, since))
+
+    with ends_quietly():
+        plan = run_with_redis("operator", data, lambda client, settings: plan_drop(client, settings, chosen))
+        summary = f"{_letters(len(plan.names))}{f': {plan.tally}' if plan.tally else ''}"
+        if dry_run:
+            echo(f"would drop {summary}")
+        elif (
+            plan.names
+            and not yes
+            and not agreed(lambda: echo(f"about to drop {summary}", err=True), "Drop them for ever?")
+        ):
+            echo("nothing was dropped", err=True)
+            return
+        else:
+            dropped = run_with_redis("operator", data, lambda client, settings: apply(client, settings, plan))
+            echo(f"dropped {_letters(dropped)}")
+        if _tell_missing(chosen):
+            raise typer.Exit(FINDING)
+
+
+def _tell_missing(chosen: Choice) -> bool:
+    """Say which of the named are not there; whether there are such."""
+    for name in chosen.missing:
+        echo(f"not there: {name}", err=True)
+    return bool(chosen.missing)
+
+
+def _kept(settings: Settings) -> timedelta:
+    return timedelta(days=settings.delivery.dead_days)
+
+
+def _indented(text: str) -> list[str]:
+    try:
+        return json.dumps(json.loads(text), indent=1, ensure_ascii=False).splitlines()
+    except ValueError:
+        return text.splitlines()
+
+
+def _table(rows: list[dict[str, Any]]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    from assay_local.console import Console
+
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for column in _COLUMNS:
+        numbers = column in ("deliveries", "bytes")
+        table.add_column(column, justify="right" if numbers else "left", overflow="fold")
+    for row in rows:
+        cells = ("unknown" if row[column] is None else str(row[column]) for column in _COLUMNS)
+        table.add_row(*(Text(printable(cell)) for cell in cells))
+    Console(width=None if sys.stdout.isatty() else 10_000).print(table)
+
+
+def _letters(count: int) -> str:
+    return f"{count:,} dead letter{'' if count == 1 else 's'}"
+
+
+def _summary(sent: Requeue) -> str:
+    """What was done, in exact numbers."""
+    where = ", ".join(f"{count:,} to {stream}" for stream, count in sorted(sent.sent.items()))
+    verb = "would requeue" if sent.dry_run else "requeued"
+    return f"{verb} {_letters(sent.sent.total())}{f': {where}' if where else ''}"

@@ -1,0 +1,180 @@
+"""`assay drift`: what the drift service watches, what it found, and what it would find."""
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from assay_cli.errors import CommandError
+from assay_cli.exit_codes import FINDING
+from assay_cli.options import DataDirectory
+from assay_cli.output.terminal import echo, emit, ends_quietly, printable
+from assay_operations.clients import DEFAULT_DATA, open_store, run_with_redis, settings_and_source, settings_for
+from assay_operations.drift.acknowledge import acknowledge as acknowledge_episode
+from assay_operations.drift.explain import episode_named, explained
+from assay_operations.drift.history import latest, samples, spans_of
+from assay_operations.drift.monitor import examples, query_shifts, watched
+from assay_operations.time_bounds import moment_ms
+from assay_schema.settings import DriftSettings
+
+if TYPE_CHECKING:
+    from assay_operations.drift.charts import Chart
+
+Svg = Annotated[Path | None, typer.Option("--svg", help="Write the chart to this file as SVG.")]
+Png = Annotated[Path | None, typer.Option("--png", help="Write it as PNG; needs the package resvg-py.")]
+
+drift = typer.Typer(no_args_is_help=True, help="Drift of quality: what is watched, what was found, and why.")
+
+
+@drift.command()
+def explain(
+    alert_id: Annotated[str, typer.Argument(metavar="ALERT_ID", help="The episode, as its alert names it.")],
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Say which services, models, sources and so on moved in an episode, or whether the mix of traffic did."""
+    identity = episode_named(alert_id)
+    settings = settings_for("sre", data)
+    with ends_quietly(), open_store(settings.store) as store:
+        for line in explained(store, identity, settings.drift):
+            echo(printable(line))
+
+
+@drift.command()
+def status(
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Show every series that is watched, its baseline and its evidence. Exit code 1 if an episode is open, 0 if none."""
+
+    from assay_cli.output.drift import line
+
+    with ends_quietly():
+        rows = run_with_redis("sre", data, watched)
+        for row in rows:
+            if as_json:
+                emit(json.dumps(row))
+            else:
+                echo(line(row))
+        if not rows:
+            echo("nothing is watched yet: the drift service has seen no samples", err=True)
+        raise typer.Exit(FINDING if any(row["state"] in ("warn", "critical", "recovering") for row in rows) else 0)
+
+
+@drift.command()
+def acknowledge(
+    alert_id: Annotated[str, typer.Argument(metavar="ALERT_ID", help="The episode, as its alert names it.")],
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Accept what an episode reports as the new normal: it closes, and the baseline is learned from what came since the change."""
+    identity = episode_named(alert_id)
+
+    taken = run_with_redis("operator", data, lambda client, settings: acknowledge_episode(client, settings, identity))
+    echo(
+        f"acknowledged {identity}"
+        if taken
+        else f"noted {identity}: the drift service will close it when it runs (assay doctor says what is well)"
+    )
+
+
+@drift.command()
+def history(
+    project: Annotated[str, typer.Option(help="The project.")] = "default",
+    metric: Annotated[str, typer.Option(help="The metric, as `status` names it.")] = "faithfulness",
+    series: Annotated[str | None, typer.Option(help="The judge's fingerprint; default: the latest.")] = None,
+    since: Annotated[str, typer.Option(help="A duration ago (60d) or an ISO 8601 time.")] = "60d",
+    queries: Annotated[
+        bool, typer.Option("--queries", help="Instead: clusters of queries that grew, with scrubbed examples.")
+    ] = False,
+    svg: Svg = None,
+    png: Png = None,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Draw a metric: daily means with their interval, the baseline, the evidence, and the episodes."""
+    with ends_quietly():
+        if queries:
+            _show_queries(project, data)
+            return
+        settings, found_in = settings_and_source("sre", data)
+        with open_store(settings.store) as store:
+            source = series or latest(store, project, metric)
+            start_ms = moment_ms(since, int(time.time() * 1000), "--since")
+            found = samples(store, project, metric, source, start_ms)
+            spans = spans_of(store, project, metric, source)
+        from assay_operations.drift.charts import replay
+
+        title = f"{metric} of {project} by {source}"
+        _draw(replay(title, metric, found, settings.drift, spans=spans), svg, png)
+        echo(printable(_worked_out_with(settings.drift, found_in)))
+
+
+def _worked_out_with(watched: DriftSettings, found_in: str) -> str:
+    """What a history hangs on: with other settings than the service's, it shows another baseline than `status`."""
+    return (
+        f"  worked out anew: a day is {watched.day_minutes:g} minutes, a baseline needs {watched.learning_samples} samples "
+        f"over {watched.learning_days:g} days; settings of {found_in}"
+    )
+
+
+def _show_queries(project: str, data: Path) -> None:
+    found = run_with_redis("sre", data, lambda client, settings: query_shifts(client, settings, project))
+    shifts = [(key, shift) for key, shift in found if shift]
+    if not shifts:
+        echo(f"the queries of {printable(project)} have not been compared yet")
+        return
+    for key, shift in shifts:
+        ids = [identity for _, members in shift.grown for identity in members]
+        with open_store(settings_for("sre", data).store) as store:
+            texts = examples(store, ids)
+        echo(
+            printable(
+                f"{key}: last {shift.days} day(s), {shift.n} queries, {shift.deviations:.1f} deviations, distance {shift.distance:.3f}"
+            )
+        )
+        for cluster, members in shift.grown:
+            echo(f"  cluster {cluster} grew:")
+            for identity in members:
+                echo(f"    {printable(str(texts.get(identity, '(no longer stored)')))[:200]}")
+
+
+@drift.command()
+def simulate(
+    drop: Annotated[float, typer.Option(help="Share of the mean that is lost.")] = 0.1,
+    ramp: Annotated[bool, typer.Option("--ramp", help="Lose it each day anew, instead of once.")] = False,
+    at_day: Annotated[int, typer.Option(help="The day on which it begins.")] = 60,
+    days: Annotated[int, typer.Option(min=10, max=730, help="Days in all.")] = 100,
+    per_day: Annotated[int, typer.Option(min=10, max=5_000, help="Scores a day.")] = 500,
+    mean: Annotated[float, typer.Option(help="Mean of the scores.")] = 0.85,
+    deviation: Annotated[float, typer.Option(help="Standard deviation of a score.")] = 0.2,
+    seed: Annotated[int, typer.Option(help="Another seed, another year.")] = 0,
+    svg: Svg = None,
+    png: Png = None,
+) -> None:
+    """Put scores that never happened through the detector, with your settings: how soon would a drop be found?"""
+    if not 0.05 <= mean <= 0.95 or not 0 < deviation**2 < mean * (1 - mean) or not 0 <= drop < 1:
+        raise CommandError(
+            "no such scores: --mean 0.05 to 0.95, --deviation below sqrt(mean * (1 - mean)), --drop 0 to 1"
+        )
+    from assay_operations.drift.charts import Scenario, day_of, simulated
+    from assay_runtime.config import load_settings
+
+    scenario = Scenario(days, per_day, mean, deviation, "ramp" if ramp else "step", drop, at_day)
+    chart = simulated(scenario, seed, load_settings().drift)
+    with ends_quietly():
+        _draw(chart, svg, png)
+        for span in chart.spans:
+            echo(f"  {span.state} on day {day_of(span.from_ms):.2f}")
+        if not chart.spans:
+            echo("  no alert")
+
+
+def _draw(chart: "Chart", svg: Path | None, png: Path | None) -> None:
+    from assay_operations.drift import charts
+
+    echo(charts.terminal(chart).rstrip("\n"))
+    picture = charts.svg(chart)
+    if svg:
+        svg.write_text(picture, encoding="utf-8")
+    if png:
+        png.write_bytes(charts.png(picture))

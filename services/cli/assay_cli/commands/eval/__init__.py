@@ -1,0 +1,17 @@
+"""`assay eval`."""
+
+from assay_cli.lazy import lazy_group
+
+group = lazy_group(
+    "Evaluation runs over golden datasets: run, list, show, compare.",
+    {
+        "run": f"{__name__}.run:run",
+        "store": f"{__name__}.show:store",
+        "show": f"{__name__}.show:show",
+        "compare": f"{__name__}.compare:compare",
+        "list": f"{__name__}.runs:list_runs",
+        "import": f"{__name__}.runs:import_run",
+        "report": f"{__name__}.report:report",
+        "nightly": f"{__name__}.nightly:nightly",
+    },
+)

@@ -1,0 +1,111 @@
+"""`assay eval compare`: two runs case by case, and whether the change may be merged."""
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from assay_cli.errors import CommandError
+from assay_cli.exit_codes import FINDING, INCONCLUSIVE
+from assay_cli.options import DataDirectory, InStore, Rules, RunsFolder, Slices
+from assay_cli.output.terminal import echo, emit, printable
+from assay_operations.clients import DEFAULT_DATA
+from assay_operations.evaluations import run_store as evaluation_store
+from assay_operations.evaluations.compare import compared, rules_given, was_asked
+from assay_operations.evaluations.datasets import load
+from assay_operations.evaluations.reports import expect_place, write_report
+from assay_operations.evaluations.rules import rules_of
+from assay_operations.evaluations.runs import DEFAULT_RUNS, find_run
+
+if TYPE_CHECKING:
+    from assay_evals.paired import PairedRuns
+    from assay_evals.verdicts import Verdict
+
+
+class Undecided(StrEnum):
+    """What metrics that cannot tell count as."""
+
+    INCONCLUSIVE = "inconclusive"
+    PASS = "pass"  # noqa: S105
+    FAIL = "fail"
+
+
+def compare(
+    baseline: Annotated[str, typer.Argument(help="A run's name, or its folder.")],
+    candidate: Annotated[str, typer.Argument(help="Another, over the same cases.")],
+    runs: RunsFolder = DEFAULT_RUNS,
+    threshold: Annotated[
+        list[str] | None,
+        typer.Option(metavar="METRIC=NUMBER", help="The worsening that fails a metric, such as recall@10=0.03."),
+    ] = None,
+    floor: Annotated[
+        list[str] | None, typer.Option(metavar="METRIC=NUMBER", help="What the candidate's mean must reach.")
+    ] = None,
+    stage: Annotated[
+        list[str] | None, typer.Option(metavar="METRIC=STAGE", help="informational, warn or block, such as mrr=warn.")
+    ] = None,
+    rules: Rules = None,
+    slices: Slices = None,
+    inconclusive: Annotated[
+        Undecided, typer.Option(help="What metrics that cannot tell count as.")
+    ] = Undecided.INCONCLUSIVE,
+    seed: Annotated[int, typer.Option(min=0, help="Of the resamples.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="The comparison as JSON on stdout.")] = False,
+    markdown: Annotated[Path | None, typer.Option(help="Write a report for a pull request here.")] = None,
+    junit_file: Annotated[Path | None, typer.Option("--junit", help="Write JUnit XML here.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page with pictures here.")] = None,
+    dataset: Annotated[
+        Path | None, typer.Option(help="The dataset, so that the page marks what should come back.")
+    ] = None,
+    in_store: InStore = False,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Compare two runs, case by case. Exits 0 pass, 1 fail, 2 if they cannot be compared, 3 if there are too few cases to tell."""
+    from assay_evals import report
+    from assay_evals.junit import junit
+    from assay_evals.verdicts import Verdict
+
+    held = rules_of(rules)
+    holding = rules_given(held, threshold, floor, stage)
+    for option, path in (("--markdown", markdown), ("--junit", junit_file), ("--html", html)):
+        expect_place(option, path)
+    before, after = (
+        evaluation_store.stored(name, data) if in_store else find_run(name, runs) for name in (baseline, candidate)
+    )
+    golden = load(dataset, "--dataset") if dataset else None
+    if golden and not any(was_asked(golden, each) for each in (before, after)):
+        raise CommandError(f"--dataset: {dataset} is not what these runs were asked: give that one, or leave it out")
+    paired = compared(
+        before, after, held, holding, slices=slices, seed=seed, thresholds=threshold, floors=floor, stages=stage
+    )
+    counts_as = Verdict(inconclusive.value)
+    verdict = paired.verdict(counts_as)
+    if markdown:
+        write_report("--markdown", markdown, report.markdown(paired, verdict))
+    if junit_file:
+        write_report("--junit", junit_file, junit(paired, inconclusive=counts_as))
+    if html:
+        cases = golden.cases if golden else []
+        right = {case.id: {name for name, grade in case.relevance.items() if grade > 0} for case in cases}
+        write_report("--html", html, report.html(paired, verdict, relevance=right))
+    if as_json:
+        emit(json.dumps(report.as_json(paired, verdict), ensure_ascii=False, indent=2))
+    else:
+        echo(_compared(paired, verdict))
+    code = {Verdict.PASS: 0, Verdict.FAIL: FINDING, Verdict.INCONCLUSIVE: INCONCLUSIVE}[verdict]
+    if code:
+        raise typer.Exit(code)
+
+
+def _compared(paired: "PairedRuns", verdict: "Verdict") -> str:
+    from assay_evals.report import change, meaning, notes, number, problems, slices_in_words
+
+    lines = [
+        f"{each.verdict.value:13} {each.metric:16} {number(each.baseline, each.metric):>9} {number(each.candidate, each.metric):>9}"
+        f"  {change(each):32} {each.rule.stage.value:14} {meaning(each)}"
+        for each in paired.comparison.metrics
+    ]
+    sliced = slices_in_words([*paired.checks, *paired.changes])
+    return "\n".join(map(printable, [*problems(paired), *lines, *sliced, *notes(paired), f"verdict: {verdict.value}"]))

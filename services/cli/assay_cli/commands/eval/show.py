@@ -1,0 +1,39 @@
+"""`assay eval show` and `assay eval store`: a run of before."""
+
+from typing import Annotated
+
+import typer
+
+from assay_cli.options import DataDirectory, InStore, RunsFolder, Slices
+from assay_cli.output.runs import show_run
+from assay_cli.output.terminal import echo
+from assay_operations.clients import DEFAULT_DATA
+from assay_operations.evaluations import run_store as evaluation_store
+from assay_operations.evaluations.rules import expect_slices, fields_of, rules_of
+from assay_operations.evaluations.runs import DEFAULT_RUNS, find_run
+
+
+def store(
+    name: Annotated[str, typer.Argument(metavar="RUN", help="A run's name, or its folder.")],
+    runs: RunsFolder = DEFAULT_RUNS,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Write a run from its folder to the store; one that is there is replaced."""
+    echo(evaluation_store.store(find_run(name, runs), data))
+
+
+def show(
+    name: Annotated[str, typer.Argument(metavar="RUN", help="A run's name, or its folder.")],
+    runs: RunsFolder = DEFAULT_RUNS,
+    slices: Slices = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The whole report, cases included.")] = False,
+    in_store: InStore = False,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Show a run: its metrics with intervals, latency, and types of query."""
+    found = evaluation_store.stored(name, data) if in_store else find_run(name, runs)
+    from assay_evals.slices import slice_checks
+
+    fields = fields_of(slices, held := rules_of(None))
+    expect_slices(held, fields, found.results)
+    show_run(found, as_json, checks=slice_checks(found, fields, (), {}))

@@ -1,0 +1,50 @@
+"""`assay feedback`: what people think of answers and retrievals."""
+
+import json
+from datetime import date
+from typing import Annotated, Any
+
+import typer
+
+from assay_cli.options import DataDirectory
+from assay_cli.output.terminal import echo, emit, ends_quietly, printable
+from assay_operations.clients import DEFAULT_DATA
+from assay_operations.feedback import summary as feedback_by_day
+from assay_operations.time_bounds import duration_ms
+
+feedback = typer.Typer(no_args_is_help=True, help="What people think of answers and retrievals.")
+
+
+@feedback.callback()
+def _group() -> None:
+    """What people think of answers and retrievals."""
+
+
+@feedback.command()
+def summary(
+    since: Annotated[str, typer.Option(help="How long back.")] = "30d",
+    project: Annotated[str, typer.Option(help="Only this project's; empty for all.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Count verdicts beside what they judge, by day, project, service and kind: answer, retrieval, or unknown if it is not stored."""
+    seconds = duration_ms(since, "--since") // 1000
+    with ends_quietly():
+        rows = feedback_by_day(data, seconds=seconds, project=project)
+        for row in rows:
+            if as_json:
+                emit(json.dumps(row, default=str))
+            else:
+                echo(_line(row))
+        if not rows:
+            echo("no feedback: hand it in with the SDK's capture.feedback", err=True)
+
+
+def _line(row: dict[str, Any]) -> str:
+    judged = row["positive"] + row["negative"]
+    day = row["day"].isoformat() if isinstance(row["day"], date) else str(row["day"])
+    where = printable(f"{row['project']}/{row['service']}")
+    return (
+        f"{day}  {where:28} {row['kind']:10} {row['positive']:>7,} good {row['negative']:>7,} bad"
+        f"  {row['positive'] / judged:6.1%} of {row['events']:,} events"
+    )

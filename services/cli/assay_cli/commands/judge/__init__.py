@@ -1,0 +1,16 @@
+"""`assay judge`."""
+
+from assay_cli.lazy import lazy_group
+
+group = lazy_group(
+    "Judged answers: status, cost, calibration against people, judging again.",
+    {
+        "status": f"{__name__}.status:status",
+        "cost": f"{__name__}.status:cost",
+        "show": f"{__name__}.status:show",
+        "calibrate": f"{__name__}.calibrate:calibrate",
+        "rejudge": f"{__name__}.rejudge:rejudge",
+        "label": f"{__name__}.label:label",
+        "agreement": f"{__name__}.label:agreement",
+    },
+)

@@ -1,0 +1,112 @@
+"""`assay judge label` and `assay judge agreement`: people's labels of a random sample of judged answers, and how far people agree.
+
+Whoever labels sees the question, the passages and the answer, and nothing of what the judge said. Which answers are drawn depends on the
+seed alone: two people who label with one seed label the same.
+"""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+import typer
+
+from assay_cli.errors import CommandError
+from assay_cli.options import DataDirectory
+from assay_cli.output.labels import people
+from assay_cli.output.terminal import asked, can_ask, echo, emit, printable
+from assay_operations.clients import DEFAULT_DATA, open_store, settings_for
+from assay_operations.judging.labels import append, of_two, read_labels, sample
+from assay_operations.time_bounds import moment_ms
+
+#: Characters of a passage that are shown; what is cut is counted. The answer is shown whole: it is what is labelled.
+PASSAGE_SHOWN = 2_000
+
+
+def label(
+    count: Annotated[int, typer.Option(min=1, help="How many answers are drawn.")] = 100,
+    project: Annotated[str, typer.Option("--project", help="The tenant.")] = "default",
+    since: Annotated[str, typer.Option(help="From when on: a duration ago or an ISO 8601 time.")] = "30d",
+    seed: Annotated[int, typer.Option(min=0, help="Of the draw: people with the same one label the same answers.")] = 0,
+    output: Annotated[
+        Path | None, typer.Option("--output", help="File of labels, NDJSON; what it holds already is not asked again.")
+    ] = None,
+    list_only: Annotated[
+        bool, typer.Option("--list", help="Only print the event_ids that are left, for a labelling tool of your own.")
+    ] = False,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Label a random sample of the judged answers in a terminal: good or bad, without seeing what the judge said.
+
+    Each label is on disk before the next answer is shown, so you may stop at any time. The file goes to `assay judge calibrate`.
+    """
+    if output is None and not list_only:
+        raise CommandError("--output: say where the labels go, such as --output alice.ndjson")
+    done = read_labels(output) if output and output.exists() else {}
+    if not list_only and not can_ask():
+        raise CommandError("labelling asks in a terminal; without one: --list prints which answers to label")
+    with open_store(settings_for("sre", data).store) as store:
+        since_ms = moment_ms(since, int(time.time() * 1000), "--since")
+        rows = sample(store, project=project, since_ms=since_ms, seed=seed, count=count)
+    if not rows:
+        raise CommandError(
+            f"no judged answer of project {project} since {since} is in the base stream; see assay judge status"
+        )
+    left = [row for row in rows if row["event_id"] not in done]
+    if list_only:
+        for row in left:
+            emit(row["event_id"])
+    if output is None or list_only:
+        return
+    said = 0
+    for number, row in enumerate(left, start=len(rows) - len(left) + 1):
+        echo(_as_text(row, number, len(rows)))
+        answer = asked("[g]ood, [b]ad, [s]kip, [q]uit", default="s")[:1]
+        if answer == "q":
+            break
+        if answer in ("g", "b"):
+            append(output, row["event_id"], "good" if answer == "g" else "bad")
+            said += 1
+    echo(f"{said:,} labelled now, {len(done) + said:,} in {output}: assay judge calibrate --labels {output}")
+
+
+def _as_text(row: Mapping[str, Any], number: int, of: int) -> str:
+    lines = [f"\n{number} of {of}: {row['event_id']}", "asked:", f"  {_plain(row['query'])}", "passages:"]
+    for place, context in enumerate(row["contexts"], start=1):
+        name, text = (context["id"], context["text"]) if isinstance(context, Mapping) else (context[0], context[2])
+        cut = f" [{len(text) - PASSAGE_SHOWN:,} more characters]" if len(text) > PASSAGE_SHOWN else ""
+        lines.append(f"  {place} ({printable(name)}): {_plain(text[:PASSAGE_SHOWN])}{cut}")
+    return "\n".join([*lines, "answer:", f"  {_plain(row['answer'])}", ""])
+
+
+def _plain(text: str) -> str:
+    return printable(" ".join(text.split()))
+
+
+def agreement(
+    first: Annotated[Path, typer.Argument(help="Labels of one person: NDJSON or CSV with event_id and label.")],
+    second: Annotated[Path, typer.Argument(help="Labels of another, of the same answers.")],
+    as_json: Annotated[bool, typer.Option("--json", help="JSON, with the answers they differ on.")] = False,
+) -> None:
+    """Say how far two people agree. No judge can agree with people more than they do with each other."""
+    one, other = read_labels(first), read_labels(second)
+    found = of_two(one, other)
+    differ = sorted(name for name in one.keys() & other.keys() if one[name] != other[name])
+    if as_json:
+        shown = {"n": found.n, "agreement": found.agreement, "kappa": found.kappa, "kappa_low": found.kappa_low}
+        only = {"only_first": len(one.keys() - other.keys()), "only_second": len(other.keys() - one.keys())}
+        emit(orjson.dumps(shown | only | {"differ": differ}).decode())
+        return
+    lines = [
+        f"{found.n:,} answers that both labelled ({len(one):,} and {len(other):,} labels)",
+        "",
+        "                second: good   second: bad",
+        f"first: good     {found.true_positives:12d}   {found.false_negatives:11d}",
+        f"first: bad      {found.false_positives:12d}   {found.true_negatives:11d}",
+        "",
+        people(found),
+        *(f"they differ on {name}" for name in differ[:20]),
+        *([f"... and {len(differ) - 20:,} more"] if len(differ) > 20 else []),
+    ]
+    echo("\n".join(lines))

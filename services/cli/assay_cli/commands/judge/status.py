@@ -1,0 +1,59 @@
+"""`assay judge status`, `cost` and `show`: what judging does, what it costs, and what it said of an answer."""
+
+from typing import Annotated
+
+import orjson
+import typer
+
+from assay_cli.exit_codes import FINDING
+from assay_cli.options import DataDirectory
+from assay_cli.output.rows import show_rows
+from assay_cli.output.terminal import echo, emit
+from assay_operations.clients import DEFAULT_DATA, settings_for
+from assay_operations.doctor.checks import JUDGE_ERRORS_MOST
+from assay_operations.judging.answer import judged_answer
+from assay_operations.judging.status import COST, STATUS, rows_since
+
+AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of a table.")]
+
+
+def status(
+    since: Annotated[str, typer.Option(help="From when on: a duration ago or an ISO 8601 time.")] = "1d",
+    as_json: AsJson = False,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """How answers were judged: states by project and judge. Exit code 1 when more than 5 % of the sampled ended in an error."""
+    rows = rows_since(settings_for("sre", data), STATUS, since)
+    show_rows(rows, as_json, "no answer was judged yet; the judge runs as: python -m assay_judge")
+    if any(row["judge_error"] > JUDGE_ERRORS_MOST * row["sampled"] for row in rows):
+        raise typer.Exit(FINDING)
+
+
+def cost(
+    since: Annotated[str, typer.Option(help="From when on: a duration ago or an ISO 8601 time.")] = "30d",
+    as_json: AsJson = False,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """What judging cost, by day, project and model."""
+    show_rows(rows_since(settings_for("sre", data), COST, since), as_json, "nothing was spent")
+
+
+def show(
+    event_id: Annotated[str, typer.Argument(help="The answer's event_id.")],
+    fingerprint: Annotated[str, typer.Option(help="The judge; unset: the one that judged last.")] = "",
+    as_json: AsJson = False,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Show an answer sentence by sentence: which has support, where in the passages it stands, and which has none."""
+    from assay_cli.output.evidence import as_text
+    from assay_operations.judging.evidence import sentences_of
+
+    row = judged_answer(settings_for("sre", data), event_id, fingerprint)
+    shown = sentences_of(row)
+    if as_json:
+        kept = {
+            name: row[name] for name in ("event_id", "project", "status", "fingerprint", "detail", "claims", "metrics")
+        }
+        emit(orjson.dumps(kept | {"sentences": shown}, default=str).decode())
+    else:
+        echo(as_text(row, shown))

@@ -1,0 +1,56 @@
+"""`assay pii`: what is looked for, and whether a policy file is right."""
+
+import contextlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from assay_cli.exit_codes import FINDING
+from assay_cli.output.terminal import echo, ends_quietly
+from assay_operations.errors import OperationError
+from assay_operations.scrub import families_of, policies
+
+pii = typer.Typer(no_args_is_help=True, help="What is looked for, and whether a policy file is right.")
+policy_commands = typer.Typer(no_args_is_help=True, help="Policy files.")
+pii.add_typer(policy_commands, name="policy")
+
+
+@pii.command("families")
+def families(
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    file: Annotated[Path | None, typer.Option("--policy", metavar="FILE", help="With this policy's actions.")] = None,
+    project: Annotated[str, typer.Option(help="As for this project.")] = "default",
+) -> None:
+    """List the families of personal data: name, category, what happens to it, what it is."""
+    rows = families_of(policies(file).of(project))
+    with ends_quietly():
+        if as_json:
+            _each(rows, lambda row: json.dumps(row, ensure_ascii=False))
+            return
+        widths = {key: max(len(key), *(len(row[key]) for row in rows)) for key in ("family", "category", "action")}
+        heads = {key: key for key in rows[0]}
+        _each([heads, *rows], lambda row: "  ".join(row[key].ljust(widths.get(key, 0)) for key in row).rstrip())
+
+
+def _each(rows: list[dict[str, str]], line: Callable[[dict[str, str]], str]) -> None:
+    for row in rows:
+        echo(line(row))
+
+
+@policy_commands.command("check")
+def check(file: Annotated[Path, typer.Argument(metavar="FILE", help="The policy file.")]) -> None:
+    """Read a policy file as the scrubber would: exit code 0 and what it says, or 1 and what is wrong."""
+    try:
+        found = policies(file)
+    except OperationError as error:
+        echo(f"assay: {error}", err=True)
+        raise typer.Exit(FINDING) from None
+    with contextlib.suppress(BrokenPipeError):
+        for name, policy in (("every other project", found.default), *sorted(found.projects.items())):
+            said = ", ".join(f"{family} {action}" for family, action in sorted(policy.actions.items()))
+            slugs = "; slugs too" if policy.scrub_slugs else ""
+            keys = f"; keys: {', '.join(sorted(policy.scrub_keys))}" if policy.scrub_keys else ""
+            echo(f"{policy.fingerprint}  {name}: {said or 'all redact'}{slugs}{keys}")

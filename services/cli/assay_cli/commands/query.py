@@ -1,0 +1,109 @@
+"""`assay query`: questions to the store, by name or in SQL."""
+
+import csv
+import io
+import re
+import sys
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from assay_cli.errors import CommandError
+from assay_cli.options import DataDirectory
+from assay_cli.output.tables import print_table, text_of
+from assay_cli.output.terminal import data_output, echo, ends_quietly
+from assay_operations.clients import DEFAULT_DATA, open_store, settings_for
+from assay_operations.export.lines import BrokenAnswerError, Lines
+from assay_operations.query import blocks, names_a_format, resolve, rows_of
+
+if TYPE_CHECKING:
+    from assay_runtime.store import Client
+
+#: What a cell begins with that a spreadsheet takes for a formula, as it is or after it has trimmed it; full-width forms too.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_NUMBER = re.compile(r"[+-]?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]+)?")
+
+
+class Format(StrEnum):
+    """How answers are printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+def query(
+    question: Annotated[
+        str | None, typer.Argument(metavar="NAME|SQL", help="A named query, SQL, or - for SQL from stdin.")
+    ] = None,
+    list_names: Annotated[bool, typer.Option("--list", help="Show the named queries and their parameters.")] = False,
+    param: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A parameter, {NAME:Type} in SQL; may be repeated.")
+    ] = None,
+    output: Annotated[
+        Format, typer.Option("--format", help="A table, one JSON object a line, or CSV with names.")
+    ] = Format.TABLE,
+    keep_formulas: Annotated[
+        bool,
+        typer.Option("--keep-formulas", help="CSV: leave text that a spreadsheet would run as a formula as it is."),
+    ] = False,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Ask the store, reading only. Without a question: show the named ones."""
+    with ends_quietly():
+        if list_names or question is None:
+            _list()
+            return
+        sql, values = resolve(sys.stdin.read() if question == "-" else question, param or [])
+        if names_a_format(sql):
+            raise CommandError("leave FORMAT out; use --format table|json|csv")
+        settings = settings_for("sre", data).store
+        with open_store(settings) as client:
+            _answer(client, sql, values, output, keep_formulas)
+
+
+def _list() -> None:
+    from assay_runtime.queries import named_queries
+
+    for named in named_queries().values():
+        echo(f"{named.name}\n    {named.summary}")
+        for each in named.parameters:
+            echo(f"    --param {each.name}={each.default or repr('')}  {each.meaning}")
+
+
+def _answer(client: "Client", sql: str, values: dict[str, str], output: Format, keep_formulas: bool) -> None:
+    try:
+        if output is Format.JSON:
+            out = data_output()
+            for piece in Lines("{").through(blocks(client, sql, values, "JSONEachRow")):
+                out.write(piece)
+            out.flush()
+            return
+        rows = rows_of(client, sql, values)
+        names = [str(name) for name in next(rows, [])]
+        if output is Format.CSV:
+            _csv(names, rows, keep_formulas)
+        elif names:
+            print_table(names, rows)
+    except BrokenAnswerError as error:
+        raise CommandError(f"store: {error}") from None
+
+
+def no_formula(text: str) -> str:
+    """Text that a spreadsheet shows instead of running it: with a `'` before what begins a formula. Numbers stay. Pure."""
+    return f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
+
+
+def _csv(names: list[str], rows: Iterator[list[Any]], keep_formulas: bool) -> None:
+    shown = (lambda text: text) if keep_formulas else no_formula
+    out = io.TextIOWrapper(data_output(), encoding="utf-8", newline="", write_through=True)
+    try:
+        writer = csv.writer(out)
+        writer.writerow(map(shown, names))
+        for row in rows:
+            writer.writerow([shown(value) if isinstance(value, str) else text_of(value, "") for value in row])
+        out.flush()
+    finally:
+        out.detach()

@@ -1,0 +1,138 @@
+"""`assay tail`: scrubbed events as they pass, from the log itself."""
+
+import asyncio
+import contextlib
+import select
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Coroutine, Mapping
+from typing import Annotated, Any, BinaryIO
+
+import typer
+
+from assay_cli.errors import CommandError
+from assay_cli.options import DataDirectory
+from assay_cli.output.terminal import data_output, echo, ends_quietly, printable
+from assay_operations.clients import DEFAULT_DATA, settings_for
+from assay_operations.tail import entries, event_of, wanted
+from assay_operations.time_bounds import duration_ms
+from assay_schema.events import STORED_KINDS
+from assay_schema.streams import EVENTS
+
+#: Characters of text on a line that goes to no terminal.
+_TEXT_CHARS = 80
+
+
+def tail(
+    since: Annotated[
+        str, typer.Option(help="How far back to begin, such as 90s or 1h; what was trimmed is not shown.")
+    ] = "5m",
+    no_follow: Annotated[bool, typer.Option("--no-follow", help="Print what there is and exit.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    kind: Annotated[str | None, typer.Option(metavar="retrieval|answer|feedback", help="Only this kind.")] = None,
+    project: Annotated[str | None, typer.Option(help="Only this project's.")] = None,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Show scrubbed events as they pass, until Ctrl-C. Raw events are never shown."""
+    with ends_quietly(interrupted=0):
+        if kind is not None and kind not in STORED_KINDS:
+            raise CommandError(f"--kind: {kind!r} is not one of {', '.join(STORED_KINDS)}")
+        from_ms = max(0, time.time_ns() // 1_000_000 - duration_ms(since, "--since"))
+        settings = settings_for("sre", data).redis
+        from assay_runtime.connection import connect
+
+        async def run() -> None:
+            client = connect(settings)
+            shown, out = 0, data_output()
+
+            def caught_up() -> None:
+                if not shown:
+                    echo(nothing_yet(since, follow=not no_follow), err=True)
+
+            try:
+                keys = [EVENTS.key(shard) for shard in range(settings.shards)]
+                async for raw in entries(
+                    client,
+                    keys,
+                    from_ms,
+                    follow=not no_follow,
+                    caught_up=caught_up,
+                    tell=lambda text: echo(text, err=True),
+                    still_read=_notice_departed_reader,
+                ):
+                    event = event_of(raw)
+                    if event is not None and wanted(event, kind, project):
+                        shown += 1
+                        _print(out, raw if as_json else pretty(event, _text_chars()).encode())
+            finally:
+                await client.aclose()
+
+        with contextlib.suppress(asyncio.CancelledError):
+            asyncio.run(_until_interrupted(run()))
+
+
+async def _until_interrupted(work: Coroutine[Any, Any, None]) -> None:
+    """Run `work`; Ctrl-C cancels it again and again until it ends, since redis-py can take one cancellation for a time-out of its own."""
+    task, loop = asyncio.ensure_future(work), asyncio.get_running_loop()
+
+    def interrupt() -> None:
+        if not task.done():
+            task.cancel()
+            loop.call_later(0.1, interrupt)
+
+    loop.add_signal_handler(signal.SIGINT, interrupt)
+    await task
+
+
+def nothing_yet(since: str, *, follow: bool) -> str:
+    """What to say when the window holds nothing to show, so that silence is not taken for a defect. Pure."""
+    longer = "1h" if duration_ms(since, "--since") < duration_ms("1h", "--since") else "7d"
+    waiting = "; waiting for new ones" if follow else ""
+    older = f"older: --since {longer}"
+    return f"no events in the last {since}{waiting} ({older})"
+
+
+def pretty(event: Mapping[str, Any], text_chars: int) -> str:
+    """One line for people: time (UTC), kind, project/service, operation, latency, hits, text, and what was scrubbed from it. Pure."""
+    payload = event.get("payload") or {}
+    kind = str(event.get("kind", ""))
+    operation = payload.get("tool_name") or payload.get("model") or payload.get("verdict") or ""
+    latency = f"{payload['latency_ms']:.0f} ms" if isinstance(payload.get("latency_ms"), int | float) else ""
+    found = payload.get("retrieved_chunk_ids") if kind == "retrieval" else payload.get("contexts")
+    hits = f"{len(found)} hit{'s' if len(found) != 1 else ''}" if isinstance(found, list) else ""
+    text = str(payload.get("query") or payload.get("text") or payload.get("target_event_id") or "")
+    if len(text) > text_chars:
+        text = text[: max(1, text_chars - 1)] + "…"
+    removed = event.get("pii_families") or {}
+    pii = " ".join(f"{family}×{count}" for family, count in sorted(removed.items()) if count)
+    line = (
+        f"{_clock(str(event.get('created_at', '')))} {kind:<9} {event.get('project', '')}/{event.get('service', '')}  "
+        f"{operation:<12} {latency:>8} {hits:>8}  {text}{f'  [{pii}]' if pii else ''}"
+    )
+    return printable(line).rstrip()
+
+
+def _clock(created_at: str) -> str:
+    """The time of day of an ISO 8601 time, in UTC as all of Assay's are."""
+    time_of_day = created_at.partition("T")[2].partition("+")[0].rstrip("Z")
+    whole, _, fraction = time_of_day.partition(".")
+    return f"{whole or '--:--:--'}.{(fraction + '000')[:3]}"
+
+
+def _text_chars() -> int:
+    return max(20, shutil.get_terminal_size().columns - 75) if sys.stdout.isatty() else _TEXT_CHARS
+
+
+def _print(out: BinaryIO, line: bytes) -> None:
+    out.write(line + b"\n")
+    out.flush()
+
+
+def _notice_departed_reader() -> None:
+    """Raise `BrokenPipeError` when nobody reads stdout any more, even while there is nothing to write."""
+    poll = select.poll()
+    poll.register(sys.stdout.fileno(), 0)
+    if any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0)):
+        raise BrokenPipeError

@@ -1,0 +1,46 @@
+"""A judged answer, sentence by sentence, for people."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from assay_cli.output.terminal import printable
+
+#: Characters of a sentence or a quote that are shown; what is cut is counted.
+SHOWN = 400
+_WORDS = {"contradicted": "CONTRADICTED", "not_found": "NO SUPPORT", "supported": "supported", "": "-"}
+
+
+def as_text(row: Mapping[str, Any], sentences: list[dict[str, Any]]) -> str:
+    """For people. Captured text is filtered for the terminal, and what is cut is marked."""
+    lines = [
+        f"answer {row['event_id']}, project {printable(row['project'])}, judged by {printable(row['model'])} ({row['fingerprint']})"
+    ]
+    values = ", ".join(f"{name} {value:.3g}" for name, value in sorted(row["metrics"].items()))
+    lines.append(
+        f"{row['status']}{': ' if values else ''}{values}{': ' if row['detail'] else ''}{printable(row['detail'])}"
+    )
+    if failed := sorted(name for name, passed in row["checks"].items() if not passed):
+        lines.append(f"failed checks: {', '.join(map(printable, failed))}")
+    lines.append("")
+    for sentence in sentences:
+        lines.append(f"{_WORDS[sentence['verdict']]:12}  {_short(sentence['text'])}")
+        lines += [f"{'':12}    {_evidence(claim)}" for claim in sentence["claims"]]
+    if left_out := row["claims"] - len(row["verdicts"]):
+        lines.append(
+            f"\nThe places of {left_out} claims are not stored."
+            if row["verdicts"]
+            else "\nJudged before evidence was stored; assay judge rejudge judges again."
+        )
+    return "\n".join(lines)
+
+
+def _evidence(claim: Mapping[str, Any]) -> str:
+    demoted = " (called supported, which this does not show)" if claim["demoted"] else ""
+    if claim["passage"] is None:
+        return f"no passage says so{demoted}"
+    return f'passage {claim["passage"]} ({printable(claim["context_id"])}): "{_short(claim["quote"])}"{demoted}'
+
+
+def _short(text: str) -> str:
+    plain = printable(" ".join(text.split()))
+    return plain if len(plain) <= SHOWN else f"{plain[:SHOWN]}... [{len(plain) - SHOWN} more characters]"

@@ -1,0 +1,51 @@
+"""Commands are loaded when they are named."""
+
+import subprocess
+import sys
+
+import pytest
+import typer
+
+from assay_cli.lazy import LazyGroup
+from assay_cli.main import app
+
+_LOADED = """
+import sys
+from assay_cli.main import app
+try:
+    app({arguments})
+except SystemExit:
+    pass
+print("loaded", *sys.modules, file=sys.stderr)
+"""
+
+
+def loaded_by(*arguments: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", _LOADED.format(arguments=list(arguments))], capture_output=True, text=True, check=True
+    )
+    return set(done.stderr.splitlines()[-1].split()[1:])
+
+
+def test_the_version_loads_no_command_and_no_library_of_one() -> None:
+    loaded = loaded_by("--version")
+    assert not {"pydantic", "redis", "clickhouse_connect", "numpy", "rich"} & loaded
+    assert not {name for name in loaded if name.startswith(("assay_cli.commands", "assay_operations", "assay_evals"))}
+
+
+def test_a_command_does_not_load_the_others() -> None:
+    loaded = {name for name in loaded_by("dataset", "stats", "missing") if name.startswith("assay_cli.commands.")}
+    assert loaded == {"assay_cli.commands.dataset", "assay_cli.commands.dataset.check"}
+
+
+def test_a_name_that_is_none_is_refused_and_every_other_is_found() -> None:
+    group = typer.main.get_command(app)
+    assert isinstance(group, LazyGroup)
+    assert group.get_command(None, "evla") is None
+    assert list(group.commands) == group.list_commands(None)
+
+
+@pytest.mark.parametrize("name", ["eval", "dataset", "judge"])
+def test_a_groups_commands_are_called_what_the_group_calls_them(name: str) -> None:
+    group = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
+    assert {each: command.name for each, command in group.commands.items()} == {each: each for each in group.commands}

@@ -1,0 +1,1 @@
+"""assay up: the whole system on one machine."""

@@ -1,0 +1,387 @@
+"""`assay up`: the whole system on one machine, one command, nothing left behind."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import sys
+import time
+import tomllib
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, TypeVar
+
+from redis.asyncio import Redis
+from rich.live import Live
+from rich.text import Text
+
+from assay_access.secrets import load_or_create, make_private, write_derived
+from assay_access.settings_files import Ports
+from assay_local.demo_report import Report, quality_summary, reconciled, start_again, summary, where_to_look
+from assay_local.preflight import check_directory, check_ports, find_redis
+from assay_local.probes import (
+    StoreUnavailableError,
+    alertmanager_has,
+    alerts_since,
+    lag,
+    memory,
+    quality,
+    run_counts,
+    run_details,
+    stored_watermark,
+)
+from assay_local.process_logs import ProcessLogs, Terminal
+from assay_local.processes import LocalStack, write_redis_conf
+from assay_local.run_directory import RunDirectory
+from assay_local.scenario import Scenario, alertmanager, over, settings_of
+from assay_local.status_line import Status
+from assay_local.supervisor import Supervisor
+from assay_operations.errors import OperationError
+from assay_runtime.config import load_settings, settings_file
+
+T = TypeVar("T")
+
+#: The demo producer's `service`.
+DEMO_SERVICE = "stdlib-search"
+#: Without any progress for this long, what is still missing is reported as missing, in seconds.
+STALL_S = 60.0
+_WATERMARK_WAIT_S = 60.0
+#: How long to wait, after the last event is stored, for the judge to have seen every answer, and for the alert of a scenario, in seconds.
+_JUDGE_WAIT_S = 120.0
+_ALERT_WAIT_S = 120.0
+_STATUS_EVERY_S = 10.0
+_LIVE_EVERY_S = 1.0
+#: How long what is cancelled may take to end before it is cancelled again, in seconds.
+_CANCEL_AGAIN_S = 0.5
+
+
+class _Stopped(Exception):  # noqa: N818  # not an error
+    """A signal, or the end of the parent, came first."""
+
+
+class Ending(StrEnum):
+    """How it ended: stopped by a signal, or after the demo's summary, with every event accounted for or not."""
+
+    STOPPED = "stopped"
+    COMPLETE = "complete"
+    INCOMPLETE = "incomplete"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was asked for."""
+
+    data: Path
+    port_base: int
+    demo: bool
+    once: bool
+    keep_logs: bool
+    quality: bool = True
+    scenario: Scenario | None = None
+
+
+async def launch(options: Options) -> Ending:
+    """Start everything, and stop everything again at the end of a demo or on a signal. Raises `OperationError` for what does not start."""
+
+    warning = check_directory(options.data)
+    run = RunDirectory(options.data / "run")
+    run.lock()
+    console = Terminal()
+    logs = ProcessLogs(options.data / "logs", console, keep=options.keep_logs)
+    try:
+        if warning:
+            logs.announce(f"warning: {warning}")
+        for ended in run.clean_up():
+            logs.announce(f"ended {ended}, left over from an `assay up` that was killed")
+        system = _prepare(options)
+        check_ports(system.ports_used)
+        return await _supervise(options, system, run.record, console, logs)
+    finally:
+        logs.close()
+        run.unlock()
+
+
+def _prepare(options: Options) -> LocalStack:
+    """Directories, secrets and settings files."""
+    from assay_store import account, landlock
+
+    settings = (
+        load_settings()
+    )  # a typo in a person's own settings stops the start here, once, instead of in every process
+    # What is within stays closed: the store's account passes through, to its own directory.
+    make_private(options.data, passable=account.can_change() and landlock.version() < landlock.OLDEST_VERSION)
+    for name in ("redis", "store", "spool"):
+        make_private(options.data / name)
+    redis = find_redis(options.data / "redis")
+    passwords = load_or_create(options.data / "secrets")
+    ports, receiver = Ports.from_base(options.port_base), alertmanager() if options.scenario else None
+    system = LocalStack(
+        options.data, ports, redis, passwords, settings.redis.shards, options.quality, receiver, settings.store.uid
+    )
+    write_derived(
+        options.data / "secrets",
+        passwords,
+        ports=system.ports,
+        redis_version=redis.version,
+        spool=options.data / "spool",
+        base=over(_own_settings(), settings_of(options.scenario, ports.alertmanager if receiver else None)),
+    )
+    write_redis_conf(system)
+    return system
+
+
+def _own_settings() -> dict[str, Any]:
+    """A person's own settings file, if there is one. It has been checked by then."""
+
+    path, _ = settings_file()
+    return tomllib.loads(path.read_text()) if path.exists() else {}
+
+
+async def _supervise(options: Options, system: LocalStack, record: Any, console: Terminal, logs: ProcessLogs) -> Ending:
+
+    admin = system.redis_client("admin")
+    supervisor = Supervisor(
+        system.services(os.environ, admin), on_line=logs.line, announce=logs.announce, on_change=record
+    )
+    stop = asyncio.Event()
+    with _signals(stop, supervisor, logs):
+        parent = asyncio.create_task(_watch_parent(stop))
+        try:
+            for reason in system.redis.passed_over:
+                logs.announce(f"not used: {reason}")
+            logs.announce(f"data in {system.data}; {system.redis} at {system.redis.path}")
+            await _unless(stop, supervisor.start())
+            ports = system.ports_used
+            logs.announce(f"up: {', '.join(ports)} on ports {min(ports.values())} to {max(ports.values())}")
+            if options.demo:
+                ending = await _unless(stop, _demo(options, system, supervisor, admin, console, logs))
+                if options.once:
+                    return ending
+            else:
+                console.show(where_to_look(_shown(system.data), system.ports, _program(), _python()))
+            await _unless(stop, _status(system, supervisor, admin, console))
+        except _Stopped:
+            return Ending.STOPPED
+        finally:
+            parent.cancel()
+            logs.announce("stopping")
+            await supervisor.stop()
+            await admin.aclose()
+    return Ending.STOPPED
+
+
+async def _demo(
+    options: Options,
+    system: LocalStack,
+    supervisor: Supervisor,
+    admin: Redis,
+    console: Terminal,
+    logs: ProcessLogs,
+) -> Ending:
+
+    since_ms = time.time_ns() // 1_000_000
+    arguments = ("--scenario", options.scenario.value) if options.scenario else ()
+    child = await supervisor.run(system.demo(os.environ, *arguments))
+    report = Report.parse(child.answer)
+    if report is None:
+        raise OperationError(
+            "unavailable", f"the demo producer ended without a report (exit code {child.exit_code}){child.last_lines()}"
+        )
+    if child.exit_code:
+        logs.announce(f"the demo producer ended with exit code {child.exit_code}; its own counts: {dict(report.stats)}")
+    await _until_accounted(system, report, since_ms, logs)
+    await _until_watermark(system, admin)
+    store = system.store_queries("sre")
+    run = await run_details(store, DEMO_SERVICE, since_ms)
+    processes = {"assay up": os.getpid(), **supervisor.pids}
+    console.show(
+        summary(
+            report,
+            run,
+            await lag(admin, system.shards),
+            await stored_watermark(store),
+            memory(processes, apart=os.getpid()),
+        )
+    )
+    complete = reconciled(report, run)
+    if system.runs("judge"):
+        answers = run.stored.get("answer", 0)
+        complete &= await _quality(system, report, since_ms, answers, console, logs)
+    again = _again(system) if options.once else None
+    console.show(where_to_look(_shown(system.data), system.ports, _program(), _python(), stopped=again))
+    return Ending.COMPLETE if complete else Ending.INCOMPLETE
+
+
+async def _quality(
+    system: LocalStack, report: Report, since_ms: int, answers: int, console: Terminal, logs: ProcessLogs
+) -> bool:
+    """Show what was judged, and the alerts. False when a scenario degraded the service and no alert came."""
+
+    store = system.store_queries("sre")
+
+    async def judged() -> bool:
+        return (await quality(store, DEMO_SERVICE, since_ms)).seen >= answers
+
+    if not await _wait(judged, _JUDGE_WAIT_S):
+        logs.announce(
+            f"not every answer is judged after {_JUDGE_WAIT_S:.0f} s; see {_shown(system.data)}/logs/judge.log"
+        )
+
+    async def alerted() -> bool:
+        found = await alerts_since(store, report.degraded_ms or since_ms)
+        open_ones = {alert["alert_id"] for alert in found if alert["state"] == "critical"}
+        if not open_ones or not system.alertmanager:
+            return bool(open_ones)
+        return open_ones <= (await alertmanager_has(system.ports.alertmanager) or set())
+
+    if report.degraded_ms is not None:
+        await _wait(alerted, _ALERT_WAIT_S)
+    alerts = await alerts_since(store, since_ms)
+    arrived = await alertmanager_has(system.ports.alertmanager) if system.alertmanager else None
+    console.show(
+        quality_summary(
+            answers,
+            await quality(store, DEMO_SERVICE, since_ms),
+            alerts,
+            degraded_ms=report.degraded_ms,
+            arrived=arrived,
+        )
+    )
+    return report.degraded_ms is None or bool(alerts)
+
+
+async def _wait(condition: Callable[[], Awaitable[bool]], seconds: float) -> bool:
+    """Wait for something for a while; whether it came."""
+    deadline = time.monotonic() + seconds
+    while not await condition():  # another process's doing: nothing here tells of it
+        if time.monotonic() > deadline:
+            return False
+        await asyncio.sleep(0.5)
+    return True
+
+
+async def _until_accounted(system: LocalStack, report: Report, since_ms: int, logs: ProcessLogs) -> None:
+    """Wait until every captured event is stored or failed, as long as there is progress."""
+
+    store = system.store_queries("sre")
+    seen, moved, said = -1, time.monotonic(), time.monotonic()
+    while True:
+        try:
+            stored, failed = await run_counts(store, DEMO_SERVICE, since_ms)
+        except StoreUnavailableError as error:
+            logs.announce(f"the store does not answer ({error}); trying again")
+            stored, failed = {}, {}
+        accounted = sum(stored.values()) + sum(failed.values())
+        if accounted >= report.total:
+            return
+        now = time.monotonic()
+        if accounted != seen:
+            seen, moved = accounted, now
+        if now - moved > STALL_S:
+            logs.announce(f"no progress for {STALL_S:.0f} s: {accounted:,} of {report.total:,} events accounted for")
+            return
+        if now - said > 2:
+            said = now
+            logs.announce(f"{accounted:,} of {report.total:,} events stored or failed")
+        await asyncio.sleep(0.25)
+
+
+async def _until_watermark(system: LocalStack, admin: Redis) -> None:
+    """Wait until the stored watermark has caught up with what is scrubbed. It follows within a second, on a busy machine a little later."""
+
+    store = system.store_queries("sre")
+    deadline = time.monotonic() + _WATERMARK_WAIT_S
+    while time.monotonic() < deadline:
+        if await stored_watermark(store) >= (await lag(admin, system.shards)).low:
+            return
+        await asyncio.sleep(0.1)
+
+
+async def _status(system: LocalStack, supervisor: Supervisor, admin: Redis, console: Terminal) -> None:
+    """A line about the system's state: live on a terminal, now and then otherwise."""
+
+    status = Status(system, supervisor, admin)
+    if not console.is_terminal:
+        while True:
+            console.show(await status.line())
+            await asyncio.sleep(_STATUS_EVERY_S)
+    with Live(Text(), console=console, auto_refresh=False, transient=True) as live:
+        while True:
+            with contextlib.suppress(OSError):  # the terminal may be gone
+                live.update(Text(await status.line(), style="reverse"), refresh=True)
+            await asyncio.sleep(_LIVE_EVERY_S)
+
+
+@contextlib.contextmanager
+def _signals(stop: asyncio.Event, supervisor: Supervisor, logs: ProcessLogs) -> Any:
+    """Stop in order on the first signal; a second Ctrl-C ends everything at once."""
+    loop = asyncio.get_running_loop()
+
+    def asked() -> None:
+        if stop.is_set():
+            logs.announce("again: ending everything at once")
+            supervisor.kill()
+        stop.set()
+
+    handled = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # `nohup assay up` means to outlive its terminal
+        handled.append(signal.SIGHUP)
+    for number in handled:
+        loop.add_signal_handler(number, asked)
+    try:
+        yield
+    finally:
+        for number in handled:
+            loop.remove_signal_handler(number)
+
+
+async def _watch_parent(stop: asyncio.Event) -> None:
+    """Stop when whatever started this has died, unless it was told to outlive its terminal (nohup) or had no parent."""
+    parent = os.getppid()
+    if parent <= 1 or signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        return
+    while os.getppid() == parent:  # noqa: ASYNC110  # nothing tells of it but looking
+        await asyncio.sleep(0.5)
+    stop.set()
+
+
+async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, T] | Awaitable[T]) -> T:
+    """The result of `work`, or `_Stopped` if `stop` is set first; then `work` is cancelled."""
+    task = asyncio.ensure_future(work)
+    waiter = asyncio.create_task(stop.wait())
+    await asyncio.wait({task, waiter}, return_when=asyncio.FIRST_COMPLETED)
+    waiter.cancel()
+    if not task.done():
+        while not task.done():  # a cancellation that meets a time-out inside a library is lost at times
+            task.cancel()
+            await asyncio.wait({task}, timeout=_CANCEL_AGAIN_S)
+        await asyncio.gather(task, return_exceptions=True)
+        raise _Stopped
+    return task.result()
+
+
+def _program() -> str:
+    """How to call this command from here: by its name if that finds it, else by its path."""
+    return "assay" if shutil.which("assay") else str(_shown(Path(sys.executable).parent / "assay"))
+
+
+def _python() -> str:
+    """The interpreter that has Assay's packages, the SDK among them, as one would type it from here."""
+    return str(_shown(Path(sys.executable)))
+
+
+def _again(system: LocalStack) -> str:
+
+    by_make = Path("Makefile").exists() and Path(sys.executable).parent == Path(".venv/bin").absolute()
+    return start_again(_shown(system.data), system.ports, _program(), by_make=by_make)
+
+
+def _shown(path: Path) -> Path:
+    """A path as a person would type it from here."""
+    try:
+        return path.relative_to(Path.cwd())
+    except ValueError:
+        return path

@@ -1,0 +1,242 @@
+"""The embedded system as data: which processes, in which order, with whose identity, ready when.
+
+Each process comes after those it writes to, so stopping in reverse drains: producer, scrubber, judge, drift, writer, notifier,
+store, Redis.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+from assay_access.secrets import Passwords, write_private
+from assay_access.settings_files import CONSUMER, Ports, secret_settings
+from assay_local.preflight import RedisBinary
+from assay_local.probes import LOADING, StoreQueries, StoreUnavailableError, http_status, redis_missing
+from assay_local.supervisor import Spec
+from assay_schema.settings import FILE_VARIABLE, SWITCH_VARIABLE, StoreSettings, variables
+
+#: What `assay up` decides itself; a value in the environment would lead the processes elsewhere.
+_OWN_SECTIONS = ("redis", "store")
+_KEPT = {"redis": {"shards", "connect_timeout_s", "command_timeout_s"}, "store": {"timeout_s"}}
+_OWN = {
+    ("scrubber", "port"),
+    ("writer", "port"),
+    ("judge", "port"),
+    ("drift", "port"),
+    ("notifier", "port"),
+    ("telemetry", "host"),
+    ("delivery", "consumer"),
+    ("capture", "service"),
+}
+#: What a process inherits: where programs, libraries, certificates, proxies and temporary files are; language and zone; settings of Assay,
+#: of Python and of OpenTelemetry.
+_INHERITED = {
+    "HOME", "LANG", "LANGUAGE", "LOGNAME", "MALLOC_ARENA_MAX", "PATH", "SHELL", "SSL_CERT_DIR", "SSL_CERT_FILE", "TEMP", "TERM", "TMP",
+    "TMPDIR", "TZ", "USER", "VIRTUAL_ENV", "ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "all_proxy", "https_proxy", "http_proxy",
+    "no_proxy", "REQUESTS_CA_BUNDLE", "COLUMNS", "NO_COLOR",
+}  # fmt: skip
+_INHERITED_PREFIXES = ("ASSAY_", "LC_", "LD_", "OTEL_", "PYTHON", "XDG_")
+#: What judges, watches and tells of the quality of answers: none of it is needed to capture and store.
+QUALITY = ("judge", "drift", "notifier")
+_CORE = ("redis", "store", "scrubber", "writer")
+#: Seconds for a clean stop.
+_STOP_DEADLINES_S = {"scrubber": 15.0, "writer": 30.0, "judge": 30.0, "drift": 15.0, "notifier": 45.0}
+
+
+@dataclass(frozen=True)
+class LocalStack:
+    """Where everything is, for one run."""
+
+    data: Path
+    ports: Ports
+    redis: RedisBinary
+    passwords: Passwords
+    shards: int = 1
+    #: Whether the services of `QUALITY` run.
+    quality: bool = True
+    #: An Alertmanager to start beside them.
+    alertmanager: str | None = None
+    #: The account that the store takes where root starts it on a kernel without Landlock.
+    store_uid: int = StoreSettings().uid
+
+    @property
+    def ports_used(self) -> dict[str, int]:
+        """The ports by the processes that are started."""
+        return {
+            name: port
+            for name, port in vars(self.ports).items()
+            if name in _CORE or self.runs(name) or (name == "alertmanager" and self.alertmanager)
+        }
+
+    def runs(self, service: str) -> bool:
+        """Whether a service of `QUALITY` is started."""
+        return self.quality and service in QUALITY
+
+    def redis_client(self, name: str) -> Redis:
+        """A client as one of the identities. Close it with `aclose`."""
+        return Redis(
+            host="127.0.0.1",
+            port=self.ports.redis,
+            username=name,
+            password=self.passwords.redis[name],
+            socket_timeout=5,
+            socket_connect_timeout=2,
+            retry=Retry(NoBackoff(), 1),  # whoever asks will ask again soon
+        )
+
+    def store_queries(self, name: str) -> StoreQueries:
+        """SQL as one of the identities."""
+        return StoreQueries(self.ports.store, name, self.passwords.store[name])
+
+    def services(self, environment: Mapping[str, str], admin: Redis) -> list[list[Spec]]:
+        """The processes in stages; within a stage, in starting order."""
+        queries = self.store_queries("owner")
+        plain = child_environment(environment)
+        bare = without_secrets(plain)
+
+        async def redis_ready() -> str | None:
+            return await redis_missing(admin)
+
+        async def redis_alive() -> bool:
+            return await redis_missing(admin) == LOADING
+
+        async def store_ready() -> str | None:
+            try:
+                await queries.rows("SELECT 1")
+            except StoreUnavailableError as error:
+                return str(error)
+            return None
+
+        redis = Spec(
+            "redis",
+            (self.redis.path, str(self.data / "run/redis.conf")),
+            bare,
+            redis_ready,
+            alive=redis_alive,
+            stop_deadline_s=30,
+        )
+        store = Spec(
+            "store",
+            (
+                *(sys.executable, "-m", "assay_store"),
+                *("--data", str(self.data / "store")),
+                *("--port", str(self.ports.store)),
+                *("--users", str(self.data / "secrets/store-users.json")),
+                *("--uid", str(self.store_uid)),
+            ),
+            bare,
+            store_ready,
+            start_deadline_s=120,
+            stop_deadline_s=30,
+        )
+        migrate = Spec(
+            "migrate",
+            (sys.executable, "-m", "assay_cli", "migrate"),
+            self._as(plain, "owner"),
+            once=True,
+            start_deadline_s=120,
+        )
+        names = [name for name in ("notifier", "writer", "drift", "judge", "scrubber") if name in self.ports_used]
+        receivers = [self._alertmanager(self.alertmanager, bare)] if self.alertmanager else []
+        return [[redis, store, *receivers], [migrate], [self._service(name, plain) for name in names]]
+
+    def _alertmanager(self, binary: str, bare: Mapping[str, str]) -> Spec:
+        port, run = self.ports.alertmanager, self.data / "run"
+        # Nobody is to be told but whoever looks at its page. JSON is YAML.
+        route = {"receiver": "page", "group_wait": "1s"}
+        write_private(run / "alertmanager.yml", json.dumps({"route": route, "receivers": [{"name": "page"}]}) + "\n")
+
+        async def ready() -> str | None:
+            status = await http_status(port, "/-/ready")
+            return None if status == 200 else f"/-/ready answers {status}"
+
+        command = (
+            binary,
+            f"--config.file={run / 'alertmanager.yml'}",
+            f"--storage.path={run / 'alertmanager'}",
+            f"--web.listen-address=127.0.0.1:{port}",
+            "--cluster.listen-address=",
+            "--log.level=warn",
+        )
+        return Spec("alertmanager", command, bare, ready)
+
+    def demo(self, environment: Mapping[str, str], *arguments: str) -> Spec:
+        """The demo producer; its last line on stdout is its report."""
+        env = self._as(child_environment(environment), "producer") | {SWITCH_VARIABLE: "1"}
+        return Spec("demo", (sys.executable, "-m", "assay_demo", *arguments), env, once=True, stdout_is_log=False)
+
+    def _service(self, name: str, plain: Mapping[str, str]) -> Spec:
+        port: int = getattr(self.ports, name)
+
+        async def ready() -> str | None:
+            status = await http_status(port, "/readyz")
+            return None if status == 200 else f"/readyz answers {status}" if status else "no answer on its health port"
+
+        async def alive() -> bool:
+            return await http_status(port, "/healthz") == 200
+
+        return Spec(
+            name, (sys.executable, "-m", f"assay_{name}"), self._as(plain, name) | {"ASSAY_DELIVERY_CONSUMER": CONSUMER}, ready,
+            alive=alive, start_deadline_s=60, stop_deadline_s=_STOP_DEADLINES_S[name],
+        )  # fmt: skip
+
+    def _as(self, plain: Mapping[str, str], name: str) -> dict[str, str]:
+        """The environment of an identity: its settings file, and no other's secrets."""
+        return without_secrets(plain, of_others_than=name) | {FILE_VARIABLE: str(self.data / f"secrets/{name}.toml")}
+
+
+def _is_needed(variable: str) -> bool:
+    return variable in _INHERITED or variable.startswith(_INHERITED_PREFIXES)
+
+
+def without_secrets(environment: Mapping[str, str], *, of_others_than: str = "") -> dict[str, str]:
+    """An environment without secret settings, but for those of one service."""
+    theirs = {name: place for name, place in variables().items() if place in secret_settings()}
+    return {
+        name: value for name, value in environment.items() if name not in theirs or theirs[name][0] == of_others_than
+    }
+
+
+def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """What a process needs of the environment, without what would lead it past its own identity's settings file.
+
+    The shell that runs `assay up` may hold keys of clouds and registries: no process of ours has a use for them.
+    """
+    dropped = {FILE_VARIABLE, SWITCH_VARIABLE}
+    for variable, (section, name) in variables().items():
+        if (section, name) in _OWN or (section in _OWN_SECTIONS and name not in _KEPT[section]):
+            dropped.add(variable)
+    needed = {name: value for name, value in environment.items() if _is_needed(name) and name not in dropped}
+    return needed | {"PYTHONUNBUFFERED": "1"}
+
+
+def write_redis_conf(system: LocalStack) -> None:
+    """`<data>/run/redis.conf`: durable (append-only file, fsync every second), loopback only, never evicting what it took."""
+    directory = system.data / "redis"
+    options = {
+        "bind": "127.0.0.1",
+        "port": str(system.ports.redis),
+        "protected-mode": "yes",
+        "dir": _quoted(directory),
+        "aclfile": _quoted(system.data / "secrets/redis-users.acl"),
+        "appendonly": "yes",
+        "appendfsync": "everysec",
+        "save": '""',
+        "maxmemory-policy": "noeviction",
+        "stream-node-max-bytes": "65536",
+        "daemonize": "no",
+        "loglevel": "notice",
+    }
+    text = "# Written by `assay up` at every start.\n" + "".join(f"{name} {value}\n" for name, value in options.items())
+    write_private(system.data / "run/redis.conf", text)
+
+
+def _quoted(path: Path) -> str:
+    return '"' + os.fspath(path).replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,61 @@
+"""One line about the running system."""
+
+import os
+import time
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from assay_local.demo_report import megabytes, moment
+from assay_local.probes import StoreUnavailableError, lag, memory, total_stored
+from assay_local.processes import LocalStack
+from assay_local.supervisor import State, Supervisor
+
+#: Stored events are counted this often at most, in seconds. On a large table that takes a while: then for a twentieth of the time, and at
+#: least this often all the same.
+_COUNT_EVERY_S, _COUNT_AT_LEAST_EVERY_S = 5.0, 60.0
+_COUNT_SHARE = 20
+#: How long a count may take, in seconds. The line waits for it.
+_COUNT_TIMEOUT_S = 5.0
+
+
+class Status:
+    """Looks at the system and says how it is."""
+
+    def __init__(self, system: LocalStack, supervisor: Supervisor, admin: Redis) -> None:
+        self._system, self._supervisor, self._admin = system, supervisor, admin
+        self._store = system.store_queries("sre")
+        self._began = time.monotonic()
+        self._stored = ""
+        self._count_at = 0.0
+
+    async def line(self) -> str:
+        """The line now. Never raises for a part of the system that is away: it says so."""
+        minutes, seconds = divmod(int(time.monotonic() - self._began), 60)
+        states = [f"{name} {state}" for name, state in self._supervisor.states.items() if state is not State.READY]
+        processes = {"assay up": os.getpid(), **self._supervisor.pids}
+        size = megabytes(sum(memory(processes, apart=os.getpid()).values()))
+        return " | ".join([f"up {minutes}:{seconds:02}", *states, *await self._streams(), await self._count(), size])
+
+    async def _streams(self) -> list[str]:
+        try:
+            now = await lag(self._admin, self._system.shards)
+        except RedisError:
+            return ["Redis does not answer"]
+        return [
+            f"lag: {now}",
+            f"watermark {moment(now.watermark)}",
+        ]
+
+    async def _count(self) -> str:
+        began = time.monotonic()
+        if began >= self._count_at:
+            pause = _COUNT_EVERY_S
+            try:
+                self._stored = f"stored {await total_stored(self._store, _COUNT_TIMEOUT_S):,}"
+                took = time.monotonic() - began
+                pause = min(max(pause, took * _COUNT_SHARE), _COUNT_AT_LEAST_EVERY_S)
+            except StoreUnavailableError:
+                self._stored = "store does not answer"
+            self._count_at = time.monotonic() + pause
+        return self._stored

@@ -1,0 +1,59 @@
+"""Alerts that are stored, and whether every channel takes one."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay_operations.clients import open_store, settings_for
+from assay_schema.settings import NotifierSettings
+
+if TYPE_CHECKING:
+    from assay_notifier.channel import Channel
+    from assay_notifier.notice import Notice
+
+
+def alerts_listed(data: Path, *, everything: bool, project: str = "") -> list[dict[str, Any]]:
+    """The episodes that are open, the worst first, or every transition; of one project if one is named."""
+    from assay_runtime.queries import named_queries
+
+    named = named_queries()["alerts" if everything else "open-alerts"]
+    with open_store(settings_for("sre", data).store) as client:
+        answer = client.query(named.sql, parameters=named.defaults | {"project": project})
+    return [shown_row(dict(zip(answer.column_names, row, strict=True))) for row in answer.result_rows]
+
+
+def shown_row(row: dict[str, Any]) -> dict[str, Any]:
+    """A row whose commands are ours: what was published as one is only a sign that there is one."""
+    from assay_schema.alert_actions import acknowledge_command, explain_command
+
+    identity, kind = row["alert_id"], row["kind"]
+    made = {"explain": explain_command(identity, kind, row.get("metric"))}
+    if row.get("acknowledge"):
+        made["acknowledge"] = acknowledge_command(identity, kind)
+    return row | made
+
+
+async def send_to_all(channels: "list[Channel]", notices: "list[Notice]") -> dict[str, str]:
+    """What each channel that failed says."""
+    from assay_notifier.channel import NotDeliveredError
+
+    async def one(channel: "Channel") -> str | None:
+        try:
+            for notice in notices:
+                await channel.send([notice])
+        except NotDeliveredError as error:
+            return error.why
+        return None
+
+    answers = await asyncio.gather(*map(one, channels))
+    return {channel.name: why for channel, why in zip(channels, answers, strict=True) if why is not None}
+
+
+def send_test_notice(settings: NotifierSettings) -> dict[str, str | None]:
+    """Send a test notice, and its end, through every configured channel: by channel, why it did not take it, or None."""
+    from assay_notifier.configured import channels
+    from assay_notifier.sample import sample_notices
+
+    found = channels(settings)
+    failed = asyncio.run(send_to_all(found, sample_notices()))
+    return {channel.name: failed.get(channel.name) for channel in found}

@@ -1,0 +1,150 @@
+"""With whose credentials a command speaks to Redis and the store."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import re
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from assay_operations.errors import OperationError, hangs
+from assay_schema.settings import FILE_VARIABLE, Settings, StoreSettings
+
+if TYPE_CHECKING:
+    from assay_runtime.connection import Client as Redis
+    from assay_runtime.store import Client
+
+Result = TypeVar("Result")
+Identity = Literal["sre", "exporter", "operator", "owner", "judge", "notifier", "evaluator"]
+
+DEFAULT_DATA = Path("data")
+
+
+def settings_for(identity: Identity, data: Path) -> Settings:
+    """Settings with the credentials of an identity. Raises `SettingsError` or `OperationError`.
+
+    `ASSAY_CONFIG` decides alone. Otherwise the environment and `./assay.toml` do if they say where Redis or the store is;
+    if they do not, the file that `assay up` wrote for this identity in its data directory.
+    """
+    return settings_and_source(identity, data)[0]
+
+
+def settings_and_source(identity: Identity, data: Path) -> tuple[Settings, str]:
+    """The same, and where they were found, in words."""
+    from assay_runtime.config import load_settings
+
+    settings = load_settings()
+    if named := os.environ.get(FILE_VARIABLE):
+        return settings, f"{named} ({FILE_VARIABLE})"
+    if "url" in settings.redis.model_fields_set | settings.store.model_fields_set:
+        return settings, "./assay.toml and the environment" if Path("assay.toml").exists() else "the environment"
+    file = secrets_file(identity, data)
+    try:
+        present = file.exists()
+        others = present and file.stat().st_mode & 0o077
+    except PermissionError:
+        raise OperationError(
+            "refused",
+            f"not allowed to read {file}; run this as the user who ran `assay up`, or name a settings file with {FILE_VARIABLE}",
+        ) from None
+    if others:  # what `assay up` writes is not; what came with somebody's checkout is
+        raise OperationError(
+            "refused",
+            f"{file} may be read by others, so it is not taken for one that `assay up` wrote: "
+            f"run chmod 600 {file} if it is, or name it with {FILE_VARIABLE}",
+        )
+    if present:
+        return load_settings(file), str(file)
+    where = f"./{file.parent}" if not file.is_absolute() else str(file.parent)
+    raise OperationError(
+        "not_found",
+        f"no {where} here: run this where `make run` runs, or name the data directory with --data, "
+        f"or settings with {FILE_VARIABLE}"
+        if not file.parent.exists()
+        else f"no {file}; `assay up` writes it, or name settings with {FILE_VARIABLE}",
+    )
+
+
+def secrets_file(identity: Identity, data: Path) -> Path:
+    """Where `assay up` keeps the settings of an identity."""
+    return data / "secrets" / f"{identity}.toml"
+
+
+#: The engine's codes for a table and a database that are not there, and for a user it does not let in.
+_NOT_MIGRATED, _REFUSED = {60, 81}, {192, 193, 194, 516}
+
+
+#: Longest that a command waits for the store's first answer, which takes milliseconds; the later ones may take `store.timeout_s`.
+_FIRST_ANSWER_S = 10.0
+
+
+@contextlib.contextmanager
+def open_store(settings: StoreSettings, *, database: str | None = None) -> Iterator["Client"]:
+    """A client of the store. Its errors, from connecting to the end of the block, become `OperationError`s that say what mends them."""
+    from clickhouse_connect.driver.exceptions import ClickHouseError
+    from urllib3 import Timeout
+
+    from assay_runtime.store import connect
+
+    logging.getLogger("clickhouse_connect").addHandler(logging.NullHandler())  # what it has to say, its exceptions say
+    first = settings.model_copy(update={"timeout_s": min(settings.timeout_s, _FIRST_ANSWER_S)})
+    answered = False
+    try:
+        with contextlib.closing(connect(first, database=database)) as client:
+            answered = True
+            client.timeout = Timeout(connect=first.timeout_s, read=settings.timeout_s)  # type: ignore[attr-defined]
+            yield client
+    except ClickHouseError as error:
+        raise OperationError(
+            "unavailable", f"store: {_explained(error, settings if answered else first, answered)}"
+        ) from error
+
+
+def _explained(error: Exception, settings: StoreSettings, answered: bool) -> str:
+    code = getattr(error, "code", None)
+    if hangs(error) and not answered:
+        return (
+            f"{settings.url} accepts connections and gave no answer within {settings.timeout_s:g} s: it hangs or is overloaded. See its "
+            "log and `assay doctor`, restart it, or correct store.url (ASSAY_STORE_URL)"
+        )
+    if hangs(error):
+        return (
+            f"{settings.url} accepts connections and gave no answer within {settings.timeout_s:g} s: it hangs or is overloaded (see its "
+            "log), or what was asked takes longer than store.timeout_s (ASSAY_STORE_TIMEOUT_S)"
+        )
+    if code is None and "Code: " not in str(error):
+        return f"no answer at {settings.url}; start it (assay up starts an embedded one), or correct store.url (ASSAY_STORE_URL)"
+    message = engine_message(str(error))
+    if code in _NOT_MIGRATED:
+        return f"{message}; if tables are missing, run: assay migrate"
+    return (
+        f"{message}; see store.user and store.password (ASSAY_STORE_USER, ASSAY_STORE_PASSWORD)"
+        if code in _REFUSED
+        else message
+    )
+
+
+def engine_message(text: str) -> str:
+    """The engine's code and message out of a driver's error. Pure."""
+    found = re.search(r"Code: \d+\. DB::Exception: .*", text, re.DOTALL)
+    message = " ".join((found[0] if found else text).replace("DB::Exception: ", "").split())
+    message = re.sub(r" ?\(version [^)]*\)+| ?\(for url [^)]*\)", "", message)
+    return message if len(message) <= 600 else message[:600] + " …"
+
+
+def run_with_redis(identity: Identity, data: Path, work: Callable[["Redis", Settings], Awaitable[Result]]) -> Result:
+    """Do something with Redis as one identity, and close it."""
+    settings = settings_for(identity, data)
+    from assay_runtime.connection import connect as connect_redis
+
+    async def run() -> Result:
+        # No second try: a step whose answer was lost may have been done, and would then be miscounted.
+        client = connect_redis(settings.redis, attempts=0)
+        try:
+            return await work(client, settings)
+        finally:
+            await client.aclose()
+
+    return asyncio.run(run())

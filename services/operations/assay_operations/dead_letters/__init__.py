@@ -1,0 +1,1 @@
+"""Entries given up after too many deliveries."""

@@ -1,0 +1,66 @@
+"""Which dead letters an operation is about."""
+
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+
+from assay_operations.dead_letters.letters import DeadLetter, Filter, Name, name_of
+from assay_operations.errors import OperationError
+from assay_schema.settings import Settings
+
+if TYPE_CHECKING:
+    from assay_runtime.connection import Client
+
+
+class Choice:
+    """Which letters a command is to change; to say nothing must not mean all. No ids: all that the filter wants."""
+
+    def __init__(self, command: str, ids: list[str] | None, everything: bool, wanted: Filter) -> None:
+        self._names = list(dict.fromkeys(map(name_of, ids or [])))
+        self._wanted = wanted
+        #: Those of the named that are not there.
+        self.missing: list[Name] = []
+        if self._names and everything:
+            raise OperationError("invalid", f"{command}: give ids or --all, not both")
+        if not (self._names or everything or wanted):
+            raise OperationError(
+                "invalid", f"{command}: which ones? give ids, a filter (--reason, --stage, --since) or --all"
+            )
+
+    async def letters(self, client: "Client", settings: Settings) -> AsyncIterator[DeadLetter]:
+        """The named ones that pass the filter, or all that pass it when none is named."""
+        if not self._names:
+            async for letter in matching(client, settings, self._wanted):
+                yield letter
+        for name in self._names:
+            found = False
+            async for letter in named(client, settings, name):
+                found = True
+                if self._wanted.wants(letter):
+                    yield letter
+            if not found:
+                self.missing.append(name)
+
+
+async def matching(client: "Client", settings: Settings, wanted: Filter) -> AsyncIterator[DeadLetter]:
+    """All that pass, shard by shard, oldest first."""
+    from assay_runtime.dead import letters
+
+    for shard in range(settings.redis.shards):
+        async for page in letters(client, shard, wanted.first):
+            for letter_id, fields in page:
+                letter = DeadLetter.of(shard, letter_id, fields)
+                if wanted.wants(letter):
+                    yield letter
+
+
+async def named(client: "Client", settings: Settings, name: Name) -> AsyncIterator[DeadLetter]:
+    """Those of this name: one at most, unless several shards have it."""
+    from assay_runtime.dead import letter
+
+    for shard in range(settings.redis.shards):
+        if name.shard in (None, shard) and (found := await letter(client, shard, name.id)):
+            yield DeadLetter.of(shard, *found)
+
+
+def called(letter: DeadLetter, settings: Settings) -> str:
+    return str(Name(letter.shard if settings.redis.shards > 1 else None, letter.id))

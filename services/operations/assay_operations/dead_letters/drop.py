@@ -1,0 +1,40 @@
+"""Delete dead letters for ever: `plan_drop`, then `apply`."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assay_operations.dead_letters.choose import Choice
+from assay_operations.dead_letters.letters import Name, tally
+from assay_schema.settings import Settings
+
+if TYPE_CHECKING:
+    from assay_runtime.connection import Client
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The letters that would be deleted."""
+
+    names: list[Name]
+    #: How many of each (stage, reason), in words.
+    tally: str
+
+
+async def plan_drop(client: "Client", settings: Settings, chosen: Choice) -> Plan:
+    """Find what was chosen."""
+    doomed, counts = [], Counter[tuple[str, str]]()
+    async for letter in chosen.letters(client, settings):
+        doomed.append(Name(letter.shard, letter.id))
+        counts[letter.stage, letter.reason] += 1
+    return Plan(doomed, tally(counts))
+
+
+async def apply(client: "Client", settings: Settings, plan: Plan) -> int:
+    """Delete what was planned and is still there. Returns how many letters that were."""
+    from assay_runtime.dead import drop
+
+    if not plan.names:
+        return 0
+    shards = range(settings.redis.shards)
+    return sum([await drop(client, shard, [name.id for name in plan.names if name.shard == shard]) for shard in shards])

@@ -1,0 +1,214 @@
+"""Dead letters as people see them, and as they go on their way again: fields of an entry in, facts and bytes out.
+
+What came from `capture` was never scrubbed, and neither metadata nor errors may hold any of it.
+"""
+
+import re
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import orjson
+from pydantic import ValidationError
+
+from assay_operations.errors import OperationError
+from assay_operations.time_bounds import moment_ms
+from assay_schema.alerts import Alert
+from assay_schema.events import Scrubbed
+from assay_schema.failures import Reason
+from assay_schema.ids import entry_parts
+from assay_schema.streams import ALERTS, CAPTURE, EVENTS, FAILURES, FIELD, SCORES, STREAMS, Stream
+from assay_schema.validation import InvalidEvent, identity_of, parse_failure
+
+#: The `policy` of events that were stored while scrubbing was off: their text is as raw as that of `capture`.
+_UNSCRUBBED = "off"
+#: What the scrubber added to an event; it will add it anew.
+_ADDED = frozenset(Scrubbed.model_fields)
+_NAME = re.compile(r"(?:([0-9]{1,2})/)?([0-9]{1,20}-[0-9]{1,20})")
+
+
+class NotRequeueableError(ValueError):
+    """A dead letter cannot go on its way again. The message says why, without any of its content."""
+
+
+@dataclass(frozen=True)
+class DeadLetter:
+    """One entry of `dead`."""
+
+    #: Its id in `dead`, whose time is that of its burial.
+    id: str
+    shard: int
+    #: Where it was when it was given up: a stream's name, and its id there.
+    stream: str
+    entry_id: str
+    stage: str
+    reason: str
+    error_class: str
+    deliveries: int
+    data: bytes
+
+    @classmethod
+    def of(cls, shard: int, letter_id: bytes, fields: Mapping[bytes, bytes]) -> "DeadLetter":
+        """From an entry as Redis gives it. Never raises: what is missing is empty."""
+
+        def text(name: str) -> str:
+            return fields.get(name.encode(), b"").decode(errors="replace")
+
+        keys = {stream.key(shard): stream.name for stream in STREAMS}
+        return cls(
+            id=letter_id.decode(),
+            shard=shard,
+            stream=keys.get(text("stream"), ""),
+            entry_id=text("entry_id"),
+            stage=text("stage"),
+            reason=text("reason"),
+            error_class=text("error_class"),
+            deliveries=int(text("deliveries")) if text("deliveries").isdecimal() else 0,
+            data=fields.get(FIELD.encode(), b""),
+        )
+
+    @property
+    def buried_ms(self) -> int:
+        """Unix milliseconds of its burial, by Redis's clock."""
+        return entry_parts(self.id)[0]
+
+    @property
+    def scrubbed(self) -> bool:
+        """Whether what it holds may be shown: a scrubbed event or a failure, and surely so."""
+        if self.stream == EVENTS.name:
+            event = _object(self.data)
+            return event is not None and isinstance(event.get("policy"), str) and event["policy"] != _UNSCRUBBED
+        if self.stream == FAILURES.name:
+            try:
+                parse_failure(self.data)
+            except InvalidEvent:
+                return False
+            return True
+        if self.stream == ALERTS.name:
+            try:
+                Alert.model_validate_json(self.data)
+            except ValidationError:
+                return False
+            return True
+        return False
+
+    def metadata(self, kept: timedelta) -> dict[str, Any]:
+        """All that may be shown of any letter, in the order of the table's columns. `kept` is how long letters are kept."""
+        event_id, project, service = identity_of(self.data)
+        buried = datetime.fromtimestamp(self.buried_ms / 1000, UTC)
+        return {
+            "id": self.id,
+            "shard": self.shard,
+            "buried_at": _iso(buried),
+            "expires_at": _iso(buried + kept),
+            "stream": self.stream,
+            "entry_id": self.entry_id,
+            "stage": self.stage,
+            "reason": self.reason,
+            "error_class": self.error_class,
+            "deliveries": self.deliveries,
+            "bytes": len(self.data),
+            "scrubbed": self.scrubbed,
+            "event_id": None if event_id is None else str(event_id),
+            "project": project,
+            "service": service,
+        }
+
+    def requeued(self) -> tuple[Stream, bytes]:
+        """The stream it goes back to, and what it says there. Raises `NotRequeueableError`.
+
+        A scrubbed event is turned back into one as producers send it, under its own `event_id`; scrubbing what is scrubbed changes
+        nothing, but its `pii_families` then count only what is found anew.
+        """
+        if self.stream == CAPTURE.name:
+            return CAPTURE, self.data
+        if self.stream == FAILURES.name:
+            return FAILURES, self.data
+        if self.stream == ALERTS.name:
+            return ALERTS, self.data
+        if self.stream == SCORES.name:
+            raise NotRequeueableError("it is a score, not an event; judge its answer anew: assay judge rejudge")
+        if self.stream != EVENTS.name:
+            raise NotRequeueableError("it does not say which stream it came from")
+        event = _object(self.data)
+        if event is None:
+            raise NotRequeueableError("it is no event: its JSON is broken")
+        return CAPTURE, orjson.dumps({name: value for name, value in event.items() if name not in _ADDED})
+
+
+def _object(data: bytes) -> dict[str, Any] | None:
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _iso(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@dataclass(frozen=True)
+class Name:
+    """What people call a letter: its id, which several shards may have, or `SHARD/ID`."""
+
+    shard: int | None
+    id: str
+
+    def __str__(self) -> str:
+        return self.id if self.shard is None else f"{self.shard}/{self.id}"
+
+
+def name_of(text: str) -> Name:
+    """Raises `OperationError` when this names no letter."""
+    match = _NAME.fullmatch(text)
+    if not match:
+        raise OperationError("invalid", f"{text[:60]!r} is not the id of a dead letter; `assay dead list` shows them")
+    return Name(None if match[1] is None else int(match[1]), match[2])
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which letters a command is about. None is no condition."""
+
+    reason: str | None = None
+    stage: str | None = None
+    since_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.reason is not None and self.reason not in set(Reason):
+            raise OperationError("invalid", f"--reason: {self.reason!r} is not one of {', '.join(Reason)}")
+
+    def __bool__(self) -> bool:
+        return self != Filter()
+
+    @property
+    def first(self) -> str:
+        """The least id that can pass."""
+        return "-" if self.since_ms is None else f"{self.since_ms}-0"
+
+    def wants(self, letter: DeadLetter) -> bool:
+        """Whether a letter passes."""
+        return (
+            self.reason in (None, letter.reason)
+            and self.stage in (None, letter.stage)
+            and (self.since_ms is None or letter.buried_ms >= self.since_ms)
+        )
+
+
+def filter_of(reason: str | None, stage: str | None, since: str | None) -> Filter:
+    """The letters given up for a reason, by a stage, and since a duration ago or a moment. Raises `OperationError`."""
+    now_ms = time.time_ns() // 1_000_000
+    return Filter(reason, stage, None if since is None else max(0, moment_ms(since, now_ms, "--since")))
+
+
+def tally(letters: Iterable[tuple[str, str]]) -> str:
+    """How many of each (stage, reason), the most first, such as `scrubber/other 2, writer/other 1`."""
+    counts = letters if isinstance(letters, Counter) else Counter(letters)
+    return ", ".join(
+        f"{stage or '?'}/{reason or '?'} {count:,}"
+        for (stage, reason), count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    )

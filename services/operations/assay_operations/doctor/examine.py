@@ -1,0 +1,266 @@
+"""Every check that can be made of a system: what is well, what is not, and what mends it."""
+
+import asyncio
+import contextlib
+import dataclasses
+import shutil
+import socket
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay_operations.clients import open_store, settings_and_source
+from assay_operations.doctor import checks, probes
+from assay_operations.doctor.checks import Finding, Status, StreamFacts, worst
+from assay_operations.errors import explain, hangs
+from assay_schema.settings import Settings, SettingsError, StoreSettings
+from assay_schema.streams import DEAD
+from assay_schema.topology import destination
+
+if TYPE_CHECKING:
+    from assay_runtime.connection import Client as Redis
+    from assay_runtime.store import Client as Store
+
+
+def examine(data: Path) -> list[Finding]:
+    """Every check that can be made."""
+    try:
+        settings, source = settings_and_source("owner", data)
+    except SettingsError as error:
+        return [Finding("configuration", Status.FAIL, str(error), "correct the setting it names")]
+    patient = Examination()
+    patient.add(Finding("configuration", Status.OK, f"valid, from {source}"))
+    patient.add(*checks.transport(settings))
+    streams = asyncio.run(_redis(settings, patient))
+    _store(settings, patient, streams)
+    _memory(settings, patient, streams or [])
+    _host(settings, data, patient)
+    return patient.findings
+
+
+class Examination:
+    """Collects findings; a probe that raises becomes one too."""
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+
+    def add(self, *findings: Finding) -> None:
+        """Take findings in."""
+        self.findings += findings
+
+    def check(self, name: str, probe: Callable[[], Finding], hint: str) -> bool:
+        """Make one check. Returns whether the probe worked."""
+        try:
+            self.add(probe())
+        except Exception as error:  # noqa: BLE001 - whatever stops a probe is itself the finding
+            self.add(Finding(name, Status.FAIL, _brief(error), _hint(error) or hint))
+            return False
+        return True
+
+    async def check_async(self, name: str, probe: Callable[[], Awaitable[list[Finding]]], hint: str) -> bool:
+        """The same for a probe that awaits."""
+        try:
+            self.add(*await probe())
+        except Exception as error:  # noqa: BLE001 - whatever stops a probe is itself the finding
+            self.add(Finding(name, Status.FAIL, _brief(error), _hint(error) or hint))
+            return False
+        return True
+
+
+def _hint(error: BaseException) -> str:
+    """What to do about an error that has a remedy of its own, whatever was asked; '' for the others."""
+    return _HANGS_HINT if hangs(error) else _BUSY_HINT if str(error).startswith("BUSY ") else ""
+
+
+def _brief(error: BaseException) -> str:
+    text = (explain(error) or f"{type(error).__name__}: {error}").partition(" (is it running?")[0]
+    return text if len(text) <= 300 else text[:300] + " …"
+
+
+#: Seconds after which streams that look unread are looked at again.
+_SECOND_LOOK_S = 1.0
+#: Seconds that Redis and the store have for their first answer, and the store for each one after that.
+_FIRST_ANSWER_S, _ANSWER_S = 5.0, 20.0
+_HANGS_HINT = (
+    "it accepts connections and does not answer: see its log and the load of its host; if it hangs, restart it"
+)
+_BUSY_HINT = (
+    "a script does not end: as admin, run SCRIPT KILL, or restart Redis if it refuses that; see docs/security.md"
+)
+_REDIS_HINT = "start Redis (assay up starts an embedded one), or correct redis.url (ASSAY_REDIS_URL)"
+_RIGHTS_HINT = "doctor needs the owner's identity; see redis.url (ASSAY_REDIS_URL)"
+_STORE_HINT = "start the store (assay up starts an embedded one), or correct store.url (ASSAY_STORE_URL) and its user"
+
+
+async def _redis(settings: Settings, patient: Examination) -> list[StreamFacts] | None:
+    """What Redis says. Returns the streams' facts; None where it did not give them."""
+    from assay_runtime.connection import connect, servers
+
+    streams: list[StreamFacts] = []
+
+    async def reach() -> list[Finding]:
+        await client.ping()
+        return [Finding("redis", Status.OK, "answers")]
+
+    async def server() -> list[Finding]:
+        found = []
+        for shard, one in enumerate(masters := servers(client)):
+            facts = await probes.redis_facts(one)
+            of_one = [checks.redis_version(facts), checks.redis_persistence(facts), checks.redis_memory(facts)]
+            if settings.redis.mode != "standalone":
+                of_one.append(checks.redis_replicas(facts, settings.redis.replicas))
+            of = f" of shard {shard}" if len(masters) > 1 else ""
+            found += [dataclasses.replace(finding, check=f"{finding.check}{of}") for finding in of_one]
+        return found
+
+    async def clock() -> list[Finding]:
+        return [checks.clock("redis", await probes.redis_ahead_s(client))]
+
+    async def flow() -> list[Finding]:
+        facts = await probes.stream_facts(client, settings.redis.shards)
+        found = [checks.stream(each, settings.delivery) for each in facts]
+        if worst(*(finding.status for finding in found)) is Status.FAIL:  # it may have come this moment
+            await asyncio.sleep(_SECOND_LOOK_S)
+            facts = await probes.stream_facts(client, settings.redis.shards)
+            found = [checks.stream(each, settings.delivery) for each in facts]
+        streams.extend(facts)
+        return found
+
+    async def ids() -> list[Finding]:
+        return [checks.stream_ids(await probes.ids_ahead_s(client, settings.redis.shards))]
+
+    hurry = min(settings.redis.command_timeout_s, _FIRST_ANSWER_S)
+    client: Redis = connect(settings.redis.model_copy(update={"command_timeout_s": hurry}), attempts=0)
+    try:
+        if await patient.check_async("redis", reach, _REDIS_HINT):
+            await patient.check_async("redis server", server, _RIGHTS_HINT)
+            await patient.check_async("clock of redis", clock, _RIGHTS_HINT)
+            await patient.check_async("streams", flow, _RIGHTS_HINT)
+            await patient.check_async("stream ids", ids, _RIGHTS_HINT)
+    finally:
+        await client.aclose()
+    return streams or None
+
+
+def _store(settings: Settings, patient: Examination, streams: list[StreamFacts] | None) -> None:
+    found = contextlib.ExitStack()
+    names, first = (
+        settings.store.model_copy(update={"timeout_s": min(settings.store.timeout_s, patience)})
+        for patience in (_ANSWER_S, _FIRST_ANSWER_S)
+    )
+
+    def reach() -> Finding:
+        with open_store(first, database="default"):
+            pass
+        client = found.enter_context(open_store(names, database="default"))
+        clients.append(client)
+        return Finding("store", Status.OK, f"ClickHouse {client.server_version}")
+
+    clients: list[Store] = []
+    with found:
+        if not patient.check("store", reach, _STORE_HINT):
+            return
+        (client,) = clients
+        patient.check("store's process", lambda: checks.wall(*probes.wall_of(names.url)), "")
+        patient.check(
+            "store's parts",
+            lambda: checks.broken_parts(probes.broken_parts(client)),
+            "doctor needs the owner's identity",
+        )
+        if not patient.check("schema", lambda: _schema(client, names.base_database), "run: assay migrate"):
+            return
+        if patient.findings[-1].status is not Status.OK:
+            return
+        waiting = (
+            None
+            if streams is None
+            else sum(
+                group.waiting
+                for facts in streams
+                if facts.name != DEAD.name
+                for group in facts.groups
+                if group.name not in facts.optional  # the watermark does not wait for these
+            )
+        )
+        hint = "run: assay migrate; doctor needs the owner's identity"
+        patient.check(
+            "watermark", lambda: checks.watermark(*probes.watermark_place(client, names.database), waiting), hint
+        )
+        patient.check("views", lambda: checks.final_reads(*probes.final_settings(client)), hint)
+        patient.check("failures in 24 h", lambda: _failures(names), hint)
+        patient.check("judging", lambda: _judging(names), hint)
+        patient.check("alerts", lambda: _alerts(names), hint)
+        patient.check(
+            "nightly evaluation",
+            lambda: checks.nightly_evaluation(
+                settings.evals.dataset is not None, probes.nightly_outcomes(client, names.database)
+            ),
+            hint,
+        )
+        patient.check("clock of the store", lambda: checks.clock("the store", probes.store_ahead_s(client)), hint)
+
+
+def _schema(client: "Store", database: str) -> Finding:
+    from assay_runtime.migrate import migrations, schema_version
+
+    return checks.schema(schema_version(client, database), migrations()[-1].version)
+
+
+def _judging(settings: StoreSettings) -> Finding:
+    with open_store(settings) as client:
+        return checks.judging(*probes.judged_lately(client))
+
+
+def _alerts(settings: StoreSettings) -> Finding:
+    with open_store(settings) as client:
+        return checks.open_alerts(probes.open_alerts(client))
+
+
+def _failures(settings: StoreSettings) -> Finding:
+    with open_store(settings) as client:
+        return checks.failures(probes.failures_by_reason(client))
+
+
+def _host(settings: Settings, data: Path, patient: Examination) -> None:
+    def spool() -> Finding:
+        found = probes.spool_facts(probes.spool_directory(settings.capture))
+        return checks.spool(found, destination(settings.redis), settings.capture.spool_bytes)
+
+    def disk() -> Finding:
+        where = data if data.is_dir() else Path.cwd()
+        usage = shutil.disk_usage(where)
+        return checks.disk(usage.free, usage.total, str(where))
+
+    patient.check("spool", spool, "give this user the right to read capture.spool_dir (ASSAY_CAPTURE_SPOOL_DIR)")
+    patient.check("disk", disk, "name the data directory with --data")
+    patient.check(
+        "secrets", lambda: checks.secrets(probes.secret_modes(data)), "run this as the user who ran `assay up`"
+    )
+
+
+def _memory(settings: Settings, patient: Examination, streams: list[StreamFacts]) -> None:
+    host = settings.telemetry.host
+
+    def ask(service: str) -> Finding | None:
+        port = getattr(settings, service).port
+        try:
+            found = probes.memory_of(host, port)
+        except OSError as error:
+            if isinstance(getattr(error, "reason", error), TimeoutError):
+                return checks.no_memory(service, f"{host}:{port}", "accepts connections and does not answer")
+            if _runs_here(service, streams):
+                return checks.no_memory(service, f"{host}:{port}", "does not answer")
+            return None  # it may run elsewhere
+        return None if found is None else checks.memory(service, found)
+
+    with ThreadPoolExecutor() as threads:
+        patient.add(*filter(None, threads.map(ask, ("scrubber", "writer", "judge", "drift", "notifier"))))
+
+
+def _runs_here(service: str, streams: list[StreamFacts]) -> bool:
+    """Whether a consumer of this service, by its name, was started on this host and did not leave."""
+    from assay_access.settings_files import CONSUMER
+
+    members = (name for facts in streams for group in facts.groups if group.name == service for name in group.members)
+    return any(name == CONSUMER or name.startswith(f"{socket.gethostname()}-") for name in members)

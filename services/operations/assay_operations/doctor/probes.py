@@ -1,0 +1,281 @@
+"""What `assay doctor` measures. Each probe may raise; the command turns that into a finding."""
+
+import os
+import re
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from http.client import HTTPException
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay_operations.doctor.checks import (
+    JUDGED_LATELY,
+    FailureFacts,
+    GroupFacts,
+    MemoryFacts,
+    RedisFacts,
+    SpoolFacts,
+    StreamFacts,
+)
+from assay_schema.failures import GIVEN_UP
+from assay_schema.settings import FILE_VARIABLE, CaptureSettings
+from assay_schema.streams import DEAD, STREAMS, Stream
+
+if TYPE_CHECKING:
+    from assay_runtime.connection import Client as Redis
+    from assay_runtime.store import Client as Store
+
+#: The Redis from which on a consumer is heard when it asks in vain; Valkey names one that does.
+HEARS_ASKERS = (7, 2)
+#: Seconds that a service has to show its metrics.
+_METRICS_TIMEOUT_S = 3
+#: Services on this host are reached directly, whatever `http_proxy` says.
+_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+async def redis_facts(client: "Redis") -> RedisFacts:
+    """Version, persistence, memory and replicas."""
+    sections = ("server", "persistence", "memory", "replication", "stats")
+    server, persistence, memory, replication, stats = [await client.info(section) for section in sections]
+    return RedisFacts(
+        version=str(server["redis_version"]),
+        valkey=str(server.get("valkey_version", "")),
+        append_only=bool(persistence["aof_enabled"]),
+        last_write_ok=persistence.get("aof_last_write_status", "ok") == "ok",
+        memory=int(memory["used_memory"]),
+        memory_limit=int(memory["maxmemory"]),
+        eviction=str(memory["maxmemory_policy"]),
+        evicted=int(stats["evicted_keys"]),
+        replicas=int(replication["connected_slaves"]),
+    )
+
+
+async def redis_ahead_s(client: "Redis") -> float:
+    """By how many seconds Redis's clock is ahead of this host's."""
+    before = time.time()
+    seconds, microseconds = await client.time()
+    return float(seconds + microseconds / 1e6 - (before + time.time()) / 2)
+
+
+async def ids_ahead_s(client: "Redis", shards: int) -> float:
+    """By how many seconds the newest entry that any group was given is ahead of Redis's clock; negative when it is behind.
+
+    Of a stream itself nobody but its readers may ask the newest id, so one that no group has been given yet does not show.
+    """
+    newest_ms = 0
+    for key in (stream.key(shard) for shard in range(shards) for stream in STREAMS if stream.groups):
+        delivered = [state["last-delivered-id"] for state in await _groups(client, key)]
+        newest_ms = max([newest_ms, *(int(entry.partition(b"-")[0]) for entry in delivered)])
+    seconds, microseconds = await client.time()
+    return float(newest_ms / 1_000 - seconds - microseconds / 1e6)
+
+
+async def _groups(client: "Redis", key: str) -> list[dict[str, Any]]:
+    """The groups of a stream; none before there is one."""
+    from redis.exceptions import ResponseError
+
+    try:
+        return list(await client.xinfo_groups(key))
+    except ResponseError as error:
+        if "no such key" not in str(error).lower():
+            raise
+        return []
+
+
+async def stream_facts(client: "Redis", shards: int) -> list[StreamFacts]:
+    """Every shard of every stream. Needs no right to read entries."""
+    now_ms = int((await client.time())[0]) * 1_000
+    return [await _stream(client, stream, shard, now_ms) for shard in range(shards) for stream in STREAMS]
+
+
+async def _stream(client: "Redis", stream: Stream, shard: int, now_ms: int) -> StreamFacts:
+    from assay_runtime.connection import server_of
+    from assay_runtime.dead import dead_bytes
+    from assay_runtime.lag import groups
+
+    key = stream.key(shard)
+    version = (await server_of(client, shard).info("server"))["redis_version"]
+    hears_askers = tuple(int(part) for part in version.split(".")[:2]) >= HEARS_ASKERS
+    found = []
+    for name, group in (await groups(client, stream, shard) if stream.groups else {}).items():
+        consumers = await client.xinfo_consumers(key, name)
+        # Where an older server has lost count of the unread, there may be none, and so nothing to hear of.
+        telling = consumers and (hears_askers or group.counted or group.pending)
+        found.append(
+            GroupFacts(
+                name,
+                group.consumers,
+                group.pending,
+                group.unread,
+                await _oldest_ms(client, key, name, group.pending, now_ms),
+                tuple(each["name"].decode(errors="replace") for each in consumers),
+                min(int(each["idle"]) for each in consumers) if telling else None,
+                hears_askers,
+            )
+        )
+    memory = (await dead_bytes(client, shard) or 0) if stream is DEAD else 0
+    length = int(await client.xlen(key))
+    return StreamFacts(stream.name, shard, length, stream.groups, tuple(found), stream.optional, memory)
+
+
+async def _oldest_ms(client: "Redis", key: str, group: str, pending: int, now_ms: int) -> int | None:
+    first = (await client.xpending(key, group))["min"] if pending else None
+    return max(0, now_ms - int(first.partition(b"-")[0])) if first else None
+
+
+def store_ahead_s(client: "Store") -> float:
+    """By how many seconds the store's clock is ahead of this host's."""
+    before = time.time()
+    now_ms = client.query("SELECT toUnixTimestamp64Milli(now64(3))").result_rows[0][0]
+    return float(now_ms / 1_000 - (before + time.time()) / 2)
+
+
+def final_settings(client: "Store") -> tuple[bool, bool]:
+    """Whether FINAL uses skip indexes, and whether exactly. A server that has no such settings does the first not, the second always."""
+    rows = client.query(
+        "SELECT name, value FROM system.settings "
+        "WHERE name IN ('use_skip_indexes_if_final', 'use_skip_indexes_if_final_exact_mode')"
+    ).result_rows
+    values = {str(name): value == "1" for name, value in rows}
+    return values.get("use_skip_indexes_if_final", False), values.get("use_skip_indexes_if_final_exact_mode", True)
+
+
+def memory_of(host: str, port: int) -> MemoryFacts | None:
+    """What a service on this host says of its memory; None where something else answers. Raises `OSError` where nothing does."""
+    try:
+        with _DIRECT.open(f"http://{host}:{port}/metrics", timeout=_METRICS_TIMEOUT_S) as answer:  # a host of ours
+            text = answer.read().decode()
+    except (HTTPException, UnicodeDecodeError, urllib.error.HTTPError):
+        return None
+    found = {
+        name: re.search(rf"^{name} (\d\S*)$", text, re.MULTILINE)
+        for name in ("process_resident_memory_bytes", "assay_memory_bound_bytes", "assay_memory_peak_bytes")
+    }
+    held, bound, peak = (int(float(each[1])) if each else 0 for each in found.values())
+    return MemoryFacts(held, bound, peak) if held and bound else None
+
+
+def wall_of(url: str) -> tuple[dict[str, bool], str]:
+    """What the kernel keeps the store's process from, empty where the server has no such metric; why it has no account of its own."""
+    try:
+        with urllib.request.urlopen(f"{url.rstrip('/')}/metrics", timeout=5) as answer:  # noqa: S310  # a host of ours
+            text = answer.read().decode()
+    except OSError:
+        return {}, ""
+    found = re.findall(r'(?m)^assay_store_wall{keeps_from="(\w+)"} (\S+)$', text)
+    kept = re.findall(r'(?m)^assay_store_account_kept{reason="(\w+)"} 1.0$', text)
+    return {what: value == "1.0" for what, value in found}, kept[0] if kept else ""
+
+
+def broken_parts(client: "Store") -> dict[str, int]:
+    """By table, the parts that the store could not read when it started and that nobody has dropped since."""
+    rows = client.query(
+        "SELECT database || '.' || table, count() FROM system.detached_parts WHERE startsWith(reason, 'broken') GROUP BY ALL"
+    ).result_rows
+    return {str(table): int(count) for table, count in rows}
+
+
+def failures_by_reason(client: "Store") -> list[FailureFacts]:
+    """Failures of the last 24 hours, as `assay query failures` counts them. `client` must be one of the views' database."""
+    from assay_runtime.queries import named_queries
+
+    question, found = named_queries()["failures"], dict[str, FailureFacts]()
+    for row in client.query(question.sql, parameters=question.defaults).named_results():
+        so_far = found.get(row["reason"], FailureFacts(row["reason"], 0))
+        lost = row["lost"] + row["recovered"]
+        found[row["reason"]] = FailureFacts(
+            so_far.reason,
+            so_far.count + lost + row["incidents"],
+            so_far.given_up + (lost if row["error_class"] == GIVEN_UP else 0),
+            so_far.recovered + row["recovered"],
+            so_far.outages + row["incidents"],
+        )
+    return list(found.values())
+
+
+def nightly_outcomes(client: "Store", database: str) -> list[tuple[str, float, str]]:
+    """How the nightly evaluations of a week ended, how many hours ago, and why; the latest last."""
+    query = (
+        "SELECT toString(outcome), dateDiff('second', started_at, now64(3)) / 3600, detail"  # noqa: S608 - a checked setting
+        f" FROM {database}.eval_outcomes WHERE started_at BETWEEN now() - toIntervalDay(7) AND now() ORDER BY started_at"
+    )
+    return [(str(outcome), float(hours), str(detail)) for outcome, hours, detail in client.query(query).result_rows]
+
+
+def watermark_place(client: "Store", database: str) -> tuple[int, float]:
+    """The watermark, and how many seconds ago it moved."""
+    query = (
+        "SELECT watermark, toUnixTimestamp64Milli(now64(3)) - toUnixTimestamp64Milli(updated_at)"  # noqa: S608 - a checked setting
+        f" FROM {database}.watermark"
+    )
+    place, moved_ms = client.query(query).result_rows[0]
+    return int(place), moved_ms / 1_000
+
+
+def spool_facts(directory: Path) -> list[SpoolFacts]:
+    """What waits in a spool, by destination. Each user's events are in a directory of their own; those that this user may not read are
+    not counted."""
+    sizes, oldest = Counter[str](), dict[str, float]()
+    for path in directory.glob("assay-spool-*/**/*.jsonl"):
+        try:
+            state = path.stat()
+        except FileNotFoundError:
+            continue  # sent meanwhile
+        if state.st_size:
+            within = path.relative_to(directory).parts
+            name = within[1] if len(within) == 4 else "unnamed"
+            sizes[name] += state.st_size
+            oldest[name] = min(state.st_mtime, oldest.get(name, state.st_mtime))
+    now = time.time()
+    return [SpoolFacts(name, sizes[name], max(0.0, now - oldest[name])) for name in sorted(sizes)]
+
+
+def spool_directory(settings: CaptureSettings) -> Path:
+    """Where producers on this host spool, unless they were told otherwise: as the SDK decides it."""
+    if settings.spool_dir:
+        return settings.spool_dir
+    if (state := os.environ.get("XDG_STATE_HOME")) and Path(state).is_absolute():
+        return Path(state) / "assay-spool"
+    try:
+        return Path.home() / ".local" / "state" / "assay-spool"
+    except RuntimeError:
+        return Path(tempfile.gettempdir())
+
+
+def secret_modes(data: Path) -> list[tuple[str, int]]:
+    """The permission bits of files with passwords on this host."""
+    directory = data / "secrets"
+    paths = [directory, *sorted(directory.iterdir())] if directory.is_dir() else []
+    if named := os.environ.get(FILE_VARIABLE):
+        paths.append(Path(named))
+    return [(str(path), path.stat().st_mode & 0o777) for path in dict.fromkeys(paths)]
+
+
+def open_alerts(client: "Store") -> dict[str, int]:
+    """Open alert episodes by state. `client` must be one of the views' database."""
+    found = client.query("SELECT state, count() AS n FROM open_episodes GROUP BY state")
+    return {str(state): int(count) for state, count in found.result_rows}
+
+
+_JUDGED_LATELY = """
+SELECT error, failed, count() FROM (
+    SELECT status = 'judge_error' AS error, if(error, detail, '') AS failed FROM scores
+    WHERE status IN ('scored', 'abstained', 'judge_error') AND judged_at > now() - toIntervalDay(1)
+    ORDER BY judged_at DESC LIMIT {most:UInt32}
+) GROUP BY error, failed
+"""
+
+
+def judged_lately(client: "Store") -> tuple[int, dict[str, int], str]:
+    """How many of the latest answers have a verdict, what failed for how many, and why judging stopped ('' if it did not).
+
+    `client` must be one of the views' database.
+    """
+    found = client.query(_JUDGED_LATELY, parameters={"most": JUDGED_LATELY}).result_rows
+    stopped = client.query("SELECT summary FROM open_episodes WHERE kind = 'judge_stopped' LIMIT 1").result_rows
+    errors = {str(failed): int(count) for error, failed, count in found if error}
+    scored = sum(int(count) for error, _, count in found if not error)
+    return scored, errors, str(stopped[0][0]) if stopped else ""

@@ -1,0 +1,1 @@
+"""What the drift service watches, and why it raised an alert."""

@@ -1,0 +1,159 @@
+"""Which service, model, source and so on moved when a series did, from what is stored."""
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from assay_operations.drift import parts as drift_parts
+from assay_operations.errors import OperationError
+from assay_schema.printable import printable
+
+if TYPE_CHECKING:
+    from assay_drift.attribution import Split
+    from assay_operations.drift.parts import Episode
+    from assay_runtime.store import Client as Store
+    from assay_schema.settings import DriftSettings
+
+
+def episode_named(alert_id: str) -> str:
+    """An alert's id as it is stored. Raises `OperationError` for what is none."""
+    try:
+        return str(UUID(alert_id))
+    except ValueError:
+        raise OperationError(
+            "invalid", f"{printable(alert_id)!r} is not an alert's id; `assay alerts list` shows those that are open"
+        ) from None
+
+
+def explained(store: "Store", alert_id: str, settings: "DriftSettings") -> list[str]:
+    """What is known of an episode's parts, a line each."""
+    from assay_schema.alert_actions import explain_command
+    from assay_schema.alerts import AlertKind
+    from assay_schema.scores import is_amount
+
+    episode = drift_parts.episode_of(store, alert_id)
+    if episode is None:
+        raise OperationError(
+            "not_found", f"no episode {alert_id} is stored; `assay alerts list` shows those that are open"
+        )
+    if not explain_command(alert_id, episode.kind, episode.metric):
+        raise OperationError(
+            "invalid",
+            f"an episode of {episode.kind} has no parts to tell apart; its alert has the query that shows more, if any does",
+        )
+    match episode.kind:
+        case AlertKind.QUERY_DRIFT:
+            return _queries(store, episode, settings)
+        case AlertKind.RETRIEVAL_DRIFT:
+            return _retrieval(store, episode, settings)
+        case AlertKind.JUDGE_ERRORS:
+            return _judge_errors(store, episode, settings)
+        case _ if is_amount(episode.metric):
+            return _amount(store, episode, settings)
+    return _score(store, episode, settings)
+
+
+def _score(store: "Store", episode: "Episode", settings: "DriftSettings") -> list[str]:
+    from assay_drift.series import Calendar
+
+    splits = drift_parts.score_splits(store, episode, Calendar.of(settings).day_ms)
+    if not splits:
+        return [f"{episode.metric} of {episode.project}: {_few('answers')}"]
+    return [f"{episode.metric} of {episode.project}: {splits[0].change:+.3g} since the change", *_told(splits)]
+
+
+def _judge_errors(store: "Store", episode: "Episode", settings: "DriftSettings") -> list[str]:
+    from assay_drift.series import Calendar
+
+    splits = drift_parts.error_splits(store, episode, Calendar.of(settings).day_ms)
+    return _shares(f"answers of {episode.project} on which the judge failed", "answers", splits)
+
+
+def _amount(store: "Store", episode: "Episode", settings: "DriftSettings") -> list[str]:
+    from assay_drift.series import Calendar
+    from assay_drift.wording import amount_text, limit_in
+    from assay_schema.alert_actions import RETRIEVALS
+    from assay_schema.scores import QUANTILES
+
+    limit, learned = limit_in(episode.summary), ""
+    if limit is None:
+        limit = drift_parts.limit_before(store, episode, settings, QUANTILES[episode.metric.rsplit("_", 1)[1]])
+        learned = ", a limit worked out again from the first stored days before the change"
+    what = f"{episode.metric} of {episode.project}"
+    if limit is None:
+        return [
+            f"{what}: the alert names no limit, and too little is stored from before the change to work it out again"
+        ]
+    things = "retrievals" if episode.series in RETRIEVALS else "answers"
+    splits = drift_parts.amount_splits(store, episode, Calendar.of(settings).day_ms, limit)
+    return _shares(f"{what} ({episode.series}), above {amount_text(episode.metric, limit)}{learned}", things, splits)
+
+
+def _retrieval(store: "Store", episode: "Episode", settings: "DriftSettings") -> list[str]:
+    from assay_drift.series import Calendar
+
+    if episode.metric not in drift_parts.TOP:
+        known = " and ".join(drift_parts.TOP)
+        raise OperationError(
+            "invalid", f"this alert's metric is not measured of retrieval scores, of which {known} are"
+        )
+    splits = drift_parts.retrieval_splits(store, episode, Calendar.of(settings).day_ms)
+    what = f"{episode.metric} of {episode.project} ({episode.series})"
+    if not splits:
+        return [f"{what}: {_few('retrievals')}"]
+    first = splits[0]
+    places = f"mean place {first.before:.3g} to {first.after:.3g} among the scores before the change"
+    return [f"{what}: {places}", *_told(splits)]
+
+
+def _queries(store: "Store", episode: "Episode", settings: "DriftSettings") -> list[str]:
+    from assay_drift.attribution import percent
+    from assay_drift.embedding import embedder
+    from assay_drift.series import Calendar
+    from assay_drift.topics import grown
+
+    queries, texts = drift_parts.queries_of(store, episode, Calendar.of(settings).day_ms)
+    name, embed = embedder()
+    what = f"queries of {episode.project}"
+    found = grown(queries, embed(texts)) if queries else None
+    if found is None:
+        return [f"{what}: too few are stored of before the change, or since"]
+    topics, splits = found
+    other = "" if name == episode.series else f"; the alert went by {episode.series}, which may see other kinds"
+    lines = [f"{what}, by what they are about ({name}{other})"]
+    for topic in topics:
+        share = f"{topic.before:.1%} to {topic.after:.1%} of the queries"
+        lines.append(f"  a cluster grew: {share}, such as {', '.join(topic.examples)}")
+    if not topics:
+        return [*lines, "  no cluster grew beyond what chance and the difference between days give"]
+    lines.append(f"  the questions: assay drift history --queries --project {episode.project}")
+    parts = [line for each in splits for line in each.told(percent)]
+    if parts:
+        lines.append("  of the queries in clusters that grew:")
+    else:
+        lines.append("  in no service or operation more than in others")
+    return [*lines, *(f"    {line}" for line in parts)]
+
+
+def _shares(what: str, things: str, splits: "list[Split]") -> list[str]:
+    if not splits:
+        return [f"{what}: {_few(things)}"]
+    first = splits[0]
+    change = f"{first.before:.1%} to {first.after:.1%} of the {things} since the change"
+    return [f"{what}: {change}", *_told(splits, share=True)]
+
+
+def _told(splits: "list[Split]", *, share: bool = False) -> list[str]:
+    from assay_drift.attribution import number, percent
+
+    told = [f"  {line}" for each in splits for line in each.told(percent if share else number)]
+    dimensions = _or([each.dimension for each in splits])
+    return told or [f"  no {dimensions} stands out beyond chance, nor does their mix"]
+
+
+def _or(names: list[str]) -> str:
+    return " or ".join([part for part in (", ".join(names[:-1]), names[-1]) if part])
+
+
+def _few(things: str) -> str:
+    parts = "service, model and source" if things == "answers" else "service, operation and source"
+    return f"too few stored {things}, or only one {parts}"

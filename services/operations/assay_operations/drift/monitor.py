@@ -1,0 +1,54 @@
+"""What the drift service watches, as it keeps it in Redis."""
+
+from typing import TYPE_CHECKING, Any
+
+from assay_schema.settings import Settings
+
+if TYPE_CHECKING:
+    from assay_drift.monitor import Monitor
+    from assay_runtime.connection import Client
+    from assay_runtime.store import Client as Store
+
+
+async def monitor_of(client: "Client", settings: Settings, shard: int) -> "Monitor":
+    from assay_drift.monitor import Monitor
+    from assay_schema.streams import drift_key
+
+    fields = await client.hgetall(drift_key(shard))
+    fields.pop(b"version", None)
+    return Monitor(
+        settings.drift,
+        {name.decode(): value for name, value in fields.items()},
+        shard=shard,
+        shards=settings.redis.shards,
+    )
+
+
+async def watched(client: "Client", settings: Settings) -> list[dict[str, Any]]:
+    """A row for each series that is watched, over all shards."""
+    from assay_operations.drift.status import rows_of
+
+    return [
+        row
+        for shard in range(settings.redis.shards)
+        for row in rows_of(await monitor_of(client, settings, shard), settings.drift)
+    ]
+
+
+async def query_shifts(client: "Client", settings: Settings, project: str) -> list[tuple[str, Any]]:
+    """The series of a project's queries and how far each has shifted; no shift before they were compared."""
+    found = [await monitor_of(client, settings, shard) for shard in range(settings.redis.shards)]
+    return [(key, each.shift) for one in found for key, each in one.queries.items() if key.startswith(f"{project}/")]
+
+
+_EXAMPLES = """
+SELECT toString(event_id), query FROM candidates WHERE event_id IN {ids:Array(UUID)}
+UNION ALL
+SELECT toString(event_id), query FROM answers WHERE event_id IN {ids:Array(UUID)}
+"""
+
+
+def examples(store: "Store", ids: list[Any]) -> dict[str, str]:
+    """The scrubbed questions of events, by id."""
+    rows = store.query(_EXAMPLES, parameters={"ids": ids}).result_rows if ids else []
+    return {str(identity): str(text) for identity, text in rows}

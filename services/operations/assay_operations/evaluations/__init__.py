@@ -1,0 +1,1 @@
+"""Golden datasets, runs, gates and replays."""

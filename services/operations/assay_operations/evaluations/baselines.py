@@ -1,0 +1,140 @@
+"""What a gate compares with: published baselines, known-right questions, thresholds."""
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay_operations import audit
+from assay_operations.errors import OperationError, explain
+from assay_operations.evaluations.files import captured_of, lines_of
+from assay_operations.numbers import a_number
+
+if TYPE_CHECKING:
+    from assay_evals.baseline import Baseline, Thresholds
+    from assay_evals.qrels import Floors, KnownQuery
+
+
+@dataclass(frozen=True)
+class Published:
+    """A baseline that was written."""
+
+    metadata: dict[str, Any]
+    #: Rows that were left out: without a question, and of a question that another row has.
+    blank: int
+    repeated: int
+    #: Of the others, rows that personal data was taken out of.
+    scrubbed: int
+
+
+def publish(
+    data: Path,
+    source: Path,
+    to: Path,
+    *,
+    label: str | None,
+    limits: "Thresholds",
+    force: bool,
+    deduplicate: bool,
+    tell: Callable[[str], None],
+) -> Published:
+    """Freeze captured rows as a baseline, and record the attempt below `data`; `tell` gets why if that fails. Raises `OperationError`."""
+    from assay_evals.errors import EvalsError
+
+    if to.exists() and source.exists() and to.samefile(source):
+        raise OperationError("invalid", f"--to: {to} is the file that --from reads: name another")
+    if to.exists() and not force:
+        raise OperationError("conflict", f"--to: {to} is there already; write over it with --force")
+    attempt: dict[str, Any] = {
+        "label": label or to.name.removesuffix(".ndjson").removesuffix(".baseline"),
+        "source_hash": None,
+        "content_hash": None,
+        "row_count": 0,
+        "output_path": os.fspath(to),
+        "thresholds": asdict(limits),
+    }
+
+    def record(entry: dict[str, Any]) -> None:
+        if problem := audit.record(data, "bench-publish", attempt | entry):
+            tell(problem)
+
+    try:
+        made = Published(*_publish(source, to, attempt["label"], limits, deduplicate=deduplicate))
+    except (OperationError, EvalsError, OSError) as error:
+        record({"success": False, "failure_reason": explain(error)})
+        raise
+    attempt |= {key: made.metadata[key] for key in attempt if key in made.metadata}
+    record({"success": True})
+    return made
+
+
+def _publish(
+    source: Path, to: Path, label: str, limits: "Thresholds", *, deduplicate: bool
+) -> tuple[dict[str, Any], int, int, int]:
+    """Write the baseline. Returns its metadata, how many rows without a question and repeated ones were left out, and how many of the
+    others personal data was taken out of.
+    """
+    from assay_evals import baseline as baselines
+    from assay_evals.replay import skip_reason
+    from assay_runtime.private import write_whole
+
+    if to.is_dir() or not to.parent.is_dir():
+        raise OperationError("invalid", f"--to: {to} is a folder" if to.is_dir() else f"--to: no folder {to.parent}")
+    rows = list(captured_of(source, "--from"))
+    asked = [row for row in rows if skip_reason(row) is None]
+    chosen = list(baselines.deduplicate(asked)) if deduplicate else asked
+    published_at = datetime.now(UTC).isoformat(timespec="seconds")
+    try:
+        lines = list(baselines.publish(chosen, label=label, published_at=published_at, thresholds=limits))
+    except baselines.BaselineError as error:
+        raise OperationError("invalid", f"--from: {source}: {error}") from None
+    write_whole(to, "".join(line + "\n" for line in lines).encode())
+    scrubbed = sum(row.scrubbed for row in chosen)
+    return json.loads(lines[0]), len(rows) - len(asked), len(asked) - len(chosen), scrubbed
+
+
+def baseline_of(path: Path) -> "Baseline":
+    """A published baseline. Raises `OperationError`."""
+    from assay_evals.baseline import BaselineError, read_baseline
+
+    try:
+        return read_baseline(lines_of(path, "--baseline"))
+    except BaselineError as error:
+        raise OperationError("invalid", f"--baseline: {path}: {error}") from None
+
+
+def qrels_of(path: Path) -> "list[KnownQuery]":
+    """Known-right questions. Raises `OperationError`."""
+    from assay_evals.qrels import QrelsError, read_qrels
+
+    try:
+        return read_qrels("".join(lines_of(path, "--qrels")))
+    except QrelsError as error:
+        raise OperationError("invalid", f"--qrels: {path}: {error}") from None
+
+
+def thresholds_of(default: "Thresholds", jaccard: str | None, top1: str | None, multiplier: str | None) -> "Thresholds":
+    """The thresholds of a regression gate: those that are given, over the default. Raises `OperationError`."""
+    from dataclasses import replace
+
+    given = {
+        "jaccard": a_number(jaccard, "--threshold-jaccard"),
+        "top1": a_number(top1, "--threshold-top1"),
+        "latency_multiplier": a_number(multiplier, "--threshold-latency-multiplier"),
+    }
+    return replace(default, **{name: value for name, value in given.items() if value is not None})
+
+
+def floors_given(default: "Floors", recall: str | None, first: str | None, top1: str | None) -> "Floors":
+    """The floors of a correctness gate: those that are given, over the default. Raises `OperationError`."""
+    from dataclasses import replace
+
+    given = {
+        "recall": a_number(recall, "--threshold-recall"),
+        "first_relevant": a_number(first, "--threshold-first-relevant"),
+        "expected_top1": a_number(top1, "--threshold-expected-top1"),
+    }
+    return replace(default, **{name: value for name, value in given.items() if value is not None})

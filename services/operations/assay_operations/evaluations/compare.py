@@ -1,0 +1,110 @@
+"""Whether two runs can be compared by what options name."""
+
+from typing import TYPE_CHECKING, Any
+
+from assay_operations.errors import OperationError
+from assay_operations.evaluations.rules import expect_known, expect_slices, fields_of
+from assay_operations.numbers import a_number
+
+if TYPE_CHECKING:
+    from assay_evals.dataset import Dataset
+    from assay_evals.paired import PairedRuns
+    from assay_evals.rules_file import RulesFile
+    from assay_evals.runs import Run
+    from assay_evals.verdicts import Rule
+
+
+def compared(
+    before: "Run",
+    after: "Run",
+    held: "RulesFile",
+    holding: "dict[str, Rule]",
+    *,
+    slices: list[str] | None,
+    seed: int,
+    thresholds: list[str] | None,
+    floors: list[str] | None,
+    stages: list[str] | None,
+) -> "PairedRuns":
+    """Two runs case by case. Raises `OperationError` for a rule that would hold nothing."""
+    from assay_evals.paired import compare_runs
+
+    expect_known(held, (*before.names, *after.names))
+    fields = fields_of(slices, held)
+    expect_slices(held, fields, after.results)
+    paired = compare_runs(before, after, rules=holding, slices=fields, floors=held.slice_floors(), seed=seed)
+    expect_measured("--threshold", thresholds, paired)
+    expect_measured("--floor", floors, paired)
+    in_file = [f"{metric}={rule.floor}" for metric, rule in held.metrics.items() if rule.floor is not None]
+    expect_measured("--rules: a floor", in_file, paired)
+    lost = paired.comparison.metrics_only_baseline  # these fail, and the report says so
+    blocking = [each for each in stages or [] if each.endswith("=block") and each.rpartition("=")[0] not in lost]
+    expect_measured("--stage", blocking, paired)
+    expect_named("--stage", stages, [*before.names, *after.names])
+    return paired
+
+
+def was_asked(golden: "Dataset", found: "Run") -> bool:
+    """Whether a run was asked this dataset, or, as with `--limit`, a part of it."""
+    cases = {result.case_id for result in found.results}
+    part = golden.model_copy(update={"cases": [case for case in golden.cases if case.id in cases]})
+    return found.config.dataset_fingerprint in (golden.fingerprint, part.fingerprint)
+
+
+def rules_given(
+    held: "RulesFile", thresholds: list[str] | None, floors: list[str] | None, stages: list[str] | None
+) -> "dict[str, Rule]":
+    from assay_evals.rules_file import changed
+    from assay_evals.verdicts import Stage, is_share
+
+    found = held.rules()
+    changes: dict[str, dict[str, Any]] = {}
+    for metric, text in pairs("--threshold", thresholds):
+        value = a_number(text, "--threshold")
+        if value is None or value < 0:
+            raise OperationError("invalid", f"--threshold: {metric}: below 0")
+        changes.setdefault(metric, {})["threshold"] = value
+    for metric, text in pairs("--floor", floors):
+        value = a_number(text, "--floor")
+        if value is None or (is_share(metric) and not 0 <= value <= 1):
+            raise OperationError("invalid", f"--floor: {metric}: {text} is not between 0 and 1, where shares are")
+        changes.setdefault(metric, {})["floor"] = value
+    for metric, text in pairs("--stage", stages):
+        if text not in list(Stage):
+            raise OperationError("invalid", f"--stage: {text!r} is not one of {', '.join(Stage)}")
+        changes.setdefault(metric, {})["stage"] = Stage(text)
+    for metric, change in changes.items():
+        found[metric] = changed(found, metric, change)
+    return found
+
+
+def pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:
+    pairs = [(each.rpartition("=")[0], each.rpartition("=")[2]) for each in given or []]
+    if any(not metric for metric, _ in pairs):
+        raise OperationError("invalid", f"{option}: write METRIC=VALUE, such as {option} mrr=0.05")
+    return pairs
+
+
+def expect_named(option: str, given: list[str] | None, measured: list[str]) -> None:
+    """A stage that does not block may be of what these runs do not measure, and not of what nothing does."""
+    from assay_evals.errors import EvalsError
+    from assay_evals.rules_file import expect_metric
+
+    for metric, _ in pairs(option, given):
+        try:
+            expect_metric(metric, measured, metric)
+        except EvalsError as error:
+            raise OperationError("invalid", f"{option}: {error}") from None
+
+
+def expect_measured(option: str, given: list[str] | None, paired: "PairedRuns") -> None:
+    """A rule for a metric that is not there would hold nothing, in silence."""
+    from assay_evals.dataset_fields import nearest
+
+    names = [each.metric for each in paired.comparison.metrics]
+    for metric, _ in pairs(option, given):
+        if metric not in names:
+            raise OperationError(
+                "invalid",
+                f"{option}: the runs do not both measure {metric}{nearest(metric, names)}; they do: {', '.join(names) or 'nothing'}",
+            )

@@ -1,0 +1,36 @@
+"""Golden datasets in files."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay_operations.errors import OperationError
+from assay_operations.evaluations.files import lines_of
+
+if TYPE_CHECKING:
+    from assay_evals.dataset import Dataset
+
+
+def load(file: Path, option: str = "FILE") -> "Dataset":
+    """A dataset from a file. Raises `DatasetError`, which becomes one clear message."""
+    from assay_evals.dataset import DatasetError, read_dataset
+
+    try:
+        return read_dataset("".join(lines_of(file, option)))
+    except DatasetError as error:
+        more = (
+            f" (and {len(error.problems) - 1} more: assay dataset validate {file})" if len(error.problems) > 1 else ""
+        )
+        raise OperationError("invalid", f"{file}: {error.problems[0]}{more}") from None
+
+
+def expect_reviewed(golden: "Dataset", file: Path, tell: Callable[[str], None], *, required: bool) -> None:
+    """Tell how many cases nobody looked at. Raises `OperationError` where all have to be."""
+    from assay_evals.reviewing import unreviewed
+
+    if not (left := len(unreviewed(golden))):
+        return
+    told = f"{left:,} of {len(golden.cases):,} cases of {file} are unreviewed"
+    if required:
+        raise OperationError("invalid", f"--require-reviewed: {told}: look at them with: assay dataset review {file}")
+    tell(f"{told}: what they expect may be wrong")

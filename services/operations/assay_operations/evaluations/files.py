@@ -1,0 +1,44 @@
+"""The files that options name."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay_operations.errors import OperationError
+
+if TYPE_CHECKING:
+    from assay_evals.captured import Captured
+
+
+def lines_of(path: Path, option: str) -> Iterator[str]:
+    """The lines of a text file, one at a time. Raises `OperationError` naming the option."""
+    from assay_evals import files
+    from assay_evals.errors import EvalsError
+
+    try:
+        yield from files.lines_of(path)
+    except EvalsError as error:
+        raise OperationError("invalid", f"{option}: {error}") from None
+
+
+def captured_of(path: Path, option: str) -> "Iterator[Captured]":
+    """The captured rows of a file, one at a time. Raises `OperationError` naming the option and the file."""
+    from assay_evals.captured import CapturedError, read_captured
+
+    try:
+        yield from read_captured(lines_of(path, option))
+    except CapturedError as error:
+        raise OperationError("invalid", f"{option}: {path}: {error}") from None
+
+
+def rows_of(files: Iterable[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects of NDJSON files after `--from`, each with where it stands. Raises `OperationError` that says where."""
+    from assay_evals.captured import CapturedError, parse_line
+
+    for path in files:
+        for number, line in enumerate(lines_of(path, "--from"), start=1):
+            if line.strip():
+                try:
+                    yield f"--from: {path}: line {number}", parse_line(number, line)
+                except CapturedError as error:
+                    raise OperationError("invalid", f"--from: {path}: {error}") from None

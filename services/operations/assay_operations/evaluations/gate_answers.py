@@ -1,0 +1,55 @@
+"""What `assay gate` holds answers against: scorers and floors of a team's own, and the judge that answers its rubrics."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay_operations.errors import OperationError
+from assay_operations.evaluations.judge_options import judge_named
+from assay_operations.evaluations.rules import rules_of, scoring_of
+from assay_operations.evaluations.run_judge import RunJudge
+
+if TYPE_CHECKING:
+    from assay_evals.rules_file import RulesFile
+    from assay_evals.scorers import Scoring
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What answers are held against."""
+
+    rules: "RulesFile"
+    scoring: "Scoring"
+    judge: RunJudge | None
+
+    async def close(self) -> None:
+        """Close the judge's connections."""
+        if self.judge is not None:
+            await self.judge.close()
+
+
+def answers_held(
+    rules: Path | None, scorers: list[str] | None, judge: str | None, budget: str | None, deadline_s: float
+) -> Answers | None:
+    """What the options ask for; None where they ask for nothing. Raises `OperationError` for what would hold nothing."""
+    from assay_evals.errors import EvalsError
+    from assay_evals.rules_gate import expect_fit
+
+    if rules is None and not scorers:
+        if judge is not None or budget is not None:
+            raise OperationError(
+                "invalid", "--judge: in a gate it answers rubrics, and there is none: name one with --scorer or --rules"
+            )
+        return None
+    held = rules_of(rules)
+    named = judge_named(judge, budget)
+    scoring = scoring_of(scorers, held, (), named.rubric if named else None, deadline_s)
+    if named and all(spec.type != "rubric" for spec in scoring.specs):
+        raise OperationError(
+            "invalid", "--judge: in a gate it answers rubrics, and no scorer is one: leave it out, or add a rubric"
+        )
+    try:
+        expect_fit(held, scoring)
+    except EvalsError as error:
+        raise OperationError("invalid", f"{'--rules' if rules else '--scorer'}: {error}") from None
+    return Answers(held, scoring, named)

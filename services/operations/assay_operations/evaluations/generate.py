@@ -1,0 +1,181 @@
+"""Golden cases that a model writes and checks."""
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay_operations.errors import OperationError
+from assay_operations.evaluations.datasets import load
+from assay_operations.evaluations.files import rows_of
+from assay_operations.evaluations.paid_calls import NoMoneyError, PaidCalls
+from assay_operations.evaluations.target import TargetConfig
+from assay_schema.settings import JudgeSettings
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from assay_drift.embedding import Embed
+    from assay_evals.dataset import Case
+    from assay_evals.generating import Document
+    from assay_evals.runner import Asked, Asking
+    from assay_evals.targets import Target
+
+
+@dataclass(frozen=True)
+class Made:
+    """What came of a generation."""
+
+    passages: int
+    cases: "list[Case]"
+    #: Why how many were dropped.
+    dropped: Counter[str]
+    spent_usd: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A generation in which everything can be done that costs nothing: only money is still to be spent."""
+
+    model: "Model"
+    chosen: "list[Document]"
+    questions: list[str]
+    target: "Target"
+    how: "Asking"
+    embed: "Embed"
+
+    def run(self) -> Made:
+        """Spend it."""
+        from assay_evals.generating import unlike
+
+        cases, dropped = asyncio.run(_write_cases(self.model, self.chosen))
+        cases, lost = _round_trip(cases, self.target, self.how)
+        kept = unlike(cases, self.questions, self.embed)
+        return Made(len(self.chosen), kept.cases, dropped + lost + kept.dropped, self.model.spent_usd)
+
+
+def plan_generation(
+    files: list[Path], target: TargetConfig, count: int, budget_usd: float, known: Path | None, seed: int
+) -> Plan:
+    """Find out whatever cannot be before money is spent. Raises `OperationError`."""
+    from assay_drift.embedding import embedder
+    from assay_evals.generating import documents, drawn
+
+    model = Model(budget_usd)
+    chosen = drawn(documents(row for _, row in rows_of(files)), count, seed)
+    if not chosen:
+        raise OperationError(
+            "invalid",
+            '--from: no passages: lines are {"id", "text"}, or answers as `assay export --kind answer` writes them',
+        )
+    questions = [case.query for case in load(known, "--known").cases] if known else []
+    return Plan(model, chosen, questions, *target.open(), embedder()[1])
+
+
+async def _write_cases(model: "Model", chosen: "list[Document]") -> "tuple[list[Case], Counter[str]]":
+    """Cases for passages, and why how many came to none."""
+    from assay_evals import generating as g
+
+    dropped: Counter[str] = Counter()
+    places = asyncio.Semaphore(model.settings.concurrency)
+
+    async def one(document: "Document") -> "Case | None":
+        async with places:
+            reply = await model.ask(g.WRITER, g.writer_message(document), g.Written)
+            if isinstance(reply, Failed):
+                dropped[reply.why] += 1
+                return None
+            if (text := g.written(reply)) is None:
+                dropped["no question written"] += 1
+                return None
+            reply = await model.ask(g.CRITIC, g.critic_message(document, text), g.Criticism)
+            if isinstance(reply, Failed):
+                dropped[reply.why] += 1
+                return None
+            critic = g.criticism(reply)
+            if critic is None or not critic.keeps:
+                dropped["turned down by the critic"] += 1
+                return None
+            return g.case_of(document, text, critic)
+
+    try:
+        found = await asyncio.gather(*map(one, chosen))
+    finally:
+        await model.close()
+    return [case for case in found if case is not None], dropped
+
+
+def _round_trip(cases: "list[Case]", target: "Target", how: "Asking") -> "tuple[list[Case], Counter[str]]":
+    """The cases for which the target has the passage among its first results."""
+    from contextlib import aclosing
+
+    from assay_evals.generating import ROUND_TRIP
+    from assay_evals.runner import ask_all
+    from assay_evals.targets import Question
+
+    kept: list[Case] = []
+    lost: Counter[str] = Counter()
+
+    def take(asked: "Asked[Case]") -> None:
+        if asked.answer is None:
+            lost["errored in the round trip"] += 1
+        elif asked.item.expected_ids[0] in asked.answer.slugs[:ROUND_TRIP]:
+            kept.append(asked.item)
+        else:
+            lost["not found by the target"] += 1
+
+    async def work() -> None:
+        try:
+            async with aclosing(
+                ask_all(target, cases, lambda case: Question(case.query, limit=ROUND_TRIP), how)
+            ) as all_of_them:
+                async for asked in all_of_them:
+                    take(asked)
+        finally:
+            await target.close()
+
+    asyncio.run(work())
+    return kept, lost
+
+
+class Failed:
+    """A call that brought no reply; `why` is safe to show."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+
+class Model:
+    """The judge's model, on a budget that what is spent is never above."""
+
+    def __init__(self, budget_usd: float) -> None:
+        self._calls = PaidCalls(
+            budget_usd,
+            without_key="writing cases needs a model: set judge.api_key_file (ASSAY_JUDGE_API_KEY_FILE) to the file of a key of "
+            "Anthropic's API. Without one, mine cases out of production: assay dataset mine",
+        )
+        self.settings: JudgeSettings = self._calls.settings
+
+    @property
+    def spent_usd(self) -> float:
+        """What it cost, and may have cost."""
+        from assay_judge.pricing import dollars
+
+        return dollars(self._calls.spent)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._calls.close()
+
+    async def ask(self, system: str, message: str, shape: "type[BaseModel]") -> str | Failed:
+        """A reply's text. Raises `OperationError` when the API takes no call of ours at all."""
+        from assay_evals.generating import schema_of
+        from assay_judge.api import CallError, Prompt
+
+        try:
+            return await self._calls.ask(Prompt(system, message, schema_of(shape)), lambda text, _: text)
+        except NoMoneyError:
+            return Failed("not asked: the budget is used up")
+        except CallError:
+            return Failed("no reply of the API")

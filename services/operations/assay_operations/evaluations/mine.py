@@ -1,0 +1,103 @@
+"""Rows of production, to mine golden cases from."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay_operations.clients import open_store, settings_for
+from assay_operations.errors import OperationError
+from assay_operations.evaluations.files import rows_of
+from assay_operations.time_bounds import duration_ms
+
+if TYPE_CHECKING:
+    from assay_evals.dataset import Dataset
+    from assay_evals.mining import Mined, Miner
+    from assay_runtime.store import Client
+
+#: Columns that are read of the views: scrubbed questions, ids, verdicts. No answers, no words of people.
+
+
+#: Columns that are read of the views: scrubbed questions, ids, verdicts. No answers, no words of people.
+_READ = {
+    "feedback": "event_id, target_event_id, verdict",
+    "answers": "event_id, project, query, citations.context_id AS cited, contexts.id AS context_ids",
+    "candidates": "event_id, project, query, retrieved_slugs",
+}
+
+
+def miner_of_files(files: list[Path], project: str) -> "Miner":
+    """What is mined from: rows of `assay export`."""
+    from assay_evals.mining import Miner
+
+    miner = Miner()
+    _read_files(files, miner, project)
+    return miner
+
+
+def miner_of_store(data: Path, since: str, project: str, rows: int) -> "Miner":
+    """What is mined from: the newest rows of the store."""
+    from assay_evals.mining import Miner
+
+    miner = Miner()
+    with open_store(settings_for("sre", data).store) as client:
+        _read_store(client, miner, duration_ms(since, "--since"), project, rows)
+    return miner
+
+
+def mine(
+    miner: "Miner", limit: int, *, known: "Dataset | None", alike: float, negative_only: bool
+) -> "tuple[Mined, str]":
+    """The cases, and the name of what told which questions are alike."""
+    from assay_drift.embedding import embedder
+
+    name, embed = embedder()
+    return miner.cases(limit, embed, known=known, alike=alike, negative_only=negative_only), name
+
+
+def _read_files(files: list[Path], miner: "Miner", project: str) -> None:
+    """Hand on the rows of exported files, their questions scrubbed once more."""
+    from assay_evals.captured import CapturedError
+    from assay_operations.scrub import policies
+    from assay_scrubber.engine import Scrubber
+
+    scrubber = Scrubber(policies(None).of(project or "default"))
+    for where, row in rows_of(files):
+        if not project or row.get("project", "default") == project:
+            try:
+                miner.add(_scrubbed(row, scrubber))
+            except CapturedError as error:
+                raise OperationError("invalid", f"{where}: {error}") from None
+
+
+def _scrubbed(row: dict[str, Any], scrubber: Any) -> dict[str, Any]:
+    """A file may be hand-made: its questions are scrubbed once more, which changes nothing of what was."""
+    query = row.get("query")
+    return row | {"query": scrubber.scrub(query).text} if isinstance(query, str) else row
+
+
+def _read_store(client: "Client", miner: "Miner", since_ms: int, project: str, rows: int) -> None:
+    """Hand on the newest rows of the store."""
+    for view, columns in _READ.items():
+        for row in _rows(client, view, columns, since_ms, project, rows):
+            if view == "answers":
+                row["citations"] = [{"context_id": name} for name in row.pop("cited")]
+                row["contexts"] = [{"id": name} for name in row.pop("context_ids")]
+            miner.add(row)
+
+
+def _rows(
+    client: "Client", view: str, columns: str, since_ms: int, project: str, rows: int
+) -> Iterator[dict[str, Any]]:
+    of_project = " AND project = {project:String}" if project else ""
+    query = (
+        f"SELECT {columns} FROM {view}"  # noqa: S608  # constants
+        " WHERE event_time >= fromUnixTimestamp64Milli(toUnixTimestamp64Milli(now64(3)) - {since:Int64}, 'UTC')"
+        f"{of_project} ORDER BY event_time DESC LIMIT {{rows:UInt64}}"
+    )
+    with client.query_row_block_stream(
+        query, parameters={"since": since_ms, "project": project, "rows": rows}
+    ) as stream:
+        names = stream.source.column_names
+        for block in stream:
+            for row in block:
+                yield dict(zip(names, row, strict=True))

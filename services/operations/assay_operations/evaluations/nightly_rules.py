@@ -1,0 +1,64 @@
+"""What a night is held against: its rules, and the run that it is compared with."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay_operations.errors import OperationError
+from assay_operations.evaluations.rules import rules_of
+from assay_schema.settings import FILE_VARIABLE, EvalsSettings
+
+if TYPE_CHECKING:
+    from assay_evals.nightly import Attempt
+    from assay_evals.rules_file import RulesFile
+    from assay_evals.runs import Run, RunConfig
+    from assay_runtime.store import Client
+
+
+def not_trusted(setting: str, why: str) -> OperationError:
+    """The refusal of code that a file names which nobody named."""
+    return OperationError(
+        "refused",
+        f"evals.{setting} comes from ./assay.toml, which was read only because it is in the working directory, and {why}: "
+        f"set ASSAY_EVALS_{setting.upper()}, or, if you trust the file, name it: {FILE_VARIABLE}=assay.toml, or where `assay up` runs "
+        f"{FILE_VARIABLE}=data/secrets/evaluator.toml, which holds that part of it too",
+    )
+
+
+def rules_for(named: Path | None, configured: Path | None) -> "RulesFile":
+    """The rules that the command line names, else those of `evals.rules`, else none. Raises `OperationError`."""
+    from assay_evals.errors import EvalsError
+    from assay_evals.rules_file import RulesFile, read_rules
+    from assay_runtime.config import is_implicit
+
+    if named or configured is None:
+        return rules_of(named)
+    try:
+        found: RulesFile = read_rules(configured)
+    except EvalsError as error:
+        raise OperationError("invalid", f"evals.rules: {error}") from None
+    if is_implicit("evals", "rules") and any(each.type == "function" for each in found.scorers):
+        raise not_trusted("rules", "its scorers are code to run")
+    return found
+
+
+def baseline_of(
+    client: "Client", evals: EvalsSettings, attempts: "Sequence[Attempt]", config: "RunConfig"
+) -> "Run | None":
+    """The run that one of this configuration is compared with: `evals.baseline`, or the last that passed; None where there is none."""
+    from assay_evals.nightly import worth_comparing
+    from assay_evals.paired import comparable
+    from assay_evals.stored import load_stored
+
+    if evals.baseline:
+        return _on_disk(evals.baseline, Path(evals.runs_dir)) or load_stored(client, evals.baseline)
+    for each in worth_comparing(attempts):
+        if (before := comparable(load_stored(client, str(each.run_id)), config)) is not None:
+            return before
+    return None
+
+
+def _on_disk(name: str, runs: Path) -> "Run | None":
+    from assay_evals.runs import RUN_FILE, read_run
+
+    return next((read_run(folder) for folder in (Path(name), runs / name) if (folder / RUN_FILE).exists()), None)

@@ -1,0 +1,113 @@
+"""Calls to the judge's API that a command pays for: money is set aside before each, what fails for a while is tried again."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from assay_operations.errors import OperationError
+from assay_operations.evaluations.judge_cache import Kept, cache_in
+from assay_operations.evaluations.judge_spending import Spending
+
+if TYPE_CHECKING:
+    from assay_judge.api import Prompt
+    from assay_judge.pricing import Usage
+
+T = TypeVar("T")
+
+#: Seconds before a call that the API was too busy for is tried again, and how often it is tried in all.
+AGAIN_S, TRIES = 1.0, 3
+#: Most seconds that a reply of the API may have us wait.
+PAUSE_MOST_S = 30.0
+
+
+class NoMoneyError(Exception):
+    """The budget does not reach for a call, which was not made."""
+
+
+class PaidCalls:
+    """The judge's model at its price, within a budget. What is spent, or may have been, is never above it."""
+
+    def __init__(self, budget_usd: float, *, without_key: str, cached_in: Path | None = None) -> None:
+        """`without_key`: what a person is told who has set no key; `cached_in`: the folder beside whose runs replies are kept.
+
+        Raises `OperationError`, `SettingsError`.
+        """
+        from assay_judge.backends import api_of, judge_of, key_of, tariff_for
+        from assay_judge.pricing import NANO
+        from assay_judge.rules import load_rules
+        from assay_runtime.config import load_settings
+
+        self.settings = load_settings().judge
+        if self.settings.backend != "openai":
+            if not key_of(self.settings):
+                raise OperationError("invalid", without_key)
+            self.settings = self.settings.model_copy(update={"backend": "anthropic"})
+        #: Who is asked.
+        self.judge = judge_of(self.settings)
+        self._tariff = tariff_for(self.settings, load_rules(self.settings.rules_file))
+        self._api = api_of(self.settings)
+        #: Replies that were paid for before.
+        self.cache = cache_in(cached_in, key_of(self.settings)) if cached_in else None
+        #: The budget in nano-dollars, and what was spent of it.
+        self.cap, self.spending = int(budget_usd * NANO), Spending()
+
+    @property
+    def spent(self) -> int:
+        """Nano-dollars that were paid, or may have been, by this process and those before it."""
+        return self.spending.spent
+
+    async def ask(self, prompt: "Prompt", read: Callable[[str, "Usage | None"], T], *, repeat: int = 0) -> T:
+        """What `read` makes of a reply; it may raise `BadReplyError`. A reply that was kept costs nothing; each `repeat` has its own.
+
+        Raises `NoMoneyError` when the budget does not reach, `CallError` when no try brought anything, and `OperationError` when the API
+        takes no call of ours at all.
+        """
+        from assay_judge.api import CallError, StoppedError, TryAgainError
+        from assay_judge.prompt import SYSTEM
+
+        kept, name = None, ""
+        if self.cache is not None:
+            name = self.cache.name_of(self.judge.fingerprint, prompt, self.settings.max_output_tokens, repeat)
+            if (kept := self.cache.get(name)) is not None:
+                with contextlib.suppress(CallError):  # an older Assay may have taken what this one does not
+                    found = read(kept.text, None)
+                    self.cache.count(kept)
+                    return found
+            self.cache.count(None)
+        more = "" if prompt.system is SYSTEM else prompt.system  # the judge's own is in every bound
+        bound = self._tariff.bound(len((more + prompt.message).encode()), self.settings.max_output_tokens)
+        attempt = 1
+        while True:
+            if self.spent + bound > self.cap:
+                raise NoMoneyError
+            self.spending.add(bound)
+            try:
+                said = await self._api.ask(prompt, self.settings.request_timeout_s)
+                found = read(said.text, said.usage)
+            except StoppedError as error:
+                raise OperationError("refused", f"the judge's API refuses: {error.kind}") from None
+            except CallError as error:
+                self._settle(bound, error.usage)
+                if not isinstance(error, TryAgainError) or attempt == TRIES:
+                    raise
+                await asyncio.sleep(max(AGAIN_S * attempt, min(error.pause_s, PAUSE_MOST_S)))
+                attempt += 1
+            else:
+                self._settle(bound, said.usage)
+                if self.cache is not None:
+                    self.cache.put(
+                        name, Kept(said.text, bound if said.usage is None else self._tariff.cost(said.usage))
+                    )
+                return found
+
+    def _settle(self, bound: int, usage: "Usage | None") -> None:
+        """Replace what was set aside by what it cost; where that is not known it stays."""
+        if usage is not None:
+            self.spending.add(self._tariff.cost(usage) - bound)
+
+    async def close(self) -> None:
+        """Close the connections to the API, and the file of what was spent."""
+        self.spending.close()
+        await self._api.close()

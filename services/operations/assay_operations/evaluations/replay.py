@@ -1,0 +1,64 @@
+"""Captured retrievals asked again."""
+
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay_operations.errors import OperationError
+from assay_operations.evaluations.files import captured_of
+from assay_operations.evaluations.replay_results import ResultsFile
+from assay_operations.evaluations.target import TargetConfig
+from assay_operations.progress import Counts
+
+if TYPE_CHECKING:
+    from assay_evals.captured import Captured
+    from assay_evals.replay import RowResult
+    from assay_evals.runner import Asked
+
+
+class Replay:
+    """Asks a system what was captured; `summary` says how far its answers are from those of then, also while it works."""
+
+    def __init__(
+        self,
+        against: Path,
+        system: TargetConfig,
+        *,
+        limit: int | None,
+        k: int | None,
+        top: int,
+        output: Path | None,
+        resume: bool,
+    ) -> None:
+        """Raises `OperationError` for what cannot be."""
+        from assay_evals.replay import ReplaySummary
+
+        for option, value, least in (("--limit", limit, 1), ("-k", k, 1), ("--top-regressions", top, 0)):
+            if value is not None and value < least:
+                raise OperationError("invalid", f"{option}: {value} is below {least}")
+        if resume and output is None:
+            raise OperationError("invalid", "--resume needs --output, the file that holds what is done")
+        self.summary = ReplaySummary(top=top)
+        self._against, self._system, self._limit, self._k = against, system, limit, k
+        self._output, self._resume = output, resume
+
+    def run(self, seen: Counts, on_result: "Callable[[RowResult], None] | None" = None) -> None:
+        """Ask about every row, and keep each result in the output's file as it is done."""
+        from assay_evals.replaying import question_of, result_of
+
+        rows = islice(captured_of(self._against, "--against"), self._limit)
+        with ResultsFile(self._output, self._resume, self._against, self._system.target, self._k) as results:
+
+            def take(asked: "Asked[tuple[Captured, RowResult | None]]") -> None:
+                row, earlier = asked.item
+                result = earlier or result_of(row, asked.answer, asked.error, self._k)
+                results.write(result)
+                self.summary.add(result)
+                seen.rows += 1
+                if on_result:
+                    on_result(result)
+
+            self._system.ask(
+                results.with_earlier(rows), lambda each: None if each[1] else question_of(each[0], self._k), take
+            )

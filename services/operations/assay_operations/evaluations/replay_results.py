@@ -1,0 +1,184 @@
+"""The file of a replay's results: NDJSON, a line for each row, in the order of the rows; and going on with it.
+
+Beside `FILE` stands `FILE.run.json`, which says what it was begun with. Going on writes `FILE.part`: results that stand are copied, rows
+that errored are asked again, and what comes behind is asked. At the end, or when the next process finds it after a kill, the part takes
+the place of as many lines of `FILE`. So each row has one result in it whenever the process dies.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TextIO, cast
+
+from assay_operations.errors import OperationError
+from assay_runtime.private import opener, write_whole
+
+if TYPE_CHECKING:
+    from assay_evals.captured import Captured
+    from assay_evals.replay import RowResult
+
+_BLOCK = 65_536
+
+
+def _private(path: Path, mode: str) -> TextIO:
+    """A file for results, which only its owner may read: they hold what was asked."""
+    return cast("TextIO", open(path, mode, encoding="utf-8", buffering=1, opener=opener))
+
+
+def begun_with(against: Path, target: str, k: int | None) -> dict[str, Any]:
+    """What a replay is begun with, without secrets, and what must be the same to go on with it. A pipe is not read for it."""
+    from assay_evals.target_names import seal, shown
+
+    sha256 = None
+    if against.is_file():
+        with against.open("rb") as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    return {"schema_version": 1, "target": shown(target), "target_seal": seal(target), "k": k, "against_sha256": sha256}
+
+
+class ResultsFile:
+    """Results by row. Without a path it keeps nothing. Raises `OperationError` for a file that cannot be begun or gone on with."""
+
+    def __init__(self, path: Path | None, resume: bool, against: Path, target: str, k: int | None) -> None:
+        self._path, self._resume = path, resume
+        self._against, self._target, self._k = against, target, k
+        self._earlier: TextIO | None = None
+        self._file: TextIO | None = None
+
+    def __enter__(self) -> Self:
+        path = self._path
+        if path is None:
+            return self
+        if path.exists() and not self._resume:
+            raise OperationError(
+                "conflict", f"--output: {path} is there already: go on with --resume, or name another file"
+            )
+        if path.is_dir() or not path.parent.is_dir():
+            raise OperationError(
+                "invalid", f"--output: {path} is a folder" if path.is_dir() else f"--output: no folder {path.parent}"
+            )
+        now, run_file = begun_with(self._against, self._target, self._k), path.with_name(path.name + ".run.json")
+        if not path.exists():
+            self._part.unlink(missing_ok=True)  # of a file that somebody deleted
+            write_whole(run_file, json.dumps(now).encode() + b"\n")
+            self._file = _private(path, "x")
+            return self
+        self._expect_same(_read_object(run_file), now, run_file)
+        self._fold()
+        self._earlier = path.open(encoding="utf-8")
+        self._part.unlink(missing_ok=True)
+        self._file = _private(self._part, "x")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file:
+            self._file.close()
+        if self._earlier:
+            self._earlier.close()
+            self._fold()
+
+    @property
+    def _part(self) -> Path:
+        assert self._path is not None
+        return self._path.with_name(self._path.name + ".part")
+
+    def _expect_same(self, before: dict[str, Any], now: dict[str, Any], run_file: Path) -> None:
+        from assay_evals.target_names import opens
+
+        if before.get("schema_version") != 1:
+            raise OperationError(
+                "invalid", f"--resume: {run_file} does not say what it was begun with: name another --output"
+            )
+        differing = [
+            option
+            for option, key in (("--target", "target"), ("-k", "k"), ("--against", "against_sha256"))
+            if before.get(key) != now[key]
+        ]
+        sealed = before.get("target_seal")
+        if not differing and sealed is not None and not opens(str(sealed), self._target):
+            differing = ["--target (in what is not written down of it)"]
+        if differing:
+            raise OperationError(
+                "invalid",
+                f"--resume: {self._path} was begun with another {' and another '.join(differing)}: give the same, or name another --output",
+            )
+
+    def _fold(self) -> None:
+        """Put what a resumed process has written in the place of as many lines of the file."""
+        assert self._path is not None
+        _cut_half_line(self._path)
+        if not self._part.exists():
+            return
+        _cut_half_line(self._part)
+        with self._part.open("rb") as part:
+            lines = sum(1 for _ in part)
+        with self._path.open("rb") as before, open(self._part, "ab", opener=opener) as part:
+            part.writelines(islice(before, lines, None))
+        self._part.replace(self._path)
+
+    def with_earlier(self, rows: "Iterator[Captured]") -> "Iterator[tuple[Captured, RowResult | None]]":
+        """Each row with the result it has already; None where it has to be asked, also because it errored."""
+        for number, line in enumerate(self._earlier or (), start=1):
+            row = next(rows, None)
+            if row is None:
+                return  # a smaller --limit: the further lines stay as they are
+            result = _result(row, line)
+            if result is None:
+                raise OperationError(
+                    "invalid", f"--resume: {self._path}, line {number}, is of another file than --against"
+                )
+            yield row, result if result.error is None else None
+        for row in rows:
+            yield row, None
+
+    def write(self, result: "RowResult") -> None:
+        """One line a row; what was asked stays in the captured file."""
+        if self._file:
+            record = {key: value for key, value in result.as_json().items() if key != "query"}
+            self._file.write(json.dumps({"line": result.row.line} | record, ensure_ascii=False) + "\n")
+
+
+def _result(row: "Captured", line: str) -> "RowResult | None":
+    """The result that a line holds of this row; None if it is of another, or none at all."""
+    from assay_evals.replay import RowResult
+
+    with suppress(ValueError, KeyError, TypeError):
+        stored = json.loads(line)
+        if (stored["line"], stored["id"]) == (row.line, row.id):
+            return RowResult(
+                row=row,
+                jaccard=stored["jaccard"],
+                top1=stored["top1Match"],
+                ndcg=stored["ndcg"],
+                current=stored["current_slugs"],
+                current_latency_ms=stored["current_latency_ms"],
+                skip_reason=stored.get("skip_reason"),
+                error=stored.get("error_message"),
+            )
+    return None
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _cut_half_line(path: Path) -> None:
+    """Take off a last line that was being written when the process was killed."""
+    with path.open("rb+") as file:
+        size = file.seek(0, 2)
+        while size:
+            start = max(0, size - _BLOCK)
+            file.seek(start)
+            found = file.read(size - start).rfind(b"\n")
+            if found >= 0:
+                size = start + found + 1
+                break
+            size = start
+        file.truncate(size)

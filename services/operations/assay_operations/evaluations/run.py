@@ -1,0 +1,160 @@
+"""Ask a system every question of a golden dataset, and write the run down as it goes."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay_operations.errors import OperationError
+from assay_operations.evaluations.checkout import checkout
+from assay_operations.evaluations.datasets import expect_reviewed, load
+from assay_operations.evaluations.judge_options import judge_named, with_spending
+from assay_operations.evaluations.reports import open_reporters
+from assay_operations.evaluations.rules import expect_slices, fields_of, floors_of, part_of, rules_of, scoring_of
+from assay_operations.evaluations.runs import cutoffs_of, free_name
+from assay_operations.evaluations.tags import tags_of
+from assay_operations.evaluations.target import TargetConfig
+from assay_operations.progress import Counts
+
+if TYPE_CHECKING:
+    from assay_evals.dataset import Dataset
+    from assay_evals.floors import FloorCheck
+    from assay_evals.reporters import Reporter
+    from assay_evals.rules_file import RulesFile
+    from assay_evals.runner import Asking
+    from assay_evals.runs import CaseResult, Run, RunFolder
+    from assay_evals.scorers import Scoring
+    from assay_evals.slices import SliceCheck
+    from assay_evals.targets import Target
+    from assay_operations.evaluations.run_judge import RunJudge
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What is run, as `assay eval run` has it; None is the default of each."""
+
+    dataset: Path
+    system: TargetConfig
+    #: The folder of runs.
+    runs: Path
+    name: str | None = None
+    resume: bool = False
+    k: int = 10
+    cutoffs: str | None = None
+    gain: str = "linear"
+    label: str | None = None
+    limit: int | None = None
+    sample: int | None = None
+    slices: list[str] | None = None
+    seed: int = 0
+    judge: str | None = None
+    judge_budget: str | None = None
+    repeats: int | None = None
+    reference: bool = False
+    judge_cache: bool = True
+    scorers: list[str] | None = None
+    rules: Path | None = None
+    project: str = "default"
+    tags: list[str] | None = None
+    require_reviewed: bool = False
+    reporters: list[str] | None = None
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """A run of which everything is known to be possible that costs nothing to find out."""
+
+    name: str
+    golden: "Dataset"
+    folder: "RunFolder"
+    judge: "RunJudge | None"
+    reporters: "list[tuple[str, Reporter]]"
+    target: "Target"
+    how: "Asking"
+    scoring: "Scoring"
+    held: "RulesFile"
+    fields: list[str]
+
+    async def run(self, seen: Counts) -> "Run":
+        """Ask what is not asked yet."""
+        from assay_evals.evaluation import evaluate_into
+
+        seen.total, seen.rows = len(self.golden.cases), len(self.folder.done)
+
+        def count(_: "CaseResult") -> None:
+            seen.rows += 1
+
+        try:
+            return await evaluate_into(
+                self.folder,
+                self.golden,
+                self.target,
+                self.how,
+                judge=self.judge,
+                scoring=self.scoring,
+                on_result=count,
+            )
+        finally:
+            if self.judge:
+                await self.judge.close()
+
+    def floors(self, done: "Run") -> "list[FloorCheck]":
+        """What the floors of its rules say of the run."""
+        return floors_of(done, self.held, self.scoring.rubrics(self.golden.cases))
+
+    def checks(self, done: "Run") -> "list[SliceCheck]":
+        """What its slices say of the run."""
+        from assay_evals.slices import slice_checks
+
+        return slice_checks(done, self.fields, self.held.slice_floors(), self.held.rules())
+
+
+def plan_run(request: RunRequest, tell: Callable[[str], None]) -> RunPlan:
+    """Find out whatever cannot be before anything is asked or paid; `tell` gets warnings. Raises `OperationError`."""
+    from assay_evals.runs import RunConfig, RunFolder
+    from assay_evals.target_names import shown
+
+    if request.resume and request.name is None:
+        raise OperationError("invalid", "--resume needs --name, the run to go on with")
+    golden = load(request.dataset, "--dataset")
+    fields = fields_of(request.slices, held := rules_of(request.rules))
+    expect_slices(held, fields, golden.cases)
+    whole, golden, chosen = part_of(golden, request.limit, request.sample, request.seed, fields)
+    expect_reviewed(golden, request.dataset, tell, required=request.require_reviewed)
+    if request.gain not in ("linear", "burges"):
+        raise OperationError("invalid", f"--gain: {request.gain!r} is not one of linear, burges")
+    reporters = open_reporters(request.reporters, "--report")
+    if request.reference and not any(case.expected_answer for case in golden.cases):
+        raise OperationError("invalid", "--reference: no case has an expected_answer to be held against")
+    judge = judge_named(
+        request.judge,
+        request.judge_budget,
+        cached_in=request.runs if request.judge_cache else None,
+        repeats=request.repeats,
+        reference=request.reference,
+    )
+    rubric = judge.rubric if judge else None
+    scoring = scoring_of(request.scorers, held, golden.cases, rubric, request.system.deadline_s)
+    config = RunConfig.of(
+        whole,
+        shown(request.system.target),
+        k=request.k,
+        cutoffs=cutoffs_of(request.cutoffs, request.k),
+        gain=request.gain,
+        seed=request.seed,
+        **asdict(checkout()),
+        judge=judge.fingerprint if judge else None,
+        options={"repeats": request.repeats} if request.repeats else {},
+        label=request.label,
+        project=request.project,
+        tags=tags_of(request.tags),
+        scorers=scoring.digests | (judge.digests if judge else {}),
+        sample=chosen,
+        concurrency=request.system.concurrency,
+    )
+    # The name is found before the target is loaded, which may take a while.
+    name = free_name(request.name, request.runs, request.resume)
+    target, how = request.system.open()
+    folder = RunFolder(request.runs / name, config, resume=request.resume, target=request.system.target)
+    with_spending(judge, folder)
+    return RunPlan(name, golden, folder, judge, reporters, target, how, scoring, held, fields)

@@ -1,0 +1,323 @@
+"""Judging the answers of an evaluation run with the judge that samples production, on a budget of the run's own."""
+
+import asyncio
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from assay_operations.errors import OperationError
+from assay_operations.evaluations.paid_calls import NoMoneyError, PaidCalls
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from assay_evals.dataset import Case
+    from assay_evals.replay import Retrieved
+    from assay_evals.runs import CaseResult, RunFolder
+    from assay_evals.scorers import Rubric
+    from assay_judge.api import Prompt
+    from assay_judge.pricing import Usage
+
+T = TypeVar("T")
+
+#: Most often that one answer is judged.
+REPEATS_MOST = 10
+
+
+class RunJudge:
+    """Judges answers: `lexical`, or the model that settings name. Money is set aside before each call; at the cap answers go unjudged.
+
+    What the judge could not judge has no metrics of it, and is counted: `skipped` by the budget, `errors` by the API. These have coverage
+    0, so that a judge which fails does not pass for a good system, and are asked about again when the run goes on. An answer that cannot
+    be judged is the target's own doing: its coverage is 0. So is one in a form that production's judge does not take; `unfit` counts those.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        budget_usd: float,
+        *,
+        cached_in: Path | None = None,
+        repeats: int = 1,
+        reference: bool = False,
+    ) -> None:
+        """`reference`: hold answers and passages against the expected answers too, in a call of its own."""
+        from assay_judge import lexical
+        from assay_judge.rules import load_rules
+        from assay_runtime.config import load_settings
+
+        if name not in ("lexical", "anthropic", "openai"):
+            raise OperationError("invalid", f"--judge: {name!r} is not one of lexical, anthropic, openai")
+        self.unfit = self.spent_before = 0
+        #: Calls that brought no verdict, by what failed.
+        self.failures: Counter[str] = Counter()
+        self.repeats, self._reference = repeats, reference
+        #: Where the lexical judge reads, one answer at a time.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="judge")
+        #: Verdicts that came.
+        self.verdicts = 0
+        #: Cases that the budget left unjudged, now or before.
+        self._unjudged: set[str] = set()
+        self._paid: PaidCalls | None = None
+        settings = load_settings().judge
+        self._rules = load_rules(settings.rules_file)
+        self.fingerprint = lexical.judge().fingerprint
+        if name == "lexical":
+            if reference:
+                raise OperationError(
+                    "invalid", "--reference is decided by a model: name one with --judge anthropic or openai"
+                )
+            return
+        if (name == "openai") != (settings.backend == "openai"):  # a key is for one of them
+            raise OperationError(
+                "invalid",
+                f"--judge {name}: judge.backend (ASSAY_JUDGE_BACKEND) is {settings.backend}, so address, key and model are of that API"
+                + ('; set it to "openai", with judge.model and judge.base_url' if name == "openai" else ""),
+            )
+        self._paid = PaidCalls(
+            budget_usd,
+            without_key="--judge anthropic needs a key: set judge.api_key (ASSAY_JUDGE_API_KEY), or use --judge lexical",
+            cached_in=cached_in,
+        )
+        self.fingerprint = self._paid.judge.fingerprint
+
+    @property
+    def spent(self) -> int:
+        """Nano-dollars that judging the run has cost, in this process and those before it."""
+        return self._paid.spent if self._paid else 0
+
+    @property
+    def skipped(self) -> int:
+        """How many cases the budget left unjudged."""
+        return len(self._unjudged)
+
+    def go_on(self, spending: Path, folder: "RunFolder") -> None:
+        """Count what earlier processes spent on the run, and ask those cases again that met a smaller budget. Raises `OperationError`."""
+        if self._paid is None:
+            return
+        self._paid.spending.keep_in(spending)
+        self.spent_before = self.spent
+        unjudged = {
+            case_id: cap
+            for case_id, cap in self._paid.spending.skipped.items()
+            if case_id not in folder.done or _lacks(folder.done[case_id])
+        }
+        again = {case_id for case_id, cap in unjudged.items() if cap < self._paid.cap}
+        self._unjudged = unjudged.keys() & folder.done.keys() - again
+        folder.ask_again(again)
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """What is asked beside the judge's own question, by metric: a run that was asked otherwise is not comparable."""
+        from assay_judge.reference import DIGEST, METRICS
+
+        return dict.fromkeys(METRICS, DIGEST) if self._reference else {}
+
+    async def __call__(self, case: "Case", answer: "Retrieved") -> dict[str, float | None]:
+        """The judge's metrics of one answer, beside its passages and, where that is asked for, beside the expected answer."""
+        found = await self._beside_passages(case, answer)
+        return found | await self._beside_reference(case, answer) if self._reference else found
+
+    async def _beside_reference(self, case: "Case", answer: "Retrieved") -> dict[str, float | None]:
+        """Nothing where nothing is expected or answered; None for all where the budget or the API gave out."""
+        from assay_evals.coverage import JUDGE_NOISE, is_answerable, over_repeats
+        from assay_judge.prompt import case_of
+        from assay_judge.reference import METRICS, UNSAID, comparison_of
+
+        if not case.expected_answer or answer.answer is None or not is_answerable(case.query_type):
+            return {}
+        if not answer.answer.strip():  # nothing to ask about
+            return dict(UNSAID)
+        asked = _as_captured(case, answer)
+        compared = comparison_of(case_of(case.id, asked), case.expected_answer) if asked else None
+        if compared is None:
+            return {}
+        said = [await self._asked(compared.prompt(), compared.read, case.id, repeat) for repeat in range(self.repeats)]
+        known = [each for each in said if each is not None]
+        if len(known) < len(said):
+            return dict.fromkeys(METRICS)
+        found = over_repeats(known)
+        found.pop(JUDGE_NOISE + "flips", None)  # of the judge's own verdicts
+        return found
+
+    async def _beside_passages(self, case: "Case", answer: "Retrieved") -> dict[str, float | None]:
+        """The judge's metrics of one answer, whether it could be judged, and the checks it failed; nothing where the target gives none.
+
+        Rules say whether an answer refuses; a model that finds claims in it, or none, overrules them. To refuse a question that has an
+        answer is irrelevant; to refuse one that has none is right, which is not paid for.
+        """
+        from assay_evals.coverage import (
+            ABSTAINED,
+            ANSWERED,
+            CHECK_FAILED,
+            COVERAGE,
+            NULL_REFUSED,
+            is_answerable,
+            over_repeats,
+        )
+        from assay_judge.judging import verdict_fields
+        from assay_judge.lexical import TooLongError
+        from assay_judge.prompt import case_of
+        from assay_schema.refusals import is_refusal
+        from assay_schema.scores import Metric, ScoreStatus
+
+        answerable = is_answerable(case.query_type)
+        if answer.answer is None or (not answerable and is_refusal(answer.answer)):
+            return {}
+        unjudged: dict[str, float | None] = {COVERAGE: 0.0, ABSTAINED: 0.0} if answerable else {}
+        refusal: dict[str, float | None] = {
+            COVERAGE: 0.0,
+            ABSTAINED: 1.0,
+            ANSWERED: 0.0,
+            Metric.ANSWER_RELEVANCY.value: 0.0,
+        }
+        asked = _as_captured(case, answer)
+        if asked is None:  # longer than what is judged in production, or not in its form
+            self.unfit += 1
+            return unjudged
+        checks: dict[str, float | None] = {
+            CHECK_FAILED + name: float(not passed) for name, passed in self._rules.check(asked).items()
+        }
+        by_rules = refusal if is_refusal(answer.answer) else {}
+        has_passages = any(text.strip() for _, text in answer.contexts)
+        if not has_passages or (by_rules and (self._paid is None or not answer.answer.strip())):
+            return unjudged | by_rules | checks
+        judged = case_of(case.id, asked)
+        each: list[dict[str, float | None]] = []
+        for repeat in range(self.repeats):
+            try:
+                verdict = await self._verdict(judged, case.id, repeat)
+            except TooLongError:
+                self.unfit += 1
+                return unjudged | checks
+            if verdict is None:
+                return by_rules | checks if case.id in self._unjudged else unjudged | by_rules | checks
+            fields = verdict_fields(verdict, judged)
+            if fields["status"] is ScoreStatus.ABSTAINED:
+                # The lexical judge sees no claim in an answer of one word, which is an answer all the same.
+                abstained = unjudged | {ABSTAINED: 1.0} if self._paid is None else refusal
+                none: dict[str, float | None] = {NULL_REFUSED: 1.0} if self._paid else {}
+                each.append(abstained if answerable else none)
+                continue
+            measured = fields.get("metrics")
+            found = {str(name): value for name, value in measured.items()} if isinstance(measured, dict) else {}
+            scored = {COVERAGE: 1.0, ABSTAINED: 0.0}
+            if self._paid:  # a model knows better than rules
+                scored |= {ANSWERED: 1.0}
+            each.append(found | (scored if answerable else {}))
+        return over_repeats(each) | checks
+
+    async def _verdict(self, case: Any, case_id: str, repeat: int) -> Any:
+        from assay_judge import lexical
+        from assay_judge.api import prompt_of, verdict_in
+
+        if self._paid is None:  # not in the loop, where targets are timed
+            return await asyncio.get_running_loop().run_in_executor(self._thread, lexical.judged, case)
+        return await self._asked(prompt_of(case), lambda text, usage: verdict_in(text, usage, case), case_id, repeat)
+
+    @property
+    def rubric(self) -> "Rubric | None":
+        """Answers rubrics; None for a judge without a model."""
+        return self._meets if self._paid else None
+
+    async def _meets(self, criterion: str, case: "Case", answer: str) -> float | None:
+        """Whether an answer meets a criterion, 0 or 1, the mean of its repeats; None where the budget or the API gave out."""
+        from assay_judge.rubric import prompt_of, score_in
+
+        prompt = prompt_of(criterion, case.query, answer)
+        said = [await self._asked(prompt, score_in, case.id, repeat) for repeat in range(self.repeats)]
+        known = [each for each in said if each is not None]
+        return sum(known) / len(known) if len(known) == len(said) else None
+
+    async def _asked(
+        self, prompt: "Prompt", read: "Callable[[str, Usage | None], T]", case_id: str, repeat: int
+    ) -> "T | None":
+        from assay_judge.api import CallError
+
+        assert self._paid is not None
+        try:
+            found = await self._paid.ask(prompt, read, repeat=repeat)
+        except NoMoneyError:
+            self._unjudged.add(case_id)
+            self._paid.spending.skip(case_id, self._paid.cap)
+        except CallError as error:
+            self.failures[error.kind] += 1
+            self._paid.spending.skip(case_id, -1)  # any budget is more: whoever goes on asks again
+        else:
+            self.verdicts += 1
+            return found
+        return None
+
+    async def close(self) -> None:
+        """Close the connections to the API, and the file."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+        if self._paid is not None:
+            await self._paid.close()
+
+    @property
+    def errors(self) -> int:
+        """Calls that brought no verdict."""
+        return self.failures.total()
+
+    @property
+    def failed(self) -> bool:
+        """Whether the API judged nothing, of all that it was asked."""
+        return self.errors > 0 and not self.verdicts
+
+    def why_failed(self) -> list[tuple[int, str]]:
+        """How many calls brought no verdict, by the reason in words, the most first."""
+        from assay_judge.reasons import reasons
+
+        return reasons(self.failures)
+
+    def cache_use(self) -> dict[str, float]:
+        """How many of the verdicts that were asked for were kept from before, and what that saved; empty without a cache."""
+        from assay_judge.pricing import dollars
+
+        if self._paid is None or (cache := self._paid.cache) is None:
+            return {}
+        return {"hits": cache.hits, "calls": cache.hits + cache.misses, "saved_usd": dollars(cache.saved)}
+
+    def close_note(self) -> str | None:
+        """What a person should know at the end."""
+        from assay_judge.pricing import dollars
+
+        unfit = f"{self.unfit} answers too long or malformed to be judged" if self.unfit else None
+        if self._paid is None:
+            return unfit
+        note = f"judged for ${dollars(self.spent):.4f}; {self.skipped} skipped by the budget, {self.errors} without a verdict"
+        if cache := self._paid.cache:
+            note += f"; {cache.hits} of {cache.hits + cache.misses} verdicts kept from before, which saved ${dollars(cache.saved):.4f}"
+        return f"{note}; {unfit}" if unfit else note
+
+
+def _lacks(result: "CaseResult") -> bool:
+    """Whether a score is not there that a model gives."""
+    from assay_evals.scorer_specs import SCORE
+    from assay_judge.reference import METRICS
+    from assay_schema.scores import Metric
+
+    scores = [value for name, value in result.metrics.items() if name.startswith(SCORE) or name in METRICS]
+    return result.metrics.get(Metric.FAITHFULNESS.value) is None or None in scores
+
+
+def _as_captured(case: "Case", answer: "Retrieved") -> Any:
+    """The answer as a service would capture it; None where it could not be."""
+    from pydantic import ValidationError
+
+    from assay_schema.events import Answer
+
+    try:
+        return Answer.model_validate(
+            {
+                "query": case.query,
+                "answer": answer.answer,
+                "contexts": [{"id": name, "text": text} for name, text in answer.contexts],
+                "citations": [{"context_id": name, "claim": claim} for name, claim in answer.citations],
+                "model": "target",
+                "latency_ms": answer.latency_ms,
+            }
+        )
+    except ValidationError:
+        return None

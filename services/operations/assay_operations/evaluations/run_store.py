@@ -1,0 +1,60 @@
+"""Evaluation runs in the store, as the `evaluator`: write them, list them, find one."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay_operations.clients import DEFAULT_DATA, open_store, settings_for
+from assay_operations.errors import OperationError
+
+if TYPE_CHECKING:
+    from assay_evals.reporters import Report
+    from assay_evals.runs import Run
+    from assay_evals.stored import StoredRun
+
+
+def store(run: "Run", data: Path) -> str:
+    """Write a run to the store. Returns its id. Raises `OperationError`; the files are there all the same."""
+    from assay_evals.stored import store_run
+
+    try:
+        settings = settings_for("evaluator", data).store
+        with open_store(settings) as client:
+            return str(store_run(client, settings, run))
+    except OperationError as error:
+        raise OperationError(
+            "unavailable", f"{error}; the run is on disk, store it later with: assay eval store {run.run_id}"
+        ) from None
+
+
+class ClickHouse:
+    """The store as a reporter: a run that is there is replaced."""
+
+    def __init__(self, data: Path) -> None:
+        self._data = data
+
+    def report(self, report: "Report") -> str:
+        """Write the run and its results, no texts."""
+        return f"run {store(report.run, self._data)}"
+
+
+def clickhouse(where: str | None) -> ClickHouse:
+    """`clickhouse` or `clickhouse=DATA`, the data directory of `assay up`; settings say which store, as for every command."""
+    return ClickHouse(Path(where) if where else DEFAULT_DATA)
+
+
+def stored(name: str, data: Path) -> "Run":
+    """One run."""
+    from assay_evals.stored import load_stored
+
+    with open_store(settings_for("evaluator", data).store) as client:
+        return load_stored(client, name)
+
+
+def stored_runs(
+    data: Path, *, project: str = "", branch: str = "", tag: str = "", limit: int = 1_000
+) -> "list[StoredRun]":
+    """The newest runs that match, the newest last."""
+    from assay_evals.stored import list_stored
+
+    with open_store(settings_for("evaluator", data).store) as client:
+        return list_stored(client, project=project, branch=branch, tag=tag, limit=limit)

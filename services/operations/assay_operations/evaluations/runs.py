@@ -1,0 +1,57 @@
+"""Folders of runs: their names, and finding one."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay_operations.errors import OperationError
+
+if TYPE_CHECKING:
+    from assay_evals.runs import Run
+
+
+DEFAULT_RUNS = Path("runs")
+
+
+def free_name(name: str | None, runs: Path, resume: bool) -> str:
+    """The run's name: the one given, or the time. Raises `OperationError` for one that is taken, or that no folder can have."""
+    from assay_evals.runs import RUN_FILE, RunError, run_folder
+
+    if name is None:
+        name = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    try:
+        folder = run_folder(runs, name)
+    except RunError as error:
+        raise OperationError("invalid", f"--name: {error}; where the runs are kept is --runs") from None
+    begun = (folder / RUN_FILE).exists()
+    if begun and not resume:
+        raise OperationError(
+            "conflict", f"{folder} holds a run already: go on with --resume, name another, or delete that folder"
+        )
+    if resume and not begun:
+        raise OperationError("not_found", f"--resume: {runs} holds no run {name}: leave --resume out to begin one")
+    return name
+
+
+def cutoffs_of(text: str | None, k: int) -> tuple[int, ...]:
+    """The ranks at which metrics are cut off. Raises `OperationError`."""
+    from assay_evals.metrics import DEFAULT_CUTOFFS
+
+    if k < 1:
+        raise OperationError("invalid", f"-k: {k} is below 1")
+    if text is None:
+        return tuple(each for each in DEFAULT_CUTOFFS if each <= k) or (k,)
+    try:
+        found = tuple(sorted({int(each) for each in text.split(",")}))
+    except ValueError:
+        raise OperationError("invalid", f"--cutoffs: {text!r} is not a list of ranks such as 5,10") from None
+    if not 1 <= found[0] <= found[-1] <= k:
+        raise OperationError("invalid", f"--cutoffs: {text!r} must lie between 1 and the {k} results that -k asks for")
+    return found
+
+
+def find_run(name: str, runs: Path) -> "Run":
+    """A run by its name, or by its folder."""
+    from assay_evals.runs import read_run
+
+    return read_run(Path(name) if (Path(name) / "run.json").exists() else runs / name)

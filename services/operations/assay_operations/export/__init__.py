@@ -1,0 +1,1 @@
+"""Captured events, out of the store."""

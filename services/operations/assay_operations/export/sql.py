@@ -1,0 +1,165 @@
+"""The SQL of an export. Pure: text in, text out.
+
+The store writes each line of NDJSON itself, so that this program only passes bytes on: numbers keep every digit, whatever
+JSON was captured comes back as it was, and no engine setting that a reader might not be allowed to change has a say.
+"""
+
+import types
+import typing
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pydantic import AwareDatetime, BaseModel
+
+from assay_operations.export.plan import Axis, Chunk
+from assay_schema.events import Kind
+from assay_schema.export import AnswerRow, FeedbackRow, RetrievalRow
+from assay_schema.limits import SCHEMA_VERSION
+
+
+@dataclass(frozen=True)
+class Source:
+    """A kind's view and the model of its rows."""
+
+    view: str
+    row: type[BaseModel]
+
+
+SOURCES = {
+    Kind.RETRIEVAL: Source("candidates", RetrievalRow),
+    Kind.ANSWER: Source("answers", AnswerRow),
+    Kind.FEEDBACK: Source("feedback", FeedbackRow),
+}
+
+#: How every line begins.
+LINE_START = f'{{"schema_version":{SCHEMA_VERSION},'
+
+
+def _bare(annotation: Any) -> Any:
+    """A type without the constraints it is annotated with."""
+    return annotation.__origin__ if typing.get_origin(annotation) is typing.Annotated else annotation
+
+
+def _json(column: str, annotation: object) -> str:
+    """An SQL expression for a column as JSON text, by the type its model gives it."""
+    annotation = _bare(annotation)
+    origin, arguments = typing.get_origin(annotation), [_bare(argument) for argument in typing.get_args(annotation)]
+    if origin in (typing.Union, types.UnionType):
+        (inner,) = (argument for argument in arguments if argument is not types.NoneType)
+        return f"if(isNull({column}), 'null', {_json(f'assumeNotNull({column})', inner)})"
+    if annotation is bool:
+        return f"if({column}, 'true', 'false')"
+    if annotation in (int, float) or (origin is list and arguments[0] in (int, float)):
+        return f"toString({column})"
+    if annotation in (datetime, AwareDatetime):
+        return f"""concat('"', replaceOne(toString({column}, 'UTC'), ' ', 'T'), 'Z"')"""
+    if annotation in (str, UUID) or (origin is typing.Literal and all(isinstance(value, str) for value in arguments)):
+        return f"toJSONString(toString({column}))"
+    if origin is list and arguments[0] is str:
+        return f"toJSONString(CAST({column}, 'Array(String)'))"
+    if origin is dict and arguments[1] is int:
+        return f"toJSONString(CAST({column}, 'Map(String, UInt32)'))"
+    if origin is list and isinstance(arguments[0], type) and issubclass(arguments[0], BaseModel):
+        item = _object(arguments[0], lambda name: f"tupleElement(item, '{name}')")
+        return f"concat('[', arrayStringConcat(arrayMap(item -> {item}, {column}), ','), ']')"
+    if origin is dict:
+        return f"replaceAll({column}, '\\n', ' ')"  # the JSON text it was captured as; between its values a line feed may stand
+    raise TypeError(f"no JSON form for {column}: {annotation}")
+
+
+def _object(model: type[BaseModel], column: Callable[[str], str], start: str = "{") -> str:
+    """An SQL expression for a JSON object: the model's fields, in the model's order, after `start`."""
+    parts: list[str] = []
+    for name, field in model.model_fields.items():
+        if name != "schema_version":
+            parts += [f"""'{"," if parts else start}"{name}":'""", _json(column(name), field.annotation)]
+    return f"concat({', '.join(parts)}, '}}')"
+
+
+def line(row: type[BaseModel]) -> str:
+    """An SQL expression for one line of the export, without its line feed."""
+    return _object(row, lambda name: name, LINE_START)
+
+
+def literal(text: str) -> str:
+    """A string as an SQL literal."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which rows an export is about: `after < id <= upto`, and perhaps one tool or project."""
+
+    kind: Kind
+    after: int
+    upto: int
+    tool: str | None = None
+    project: str | None = None
+
+    def conditions(self) -> list[str]:
+        """Its parts of a WHERE clause."""
+        found = [f"id > {self.after}", f"id <= {self.upto}"]
+        if self.tool is not None:
+            found.append(f"tool_name = {literal(self.tool)}")
+        if self.project is not None:
+            found.append(f"project = {literal(self.project)}")
+        return found
+
+
+def _moment(unix_ms: int) -> str:
+    return f"fromUnixTimestamp64Milli({unix_ms}, 'UTC')"
+
+
+def _within(column: str, bounds: tuple[int, int]) -> str:
+    return f"{column} BETWEEN {_moment(bounds[0])} AND {_moment(bounds[1])}"
+
+
+def _chunk_conditions(chunk: Chunk) -> list[str]:
+    return [
+        _within("event_time", chunk.events),
+        _within("created_at", chunk.created),
+        f"id BETWEEN {chunk.ids[0]} AND {chunk.ids[1]}",
+    ]
+
+
+def counts(database: str, selection: Selection, chunk: Chunk | None = None, axis: Axis | None = None) -> str:
+    """A query for the chunks that a chunk falls into along an axis, newest first; without a chunk, for the whole selection as one.
+
+    Columns: bounds of `created_at`, of `id` and of the event's own time (Unix milliseconds), and the number of rows.
+    """
+    conditions = selection.conditions() + (_chunk_conditions(chunk) if chunk else [])
+    query = (
+        "SELECT toUnixTimestamp64Milli(min(created_at)), toUnixTimestamp64Milli(max(created_at)), min(id), max(id),"  # noqa: S608 - checked or quoted
+        " toUnixTimestamp64Milli(min(event_time)), toUnixTimestamp64Milli(max(event_time)), count()"
+        f" FROM {database}.{SOURCES[selection.kind].view} WHERE {' AND '.join(conditions)}"
+    )
+    if chunk and axis:
+        number = "toUnixTimestamp64Milli(created_at)" if axis == "created" else "id"
+        low = chunk.created[0] if axis == "created" else chunk.ids[0]
+        query += f" GROUP BY intDiv({number} - {low}, {chunk.slice_width(axis)}) AS slice ORDER BY slice DESC"
+    return query
+
+
+def chunk_from(row: Sequence[int], parent: Chunk | None = None, axis: Axis | None = None) -> Chunk:
+    """A row of `counts` as a chunk."""
+    return Chunk(
+        created=(row[0], row[1]),
+        ids=(row[2], row[3]),
+        events=(row[4], row[5]),
+        rows=row[6],
+        whole_milliseconds=axis != "ids" and (parent is None or parent.whole_milliseconds),
+    )
+
+
+def lines(database: str, selection: Selection, chunk: Chunk, limit: int) -> str:
+    """A query for a chunk's lines, newest first."""
+    source = SOURCES[selection.kind]
+    conditions = " AND ".join(_chunk_conditions(chunk) + selection.conditions())
+    return (
+        f"SELECT {line(source.row)} FROM {database}.{source.view} WHERE {conditions}"  # noqa: S608 - checked or quoted
+        f" ORDER BY created_at DESC, id DESC LIMIT {limit} FORMAT TSVRaw"
+    )

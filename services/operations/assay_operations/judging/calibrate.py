@@ -1,0 +1,169 @@
+"""Hold the judge against people's labels, and keep the result."""
+
+import uuid
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from assay_operations.errors import OperationError
+from assay_schema.scores import Metric
+from assay_schema.settings import Settings
+from assay_schema.streams import calibration_key
+
+if TYPE_CHECKING:
+    from assay_judge.calibration import Confusion, Estimate, Floats, Mean
+    from assay_runtime.store import Client as Store
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How far a judge agrees with people on one metric."""
+
+    #: The row of `calibrations`.
+    row: dict[str, Any]
+    confusion: "Confusion"
+    #: The share of good answers, by how it is estimated; empty without answers to estimate it of.
+    rates: "dict[str, Estimate | None]"
+    #: Answers of the base stream behind the rates.
+    live: int
+    #: What keeps alerts on this metric from being critical.
+    lacks: list[str]
+
+
+def calibration(
+    store: "Store",
+    owner: Settings,
+    given: dict[str, bool],
+    project: str,
+    metric: Metric,
+    fingerprint: str,
+    threshold: float,
+) -> Calibration:
+    """Compare labels by event id with what a judge (the one that judged last, where `fingerprint` is empty) said of the same answers."""
+    import numpy as np
+
+    from assay_judge.calibration import Confusion, rectifier
+
+    who = fingerprint or _last_judge(store, project)
+    known = _values(store, project, who, metric, list(given))
+    if len(known) < 2:
+        raise OperationError(
+            "invalid",
+            f"{len(known)} of {len(given)} labelled answers are of the base stream of project {project} and have a {metric} by {who};"
+            " nothing to compare",
+        )
+    people, verdicts = [given[each] for each in known], [value >= threshold for value, _ in known.values()]
+    confusion = Confusion.of(people, verdicts)
+    weights = np.array([weight for _, weight in known.values()])
+    correction = rectifier(np.array(people, dtype=np.float64), np.array(verdicts, dtype=np.float64), weights)
+    live = _live(store, project, who, metric, threshold)
+    row = _calibration_row(confusion, correction, project, metric, who, threshold)
+    lacks = confusion.lacks(owner.drift)
+    row["pages"] = not lacks
+    rates = _rates(live, correction, confusion, np.array(people, dtype=np.float64), weights)
+    return Calibration(row, confusion, rates, len(live), lacks)
+
+
+def _last_judge(store: "Store", project: str) -> str:
+    found = store.query(
+        "SELECT fingerprint FROM scores WHERE project = {project:String} AND status = 'scored' ORDER BY judged_at DESC LIMIT 1",
+        parameters={"project": project},
+    ).result_rows
+    if not found:
+        raise OperationError("not_found", f"no answer of project {project} was scored yet; see --project")
+    return str(found[0][0])
+
+
+def _values(
+    store: "Store", project: str, fingerprint: str, metric: str, event_ids: list[str]
+) -> dict[str, tuple[float, float]]:
+    """By labelled answer of the base stream, the metric and what the answer counts: the inverse of the probability it was drawn with."""
+    rows = store.query(
+        "SELECT toString(event_id), metrics[{metric:String}], 1 / base_probability FROM scores WHERE project = {project:String} AND base"
+        " AND status = 'scored' AND fingerprint = {fingerprint:String} AND mapContains(metrics, {metric:String})"
+        " AND event_id IN {ids:Array(UUID)}",
+        parameters={"project": project, "fingerprint": fingerprint, "metric": metric, "ids": event_ids},
+    ).result_rows
+    return {str(event_id): (float(value), float(weight)) for event_id, value, weight in rows}
+
+
+def _live(store: "Store", project: str, fingerprint: str, metric: str, threshold: float) -> list[tuple[bool, float]]:
+    """Verdicts on the base stream of the last 30 days, and what each counts."""
+    rows = store.query(
+        "SELECT metrics[{metric:String}] >= {threshold:Float64}, 1 / base_probability FROM scores WHERE project = {project:String} AND base"
+        " AND status = 'scored' AND fingerprint = {fingerprint:String} AND mapContains(metrics, {metric:String})"
+        " AND event_time >= now() - INTERVAL 30 DAY",
+        parameters={"project": project, "fingerprint": fingerprint, "metric": metric, "threshold": threshold},
+    ).result_rows
+    return [(bool(good), float(weight)) for good, weight in rows]
+
+
+def _calibration_row(
+    confusion: "Confusion", correction: "Mean", project: str, metric: Metric, fingerprint: str, threshold: float
+) -> dict[str, Any]:
+    def ends(name: str, found: "Estimate | None") -> dict[str, float | None]:
+        values = found or (None, None, None)
+        return dict(zip((name, f"{name}_low", f"{name}_high"), values, strict=True))
+
+    return {
+        "calibration_id": str(uuid.uuid4()),
+        "calibrated_at": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "project": project,
+        "metric": metric.value,
+        "fingerprint": fingerprint,
+        "threshold": threshold,
+        "labels": confusion.n,
+        "true_positives": confusion.true_positives,
+        "false_negatives": confusion.false_negatives,
+        "false_positives": confusion.false_positives,
+        "true_negatives": confusion.true_negatives,
+        "kappa": confusion.kappa,
+        **ends("tpr", confusion.tpr),
+        **ends("tnr", confusion.tnr),
+        "rectifier": correction.value,
+        "rectifier_variance": correction.variance * confusion.n,
+    }
+
+
+def _rates(
+    live: list[tuple[bool, float]], correction: "Mean", confusion: "Confusion", labels: "Floats", weights: "Floats"
+) -> dict[str, "Estimate | None"]:
+    """The share of good answers, by how it is estimated; empty without answers to estimate it of."""
+    import numpy as np
+
+    from assay_judge.calibration import human, ppi, raw, rogan_gladen
+
+    if len(live) < 2:
+        return {}
+    judged, drawn = (np.array(each, dtype=np.float64) for each in zip(*live, strict=True))
+    return {
+        "raw": raw(judged, drawn),
+        "ppi": ppi(judged, correction, drawn),
+        "rogan_gladen": rogan_gladen(judged, confusion, drawn),
+        "human": human(labels, weights),
+    }
+
+
+def keep(store: "Store", settings: Settings, found: Calibration) -> None:
+    """Store a calibration."""
+    from assay_runtime.store import insert_json_rows
+
+    insert_json_rows(store, f"{settings.store.base_database}.calibrations", orjson.dumps(found.row), 1)
+
+
+async def tell_drift(settings: Settings, found: Calibration) -> None:
+    """Where the drift service looks before it pages."""
+    from assay_runtime.connection import connect
+
+    row, confusion = found.row, found.confusion
+    client = connect(settings.redis)
+    told = {name: row[name] for name in ("kappa", "tnr", "tnr_low", "labels", "calibrated_at")}
+    told |= {"kappa_low": confusion.kappa_low, "bad": confusion.bad}
+    try:
+        for shard in range(settings.redis.shards):
+            field = f"{row['project']}/{row['fingerprint']}/{row['metric']}"
+            await client.hset(calibration_key(shard), field, orjson.dumps(told))
+    finally:
+        await client.aclose()

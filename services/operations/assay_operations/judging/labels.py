@@ -1,0 +1,69 @@
+"""People's labels of judged answers."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from assay_operations.errors import OperationError
+
+if TYPE_CHECKING:
+    from assay_judge.calibration import Confusion as Confusion
+    from assay_runtime.store import Client as Store
+
+
+_SAMPLE = """
+SELECT toString(s.event_id) AS event_id, a.query AS query, a.answer AS answer, a.contexts AS contexts
+FROM (
+    SELECT DISTINCT event_id FROM scores
+    WHERE project = {project:String} AND base AND status = 'scored' AND event_time >= fromUnixTimestamp64Milli({since:Int64})
+        AND event_id IN (SELECT event_id FROM answers WHERE project = {project:String})
+    ORDER BY sipHash64(event_id, {seed:UInt64}) LIMIT {count:UInt32}
+) AS s INNER JOIN answers AS a ON a.event_id = s.event_id
+ORDER BY sipHash64(s.event_id, {seed:UInt64})
+"""
+
+
+def sample(store: "Store", *, project: str, since_ms: int, seed: int, count: int) -> list[dict[str, Any]]:
+    """A random sample of the judged answers of the base stream; which ones depends on the seed alone."""
+    drawn = {"project": project, "since": since_ms, "seed": seed, "count": count}
+    return [dict(row) for row in store.query(_SAMPLE, parameters=drawn).named_results()]
+
+
+def append(path: Path, event_id: str, said: str) -> None:
+    """One more line, readable by its owner alone, on disk when this returns."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        with os.fdopen(descriptor, "ab") as file:
+            file.write(orjson.dumps({"event_id": event_id, "label": said}) + b"\n")
+            file.flush()
+            os.fsync(descriptor)
+    except OSError as error:
+        raise OperationError("unavailable", f"--output: {path} cannot be written: {error.strerror}") from None
+
+
+def of_two(one: Mapping[str, bool], other: Mapping[str, bool]) -> "Confusion":
+    """Two people's labels of the answers that both labelled. Raises `OperationError` for too few."""
+    from assay_judge.calibration import Confusion
+
+    both = sorted(one.keys() & other.keys())
+    if len(both) < 2:
+        raise OperationError(
+            "invalid",
+            f"{len(both)} answer(s) are labelled in both files: nothing to compare; label with the same --seed",
+        )
+    return Confusion.of([one[name] for name in both], [other[name] for name in both])
+
+
+def read_labels(path: Path) -> dict[str, bool]:
+    """Labels by event id, True for good. Raises `OperationError` that names the file and line."""
+    from assay_judge.labels import LabelError, read
+
+    try:
+        return read(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise OperationError("unavailable", f"{path} cannot be read: {error.strerror}") from None
+    except (LabelError, UnicodeDecodeError) as error:
+        raise OperationError("invalid", f"{path}: {error}") from None

@@ -1,0 +1,60 @@
+"""Judge stored answers again."""
+
+from typing import TYPE_CHECKING, Any
+
+from assay_operations.errors import OperationError
+from assay_operations.judging.status import since_ms
+from assay_schema.scores import ScoreStatus
+from assay_schema.settings import Settings
+from assay_schema.streams import SCORES, shard_of
+
+if TYPE_CHECKING:
+    from assay_runtime.connection import Client as Redis
+    from assay_runtime.store import Client as Store
+
+
+def statuses_of(only: list[str] | None) -> list[str]:
+    """The statuses that are named. Raises `OperationError` for what is none."""
+    if unknown := [each for each in only or () if each not in set(ScoreStatus)]:
+        raise OperationError("invalid", f"--status: {unknown[0]!r} is not one of {', '.join(ScoreStatus)}")
+    return [ScoreStatus(each).value for each in only or ()]
+
+
+def answers_to_judge(
+    store: "Store", project: str, only: list[str], since: str, limit: int, *, negative_feedback: bool
+) -> list[dict[str, Any]]:
+    """Stored answers with what their last score says of how they were drawn."""
+    conditions = ["a.project = {project:String}", "a.event_time >= fromUnixTimestamp64Milli({since:Int64})"]
+    parameters: dict[str, Any] = {"project": project, "since": since_ms(since), "limit": limit, "only": only}
+    if negative_feedback:
+        conditions.append("a.event_id IN (SELECT target_event_id FROM feedback WHERE verdict = 'negative')")
+    if only:
+        conditions.append("s.status IN {only:Array(String)}")
+    question = (
+        "SELECT toString(a.event_id) AS event_id, a.id AS id, a.service AS service, a.query AS query, a.answer AS answer,"
+        " a.contexts AS contexts, a.citations AS citations, a.model AS model, a.latency_ms AS latency_ms, a.occurred_at AS occurred_at,"
+        " a.created_at AS created_at, a.policy AS policy, s.base AS base, s.inclusion_probability AS inclusion_probability,"
+        " s.base_probability AS base_probability, s.checks AS checks, s.boosts AS boosts"
+        " FROM answers AS a"
+        " INNER JOIN (SELECT * FROM scores ORDER BY judged_at DESC LIMIT 1 BY event_id) AS s ON s.event_id = a.event_id"
+        " WHERE {conditions} ORDER BY a.event_time LIMIT {limit:UInt32}"
+    ).replace("{conditions}", " AND ".join(conditions))
+    rows = store.query(question, parameters=parameters)
+    return [dict(row) | {"project": project} for row in rows.named_results()]
+
+
+async def rejudge(settings: Settings, answers: list[dict[str, Any]]) -> dict[str, int]:
+    """Judge them and publish their scores. Returns how many ended in each status."""
+    from assay_judge.again import judge_again
+    from assay_runtime.connection import connect
+
+    client: Redis = connect(settings.redis)
+    counts: dict[str, int] = {}
+    try:
+        async for score in judge_again(client, settings, answers):
+            shard = shard_of(score.project, settings.redis.shards)
+            await client.xadd(SCORES.key(shard), {"data": score.model_dump_json()})
+            counts[score.status.value] = counts.get(score.status.value, 0) + 1
+    finally:
+        await client.aclose()
+    return counts

@@ -1,0 +1,44 @@
+"""Policies of scrubbing, and what they look for."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay_operations.errors import OperationError
+
+if TYPE_CHECKING:
+    from assay_scrubber.policy import Policy
+    from assay_scrubber.policy_file import PolicySet
+
+
+def policies(file: Path | None) -> "PolicySet":
+    """The policies of `file`, or of the settings' own. Raises OperationError."""
+    from assay_runtime.config import load_settings
+    from assay_scrubber.policies import read_policies
+    from assay_scrubber.policy import PolicyError
+
+    settings = load_settings().scrubber
+    if file is not None:
+        settings = settings.model_copy(update={"policy_file": file})
+    try:
+        return read_policies(settings)
+    except FileNotFoundError:
+        raise OperationError("not_found", f"{settings.policy_file}: there is no such file") from None
+    except OSError as error:
+        raise OperationError("unavailable", f"{settings.policy_file}: cannot be read ({error.strerror})") from None
+    except PolicyError as error:
+        raise OperationError("invalid", f"{settings.policy_file or 'scrubber'}: {error}") from None
+
+
+def families_of(policy: "Policy") -> list[dict[str, str]]:
+    """What a policy looks for: name, category, what happens to it, what it is."""
+    from assay_scrubber.registry import SCRUB_KEY
+
+    return [
+        {
+            "family": family.name,
+            "category": str(family.category),
+            "action": str(policy.action(family.name)),
+            "description": family.description,
+        }
+        for family in (*policy.members(), *((SCRUB_KEY,) if policy.scrub_keys else ()))
+    ]

@@ -1,0 +1,127 @@
+"""Scrubbed events as they pass, from the log itself."""
+
+import asyncio
+import heapq
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import orjson
+
+from assay_schema.streams import FIELD
+
+if TYPE_CHECKING:
+    from assay_runtime.connection import Client
+
+
+#: Entries asked for at once; what is held in memory is at most this many for each shard.
+_PAGE = 8
+#: How long one question for news may take, in milliseconds; also how soon a reader that left is noticed.
+_BLOCK_MS = 1_000
+_RETRY_FIRST_S, _RETRY_MAX_S = 0.1, 2.0
+Entry = tuple[bytes, dict[bytes, bytes]]
+Answer = TypeVar("Answer")
+
+
+def wanted(event: Mapping[str, Any], kind: str | None, project: str | None) -> bool:
+    """Whether an event is of the kind and project that were asked for; None is any."""
+    return kind in (None, event.get("kind")) and project in (None, event.get("project"))
+
+
+def event_of(raw: bytes) -> dict[str, Any] | None:
+    """The event in an entry, or None where there is none."""
+    try:
+        event = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return None
+    return event if isinstance(event, dict) else None
+
+
+async def entries(
+    client: "Client",
+    keys: list[str],
+    from_ms: int,
+    *,
+    follow: bool,
+    caught_up: Callable[[], None],
+    tell: Callable[[str], None],
+    still_read: Callable[[], None],
+) -> AsyncIterator[bytes]:
+    """The `data` of entries, oldest first, then of new ones as they come. Bounded memory. Calls `caught_up` in between.
+
+    Each entry once, in each shard's order. The first question fails if Redis cannot be reached or refuses; later ones wait for it to
+    come back, and go on after the last entry seen; `tell` gets a line about that. `still_read` raises when nobody reads any more.
+    """
+    last = dict.fromkeys(keys, f"{from_ms}-0")
+    await client.xrange(keys[0], count=1)
+
+    async def patiently(ask: Callable[[], Awaitable[Any]]) -> Any:
+        return await _patiently(ask, tell, still_read)
+
+    async def page(key: str, start: str) -> list[Entry]:
+        found: list[Entry] = await patiently(lambda: client.xrange(key, min=start, count=_PAGE))
+        return found
+
+    waiting = {key: await page(key, last[key]) for key in keys}
+    heap = [(_place(entries[0][0]), key) for key, entries in waiting.items() if entries]
+    heapq.heapify(heap)
+    while heap:
+        _, key = heapq.heappop(heap)
+        entry_id, fields = waiting[key].pop(0)
+        last[key] = entry_id.decode()
+        yield fields.get(FIELD.encode(), b"")
+        if not waiting[key]:
+            waiting[key] = await page(key, f"({last[key]}")
+        if waiting[key]:
+            heapq.heappush(heap, (_place(waiting[key][0][0]), key))
+    caught_up()
+    if not follow:
+        return
+
+    # One question for each shard, since the shards of a Redis Cluster are on several servers.
+    async def news(key: str) -> list[Entry]:
+        answer = await patiently(lambda: client.xread({key: last[key]}, count=_PAGE, block=_BLOCK_MS))
+        return answer[0][1] if answer else []
+
+    asked = {asyncio.ensure_future(news(key)): key for key in keys}
+    try:
+        while True:
+            still_read()
+            done, _ = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
+            for question in done:
+                key = asked.pop(question)
+                for entry_id, fields in question.result():
+                    last[key] = entry_id.decode()
+                    yield fields.get(FIELD.encode(), b"")
+                asked[asyncio.ensure_future(news(key))] = key
+    finally:
+        for question in asked:
+            question.cancel()
+        await asyncio.gather(*asked, return_exceptions=True)
+
+
+def _place(entry_id: bytes) -> tuple[int, int]:
+    ms, _, sequence = entry_id.partition(b"-")
+    return int(ms), int(sequence)
+
+
+async def _patiently(
+    ask: Callable[[], Awaitable[Answer]], tell: Callable[[str], None], still_read: Callable[[], None]
+) -> Answer:
+    """Ask until Redis answers, saying once that it is away."""
+    from assay_runtime.connection import PASSING_ERRORS
+
+    delay, said = _RETRY_FIRST_S, False
+    while True:
+        try:
+            answer = await ask()
+        except PASSING_ERRORS as error:
+            if not said:
+                tell(f"Redis is away ({type(error).__name__}); waiting for it")
+            said = True
+            await asyncio.sleep(delay)
+            delay = min(delay * 2, _RETRY_MAX_S)
+            still_read()
+        else:
+            if said:
+                tell("Redis is back")
+            return answer

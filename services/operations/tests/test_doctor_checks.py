@@ -1,0 +1,346 @@
+"""What `assay doctor` makes of what it measured."""
+
+from dataclasses import replace
+
+import pytest
+
+from assay_operations.doctor import checks as checks
+from assay_operations.doctor.checks import (
+    FailureFacts,
+    Finding,
+    GroupFacts,
+    MemoryFacts,
+    RedisFacts,
+    SpoolFacts,
+    Status,
+    StreamFacts,
+)
+from assay_schema.settings import DeliverySettings
+from assay_store.account import Reason
+
+HEALTHY = RedisFacts(
+    "7.0.15",
+    append_only=True,
+    last_write_ok=True,
+    memory=10 * 1024**2,
+    memory_limit=0,
+    eviction="noeviction",
+    evicted=0,
+)
+GIB = 1024**3
+
+
+@pytest.mark.parametrize(
+    ("version", "status"),
+    [("7.0.0", Status.OK), ("7.2.4", Status.OK), ("8.10.0", Status.OK), ("6.2.21", Status.FAIL), ("5.0", Status.FAIL)],
+)
+def test_redis_before_7_0_fails_and_the_hint_says_what_to_install(version: str, status: Status) -> None:
+    finding = checks.redis_version(replace(HEALTHY, version=version))
+    assert finding.status is status
+    assert ("upgrade the server to Redis 7.0 or newer, or Valkey" in finding.hint) is (status is Status.FAIL)
+
+
+@pytest.mark.parametrize(
+    ("append_only", "written", "status"),
+    [(True, True, Status.OK), (False, True, Status.FAIL), (True, False, Status.FAIL)],
+)
+def test_redis_without_a_working_append_only_file_fails(append_only: bool, written: bool, status: Status) -> None:
+    assert checks.redis_persistence(replace(HEALTHY, append_only=append_only, last_write_ok=written)).status is status
+
+
+@pytest.mark.parametrize(
+    ("memory", "limit", "eviction", "status"),
+    [
+        (GIB, 0, "noeviction", Status.OK),
+        (GIB, 0, "allkeys-lru", Status.FAIL),  # services do not start
+        (GIB, 2 * GIB, "noeviction", Status.OK),
+        (GIB, 2 * GIB, "allkeys-lru", Status.FAIL),
+        (int(1.6 * GIB), 2 * GIB, "noeviction", Status.WARN),
+        (int(1.95 * GIB), 2 * GIB, "noeviction", Status.FAIL),
+    ],
+)
+def test_redis_memory_warns_before_it_is_full_and_eviction_fails(
+    memory: int, limit: int, eviction: str, status: Status
+) -> None:
+    finding = checks.redis_memory(replace(HEALTHY, memory=memory, memory_limit=limit, eviction=eviction))
+    assert finding.status is status
+    assert bool(finding.hint) is (status is not Status.OK)
+
+
+READ = GroupFacts("writer", consumers=1, pending=0, lag=0)
+JUDGE = replace(READ, name="judge", silent_ms=16_000)
+EVENTS = StreamFacts("events", 0, 10, ("writer",), (READ,))
+
+
+@pytest.mark.parametrize(
+    ("facts", "status", "said"),
+    [
+        (EVENTS, Status.OK, "10 entries, writer: lag 0, 0 pending"),
+        (replace(EVENTS, length=1), Status.OK, "1 entry, "),
+        (replace(EVENTS, groups=(), length=0), Status.OK, "group writer missing"),
+        (replace(EVENTS, groups=()), Status.WARN, "group writer missing"),
+        (replace(EVENTS, expected=("writer", "judge"), optional=("judge",)), Status.OK, "10 entries, writer: lag 0"),
+        (replace(EVENTS, expected=("writer", "judge")), Status.WARN, "group judge missing"),
+        (replace(EVENTS, groups=(replace(READ, consumers=0),)), Status.WARN, "nobody reads it: there is no writer"),
+        (replace(EVENTS, groups=(replace(READ, consumers=0, hears_askers=False),)), Status.OK, "writer: lag 0"),
+        (replace(EVENTS, groups=(replace(READ, lag=5, consumers=0),)), Status.FAIL, "nobody reads it"),
+        (
+            replace(EVENTS, groups=(replace(READ, lag=5, silent_ms=16_000),)),
+            Status.FAIL,
+            "nothing heard of the writer for 16 s",
+        ),
+        (
+            replace(EVENTS, groups=(replace(READ, pending=1, silent_ms=16_000),)),
+            Status.FAIL,
+            "nothing heard of the writer",
+        ),
+        (replace(EVENTS, groups=(replace(READ, silent_ms=16_000),)), Status.WARN, "nothing heard of the writer"),
+        (replace(EVENTS, groups=(replace(READ, lag=5, silent_ms=14_000),)), Status.OK, "lag 5, 0 pending"),
+        (
+            replace(EVENTS, groups=(replace(READ, silent_ms=16_000, hears_askers=False),)),
+            Status.OK,
+            "10 entries, writer: lag 0, 0 pending",
+        ),
+        (
+            replace(EVENTS, groups=(replace(READ, pending=1, silent_ms=44_000, hears_askers=False),)),
+            Status.OK,
+            "1 pending",
+        ),
+        (
+            replace(EVENTS, groups=(replace(READ, pending=1, silent_ms=46_000, hears_askers=False),)),
+            Status.FAIL,
+            "nothing heard of the writer for 46 s",
+        ),
+        (
+            replace(EVENTS, groups=(replace(READ, lag=1, silent_ms=16_000, hears_askers=False),)),
+            Status.FAIL,
+            "nothing heard of the writer",
+        ),
+        (
+            replace(
+                EVENTS,
+                expected=("writer", "judge"),
+                optional=("judge",),
+                groups=(READ, replace(JUDGE, lag=1)),
+            ),
+            Status.WARN,
+            "nothing heard of the judge for 16 s",
+        ),
+        (
+            replace(
+                EVENTS,
+                expected=("writer", "judge"),
+                optional=("judge",),
+                groups=(READ, JUDGE),
+            ),
+            Status.OK,
+            "judge: lag 0, 0 pending",
+        ),
+        (replace(EVENTS, groups=(replace(READ, lag=100_001),)), Status.WARN, "lag 100,001"),
+        (replace(EVENTS, groups=(replace(READ, lag=100_001, consumers=0),)), Status.FAIL, "lag 100,001"),
+        (
+            replace(EVENTS, groups=(replace(READ, pending=3, oldest_pending_ms=80_000),)),
+            Status.OK,
+            "3 pending (oldest 80 s)",
+        ),
+        (
+            replace(EVENTS, groups=(replace(READ, pending=3, oldest_pending_ms=95_000),)),
+            Status.WARN,
+            "3 pending (oldest 95 s)",
+        ),
+        (StreamFacts("dead", 0, 0, (), ()), Status.OK, "empty"),
+        (StreamFacts("dead", 0, 2, (), ()), Status.WARN, "2 entries given up after 5 deliveries"),
+        (StreamFacts("dead", 0, 2, (), (), memory=256 * 1024**2), Status.FAIL, "there is no room for more"),
+    ],
+)
+def test_a_stream_is_well_while_its_group_keeps_up(facts: StreamFacts, status: Status, said: str) -> None:
+    finding = checks.stream(facts, DeliverySettings())
+    assert finding.status is status
+    assert said in finding.summary
+    assert bool(finding.hint) is (status is not Status.OK)
+
+
+@pytest.mark.parametrize(
+    ("configured", "outcomes", "status", "words"),
+    [
+        (False, [], "ok", "not configured"),
+        (True, [], "ok", "has not run yet"),
+        (True, [("pass", 30.0, ""), ("rate_limited", 7.0, "not due"), ("pass", 6.0, "")], "ok", "2 pass in a week"),
+        (True, [("fail", 30.0, "mrr"), ("pass", 6.0, "")], "warn", "1 fail, 1 pass"),
+        (True, [("pass", 70.0, "")], "warn", "70 h ago"),
+        (True, [("pass", 30.0, ""), ("inconclusive", 6.0, "")], "ok", "1 pass, 1 inconclusive"),
+        (True, [("started", 5.0, "")], "warn", "1 started"),
+    ],
+)
+def test_nights_that_did_not_pass_or_were_missed_are_warned_of(
+    configured: bool, outcomes: list[tuple[str, float, str]], status: str, words: str
+) -> None:
+    found = checks.nightly_evaluation(configured, outcomes)
+    assert (found.status.value, words in found.summary) == (status, True)
+
+
+def test_shards_after_the_first_are_named() -> None:
+    assert checks.stream(EVENTS, DeliverySettings()).check == "stream events"
+    assert checks.stream(replace(EVENTS, shard=3), DeliverySettings()).check == "stream events (shard 3)"
+
+
+@pytest.mark.parametrize(("applied", "status"), [(2, Status.OK), (1, Status.FAIL), (0, Status.FAIL), (3, Status.FAIL)])
+def test_the_schema_must_be_the_one_this_version_works_with(applied: int, status: Status) -> None:
+    assert checks.schema(applied, 2).status is status
+
+
+@pytest.mark.parametrize(
+    ("skip_indexes", "exact", "status"),
+    [(True, True, Status.OK), (False, False, Status.OK), (False, True, Status.OK), (True, False, Status.FAIL)],
+)
+def test_reading_with_skip_indexes_needs_exact_mode(skip_indexes: bool, exact: bool, status: Status) -> None:
+    assert checks.final_reads(skip_indexes, exact).status is status
+
+
+@pytest.mark.parametrize(
+    ("moved_s_ago", "waiting", "status"),
+    [(5, 0, Status.OK), (5, 9, Status.OK), (86_400, 0, Status.OK), (61, 1, Status.WARN)],
+)
+def test_a_watermark_that_stands_still_matters_only_while_entries_wait(
+    moved_s_ago: float, waiting: int, status: Status
+) -> None:
+    assert checks.watermark(7, moved_s_ago, waiting).status is status
+
+
+def test_failures_are_counted_by_reason_most_first_with_dead_letters_and_what_was_stored_since() -> None:
+    assert checks.failures([]) == Finding("failures in 24 h", Status.OK, "none")
+    finding = checks.failures([FailureFacts("other", 3, given_up=3, recovered=2), FailureFacts("db_down", 1_200)])
+    assert finding.status is Status.WARN
+    assert finding.summary == "db_down 1,200, other 3 (3 given up as dead letters, 2 stored since)"
+
+
+def test_failures_of_events_that_were_all_stored_since_are_no_warning() -> None:
+    finding = checks.failures([FailureFacts("other", 3, given_up=3, recovered=3)])
+    assert (finding.status, finding.hint) == (Status.OK, "")
+
+
+@pytest.mark.parametrize(
+    ("spools", "status"),
+    [
+        ([], Status.OK),
+        ([SpoolFacts("redis-a", 10, 5.0)], Status.OK),
+        ([SpoolFacts("redis-a", 10, 61.0)], Status.WARN),
+        ([SpoolFacts("redis-a", 95, 5.0)], Status.FAIL),
+        ([SpoolFacts("redis-a", 50, 5.0), SpoolFacts("redis-b", 50, 5.0)], Status.OK),
+    ],
+)
+def test_a_spool_that_does_not_empty_warns_and_a_full_one_fails(spools: list[SpoolFacts], status: Status) -> None:
+    assert checks.spool(spools, "redis-a", 100).status is status
+
+
+def test_a_spool_for_another_redis_is_named_with_the_setting_that_sends_it() -> None:
+    finding = checks.spool([SpoolFacts("redis-a", 10, 5.0), SpoolFacts("unnamed", 10, 7_300.0)], "redis-a", 100)
+    assert finding.status is Status.WARN
+    assert "unnamed (10 B, 2 h)" in finding.summary
+    assert "capture.spool_adopt" in finding.hint
+
+
+@pytest.mark.parametrize(("free", "status"), [(50 * GIB, Status.OK), (GIB, Status.WARN), (10 * 1024**2, Status.FAIL)])
+def test_a_disk_warns_before_it_is_full(free: int, status: Status) -> None:
+    assert checks.disk(free, 100 * GIB, "/data").status is status
+
+
+@pytest.mark.parametrize(
+    ("ahead_s", "status", "said"),
+    [
+        (0.002, Status.OK, "2 ms ahead of this host"),
+        (-0.5, Status.OK, "500 ms behind this host"),
+        (-3.0, Status.WARN, "3 s behind"),
+        (90.0, Status.FAIL, "90 s ahead"),
+    ],
+)
+def test_clocks_may_differ_by_less_than_a_second(ahead_s: float, status: Status, said: str) -> None:
+    finding = checks.clock("redis", ahead_s)
+    assert finding.status is status
+    assert said in finding.summary
+
+
+@pytest.mark.parametrize(
+    ("ahead_s", "status"),
+    [(-1_795_000_000.0, Status.OK), (-0.1, Status.OK), (0.5, Status.OK), (2.0, Status.WARN), (86_400.0, Status.FAIL)],
+)
+def test_stream_ids_may_not_run_ahead_of_the_clock(ahead_s: float, status: Status) -> None:
+    finding = checks.stream_ids(ahead_s)
+    assert finding.status is status
+    assert bool(finding.hint) is (status is not Status.OK)
+
+
+@pytest.mark.parametrize(
+    ("mode", "status"), [(0o600, Status.OK), (0o400, Status.OK), (0o640, Status.FAIL), (0o604, Status.FAIL)]
+)
+def test_secrets_that_others_may_read_fail_by_name(mode: int, status: Status) -> None:
+    finding = checks.secrets([("a.toml", 0o600), ("b.toml", mode)])
+    assert finding.status is status
+    assert ("b.toml" in finding.hint) is (status is Status.FAIL)
+
+
+def test_no_secrets_on_this_host_is_well() -> None:
+    assert checks.secrets([]).status is Status.OK
+
+
+def test_the_worst_of_several_decides() -> None:
+    assert checks.worst(Status.OK, Status.FAIL, Status.WARN) is Status.FAIL
+    assert checks.worst() is Status.OK
+
+
+def test_open_alerts_are_a_warning_that_says_where_to_look() -> None:
+    assert checks.open_alerts({}).status == Status.OK
+    found = checks.open_alerts({"warn": 2, "critical": 1})
+    assert (found.status, found.summary, found.hint) == (Status.WARN, "1 critical, 2 warn open", "assay alerts list")
+
+
+@pytest.mark.parametrize(
+    ("held", "peak", "status", "said"),
+    [
+        (100, 138, Status.OK, "100.0 MiB of 150.0 MiB, peak 138.0 MiB"),
+        (100, 0, Status.OK, "100.0 MiB of 150.0 MiB"),
+        (100, 151, Status.WARN, "100.0 MiB of 150.0 MiB, peak 151.0 MiB"),
+        (140, 140, Status.WARN, "140.0 MiB of 150.0 MiB, peak 140.0 MiB"),
+        (151, 151, Status.FAIL, "151.0 MiB of 150.0 MiB, peak 151.0 MiB"),
+    ],
+)
+def test_the_memory_of_a_service_is_shown_against_its_bound(held: int, peak: int, status: Status, said: str) -> None:
+    found = checks.memory("writer", MemoryFacts(held << 20, 150 << 20, peak << 20))
+    assert (found.check, found.status, found.summary) == ("memory of the writer", status, said)
+
+
+@pytest.mark.parametrize(
+    ("keeps_from", "status", "said"),
+    [
+        ({}, Status.OK, "not the embedded store"),
+        ({"files": False, "network": False}, Status.WARN, "can open whatever its account can"),
+        ({"files": False, "closed_files": True, "network": False}, Status.WARN, "has a uid of its own"),
+        ({"files": True, "network": False}, Status.WARN, "can open connections"),
+        ({"files": True, "network": True}, Status.OK, "only its own files"),
+    ],
+)
+def test_a_store_that_the_kernel_does_not_confine_is_a_warning(
+    keeps_from: dict[str, bool], status: Status, said: str
+) -> None:
+    found = checks.wall(keeps_from)
+    assert (found.status, said in found.summary) == (status, True)
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_every_reason_why_the_store_has_no_uid_of_its_own_is_told(reason: Reason) -> None:
+    found = checks.wall({"files": False, "closed_files": False, "network": False}, reason.value)
+    assert (found.status, "no Landlock; no uid of its own: " in found.summary) == (Status.WARN, True)
+    assert ("warning in its log" in found.hint) == (reason is not Reason.NOT_ROOT)
+
+
+def test_the_wall_of_a_newer_store_that_gives_another_reason_is_told_too() -> None:
+    assert checks.wall({"files": False}, "some_day").summary.endswith("(no Landlock)")
+
+
+def test_parts_that_could_not_be_read_are_named_by_table_as_a_warning() -> None:
+    assert checks.broken_parts({}).status is Status.OK
+    found = checks.broken_parts({"assay_base.scores": 1, "assay_base.answers": 2})
+    assert (found.status, found.summary.partition(": ")[2]) == (
+        Status.WARN,
+        "2 of assay_base.answers, 1 of assay_base.scores",
+    )

@@ -1,0 +1,42 @@
+"""What `assay prune` deletes, and how."""
+
+from assay_operations.prune import FAILURES, Part, conditions, later_copies, sort_out, targets
+from assay_schema.events import Kind
+
+
+def test_parts_that_go_whole_are_dropped_and_only_mixed_partitions_rewritten() -> None:
+    parts = [
+        Part("20260101", "a", 10, 10),
+        Part("20260101", "b", 10, 10),
+        Part("20260102", "c", 10, 4),
+        Part("20260102", "d", 5, 1),
+        Part("20260103", "e", 7, 0),
+    ]
+    whole, mixed = sort_out(parts)
+    assert [part.name for part in whole] == ["a", "b"]
+    assert mixed == {"20260102": 5}
+
+
+def test_everything_is_without_condition_and_a_project_is_quoted() -> None:
+    assert conditions(None, None) == []
+    assert conditions(None, "it's") == [r"project = 'it\'s'"]
+    assert conditions(5, "p") == ["created_at <= fromUnixTimestamp64Milli(5, 'UTC')", "project = 'p'"]
+
+
+def test_failures_go_with_everything_and_stay_with_one_kind() -> None:
+    assert [target.name for target in targets(None)] == [
+        "candidates",
+        "answers",
+        "feedback",
+        "scores",
+        "capture_failures",
+    ]
+    assert [target.name for target in targets(Kind.ANSWER)] == ["answers", "scores"]
+
+
+def test_later_copies_are_looked_for_only_where_there_is_a_later() -> None:
+    assert later_copies("t", FAILURES, None, None) is None
+    sql = later_copies("t", targets(Kind.ANSWER)[0], 5, "p")
+    assert sql is not None
+    assert "NOT (created_at <= fromUnixTimestamp64Milli(5, 'UTC'))" in sql
+    assert "event_time <= fromUnixTimestamp64Milli(86400005, 'UTC')" in sql

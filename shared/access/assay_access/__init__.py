@@ -1,0 +1,1 @@
+"""Identities, their rights and their secrets."""

@@ -1,0 +1,199 @@
+"""Who may do what. Pure: the Redis users, the store's users and each identity's settings follow from the one table below.
+
+An identity holds only what its work needs: a stolen producer's password reads nothing, a stolen scrubber's password shows nothing stored.
+
+In Redis each grant pairs commands with keys. Redis keeps the pairs apart as selectors, and checks scripts' inner commands against them
+too; read and write key permissions would not do, because `EVALSHA` needs both on every key it names. Two limits of Redis itself: `XADD`
+cannot be had without its trimming options, and a consumer group's reader may also read the stream without the group.
+"""
+
+from dataclasses import dataclass
+
+from assay_schema.streams import (
+    ALERTS,
+    CAPTURE,
+    DEAD,
+    EVENTS,
+    FAILURES,
+    PREFIX,
+    SCORES,
+    acknowledged_key,
+    alert_inbox_key,
+    calibration_key,
+    drift_key,
+    drift_seen_key,
+    episodes_key,
+    low_key,
+    notices_key,
+    numbered_key,
+    overflow_key,
+    watermark_key,
+)
+
+_READ_AS_GROUP = (
+    "xreadgroup", "xack", "xlen", "xrange", "xrevrange", "xpending", "xclaim", "xautoclaim",
+    "xinfo|stream", "xinfo|groups", "xinfo|consumers", "xgroup|create", "xgroup|createconsumer", "xgroup|delconsumer", "xgroup|setid",
+)  # fmt: skip
+#: For the service that a stream is emptied by: the others only read it.
+_READ_AND_EMPTY = (*_READ_AS_GROUP, "xdel", "xtrim")
+_SERVICE = ("time", "info", "script|load", "script|exists")
+_RUN_SCRIPTS = ("eval", "evalsha")
+_OF_JUDGE = (
+    "get", "set", "del", "incrby", "decrby", "pexpire", "hget", "hset", "hmget", "hgetall", "hdel", "hincrby", "hlen", "hscan",
+    "zadd", "zcard", "zrem", "zscore", "zrange", "zrangebyscore",
+)  # fmt: skip
+#: Not `XINFO STREAM`: it shows the first and last entry.
+_WATCH = ("xlen", "xpending", "xinfo|groups", "xinfo|consumers")
+
+_capture, _events, _failures, _dead, _scores = (stream.key() for stream in (CAPTURE, EVENTS, FAILURES, DEAD, SCORES))
+_alerts, _alert_inbox = ALERTS.key(), alert_inbox_key()
+_low, _watermark, _overflow, _numbered = low_key(), watermark_key(), overflow_key(), numbered_key()
+_notices, _episodes = notices_key(), episodes_key()
+_drift, _drift_seen, _acknowledged, _calibration = drift_key(), drift_seen_key(), acknowledged_key(), calibration_key()
+#: The judge's own: spend, records of its calls, traffic. Their names hold projects and events.
+_judge = f"{PREFIX}:{{0}}:judge:*"
+
+
+@dataclass(frozen=True)
+class Grant:
+    """These commands on these keys (named as of shard 0). Without keys: commands that touch none."""
+
+    commands: tuple[str, ...]
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Identity:
+    """One holder of credentials. No grants: no user in Redis. No `store_role`: no user in the store."""
+
+    name: str
+    purpose: str
+    grants: tuple[Grant, ...] = ()
+    store_role: str | None = None
+
+
+_watch = Grant(_WATCH, (_capture, _events, _failures, _dead, _scores, _alerts))
+_owner = (Grant(("time", "info")), _watch, Grant(("memory|usage",), (_dead,)), Grant(("get",), (_low, _watermark)))
+
+IDENTITIES = (
+    Identity(
+        "producer",
+        "Hands events in; reads nothing.",
+        (Grant(("wait",)), Grant(("xadd", "xlen", "memory|usage"), (_capture,))),
+    ),
+    Identity(
+        "scrubber",
+        "Reads what producers handed in, passes scrubbed events and failures on.",
+        (
+            Grant(_SERVICE),
+            Grant((*_READ_AND_EMPTY, "xsetid", "del"), (_capture,)),
+            Grant(("xadd", "xlen", "xinfo|groups", "memory|usage"), (_events, _failures)),
+            Grant(("xadd", "xlen", "xtrim", "memory|usage"), (_dead,)),
+            Grant(("get", "set"), (_low, _overflow, _numbered)),
+            Grant(("get",), (_watermark,)),
+            Grant(_RUN_SCRIPTS, (_capture, _events, _failures, _dead, _low, _overflow, _numbered)),
+        ),
+    ),
+    Identity(
+        "writer",
+        "Reads scrubbed events, failures, scores and alerts, writes them to the store.",
+        (
+            Grant((*_SERVICE, "wait")),
+            Grant(_READ_AND_EMPTY, (_events, _failures, _scores, _alerts)),
+            Grant(("xadd",), (_failures, _alerts)),
+            Grant(("lindex", "lpop"), (_alert_inbox,)),
+            Grant(("xadd", "xlen", "xtrim", "memory|usage"), (_dead,)),
+            Grant(("get", "set"), (_low, _watermark)),
+            Grant(_RUN_SCRIPTS, (_events, _failures, _dead, _scores, _alerts, _alert_inbox, _low, _watermark)),
+        ),
+        store_role="writer",
+    ),
+    Identity(
+        "judge",
+        "Reads scrubbed events, publishes scores of answers; sees no raw event and no row.",
+        (
+            Grant(_SERVICE),
+            Grant(_READ_AS_GROUP, (_events,)),
+            Grant(("xadd",), (_scores, _alerts, _failures)),
+            Grant(("xadd", "xlen", "xtrim", "memory|usage"), (_dead,)),
+            Grant(_OF_JUDGE, (_judge,)),
+            Grant(("hset",), (_calibration,)),
+            Grant(_RUN_SCRIPTS, (_events, _scores, _alerts, _dead, _failures, _judge)),
+        ),
+    ),
+    Identity(
+        "drift",
+        "Reads scrubbed events, scores and failures, publishes alerts; sees no raw event and no row.",
+        (
+            Grant(_SERVICE),
+            Grant(_READ_AS_GROUP, (_events, _scores, _failures)),
+            Grant(("xlen", "xinfo|groups"), (_capture,)),
+            Grant(("get",), (_low, _watermark)),
+            Grant(("xadd",), (_alerts, _failures)),
+            Grant(("xadd", "xlen", "xtrim", "memory|usage"), (_dead,)),
+            Grant(("hget", "hset", "hmget", "hgetall", "hdel", "hincrby", "hkeys"), (_drift,)),
+            Grant(("zadd", "zmscore", "zremrangebyrank", "zcard"), (_drift_seen,)),
+            Grant(("hgetall", "hkeys", "hdel"), (_acknowledged,)),
+            Grant(("hgetall",), (_calibration,)),
+            Grant(
+                _RUN_SCRIPTS,
+                (
+                    *(_events, _scores, _failures, _alerts, _dead),
+                    *(_drift, _drift_seen, _acknowledged, _calibration, _watermark),
+                ),
+            ),
+        ),
+    ),
+    Identity(
+        "notifier",
+        "Reads alerts, tells people and machines of them; sees no event and no row.",
+        (
+            Grant(_SERVICE),
+            Grant(_READ_AS_GROUP, (_alerts,)),
+            Grant(("xadd",), (_failures,)),
+            Grant(("xadd", "xlen", "xtrim", "memory|usage"), (_dead,)),
+            Grant(("zadd", "zmscore", "zremrangebyscore"), (_notices,)),
+            Grant(("hget", "hset", "hmget", "hgetall", "hdel"), (_episodes,)),
+            Grant(_RUN_SCRIPTS, (_alerts, _dead, _failures, _episodes)),
+        ),
+    ),
+    Identity(
+        "sre",
+        "A person who looks: live tail of scrubbed events, queries, what drift and judge stand at.",
+        (
+            Grant(("xread", "xrange", "xrevrange", "xlen", "xinfo|stream"), (_events,)),
+            Grant(("hgetall", "hkeys"), (_drift, _acknowledged, _calibration)),
+        ),
+        store_role="sre",
+    ),
+    Identity("exporter", "Exports from the store; not known to Redis.", store_role="exporter"),
+    Identity(
+        "evaluator",
+        "Stores evaluation runs and how nightly ones ended, reads these again, hands alerts in; sees nothing that was captured.",
+        # Not `XADD`: it could trim away the alerts of others. A list knows no such option.
+        (Grant(("rpush",), (_alert_inbox,)),),
+        store_role="evaluator",
+    ),
+    Identity(
+        "operator",
+        "A person who sends dead letters on their way again, or drops them, and acknowledges alerts; reads no other stream.",
+        (
+            Grant(("hset", "hexists", "hgetall", "hkeys"), (_acknowledged,)),
+            Grant(("hgetall", "hkeys"), (_drift,)),
+            Grant(("hset",), (_calibration,)),
+            Grant(("xlen", "xrange", "xrevrange", "xdel"), (_dead,)),
+            Grant(("xadd",), (_capture, _failures, _alerts)),
+            Grant(("eval",), (_dead, _capture, _failures, _alerts)),
+        ),
+    ),
+    Identity("owner", "Creates tables, prunes, examines the system; sees no entry of a stream.", _owner, "owner"),
+    Identity(
+        "admin",
+        "Starts and watches the embedded Redis; sees no entry of a stream.",
+        (*_owner, Grant(("config|get", "script|kill"))),
+    ),
+)
+REDIS_IDENTITIES = tuple(identity for identity in IDENTITIES if identity.grants)
+STORE_IDENTITIES = tuple(identity for identity in IDENTITIES if identity.store_role)
+#: Those with a settings file of their own.
+SETTINGS_IDENTITIES = tuple(identity for identity in IDENTITIES if identity.name != "admin")
