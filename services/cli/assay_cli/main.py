@@ -5,6 +5,7 @@ Exit codes: 0 ok, 1 a finding, 2 usage or operational. What a person can mend is
 
 import importlib.metadata
 import logging
+import os
 import sys
 import traceback
 from collections.abc import Mapping
@@ -40,6 +41,9 @@ class _Commands(LazyGroup):
     }
 
     def invoke(self, ctx: Any) -> Any:
+        # numpy reads this when it is loaded. The resampling of an evaluation multiplies many small matrices: in several threads that took 2 to
+        # 6 times as long as in one, since the threads wait for one another.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         # The store's client also logs what it raises; without a handler that would be a second line.
         logging.getLogger("clickhouse_connect").addHandler(logging.NullHandler())
         try:
