@@ -41,8 +41,8 @@ class _Commands(LazyGroup):
     }
 
     def invoke(self, ctx: Any) -> Any:
-        # numpy reads this when it is loaded. The resampling of an evaluation multiplies many small matrices: in several threads that took 2 to
-        # 6 times as long as in one, since the threads wait for one another.
+        # numpy reads this when it is loaded. Resampling multiplies many small matrices, which took two to six times as long in several
+        # threads as in one, because the threads wait for one another.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         # The store's client also logs what it raises; without a handler that would be a second line.
         logging.getLogger("clickhouse_connect").addHandler(logging.NullHandler())
