@@ -260,7 +260,7 @@ def test_a_model_without_a_price_is_refused_with_the_settings_that_give_one() ->
 
 
 def test_batches_are_refused_by_name() -> None:
-    with pytest.raises(SettingsError, match="only Anthropic's API is used in batches"):
+    with pytest.raises(SettingsError, match="batches exist only for Anthropic's API"):
         settings_from({"ASSAY_JUDGE_BACKEND": "openai-batch"})
 
 

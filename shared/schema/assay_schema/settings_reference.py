@@ -1,4 +1,4 @@
-"""The reference of every setting, as a page and as a commented example file, from the definitions in `assay_schema.settings`. Pure."""
+"""Generate the reference of all settings: a page, and a commented example file. Pure."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -40,7 +40,7 @@ _EXAMPLE = """\
 
 
 def settings_page() -> str:
-    """docs/settings.md."""
+    """Return the content of docs/settings.md."""
     by_setting = {place: variable for variable, place in variables().items()}
     parts = [_PAGE]
     for section, model in _sections():
@@ -57,13 +57,16 @@ def settings_page() -> str:
 
 
 def example_file() -> str:
-    """assay.example.toml: comments only, and a valid file of defaults once its settings are uncommented."""
+    """Return the content of assay.example.toml: comments only.
+
+    Uncommented, it is a valid file of defaults.
+    """
     parts = [_EXAMPLE]
     for section, model in _sections():
         parts.append(f"\n# {model.__doc__}\n[{section}]\n")
         for name, field in model.model_fields.items():
             default = _value(field)
-            if isinstance(default, dict):  # a table of its own, which TOML wants behind the section's plain settings
+            if isinstance(default, dict):  # a separate table, which must follow the section's plain settings in TOML
                 continue
             unset = "" if default is not None else " Unset by default; for instance:"
             parts.append(
@@ -99,7 +102,10 @@ def _meaning(field: FieldInfo) -> str:
 
 
 def _toml(value: Any) -> str:
-    """A plain value as TOML, whose strings, numbers and booleans are written as in JSON; the page uses the same."""
+    """Format a plain value as TOML.
+
+    Strings, numbers and booleans are as in JSON; the page uses the same form.
+    """
     return (
         str(value) if isinstance(value, int | float) and not isinstance(value, bool) else orjson.dumps(value).decode()
     )
