@@ -1,6 +1,7 @@
-"""`docs/tables.md` from the migrations: every view, column by column, and the queries that come with Assay.
+"""Generate `docs/tables.md` from the migrations: every view with its columns, and the named queries.
 
-`python -m assay_runtime.table_reference` prints it; `--write` puts it in docs/, `--check` exits 1 when that file is not current.
+`python -m assay_runtime.table_reference` prints it; `--write` writes it to docs/, `--check` exits 1 if that file is
+outdated.
 """
 
 import re
@@ -55,7 +56,7 @@ GROUP BY project
 
 @dataclass(frozen=True)
 class View:
-    """One view as the migrations define it."""
+    """A view as defined by the migrations."""
 
     name: str
     comment: str
@@ -63,7 +64,7 @@ class View:
 
 
 def views() -> list[View]:
-    """The views in the order of their migrations, each as its last one defines it."""
+    """Return the views in the order of their migrations, each by its last definition."""
     found = {}
     for statement in _statements():
         if match := _VIEW.match(statement):
@@ -75,7 +76,7 @@ def views() -> list[View]:
 
 
 def document() -> str:
-    """The text of docs/tables.md."""
+    """Return the text of docs/tables.md."""
     parts = [_INTRODUCTION]
     rules = {match[1]: match for statement in _statements() if (match := _TABLE.match(statement))}
     for view in views():
@@ -112,7 +113,7 @@ def _statements() -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """The command."""
+    """Run the command."""
     return keep({DOCUMENT: document()}, arguments, "python -m assay_runtime.table_reference")
 
 
