@@ -225,6 +225,7 @@ class Judging:
             name, since = f"{call.owner}/{requests}", time.monotonic()
             await self._until_a_call_may_go(call, reserved=reserved, unbilled=not bill.nano, name=name, tokens=tokens)
             now = time.monotonic()
+            # Waiting for the breaker and the rate limits does not count towards the deadline.
             deadline = deadline + now - since if deadline else now + self._settings.deadline_s
             if not reserved:
                 if not bill.nano:  # it may have waited past midnight; earlier charges stay on their day

@@ -27,9 +27,8 @@ log = logging.getLogger(__name__)
 def channels(settings: NotifierSettings) -> list[Channel]:
     """Return every configured channel, always including the log. Raises `SettingsError`."""
     found: list[Channel] = [LogLine()]
-    trust = cache(
-        lambda: _trust(settings.tls_ca_file)
-    )  # reading the system's certificates takes memory, so only if it is needed
+    # Cached, because reading the system's certificates takes memory: only if it is needed.
+    trust = cache(lambda: _trust(settings.tls_ca_file))
     if urls := _addresses(settings.alertmanager_urls, settings.alertmanager_urls_file, "alertmanager_urls"):
         members = [_member(settings, url, number, trust()) for number, url in enumerate(urls, 1)]
         found.append(Alertmanager(members, settings.expire_s))

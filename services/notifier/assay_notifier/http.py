@@ -62,13 +62,13 @@ class Post:
     def _refused(self, answer: httpx.Response) -> NotDeliveredError:
         status = answer.status_code
         passing = status in _PASSING or status >= 500
-        mends = {
+        fixes = {
             401: f"it rejected the credentials; check {self.settings}",
             403: f"it does not permit this; check {self.settings}",
             404: f"it has nothing at that path; check {self.settings}",
             429: "it received too many requests",
         }
-        what = mends.get(
+        what = fixes.get(
             status, "it has an internal error" if passing else f"it rejected the notice; check {self.settings}"
         )
         return NotDeliveredError(

@@ -5,14 +5,11 @@ these with the engine's own parser, which returns the complete syntax tree of ex
 its lexer, never by searching the SQL:
 
 - one statement per request, so that nothing runs before or after the checked statement;
-
 - for everyone except the owner, only listed elements: kinds of nodes and their parts, functions and table functions
 (`functions.toml`), settings (`roles.NAMED_SETTINGS`), tables of the `system` database. Anything new in an engine is
 refused;
-
 - for the owner, everything except access outside the store: files, connections, programs, this process, SQL in a
 string;
-
 - no change of role or user, which would undo the grants, and no INTO OUTFILE, FROM INFILE or COPY.
 
 Not guaranteed: limits are per query, not per user, so that many queries of one user can keep the store busy; names of

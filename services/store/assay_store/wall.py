@@ -47,7 +47,7 @@ class WallError(Exception):
 
 @dataclass(frozen=True)
 class Wall:
-    """What the kernel denies: `files` outside the store, `network` except connections that clients open.
+    """The kernel's restrictions: `files` outside the store, `network` except clients' connections.
 
     If it denies neither, `uid` is the process's own account, or `kept` and `why` give the reason why it has none.
     """

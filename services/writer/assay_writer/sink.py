@@ -35,9 +35,8 @@ class Sink:
     """
 
     def __init__(self, settings: StoreSettings) -> None:
-        secret(
-            settings.password, settings.password_file, "ASSAY_STORE_PASSWORD_FILE"
-        )  # unreadable: fail at the start, by name
+        # An unreadable file fails at the start, by name.
+        secret(settings.password, settings.password_file, "ASSAY_STORE_PASSWORD_FILE")
         self._settings = settings
         self._client: Client | None = None
         #: Start times of the pending requests, and the time since which none has been answered.

@@ -113,9 +113,10 @@ def subscribe(broker: RedisBroker, consumer: Consumer, document: Any) -> None:
     subscriber(offer)
     reader: Reader | None = None
 
+    # FastStream always asks for the same number of entries, whatever their size.
     async def read_within_bounds(
         **_: Any,
-    ) -> Any:  # FastStream always asks for the same number of entries, whatever their size
+    ) -> Any:
         nonlocal reader
         try:
             reader = reader or Reader(subscriber._client, consumer.key, consumer.group, consumer.name)  # noqa: SLF001

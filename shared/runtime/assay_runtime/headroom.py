@@ -49,9 +49,8 @@ async def backlog(client: Client, stream: Stream, shard: int, group: str, held_b
         return Backlog(0, 0)
     found = await group_of(client, stream, shard, group)
     entries = length if found is None else min(length, found.unfinished)
-    size = int(
-        await client.memory_usage(key, samples=0) or 0
-    )  # of all entries: it samples the oldest, which may differ from the rest
+    # Of all entries: by default it samples the oldest, which may differ from the rest.
+    size = int(await client.memory_usage(key, samples=0) or 0)
     # Finished entries may be small, and waiting ones large. No more than `held_bytes` is kept.
     return Backlog(entries, max(size * entries // length, size - held_bytes) if entries else 0)
 

@@ -78,8 +78,9 @@ def configure_logs(service: str, settings: TelemetrySettings) -> None:
     logging.basicConfig(level=settings.log_level, handlers=[handler], force=True)
     for chatty in ("httpx", "uvicorn"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
+    # Each failed attempt raises as well, and its handler logs one line.
     for echoing in (
         "urllib3",
         "clickhouse_connect",
-    ):  # each failed attempt raises as well, and its handler logs one line
+    ):
         logging.getLogger(echoing).setLevel(logging.CRITICAL)

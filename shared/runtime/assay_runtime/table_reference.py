@@ -37,12 +37,12 @@ WHERE event_id = {event:UUID} AND event_time = UUIDv7ToDateTime({event:UUID}, 'U
 ```
 
 The tables behind the views are in `assay_base` (ReplacingMergeTree, a partition for each day of `event_time`); only Assay writes there.
-A row is kept for `retention.days` from `created_at`, or as `[retention.projects]` says; `assay migrate` applies a change.
+A row is kept for `retention.days` from `created_at`, unless `[retention.projects]` has its project; `assay migrate` applies a change.
 
-The engine refreshes the rollups itself, from what the views show, never from inserts. Each minute it counts anew every minute into which
-something was stored since, however old the event: redelivered, re-cut and replayed batches count once. Each hour it compares rollups
-and tables, and counts anew what differs: deleted and expired rows are gone from the rollups within two hours.
-Add rows up with `sum`, and maps with `sumMap`; percentiles do not add up, so take them from the sum of histograms:
+The engine refreshes the rollups itself, from the views, never from inserts. Each minute it recounts every minute that received rows
+since then, however old the events: redelivered, re-cut and replayed batches count once. Each hour it compares rollups and tables, and
+recounts differences: deleted and expired rows are gone from the rollups within two hours.
+Add rows up with `sum`, and maps with `sumMap`; percentiles cannot be added, so compute them from the sum of histograms:
 
 ```sql
 SELECT project, sum(events) AS events,

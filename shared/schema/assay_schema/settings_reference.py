@@ -14,17 +14,17 @@ _PAGE = f"""\
 
 <!-- Made by `make docs` from shared/schema/assay_schema/settings.py: change it there. -->
 
-Every setting is an environment variable, or a line of the settings file, or its default; the first that is set counts.
+A setting is read from its environment variable, else from the settings file, else it has its default.
 The file is `./assay.toml`, or the one that `{FILE_VARIABLE}` names; [`assay.example.toml`](../assay.example.toml) lists all of it.
 `{FILE_VARIABLE}` may name a folder: then it is the `assay.toml` in it, if there is one.
 
-A `./assay.toml` that nobody named may have come with a checkout of somebody else's code. So it cannot say where a secret goes
-that it does not hold itself: if a password, key or token comes from the environment or from a file, an address (`redis.url`,
+A `./assay.toml` that you did not name may come with a checkout of untrusted code. It therefore cannot set the destination of a
+secret that it does not contain: if a password, key or token comes from the environment or from a file, an address (`redis.url`,
 `store.url`, `judge.base_url`, `notifier.alertmanager_urls`, `telemetry.otlp_endpoint`) or a CA from such a file stops the start.
-Nor can it name code for `assay eval nightly` to run. To say that you trust it, name it: `{FILE_VARIABLE}=assay.toml`.
+It also cannot name code for `assay eval nightly` to run. If you trust the file, name it: `{FILE_VARIABLE}=assay.toml`.
 
-An unknown name or a value that does not fit stops the start with a message that says what would fit. One thing is different in
-producers: the SDK ignores unknown `ASSAY_*` variables, since their host may hold settings of newer services.
+An unknown name or an invalid value stops the start with a message that lists the valid ones. Producers differ in one point:
+the SDK ignores unknown `ASSAY_*` variables, because their host may have settings of newer services.
 
 Capture is off unless it is switched on. The first that applies decides:
 
