@@ -1,4 +1,4 @@
-"""AsyncAPI 3 documents, generated from the services as they run.
+"""Generate AsyncAPI 3 documents from the services' own wiring.
 
 `python -m docs.generate.asyncapi DIRECTORY SERVICE... [--write | --check]`.
 """
@@ -13,12 +13,12 @@ from typing import Any
 from assay_schema.settings import Settings
 from docs.generate.keep import keep
 
-#: Addresses and consumer names differ on every machine and say nothing about the contract.
+#: Addresses and consumer names differ on every machine and are not part of the contract.
 _LOCAL = {"host": "redis", "consumerName": "<host>-<process>"}
 
 
 def document(service: str) -> str:
-    """The document of `assay_<service>`, as JSON text that is the same on every machine."""
+    """Return the document of `assay_<service>` as JSON, the same on every machine."""
     build = importlib.import_module(f"assay_{service}.app").build
     found = build(Settings()).application().schema.to_specification().to_jsonable()
     return re.sub(r"[ \t]+$", "", json.dumps(_portable(found), indent=2, sort_keys=True), flags=re.MULTILINE) + "\n"
@@ -41,7 +41,7 @@ def _portable(value: Any) -> Any:
 
 
 def main(arguments: list[str]) -> int:
-    """The command."""
+    """Run the command."""
     directory, *services = [argument for argument in arguments if not argument.startswith("--")]
     options = [argument for argument in arguments if argument.startswith("--")]
     command = f"python -m docs.generate.asyncapi {directory} {' '.join(services)}"

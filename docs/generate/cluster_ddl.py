@@ -1,12 +1,14 @@
-"""`deploy/clickhouse/cluster/assay.sql`: the schema for a ClickHouse cluster, made from the same migrations.
+"""Generate `deploy/clickhouse/cluster/assay.sql`, the schema of a ClickHouse cluster.
 
-Every shard holds what a single server would: the migrations as they are, in the databases `assay_base_local` and `assay_local`, with
-replicated engines. In front of each table and view stands a Distributed table with the name that programs and people know. So a query's
-filters reach a shard's partitions and indexes through that shard's own view, and each shard refreshes the rollups of its own events.
+Every shard has the tables of a single server: the unchanged migrations in the databases `assay_base_local` and
+`assay_local`, with replicated engines. In front of each table and view is a Distributed table with its public name. A
+query's filters therefore reach a shard's partitions and indexes through that shard's own view, and each shard refreshes
+the rollups of its own events.
 
-Rows are sharded by the identity of what they are about, so that a redelivered event meets its first copy and FINAL can see both.
+Rows are sharded by the id of their subject, so that a redelivered event meets its first copy and FINAL sees both.
 
-`python -m docs.generate.cluster_ddl` prints it; `--write` puts it in deploy/, `--check` exits 1 when that file is not current.
+`python -m docs.generate.cluster_ddl` prints it; `--write` writes it to deploy/, `--check` exits 1 if that file is
+outdated.
 """
 
 import re
@@ -20,12 +22,13 @@ from docs.generate.keep import keep
 
 DOCUMENT = Path(__file__).parents[2] / "deploy" / "clickhouse" / "cluster" / "assay.sql"
 
-#: The databases that programs and people use, and those of one shard.
+#: The public databases, and those of one shard.
 BASE, VIEWS = StoreSettings().base_database, StoreSettings().database
 LOCAL_BASE, LOCAL_VIEWS = f"{BASE}_local", f"{VIEWS}_local"
-#: The user whose rights views read with: in a cluster each server runs the statement itself, so that "the current user" would be another.
+#: The user whose rights views use: in a cluster each server runs the statement itself, so "the current user" would be a
+#: different one.
 DEFINER = "owner"
-#: How a table's rows are spread over shards: by what makes a row the same row. Rollups stay on the shard that counted them.
+#: Sharding key of each table: the identity of a row. Rollups stay on the shard that counted them.
 SHARDING_KEYS = {
     "candidates": "cityHash64(event_id)",
     "answers": "cityHash64(event_id)",
@@ -40,7 +43,7 @@ SHARDING_KEYS = {
     "watermarks": "cityHash64(shard)",
     "schema_migrations": "cityHash64(version)",
 }
-#: Views whose one row is about all rows: they read what is distributed, rather than being distributed themselves.
+#: Views with one row about all rows: they read distributed tables, instead of being distributed themselves.
 OF_ALL_SHARDS = ("watermark", "judge_spend", "quality_by_day", "judging_by_day", "feedback_by_day")
 
 _ON_CLUSTER = "ON CLUSTER '{cluster}'"
@@ -61,10 +64,13 @@ _INTRODUCTION = f"""-- The schema of Assay for a ClickHouse cluster. Made from t
 
 
 def local(statement: str) -> str:
-    """A migration's statement as every server of the cluster runs it, in the databases of its shard. Raises for one of an unknown kind."""
+    """Convert a migration's statement for the databases of a shard.
+
+    Raises for an unknown kind of statement.
+    """
     text, known = _HEAD.subn(rf"\1 {_ON_CLUSTER}", statement, count=1)
     if not known:
-        raise ValueError(f"teach {__name__} what this means in a cluster: {statement.splitlines()[0]}")
+        raise ValueError(f"add support for this statement in a cluster to {__name__}: {statement.splitlines()[0]}")
     text = _ENGINE.sub(_replicated, text)
     text = _WINDOW.sub(r"replicated_deduplication_window = \1", text)
     return text.replace("DEFINER = CURRENT_USER", f"DEFINER = {DEFINER}")
@@ -76,7 +82,7 @@ def _replicated(match: re.Match[str]) -> str:
 
 
 def distributed(statement: str) -> str | None:
-    """What stands in front of the table or view that a local statement makes, if anything does."""
+    """Return the Distributed table in front of the table or view that a local statement creates, if any."""
     created = _CREATED.match(statement)
     if created is None:
         return None
@@ -87,7 +93,7 @@ def distributed(statement: str) -> str | None:
         if name in SHARDING_KEYS:
             key = f", {SHARDING_KEYS[name]}"
     elif database == LOCAL_VIEWS and (declared := _COLUMNS.search(statement)):
-        shown, columns = VIEWS, declared[0]  # the engine makes no table AS a view
+        shown, columns = VIEWS, declared[0]  # the engine cannot create a table AS a view
     else:
         return None
     return (
@@ -97,11 +103,11 @@ def distributed(statement: str) -> str | None:
 
 
 def statements(settings: RetentionSettings | None = None, redis_shards: int = 1) -> list[str]:
-    """All of it in order: each shard's own, what stands in front, retention, and the records that services look for."""
+    """Return all statements in order: shard tables, distributed tables, retention, initial records."""
     found: list[str] = []
     of_all: list[str] = []
     databases = [f"CREATE DATABASE IF NOT EXISTS `{database}` {_ON_CLUSTER}" for database in (BASE, VIEWS)]
-    fronts: dict[str, str] = {}  # by what it makes: a view that is defined again has one front, of its last columns
+    fronts: dict[str, str] = {}  # by name: a redefined view has one distributed table, with its last columns
     for migration in migrations():
         for statement in migration.statements(LOCAL_BASE, LOCAL_VIEWS):
             created = _CREATED.match(statement)
@@ -126,12 +132,12 @@ def statements(settings: RetentionSettings | None = None, redis_shards: int = 1)
 
 
 def document() -> str:
-    """The text of deploy/clickhouse/cluster/assay.sql."""
+    """Return the text of deploy/clickhouse/cluster/assay.sql."""
     return _INTRODUCTION + "".join(f"\n{statement};\n" for statement in statements())
 
 
 def main(arguments: list[str]) -> int:
-    """The command."""
+    """Run the command."""
     return keep({DOCUMENT: document()}, arguments, "python -m docs.generate.cluster_ddl")
 
 

@@ -1,6 +1,6 @@
-"""Which changes of a published JSON Schema break somebody who relies on the released one. Pure.
+"""Find the breaking changes between a released JSON Schema and a new one. Pure.
 
-It depends on who writes and who reads, which each schema states as `x-assay-role`:
+This depends on who writes and who reads, which each schema states as `x-assay-role`:
 
 =========================================  ========  =========  =======
 change                                     accepted  exchanged  emitted
@@ -54,9 +54,9 @@ Change = tuple[str, str]
 
 
 def breaking_changes(released_schema: Schema, new_schema: Schema) -> list[str]:
-    """What in `new_schema` breaks those who rely on `released_schema`: one sentence each, beginning with the field's path.
+    """List the changes in `new_schema` that break users of `released_schema`.
 
-    `ValueError` if the released schema states no role.
+    One sentence each, beginning with the field's path. Raises `ValueError` if the released schema states no role.
     """
     role = released_schema.get("x-assay-role")
     if role not in _BREAKING:
@@ -76,7 +76,7 @@ class _Comparison:
         self._new_definitions = new.get("$defs", {})
 
     def values(self, path: str, old: Schema, new: Schema) -> Iterator[Change]:
-        """Changes of one value, which may be of several alternative shapes."""
+        """Yield the changes of one value, which may have several alternative shapes."""
         olds = _alternatives(old, self._released_definitions)
         news = _alternatives(new, self._new_definitions)
         for name in olds.keys() - news.keys():
@@ -132,7 +132,7 @@ def _joined(path: str, name: str) -> str:
 
 
 def _alternatives(schema: Schema, definitions: Mapping[str, Schema]) -> dict[str, Schema]:
-    """The shapes a value may have, each under a name that stays the same between versions: its `kind`, or its JSON type."""
+    """Return the shapes a value may have, by a name that is stable between versions: `kind` or JSON type."""
     if "$ref" in schema:
         return _alternatives(definitions[schema["$ref"].removeprefix("#/$defs/")], definitions)
     for union in _UNIONS:
@@ -175,7 +175,7 @@ def _limits(path: str, old: Schema, new: Schema) -> Iterator[Change]:
         yield (NARROWED if tighter else LOOSENED), f"{path}: {keyword} changed from {before} to {after}"
     for keyword in _OPAQUE:
         before, after = old.get(keyword), new.get(keyword)
-        if before != after:  # which of two patterns allows more cannot be told: count a changed one as narrower
+        if before != after:  # it is unknown which of two patterns allows more: a changed one counts as narrower
             yield (LOOSENED if after is None else NARROWED), f"{path}: {keyword} changed from {before} to {after}"
 
 

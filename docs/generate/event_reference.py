@@ -1,4 +1,4 @@
-"""The reference page of events, failures and exports, from their JSON Schemas. Pure."""
+"""Generate the reference page of events, failures and exports from their JSON Schemas. Pure."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -35,7 +35,7 @@ do not know. A document with another `schema_version` is refused, never misread.
 
 
 def events_page() -> str:
-    """docs/events.md."""
+    """Return the content of docs/events.md."""
     schemas = {each.name: each.schema() for each in FORMATS}
     definitions = schemas["capture"]["$defs"]
     branches = {
@@ -44,7 +44,7 @@ def events_page() -> str:
     }
     envelope = next(iter(branches.values()))
     fields = {**envelope["properties"], "kind": {**envelope["properties"]["kind"], "enum": list(branches)}}
-    fields["payload"] = {"type": "object", "description": "What was captured, as below."}
+    fields["payload"] = {"type": "object", "description": "The captured data, as below."}
     parts = [_PAGE, "\n## Envelope\n\n", *_accepted(fields, envelope["required"])]
     described = set()
     for kind, branch in branches.items():
@@ -63,7 +63,7 @@ def events_page() -> str:
                 ]
     scrubbed = schemas["events"]["$defs"]["ScrubbedRetrieval"]["properties"]
     added = {name: field for name, field in scrubbed.items() if name not in fields}
-    parts += ["\n## What the scrubber adds\n\n", *_given(added)]
+    parts += ["\n## Fields added by the scrubber\n\n", *_given(added)]
     for each in FORMATS:
         if each.name not in ("capture", "events"):
             schema = schemas[each.name]
@@ -77,7 +77,7 @@ def events_page() -> str:
 
 
 def _with_enums(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema's properties, with the values of those that are one of a closed set."""
+    """Return a schema's properties, with the values of enums."""
     defined = schema.get("$defs", {})
     return {
         name: {"enum": defined[_name_of(field)]["enum"], "description": field["description"]}

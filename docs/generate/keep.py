@@ -1,4 +1,4 @@
-"""Generated documents: write them, or say which are not current."""
+"""Write generated documents, or report which are outdated."""
 
 import sys
 from collections.abc import Mapping
@@ -6,14 +6,14 @@ from pathlib import Path
 
 
 def keep(documents: Mapping[Path, str], arguments: list[str], command: str) -> int:
-    """The command of a module that makes documents: `--write`, `--check`, or neither to print them.
+    """Run a generator's command: `--write`, `--check`, or print.
 
-    Exit code 1 if `--check` found one that is not current, 2 for other arguments.
+    Exit code 1 if `--check` found an outdated document, 2 for other arguments.
     """
     if arguments == ["--check"]:
         stale = [path for path, text in documents.items() if not path.is_file() or path.read_text("utf-8") != text]
         for path in stale:
-            sys.stderr.write(f"{path} is not current: run {command} --write, or make docs\n")
+            sys.stderr.write(f"{path} is outdated: run {command} --write, or make docs\n")
         return 1 if stale else 0
     if arguments not in ([], ["--write"]):
         sys.stderr.write(f"usage: {command} [--write | --check]\n")

@@ -1,4 +1,4 @@
-"""Write what is made from the models and settings: JSON Schemas, reference pages, the example settings file.
+"""Generate the JSON Schemas, reference pages and example settings file from models and settings.
 
     python -m docs.generate.schemas            write them
     python -m docs.generate.schemas --check    write nothing; exit 1 and name what is stale
@@ -22,7 +22,7 @@ SCHEMAS = "shared/schema/assay_schema/schemas"
 
 
 def documents() -> dict[str, bytes]:
-    """Every generated file: its path from the root of the checkout, and its content."""
+    """Return every generated file: its path from the root of the checkout, and its content."""
     made = {f"{SCHEMAS}/{each.file_name}": _stable(each.schema()) for each in FORMATS}
     made["docs/events.md"] = events_page().encode()
     made["docs/settings.md"] = settings_page().encode()
@@ -31,7 +31,7 @@ def documents() -> dict[str, bytes]:
 
 
 def stale(root: Path) -> list[str]:
-    """The generated files under `root` that are missing or differ from what the models say now, and schemas of no model."""
+    """List the generated files under `root` that are missing or outdated, and schemas without a model."""
     made = documents()
     differing = [path for path, content in made.items() if not _same(root / path, content)]
     orphans = [f"{SCHEMAS}/{file.name}" for file in (root / SCHEMAS).glob("*.json")]
@@ -39,14 +39,17 @@ def stale(root: Path) -> list[str]:
 
 
 def main(arguments: list[str] | None = None, *, root: Path = ROOT) -> int:
-    """Exit code 0 if all is written or up to date, 1 if `--check` found stale files, 2 outside a checkout."""
+    """Run the command.
+
+    Exit code 0: all written or up to date; 1: `--check` found stale files; 2: no checkout.
+    """
     parser = argparse.ArgumentParser(
         prog=COMMAND, description="Write the JSON Schemas, reference pages and example settings."
     )
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 and name the files that are stale")
     check = parser.parse_args(arguments).check
     if not (root / SCHEMAS).is_dir():
-        print(f"{COMMAND} works in a checkout of the project only: {SCHEMAS} is not there", file=sys.stderr)
+        print(f"{COMMAND} works only in a checkout of the project: {SCHEMAS} is missing", file=sys.stderr)
         return 2
     found = stale(root)
     if check:
@@ -70,7 +73,7 @@ def _same(file: Path, content: bytes) -> bool:
 
 
 def _stable(schema: object) -> bytes:
-    """The same bytes for the same schema: two spaces, keys in the models' order, a final newline."""
+    """Return the same bytes for the same schema: two spaces, keys in the models' order, a final newline."""
     return orjson.dumps(schema, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 

@@ -1,4 +1,4 @@
-"""The reference of every setting, as a page and as a commented example file, from the definitions in `assay_schema.settings`. Pure."""
+"""Generate the reference of all settings: a page, and a commented example file. Pure."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,17 +14,17 @@ _PAGE = f"""\
 
 <!-- Made by `make docs` from shared/schema/assay_schema/settings.py: change it there. -->
 
-Every setting is an environment variable, or a line of the settings file, or its default; the first that is set counts.
+A setting is read from its environment variable, else from the settings file, else it has its default.
 The file is `./assay.toml`, or the one that `{FILE_VARIABLE}` names; [`assay.example.toml`](../assay.example.toml) lists all of it.
 `{FILE_VARIABLE}` may name a folder: then it is the `assay.toml` in it, if there is one.
 
-A `./assay.toml` that nobody named may have come with a checkout of somebody else's code. So it cannot say where a secret goes
-that it does not hold itself: if a password, key or token comes from the environment or from a file, an address (`redis.url`,
+A `./assay.toml` that you did not name may come with a checkout of untrusted code. It therefore cannot set the destination of a
+secret that it does not contain: if a password, key or token comes from the environment or from a file, an address (`redis.url`,
 `store.url`, `judge.base_url`, `notifier.alertmanager_urls`, `telemetry.otlp_endpoint`) or a CA from such a file stops the start.
-Nor can it name code for `assay eval nightly` to run. To say that you trust it, name it: `{FILE_VARIABLE}=assay.toml`.
+It also cannot name code for `assay eval nightly` to run. If you trust the file, name it: `{FILE_VARIABLE}=assay.toml`.
 
-An unknown name or a value that does not fit stops the start with a message that says what would fit. One thing is different in
-producers: the SDK ignores unknown `ASSAY_*` variables, since their host may hold settings of newer services.
+An unknown name or an invalid value stops the start with a message that lists the valid ones. Producers differ in one point:
+the SDK ignores unknown `ASSAY_*` variables, because their host may have settings of newer services.
 
 Capture is off unless it is switched on. The first that applies decides:
 
@@ -40,7 +40,7 @@ _EXAMPLE = """\
 
 
 def settings_page() -> str:
-    """docs/settings.md."""
+    """Return the content of docs/settings.md."""
     by_setting = {place: variable for variable, place in variables().items()}
     parts = [_PAGE]
     for section, model in _sections():
@@ -57,13 +57,16 @@ def settings_page() -> str:
 
 
 def example_file() -> str:
-    """assay.example.toml: comments only, and a valid file of defaults once its settings are uncommented."""
+    """Return the content of assay.example.toml: comments only.
+
+    Uncommented, it is a valid file of defaults.
+    """
     parts = [_EXAMPLE]
     for section, model in _sections():
         parts.append(f"\n# {model.__doc__}\n[{section}]\n")
         for name, field in model.model_fields.items():
             default = _value(field)
-            if isinstance(default, dict):  # a table of its own, which TOML wants behind the section's plain settings
+            if isinstance(default, dict):  # a separate table, which must follow the section's plain settings in TOML
                 continue
             unset = "" if default is not None else " Unset by default; for instance:"
             parts.append(
@@ -99,7 +102,10 @@ def _meaning(field: FieldInfo) -> str:
 
 
 def _toml(value: Any) -> str:
-    """A plain value as TOML, whose strings, numbers and booleans are written as in JSON; the page uses the same."""
+    """Format a plain value as TOML.
+
+    Strings, numbers and booleans are as in JSON; the page uses the same form.
+    """
     return (
         str(value) if isinstance(value, int | float) and not isinstance(value, bool) else orjson.dumps(value).decode()
     )

@@ -1,6 +1,7 @@
-"""`docs/tables.md` from the migrations: every view, column by column, and the queries that come with Assay.
+"""Generate `docs/tables.md` from the migrations: every view with its columns, and the named queries.
 
-`python -m docs.generate.table_reference` prints it; `--write` puts it in docs/, `--check` exits 1 when that file is not current.
+`python -m docs.generate.table_reference` prints it; `--write` writes it to docs/, `--check` exits 1 if that file is
+outdated.
 """
 
 import re
@@ -36,12 +37,12 @@ WHERE event_id = {event:UUID} AND event_time = UUIDv7ToDateTime({event:UUID}, 'U
 ```
 
 The tables behind the views are in `assay_base` (ReplacingMergeTree, a partition for each day of `event_time`); only Assay writes there.
-A row is kept for `retention.days` from `created_at`, or as `[retention.projects]` says; `assay migrate` applies a change.
+A row is kept for `retention.days` from `created_at`, unless `[retention.projects]` has its project; `assay migrate` applies a change.
 
-The engine refreshes the rollups itself, from what the views show, never from inserts. Each minute it counts anew every minute into which
-something was stored since, however old the event: redelivered, re-cut and replayed batches count once. Each hour it compares rollups
-and tables, and counts anew what differs: deleted and expired rows are gone from the rollups within two hours.
-Add rows up with `sum`, and maps with `sumMap`; percentiles do not add up, so take them from the sum of histograms:
+The engine refreshes the rollups itself, from the views, never from inserts. Each minute it recounts every minute that received rows
+since then, however old the events: redelivered, re-cut and replayed batches count once. Each hour it compares rollups and tables, and
+recounts differences: deleted and expired rows are gone from the rollups within two hours.
+Add rows up with `sum`, and maps with `sumMap`; percentiles cannot be added, so compute them from the sum of histograms:
 
 ```sql
 SELECT project, sum(events) AS events,
@@ -55,7 +56,7 @@ GROUP BY project
 
 @dataclass(frozen=True)
 class View:
-    """One view as the migrations define it."""
+    """A view as defined by the migrations."""
 
     name: str
     comment: str
@@ -63,7 +64,7 @@ class View:
 
 
 def views() -> list[View]:
-    """The views in the order of their migrations, each as its last one defines it."""
+    """Return the views in the order of their migrations, each by its last definition."""
     found = {}
     for statement in _statements():
         if match := _VIEW.match(statement):
@@ -75,7 +76,7 @@ def views() -> list[View]:
 
 
 def document() -> str:
-    """The text of docs/tables.md."""
+    """Return the text of docs/tables.md."""
     parts = [_INTRODUCTION]
     rules = {match[1]: match for statement in _statements() if (match := _TABLE.match(statement))}
     for view in views():
@@ -112,7 +113,7 @@ def _statements() -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """The command."""
+    """Run the command."""
     return keep({DOCUMENT: document()}, arguments, "python -m docs.generate.table_reference")
 
 

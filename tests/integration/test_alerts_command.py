@@ -59,7 +59,7 @@ def test_the_test_notice_goes_through_every_channel_and_each_says_how_it_went(tm
     taken = {name.partition("-")[0] for name, answer in said.items() if answer == "took the test notice"}
     assert taken == {"log", "webhook", "json"}
     assert "cannot be reached" in said["alertmanager"]
-    assert "see notifier.alertmanager_urls" in said["alertmanager"]
+    assert "check notifier.alertmanager_urls" in said["alertmanager"]
     states = [request.json()["state"] for request in receiver.at("/hook")]
     assert states == ["warn", "resolved"]
     chat = receiver.at("/chat")[0].json()
@@ -69,7 +69,7 @@ def test_the_test_notice_goes_through_every_channel_and_each_says_how_it_went(tm
 
 @pytest.mark.parametrize(
     ("answer", "wanted"),
-    [(401, "HTTP 401: it wants other credentials"), (404, "HTTP 404: nothing is at that path"), (500, "HTTP 500")],
+    [(401, "HTTP 401: it rejected the credentials"), (404, "HTTP 404: it has nothing at that path"), (500, "HTTP 500")],
 )
 def test_what_an_alertmanager_answers_is_told_with_the_setting_that_mends_it(
     tmp_path: Path, answer: int, wanted: str

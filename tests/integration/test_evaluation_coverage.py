@@ -97,12 +97,12 @@ def metrics(assay: Assay, name: str) -> dict[str, float]:
 @pytest.mark.parametrize(
     ("target", "metric", "words"),
     [
-        ("unsure", "answered", "fewer of the questions that have an answer get one"),
-        ("empty", "answered", "fewer of the questions that have an answer get one"),
-        ("english", "answered", "fewer of the questions that have an answer get one"),
-        ("broken", "answered", "fewer of the questions that have an answer get one"),
-        ("silent", "answered", "fewer of the questions that have an answer get one"),
-        ("nonsense", "no_context", "more answers come without the passages they were made from"),
+        ("unsure", "answered", "fewer answerable questions get an answer"),
+        ("empty", "answered", "fewer answerable questions get an answer"),
+        ("english", "answered", "fewer answerable questions get an answer"),
+        ("broken", "answered", "fewer answerable questions get an answer"),
+        ("silent", "answered", "fewer answerable questions get an answer"),
+        ("nonsense", "no_context", "more answers have no passages"),
     ],
 )
 def test_a_system_that_stops_answering_fails_the_gate_and_the_reports_say_why(
@@ -131,7 +131,7 @@ def test_one_phrase_for_all_questions_fails_in_words_that_no_rule_knows(assay: A
         53 / 60,
     )
     told = assay("eval", "compare", "right", "in_finnish", "--inconclusive", "pass", code=1).output
-    assert "more questions get the words that another question got" in told
+    assert "more questions get the same answer as another question" in told
 
 
 def test_a_refusal_counts_as_irrelevant_and_what_is_no_longer_measured_fails(assay: Assay) -> None:

@@ -340,7 +340,7 @@ def test_a_rubric_is_asked_about_every_night_within_its_budget(nights: Nights, m
         asked = iter(range(len(CASES)))
         api.reply = lambda document: yes(document) if "criterion" not in document or next(asked) == 0 else "no idea"
         assert nights.attempt("good", judge="openai", rules=rules) is Outcome.ERROR
-        assert f"{len(CASES) - 1:,} answer(s) got no score" in nights.made.detail
+        assert f"{len(CASES) - 1:,} answer(s) have no score" in nights.made.detail
         api.reply, paid = yes, api.nano
         assert nights.attempt("good", days=1, judge="openai", rules=rules) is Outcome.PASS
         assert nights.made.cost_usd == pytest.approx((api.nano - paid) / 1e9)

@@ -121,13 +121,13 @@ def test_a_judge_that_fails_on_every_answer_does_not_pass_and_is_asked_again(
 @pytest.mark.parametrize(
     ("mark", "why"),
     [
-        ("[fail:429]", "the API's rate limit was used up (judge.requests_per_minute, judge.tokens_per_minute)"),
+        ("[fail:429]", "the API's rate limit was exhausted (judge.requests_per_minute, judge.tokens_per_minute)"),
         ("[fail:503]", "the API was busy or failed"),
-        ("[fail:400]", "the API did not take the request (judge.model, judge.max_output_tokens, judge.json_mode)"),
-        ("[malformed]", "the reply was no JSON (judge.model, judge.json_mode)"),
-        ("[misfit]", "the reply did not have the form that was asked for (judge.model, judge.json_mode)"),
-        ("[half]", "the reply was none of such an API (judge.base_url)"),
-        ("[sorry]", "the reply was none of such an API (judge.base_url)"),
+        ("[fail:400]", "the API rejected the request (judge.model, judge.max_output_tokens, judge.json_mode)"),
+        ("[malformed]", "the reply was not JSON (judge.model, judge.json_mode)"),
+        ("[misfit]", "the reply did not have the requested form (judge.model, judge.json_mode)"),
+        ("[half]", "the reply was not from a compatible API (judge.base_url)"),
+        ("[sorry]", "the reply was not from a compatible API (judge.base_url)"),
     ],
 )
 def test_why_there_is_no_verdict_is_counted_by_reason(
@@ -144,7 +144,9 @@ def test_no_connection_a_refused_key_and_a_model_that_is_not_there_are_told_apar
     dataset(tmp_path, "[fail:404]")
     command = ("eval", "run", "--dataset", "golden.json", "--target", "openai_target:find", "--judge", "openai")
     output = " ".join(assay(*command, "--name", "no-model", code=2).output.split())
-    assert "the judge's API refuses: Http404: no such model or address; see judge.model and judge.base_url" in output
+    assert (
+        "the judge's API refuses: Http404: model or address not found; check judge.model and judge.base_url" in output
+    )
     configure(tmp_path, monkeypatch, settings_toml(api.url, "wrong"))
     output = " ".join(assay(*command, "--name", "no-key", code=2).output.split())
     assert "the judge's API refuses: Http401: the key is refused; see judge.api_key" in output

@@ -264,7 +264,7 @@ def test_a_tracker_that_never_answers_well_keeps_the_run_from_no_other(assay: As
     ("status", "document", "words"),
     [
         (401, {"message": QUESTION}, "the key is refused"),
-        (400, {"message": QUESTION}, "it takes no such report"),
+        (400, {"message": QUESTION}, "it does not accept such a report"),
         (200, {"message": QUESTION}, "its answer has no id"),
         (200, None, "its answer has no id"),
     ],

@@ -47,7 +47,7 @@ def test_a_floor_of_ones_own_scorer_blocks_in_run_and_compare(
     (tmp_path / name).write_text(text)
     run(assay, tmp_path, "main", 80, "--rules", name)
     told = run(assay, tmp_path, "worse", 40, "--rules", name, code=1)
-    assert "floor: score:polite: 0.500 is on the wrong side of its floor of 0.9" in told
+    assert "floor: score:polite: 0.500 misses its floor of 0.9" in told
     assert "verdict: pass" in assay("eval", "compare", "main", "main", "--rules", name).output
     assert "verdict: fail" in assay("eval", "compare", "main", "worse", "--rules", name, code=1).output
 
@@ -76,18 +76,18 @@ def test_the_report_as_json_holds_the_floors(assay: Assay, tmp_path: Path) -> No
         ("[metrics.mrrr]\nfloor = 0.5\n", "metrics.mrrr: no metric of that name (did you mean mrr?)"),
         (TOML.replace("score:polite", "score:polit"), "no scorer of that name (did you mean score:polite?)"),
         ('[metrics."score:x"]\nthreshold = 0.1\n', "metrics.score:x: no scorer of that name"),
-        ("[metrics.mrr]\nflor = 0.5\n", "metrics.mrr.flor: no such key (did you mean floor?)"),
-        ("[metric.mrr]\nfloor = 0.5\n", "metric: no such key (did you mean metrics?)"),
-        ("[metrics.mrr]\nfloor = 1.5\n", "is not between 0 and 1"),
+        ("[metrics.mrr]\nflor = 0.5\n", "metrics.mrr.flor: unknown key (did you mean floor?)"),
+        ("[metric.mrr]\nfloor = 0.5\n", "metric: unknown key (did you mean metrics?)"),
+        ("[metrics.mrr]\nfloor = 1.5\n", "must be between 0 and 1"),
         ("[metrics.mrr]\nfloor = nan\n", "metrics.mrr.floor"),
         ("[metrics.mrr]\nthreshold = -1\n", "metrics.mrr.threshold"),
         ("[metrics.mrr]\nstage = 'blok'\n", "metrics.mrr.stage"),
-        ("[metrics.mrr]\n", "says nothing"),
+        ("[metrics.mrr]\n", "has no effect"),
         ("[[scorers]]\ntype = 'contains'\nvalue = 'x'\n", "scorers.0.name"),
         ("[[scorers]]\nname = 'p'\ntype = 'contians'\nvalue = 'x'\n", "did you mean contains?"),
         ("[[scorers]]\nname = 'p'\ntype = 'function'\nvalue = 'x'\n", "module:function"),
         ("mrr = [", "not TOML"),
-        ("x = 1\n", "x: no such key"),
+        ("x = 1\n", "x: unknown key"),
         ("# nothing\n", "no rules"),
     ],
 )
@@ -111,7 +111,7 @@ def test_a_file_that_is_none_is_refused(assay: Assay, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
-        ("rules.yaml", "metrics:\n  mrr: {floor: 0.5}\n  mrr: {floor: 0.1}\n", "line 3: the key mrr stands twice"),
+        ("rules.yaml", "metrics:\n  mrr: {floor: 0.5}\n  mrr: {floor: 0.1}\n", "line 3: the key mrr appears twice"),
         ("rules.toml", "[metrics]\nmrr = 3\n", "metrics.mrr: must be an object of keys and values"),
         ("rules.toml", '[metrics.mrr]\nthreshold = "a"\n', "metrics.mrr.threshold: must be a number"),
         ("rules.toml", "[[slices]]\nvalue = 'a'\n", "slices.0.field: is missing"),

@@ -51,7 +51,7 @@ def test_a_sample_is_compared_with_a_full_run_by_their_common_cases(assay: Assay
         assert not found["only_baseline"]
         assert not found["only_candidate"]
     told = assay("eval", "compare", "full", "part").output
-    assert "part asked a sample of 90 cases" in told
+    assert "part ran a sample of 90 cases" in told
 
 
 def test_a_sample_that_was_not_asked_to_its_end_fails_the_comparison(assay: Assay, tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_a_sample_that_was_not_asked_to_its_end_fails_the_comparison(assay: Assa
     results = tmp_path / "runs/part/results.ndjson"
     results.write_text("".join(results.read_text().splitlines(keepends=True)[:80]))
     told = assay("eval", "compare", "full", "part", code=1).output
-    assert "part holds 80 of the 90 cases of its sample" in told
+    assert "part contains 80 of the 90 cases of its sample" in told
 
 
 def test_a_sample_and_a_limit_are_not_taken_together(assay: Assay, tmp_path: Path) -> None:

@@ -200,7 +200,7 @@ def test_a_function_that_was_changed_is_another_scorer(assay: Assay, tmp_path: P
     assert digests.pop("same") == digests["one"], "comments and layout change nothing"
     assert len(set(digests.values())) == len(digests)
     told = assay("eval", "compare", "one", "other", code=1).output
-    assert "score:polite measures something else in the candidate: its scorer was changed" in told
+    assert "score:polite measures something different in the candidate: its scorer was changed" in told
 
 
 def test_a_module_named_as_one_of_pythons_own_is_read_too(

@@ -131,4 +131,4 @@ def test_a_floor_of_each_slice_whose_metric_is_not_measured_does_not_pass(assay:
 def test_a_floor_of_slices_for_what_is_no_share_is_refused(assay: Assay, tmp_path: Path) -> None:
     (tmp_path / "rules.toml").write_text('[[slices]]\nfield = "tag"\nfloors = {"judge_noise_flips" = 0.1}\n')
     told = run(assay, tmp_path, "one", set(), "--rules", "rules.toml", code=2)
-    assert "slices.0.floors.judge_noise_flips: slices hold shares alone" in told
+    assert "slices.0.floors.judge_noise_flips: slices support shares only" in told

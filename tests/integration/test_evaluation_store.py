@@ -145,7 +145,7 @@ def test_the_command_stores_lists_shows_and_compares(assay: Assay, tmp_path: Pat
     shown = json.loads(assay("eval", "show", "one", "--store", "--json").stdout)
     assert shown == json.loads(assay("eval", "show", "one", "--json").stdout)
     assert "verdict: pass" in assay("eval", "compare", "one", "two", "--store").output
-    assert "holds no run" in assay("eval", "show", "nobody", "--store", code=2).output
+    assert "contains no run" in assay("eval", "show", "nobody", "--store", code=2).output
 
 
 @pytest.fixture

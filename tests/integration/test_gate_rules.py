@@ -86,15 +86,15 @@ def test_a_gate_without_rules_is_what_it_was(assay: Assay, tmp_path: Path) -> No
 def test_a_target_that_gives_results_alone_is_told_so(assay: Assay, tmp_path: Path) -> None:
     failed = gate(assay, tmp_path, {}, "--rules", "rules.toml", code=1)
     assert failed["rules_gate"]["summary"]["without_answer"] == ROWS
-    assert "gave no answer to any question" in failed["rules_gate"]["breaches"][0]["reason"]
-    assert "gave no answer to any question" in told(assay, tmp_path, {}, "--scorer", "contains:x", code=0)
+    assert "returned only results and no answers" in failed["rules_gate"]["breaches"][0]["reason"]
+    assert "returned only results and no answers" in told(assay, tmp_path, {}, "--scorer", "contains:x", code=0)
 
 
 @pytest.mark.parametrize(
     ("rules", "words"),
     [
         ('[[scorers]]\nname = "like"\ntype = "similarity"\n', "score:like needs a reference"),
-        (RULES + '[[slices]]\nfield = "tag"\nfloors = {"score:polite" = 0.5}\n', "hold slices with `assay eval run`"),
+        (RULES + '[[slices]]\nfield = "tag"\nfloors = {"score:polite" = 0.5}\n', "check slices with `assay eval run`"),
         ("[metrics.mrr]\nthreshold = 0.1\n", "no scorer and no floor"),
         ("[metrics.mrrr]\nfloor = 0.1\n", "did you mean mrr?"),
         ('[[scorers]]\nname = "kind"\ntype = "rubric"\nvalue = "is kind"\n', "--judge anthropic"),

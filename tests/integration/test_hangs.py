@@ -307,7 +307,7 @@ def test_the_drivers_of_the_store_say_nothing_beside_our_own_lines(redis_server:
         "ASSAY_WRITER_PORT": str(free_port()),
     }
     with service("writer", tmp_path, **settings) as (_, log):
-        until(lambda: "the store does not say" in log.read_text(), "it tried")
+        until(lambda: "the store does not report" in log.read_text(), "it tried")
         lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert {line["logger"].partition(".")[0] for line in lines} <= {"assay", "assay_runtime", "assay_writer"}
 

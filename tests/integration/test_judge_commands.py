@@ -99,7 +99,7 @@ def test_the_doctor_says_why_answers_have_no_verdict_and_when_judging_stopped(cl
     keep(owner, [scored(0, "judge_error", detail="ReplyNotJson") for _ in range(3)] + [scored(0, "no_context")])
     assert found()["status"] == "warn"
     assert found()["summary"] == (
-        "5 of the last 8 answers have no verdict: the reply was no JSON (judge.model, judge.json_mode): 3, "
+        "5 of the last 8 answers have no verdict: the reply was not JSON (judge.model, judge.json_mode): 3, "
         "the API was busy or failed: 2"
     )
     stopped = {
@@ -159,7 +159,7 @@ def test_a_calibration_by_two_labels_says_what_it_lacks(cli: Cli, owner: Client,
     file.write_text(f"event_id,label\n{pairs[0][1]['event_id']},1\n{pairs[1][1]['event_id']},0\n")
     done = cli.run("judge", "calibrate", "--labels", str(file), "--dry-run", role="owner")
     assert done.returncode == 1
-    assert b"stay warnings:\n  2 labels, and drift.calibration_labels is 50\n" in done.stdout
+    assert b"stay warnings:\n  2 labels, but drift.calibration_labels is 50\n" in done.stdout
 
 
 def test_a_judge_that_disagrees_with_people_is_a_finding(cli: Cli, owner: Client, tmp_path: Path) -> None:
@@ -213,7 +213,9 @@ def test_an_answer_that_is_judged_again_says_who_judged_it_now(
     assert again.cost_usd > 0
 
 
-@pytest.mark.parametrize(("mark", "said"), [("[fail:404]", b"no such model"), ("[fail:401]", b"the key is refused")])
+@pytest.mark.parametrize(
+    ("mark", "said"), [("[fail:404]", b"model or address not found"), ("[fail:401]", b"the key is refused")]
+)
 def test_judging_again_stops_at_an_api_that_takes_nothing(cli: Cli, owner: Client, mark: str, said: bytes) -> None:
     data, score = scored(0.5)
     event = orjson.loads(data)

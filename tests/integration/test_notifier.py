@@ -251,8 +251,8 @@ def test_a_receiver_that_is_down_delays_no_other_and_is_told_everything_in_order
             assert ids(broken.requests)[3:] == wanted
             until(lambda: settled(redis_server), "acknowledged")
             assert ids(receiver.at("/hook")) == wanted, "and the other is told nothing twice"
-            assert "HTTP 401: it wants other credentials; see notifier.webhook_urls" in notifier.log()
-            assert "takes notices again" in notifier.log()
+            assert "HTTP 401: it rejected the credentials; check notifier.webhook_urls" in notifier.log()
+            assert "accepts notices again" in notifier.log()
             assert "token-in-path" not in notifier.log()
             assert 'assay_notice_channel_up{channel="log"} 1.0' in notifier.metrics()
     finally:
@@ -276,8 +276,8 @@ def test_a_notice_that_nobody_takes_becomes_a_dead_letter_and_others_have_it(
         assert client.xlen(FAILURES.key()) == 1
         assert client.xlen(ALERTS.key()) == 1, "the writer has not read it yet"
         assert ids(receiver.at("/hook")) == [str(alert.transition_id)]
-        assert "alertmanager does not take notices: 127.0.0.1" in notifier.log()
-        assert "see notifier.alertmanager_urls" in notifier.log()
+        assert "alertmanager does not accept notices: 127.0.0.1" in notifier.log()
+        assert "check notifier.alertmanager_urls" in notifier.log()
 
 
 def test_two_notifiers_tell_everything_once(tmp_path: Path, redis_server: RedisServer, receiver: Receiver) -> None:
@@ -367,4 +367,4 @@ def test_alerts_that_somebody_removed_before_they_were_read_are_told_as_such(
             publish(redis_server, *episode(uuid.uuid4()))
             until(lambda: len(receiver.requests) == 8 and settled(redis_server), "later ones are told")
             assert removed(notifier) == 3
-            assert "3 alerts were removed before anybody was told of them" in notifier.log()
+            assert "3 alerts were removed before they were sent" in notifier.log()

@@ -106,7 +106,7 @@ def test_a_row_that_a_constraint_refuses_is_found_and_the_others_are_stored(sink
     assert list(refused) == [5]
     failure = refused[5]
     assert (failure.reason, failure.error_class) == (Reason.CHECK_VIOLATION, "VIOLATED_CONSTRAINT")
-    assert failure.detail == "breaks the constraint latency_is_not_negative"
+    assert failure.detail == "violates the constraint latency_is_not_negative"
     assert owner.command("SELECT count() FROM candidates") == 11
 
 

@@ -1,4 +1,4 @@
-"""The producers' SDK: captures events without ever slowing or breaking the caller."""
+"""The producers' SDK: captures events without slowing or breaking the caller."""
 
 from assay_capture.capture import Capture
 from assay_capture.stats import CaptureStats

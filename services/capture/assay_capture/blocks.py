@@ -1,4 +1,7 @@
-"""Timed retrievals: the `with` block and the decorator. Both leave results and exceptions of the caller's code untouched."""
+"""Timed retrievals: the `with` block and the decorator.
+
+Both leave the results and exceptions of the caller's code unchanged.
+"""
 
 import functools
 import inspect
@@ -12,12 +15,12 @@ from assay_schema.events import Detail
 from assay_schema.ids import new_event_id
 
 F = TypeVar("F", bound=Callable[..., Any])
-#: `describe(result, *args, **kwargs)`: the fields of `Capture.retrieval` apart from `latency_ms`.
+#: `describe(result, *args, **kwargs)`: the fields of `Capture.retrieval` except `latency_ms`.
 Described = Callable[..., Mapping[str, Any]]
 
 
 class RetrievalFields(TypedDict, total=False):
-    """The arguments of `Capture.retrieval` that may be left out."""
+    """The optional arguments of `Capture.retrieval`."""
 
     source_ids: Collection[str]
     expand_enabled: bool | None
@@ -38,14 +41,17 @@ class RetrievalFields(TypedDict, total=False):
 _OPTIONAL = frozenset(RetrievalFields.__annotations__)
 _REQUIRED = frozenset({"tool_name", "query", "retrieved_slugs", "retrieved_chunk_ids"})
 
-#: Captures an event under a given `event_id`, or does nothing when capture is off.
+#: Captures an event under a given `event_id`, or does nothing if capture is off.
 Record = Callable[[str, dict[str, Any]], None]
 #: Counts an event lost for a reason.
 Drop = Callable[[str], None]
 
 
 class RetrievalBlock:
-    """One timed block, as `with` or as `async with`. Used again, it captures another event, under another `event_id`."""
+    """A timed block, used with `with` or `async with`.
+
+    If it is used again, it captures another event with a new `event_id`.
+    """
 
     def __init__(self, record: Record, drop: Drop, fields: dict[str, Any]) -> None:
         self._record = record
@@ -54,11 +60,15 @@ class RetrievalBlock:
         self._found: dict[str, Any] | None = None
         self._began = 0.0
         self._spent = False
-        #: Identity of the event, known from the start so that an answer can refer to it, and kept until the block begins again.
+        #: Id of the event, available from the start so that an answer can refer to it, and kept until the block begins
+        #: again.
         self.event_id = new_event_id()
 
     def result(self, *, slugs: Sequence[str], chunk_ids: Sequence[int], **fields: Unpack[RetrievalFields]) -> None:
-        """Say what was found, with any other field that only the search knows, such as `source_ids`. The last call counts."""
+        """Set the result, with any other field that only the search knows, such as `source_ids`.
+
+        The last call counts.
+        """
         refuse_unknown("result", fields)
         self._found = {**(self._found or {}), **fields, "retrieved_slugs": slugs, "retrieved_chunk_ids": chunk_ids}
 
@@ -76,7 +86,7 @@ class RetrievalBlock:
         latency_ms = (time.perf_counter() - self._began) * 1000
         found, self._found = self._found, None
         if found is not None:
-            self._renew()  # a block within itself, or in two threads at once, ends twice
+            self._renew()  # a block nested in itself, or used by two threads at once, ends twice
             self._spent = True
             self._record(self.event_id, {**self._asked, **found, "latency_ms": latency_ms})
         elif exception_type is None:
@@ -99,14 +109,17 @@ class RetrievalBlock:
 
 
 def refuse_unknown(function: str, fields: Mapping[str, Any]) -> None:
-    """What Python does for named arguments. A misspelt field would otherwise be kept out of the event without a word."""
+    """Raise `TypeError` for unknown named arguments, as Python does.
+
+    Otherwise a misspelt field would be left out of the event silently.
+    """
     if not fields.keys() <= _OPTIONAL:
         names = ", ".join(sorted(fields.keys() - _OPTIONAL))
         raise TypeError(f"{function}() got an unexpected field: {names}; the fields are those of Capture.retrieval()")
 
 
 def captured_function(function: F, describe: Described, record: Record, drop: Drop) -> F:
-    """The function, sync or async, with each successful call captured."""
+    """Wrap a function, sync or async, so that each successful call is captured."""
 
     def capture(began: float, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         latency_ms = (time.perf_counter() - began) * 1000

@@ -1,4 +1,4 @@
-"""What a producer calls. No call here waits for a disk or a network, and none raises, whatever it is given."""
+"""The producer's API. No call waits for a disk or a network, and none raises, whatever its arguments."""
 
 from __future__ import annotations
 
@@ -33,21 +33,25 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Capture:
-    """Captures events of one producer. Make one per process, at start, and share it between threads and tasks.
+    """Captures events of one producer.
 
-    Delivery: an event counts as captured when the call returns, and as safe when it is in Redis or in the spool (`flush` waits for that).
-    A safe event becomes one row, or one failure row, whatever dies. Between the two it is in this process's memory for about
-    `capture.flush_interval_ms`; what is lost there is counted in `stats()` unless the process is killed.
+    Create one per process, at start; share it between threads and tasks.
+
+    Delivery: an event counts as captured when the call returns, and as safe when it is in Redis or in the spool
+    (`flush` waits for that). A safe event becomes one row, or one failure row, whatever crashes. In between, it is in
+    this process's memory for about `capture.flush_interval_ms`; losses there are counted in `stats()` unless the
+    process is killed.
     """
 
     _publisher: Publisher | None
     _spool: Spool | None
 
     def __init__(self, settings: Settings, *, service: str | None = None, enabled: bool | None = None) -> None:
-        """Needs no Redis, and reads no file but the scrubbing policy where `capture.scrub` is `producer`.
+        """Create a capture. Needs no Redis, and reads no file except a scrubbing policy.
 
-        `enabled` unset leaves it to the capture switch. Raises `SettingsError` for a service or project name, or an address of Redis, that
-        does not fit, and for a scrubber that is not installed or whose policy cannot be used.
+        The policy is read if `capture.scrub` is `producer`. `enabled` defaults to the capture switch. Raises
+        `SettingsError` for an invalid service or project name or address of Redis, and for a scrubber that is not
+        installed or whose policy is unusable.
         """
         self._settings = settings
         self._service = service_name(service, settings, os.environ)
@@ -59,16 +63,16 @@ class Capture:
             refuse_credentials(self._scrubber, service=self._service, project=self._project)
         self._begin()
         if self._enabled:
-            Link(settings.redis)  # refuses an address that could never work while the program starts
+            Link(settings.redis)  # rejects an unusable address while the program starts
             endings.watch(self, self._forked)
             if settings.capture.close_on_sigterm:
                 endings.close_on_sigterm()
 
     @classmethod
     def from_env(cls, service: str | None = None, environment: Mapping[str, str] | None = None) -> Capture:
-        """From the environment and the settings file (`ASSAY_CONFIG`, else `./assay.toml`).
+        """Create a capture from the environment and the settings file (`ASSAY_CONFIG`, else `./assay.toml`).
 
-        Raises `SettingsError` with the valid values if a setting does not fit. A Redis that is away is no error.
+        Raises `SettingsError` with the valid values if a setting is invalid. An unavailable Redis is not an error.
         """
         environment = os.environ if environment is None else environment
         settings = read_settings(environment)
@@ -80,7 +84,7 @@ class Capture:
 
     @property
     def enabled(self) -> bool:
-        """Whether events are captured. When not, every method returns at once and does nothing."""
+        """True if events are captured. If not, every method returns at once and does nothing."""
         return self._enabled
 
     # Events
@@ -108,9 +112,10 @@ class Capture:
         project: str | None = None,
         occurred_at: datetime | None = None,
     ) -> str:
-        """Capture one retrieval; the fields are those of `assay_schema.events.Retrieval`. Returns its `event_id`.
+        """Capture one retrieval and return its `event_id`.
 
-        `occurred_at` is now unless given; a naive datetime is read as UTC.
+        The fields are those of `assay_schema.events.Retrieval`. `occurred_at` defaults to now; a naive datetime is read
+        as UTC.
         """
         if not self._enabled:
             return new_event_id()
@@ -153,10 +158,10 @@ class Capture:
         project: str | None = None,
         occurred_at: datetime | None = None,
     ) -> str:
-        """Capture one answer. Returns its `event_id`.
+        """Capture one answer and return its `event_id`.
 
-        A context is `{"id", "text"}`, if there are any with `source_id` and `score`; a citation is `{"context_id"}`, if there is one with
-        `claim`. `retrieval_event_id` is what `retrieval` returned.
+        A context is `{"id", "text"}`, optionally with `source_id` and `score`; a citation is `{"context_id"}`,
+        optionally with `claim`. `retrieval_event_id` is the id returned by `retrieval`.
         """
         if not self._enabled:
             return new_event_id()
@@ -186,7 +191,7 @@ class Capture:
         project: str | None = None,
         occurred_at: datetime | None = None,
     ) -> str:
-        """Capture a person's verdict on an earlier event, named by its `event_id`. Returns the feedback's own `event_id`."""
+        """Capture a person's verdict on an earlier event, and return the `event_id` of the feedback."""
         if not self._enabled:
             return new_event_id()
         return self._record(
@@ -200,40 +205,44 @@ class Capture:
     def retrieving(
         self, *, tool_name: Literal["query", "search"], query: str, **fields: Unpack[RetrievalFields]
     ) -> RetrievalBlock:
-        """A `with` or `async with` block around a retrieval, which it times.
+        """Return a `with` or `async with` block that times a retrieval.
 
-        The event is captured at the end of the block if `result()` was called in it, and not otherwise. An exception raised in the block
-        passes through untouched.
+        The event is captured at the end of the block if `result()` was called in it. An exception raised in the block
+        passes through unchanged.
         """
         refuse_unknown("retrieving", fields)
         return RetrievalBlock(self._record_retrieval, self._drop, {"tool_name": tool_name, "query": query, **fields})
 
     def captured_retrieval(self, *, describe: Described) -> Callable[[F], F]:
-        """Decorate a function, or a coroutine function, that retrieves. It is timed and otherwise left as it is.
+        """Decorate a function, or a coroutine function, that retrieves. It is timed and otherwise unchanged.
 
-        `describe(result, *args, **kwargs)` turns a call into the fields of `retrieval()`, apart from `latency_ms`. If it raises, the event
-        is counted as dropped and the caller notices nothing. A call that raises is not captured.
+        `describe(result, *args, **kwargs)` turns a call into the fields of `retrieval()`, except `latency_ms`. If it
+        raises, the event is counted as dropped and the caller notices nothing. A call that raises is not captured.
         """
         return lambda function: captured_function(function, describe, self._record_retrieval, self._drop)
 
     # Delivery
 
     def flush(self, timeout: float = 5.0) -> bool:
-        """Wait, in seconds, until all events captured so far are safe: in Redis, or in the spool. False if that took too long."""
+        """Wait up to `timeout` seconds until all captured events are safe. False if that was too short.
+
+        Safe events are in Redis or in the spool.
+        """
         publisher = self._publisher
         return True if publisher is None else publisher.flush(timeout)
 
     def close(self, timeout: float | None = None) -> None:
-        """Send what can be sent within `timeout` seconds (default `capture.exit_deadline_s`), spool or drop the rest, and stop.
+        """Send events for up to `timeout` seconds, spool or drop the rest, and stop.
 
-        Runs by itself at exit. Events captured afterwards are dropped and counted.
+        `timeout` defaults to `capture.exit_deadline_s`. Runs automatically at exit. Events captured afterwards are
+        dropped and counted.
         """
         if not self._enabled:
             return
         self._closed = True
         if self._publisher is not None:
             self._publisher.close(self._settings.capture.exit_deadline_s if timeout is None else timeout)
-        elif self._queue.entries:  # no thread could be started, as from Python 3.12 on while the interpreter ends
+        elif self._queue.entries:  # no thread could be started, as from Python 3.12 on at interpreter exit
             publisher = self._publisher = self._new_publisher()
             if self._scrubbing is not None:
                 self._scrubbing.work_off(self._settings.capture.exit_deadline_s if timeout is None else timeout)
@@ -241,19 +250,22 @@ class Capture:
         endings.forget(self)
 
     async def aflush(self, timeout: float = 5.0) -> bool:  # noqa: ASYNC109  (the same signature as `flush`)
-        """`flush` without holding up the event loop."""
-        import asyncio  # the event loop's program has it; others are spared the time
+        """Run `flush` without blocking the event loop."""
+        import asyncio  # a program with an event loop has imported it; others save the time
 
         return await asyncio.to_thread(self.flush, timeout)
 
     async def aclose(self, timeout: float | None = None) -> None:  # noqa: ASYNC109  (the same signature as `close`)
-        """`close` without holding up the event loop."""
+        """Run `close` without blocking the event loop."""
         import asyncio
 
         await asyncio.to_thread(self.close, timeout)
 
     def stats(self) -> CaptureStats:
-        """The counters of this process. `captured == published + spooled + sum(dropped) + queue_entries` whenever it is quiet."""
+        """Return the counters of this process.
+
+        Whenever it is idle, `captured == published + spooled + sum(dropped) + queue_entries`.
+        """
         publisher, spool, dropped = self._publisher, self._spool, self._problems.dropped()
         return CaptureStats(
             captured=self._queue.accepted + self._problems.refused(),
@@ -273,7 +285,7 @@ class Capture:
     # Inside
 
     def _begin(self) -> None:
-        """Fresh memory, counters and (at the first event) threads: at start, and in a forked child."""
+        """Create memory, counters and (at the first event) threads: at the start, and in a forked child."""
         capture = self._settings.capture
         self._shards = self._settings.redis.shards
         self._problems = Problems()
@@ -298,7 +310,7 @@ class Capture:
         try:
             if self._closed:
                 self._problems.refuse("closed")
-                self._problems.log_new()  # here, as no thread is left to do it
+                self._problems.log_new()  # here, because there is no thread to do it
                 return event_id
             data = encoded(
                 {
@@ -331,15 +343,16 @@ class Capture:
 
     def _drop(self, reason: str) -> None:
         if self._enabled and self._problems.refuse(reason):
-            self._inbox.put(None)  # the publisher's thread logs what is new
+            self._inbox.put(None)  # the publisher's thread logs new problems
             if self._publisher is None:
                 self._start()
 
     def _start(self) -> None:
-        """Start the publisher. If the system has no thread left, the next event tries again."""
+        """Start the publisher. If the system has no thread available, the next event retries."""
         if not self._start_lock.acquire(blocking=False):
-            return  # another thread is at it
-        if self._starting:  # this is a signal handler in the midst of it, or a greenlet while another imports
+            return  # another thread is starting it
+        # this is a signal handler that interrupted the start, or a greenlet while another one imports
+        if self._starting:
             self._start_lock.release()
             return
         self._starting = True
@@ -375,5 +388,5 @@ class Capture:
         publisher = self._publisher
         self._begin()
         if publisher is not None:
-            with suppress(Exception):  # caught by the fork in the midst of opening or closing something
+            with suppress(Exception):  # the fork may have interrupted an open or close
                 publisher.abandon()

@@ -1,4 +1,4 @@
-"""Where the SDK finds its settings: the environment, and the file that `ASSAY_CONFIG` names or else `./assay.toml`."""
+"""Settings of the SDK: from the environment, and from the file `ASSAY_CONFIG` or `./assay.toml`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,14 +10,17 @@ from assay_schema.limits import SERVICE_MAX_CHARS
 from assay_schema.scrubbing import ProducerScrubber
 from assay_schema.settings import FILE_VARIABLE, Settings, SettingsError, settings_from
 
-#: The file that is read if it exists and `ASSAY_CONFIG` names no other.
+#: The file that is read if it exists and `ASSAY_CONFIG` is not set.
 DEFAULT_FILE = "assay.toml"
 _PROJECT: TypeAdapter[str] = TypeAdapter(Project)
 _SERVICE: TypeAdapter[str] = TypeAdapter(Service)
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
-    """Settings for a producer. Raises `SettingsError` naming the setting and what would fit; variables of newer versions are let pass."""
+    """Read a producer's settings. Variables of newer versions are ignored.
+
+    Raises `SettingsError` with the setting and its valid values.
+    """
     named = environment.get(FILE_VARIABLE)
     folder = bool(named) and Path(named or "").is_dir()
     path = Path(named or "") / DEFAULT_FILE if folder else Path(named or DEFAULT_FILE)
@@ -25,7 +28,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         if named and not folder:
-            raise SettingsError(f"{FILE_VARIABLE}={named}: there is no such file") from None
+            raise SettingsError(f"{FILE_VARIABLE}={named}: file not found") from None
         text = ""
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path}: cannot be read ({type(error).__name__})") from None
@@ -33,7 +36,10 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
 
 
 def service_name(argument: str | None, settings: Settings, environment: Mapping[str, str]) -> str:
-    """The first of: the argument, `capture.service`, `OTEL_SERVICE_NAME`, `unknown_service` (OpenTelemetry's own default)."""
+    """Return the service name: argument, `capture.service`, `OTEL_SERVICE_NAME` or `unknown_service`.
+
+    The last is OpenTelemetry's default.
+    """
     name = argument or settings.capture.service or environment.get("OTEL_SERVICE_NAME") or "unknown_service"
     try:
         return _SERVICE.validate_python(name)
@@ -44,7 +50,7 @@ def service_name(argument: str | None, settings: Settings, environment: Mapping[
 
 
 def project_name(settings: Settings) -> str:
-    """`capture.project`, if it is a valid name."""
+    """Return `capture.project` if it is a valid name, else raise `SettingsError`."""
     try:
         return _PROJECT.validate_python(settings.capture.project)
     except ValidationError:
@@ -55,9 +61,9 @@ def project_name(settings: Settings) -> str:
 
 
 def refuse_credentials(scrubber: ProducerScrubber, **names: str) -> None:
-    """Raises `SettingsError`, without the value, where a name that every event carries holds a credential."""
+    """Raise `SettingsError`, without the value, if a name that every event carries contains a credential."""
     for name, value in names.items():
         if family := scrubber.credential_in(value):
             raise SettingsError(
-                f"capture.{name} (or ASSAY_CAPTURE_{name.upper()}): holds a credential ({family}); it is stored as it is, so use a name"
+                f"capture.{name} (or ASSAY_CAPTURE_{name.upper()}) contains a credential ({family}); it is stored unchanged, so use a name"
             )

@@ -1,7 +1,7 @@
-"""What a process's end and its forks do to the captures it has.
+"""Captures at process exit and in forked children.
 
-They are closed at exit: by `atexit`, in children of multiprocessing by its finalizers (such a child ends by `os._exit`), and, only where
-`capture.close_on_sigterm` asks for it, on SIGTERM. A forked child begins with empty ones.
+They are closed at exit: by `atexit`; in children of multiprocessing by its finalizers (such a child ends by
+`os._exit`); and on SIGTERM only if `capture.close_on_sigterm` is set. A forked child starts with empty captures.
 """
 
 import atexit
@@ -13,28 +13,34 @@ from typing import Any, Protocol
 
 
 class Closable(Protocol):
-    """A capture, as this module sees it."""
+    """A capture, as seen by this module."""
 
     def close(self) -> None:
-        """Send or spool what is in memory, and stop. Called again meanwhile, as by a signal handler, it waits for the same."""
+        """Send or spool events in memory, and stop.
+
+        A second call, as by a signal handler, waits for the first.
+        """
 
 
-#: What to call in a forked child, by capture.
+#: Functions to call in a forked child, by capture.
 _live: dict[Closable, Callable[[], None]] = {}
 
 
 def watch(capture: Closable, forked: Callable[[], None]) -> None:
-    """Close it when the process ends; call `forked` in children."""
+    """Close a capture at process exit; call `forked` in children."""
     _live[capture] = forked
 
 
 def forget(capture: Closable) -> None:
-    """It has closed."""
+    """Remove a closed capture."""
     _live.pop(capture, None)
 
 
 def close_on_sigterm() -> None:
-    """Let SIGTERM close all captures before it ends the process, if nothing else handles it. Only the main thread can see to that."""
+    """Close all captures on SIGTERM before it ends the process, unless the program handles SIGTERM.
+
+    Works in the main thread only.
+    """
     try:
         if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             signal.signal(signal.SIGTERM, _close_and_end)
@@ -43,16 +49,16 @@ def close_on_sigterm() -> None:
 
 
 def close_before_a_child_of_multiprocessing_exits() -> None:
-    """Call it in each process that captures."""
+    """Register the close in a child of multiprocessing; called in each process that captures."""
     process, util = sys.modules.get("multiprocessing.process"), sys.modules.get("multiprocessing.util")
     if process is not None and util is not None and process.parent_process() is not None:
         util.Finalize(None, _close_all, exitpriority=-100)
 
 
 def _close_and_end(number: int, _frame: Any) -> None:
-    signal.signal(number, signal.SIG_DFL)  # first: a second signal ends it at once
+    signal.signal(number, signal.SIG_DFL)  # first, so that a second signal ends the process at once
     _close_all()
-    os.kill(os.getpid(), number)  # whoever waits for this process sees what ended it
+    os.kill(os.getpid(), number)  # the parent process sees the signal that ended it
 
 
 def _close_all() -> None:

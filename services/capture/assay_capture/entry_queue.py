@@ -1,7 +1,7 @@
 """The bounded queue between callers and the publisher's thread.
 
-Its lock guards two integers and a deque, never I/O. It is re-entrant, since a signal handler or a finaliser may capture in the middle
-of a capture.
+Its lock guards two integers and a deque, never I/O. It is reentrant, because a signal handler or a finalizer may
+capture in the middle of a capture.
 """
 
 from collections import deque
@@ -9,12 +9,15 @@ from collections.abc import Callable
 
 from assay_capture.native import RLock, give_way
 
-#: One event on its way: the shard of its project and its JSON. A plain tuple, which costs a third of a named one.
+#: An event: the shard of its project and its JSON. A plain tuple costs a third of a named one.
 Entry = tuple[int, bytes]
 
 
 class EntryQueue:
-    """First in, first out; one consumer. An entry counts against the bounds until `release`, so a batch in flight is bounded too."""
+    """A FIFO queue with one consumer.
+
+    An entry counts against the bounds until `release`, so a batch in flight is bounded too.
+    """
 
     def __init__(self, max_entries: int, max_bytes: int, batch_entries: int, wake: Callable[[None], None]) -> None:
         self._max_entries = max_entries
@@ -25,26 +28,29 @@ class EntryQueue:
         self._wake = wake
         self._lock = RLock()
         self._waiting: deque[Entry] = deque()
-        # Where callers put entries, and whom that wakes: the consumer, or the scrubbing before it.
-        self._arriving, self._wake_arriving = self._waiting, wake
-        #: Whether nothing that is held back will be passed on any more.
+        # Where callers put entries, and whom this wakes: the consumer, or the scrubbing before it.
+        self._arriving = self._waiting
+        self._wake_arriving = wake
+        #: True once no held-back entry will be passed on any more.
         self.ended = False
         self.entries = 0
         self.bytes = 0
-        #: Entries ever released.
+        #: Number of entries released so far.
         self.released = 0
-        #: Whether the consumer can make room now: a spool takes what Redis does not.
+        #: True if the consumer can make room now, because a spool accepts the events that Redis does not.
         self.drains = False
-        #: Why an entry that does not fit has no room: `queue_full`, or what keeps the spool from making room.
+        #: Why an entry does not fit: `queue_full`, or the reason why the spool cannot make room.
         self.full_reason = "queue_full"
 
     def __len__(self) -> int:
         return len(self._waiting)
 
     def put(self, shard: int, data: bytes) -> bool:
-        """Add an entry and wake the consumer if it may be idle or has a full batch. False if it does not fit.
+        """Add an entry, and wake the consumer if it may be idle or has a full batch.
 
-        A caller that outruns the consumer gives way to it: in a tight loop it would get a turn too rarely to make room.
+        False if it does not fit.
+
+        A caller that outruns the consumer yields to it; in a tight loop the consumer would run too rarely to make room.
         """
         size = len(data)
         with self._lock:
@@ -62,28 +68,31 @@ class EntryQueue:
 
     @property
     def accepted(self) -> int:
-        """Entries ever accepted."""
+        """Number of entries accepted so far."""
         with self._lock:
             return self.released + self.entries
 
-    # Scrubbing: what callers put is held back from the consumer until it is passed on
+    # Scrubbing: entries are held back from the consumer until they are passed on
 
     def hold_back(self, wake: Callable[[None], None]) -> None:
-        """Keep from the consumer what is put from now on, and wake another: `next_held`, then `pass_on` or `release`."""
+        """Hold back new entries from the consumer, for `next_held`, then `pass_on` or `release`."""
         self._arriving, self._wake_arriving = deque(), wake
 
     @property
     def holding(self) -> bool:
-        """Whether anything is held back."""
+        """True if any entry is held back."""
         return self._arriving is not self._waiting and bool(self._arriving)
 
     def next_held(self) -> Entry | None:
-        """The oldest entry that is held back, which counts against the bounds as before."""
+        """Return the oldest held-back entry. It still counts against the bounds."""
         with self._lock:
             return self._arriving.popleft() if self._arriving else None
 
     def pass_on(self, held: Entry, entry: Entry) -> bool:
-        """Let the consumer have `entry`, which `held` has become. False if it is too late: then it is released."""
+        """Pass `entry`, the scrubbed form of `held`, to the consumer.
+
+        False if it is too late; then it is released.
+        """
         with self._lock:
             if self.ended:
                 self.release([held])
@@ -96,7 +105,7 @@ class EntryQueue:
         return True
 
     def end_holding(self) -> int:
-        """Release what is still held back, and whatever comes later. How many they are."""
+        """Release all held-back entries, present and future. Returns their number."""
         with self._lock:
             held, self.ended = list(self._arriving), True
             self._arriving.clear()
@@ -104,7 +113,7 @@ class EntryQueue:
         return len(held)
 
     def take(self, max_entries: int, max_bytes: int) -> list[Entry]:
-        """The oldest entries, at least one if there is any, within the two limits."""
+        """Return the oldest entries within both limits; at least one if there is any."""
         taken: list[Entry] = []
         size = 0
         while self._waiting and len(taken) < max_entries:
@@ -115,11 +124,11 @@ class EntryQueue:
         return taken
 
     def put_back(self, entries: list[Entry]) -> None:
-        """Return what `take` gave, to the front and in order."""
+        """Return entries from `take` to the front, in order."""
         self._waiting.extendleft(reversed(entries))
 
     def release(self, entries: list[Entry]) -> None:
-        """These are out of memory's hands: in Redis, in the spool, or dropped and counted."""
+        """Release entries that are in Redis, in the spool, or dropped and counted."""
         size = sum([len(data) for _, data in entries])
         with self._lock:
             self.entries -= len(entries)
@@ -127,7 +136,7 @@ class EntryQueue:
             self.released += len(entries)
 
     def over_half_full(self) -> bool:
-        """Whether either bound is more than half used, by entries that the consumer can have."""
+        """True if entries available to the consumer fill more than half of either bound."""
         if self._arriving is not self._waiting:
             return len(self._waiting) > self._half_entries
         return self.entries > self._half_entries or self.bytes > self._half_bytes

@@ -1,7 +1,7 @@
-"""The connections to Redis: one pipelined round trip for a batch, and what became of each entry.
+"""The connections to Redis: one pipelined round trip per batch, and the outcome of each entry.
 
-Uses XADD, XLEN and MEMORY USAGE, and to connect AUTH (and SELECT for a database other than 0); WAIT where `redis.replicas` asks for it,
-and CLUSTER SLOTS where there is a cluster. Nothing else: a producer needs no other rights.
+Uses XADD, XLEN and MEMORY USAGE, and to connect AUTH (and SELECT for a database other than 0); WAIT if `redis.replicas`
+is set, and CLUSTER SLOTS in a cluster. A producer needs no other rights.
 """
 
 from contextlib import suppress
@@ -18,16 +18,16 @@ from assay_schema.topology import address_of
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a batch. `failed` keeps the batch's order; all others are in Redis."""
+    """Outcome of a batch. `failed` keeps the batch's order; all other entries are in Redis."""
 
     failed: list[Entry] = field(default_factory=list)
-    #: `down` (unreachable, restarting, out of memory) or `refused` (password or permission); None if all went well.
+    #: `down` (unreachable, restarting, out of memory) or `refused` (password or permission); None on success.
     problem: str | None = None
-    #: What to log about it: an error's class and, for an answer of Redis, its code. Never content or secrets.
+    #: Details for the log: the class of the error and, for an answer of Redis, its code. Never content or secrets.
     detail: str = ""
-    #: Greatest length of the shards measured, or None.
+    #: Greatest length of the measured shards, or None.
     depth: int | None = None
-    #: Greatest memory of the shards measured, in bytes, or None.
+    #: Greatest memory of the measured shards, in bytes, or None.
     size: int | None = None
 
 
@@ -37,24 +37,28 @@ class Link:
     def __init__(self, settings: RedisSettings) -> None:
         self._settings = settings
         keys = [CAPTURE.key(shard).encode() for shard in range(settings.shards)]
-        #: By shard. Packed here, since redis-py's own packing of every entry costs ten times the CPU, taken from the host program.
+        #: By shard. Packed here, because redis-py's own packing of every entry costs ten times the CPU time of the host
+        #: program.
         self._xadd = [b"*5\r\n" + _words(b"XADD", key, b"*", FIELD.encode()) for key in keys]
         self._xlen = [b"*2\r\n" + _words(b"XLEN", key) for key in keys]
         self._memory = [b"*5\r\n" + _words(b"MEMORY", b"USAGE", key, b"SAMPLES", b"0") for key in keys]
-        #: Until Redis refuses: a user of an earlier version has no right to it, and its log need not fill with that.
+        #: False once Redis refuses: a user of an earlier version lacks this right, and the server's log should not fill
+        #: with refusals.
         self._may_weigh = True
         patience_ms = b"%d" % max(1, int(settings.command_timeout_s * 500))
         self._wait = b"*3\r\n" + _words(b"WAIT", b"%d" % settings.replicas, patience_ms) if settings.replicas else b""
-        #: By place: the shard in a cluster, whose masters are servers of their own; else all shards are in place 0.
+        #: By server: in a cluster one connection per shard, whose masters are separate servers; otherwise all shards
+        #: use number 0.
         self._connections: dict[int, Any] = {}  # redis-py's connections are not typed
         self._connection_class, self._arguments = _connection_arguments(settings)
         self._masters = Masters(settings, self._connection_class, self._arguments)
 
     def send(self, entries: list[Entry], measure: tuple[int, ...] = ()) -> Outcome:
-        """Add entries to their streams in order, then measure shards, all in one round trip (of a cluster, one for each shard).
+        """Add entries to their streams in order and measure shards, in one round trip (per server).
 
-        After a lost connection or a time-out nobody knows whether the unanswered entries arrived. They are reported as failed and so
-        sent again; the second copy has the same `event_id` and becomes no second row. Those that too few replicas have, too.
+        After a lost connection or a time-out it is unknown whether the unanswered entries arrived. They are reported as
+        failed and sent again; the second copy has the same `event_id` and does not become a second row. The same
+        applies to entries that too few replicas have.
         """
         if self._settings.mode != "cluster":
             return self._send(0, entries, measure)
@@ -63,7 +67,7 @@ class Link:
             own = [entry for entry in entries if entry[0] == shard]
             outcomes.append(self._send(shard, own, (shard,) if shard in measure else ()))
         failed = {id(entry) for outcome in outcomes for entry in outcome.failed}
-        # The worst that was found is the whole batch's problem; an entry that arrived is not sent again.
+        # The worst problem is that of the whole batch; an entry that arrived is not sent again.
         worst = next((outcome for outcome in outcomes if outcome.problem), Outcome())
         depths = [outcome.depth for outcome in outcomes if outcome.depth is not None]
         sizes = [outcome.size for outcome in outcomes if outcome.size is not None]
@@ -93,7 +97,7 @@ class Link:
                 try:
                     connection.read_response(disable_decoding=True)
                 except moved:
-                    raise  # the next connection goes to whoever is the master then
+                    raise  # the next connection goes to the new master
                 except ResponseError as error:
                     if self._replaced(error):
                         raise
@@ -101,7 +105,7 @@ class Link:
                     problem, detail = _classified(error)
                 answered += 1
             for _ in measure:
-                # Without the right to ask there is no high-water mark, which is no reason to stop.
+                # Without this right there is no high-water mark; that is no reason to stop.
                 with suppress(ResponseError):
                     depth = max(depth or 0, int(connection.read_response()))
             for _ in weighed:
@@ -111,21 +115,21 @@ class Link:
                     self._may_weigh = False
             if entries and self._wait and int(connection.read_response()) < self._settings.replicas:
                 if self._settings.mode != "standalone":
-                    self._close(place)  # it may be cut off from them, and replaced by one of them
-                return Outcome(entries, "down", "too few replicas; see redis.replicas", depth, size)
+                    self._close(place)  # it may be cut off from its replicas, and replaced by one of them
+                return Outcome(entries, "down", "too few replicas; check redis.replicas", depth, size)
         except (RedisError, OSError, ValueError, PasswordFileError) as error:
             self._close(place)
-            # Without the answer to `WAIT` nobody knows which of them a replica has, whatever the master answered.
+            # Without the answer to `WAIT` it is unknown which entries a replica has, whatever the master answered.
             failed = entries if self._wait else failed + entries[answered:]
             problem, detail = _classified(error)
         return Outcome(failed, problem, detail, depth, size)
 
     def _replaced(self, error: Exception) -> bool:
-        """Whether a master that refuses may be one that was replaced: cut off from its replicas, it never hears of it."""
+        """True if the refusing master may have been replaced without learning of it."""
         return self._settings.mode != "standalone" and str(error).startswith("NOREPLICAS")
 
     def close(self) -> None:
-        """Drop the connections, if any. In a forked child this closes the child's copies only."""
+        """Close the connections, if any. In a forked child this closes only the child's copies."""
         for place in list(self._connections):
             self._close(place)
 
@@ -148,9 +152,11 @@ class Link:
         return self._connections[place]
 
     def _await_answer(self, connection: Any, place: int) -> None:
-        """Ask for a length before the first entries go out. A Redis that is loading its data refuses that, by an error that closes the
-        connection. Of a batch in its place it would refuse the first entries and take the last ones when it has loaded: these would
-        arrive twice, and before the others."""
+        """Ask for a length before the first entries are sent, so that a Redis that is loading refuses that.
+
+        The refusal closes the connection. Otherwise such a Redis would refuse the first entries of a batch and accept
+        the last ones once it has loaded: these would arrive twice, and before the others.
+        """
         from redis.exceptions import ResponseError
 
         connection.send_packed_command([self._xlen[place]])
@@ -159,7 +165,7 @@ class Link:
         except _not_the_master():
             connection.disconnect()
             raise
-        except ResponseError:  # a user without the right to ask may add entries all the same
+        except ResponseError:  # a user without this right may still add entries
             pass
 
 
@@ -185,18 +191,18 @@ def _connection_arguments(settings: RedisSettings) -> tuple[Any, dict[str, Any]]
     arguments |= {
         "socket_connect_timeout": settings.connect_timeout_s,
         "socket_timeout": settings.command_timeout_s,
-        "retry": Retry(NoBackoff(), 0),  # the publisher decides when to try again
+        "retry": Retry(NoBackoff(), 0),  # the publisher decides when to retry
         "protocol": 2,  # saves HELLO, which a producer's user may lack
     }
     return connection_class, arguments
 
 
 class PasswordFileError(Exception):
-    """The file that `redis.password_file` names cannot be read."""
+    """The file `redis.password_file` cannot be read."""
 
 
 def _password(file: Path) -> str:
-    """Read at each connection, so that a password may be changed, or arrive, while the program runs."""
+    """Read the password at each connection, so that it may be rotated or created while the program runs."""
     try:
         return file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
@@ -214,7 +220,7 @@ def _path(path: Any) -> str | None:
 
 
 def _words(*words: bytes) -> bytes:
-    """Words of a command in RESP, the protocol of Redis."""
+    """Encode the words of a command in RESP, the protocol of Redis."""
     return b"".join(b"$%d\r\n%b\r\n" % (len(word), word) for word in words)
 
 
@@ -229,5 +235,5 @@ def _classified(error: Exception) -> tuple[str, str]:
         code = str(error).split(" ", 1)[0]
         return "down", f"{name} {code}" if code.isalpha() and code.isupper() else name
     if isinstance(error, RedisConnectionError):
-        return "down", f"{name}: {error}"  # where it could not connect and why; such messages hold no password
+        return "down", f"{name}: {error}"  # the address and the reason; such messages contain no password
     return "down", name

@@ -1,6 +1,6 @@
-"""Finding the master of a shard, in a Redis Cluster or behind Sentinels.
+"""Finds the master of a shard, in a Redis Cluster or behind Sentinels.
 
-Asked anew for every connection, so a failover needs no other step.
+The lookup is repeated for every connection, so a failover needs no other step.
 """
 
 from collections import deque
@@ -11,7 +11,10 @@ from assay_schema.topology import Address, hosts, master_named, master_of_slot, 
 
 
 class Masters:
-    """Asks the nodes that `redis.url` names, and those they name. Blocks up to `redis.connect_timeout_s` for each; not thread-safe."""
+    """Asks the nodes in `redis.url`, and the nodes they name.
+
+    Blocks up to `redis.connect_timeout_s` for each node; not thread-safe.
+    """
 
     def __init__(self, settings: RedisSettings, connection_class: Any, arguments: dict[str, Any]) -> None:
         self._settings = settings
@@ -20,7 +23,10 @@ class Masters:
         self._nodes: deque[Address] = deque(hosts(settings))
 
     def of(self, shard: int, password: str | None) -> Address:
-        """The master of a shard. Raises redis-py's `ConnectionError` if no node knows it, and what a node that refuses answers."""
+        """Return the master of a shard.
+
+        Raises redis-py's `ConnectionError` if no node knows it, and the error of a node that refuses.
+        """
         from redis.exceptions import ConnectionError as RedisConnectionError
         from redis.exceptions import TimeoutError as RedisTimeoutError
 
@@ -29,7 +35,7 @@ class Masters:
             try:
                 found = self._asked(node, shard, password)
             except (RedisConnectionError, RedisTimeoutError) as error:
-                problem, found = f"no node answers: {error}", None
+                problem, found = f"no node answered: {error}", None
             if found:
                 return found
             self._nodes.rotate(-1)

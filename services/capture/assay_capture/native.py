@@ -1,8 +1,9 @@
-"""Threads, locks and sleep of the system, also in a program that gevent or eventlet has patched, before or after this was imported.
+"""Real threads, locks and sleep, even in a program patched by gevent or eventlet.
 
-These put greenlets in the place of threads. The SDK's background work must not be done by greenlets. They run only when the program
-yields, they hold up all others while they write to a disk, and one that waits in a queue made before the patch hangs the process.
-So real threads do it. What both sides touch (queues, locks held for an instant) is real as well: these two are not replaced.
+Those libraries replace threads by greenlets, before or after this module was imported. The SDK's background work must
+not run in greenlets: they run only when the program yields, they block all others while they write to a disk, and one
+that waits in a queue made before the patch hangs the process. So real threads do it. Shared objects (queues, locks held
+for an instant) are real as well: the patches do not replace these two.
 """
 
 import importlib
@@ -15,28 +16,30 @@ from typing import Any
 
 __all__ = ["RLock", "SimpleQueue", "give_way", "start_thread", "wait_until"]
 
-#: Between two looks at something that a thread will have done, in seconds: at first, and at most.
+#: First and longest interval between checks for another thread's work, in seconds.
 FIRST_LOOK_S, LAST_LOOK_S = 0.0005, 0.01
 #: Long enough for a waiting thread to take the interpreter's lock, in seconds.
 TURN_S = 0.00005
 
 
 def start_thread(run: Callable[[], None]) -> None:
-    """Run something in a thread that ends with the process. Raises RuntimeError if the system has none left.
+    """Run a function in a thread that ends with the process.
 
-    Not a `threading.Thread`: gevent, when it patches a program whose threads run already, breaks the end of theirs, and of the process.
+    Raises RuntimeError if the system has no thread available. It is not a `threading.Thread`: when gevent patches a
+    program with running threads, it breaks the end of those threads and of the process.
     """
     monkey = sys.modules.get("gevent.monkey")
     if monkey is not None and monkey.is_module_patched("socket"):
-        # Made here first: threads that make their first hub at the same time import the same modules, and may wait for each other for ever.
+        # Create the hub here first: threads that create their first hub at the same time import the same modules, and
+        # may deadlock.
         sys.modules["gevent"].get_hub()
     _original("_thread", "start_new_thread")(run, ())
 
 
 def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
-    """Wait for what another thread does, letting greenlets run. Whether it came true in time.
+    """Wait for another thread's work while greenlets run. True if the condition was met in time.
 
-    Looks again and again: nothing that a thread can signal lets a greenlet wait without holding up the others.
+    It polls, because no signal of a thread lets a greenlet wait without blocking the others.
     """
     deadline, pause = time.monotonic() + seconds, FIRST_LOOK_S
     while not condition():
@@ -49,7 +52,10 @@ def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
 
 
 def give_way() -> None:
-    """Let other threads have a turn at once. Otherwise Python gives them one after 5 ms, and they need one after every system call."""
+    """Yield to other threads at once. Python would do so only every 5 ms.
+
+    They need the interpreter after every system call.
+    """
     _original("time", "sleep")(TURN_S)
 
 

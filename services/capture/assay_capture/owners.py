@@ -1,14 +1,16 @@
-"""Which process owns which files of the spool.
+"""Ownership of spool files by processes.
 
     <capture.spool_dir>/assay-spool-<uid>/<destination>/<owner>/<number>.jsonl
 
-`capture.spool_dir` may be anybody's, such as /tmp: nothing about it is changed. Below it each user has a directory of their own (0700), and
-in it one for each Redis that events wait for (`assay_schema.topology.destination`). Every process that spools makes a directory there and
-keeps it locked as long as it lives. Whoever finds one unlocked owns what is in it, so the next process for the same Redis sends what a dead
-one left. The lock is on the directory itself: it cannot be lost while the files are there.
+`capture.spool_dir` may be shared, such as /tmp, and is left unchanged. Each user has a private directory in it (0700)
+with one directory for each Redis that events wait for (`assay_schema.topology.destination`). Every process that spools
+creates a directory there and keeps it locked for as long as it lives. A process that finds one unlocked takes it over,
+so the next process for the same Redis sends the events of a dead one. The lock is on the directory itself: it cannot be
+lost while the files are there.
 
-An earlier version kept `<owner>-<number>.jsonl` and `<owner>.lock` directly in the user's directory, for whichever Redis. Those files, and
-directories of other destinations, are sent only if `capture.spool_adopt` names them: they are moved into this destination's first.
+An earlier version kept `<owner>-<number>.jsonl` and `<owner>.lock` directly in the user's directory, for any Redis.
+Those files, and directories of other destinations, are sent only if `capture.spool_adopt` names them: they are first
+moved into this destination's directory.
 
 POSIX only (flock).
 """
@@ -25,12 +27,15 @@ from pathlib import Path
 
 from assay_schema.ids import new_event_id
 
-#: What `capture.spool_adopt` calls the files of the version that did not tell destinations apart, and everything there is.
+#: Names in `capture.spool_adopt`: files of the version without destinations, and everything.
 UNNAMED, ALL = "unnamed", "all"
 
 
 def default_spool_dir() -> Path:
-    """`assay-spool` in the user's state directory, or, for a user without a home, the directory for temporary files."""
+    """Return the default: `assay-spool` in the user's state directory, or in the temporary directory.
+
+    The latter is for users without a home.
+    """
     state = os.environ.get("XDG_STATE_HOME")
     if state and Path(state).is_absolute():
         return Path(state) / "assay-spool"
@@ -41,32 +46,35 @@ def default_spool_dir() -> Path:
 
 
 def private_directory(spool_dir: Path) -> Path:
-    """This user's own directory in a spool directory that others may use too."""
+    """Return this user's private directory in a spool directory that may be shared."""
     return spool_dir / f"assay-spool-{os.geteuid()}"
 
 
 @dataclass(frozen=True)
 class Owner:
-    """A directory of segments that this process has locked. Names sort by the time at which their processes began to spool."""
+    """A directory of segments, locked by this process.
+
+    Names sort by the time at which their processes began to spool.
+    """
 
     name: str
     path: Path
     descriptor: int
 
     def segments(self) -> list[tuple[int, Path, int]]:
-        """Number, path and size of each segment."""
+        """Return number, path and size of each segment."""
         with os.scandir(self.path) as found:
             return [(int(file.name[:-6]), Path(file.path), file.stat().st_size) for file in found if _is_segment(file)]
 
     def stands(self) -> bool:
-        """Whether the directory is still where it was made."""
+        """True if the directory is still in its place."""
         try:
             return os.path.samestat(os.fstat(self.descriptor), self.path.lstat())
         except OSError:
             return False
 
     def release(self) -> None:
-        """Remove the directory if it is empty, and let go of it. What is left in it belongs to whoever looks next."""
+        """Remove the directory if it is empty, and unlock it. Remaining files belong to the next process."""
         with suppress(OSError):
             self.path.rmdir()
         os.close(self.descriptor)
@@ -81,7 +89,10 @@ class Owners:
         self._adopt = adopt
 
     def begin(self, fsync: bool) -> Owner:
-        """Make a directory for this process. Raises OSError if there is no room, no right, or a file system without locks."""
+        """Create a directory for this process.
+
+        Raises OSError if there is no space, no permission, or no file locks.
+        """
         made = self._make_directories()
         while True:
             path = self._directory / new_event_id().replace("-", "")
@@ -95,11 +106,11 @@ class Owners:
                 with suppress(OSError):
                     path.rmdir()
                 raise
-            if owner is not None:  # else another process took it for a dead one's in between
+            if owner is not None:  # else another process took it over in between, as if abandoned
                 return owner
 
     def _make_directories(self) -> list[Path]:
-        """Make what is missing above the owners; returns the parents of what was made."""
+        """Create the missing parent directories. Returns the parents of the created ones."""
         above = self._private.parent
         made = [missing.parent for missing in (above, *above.parents) if not missing.exists()]
         above.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -111,11 +122,11 @@ class Owners:
         return made
 
     def abandoned(self, known: Container[str]) -> Iterator[Owner]:
-        """Lock and give the directories of processes that died, oldest first. `known` are those that this process has already."""
+        """Lock and yield the directories of dead processes, oldest first, except the `known` ones."""
         try:
             _require_private(self._private)
         except OSError:
-            return  # nothing was ever spooled here, or it is not ours to send; a write would say so
+            return  # nothing was ever spooled here, or it is not ours to send; a write would report that
         if self._adopt:
             self._bring_in()
         try:
@@ -127,14 +138,14 @@ class Owners:
                 yield owner
 
     def bytes_elsewhere(self, known: Container[str]) -> int:
-        """Bytes in the segments of other processes with this destination."""
+        """Return the bytes in segments of other processes with this destination."""
         names = [name for name in _directories(self._directory) if name not in known]
         return sum(_size(file) for name in names for file in _files(self._directory / name) if _is_segment(file))
 
     # Other destinations
 
     def left_for_others(self) -> list[str]:
-        """Destinations other than this one for which events wait that no running process will send."""
+        """Return other destinations with events that no running process will send."""
         try:
             _require_private(self._private)
         except OSError:
@@ -147,7 +158,10 @@ class Owners:
         return name != self._directory.name and name not in self._adopt and ALL not in self._adopt
 
     def _bring_in(self) -> None:
-        """Move here what `capture.spool_adopt` names and no running process owns. The locks are held meanwhile."""
+        """Move files named by `capture.spool_adopt` here, unless a running process owns them.
+
+        The locks are held meanwhile.
+        """
         with suppress(OSError):
             for name in _directories(self._private):
                 if name != self._directory.name and (name in self._adopt or ALL in self._adopt):
@@ -168,13 +182,16 @@ class Owners:
             os.close(owner.descriptor)
 
     def _unnamed(self) -> list[str]:
-        """Owners' names in files of the earlier version."""
+        """Return the owners' names in files of the earlier version."""
         files = [file.name for file in _files(self._private) if file.name.endswith(".jsonl")]
         parts = [name[:-6].rpartition("-") for name in files]
         return sorted({owner for owner, _, number in parts if owner and number.isdigit() and self._is_unlocked(owner)})
 
     def _is_unlocked(self, owner: str) -> bool:
-        """Whether a process of the earlier version is gone. Without its lock file, which cleaners of /tmp took, it counts as gone."""
+        """True if a process of the earlier version is gone.
+
+        Without its lock file, which cleaners of /tmp may have removed, it counts as gone.
+        """
         try:
             descriptor = os.open(self._private / f"{owner}.lock", os.O_RDWR | os.O_NOFOLLOW)
         except OSError as error:
@@ -205,7 +222,7 @@ class Owners:
 
 
 def sync_directory(directory: Path) -> None:
-    """Have a directory's entries on the medium."""
+    """Sync a directory's entries to the disk."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -214,9 +231,10 @@ def sync_directory(directory: Path) -> None:
 
 
 def _require_private(directory: Path) -> None:
-    """Raise unless it is a directory, no link to one, that belongs to this user and that nobody else has any right to.
+    """Raise unless this is a directory (not a link) that only this user can access.
 
-    Whoever else could write there could have their own events sent, or read these. Nothing is mended: it may be another's on purpose.
+    Other users with access could have their own events sent, or read these. Permissions are not repaired, because they
+    may be intended.
     """
     state = directory.lstat()
     if not stat.S_ISDIR(state.st_mode):
@@ -226,7 +244,10 @@ def _require_private(directory: Path) -> None:
 
 
 def _locked(path: Path) -> Owner | None:
-    """Lock an owner's directory. None if it is taken or gone. Raises OSError where locks do not work, as on some network file systems."""
+    """Lock an owner's directory. None if it is locked or gone.
+
+    Raises OSError if locks do not work, as on some network file systems.
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -250,7 +271,7 @@ def _locked_if_free(path: Path) -> Owner | None:
 
 
 def _is_left(path: Path) -> bool:
-    """Whether there are segments in an owner's directory, and no running process owns it."""
+    """True if an owner's directory has segments, and no running process owns it."""
     if not _has_segments(path):
         return False
     owner = _locked_if_free(path)

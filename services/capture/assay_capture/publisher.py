@@ -1,7 +1,8 @@
-"""The background thread that takes events from the queue to Redis, and to the spool while Redis cannot take them.
+"""The background thread that moves events from the queue to Redis, or to the spool.
 
-It owns every decision and all state behind the queue; the sender's thread only talks to Redis. Order is kept throughout: what failed goes
-before the spool, the spool before the queue.
+The spool is used while Redis cannot accept events. This thread makes every decision and owns all state behind the
+queue; the sender's thread only talks to Redis. Order is always kept: failed events go before the spool, the spool
+before the queue.
 """
 
 import logging
@@ -19,20 +20,20 @@ from assay_capture.spool import Spool
 from assay_capture.stats import Problems
 from assay_schema.settings import CaptureSettings
 
-#: Most bytes in one round trip (one entry may be larger).
+#: Maximum bytes in one round trip (a single entry may be larger).
 BATCH_BYTES = 4 * 1024 * 1024
-#: First and longest pause between attempts while Redis is away, in seconds; each is shortened at random by up to half.
+#: First and longest pause between attempts while Redis is away, in seconds; each is reduced at random by up to half.
 FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 1.0
-#: How often the length of the streams is measured, in seconds.
+#: Seconds between measurements of the streams' lengths.
 MEASURE_EVERY_S = 0.5
-#: After this long without an answer, new events go to the spool, in seconds.
+#: Seconds without an answer after which new events go to the spool.
 SLOW_ANSWER_S = 0.25
-#: How often spools of dead processes are looked for, in seconds.
+#: Seconds between searches for spools of dead processes.
 ADOPT_EVERY_S = 10.0
-#: Longest sleep while there is anything to watch, in seconds.
+#: Longest sleep while there is anything to do, in seconds.
 TICK_S = 0.05
-#: What to check, by kind of trouble with Redis.
+#: Advice by kind of problem with Redis.
 ADVICE = {
     "down": "check redis.url (ASSAY_REDIS_URL), for TLS redis.tls_ca_file, and that Redis is up and has memory",
     "refused": "check user and password in redis.url (ASSAY_REDIS_URL) or redis.password_file, "
@@ -42,7 +43,10 @@ ADVICE = {
 
 @dataclass
 class Batch:
-    """Entries on their way. `place` is where those from memory would go in the spool to keep the order."""
+    """A batch in flight.
+
+    `place` is the position in the spool that keeps the order of entries from memory.
+    """
 
     entries: list[Entry]
     place: int | None = None
@@ -50,7 +54,7 @@ class Batch:
 
 
 class Publisher:
-    """Starts with `start`, ends with `close`. One per process and `Capture`."""
+    """The publisher: starts with `start`, ends with `close`. One per process and `Capture`."""
 
     def __init__(
         self,
@@ -81,7 +85,7 @@ class Publisher:
         self._flush_until = 0
         self._closing_since = 0.0
         self._closing_until: float | None = None
-        #: An attempt that began after closing did has failed: what is in the spool stays there.
+        #: True once an attempt begun after closing has failed: the spool then stays as it is.
         self._hopeless = False
         self._ended = False
         self._flying: Batch | None = None
@@ -94,14 +98,14 @@ class Publisher:
         self._adopt_at = 0.0
 
     def start(self) -> None:
-        """Start its threads. Raises RuntimeError if the system has none left."""
+        """Start its threads. Raises RuntimeError if the system has none available."""
         if self._scrubbing is not None:
             self._scrubbing.start()
         self._sender.start()
         start_thread(self._run)
 
     def flush(self, timeout: float) -> bool:
-        """Wait until all that was captured before is in Redis or in the spool. False if `timeout` seconds were not enough."""
+        """Wait until all earlier events are in Redis or in the spool. False after `timeout` seconds."""
         target = self._queue.accepted
         self._flush_until = max(self._flush_until, target)
         self._inbox.put(None)
@@ -109,19 +113,19 @@ class Publisher:
         return self._queue.released >= target
 
     def close(self, timeout: float) -> None:
-        """Send what can be sent within `timeout` seconds, put the rest in the spool (or count it as dropped), and end.
+        """Send events for up to `timeout` seconds, spool the rest (or count it as dropped), and end.
 
-        Called again, as by a signal handler in the midst of it, it waits for the end that was asked for first.
+        A second call, as by a signal handler, waits for the first.
         """
         if self._closing_until is None:
             self._closing_since = time.monotonic()
             self._retry_at = 0.0  # one more attempt, in case Redis is back
             self._closing_until = self._closing_since + timeout
             self._inbox.put(None)
-        wait_until(lambda: self._ended, timeout + 2.0)  # writing the rest to the spool comes after the deadline
+        wait_until(lambda: self._ended, timeout + 2.0)  # the rest is written to the spool after the deadline
 
     def abandon(self) -> None:
-        """In a forked child: let go of the parent's connection and spool without touching either."""
+        """Release the parent's connection and spool in a forked child, without touching either."""
         self._sender.abandon()
         if self._spool is not None:
             self._spool.abandon()
@@ -139,7 +143,7 @@ class Publisher:
                     time.sleep(TICK_S)
             self.end()
         finally:
-            self._ended = True  # also if it could not end well: nobody is to wait for it
+            self._ended = True  # even after an error, so that nothing waits for it
 
     def _step(self) -> None:
         self._problems.log_new()
@@ -173,7 +177,10 @@ class Publisher:
         return None if self._spool is None else ADOPT_EVERY_S
 
     def _due_at(self, now: float) -> float:
-        """When the batch that is gathering leaves: at once if it is full, or asked for and complete; else after the flush interval."""
+        """Return when the current batch is due.
+
+        A full batch, or a complete one that a flush waits for, is due at once; any other after the flush interval.
+        """
         asked = self._queue.released < self._flush_until or self._closing_until is not None
         if (asked and not self._queue.holding) or len(self._queue) >= self._settings.batch_entries:
             return now
@@ -189,7 +196,7 @@ class Publisher:
             return
         batch: Batch | None
         if self.redis == "high_water":
-            batch = Batch([])  # nothing but the measurement
+            batch = Batch([])  # the measurement only
         elif self._held is not None:
             batch, self._held = self._held, None
         elif self._spool_waits():
@@ -241,7 +248,7 @@ class Publisher:
         if outcome.problem is not None:
             self._problems.log_once(
                 f"redis:{outcome.problem}",
-                f"Redis does not take events ({outcome.detail}); {self._fallback()}; {ADVICE[outcome.problem]}",
+                f"Redis does not accept events ({outcome.detail}); {self._fallback()}; {ADVICE[outcome.problem]}",
                 logging.ERROR,
             )
             self.redis = outcome.problem
@@ -263,7 +270,7 @@ class Publisher:
             self.redis = "up"
 
     def _over(self, outcome: Outcome) -> str:
-        """The setting of the high water that Redis is over, or ''."""
+        """Return the high-water setting that Redis exceeds, or ''."""
         if (outcome.depth or 0) > self._settings.high_water_entries:
             return "capture.high_water_entries"
         return "capture.high_water_bytes" if (outcome.size or 0) > self._settings.high_water_bytes else ""
@@ -283,7 +290,10 @@ class Publisher:
             self._spool.adopt()
 
     def _spill(self) -> None:
-        """Move to the spool what Redis cannot take now. What the spool cannot take either stays in memory, within its bounds."""
+        """Move events that Redis cannot accept to the spool.
+
+        Events that the spool cannot accept either stay in memory, within its bounds.
+        """
         if self._spool is None or not self._should_spill():
             return
         if self._held is not None and not self._held.from_spool:
@@ -324,7 +334,10 @@ class Publisher:
         return not self._queue.entries and (not self._spool_waits() or self._hopeless or self.redis == "high_water")
 
     def end(self) -> None:
-        """Put everything in the spool, or count it as dropped, and let go. By itself instead of `start` if there are no threads."""
+        """Spool all events, or count them as dropped, and end.
+
+        Runs instead of `start` if there are no threads.
+        """
         self._problems.log_new()
         if self._scrubbing is not None:
             self._scrubbing.end()

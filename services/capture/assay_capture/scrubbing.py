@@ -1,7 +1,7 @@
-"""Scrubbing before anything leaves the process (`capture.scrub = "producer"`), on a thread of its own.
+"""Scrubbing on a separate thread, before anything leaves the process (`capture.scrub = "producer"`).
 
-What callers capture waits in memory, within the queue's bounds, until this thread has scrubbed it; only then the publisher sees it. So
-raw text is in no file and on no network, and the caller's thread does nothing more than it does without.
+Captured events wait in memory, within the queue's bounds, until this thread has scrubbed them; only then does the
+publisher see them. Raw text is in no file and on no network, and the caller's thread does no additional work.
 """
 
 import logging
@@ -16,9 +16,9 @@ from assay_capture.stats import Problems
 from assay_schema.scrubbing import ENTRY_POINTS, ProducerScrubber
 from assay_schema.settings import Settings, SettingsError
 
-#: After so much work in one go, in seconds, other threads get a turn: Python would let them wait for 5 ms.
+#: Seconds of work after which other threads get a turn: Python would make them wait for 5 ms.
 WORK_S = 0.0005
-#: Longest wait of a fork for the event that is being scrubbed, in seconds.
+#: Longest time that a fork waits for the event being scrubbed, in seconds.
 FORK_WAIT_S = 1.0
 
 #: How to get the extra: Assay is on no package registry.
@@ -26,20 +26,20 @@ INSTALL = "in a checkout of Assay, pip install ./shared/schema ./shared/runtime 
 
 
 def load_scrubber(settings: Settings) -> ProducerScrubber:
-    """The scrubber that is installed, with the policy that `settings` name. Raises `SettingsError`."""
-    from importlib.metadata import entry_points  # slow to import, and most producers need none of it
+    """Load the installed scrubber with the policy in the settings. Raises `SettingsError`."""
+    from importlib.metadata import entry_points  # slow to import, and most producers do not need it
 
     offered = sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name)
     if not offered:
         raise SettingsError(
-            "capture.scrub (or ASSAY_CAPTURE_SCRUB) is producer, and no scrubber is installed: "
+            "capture.scrub (or ASSAY_CAPTURE_SCRUB) is producer, but no scrubber is installed: "
             f"{INSTALL}, or set it to service"
         )
     try:
         make = offered[0].load()
     except ImportError as error:
         raise SettingsError(
-            f"capture.scrub (or ASSAY_CAPTURE_SCRUB) is producer, and its scrubber cannot be loaded ({error.name} is missing): "
+            f"capture.scrub (or ASSAY_CAPTURE_SCRUB) is producer, but its scrubber cannot be loaded ({error.name} is missing): "
             f"{INSTALL}, or set it to service"
         ) from None
     scrubber: ProducerScrubber = make(settings)
@@ -47,19 +47,24 @@ def load_scrubber(settings: Settings) -> ProducerScrubber:
 
 
 class Scrubbing:
-    """Takes what the queue holds back, and passes it on scrubbed, in order. What cannot be scrubbed is dropped and counted."""
+    """Scrubs held-back entries and passes them on in order.
+
+    Entries that cannot be scrubbed are dropped and counted.
+    """
 
     def __init__(self, scrubber: ProducerScrubber, queue: EntryQueue, problems: Problems) -> None:
-        self._scrubber, self._queue, self._problems = scrubber, queue, problems
+        self._scrubber = scrubber
+        self._queue = queue
+        self._problems = problems
         self._inbox: SimpleQueue[None] = SimpleQueue()
         self._started = False
-        #: What was removed, by family.
+        #: Removed findings, by family.
         self.findings: Counter[str] = Counter()
         queue.hold_back(self._inbox.put)
         _watch_forks()
 
     def start(self) -> None:
-        """Start the thread, once. Raises RuntimeError if the system has none left."""
+        """Start the thread, once. Raises RuntimeError if the system has none available."""
         if not self._started:
             self._started = True
             try:
@@ -69,13 +74,13 @@ class Scrubbing:
                 raise
 
     def work_off(self, seconds: float) -> None:
-        """Scrub in this thread what waits, for so long: where no other could be started."""
+        """Scrub waiting entries in this thread for some seconds, if no thread could be started."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and self._next():
             pass
 
     def again(self, entries: list[Entry]) -> list[Entry]:
-        """Entries of a spool, scrubbed: what an earlier process has left there may be as it was captured."""
+        """Scrub entries from a spool: an earlier process may have left raw ones."""
         scrubbed = []
         for shard, data in entries:
             passed, reason = self._scrubbed(data)
@@ -86,7 +91,7 @@ class Scrubbing:
         return scrubbed
 
     def end(self) -> None:
-        """What still waits, or is at work, does not leave the process any more."""
+        """Stop: entries that are waiting or in progress never leave the process."""
         left = self._queue.end_holding()
         if left:
             self._problems.lose("exit_deadline", left)
@@ -102,7 +107,7 @@ class Scrubbing:
                     began = time.monotonic()
 
     def _next(self) -> bool:
-        """Deal with one entry. False if there is none."""
+        """Process one entry. False if there is none."""
         held = self._queue.next_held()
         if held is None:
             return False
@@ -128,7 +133,8 @@ class Scrubbing:
         return passed.entry, passed.reason
 
 
-# RE2 searches without Python's lock and with locks of its own. A child that is forked in the midst of it would find them locked for ever.
+# RE2 searches without Python's lock, but with its own locks. A child forked during a search would find them locked
+# permanently.
 _turn = RLock()
 _forking: set[int] = set()
 _watching = False

@@ -1,4 +1,4 @@
-"""A thread that does nothing but talk to Redis, so that a hung network or name server never holds up queue, spool or exit."""
+"""A thread that only talks to Redis, so a hung network or DNS server blocks nothing else."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from assay_capture.native import SimpleQueue, start_thread, wait_until
 
 
 class Sender:
-    """One batch at a time: `submit` returns at once, the outcome arrives by `deliver`."""
+    """Sends one batch at a time: `submit` returns at once, and `deliver` receives the outcome."""
 
     def __init__(self, link: Link, deliver: Callable[[Outcome], None]) -> None:
         self._link = link
@@ -17,7 +17,7 @@ class Sender:
         self._running = False
 
     def start(self) -> None:
-        """Start the thread. Raises RuntimeError if the system has none left."""
+        """Start the thread. Raises RuntimeError if the system has none available."""
         self._running = True
         try:
             start_thread(self._run)
@@ -26,16 +26,16 @@ class Sender:
             raise
 
     def submit(self, entries: list[Entry], measure: tuple[int, ...] = ()) -> None:
-        """Send entries and measure shards. Only after the last outcome has arrived."""
+        """Send entries and measure shards. Call only after the last outcome has arrived."""
         self._jobs.put((entries, measure))
 
     def stop(self, timeout: float) -> None:
-        """Let the thread end after its batch and wait for that, in seconds."""
+        """Stop the thread after its batch, and wait up to `timeout` seconds for that."""
         self._jobs.put(None)
         wait_until(lambda: not self._running, timeout)
 
     def abandon(self) -> None:
-        """In a forked child, where the thread does not run: close this process's copy of the connection."""
+        """Close the copy of the connection in a forked child, where the thread does not run."""
         self._link.close()
 
     def _run(self) -> None:

@@ -1,6 +1,6 @@
-"""From the caller's values to the bytes of one stream entry. Pure: no clock, no network, no disk.
+"""Encode the caller's values as one stream entry. Pure: no clock, no network, no disk.
 
-The bytes are made during the call, so what the caller does to its objects afterwards changes nothing.
+Encoding happens during the call, so later changes of the caller's objects have no effect.
 """
 
 from collections import deque
@@ -14,16 +14,16 @@ from pydantic import BaseModel
 from assay_schema.limits import ENTRY_MAX_BYTES
 from assay_schema.streams import shard_of
 
-#: Naive datetimes are read as UTC, which is the only reading that does not depend on the machine.
+#: Naive datetimes are read as UTC, the only interpretation that does not depend on the machine.
 FORMAT = orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z | orjson.OPT_SERIALIZE_NUMPY
-#: Slower by a third, so only for what the plain format refuses.
+#: Slower by a third, so only for events that the plain format refuses.
 LENIENT_FORMAT = FORMAT | orjson.OPT_NON_STR_KEYS
 
 _LISTS = (AbstractSet, deque, KeysView, ValuesView, ItemsView, tuple)
 
 
 class NotCapturedError(Exception):
-    """The event cannot become an entry. `reason` is the counter it goes to; the message never holds content."""
+    """The event cannot be encoded. `reason` is its counter; the message never contains content."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -31,11 +31,11 @@ class NotCapturedError(Exception):
 
 
 def encoded(event: dict[str, Any]) -> bytes:
-    """The entry for an event: JSON in UTF-8, at most `ENTRY_MAX_BYTES`.
+    """Encode an event as JSON in UTF-8, at most `ENTRY_MAX_BYTES`.
 
-    Takes JSON types and what has one obvious JSON form: dates, UUIDs, enums, dataclasses, pydantic models, sets, named tuples,
-    mappings, NumPy values and anything with `tolist()`. NaN and infinity become null.
-    Raises `NotCapturedError`: `unserialisable` (lone surrogates, bytes, cycles, foreign objects) or `too_large`.
+    Accepts JSON types and values with one obvious JSON form: dates, UUIDs, enums, dataclasses, pydantic models, sets,
+    named tuples, mappings, NumPy values and anything with `tolist()`. NaN and infinity become null. Raises
+    `NotCapturedError`: `unserialisable` (lone surrogates, bytes, cycles, foreign objects) or `too_large`.
     """
     try:
         data = orjson.dumps(event, _json_form, FORMAT)
@@ -48,13 +48,16 @@ def encoded(event: dict[str, Any]) -> bytes:
             raise NotCapturedError("unserialisable") from None
     if len(data) > ENTRY_MAX_BYTES:
         raise NotCapturedError("too_large")
-    # orjson's result keeps the whole of its growing buffer: 7 KB of memory for 1 KB of JSON. A copy takes what it needs,
-    # and saves more time than it takes, since the next call finds the buffer warm.
+    # orjson's result keeps its whole growing buffer: 7 KB of memory for 1 KB of JSON. A copy takes only what it needs,
+    # and saves more time than it costs, because the next call finds the buffer warm.
     return b"%b" % data
 
 
 def shard_from(data: bytes, shards: int) -> int:
-    """The shard of an encoded event. What no consumer could accept anyway goes to shard 0, to be refused there."""
+    """Return the shard of an encoded event.
+
+    Events that no consumer could accept go to shard 0, to be refused there.
+    """
     if shards == 1:
         return 0
     try:
@@ -76,6 +79,6 @@ def _json_form(value: Any) -> Any:
 
 
 def _let_exits_pass(error: BaseException) -> None:
-    """orjson wraps whatever a value's own code raised; an interrupt among it is the program's, not ours."""
+    """Re-raise an interrupt that orjson has wrapped like any exception of a value's own code."""
     if error.__cause__ is not None and not isinstance(error.__cause__, Exception):
         raise error.__cause__

@@ -1,10 +1,10 @@
-"""Where events wait on disk while Redis cannot take them.
+"""Events on disk while Redis cannot accept them.
 
-A process writes segments, files of one event a line (0600), in a directory that it owns (see `owners`). It reads them back in order, and
-those of dead processes before. A segment is deleted after Redis has acknowledged its last event; a crash before that sends it again, and
-`event_id` keeps that from becoming second rows.
+A process writes segments, files with one event per line (0600), in a directory that it owns (see `owners`). It reads
+them back in order, after those of dead processes. A segment is deleted after Redis has acknowledged its last event; a
+crash before that sends it again, and `event_id` prevents second rows.
 
-System calls are few on purpose: after each, this thread waits for its turn among the host program's threads.
+System calls are kept few: after each, this thread waits for its turn among the host program's threads.
 
 Not thread-safe: the publisher's thread owns it.
 """
@@ -21,17 +21,18 @@ from assay_capture.entry_queue import Entry
 from assay_capture.owners import UNNAMED, Owner, Owners, sync_directory
 from assay_capture.stats import Problems
 
-#: A segment is closed when it is this large, in bytes, or an eighth of the whole spool.
+#: A segment is closed at this size, in bytes, or at an eighth of the whole spool.
 SEGMENT_BYTES = 4 * 1024 * 1024
-#: Read at once from a segment, in bytes.
+#: Bytes read at once from a segment.
 READ_BYTES = 256 * 1024
-#: How often the other processes' part of the spool is measured, in seconds. Also when an eighth of the room may be gone.
+#: Seconds between measurements of other processes' part of the spool. It is also measured when an eighth of the space
+#: may be gone.
 MEASURE_EVERY_S = 0.5
 
 
 @dataclass(order=True)
 class _Segment:
-    """A file of events. Sorts by its owner's start, then by number: the order in which the events were captured."""
+    """A file of events. Sorts by its owner's start, then by number: the order of capture."""
 
     owner: str
     number: int
@@ -40,21 +41,24 @@ class _Segment:
 
 
 class _Reader:
-    """Reads a segment line by line. A bare descriptor, since a file object has a lock, which a fork may catch locked."""
+    """Reads a segment line by line.
+
+    It uses a bare descriptor, because a fork may catch the lock of a file object.
+    """
 
     def __init__(self, segment: _Segment) -> None:
         self.segment = segment
         self.descriptor = os.open(segment.path, os.O_RDONLY)
         self._lines: deque[bytes] = deque()
-        #: What stands after the last line's end; at the end of the file, a line cut off.
+        #: Bytes after the end of the last line; at the end of the file, a truncated line.
         self.rest = b""
 
     def next(self) -> bytes | None:
-        """The next whole line without its end, or None after the last."""
+        """Return the next complete line without its end, or None after the last."""
         return None if self.at_end() else self._lines.popleft()
 
     def at_end(self) -> bool:
-        """Whether no whole line is left."""
+        """True if no complete line is left."""
         while not self._lines:
             chunk = os.read(self.descriptor, READ_BYTES)
             if not chunk:
@@ -65,7 +69,7 @@ class _Reader:
 
 
 class Spool:
-    """The segments of this process and those it took over, as one first-in first-out sequence of events."""
+    """The segments of this process and adopted ones, as one FIFO sequence of events."""
 
     def __init__(
         self,
@@ -79,15 +83,16 @@ class Spool:
     ) -> None:
         self._owners = Owners(spool_dir, destination, adopt)
         self._max_bytes = max_bytes
-        #: A segment's size; also the most that one `write` should be given, unless it is one event.
+        #: Size of a segment; also the most that one `write` should get, unless it is one event.
         self.segment_bytes = min(SEGMENT_BYTES, max(1, max_bytes // 8))
         self._fsync = fsync
         self._shard_for = shard_for
         self._problems = problems
         self._own: Owner | None = None
-        #: Every owner that this process has locked, by name; its own among them.
+        #: All owners locked by this process, by name, including its own.
         self._locked: dict[str, Owner] = {}
-        #: Owners with a segment that can be neither sent nor deleted: kept locked, so that it is not taken up again and again.
+        #: Owners with a segment that can neither be sent nor deleted: kept locked, so that it is not adopted again and
+        #: again.
         self._stuck: set[str] = set()
         self._segments: list[_Segment] = []
         self._next_number = 1
@@ -103,12 +108,12 @@ class Spool:
     # Writing
 
     def reserve(self) -> int:
-        """A place for a batch that is on its way: should it come back, it goes before everything that is written from now on."""
+        """Reserve a position for a batch in flight: if it comes back, it goes before all later writes."""
         self._next_number += 1
         return self._next_number - 1
 
     def write(self, entries: list[Entry], place: int | None = None) -> str | None:
-        """Append a batch, or put it in the place reserved for it: all of it or nothing.
+        """Append a batch, or put it in its reserved position: all of it or nothing.
 
         Returns None if it is on disk (with fsync: on the medium), else `spool_full` or `spool_error`.
         """
@@ -126,14 +131,17 @@ class Spool:
                 f"spool:{error.errno}",
                 f"cannot write the spool ({type(error).__name__}, errno {error.errno}); events wait in memory; "
                 "check the space and rights of capture.spool_dir (ASSAY_CAPTURE_SPOOL_DIR); "
-                f"assay-spool-{os.geteuid()} in it has to be a directory of this user with mode 0700, on a disk with file locks",
+                f"assay-spool-{os.geteuid()} in it must be a directory of this user with mode 0700, on a disk with file locks",
             )
             return "spool_error"
         self._unmeasured += len(lines)
         return None
 
     def _fits(self, size: int) -> bool:
-        """Whether there is room. What other processes have there is measured now and then, and always when room is short."""
+        """True if there is space.
+
+        The space used by other processes is measured from time to time, and always if space is short.
+        """
         room = self._max_bytes - self.bytes_waiting() - self._elsewhere
         now = time.monotonic()
         if now >= self._measure_at or self._unmeasured + size > room // 8:
@@ -154,11 +162,11 @@ class Spool:
             self._writing = self._create(self.reserve())
         segment, descriptor = self._writing
         if not os.fstat(descriptor).st_nlink:
-            raise FileNotFoundError  # deleted by somebody else: what would be written could not be found again
+            raise FileNotFoundError  # deleted by another program: written events could not be found again
         try:
             self._append(segment, descriptor, lines)
         except OSError:
-            self._seal()  # whatever of the lines is in it: the next ones must not follow half of one
+            self._seal()  # the next lines must not follow a partial one
             raise
         if segment.size >= self.segment_bytes:
             self._seal()
@@ -168,7 +176,7 @@ class Spool:
             self._own = self._owners.begin(self._fsync)
             self._locked[self._own.name] = self._own
         path = self._own.path / f"{number:010d}.jsonl"
-        # A file of that number is what an attempt left that failed.
+        # A file with this number is left from a failed attempt.
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
         try:
             if self._fsync:
@@ -184,7 +192,7 @@ class Spool:
         return segment, descriptor
 
     def _append(self, segment: _Segment, descriptor: int, lines: bytes) -> None:
-        """Write all lines or none, as far as the disk lets us take back what it took."""
+        """Write all lines or none, as far as the disk allows a rollback."""
         try:
             view = memoryview(lines)
             while view:
@@ -198,7 +206,10 @@ class Spool:
         segment.size += len(lines)
 
     def _begin_again(self) -> None:
-        """Somebody deleted segments, or the whole directory. What was in them is gone; what comes now needs a file that is there."""
+        """Start a new segment after another program deleted segments, or the whole directory.
+
+        Their events are lost; new ones need a file that exists.
+        """
         self._seal()
         being_read = self._reading and self._reading.segment  # an open file can be read to its end
         for segment in [segment for segment in self._segments if segment != being_read and not segment.path.exists()]:
@@ -216,11 +227,14 @@ class Spool:
     # Reading
 
     def waiting(self) -> bool:
-        """Whether any event waits."""
+        """True if any event is waiting."""
         return bool(self._segments)
 
     def read(self, max_entries: int, max_bytes: int) -> list[Entry]:
-        """The next events, oldest first; call `sent` when Redis has them, before reading on. Empty when nothing is left."""
+        """Return the next events, oldest first; empty at the end.
+
+        Call `sent` once Redis has them, before reading on.
+        """
         while self._segments:
             if self._reading is None:
                 self._open_oldest()
@@ -237,9 +251,9 @@ class Spool:
         return []
 
     def sent(self) -> None:
-        """Redis has all events that `read` gave last. Deletes the segment if those were its last ones."""
+        """Confirm that Redis has all events of the last `read`. Deletes a segment after its last event."""
         reader = self._reading
-        with suppress(OSError):  # the next `read` meets it as well
+        with suppress(OSError):  # the next `read` reports it as well
             if reader is not None and reader.at_end():
                 self._finish(reader)
 
@@ -265,21 +279,21 @@ class Spool:
     def _finish(self, reader: _Reader) -> None:
         if reader.rest:
             self.torn_lines += 1
-            self._problems.log_once("spool:torn", "a spool segment ended in the middle of an event, as after a crash")
+            self._problems.log_once("spool:torn", "a spool segment ends in the middle of an event, as after a crash")
         try:
             reader.segment.path.unlink(missing_ok=True)
         except OSError as error:
             self._problems.log_once(
                 "spool:kept",
-                f"a spool segment was sent and cannot be deleted ({type(error).__name__}, errno {error.errno}); the next process "
-                "sends it again, which makes no second rows; check the disk of capture.spool_dir",
+                f"a spool segment was sent but cannot be deleted ({type(error).__name__}, errno {error.errno}); the next process "
+                "sends it again, without creating second rows; check the disk of capture.spool_dir",
             )
             self._stuck.add(reader.segment.owner)
         self._forget(reader.segment)
 
     def _give_up(self, segment: _Segment) -> None:
         self._problems.log_once(
-            "spool:unreadable", "a spool segment cannot be read and is left where it is; check capture.spool_dir"
+            "spool:unreadable", "a spool segment cannot be read and is left in place; check capture.spool_dir"
         )
         self._stuck.add(segment.owner)
         self._forget(segment)
@@ -287,7 +301,7 @@ class Spool:
     def _gone(self, segment: _Segment) -> None:
         self._problems.log_once(
             "spool:gone",
-            "spool segments were deleted by something else, and their events are lost; check capture.spool_dir",
+            "spool segments were deleted by another program, and their events are lost; check capture.spool_dir",
         )
         self._forget(segment)
 
@@ -304,7 +318,10 @@ class Spool:
     # Owners
 
     def adopt(self) -> None:
-        """Take over the segments of processes that died. Their events go before this process's own, but for a segment begun."""
+        """Take over the segments of dead processes.
+
+        Their events go before this process's own, except for a segment already begun.
+        """
         for owner in self._owners.abandoned(self._locked):
             self._take_over(owner)
         if not self._looked_around:
@@ -329,21 +346,21 @@ class Spool:
 
     def _name_what_nobody_sends(self) -> None:
         for name in self._owners.left_for_others():
-            whose = "of an earlier version, for a Redis that it does not name" if name == UNNAMED else f"for {name}"
+            whose = "of an earlier version, for an unknown Redis" if name == UNNAMED else f"for {name}"
             self._problems.log_once(
                 f"spool:left:{name}",
-                f"the spool holds events {whose}, which no running process sends; if they belong to this Redis, "
+                f"the spool contains events {whose}, which no running process sends; if they belong to this Redis, "
                 f"set capture.spool_adopt (ASSAY_CAPTURE_SPOOL_ADOPT) to {name}",
             )
 
     # Size and end
 
     def bytes_waiting(self) -> int:
-        """Bytes in the segments of this process and those it took over."""
+        """Return the bytes in segments of this process and adopted ones."""
         return sum([segment.size for segment in list(self._segments)])
 
     def close(self) -> None:
-        """Let go of everything; what still waits is there for the next process that looks."""
+        """Release everything; waiting events stay for the next process."""
         self._seal()
         self._close_reading()
         for name in list(self._locked):
@@ -351,7 +368,7 @@ class Spool:
         self._segments = []
 
     def abandon(self) -> None:
-        """In a forked child: close the copies of the parent's descriptors. The parent's locks stay locked."""
+        """Close the copies of the parent's descriptors in a forked child. The parent's locks stay locked."""
         owners = [owner.descriptor for owner in self._locked.values()]
         for descriptor in [*owners, *([self._writing[1]] if self._writing else [])]:
             os.close(descriptor)

@@ -1,4 +1,7 @@
-"""What the SDK counts. Every event is in exactly one place: `captured == published + spooled + dropped + queue_entries`."""
+"""Counters of the SDK.
+
+Every event is counted once: `captured == published + spooled + dropped + queue_entries`.
+"""
 
 import logging
 from collections import Counter
@@ -9,58 +12,61 @@ from assay_capture.native import RLock
 
 log = logging.getLogger("assay_capture")
 
-#: Why an event may be dropped, and what mends it. No other reasons exist.
+#: Reasons for dropping an event, and their fixes. No other reasons exist.
 REASONS = {
-    "queue_full": "events come faster than they leave, or Redis is away; raise capture.queue_entries or capture.queue_bytes, "
+    "queue_full": "events arrive faster than they are sent, or Redis is away; raise capture.queue_entries or capture.queue_bytes, "
     "or set capture.durability to spool",
-    "spool_full": "the spool is full and so is the queue; bring Redis back or raise capture.spool_bytes",
+    "spool_full": "the spool and the queue are full; bring Redis back or raise capture.spool_bytes",
     "spool_error": "the spool cannot be written and the queue is full; check the space and rights of capture.spool_dir",
     "too_large": "an entry over 1 MiB of JSON; send fewer or shorter contexts",
     "unserialisable": "a value has no JSON form (bytes, lone surrogates, cycles, integers over 64 bits, foreign objects)",
-    "pii_refused": "the scrubbing policy refuses what is in it (capture.scrub = producer)",
-    "credential_in_name": "a name that is stored as it is (service, project, model, slug, id, key) holds a credential; give a name "
+    "pii_refused": "the scrubbing policy refuses its content (capture.scrub = producer)",
+    "credential_in_name": "a name that is stored unchanged (service, project, model, slug, id, key) contains a credential; use a name "
     "(capture.scrub = producer)",
     "scrub_failed": "the scrubber failed on it, so it did not leave the process (capture.scrub = producer); please report it",
     "no_result": "a retrieving() block ended without result()",
     "describe_failed": "the describe function of captured_retrieval() raised, or did not return the fields of retrieval()",
     "closed": "captured after close()",
     "exit_deadline": "left unsent when capture.exit_deadline_s ran out; raise it or set capture.durability to spool",
-    "internal": "a defect of this SDK; please report it",
+    "internal": "a bug in this SDK; please report it",
 }
 
 
 @dataclass(frozen=True)
 class CaptureStats:
-    """One reading of the counters of this process since it started, or since it was forked."""
+    """A reading of this process's counters since its start or its fork."""
 
     #: Calls that made an event while capture was on.
     captured: int = 0
-    #: Events that went from memory to Redis.
+    #: Events sent from memory to Redis.
     published: int = 0
-    #: Events written to the spool, because Redis could not take them.
+    #: Events written to the spool, because Redis could not accept them.
     spooled: int = 0
-    #: Events that went from the spool to Redis, those of dead processes included.
+    #: Events sent from the spool to Redis, including those of dead processes.
     replayed: int = 0
-    #: Spool segments taken over from processes that died.
+    #: Spool segments adopted from dead processes.
     adopted_segments: int = 0
-    #: Last lines of segments, cut off by a crash while they were being written.
+    #: Last lines of segments that a crash cut off.
     torn_lines: int = 0
-    #: What was removed before it left this process, by family (`capture.scrub = "producer"`).
+    #: Findings removed in this process, by family (`capture.scrub = "producer"`).
     scrubbed: dict[str, int] = field(default_factory=dict)
     #: Events lost, by reason (see `REASONS`).
     dropped: dict[str, int] = field(default_factory=dict)
     #: Events in memory that are neither in Redis nor in the spool yet.
     queue_entries: int = 0
-    #: The same in bytes.
+    #: Bytes of the events in memory.
     queue_bytes: int = 0
-    #: Bytes that this process has waiting in the spool.
+    #: Bytes of this process's events in the spool.
     spool_bytes: int = 0
     #: `idle` (nothing sent yet), `up`, `down`, `refused` (password or permission) or `high_water`.
     redis: str = "idle"
 
 
 class Problems:
-    """Counts drops by reason. Counting is what callers do; logging, which may wait for I/O, is left to the publisher's thread."""
+    """Counts drops by reason.
+
+    Callers only count; the publisher's thread logs, because that may wait for I/O.
+    """
 
     def __init__(self) -> None:
         self._lock = RLock()
@@ -69,33 +75,33 @@ class Problems:
         self._logged: set[str] = set()
 
     def refuse(self, reason: str) -> bool:
-        """Count an event that did not get into the queue. True if the reason is new."""
+        """Count an event that did not fit in the queue. True if the reason is new."""
         with self._lock:
             self._refused[reason] += 1
             return self._refused[reason] == 1
 
     def lose(self, reason: str, count: int) -> None:
-        """Count events that were in the queue and could go nowhere else."""
+        """Count events that were in the queue and could not be sent or spooled."""
         with self._lock:
             self._lost[reason] += count
 
     def refused(self) -> int:
-        """How many events did not get into the queue."""
+        """Return the number of events that did not fit in the queue."""
         with self._lock:
             return self._refused.total()
 
     def dropped(self) -> dict[str, int]:
-        """Events lost so far, by reason."""
+        """Return the events lost so far, by reason."""
         with self._lock:
             return dict(self._refused + self._lost)
 
     def log_new(self) -> None:
-        """Log each reason the first time it is seen."""
+        """Log each reason the first time it occurs."""
         for reason in self.dropped():
             self.log_once(f"dropped:{reason}", f"dropping events ({reason}): {REASONS[reason]}")
 
     def log_once(self, kind: str, message: str, level: int = logging.WARNING) -> None:
-        """Log a message the first time its kind of problem is seen in this process."""
+        """Log a message the first time its kind of problem occurs in this process."""
         if kind in self._logged:
             return
         self._logged.add(kind)

@@ -1,13 +1,13 @@
-"""The caller's W3C trace context, if OpenTelemetry is at work in this process.
+"""The caller's W3C trace context, if this process uses OpenTelemetry.
 
-OpenTelemetry is not a dependency: a program that has a current span has imported `opentelemetry.trace` itself.
+OpenTelemetry is not a dependency: a program with a current span has imported `opentelemetry.trace` itself.
 """
 
 import sys
 
 
 def current_traceparent() -> str | None:
-    """The `traceparent` of the current OpenTelemetry span, or None without one."""
+    """Return the `traceparent` of the current OpenTelemetry span, or None without one."""
     trace = sys.modules.get("opentelemetry.trace")
     if trace is None:
         return None

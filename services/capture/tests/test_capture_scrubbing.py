@@ -233,7 +233,7 @@ def test_a_credential_in_a_name_and_what_the_policy_refuses_do_not_leave_the_pro
 
 @pytest.mark.parametrize("name", ["service", "project"])
 def test_a_credential_for_a_name_is_refused_at_construction_without_repeating_it(name: str) -> None:
-    with pytest.raises(SettingsError, match=rf"capture.{name} .*holds a credential \(api_key\)") as error:
+    with pytest.raises(SettingsError, match=rf"capture.{name} .*contains a credential \(api_key\)") as error:
         Capture(settings(capture={name: KEY}), enabled=True)
     assert KEY not in str(error.value)
     assert Capture(settings(capture={name: KEY, "scrub": "service"}), enabled=False)

@@ -60,7 +60,7 @@ TYPOS = [
     ("", {"ASSAY_CAPTURE_PROJECT": "no spaces"}, "ASSAY_CAPTURE_PROJECT"),
     ("", {"ASSAY_CAPTURE_SERVICE": "x" * 256}, "255 characters"),
     ("", {"ASSAY_REDIS_URL": "http://user:hunter2@host"}, "redis://"),
-    ("", {"ASSAY_CONFIG": "missing.toml"}, "no such file"),
+    ("", {"ASSAY_CONFIG": "missing.toml"}, "file not found"),
 ]
 
 

@@ -411,7 +411,7 @@ def test_a_segment_that_somebody_deleted_takes_no_further_events(
     segment.unlink()
     assert spool.write(entries("b")) is None
     assert names_left(spool) == ["b"]
-    assert "deleted by something else" in caplog.text
+    assert "deleted by another program" in caplog.text
 
 
 def test_events_of_a_segment_deleted_while_it_is_read_are_read_to_their_end(spools: Opener) -> None:

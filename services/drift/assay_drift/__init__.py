@@ -1,1 +1,1 @@
-"""Notices when quality drops, and says so once."""
+"""Detect drops in quality and publish one alert episode for each."""

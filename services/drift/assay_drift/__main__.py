@@ -1,4 +1,4 @@
-"""`python -m assay_drift`: run the drift service."""
+"""Run the drift service: `python -m assay_drift`."""
 
 from assay_drift.app import run
 

@@ -1,7 +1,7 @@
-"""A year of latencies that never happened: seeded, so that everybody's is the same. Pure.
+"""Simulate a year of latencies from a seed, for tests and benchmarks. Pure.
 
-Latencies are log-normal with a tail of slow ones. Nothing may be reported of weekends and nights that are slower, days that differ,
-answers that resemble the one before, minutes in which everything is slow, and traffic that comes and goes.
+Latencies are log-normal with a tail of slow ones. The detector must not alert on slower weekends and nights, variation
+between days, correlation between consecutive answers, minutes in which everything is slow, or changes in traffic.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,10 @@ from assay_schema.settings import DriftSettings
 
 @dataclass(frozen=True)
 class Latencies:
-    """What happens: `factor` times the latency, and `spikes_then` instead of `spikes`, from `at_day` on; and what goes on all the time."""
+    """A scenario: the permanent noise, and the change that begins on day `at_day`.
+
+    From then on latencies are multiplied by `factor`, and `spikes_then` replaces `spikes`.
+    """
 
     days: int = 365
     per_day: int = 200
@@ -31,13 +34,14 @@ class Latencies:
     spikes: float = 0.03
     spikes_then: float | None = None
     at_day: float = 60.0
-    #: How much longer it takes on weekends, and in the first six hours of a day.
+    #: Factor on weekends, and in the first six hours of a day.
     weekend: float = 1.0
     night: float = 1.0
     #: Standard deviation of the days' logarithms, and the correlation of each day with the one before.
     day_deviation: float = 0.0
     day_correlation: float = 0.0
-    #: Correlation of each answer with the one before, and how many in a row have half of their variance in common.
+    #: Correlation of each answer with the previous one, and the number of consecutive answers that share half of their
+    #: variance.
     correlation: float = 0.0
     session: int = 1
     #: Answers on Sundays, and from day 60 to 119, as a share of `per_day`.
@@ -46,7 +50,7 @@ class Latencies:
 
 
 def latencies(scenario: Latencies, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Times in days, in order, and milliseconds."""
+    """Draw latencies. Returns sorted times in days, and milliseconds."""
     random = np.random.default_rng(seed)
     counts = [
         round(scenario.per_day * (scenario.sunday if day % 7 == 6 else 1) * (scenario.volume if day in BUSY else 1))
@@ -69,7 +73,7 @@ def latencies(scenario: Latencies, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _chain(noise: np.ndarray, correlation: float) -> np.ndarray:
-    """Standard normal values of which each resembles the one before."""
+    """Correlate standard normal values: each with the previous one."""
     made = noise.copy()
     for place in range(1, len(made)) if correlation else ():
         made[place] = correlation * made[place - 1] + sqrt(1 - correlation**2) * noise[place]
@@ -79,7 +83,7 @@ def _chain(noise: np.ndarray, correlation: float) -> np.ndarray:
 def run_amounts(
     days: np.ndarray, values: np.ndarray, settings: DriftSettings, quantile: str, *, streams: int = 1
 ) -> Found:
-    """Put latencies through one series as the service does."""
+    """Feed latencies into one series as the service does."""
     amount, calendar, watched = Amount(), Calendar(DAY_MS), amount_settings(settings)[f"latency_{quantile}"]
     transitions = []
     for number, (at, value) in enumerate(zip(days.tolist(), values.tolist(), strict=True)):

@@ -1,7 +1,10 @@
-"""Latency and cost: how long answers and retrievals take, and how much is read and written for them. Pure.
+"""Latency and cost: the time an answer or a retrieval takes, and the characters read and written.
 
-Amounts have long tails, so no mean is watched. Two days give a limit, a tenth above their median or their 95th percentile; from then on
-each amount is 0 or 1, within its limit or not, and the share of those within is a series like any other.
+Pure.
+
+Amounts have long tails, so the mean is not monitored. The first two days give a limit, a tenth above their median or
+their 95th percentile. After that each amount is 1 (within the limit) or 0, and the share within the limit is a series
+like any other.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,18 +17,19 @@ from assay_drift.series import Calendar, Series
 from assay_schema.scores import COST, LATENCY, QUANTILES
 from assay_schema.settings import DriftSettings
 
-#: Days and samples that make a limit, where the settings do not ask for fewer.
+#: Days and samples needed to set a limit, unless the settings ask for fewer.
 LIMIT_DAYS, LIMIT_SAMPLES = 2.0, 100
-#: Raw amounts of these days that are kept, a sample without bias: those whose ids hash lowest.
+#: Raw amounts kept from these days. They are an unbiased sample: the ids with the lowest hashes.
 KEPT_SAMPLES = 500
-#: How far above its quantile a limit lies: what is closer is too small to matter.
+#: Factor from the quantile to the limit: smaller changes do not matter.
 MARGIN = 1.1
-#: What of a median's share may go unsaid. That share is half, so that it moves at once when amounts do.
+#: Tolerance and critical ratio for a median: half of the amounts exceed it, so its share reacts at once when amounts
+#: change.
 MEDIAN_TOLERANCE, MEDIAN_CRITICAL = 0.1, 0.8
 
 
 def amount_settings(settings: DriftSettings) -> Mapping[str, DriftSettings]:
-    """The settings by metric: without the plain rule, which is for scores, and a median's are wider."""
+    """Settings by metric: no plain rule (it is for scores), and wider tolerances for medians."""
     found = {}
     for what in (LATENCY, COST):
         for name in QUANTILES:
@@ -39,10 +43,10 @@ def amount_settings(settings: DriftSettings) -> Mapping[str, DriftSettings]:
 
 @dataclass(slots=True)
 class Amount:
-    """A series of amounts, and its limit once that is known."""
+    """A series of amounts, with its limit once that is known."""
 
     series: Series = field(default_factory=Series)
-    #: While the limit is learned: (hash below 0, amount) of a sample, as a heap. Empty afterwards.
+    #: While the limit is learned: a heap of (negated hash, amount) samples. Empty afterwards.
     learning: list[tuple[int, float]] = field(default_factory=list)
     seen: int = 0
     limit: float | None = None
@@ -50,7 +54,7 @@ class Amount:
     def observe(
         self, raw: float, event_id: str, at_ms: float, share: float, settings: DriftSettings, calendar: Calendar
     ) -> None:
-        """Count an amount, of which `share` are usually below the limit."""
+        """Count an amount. `share` is the share of amounts that are usually below the limit."""
         if self.limit is not None:
             self.series.observe(float(raw <= self.limit), at_ms, settings, calendar)
             return
@@ -66,16 +70,16 @@ class Amount:
 
     @staticmethod
     def samples_needed(settings: DriftSettings) -> int:
-        """Samples that make a limit."""
+        """Number of samples needed to set a limit."""
         return min(LIMIT_SAMPLES, settings.learning_samples)
 
     @staticmethod
     def days_needed(settings: DriftSettings) -> float:
-        """Days that make a limit."""
+        """Number of days needed to set a limit."""
         return min(LIMIT_DAYS, settings.learning_days)
 
     def days(self, calendar: Calendar) -> float:
-        """Days seen so far."""
+        """Number of days observed so far."""
         return (self.series.last_ms - self.series.first_ms) / calendar.day_ms
 
     def _settle(self, share: float) -> None:
@@ -83,29 +87,29 @@ class Amount:
         self.learning, self.series.first_ms = [], self.series.last_ms
 
     def acknowledge(self) -> None:
-        """Learn the limit anew."""
+        """Forget the limit and learn it from scratch."""
         self.learning, self.seen, self.limit, self.series.baseline = [], 0, None, None
         self.series.days, self.series.hours = {}, {}
         self.series.first_ms = self.series.last_ms
 
     def dump(self) -> dict[str, Any]:
-        """As JSON."""
+        """Return the state as JSON."""
         return {**self.series.dump(), "learning": self.learning, "seen": self.seen, "limit": self.limit}
 
     @classmethod
     def load(cls, found: dict[str, Any]) -> "Amount":
-        """From JSON."""
+        """Load the state from JSON."""
         learning = [(int(key), float(raw)) for key, raw in found["learning"]]
         return cls(Series.load(found), learning, found["seen"], found["limit"])
 
 
 def limit_of(amounts: Sequence[float], share: float) -> float:
-    """The limit that amounts give, of which `share` are usually below it."""
+    """Return the limit: a margin above the quantile that `share` of the amounts do not exceed."""
     return MARGIN * quantile(sorted(amounts), share)
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
-    """The value that `share` of sorted ones do not exceed, between two of them by their distance."""
+    """Return the `share` quantile of sorted values, with linear interpolation."""
     place = share * (len(ordered) - 1)
     low = int(place)
     high = min(low + 1, len(ordered) - 1)

@@ -1,13 +1,14 @@
-"""The drift service: reads `scores`, `events` and `failures`, publishes transitions of alert episodes to `alerts`.
+"""The drift service: turns `scores`, `events` and `failures` into alert transitions in `alerts`.
 
-Delivery: an entry's sample is counted, what follows from it published, and the entry acknowledged in one atomic script (`state.COMMIT`).
-Exactly one transition is published whatever is redelivered and however many replicas run. Time is that of the samples; the wall clock
-only goes on from there while none come.
+Delivery: one atomic script (`state.COMMIT`) counts an entry's sample, publishes the resulting transition and
+acknowledges the entry. Each transition is published exactly once, whatever is redelivered and however many replicas
+run. Time is that of the samples; while none arrive, it advances with the wall clock.
 
-Rights in Redis, for each shard N. As a group's reader (`drift`): `events`, `scores`, `failures`. HGETALL on `drift`; HKEYS on
-`acknowledged`; HGETALL on `calibration`; ZMSCORE on `drift-seen`; GET on `low` and `watermark`; XINFO GROUPS and XLEN on
-`capture` and `events`; XADD on `alerts` and `failures`; XADD, XLEN and XTRIM on `dead`. In scripts (EVAL, EVALSHA) on all of these
-keys: HGET, HSET, HDEL, HINCRBY, ZADD, ZREMRANGEBYRANK, XPENDING, XACK, XADD, and what giving an entry up needs. No store.
+Rights in Redis, for each shard N. As a group's reader (`drift`): `events`, `scores`, `failures`. HGETALL on `drift`;
+HKEYS on `acknowledged`; HGETALL on `calibration`; ZMSCORE on `drift-seen`; GET on `low` and `watermark`; XINFO GROUPS
+and XLEN on `capture` and `events`; XADD on `alerts` and `failures`; XADD, XLEN and XTRIM on `dead`. In scripts (EVAL,
+EVALSHA) on all of these keys: HGET, HSET, HDEL, HINCRBY, ZADD, ZREMRANGEBYRANK, XPENDING, XACK, XADD, and the commands
+that dead-letter an entry. No store.
 """
 
 import time
@@ -35,14 +36,17 @@ from assay_schema.settings import Settings
 from assay_schema.streams import ALERTS, CAPTURE, EVENTS, FAILURES, SCORES, Stream, watermark_key
 from assay_schema.validation import InvalidEvent, parse_failure, parse_score
 
-#: Seconds between two looks at lags and silent projects.
+#: Seconds between checks of lags and silent projects.
 TICK_EVERY_S = 2.0
 
 Clock = Callable[[], float]
 
 
 def score_sample(entry: Entry) -> Outcome:
-    """What a score says. A later document of the same answer counts if the first was no sample."""
+    """Return the sample in a score.
+
+    A later document of the same answer counts if the first was not a sample.
+    """
     try:
         score = parse_score(entry.data)
     except InvalidEvent as error:
@@ -52,7 +56,10 @@ def score_sample(entry: Entry) -> Outcome:
 
 
 def event_sample(entry: Entry) -> Outcome:
-    """What a retrieval or an answer says; the query of an answer to a retrieval came with that. The scrubber has checked it."""
+    """Return the sample in a retrieval or an answer.
+
+    The query of an answer to a retrieval was already counted with the retrieval. The scrubber has validated the event.
+    """
     try:
         event = orjson.loads(entry.data)
         payload, event_id = event["payload"], event["event_id"]
@@ -81,17 +88,20 @@ def event_sample(entry: Entry) -> Outcome:
 
 
 def _characters(answer: Mapping[str, Any]) -> int:
-    """What was read and written for an answer. Events carry no tokens: length stands for cost."""
+    """Count the characters read and written for an answer; events carry no token counts."""
     read = len(answer["query"]) + sum(len(each["text"]) for each in answer.get("contexts", []))
     return read + len(answer["answer"])
 
 
 def failure_sample(entry: Entry) -> Outcome:
-    """An event that was lost. Incidents of a sink lose nothing, and what we refuse ourselves is no event's loss."""
+    """Return the sample in a failure: a lost event.
+
+    Incidents of a sink lose no events, and failures that this service records are not losses.
+    """
     try:
         failure = parse_failure(entry.data)
     except InvalidEvent:
-        return Outcome(entry.id)  # the writer says so
+        return Outcome(entry.id)  # the writer reports it
     lost = failure.entry_id is not None and failure.stage not in (GROUP, "judge")
     at_ms = failure.created_at.timestamp() * 1000
     return Sample(entry.id, key=failure.failure_id.bytes, at_ms=at_ms, content=failure if lost else None)
@@ -109,7 +119,7 @@ READERS: dict[Stream, tuple[Any, Callable[[Entry], Outcome]]] = {
 
 
 def works(clock: Clock) -> dict[Stream, Work]:
-    """What is done with the samples of each stream."""
+    """Return the handlers for the samples of each stream."""
 
     def scores(monitor: Monitor, samples: Sequence[Sample]) -> None:
         for sample in samples:
@@ -126,14 +136,16 @@ def works(clock: Clock) -> dict[Stream, Work]:
 
 
 class Looks:
-    """The chore between samples: lags, the watermark, silent projects, what people acknowledged."""
+    """Periodic checks: lags, the watermark, silent projects and acknowledgements."""
 
     def __init__(self, service: Service, states: Sequence[ShardState], clock: Clock) -> None:
-        self._service, self._states, self._clock = service, states, clock
+        self._service = service
+        self._states = states
+        self._clock = clock
         self._next = 0.0
 
     async def run(self) -> None:
-        """Look at every shard, once in `TICK_EVERY_S`."""
+        """Check every shard once every `TICK_EVERY_S` seconds."""
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + TICK_EVERY_S
@@ -156,12 +168,12 @@ class Looks:
 
 
 def wall_clock() -> float:
-    """Unix milliseconds of Redis's clock."""
+    """Return the Unix milliseconds of Redis's clock."""
     return float(redis_clock.now_ms())
 
 
 def build(settings: Settings, clock: Clock = wall_clock) -> Service:
-    """The service, ready to run."""
+    """Build the service, ready to run."""
     service = Service(GROUP, settings, settings.drift.port)
     bounds = Bounds(entries=settings.drift.batch_entries, bytes=4 * ENTRY_MAX_BYTES, age_s=0.2)
     shards = settings.redis.shards

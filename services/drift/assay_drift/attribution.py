@@ -1,12 +1,13 @@
-"""Which part of a project moved when a metric did: Kitagawa's decomposition, by service, model, source and so on. Pure.
+"""Find the part of a project that moved a metric, by service, model, source and so on. Pure.
 
-The change of a mean is split exactly into what changed within each group and what its share of the traffic did to the mean of all:
-`sum of mean share * change of mean` and `sum of mean mean * change of share`. A group is only named when what it did is beyond what chance
-gives to so many groups (3.5 standard errors), and only where its dimension tells groups apart: of a slower service every model is slower,
-and that is nothing about models.
+Kitagawa's decomposition splits the change of a mean exactly into the change within each group and the effect of its
+share of the traffic: `sum of mean share * change of mean` and `sum of mean mean * change of share`. A group is named
+only when its effect is statistically significant among this many groups (3.5 standard errors), and only if its
+dimension separates groups: if a service becomes slower, all of its models are slower, which says nothing about the
+models.
 
-Answers of one session or of one bad day have something in common, so the errors hold the variance of the means of days too, rounded up as
-far as few days leave it uncertain: with all traffic of a project, any two days differ beyond what independent samples would.
+Answers of one session or of one bad day are correlated, so the standard errors include the variance of the daily means,
+rounded up to cover the uncertainty of few days. Any two days differ by more than independent samples would.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -17,64 +18,68 @@ from assay_drift.baseline import Total
 from assay_drift.season import Means, bound
 from assay_schema.alerts import one_line
 
-#: Standard errors beyond which a group is named.
+#: Standard errors above which a group is named.
 ERRORS = 3.5
-#: Standard errors by which one group must have changed otherwise than the rest, for a dimension to tell them apart.
+#: Standard errors by which one group must differ from the rest for a dimension to separate groups.
 APART = 3.0
-#: Groups of a dimension that stand by themselves, those with the most samples; the rest are one group. And the longest name that is shown.
+#: Largest groups of a dimension that are listed separately (the rest are one group), and the longest name shown, in
+#: characters.
 GROUPS, NAME_CHARS = 12, 60
-#: Samples in each time that a comparison needs.
+#: Samples needed before and after the change for a comparison.
 LEAST = 30
-#: Days, less one for each time, that show how days differ.
+#: Degrees of freedom (days, less one before and one after) needed to estimate the variance between days.
 LEAST_FREEDOM = 3
 REST = "(others)"
 
-#: Samples of a group by day. Days are numbers; which is which does not matter.
+#: Samples of a group by day number.
 Days = Mapping[int, Total]
 
 
 def number(value: float) -> str:
-    """A mean in words."""
+    """Format a mean."""
     return f"{value:.3g}"
 
 
 def percent(value: float) -> str:
-    """A share in words."""
+    """Format a share."""
     return f"{value:.1%}"
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a group did to the mean. `within` and `mix` are in units of the metric, and add up to its change over all groups."""
+    """Effect of one group on the mean, in units of the metric.
+
+    Over all groups, `within` and `mix` add up to the change of the metric.
+    """
 
     dimension: str
     name: str
     within: float
     mix: float
-    #: Their standard errors; None where the group has too few samples to say.
+    #: Standard errors. None if the group has too few samples.
     within_error: float | None
     mix_error: float
     share_before: float
     share_after: float
     mean_before: float
     mean_after: float
-    #: Whether its mean changed otherwise than that of the rest, beyond chance.
+    #: True if its mean changed significantly more than the mean of the rest.
     apart: bool = False
 
     @property
     def moved(self) -> bool:
-        """Whether the group itself got better or worse, beyond chance."""
+        """True if the group itself got significantly better or worse."""
         return self.within_error is not None and abs(self.within) > ERRORS * self.within_error
 
     @property
     def shifted(self) -> bool:
-        """Whether its share of the traffic changed the mean, beyond chance."""
+        """True if its share of the traffic changed the mean significantly."""
         return abs(self.mix) > ERRORS * self.mix_error
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The change of one metric by one dimension."""
+    """Change of one metric, split by one dimension."""
 
     dimension: str
     before: float
@@ -85,16 +90,19 @@ class Split:
 
     @property
     def change(self) -> float:
-        """By how much the mean changed."""
+        """Change of the mean."""
         return self.after - self.before
 
     @property
     def mix(self) -> float:
-        """What the shares of all groups did together."""
+        """Combined effect of the shares of all groups."""
         return sum(each.mix for each in self.parts)
 
     def told(self, shown: Callable[[float], str] = number) -> list[str]:
-        """What is certain, in words, the greatest first. Names are bounded and hold no unseen characters."""
+        """Describe the significant effects, the largest first.
+
+        Names are bounded in length and contain no invisible characters.
+        """
         if not self.change:
             return []
         found = [
@@ -114,7 +122,7 @@ class Split:
 
 
 def split(dimension: str, before: Mapping[str, Days], after: Mapping[str, Days]) -> Split | None:
-    """The change from `before` to `after`; None where there are too few samples or nothing to tell apart."""
+    """Split the change from `before` to `after`. None if there are too few samples or only one group."""
     before, after = _bounded(before, after)
     n_before, n_after = (sum(_sum(days).n for days in totals.values()) for totals in (before, after))
     names = sorted(before.keys() | after.keys())
@@ -122,9 +130,10 @@ def split(dimension: str, before: Mapping[str, Days], after: Mapping[str, Days])
         return None
     all_before, all_after = _everything(before), _everything(after)
     total_before, total_after = _sum(all_before), _sum(all_after)
-    # A constant would be as good as any to measure shares against; the mean of both makes a group's mix what it did to the mean of all.
+    # Shares can be measured against any constant. With the mean of both periods, a group's mix is its effect on the
+    # overall mean.
     middle = (total_before.mean + total_after.mean) / 2
-    # A group of few samples that happen to be equal is no more certain than all are.
+    # A small group whose samples happen to be equal is not more certain than all groups together.
     least = _pooled(_sum(days) for totals in (before, after) for days in totals.values())
     parts, levels = [], {}
     levels_error = 0.0
@@ -132,7 +141,7 @@ def split(dimension: str, before: Mapping[str, Days], after: Mapping[str, Days])
         days_old, days_new = before.get(name, {}), after.get(name, {})
         old, new = _sum(days_old), _sum(days_new)
         share_old, share_new = old.n / n_before, new.n / n_after
-        mean_old = old.mean if old.n else new.mean  # one that is new, or gone, changed its share alone
+        mean_old = old.mean if old.n else new.mean  # a new or a vanished group changed only its share
         mean_new = new.mean if new.n else mean_old
         weight = (share_old + share_new) / 2
         mean_error = error_of_change(days_old, days_new, least)
@@ -153,7 +162,7 @@ def split(dimension: str, before: Mapping[str, Days], after: Mapping[str, Days])
                 share_old, share_new, mean_old, mean_new, apart,
             )
         )  # fmt: skip
-    # What the shares did together is the change of a mean too: of each sample's group's level.
+    # The combined effect of the shares is a change of a mean too: of the group level of each sample.
     mix_error = error_of_change(_levels(before, levels), _levels(after, levels))
     return Split(
         dimension, total_before.mean, total_after.mean, tuple(parts), sqrt(mix_error**2 + levels_error)
@@ -161,14 +170,14 @@ def split(dimension: str, before: Mapping[str, Days], after: Mapping[str, Days])
 
 
 def error_of_change(before: Days, after: Days, least: float = 0.0) -> float:
-    """The standard error of the difference of two means, of samples of which those of a day may resemble each other.
+    """Standard error of the difference of two means, where samples of the same day may be correlated.
 
-    A sample's deviation counts as `least` at the least.
+    The deviation of a sample counts as `least` or more.
     """
     old, new = _sum(before), _sum(after)
     periods = [Means.of(before.values()), Means.of(after.values())]
     freedom = sum(max(0, each.periods - 1) for each in periods)
-    # Samples that are all equal in each time, and differ between them, say by that how they can vary.
+    # Samples that are equal within each period but differ between periods show how much they can vary.
     least = max(least, (old + new).deviation / 2)
     deviation = max(_pooled((old, new)), least)
     found = 0.0
@@ -176,19 +185,22 @@ def error_of_change(before: Days, after: Days, least: float = 0.0) -> float:
         found += max(total.deviation, least) ** 2 / total.n if total.n else 0.0
     if freedom < LEAST_FREEDOM:
         return sqrt(found)
-    # The variance of days beyond chance (DerSimonian and Laird's estimate), from the bound of what is between their means.
+    # The variance between days (DerSimonian and Laird's estimate), from the upper bound of the spread of their means.
     between = bound(sum(each.between for each in periods), freedom) * freedom
     weights = sum(total.n - _squares(days) / total.n for total, days in ((old, before), (new, after)) if total.n)
     of_days = max(0.0, between - freedom * deviation**2) / weights if weights else 0.0
     usual = (old.n + new.n) / sum(each.periods for each in periods)
     for total, days in ((old, before), (new, after)):
-        if total.n:  # less than a day of samples resembles itself as much as they do
+        if total.n:  # samples of less than a day are at least as correlated as those of a whole day
             found += of_days * max(_squares(days) / total.n**2, usual / total.n)
     return sqrt(found)
 
 
 def groups(rows: Iterable[tuple[str, int, int, float, float]]) -> dict[str, dict[int, Total]]:
-    """Totals by name and day, of rows: name, day, samples, their sum, their sum of squares. Names that are shown alike are one."""
+    """Sum rows of (name, day, samples, sum, sum of squares) by name and day.
+
+    Names that are displayed alike are one group.
+    """
     found: dict[str, dict[int, Total]] = {}
     for name, day, n, total, squares in rows:
         shown = one_line(name)[:NAME_CHARS] or "(none)"
@@ -206,7 +218,7 @@ def _squares(days: Days) -> float:
 
 
 def _pooled(totals: Iterable[Total]) -> float:
-    """The deviation of a sample from the mean of its total."""
+    """Standard deviation of a sample from the mean of its total."""
     known = [each for each in totals if each.n > 1]
     freedom = sum(each.n - 1 for each in known)
     return sqrt(sum(each.deviation**2 * (each.n - 1) for each in known) / freedom) if freedom else 0.0
@@ -221,7 +233,7 @@ def _everything(totals: Mapping[str, Days]) -> dict[int, Total]:
 
 
 def _without(everything: Days, days: Days) -> dict[int, Total]:
-    """The samples of all others."""
+    """Return the samples of all other groups, by day."""
     return {
         day: Total(
             total.n - days[day].n, total.total - days[day].total, total.squares - days[day].squares
@@ -231,13 +243,13 @@ def _without(everything: Days, days: Days) -> dict[int, Total]:
 
 
 def _share(days: Days, everything: Days) -> dict[int, Total]:
-    """Each sample of all as 1 where it is of the group, else 0."""
+    """Return indicators by day: 1 for a sample of the group, 0 for any other."""
     counts = {day: days[day].n if day in days else 0 for day in everything}
     return {day: Total(total.n, counts[day], counts[day]) for day, total in everything.items()}
 
 
 def _levels(totals: Mapping[str, Days], levels: Mapping[str, float]) -> dict[int, Total]:
-    """Each sample as the level of its group."""
+    """Return each sample as the level of its group, by day."""
     return _everything(
         {
             name: {day: Total(each.n, each.n * levels[name], each.n * levels[name] ** 2) for day, each in days.items()}
@@ -249,7 +261,7 @@ def _levels(totals: Mapping[str, Days], levels: Mapping[str, float]) -> dict[int
 def _bounded(
     before: Mapping[str, Days], after: Mapping[str, Days]
 ) -> tuple[dict[str, dict[int, Total]], dict[str, dict[int, Total]]]:
-    """The groups with the most samples, and all others as one."""
+    """Return the largest groups, and all others combined into one."""
     size = {name: _sum(before.get(name, {})).n + _sum(after.get(name, {})).n for name in before.keys() | after.keys()}
     kept = set(sorted(size.keys() - {REST}, key=lambda name: (-size[name], name))[:GROUPS])
     made: list[dict[str, dict[int, Total]]] = []

@@ -1,4 +1,4 @@
-"""A metric over time as a picture: its daily means with their interval, the baseline, the evidence, and the episodes. Pure."""
+"""Chart of a metric: daily means with intervals, the baseline, the evidence and the episodes. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from html import escape
 from math import log10
 
 _BARS = "▁▂▃▄▅▆▇█"
-#: By name: what makes a PNG of it knows no generic families, and would leave the text out.
+#: Named fonts: PNG converters do not know generic families and would leave out the text.
 _FONTS = "Arial, Liberation Sans, DejaVu Sans, Noto Sans, sans-serif"
 _WIDTH, _HEIGHT, _LEFT, _RIGHT = 960, 420, 64, 24
 _TOP, _MIDDLE, _BOTTOM = (48, 280), (300, 384), 404
@@ -16,7 +16,10 @@ _COLOURS = {"warn": "#e6a700", "critical": "#c62828", "recovering": "#2e7d32"}
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One day of a metric: its start (Unix ms), mean, interval, samples; baseline and evidence at its end (1 raises an alert)."""
+    """One day of a metric: start (Unix ms), mean, interval, samples, final baseline and evidence.
+
+    An evidence of 1 raises an alert.
+    """
 
     at_ms: float
     mean: float
@@ -29,7 +32,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """How long an episode was in a state."""
+    """Period that an episode spent in one state."""
 
     state: str
     from_ms: float
@@ -38,24 +41,24 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """What is drawn."""
+    """Content of a chart."""
 
     title: str
     points: tuple[Point, ...]
     spans: tuple[Span, ...] = ()
-    #: How long a day is here (ms): `drift.day_minutes`.
+    #: Length of a day (ms): `drift.day_minutes`.
     day_ms: float = 86_400_000.0
 
 
 def sparkline(values: Sequence[float], low: float, high: float) -> str:
-    """Values as a line of bars between two bounds."""
+    """Draw values as a line of bars between two bounds."""
     width = (high - low) or 1.0
     top = len(_BARS) - 1
     return "".join(_BARS[min(top, max(0, round((value - low) / width * top)))] for value in values)
 
 
 def terminal(chart: Chart, width: int = 72) -> str:
-    """The chart as a few lines of text. The latest `width` days."""
+    """Draw the latest `width` days as a few lines of text."""
     points = chart.points[-width:]
     if not points:
         return f"{chart.title}: no samples\n"
@@ -75,7 +78,7 @@ def terminal(chart: Chart, width: int = 72) -> str:
 
 
 def svg(chart: Chart) -> str:
-    """The chart as an SVG document of its own: no scripts, no fonts, no references."""
+    """Draw the chart as a standalone SVG document: no scripts, no fonts, no references."""
     points = chart.points
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
@@ -136,16 +139,16 @@ def svg(chart: Chart) -> str:
 
 
 def share_text(share: float) -> str:
-    """Evidence in words: as a share of what raises an alert, without digits that nobody reads."""
+    """Format evidence relative to the alert threshold, without spurious digits."""
     if share >= 10:
-        return "over 10 times what raises an alert"
+        return "over 10 times the alert threshold"
     if share >= 1:
-        return f"{share:.1f} times what raises an alert"
-    return f"{share:.0%} of what raises an alert" if share >= 0.01 else "under 1% of what raises an alert"
+        return f"{share:.1f} times the alert threshold"
+    return f"{share:.0%} of the alert threshold" if share >= 0.01 else "under 1% of the alert threshold"
 
 
 def _strength(evidence: float) -> float:
-    """Evidence on a logarithmic scale, from a thousandth of what alerts (0) to a hundred times of it (1)."""
+    """Evidence on a log scale, from a thousandth of the alert threshold (0) to 100 times it (1)."""
     return min(1.0, max(0.0, (log10(max(evidence, 1e-9)) + 3) / 5))
 
 
@@ -162,7 +165,7 @@ def _mark(chart: Chart, point: Point) -> str:
 
 
 def _date(at_ms: float, day_ms: float) -> str:
-    """The day; its time as well, where days are shorter than days."""
+    """Format a date; with the time if the configured day is shorter than 24 hours."""
     moment = datetime.fromtimestamp(at_ms / 1000, UTC)
     return f"{moment:%Y-%m-%d}" if day_ms >= 86_400_000 else f"{moment:%Y-%m-%d %H:%M:%S}"
 

@@ -1,7 +1,9 @@
-"""What is wrong whatever the scores say: silence, judge errors, lost events. Pure; time is that of the samples.
+"""Conditions that do not depend on scores: silence, judge errors, lost events.
 
-Silence is not health: a judge that stopped would otherwise look like a judge that found nothing. An answer that was drawn and passed over
-because the budget was used up is no silence: an alert of its own says that.
+Pure; time is that of the samples.
+
+Silence is not health: without this check a stopped judge would look like a judge without findings. Sampled answers that
+were skipped because the budget was used up are not silence; they have their own alert.
 """
 
 from collections.abc import Mapping
@@ -15,23 +17,24 @@ from assay_drift.series import HOURS, Calendar, dump_episode, load_episode
 from assay_schema.alerts import AlertKind
 from assay_schema.settings import DriftSettings
 
-#: Days of hourly counts that say what is usual at this hour of the day.
+#: Days of hourly counts that define the usual count at this hour of the day.
 USUAL_DAYS = 7
-#: Fewer expected samples than this are no expectation.
+#: With fewer expected samples than this, there is no expectation.
 LEAST_EXPECTED = 10
-#: How improbable so few answers must be where as many as usual come at random. Of 12 expected in six hours fewer than half come by chance
-#: every few days: half alone told 90 silences a year of a project that judges 50 answers a day, this tells one in ten years.
+#: Probability below which so few answers count as silence, if they usually arrive at random. With 12 expected in six
+#: hours, fewer than half happen by chance every few days: a plain limit of one half raised 90 false alerts a year for a
+#: project that judges 50 answers a day. This limit raises one in ten years.
 SILENCE_BY_CHANCE = 1e-5
-#: Judged answers, and errors, that a share of errors needs.
+#: Judged answers, and errors, needed to compute a share of errors.
 LEAST_JUDGED, LEAST_ERRORS = 20, 5
-#: Clean evaluations, one an hour, until such an episode recovers; it resolves with the next.
+#: Clean hourly evaluations until such an episode recovers; it resolves with the next.
 CONDITION_PATIENCE = Patience(clean_evaluations=1, cooldown_ms=0.0)
 KINDS = (AlertKind.SILENCE, AlertKind.JUDGE_ERRORS, AlertKind.FAILURES)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a condition says now, with its numbers."""
+    """Result of a condition's check, with its numbers."""
 
     level: Level
     value: float
@@ -42,12 +45,16 @@ class Finding:
 
 @dataclass(slots=True)
 class Project:
-    """Hourly counts of one project, and where its clock stands: the time of its latest sample, and the wall clock when it came."""
+    """Hourly counts and the clock of one project.
+
+    The clock is the time of the latest sample, and the wall clock at which that arrived.
+    """
 
     first_ms: float = 0.0
     last_ms: float = 0.0
     wall_ms: float = 0.0
-    #: Questions asked, answers the judge saw, and of these those drawn and judged, and those drawn that the budget did not reach for.
+    #: By hour: questions asked; answers that the judge received; sampled and judged; sampled, but skipped for lack of
+    #: budget.
     asked: dict[int, int] = field(default_factory=dict)
     answers: dict[int, int] = field(default_factory=dict)
     sampled: dict[int, int] = field(default_factory=dict)
@@ -58,24 +65,27 @@ class Project:
     episodes: dict[AlertKind, Episode] = field(default_factory=lambda: {kind: Episode() for kind in KINDS})
 
     def meet(self, at_ms: float, wall_ms: float) -> None:
-        """Let the clock follow a sample."""
+        """Advance the clock to a sample."""
         self.first_ms = min(self.first_ms or at_ms, at_ms)
         if at_ms > self.last_ms:
             self.last_ms, self.wall_ms = at_ms, wall_ms
 
     def now(self, wall_ms: float) -> float:
-        """The time of the samples now: while none come, it goes on as the wall clock does. So a simulated stream works too."""
+        """Return the time of the samples now.
+
+        While none arrive, it advances with the wall clock, also in a simulated stream.
+        """
         return self.last_ms + max(0.0, wall_ms - self.wall_ms)
 
     def prune(self, hour: int) -> None:
-        """Forget counts of which nothing depends any more."""
+        """Remove counts that are no longer needed."""
         oldest = hour - (USUAL_DAYS + 2) * HOURS
         for counts in (self.asked, self.answers, self.sampled, self.skipped, self.errors, self.failures):
             for each in [each for each in counts if each < oldest]:
                 del counts[each]
 
     def silence(self, now_ms: float, settings: DriftSettings, calendar: Calendar) -> Finding:
-        """Fewer answers drawn than half of what is usual at this time of day, over the last full hours."""
+        """Check for silence: fewer than half of the usual answers sampled over the last full hours."""
         hour, width = calendar.hour(now_ms), settings.silence_hours
 
         def drawn(end: int) -> int:
@@ -86,7 +96,7 @@ class Project:
             return Finding("ok", value, 0.0, value)
         known = min(USUAL_DAYS, int((now_ms - self.first_ms) // calendar.day_ms))
         usual = [drawn(hour - HOURS * day) for day in range(1, known + 1)]
-        expected = min(median(usual), *(usual[6:7] or usual[:1]))  # a Sunday is compared with the last Sunday too
+        expected = min(median(usual), *(usual[6:7] or usual[:1]))  # compare a Sunday with the previous Sunday as well
         few = value < settings.silence_ratio * expected and _tail(value, expected) < SILENCE_BY_CHANCE
         if expected < LEAST_EXPECTED or not few:
             return Finding("ok", value, expected, value)
@@ -97,13 +107,13 @@ class Project:
     def _why_silent(self, first: int, end: int, drawn: int) -> str:
         answers, asked = _sum(self.answers, first, end), _sum(self.asked, first, end)
         if answers > drawn:
-            return f"{answers} answers came and {drawn} were drawn (judge.base_rate, judge.base_floor_per_day)"
+            return f"{answers} answers arrived and {drawn} were sampled (judge.base_rate, judge.base_floor_per_day)"
         if asked > answers:
-            return f"{asked} questions came, and the judge saw {answers} answers (assay doctor says whether it runs)"
-        return f"{asked} questions came"
+            return f"{asked} questions arrived and the judge received {answers} answers (run assay doctor to see if it is running)"
+        return f"{asked} questions arrived"
 
     def judge_errors(self, now_ms: float, settings: DriftSettings, calendar: Calendar) -> Finding:
-        """The share of judged answers in the last day that ended in an error of the judge."""
+        """Check the share of judged answers in the last day that ended in a judge error."""
         hour = calendar.hour(now_ms) + 1
         judged, errors = _sum(self.sampled, hour - HOURS, hour), _sum(self.errors, hour - HOURS, hour)
         share = errors / judged if judged else 0.0
@@ -112,13 +122,13 @@ class Project:
         return Finding(level, share, settings.judge_error_ratio, judged)
 
     def lost(self, now_ms: float, calendar: Calendar) -> Finding:
-        """Events lost in the last day."""
+        """Check the number of events lost in the last day."""
         hour = calendar.hour(now_ms) + 1
         count = _sum(self.failures, hour - HOURS, hour)
         return Finding("warn" if count else "ok", count, 0.0, count)
 
     def dump(self) -> dict[str, Any]:
-        """As JSON."""
+        """Return the state as JSON."""
         return {
             "first_ms": self.first_ms,
             "last_ms": self.last_ms,
@@ -135,7 +145,7 @@ class Project:
 
     @classmethod
     def load(cls, found: Mapping[str, Any]) -> "Project":
-        """From JSON, also of an Assay that kept fewer counts."""
+        """Load the state from JSON, also from versions that kept fewer counts."""
         return cls(
             found["first_ms"],
             found["last_ms"],
@@ -152,7 +162,10 @@ class Project:
 
 
 def _tail(count: int, expected: float) -> float:
-    """A bound of the probability of no more than `count` where `expected` are, by Poisson's law (Chernoff); `count` is below it."""
+    """Bound the probability of `count` or fewer if `expected` are usual (Chernoff bound for Poisson).
+
+    `count` is below `expected`.
+    """
     return exp(count - expected - (count * log(count / expected) if count else 0.0))
 
 

@@ -1,28 +1,29 @@
 """A sequential test for a drop, in ten floats. Pure.
 
-The betting e-detector of Shin, Ramdas and Rinaldo ("E-detectors: a nonparametric framework for sequential change detection",
-arXiv 2203.03532): for samples x in [0, 1] whose conditional mean is at least `floor`, each bet `M = (M + 1) * (1 + l * (floor - x))`
-has an expectation of at most the number of samples so far. So the mean of the bets stays below A for A samples on average, whatever the
-shape of the samples: a promise that tests tuned for a normal distribution break on scores, which pile up near 1.
+The betting e-detector of Shin, Ramdas and Rinaldo ("E-detectors: a nonparametric framework for sequential change
+detection", arXiv 2203.03532): for samples x in [0, 1] with a conditional mean of at least `floor`, each bet `M = (M +
+1) * (1 + l * (floor - x))` has an expectation of at most the number of samples so far. The mean of the bets therefore
+stays below A for A samples on average, whatever the distribution of the samples. Tests tuned for a normal distribution
+break this guarantee on scores, which pile up near 1.
 
-Beside it runs a CUSUM with the same floor. It raises nothing; it dates the change: since it was last at zero.
+A CUSUM with the same floor dates the change: it began when the CUSUM was last zero. The CUSUM raises no alerts.
 """
 
 from dataclasses import dataclass, field
 
-#: What the bets stake. Small ones find small drops, large ones find large drops sooner.
+#: Stakes of the bets. Small stakes detect small drops; large stakes detect large drops sooner.
 STAKES = (0.25, 0.5, 0.8, 1.1)
-#: Independent samples that a block is worth, where samples are not independent.
+#: Size of a block in independent samples, for correlated samples.
 BLOCK = 3
-#: No bet grows beyond this: far above every threshold, far below overflow.
+#: Upper bound of a bet: far above every threshold, far below overflow.
 _MOST = 1e100
 
 
 @dataclass(slots=True)
 class Detector:
-    """The state: four bets, the CUSUM, and since it was last at zero the time (Unix ms), the number of samples and their sum.
+    """State: four bets, the CUSUM, and the samples since that was zero (Unix ms, count and sum).
 
-    Beside these there is the block that is not full yet: its samples and their sum.
+    The last two fields hold the block that is not yet full: the number of its samples and their sum.
     """
 
     bets: list[float] = field(default_factory=lambda: [0.0] * len(STAKES))
@@ -34,10 +35,10 @@ class Detector:
     block_total: float = 0.0
 
     def update(self, x: float, at_ms: float, floor: float, design_effect: float = 1.0) -> None:
-        """Take a sample in [0, 1], higher is better. `floor` is the least mean that is well. Order matters little: late ones may come.
+        """Count a sample in [0, 1], where higher is better. `floor` is the lowest acceptable mean.
 
-        Where `design_effect` samples say as much as one independent one, bets are made on the mean of a block of samples, which is long
-        beside what its samples have in common with the next.
+        Order matters little, so late samples are fine. If `design_effect` samples are worth one independent sample,
+        each bet uses the mean of a block of samples. The block is long compared with the correlation between samples.
         """
         self.block_n += 1
         self.block_total += x
@@ -59,19 +60,19 @@ class Detector:
 
     @property
     def evidence(self) -> float:
-        """Mean of the bets: below A for A samples on average as long as nothing dropped below the floor."""
+        """Mean of the bets: below A for A samples on average, unless the mean drops below the floor."""
         return sum(self.bets) / len(self.bets)
 
     @property
     def mean(self) -> float | None:
-        """Mean since the change; None while there is no sign of one."""
+        """Mean since the change; None without a sign of a change."""
         return self.total / self.n if self.n else None
 
     def dump(self) -> list[float]:
-        """As floats."""
+        """Return the state as floats."""
         return [*self.bets, self.cusum, self.since_ms, self.n, self.total, self.block_n, self.block_total]
 
     @classmethod
     def load(cls, floats: list[float]) -> "Detector":
-        """From floats; what was kept before has no block."""
+        """Load the state from floats. Older states have no block."""
         return cls(list(floats[: len(STAKES)]), *floats[len(STAKES) :])

@@ -1,7 +1,8 @@
-"""A text as a vector of unit length, on this machine, without any download.
+"""Local text embeddings: vectors of unit length, without any download.
 
-The optional package `wordllama` (in the extra `assay-drift[embeddings]`) knows which words mean alike. Without it words and pairs of
-words are hashed: enough to see a new topic, blind to paraphrase. The name of what is used is part of the series: another starts anew.
+The optional package `wordllama` (in the extra `assay-drift[embeddings]`) recognizes words of similar meaning. Without
+it, words and pairs of words are hashed. That is enough to detect a new topic, but does not recognize paraphrases. The
+name of the embedding is part of the series, so another embedding starts a new series.
 """
 
 import importlib
@@ -16,13 +17,13 @@ import numpy as np
 
 Embed = Callable[[Sequence[str]], np.ndarray]
 HASHED_DIMENSIONS = 256
-#: What of a query is looked at, in characters.
+#: Length of the part of a query that is embedded, in characters.
 LONGEST = 2_000
 _WORD = re.compile(r"\w+")
 
 
 def hashed(texts: Sequence[str]) -> np.ndarray:
-    """Hashed words and pairs of words, one row for each text, of length 1 (0 for a text without words)."""
+    """Hash words and pairs of words: one row of length 1 for each text (0 for a text without words)."""
     rows = np.zeros((len(texts), HASHED_DIMENSIONS), dtype=np.float32)
     for row, text in zip(rows, texts, strict=True):
         words = _WORD.findall(text[:LONGEST].lower())
@@ -34,12 +35,12 @@ def hashed(texts: Sequence[str]) -> np.ndarray:
 
 @cache
 def embedder() -> tuple[str, Embed]:
-    """The name of the best that is installed, and the function."""
+    """Return the best installed embedding: its name and the function."""
     try:
         wordllama = importlib.import_module("wordllama")  # optional, and slow to import
     except ImportError:
         return f"hashed-{HASHED_DIMENSIONS}", hashed
-    folder = Path(str(wordllama.__file__)).parent  # where its wheel keeps the model: nothing is downloaded
+    folder = Path(str(wordllama.__file__)).parent  # the wheel contains the model, so nothing is downloaded
     model = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
 
     def embed(texts: Sequence[str]) -> np.ndarray:

@@ -1,9 +1,9 @@
-"""Alert episodes: a state machine that opens once, escalates once, and closes on evidence. Pure, without a clock.
+"""Alert episodes: a state machine that opens once, escalates once and closes on evidence. Pure.
 
     ok -> warn -> critical -> recovering -> resolved -> (cooldown) -> ok
 
-A value that moves around a threshold opens one episode, not many: an episode never falls back from critical to warn, it leaves only after
-a number of clean evaluations in a row, and what reopens within the cooldown waits for its end.
+A value that moves around a threshold opens one episode, not many. An episode never falls back from critical to warn,
+it closes only after a number of consecutive clean evaluations, and it cannot reopen before the cooldown has ended.
 """
 
 from dataclasses import dataclass
@@ -16,21 +16,21 @@ Level = Literal["ok", "warn", "critical"]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What an evaluation found at a moment (Unix ms)."""
+    """Result of an evaluation at one moment (Unix ms)."""
 
     at_ms: float
     level: Level
-    #: Whether the value is back above the exit threshold, which is higher than the one that raised the alert.
+    #: True if the value is back above the exit threshold, which is higher than the alert threshold.
     clean: bool
-    #: Whether this evaluation counts towards the clean ones: those at the full hour do, those after single samples do not.
+    #: True if this evaluation counts towards the clean ones: one at a full hour, not one after a single sample.
     counts: bool = True
-    #: Whether what came since the recovery began proves it.
+    #: True if the samples since the recovery began prove it.
     recovered: bool = True
 
 
 @dataclass(slots=True)
 class Episode:
-    """Where a series stands. `number` counts its episodes, `sequence` the transitions of this one."""
+    """State of a series. `number` counts its episodes, `sequence` the transitions of this one."""
 
     state: AlertState = AlertState.OK
     number: int = 0
@@ -38,20 +38,20 @@ class Episode:
     opened_ms: float = 0.0
     clean: int = 0
     cool_until_ms: float = 0.0
-    #: The worse of warn and critical that the episode has been in.
+    #: The worst state of the episode so far: warn or critical.
     worst: AlertState = AlertState.OK
-    #: When a clean evaluation last counted; only kept where evaluations come by the wall clock.
+    #: Time of the last clean evaluation that counted; used only where evaluations follow the wall clock.
     counted_ms: float = 0.0
 
     @property
     def open(self) -> bool:
-        """Whether somebody still has to care."""
+        """True while the episode is in warn, critical or recovering."""
         return self.state in (AlertState.WARN, AlertState.CRITICAL, AlertState.RECOVERING)
 
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """A step of an episode, to be told once."""
+    """A transition of an episode, to be published once."""
 
     previous: AlertState
     state: AlertState
@@ -62,14 +62,14 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long an episode waits: evaluations until it recovers, milliseconds until the next may open."""
+    """Delays of an episode: evaluations until it recovers, and milliseconds until the next may open."""
 
     clean_evaluations: int
     cooldown_ms: float
 
 
 def step(episode: Episode, reading: Reading, patience: Patience) -> Transition | None:
-    """Advance an episode by one reading, in place; at most one transition."""
+    """Advance an episode by one reading, in place. Returns the transition, if any."""
     wanted = AlertState(reading.level)
     if not episode.open:
         if wanted is AlertState.OK or reading.at_ms < episode.cool_until_ms:
@@ -93,7 +93,7 @@ def step(episode: Episode, reading: Reading, patience: Patience) -> Transition |
 
 
 def resolve(episode: Episode, at_ms: float, patience: Patience) -> Transition | None:
-    """Close an open episode: it recovered, or somebody accepted what is."""
+    """Close an open episode because it recovered or an operator acknowledged it."""
     if not episode.open:
         return None
     episode.cool_until_ms = at_ms + patience.cooldown_ms

@@ -1,6 +1,7 @@
-"""What one shard of the drift service keeps, and how it is read and written: JSON fields of a hash. Pure.
+"""State of one shard, stored as JSON fields of a hash. Pure.
 
-A kind of state is a prefix of field names: `score/PROJECT/METRIC/JUDGE` and so on. Only what was touched is written again.
+The prefix of a field's name is the kind of state: `score/PROJECT/METRIC/JUDGE` and so on. Only changed fields are
+written.
 """
 
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ PROJECT, SYSTEM = "project", "system"
 
 
 class Kept:
-    """The state, by kind and key. Mutable: after a failed commit it is thrown away and read anew."""
+    """State by kind and key. Mutable: after a failed commit it is discarded and read again."""
 
     def __init__(self, fields: Mapping[str, bytes]) -> None:
         self.scores: dict[str, Series] = {}
@@ -56,7 +57,7 @@ class Kept:
                 self.system = {key: load_episode(each) for key, each in orjson.loads(data).items()}
 
     def changes(self) -> dict[str, bytes | None]:
-        """Fields to write since the state was read or last asked for; None for one to delete."""
+        """Return the fields to write since the last call; None for a field to delete."""
         made: dict[str, bytes | None] = {}
         for name in sorted(self._touched):
             kind, _, rest = name.partition("/")

@@ -1,6 +1,7 @@
-"""All that the drift service knows of one shard: samples in, transitions out. Pure: no clock, no network; state in and out as JSON fields.
+"""The monitor of one shard: samples in, transitions out. Pure: no clock and no network.
 
-The same samples in the same order make the same transitions with the same ids, which is what the atomic step in Redis relies on.
+State is read and written as JSON fields. The same samples in the same order give the same transitions with the same
+ids. The atomic step in Redis relies on this.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,14 +22,15 @@ from assay_schema.alerts import ALL_PROJECTS, AlertKind
 from assay_schema.scores import QUANTILES, Score, ScoreStatus, is_lower_better, is_of_answers, of_answers
 from assay_schema.settings import DriftSettings
 
-#: A lag is over after clean looks in a row, a minute apart: what moves around its limit is one episode.
+#: A lag episode ends after consecutive clean checks, a minute apart, so that a value around its limit opens one
+#: episode.
 _SYSTEM_EVERY_MS = 60_000.0
 _SYSTEM_PATIENCE = Patience(clean_evaluations=5, cooldown_ms=0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the service needs of a retrieval or an answer."""
+    """A retrieval or an answer, as far as the monitor needs it."""
 
     event_id: str
     project: str
@@ -36,23 +38,26 @@ class Asked:
     query: str | None
     scores: Sequence[float] = ()
     embedding_model: str | None = None
-    #: What was done, and how much it took: `latency` in milliseconds, `cost` in characters read and written.
+    #: The operation and its amounts: `latency` in milliseconds, `cost` in characters read and written.
     operation: str = ""
     amounts: Mapping[str, float] = field(default_factory=dict)
-    #: Whether it answers a retrieval, whose question was counted with it.
+    #: True if it answers a retrieval whose query was already counted.
     follows: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What only the outside knows at a tick: unread entries by stream, and the watermark's age in minutes (None: nothing stored yet)."""
+    """Measurements at a tick: unread entries by stream, and the age of the watermark in minutes.
+
+    The age is None if nothing is stored yet.
+    """
 
     lags: Mapping[str, int] = field(default_factory=dict)
     watermark_minutes: float | None = None
 
 
 class Monitor(Watch):
-    """State of one shard. Mutable: after a failed commit it is thrown away and read anew."""
+    """State of one shard. Mutable: after a failed commit it is discarded and read again."""
 
     def __init__(
         self,
@@ -65,12 +70,16 @@ class Monitor(Watch):
         shards: int = 1,
     ) -> None:
         super().__init__(settings, fields or {}, calibrated, shards)
-        self._embed, self._shard = embed or embedder(), shard
+        self._embed = embed or embedder()
+        self._shard = shard
 
     # --- samples
 
     def observe_score(self, score: Score, wall_ms: float) -> None:
-        """Count a score of the base stream; of others only that they are there, since they say nothing without weights."""
+        """Count a score.
+
+        Only scores of the base stream are used for series; others are biased without weights.
+        """
         at_ms = score.event_time.timestamp() * 1000
         project = self._project(score.project, at_ms, wall_ms)
         hour = self._calendar.hour(at_ms)
@@ -82,7 +91,7 @@ class Monitor(Watch):
                 _count(project.errors, hour)
             metrics = score.metrics if score.status is ScoreStatus.SCORED else {}
             for metric, value in [*metrics.items(), *of_answers(score).items()]:
-                # An alert's metric has 64 characters.
+                # The metric of an alert is limited to 64 characters.
                 key = f"{score.project}/{metric[:64]}/{score.fingerprint}"
                 series = self.scores.get(key) or self._begun(key)
                 self._touched.add(f"{SCORE}/{key}")
@@ -91,7 +100,7 @@ class Monitor(Watch):
         self._evaluate_project(score.project, project, wall_ms)
 
     def observe_asked(self, asked: Sequence[Asked], wall_ms: float) -> None:
-        """Count retrievals and the queries of a batch."""
+        """Count a batch of retrievals, answers and their queries."""
         by_queries: dict[tuple[str, int], list[Asked]] = {}
         for each in asked:
             project = self._project(each.project, each.at_ms, wall_ms)
@@ -108,14 +117,16 @@ class Monitor(Watch):
             self._observe_queries(key, day, group)
 
     def observe_lost(self, project: str, at_ms: float, wall_ms: float) -> None:
-        """Count an event that was lost for the tables."""
+        """Count an event that never reached the tables."""
         found = self._project(project, at_ms, wall_ms)
         _count(found.failures, self._calendar.hour(at_ms))
         self._evaluate_project(project, found, wall_ms)
 
     def _begun(self, key: str) -> Series:
-        """A new series. Another judge's of the same metric, the latest, gives it something to be compared with while it learns; a share
-        that no judge's opinion is in goes on where that one is.
+        """Start a series.
+
+        While it learns, it is compared with the latest series of the same metric from another judge. A share that does
+        not depend on a judge's opinion continues the previous series.
         """
         same = key.rpartition("/")[0] + "/"
         others = [each for name, each in self.scores.items() if name.startswith(same) and each.reference]
@@ -136,17 +147,18 @@ class Monitor(Watch):
         level: Level = "ok"
         if series.evidence(self._no_rule) >= required:
             level = series.level(required, self._no_rule, self._calendar)
-            if not series.episode.open or series.episode.worst.value != level:  # news, if it is large enough
+            # a change of level is reported if the effect is large enough
+            if not series.episode.open or series.episode.worst.value != level:
                 effect = scaled.effect
                 if effect < self._settings.ks_effect:
-                    level = "ok"  # certain, and too small to matter
+                    level = "ok"  # significant, but too small to matter
                 elif effect < 2 * self._settings.ks_effect and level == "critical":
                     level = "warn"
         subject = self._subject(AlertKind.RETRIEVAL_DRIFT, key)
         self._advance_series(subject, series, level, self._no_rule, required, scaled)
 
     def _observe_amount(self, asked: Asked, what: str, raw: float) -> None:
-        """Slower or dearer is worth knowing by day: it never pages."""
+        """Count an amount. Higher latency and cost never become critical."""
         for name, share in QUANTILES.items():
             metric = f"{what}_{name}"
             key, settings = f"{asked.project}/{metric}/{asked.operation}", self._of_amounts[metric]
@@ -162,7 +174,7 @@ class Monitor(Watch):
     def _observe_queries(self, key: str, day: int, group: Sequence[Asked]) -> None:
         queries = self.queries.setdefault(key, Queries())
         if day < queries.closed and day not in queries.days:
-            return  # too late: its day was compared and forgotten
+            return  # too late: its day was compared and removed
         texts = [each.query or "" for each in group]
         queries.add(day, [each.event_id for each in group], self._embed[1](texts))
         self._touched |= {f"{DAY}/{key}/{day}", f"{QUERIES}/{key}"}
@@ -182,7 +194,7 @@ class Monitor(Watch):
     # --- time
 
     def tick(self, wall_ms: float, facts: Facts) -> None:
-        """Look at what happens without samples."""
+        """Check the conditions that arise without samples."""
         for name, project in self.projects.items():
             self._evaluate_project(name, project, wall_ms)
         findings = {
@@ -215,7 +227,10 @@ class Monitor(Watch):
                 self._touched.add(SYSTEM)
 
     def acknowledge(self, identities: Sequence[str], now_wall_ms: float) -> list[str]:
-        """Accept what open episodes say as the new normal. Returns those that are dealt with: closed now, or not open here any more."""
+        """Accept the current level as the new baseline.
+
+        Returns the acknowledged ids that need no more work: closed now, or no longer open in this shard.
+        """
         wanted = set(identities)
         for key, series in self.scores.items():
             subject = self._subject(AlertKind.SCORE_DRIFT, key)
@@ -255,7 +270,7 @@ class Monitor(Watch):
         return list(identities)
 
     def _acknowledge_raw(self, subject: Subject, of: Scaled | Amount, now_wall_ms: float) -> None:
-        """Close an episode of raw numbers: their reference, which makes samples of them, is learned anew."""
+        """Close an episode of raw values, and learn their reference from scratch."""
         series = of.series
         numbers = self._numbers(subject, series, of, series.detector, recovering=is_recovering(series))
         transition = series.acknowledge(series.last_ms, self._no_rule, self._calendar)

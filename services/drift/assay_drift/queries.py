@@ -1,10 +1,11 @@
-"""Whether people ask about other things than before. Pure; numbers and ids, never a query's text.
+"""Detect changes in the topics of queries. Pure; numbers and ids, never the text of a query.
 
-Each day of queries becomes totals that add up: how many, the sum of their vectors, how many fall in each of 20 clusters. Clusters are made
-once, of a sample from the reference days. A day and a week are compared with the reference days by two statistics: the distance of the
-mean vectors (best for a new topic) and chi-square over the clusters (best for another mix). Each is held against what whole days,
-shuffled, give: days differ from one another more than queries do, and only a difference beyond theirs is news. A day with fewer queries
-than those of the reference is held against what they would give with as few.
+Each day of queries becomes totals that can be added: the number of queries, the sum of their vectors, and the number in
+each of 20 clusters. The clusters are computed once, from a sample of the reference days. A day and a week are compared
+with the reference days by two statistics: the distance of the mean vectors (best for a new topic) and chi-square over
+the clusters (best for a different mix). Each statistic is compared with its distribution over shuffled whole days,
+because days differ more than queries do; only a larger difference counts. For a day with fewer queries than the
+reference days, the distribution is that of equally small days.
 """
 
 import base64
@@ -20,13 +21,13 @@ from assay_drift.series import dump_episode, load_episode
 from assay_schema.settings import DriftSettings
 
 CLUSTERS = 20
-#: Queries of a day whose vectors are kept, to make clusters of: those whose ids hash lowest.
+#: Queries of a day whose vectors are kept for clustering: the ids with the lowest hashes.
 KEPT_A_DAY = 60
-#: Days a week has, and shuffles that make its null.
+#: Days of a week, and the number of shuffles for the null distribution.
 WEEK, SHUFFLES = 7, 400
-#: Queries named for each cluster that grew.
+#: Example queries for each cluster that grew.
 EXAMPLES = 3
-#: Days beyond the reference that are kept.
+#: Days kept besides the reference days.
 _BEYOND = 8
 
 
@@ -37,40 +38,40 @@ class Day:
     n: int
     vectors: np.ndarray
     clusters: np.ndarray
-    #: (hash of the event id, event id, vector) of the sample.
+    #: The sample: (hash of the event id, event id, vector).
     kept: list[tuple[int, str, np.ndarray]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """How far a window is from the reference."""
+    """Distance of a window from the reference."""
 
     days: int
     n: int
-    #: Greater of the two distances, in standard deviations of the shuffled days.
+    #: The greater of the two statistics, in standard deviations of the shuffled days.
     deviations: float
-    #: Distance of the mean vectors, between 0 and 2.
+    #: Distance of the mean vectors, from 0 to 2.
     distance: float
-    #: Clusters that grew most, with ids of queries in them.
+    #: Clusters that grew most, with the ids of some of their queries.
     grown: tuple[tuple[int, tuple[str, ...]], ...] = ()
 
 
 @dataclass(slots=True)
 class Queries:
-    """State of one project's queries under one embedding."""
+    """Queries of one project under one embedding."""
 
     days: dict[int, Day] = field(default_factory=dict)
     centroids: np.ndarray | None = None
-    #: Days the reference is made of; empty while learning.
+    #: Days of the reference; empty while learning.
     reference: tuple[int, ...] = ()
-    #: The day up to which days were closed.
+    #: Days before this one are closed.
     closed: int = 0
     episode: Episode = field(default_factory=Episode)
-    #: The latest window that differed most.
+    #: The latest window with the largest difference.
     shift: Shift | None = None
 
     def add(self, day: int, event_ids: Sequence[str], vectors: np.ndarray) -> None:
-        """Count queries of a day. Their vectors have length 1."""
+        """Count the queries of a day. Their vectors have length 1."""
         found = self.days.get(day)
         if found is None:
             found = self.days[day] = Day(0, np.zeros(vectors.shape[1]), np.zeros(CLUSTERS))
@@ -85,7 +86,10 @@ class Queries:
         del found.kept[KEPT_A_DAY:]
 
     def close(self, today: int, settings: DriftSettings) -> list[Shift]:
-        """What the days before `today` say, called when a new day begins. Settles the reference when it is complete."""
+        """Compare the days before `today` with the reference; called when a new day begins.
+
+        Completes the reference once there are enough days.
+        """
         enough = sorted(day for day, each in self.days.items() if day < today and each.n >= settings.query_samples)
         if not self.reference:
             if len(enough) >= settings.query_reference_days:
@@ -101,7 +105,7 @@ class Queries:
         return shifts
 
     def _settle(self, days: tuple[int, ...]) -> None:
-        """Make clusters of the sample, and count the days' kept queries in them, scaled to the whole day."""
+        """Cluster the sample, and estimate the clusters of each reference day from its kept queries."""
         self.reference = days
         self.centroids = k_means(np.array([vector for day in days for _, _, vector in self.days[day].kept]))
         for day, each in self.days.items():
@@ -113,7 +117,7 @@ class Queries:
     def _compare(self, window: Sequence[int]) -> Shift:
         now, reference = [self.days[day] for day in window], [self.days[day] for day in self.reference]
         distance, chi = _statistics(now, reference)
-        random = np.random.default_rng(len(reference))  # the same answer whoever asks
+        random = np.random.default_rng(len(reference))  # the seed makes the result reproducible
         null = []
         for _ in range(SHUFFLES):
             shuffled = [reference[place] for place in random.permutation(len(reference))]
@@ -124,9 +128,9 @@ class Queries:
         return Shift(len(window), sum(each.n for each in now), score, distance, self._grown(window))
 
     def _of_size(self, n: int, day: Day, random: np.random.Generator) -> Day:
-        """A day of the reference as it might have been with only `n` queries: its mean vector wanders more.
+        """Resample a day of the reference as if it had only `n` queries: its mean vector varies more.
 
-        The queries of a day spread as its clusters do, and within them alike in all directions.
+        The queries vary as their clusters do, and equally in all directions within a cluster.
         """
         missing = 1 / n - 1 / day.n
         if missing <= 0 or self.centroids is None:
@@ -156,7 +160,7 @@ class Queries:
         )
 
     def dump(self) -> dict[str, Any]:
-        """As JSON, without the days."""
+        """Return the state without the days, as JSON."""
         return {
             "centroids": None if self.centroids is None else [_text(row) for row in self.centroids],
             "reference": self.reference,
@@ -167,14 +171,14 @@ class Queries:
         }
 
     def dump_day(self, day: int) -> dict[str, Any]:
-        """One day, as JSON."""
+        """Return one day as JSON."""
         each = self.days[day]
         kept = [[key, event_id, _text(vector, "<f2")] for key, event_id, vector in each.kept]
         return {"n": each.n, "vectors": _text(each.vectors), "clusters": each.clusters.tolist(), "kept": kept}
 
     @classmethod
     def load(cls, found: dict[str, Any], days: dict[int, dict[str, Any]]) -> "Queries":
-        """From JSON."""
+        """Load the state from JSON."""
         return cls(
             {
                 day: Day(
@@ -193,12 +197,12 @@ class Queries:
         )
 
     def forget(self) -> None:
-        """Learn anew: what is asked now is the new normal."""
+        """Forget the reference: the current queries become the new baseline."""
         self.days, self.centroids, self.reference, self.shift = {}, None, (), None
 
 
 def _statistics(now: Sequence[Day], before: Sequence[Day]) -> tuple[float, float]:
-    """Distance of the mean vectors; chi-square over the clusters, for each query."""
+    """Return the distance of the mean vectors, and chi-square over the clusters per query."""
     n, m = sum(each.n for each in now), sum(each.n for each in before)
     distance = np.linalg.norm(sum(each.vectors for each in now) / n - sum(each.vectors for each in before) / m)
     observed = sum(each.clusters for each in now) / n
@@ -214,14 +218,14 @@ def _shift(found: list[Any] | None) -> Shift | None:
 
 
 def nearest(centroids: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """The cluster of each vector."""
+    """Return the index of the nearest centroid for each vector."""
     distances: np.ndarray = (centroids**2).sum(axis=1)[None, :] - 2 * vectors @ centroids.T
     found: np.ndarray = distances.argmin(axis=1)
     return found
 
 
 def k_means(vectors: np.ndarray, rounds: int = 20) -> np.ndarray:
-    """Centroids of 20 clusters (k-means++ with a fixed seed, Lloyd's algorithm)."""
+    """Compute the centroids of 20 clusters (k-means++ with a fixed seed, Lloyd's algorithm)."""
     random = np.random.default_rng(7)
     centroids = vectors[[int(random.integers(len(vectors)))]]
     while len(centroids) < CLUSTERS:

@@ -1,4 +1,4 @@
-"""Means as people read them, and the numbers of an alert. Pure."""
+"""Convert series to the numbers of an alert. Pure."""
 
 from math import sqrt
 
@@ -13,7 +13,7 @@ from assay_schema.scores import is_lower_better
 
 
 def is_recovering(series: Series) -> bool:
-    """Whether an open episode is on its way out."""
+    """True if an open episode is recovering."""
     return series.episode.open and (series.episode.state is AlertState.RECOVERING or series.episode.clean > 0)
 
 
@@ -25,7 +25,7 @@ def numbers_of(
     *,
     recovering: bool,
 ) -> Numbers:
-    """How much, since when, of how many: of a series as it was before a transition."""
+    """Return an alert's numbers for a series as it was before a transition."""
     base = series.reference
     if base is None:
         return Numbers(series.last_ms)
@@ -41,22 +41,22 @@ def numbers_of(
     if interval and is_turned(subject.kind, subject.metric):
         interval = (1 - interval[1], 1 - interval[0])
     effect = value / baseline - 1 if value is not None and baseline else None
-    why = "" if series.baseline else "by another judge than before"
+    why = "" if series.baseline else "scored by a different judge than before"
     return Numbers(since, value, baseline, effect, interval, n, why=why)
 
 
 def is_turned(kind: AlertKind, metric: str | None) -> bool:
-    """Whether the samples of a series are 1 - x of its metric, because that is better when lower."""
+    """True if samples are 1 - x of the metric, because lower values are better."""
     return kind is AlertKind.SCORE_DRIFT and is_lower_better(metric or "")
 
 
 def shown(kind: AlertKind, metric: str | None, mean: float) -> float:
-    """A mean of oriented samples as the metric itself, which people read."""
+    """Convert a mean of oriented samples to the metric that people read."""
     return 1 - mean if is_turned(kind, metric) else mean
 
 
 def metric_total(series: Series, day: int, metric: str) -> Total | None:
-    """A day's samples as the metric is read by people: a lower-is-better one is turned back."""
+    """Return a day's samples as the metric that people read: a lower-is-better metric is inverted back."""
     total = series.days.get(day)
     if total is None or not is_lower_better(metric):
         return total
@@ -64,11 +64,11 @@ def metric_total(series: Series, day: int, metric: str) -> Total | None:
 
 
 def above(value: float, limit: float, level: Level) -> Finding:
-    """A finding of `level` where a value is above its limit."""
+    """Return a finding: `level` if the value is above its limit, else ok."""
     return Finding(level if value > limit else "ok", value, limit, 0)
 
 
 def numbers_of_finding(finding: Finding, since_ms: float) -> Numbers:
-    """The numbers of a condition."""
+    """Return an alert's numbers for a condition."""
     effect = finding.value / finding.limit - 1 if finding.limit else None
     return Numbers(since_ms, finding.value, finding.limit, effect, n=finding.n, why=finding.why)

@@ -1,4 +1,4 @@
-"""A metric's past, worked out again from its stored scores: what the service saw day by day. Pure."""
+"""Recompute the history of a metric from its stored scores. Pure."""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -20,7 +20,10 @@ def replay(
     spans: Sequence[Span] | None = None,
     streams: int = 1,
 ) -> Chart:
-    """The chart of samples (Unix ms, value) in the order of their time. Without `spans` the episodes are worked out anew as well."""
+    """Chart samples (Unix ms, value) in order of time.
+
+    Without `spans`, the episodes are recomputed as well.
+    """
     low = is_lower_better(metric)
     series, calendar = Series(), Calendar.of(settings)
     days: dict[int, Point] = {}

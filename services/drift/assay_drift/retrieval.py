@@ -1,9 +1,9 @@
-"""Scores of retrievals on a common scale. Pure.
+"""Retrieval scores on a common scale. Pure.
 
-Search engines score as they like, so raw scores of the learning time become a reference, and later ones are told as their place in it:
-0.5 is its middle, whatever the scale. A fall of the places is then tested like any score, and must also be large: the two-sample
-Kolmogorov-Smirnov distance between recent scores and the reference. With enough traffic
-every difference is significant; size is what counts.
+Each search engine has its own scale, so the raw scores of the learning period become a reference. Later scores are
+expressed as their quantile in it: 0.5 is the middle, whatever the scale. A drop of the quantiles is then tested like
+any score. It must also be large: the effect size is the two-sample Kolmogorov-Smirnov distance between recent scores
+and the reference, since every difference is significant with enough traffic.
 """
 
 from bisect import bisect_left, bisect_right
@@ -17,37 +17,37 @@ from assay_drift.baseline import Baseline
 from assay_drift.series import Calendar, Series
 from assay_schema.settings import DriftSettings
 
-#: Raw scores of the learning time that are kept, a sample without bias: those whose ids hash lowest.
+#: Raw scores kept from the learning period. They are an unbiased sample: the ids with the lowest hashes.
 REFERENCE_SAMPLES = 1_000
-#: Quantiles the reference becomes.
+#: Number of quantiles in the reference.
 QUANTILES = 101
-#: Recent raw scores the effect is measured on.
+#: Number of recent raw scores used for the effect size.
 RECENT_SAMPLES = 300
-#: The metrics, by the names that alerts and charts use.
+#: Names of the metrics in alerts and charts.
 TOP, MEAN = "top_1", "mean_of_k"
 
 
 def raw_metrics(scores: Sequence[float]) -> dict[str, float]:
-    """What a retrieval's scores say: the first hit's, and the mean of all."""
+    """Return the metrics of a retrieval: the score of the first hit, and the mean of all."""
     return {TOP: scores[0], MEAN: sum(scores) / len(scores)} if scores else {}
 
 
 def hash_of(event_id: str) -> int:
-    """A number that says nothing about the event: those with the lowest are a sample without bias."""
+    """Hash an id to a number independent of the event: the lowest ones are an unbiased sample."""
     return int.from_bytes(blake2b(event_id.encode(), digest_size=6).digest())
 
 
 def place_in(quantiles: Sequence[float], value: float) -> float:
-    """A value's place among quantiles, in [0, 1]; among equal ones the middle of them."""
+    """Return the position of a value among quantiles, in [0, 1]; the middle of equal ones."""
     low, high = bisect_left(quantiles, value), bisect_right(quantiles, value)
-    if low == high and 0 < low < len(quantiles):  # between two of them
+    if low == high and 0 < low < len(quantiles):  # interpolate
         below, above = quantiles[low - 1], quantiles[low]
         return (low - 1 + (value - below) / (above - below)) / (len(quantiles) - 1)
     return min(1.0, max(0.0, ((low + high) / 2 - 0.5) / (len(quantiles) - 1)))
 
 
 def ks_distance(first: Sequence[float], second: Sequence[float]) -> float:
-    """Two-sample Kolmogorov-Smirnov statistic of two sorted samples: the greatest distance of their distribution functions."""
+    """Two-sample Kolmogorov-Smirnov statistic of sorted samples: the largest gap between their CDFs."""
     return max(
         (abs(bisect_right(first, x) / len(first) - bisect_right(second, x) / len(second)) for x in {*first, *second}),
         default=0.0,
@@ -56,10 +56,10 @@ def ks_distance(first: Sequence[float], second: Sequence[float]) -> float:
 
 @dataclass(slots=True)
 class Scaled:
-    """A series of raw scores, and its scale once that is known."""
+    """A series of raw scores, with its scale once that is known."""
 
     series: Series = field(default_factory=Series)
-    #: While learning: (hash below 0, raw score) of the reference's samples, as a heap. Empty afterwards.
+    #: While learning: a heap of (negated hash, raw score) samples. Empty afterwards.
     learning: list[tuple[int, float]] = field(default_factory=list)
     seen: int = 0
     quantiles: list[float] = field(default_factory=list)
@@ -94,15 +94,15 @@ class Scaled:
 
     @property
     def effect(self) -> float:
-        """How far recent scores are from the reference: the Kolmogorov-Smirnov distance."""
+        """Effect size: the Kolmogorov-Smirnov distance of recent scores from the reference."""
         return ks_distance(self.quantiles, sorted(self.recent)) if self.quantiles and self.recent else 0.0
 
     def acknowledge(self) -> None:
-        """Learn the scale anew."""
+        """Forget the scale and learn it from scratch."""
         self.learning, self.seen, self.quantiles, self.recent = [], 0, [], []
 
     def dump(self) -> dict[str, Any]:
-        """As JSON."""
+        """Return the state as JSON."""
         return {
             **self.series.dump(),
             "learning": self.learning,
@@ -113,6 +113,6 @@ class Scaled:
 
     @classmethod
     def load(cls, found: dict[str, Any]) -> "Scaled":
-        """From JSON."""
+        """Load the state from JSON."""
         learning = [(int(key), float(raw)) for key, raw in found["learning"]]
         return cls(Series.load(found), learning, found["seen"], found["quantiles"], found["recent"])

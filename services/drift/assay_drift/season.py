@@ -1,9 +1,10 @@
-"""What a series does by itself: its week, and how much its days differ beyond chance. Pure.
+"""Seasonality of a series: its weekly pattern, and the variance between its days. Pure.
 
-The week has 28 slots of six hours, each with a mean of its own, drawn towards the mean of all as far as chance explains the difference.
-The design effect (a term of survey statistics) says how many samples count as much as one independent one: 1 for independent samples, more
-where answers of a session or of a bad day have something in common. It is the variance of the means of days, or of six hours, whichever
-shows more, by what it would be were samples independent; and it is rounded up as far as few days leave it uncertain.
+The week has 28 slots of six hours. Each has its own mean, shrunk towards the overall mean as far as chance explains the
+difference. The design effect (a term of survey statistics) is the number of samples worth one independent sample: 1 for
+independent samples, more if answers of a session or of a bad day are correlated. It is the variance of the means of
+days, or of six-hour periods, whichever is larger, divided by the variance expected of independent samples. It is
+rounded up to cover the uncertainty of few days.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,20 +16,20 @@ from assay_drift.baseline import Total
 #: Hours of a slot, and slots of a week.
 SLOT_HOURS, SLOTS = 6, 28
 WEEK = 7
-#: Standard deviation that is expected of slots before they are known, on the scale of 0 to 1.
+#: Prior standard deviation of the slots, on a scale from 0 to 1.
 TYPICAL = 0.05
 #: One-sided 80 % bound of the design effect, in standard deviations of the normal distribution.
 _BOUND = -0.84
 
 
 def slot_of(hour: int) -> int:
-    """The slot of an hour, by its number since 1970."""
+    """Return the slot of an hour (hours since 1970)."""
     return hour // SLOT_HOURS % SLOTS
 
 
 @dataclass(slots=True)
 class Means:
-    """The means of like periods (the same six hours of several weeks): how many, and their sums weighted by their samples."""
+    """Means of comparable periods (the same six hours of several weeks): their count and weighted sums."""
 
     periods: int = 0
     n: int = 0
@@ -37,7 +38,7 @@ class Means:
 
     @classmethod
     def of(cls, totals: Iterable[Total]) -> "Means":
-        """Those of some periods; the ones without samples do not count."""
+        """Combine some periods; those without samples do not count."""
         made = cls()
         for each in totals:
             made.add(each)
@@ -58,40 +59,43 @@ class Means:
 
     @property
     def mean(self) -> float:
-        """The mean of all samples; 0 without any."""
+        """Mean of all samples; 0 without samples."""
         return self.total / self.n if self.n else 0.0
 
     @property
     def between(self) -> float:
-        """Sum of the squares by which the periods' means differ from the mean of all, weighted by their samples."""
+        """Weighted sum of the squared differences between the periods' means and the overall mean."""
         return max(0.0, self.squares - self.total**2 / self.n) if self.n else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Season:
-    """How much each slot differs from the mean (empty: not known yet), the design effect, and the days these are made of."""
+    """Offset of each slot (empty until known), the design effect and the number of days behind them."""
 
     offsets: tuple[float, ...] = ()
     design_effect: float = 1.0
     days: int = 0
 
     def offset(self, hour: int) -> float:
-        """What an hour adds to the mean."""
+        """Return the usual difference of an hour from the mean."""
         return self.offsets[slot_of(hour)] if self.offsets else 0.0
 
     def effect_at(self, volume: float) -> float:
-        """The design effect on a day with `volume` times the usual samples: more samples of one bad day are no more days."""
+        """Return the design effect on a day with `volume` times the usual samples.
+
+        More samples of one bad day do not add days.
+        """
         return 1 + (self.design_effect - 1) * max(1.0, volume)
 
 
 def season_of(days: Mapping[int, Total], slots: Mapping[int, Means]) -> Season:
-    """What clean days, and the slots of the same days, show."""
+    """Compute the season from clean days and the slots of the same days."""
     counted = {day: total for day, total in days.items() if total.n}
     overall = sum(counted.values(), Total())
     if len(counted) < WEEK or not overall.deviation:
         return Season(days=len(counted) if overall.deviation else 0)
     weekdays = [Means.of(total for day, total in counted.items() if day % WEEK == weekday) for weekday in range(WEEK)]
-    # Two weeks tell a bad Sunday from Sundays; before, every difference counts as chance.
+    # Two weeks are needed to separate a bad Sunday from Sundays; before that, every difference counts as chance.
     alike = len(counted) >= 2 * WEEK
     effect = max(_design_effect(groups, overall.deviation, alike=alike) for groups in (weekdays, list(slots.values())))
     offsets = []
@@ -103,7 +107,10 @@ def season_of(days: Mapping[int, Total], slots: Mapping[int, Means]) -> Season:
 
 
 def _design_effect(groups: list[Means], deviation: float, *, alike: bool) -> float:
-    """Variance of the means of periods, by what it would be of independent samples: within groups that are `alike`, or over all."""
+    """Return the variance of the periods' means relative to that of independent samples.
+
+    It is computed within comparable groups if `alike`, else over all periods.
+    """
     everything = sum(groups, Means())
     between, freedom = everything.between, everything.periods - 1
     if alike:
@@ -114,6 +121,9 @@ def _design_effect(groups: list[Means], deviation: float, *, alike: bool) -> flo
 
 
 def bound(between: float, freedom: int) -> float:
-    """The upper bound of a variance: a sum of squares by its degrees of freedom, rounded up as far as few of them leave it uncertain."""
+    """Return the upper bound of a variance: a sum of squares by its degrees of freedom.
+
+    It is rounded up to cover the uncertainty of few degrees of freedom.
+    """
     spread = 2 / (9 * freedom)  # Wilson and Hilferty's approximation of chi-square
     return between / freedom / (1 - spread + _BOUND * sqrt(spread)) ** 3

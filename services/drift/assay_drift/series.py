@@ -1,8 +1,10 @@
-"""One series of samples in [0, 1]: its baseline, its detector, its episode. Pure; time is that of the samples.
+"""One series of samples in [0, 1]: its baseline, its detector, its episode.
 
-`warn` means evidence of a drop beyond the tolerance; `critical` that the mean since the change is also below 0.9 of the baseline, or less
-than a standard error above it. The plain rule (a day's mean 10 % below the rolling or the fixed baseline, by more than chance gives) runs
-beside them, as evidence of its own.
+Pure; time is that of the samples.
+
+`warn` means a significant drop beyond the tolerance. `critical` means that the mean since the change is also below 0.9
+of the baseline, or less than one standard error above that. The plain rule (the mean of a day is significantly more
+than 10 % below the rolling or the fixed baseline) is a separate source of alerts.
 """
 
 from dataclasses import dataclass, field, replace
@@ -17,66 +19,69 @@ from assay_schema.alerts import AlertState
 from assay_schema.settings import DriftSettings
 
 HOURS = 24
-#: Standard errors by which a day must be worse than the plain rule's line. Without them a year of 150 answers a day that are right or wrong
-#: has 2 to 30 such days though nothing changed.
+#: Standard errors by which a day must be below the line of the plain rule. Without them, a year with 150 right-or-wrong
+#: answers a day has 2 to 30 such days although nothing changed.
 RULE_ERRORS = 3
-#: How much likelier the baseline has to be than a level below what is tolerated, before an episode is over.
+#: Odds in favour of the baseline, against a level below the tolerance, needed to end an episode.
 RECOVERY_ODDS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """How long a day is, in milliseconds. Hours are its 24th part."""
+    """Length of a day, in milliseconds. An hour is 1/24 of it."""
 
     day_ms: float
 
     @classmethod
     def of(cls, settings: DriftSettings) -> "Calendar":
-        """The calendar that the settings ask for."""
+        """Return the calendar of the settings."""
         return cls(settings.day_minutes * 60_000)
 
     def day(self, at_ms: float) -> int:
-        """Number of a moment's day."""
+        """Return the number of the day of a time."""
         return int(at_ms // self.day_ms)
 
     def hour(self, at_ms: float) -> int:
-        """Number of a moment's hour."""
+        """Return the number of the hour of a time."""
         return int(at_ms * HOURS // self.day_ms)
 
     def hours(self, hours: float) -> float:
-        """Milliseconds of some hours."""
+        """Return the milliseconds of a number of hours."""
         return hours * self.day_ms / HOURS
 
 
 @dataclass(slots=True)
 class Series:
-    """State of one metric of one project by one judge or embedding model. Samples are oriented: higher is better."""
+    """One metric of one project by one judge or embedding model. Samples are oriented: higher is better."""
 
     first_ms: float = 0.0
     last_ms: float = 0.0
     days: dict[int, Total] = field(default_factory=dict)
     hours: dict[int, Total] = field(default_factory=dict)
-    #: Days that no baseline may hold, because an episode was open.
+    #: Days excluded from the baseline, because an episode was open.
     dirty: set[int] = field(default_factory=set)
     baseline: Baseline | None = None
-    #: The baseline of the series before it, by another judge: what samples are compared with, roughly, until there is one of its own.
+    #: Baseline of the previous judge's series: a rough reference until this series has its own.
     former: Baseline | None = None
-    #: The clean days by slot of the week, and what they show.
+    #: Clean days by slot of the week, and the season computed from them.
     slots: dict[int, Means] = field(default_factory=dict)
     season: Season = field(default_factory=Season)
     detector: Detector = field(default_factory=Detector)
     episode: Episode = field(default_factory=Episode)
-    #: Samples since the judge changed, while there is no baseline, or since the recovery began; without what the week adds to them.
+    #: Samples since the judge changed (without a baseline), or since the recovery began; without the season.
     since_change: Total = field(default_factory=Total)
     evaluated_hour: int = 0
 
     @classmethod
     def after(cls, former: "Series") -> "Series":
-        """A series by another judge: it learns a baseline of its own, and until it knows its week goes by the former's."""
+        """Start the series of a new judge.
+
+        It learns its own baseline, and uses the previous judge's season until it has its own.
+        """
         return cls(former=former.reference, season=replace(former.season, days=0))
 
     def observe(self, x: float, at_ms: float, settings: DriftSettings, calendar: Calendar) -> None:
-        """Count a sample. A late one counts on its own day, and as evidence now."""
+        """Count a sample. A late sample counts on its own day, and as evidence now."""
         self.first_ms = min(self.first_ms or at_ms, at_ms)
         day, hour = calendar.day(at_ms), calendar.hour(at_ms)
         if at_ms > self.last_ms:
@@ -96,14 +101,14 @@ class Series:
         self.detector.update(usual, at_ms, floor, self.season.effect_at(self._volume(day)))
 
     def _volume(self, day: int) -> float:
-        """Samples of a day so far, or of the day before, as a share of what is usual."""
+        """Return the samples of today or yesterday, whichever has more, relative to the usual number."""
         if self.baseline is None:
             return 1.0
         busiest = max((self.days[each].n for each in (day - 1, day) if each in self.days), default=0)
         return busiest / max(1.0, self.baseline.per_day)
 
     def _turn(self, before: int, day: int, settings: DriftSettings) -> None:
-        """A day ended: forget what is too old, and let a baseline that is not full grow by the clean days."""
+        """End a day: remove old days, and extend a baseline that is not full by the clean days."""
         if day <= before:
             return
         self._learn_week(before, settings)
@@ -119,7 +124,7 @@ class Series:
         return not self.episode.open and self.detector.evidence < 1_000
 
     def _learn_week(self, before: int, settings: DriftSettings) -> None:
-        """The day `before` has ended: if it was clean, the week's slots and the design effect are worked out anew with it."""
+        """Recompute the weekly slots and the design effect after the day `before`, if it was clean."""
         if before in self.dirty or self.season.days >= settings.baseline_days or not self._calm():
             return
         for first in range(before * HOURS, (before + 1) * HOURS, SLOT_HOURS):
@@ -138,18 +143,18 @@ class Series:
             self.baseline = found
 
     def evidence(self, settings: DriftSettings) -> float:
-        """Evidence of a drop; 1 is what a series alone would need to alert once in the wanted run length."""
+        """Return the evidence of a drop. A single series would alert at 1, once per run length."""
         if self.baseline is None:
             return 0.0
         return self.detector.evidence / max(1.0, self.baseline.per_day * settings.run_length_days)
 
     def level(self, needed: float, settings: DriftSettings, calendar: Calendar, *, rule: bool = True) -> Level:
-        """What the evidence says now, if `needed` of it alerts; and with `rule`, what the plain rule says."""
+        """Return the level by evidence, which alerts at `needed`, and with `rule` by the plain rule."""
         if self.baseline is None:
             return "warn" if self._below_former(settings, calendar) else "ok"
         if self.evidence(settings) >= needed:
             mean = self.detector.mean
-            # One standard error of grace: a loss of exactly a tenth would otherwise wait for weeks on one side of the line or the other.
+            # One standard error of grace. Otherwise a loss of exactly a tenth would stay undecided for weeks.
             grace = self.baseline.deviation * sqrt(self.season.design_effect / max(1.0, self.detector.n))
             low = mean is not None and mean - grace < settings.critical_ratio * self.baseline.mean
             return "critical" if low and self.detector.n >= settings.critical_samples else "warn"
@@ -159,12 +164,13 @@ class Series:
 
     @property
     def reference(self) -> Baseline | None:
-        """What samples are compared with: the baseline, or while it is learned the former judge's."""
+        """The baseline, or the previous judge's while it is learned."""
         return self.baseline or self.former
 
     def _below_former(self, settings: DriftSettings, calendar: Calendar) -> bool:
-        """While learning: the last day, or all since the judge changed, is more than `rule_drop` below the former judge's baseline, and
-        more than chance would have it.
+        """True if the series is significantly below the previous judge's baseline, by more than `rule_drop`.
+
+        While learning, it checks the last day and all samples since the judge changed.
         """
         if self.former is None:
             return False
@@ -176,19 +182,21 @@ class Series:
         )
 
     def window(self, hours: int, calendar: Calendar) -> Total:
-        """Samples of the last hours, the running one included."""
+        """Return the samples of the last hours, including the current one."""
         now = calendar.hour(self.last_ms)
         return sum((total for hour, total in self.hours.items() if hour > now - hours), Total())
 
     def _offset(self, hours: int, calendar: Calendar) -> float:
-        """By how much the mean of the last hours usually differs from that of the week."""
+        """Return the usual difference of the last hours' mean from the weekly mean."""
         now, total = calendar.hour(self.last_ms), self.window(hours, calendar)
         usual = sum(each.n * self.season.offset(hour) for hour, each in self.hours.items() if hour > now - hours)
         return usual / total.n if total.n else 0.0
 
     def rule_broken(self, settings: DriftSettings, calendar: Calendar) -> bool:
-        """The plain rule: the mean of the window is more than `rule_drop` below the mean of the last 30 days, or below the baseline, and
-        more than chance would have it."""
+        """True if the mean of the window breaks the plain rule.
+
+        That is, it is significantly more than `rule_drop` below the mean of the last 30 days or below the baseline.
+        """
         recent = self.window(settings.rule_hours, calendar)
         if recent.n < settings.rule_samples or self.baseline is None:
             return False
@@ -201,14 +209,17 @@ class Series:
     def evaluate(
         self, now_ms: float, needed: float, settings: DriftSettings, calendar: Calendar, *, level: Level | None = None
     ) -> Transition | None:
-        """Take a reading and advance the episode. `level` replaces what the evidence says (a cap, an effect size)."""
+        """Take a reading and advance the episode.
+
+        `level` replaces the level by evidence (because of a cap or an effect size).
+        """
         if (reference := self.reference) is None:
             return None
         hour = calendar.hour(now_ms)
         counts, self.evaluated_hour = hour > self.evaluated_hour, max(hour, self.evaluated_hour)
         found = self.level(needed, settings, calendar, rule=counts) if level is None else level
         if not counts and found in ("ok", self.episode.worst.value if self.episode.open else "ok"):
-            return None  # nothing new: the usual sample
+            return None  # nothing new, as after most samples
         recent = self.window(HOURS, calendar)
         reading = Reading(
             now_ms,
@@ -226,8 +237,9 @@ class Series:
         return transition
 
     def _clean(self, recent: Total, reference: Baseline, settings: DriftSettings, calendar: Calendar) -> bool:
-        """Whether a day is well, as far as its size can tell: closer to the baseline than to the edge of what is tolerated; and once an
-        episode recovers, on the right side of that edge.
+        """True if a day is clean, given its size: closer to the baseline than to the tolerated minimum.
+
+        For a recovering episode it is enough to be above the tolerated minimum.
         """
         floor = reference.floor(settings.tolerance, self.season.design_effect)
         error = reference.deviation * sqrt(self.season.effect_at(self._volume(calendar.day(self.last_ms))) / recent.n)
@@ -237,21 +249,23 @@ class Series:
         return mean + error >= (reference.mean + floor) / 2
 
     def _recovered(self, settings: DriftSettings) -> bool:
-        """Evidence that it is over: what came since the recovery began is `RECOVERY_ODDS` times likelier at the baseline than as far below
-        what is tolerated as the baseline lies above it. So a level that stays below is never taken for one that is back, however often
-        one looks.
+        """True if the evidence shows that the drop is over.
+
+        The samples since the recovery began must be `RECOVERY_ODDS` times likelier at the baseline than at a level as
+        far below the tolerated minimum as the baseline is above it. A level that stays below is therefore never taken
+        for a recovery, however often this is checked.
         """
         after, base = self.since_change, self.reference
         if base is None or after.n < settings.critical_samples:
             return False
         floor = base.floor(settings.tolerance, self.season.design_effect)
-        # A share that was never missed has no variance, and has some as soon as it is.
+        # A share without a single miss has no variance, but gets one with the first miss.
         variance = base.deviation**2 + max(0.0, floor * (1 - floor) - base.mean * (1 - base.mean))
         evidence = 2 * (base.mean - floor) * (after.total - after.n * floor)
         return after.mean >= floor and evidence >= log(RECOVERY_ODDS) * variance * self.season.design_effect
 
     def acknowledge(self, now_ms: float, settings: DriftSettings, calendar: Calendar) -> Transition | None:
-        """Accept what is as the new normal: close the episode, and learn a baseline from the samples since the change."""
+        """Accept the current level: close the episode and learn a baseline from the samples since then."""
         since = calendar.day(max(self.detector.since_ms, self.first_ms))
         fresh = {day: total for day, total in self.days.items() if day > since}
         found = baseline_of(fresh, settings.baseline_days)
@@ -259,21 +273,21 @@ class Series:
         self.episode.cool_until_ms = 0.0
         self.dirty.clear()
         self.baseline, self.former = (found if found and found.n >= settings.learning_samples else None), None
-        if self.baseline is None:  # learning begins anew, with what came after the change
+        if self.baseline is None:  # learn from scratch, from the samples after the change
             self.first_ms = now_ms
         self.days = fresh
-        self.slots, self.season = {}, replace(self.season, days=0)  # the week stays what it was until it is known anew
+        self.slots, self.season = {}, replace(self.season, days=0)  # keep the weekly pattern until it is learned again
         self.detector, self.since_change = Detector(), Total()
         return transition
 
     def continued(self) -> "Series":
-        """A series that goes on where this one is, with an episode of its own."""
+        """Return a series that continues this one, with its own episode."""
         found = Series.load(self.dump())
         found.episode, found.since_change = Episode(), Total()
         return found
 
     def dump(self) -> dict[str, Any]:
-        """As JSON."""
+        """Return the state as JSON."""
         return {
             "first_ms": self.first_ms,
             "last_ms": self.last_ms,
@@ -294,8 +308,8 @@ class Series:
 
     @classmethod
     def load(cls, found: dict[str, Any]) -> "Series":
-        """From JSON."""
-        offsets, *season = found.get("season", [(), 1.0, 0])  # absent in what was kept before
+        """Load the state from JSON."""
+        offsets, *season = found.get("season", [(), 1.0, 0])  # absent in older states
         return cls(
             found["first_ms"],
             found["last_ms"],
@@ -314,28 +328,28 @@ class Series:
 
 
 def _highest(recent: Total, reference: Baseline, design_effect: float) -> float:
-    """The highest mean that samples may have had but for chance.
+    """Return the upper confidence bound of a mean.
 
-    Of answers that are right or wrong a bad day varies more than the reference does, so the greater deviation counts: else a year of long
-    sessions has days that are worse by chance.
+    On a bad day, right-or-wrong answers vary more than the reference does, so the greater deviation counts. Otherwise a
+    year of long sessions would have days that are worse by chance.
     """
     return recent.mean + RULE_ERRORS * max(reference.deviation, recent.deviation) * sqrt(design_effect / recent.n)
 
 
 def dump_baseline(base: Baseline | None) -> list[Any] | None:
-    """As JSON."""
+    """Return a baseline as JSON."""
     if base is None:
         return None
     return [base.mean, base.deviation, base.n, base.per_day, base.first_day, base.last_day, base.full]
 
 
 def patience(settings: DriftSettings, calendar: Calendar) -> Patience:
-    """How long episodes of drift wait."""
+    """Return the delays of drift episodes."""
     return Patience(settings.clean_evaluations, calendar.hours(settings.cooldown_hours))
 
 
 def dump_episode(episode: Episode) -> list[Any]:
-    """As JSON."""
+    """Return an episode as JSON."""
     return [
         episode.state, episode.number, episode.sequence, episode.opened_ms, episode.clean, episode.cool_until_ms, episode.worst,
         episode.counted_ms,
@@ -343,8 +357,6 @@ def dump_episode(episode: Episode) -> list[Any]:
 
 
 def load_episode(found: list[Any]) -> Episode:
-    """From JSON."""
-    state, number, sequence, opened_ms, clean, cool_until_ms, worst, *counted_ms = (
-        found  # absent in what was kept before
-    )
+    """Load an episode from JSON."""
+    state, number, sequence, opened_ms, clean, cool_until_ms, worst, *counted_ms = found  # absent in older states
     return Episode(AlertState(state), number, sequence, opened_ms, clean, cool_until_ms, AlertState(worst), *counted_ms)

@@ -1,8 +1,8 @@
-"""A year of scores that never happened: seeded, so that everybody's is the same. Pure.
+"""Simulate a year of scores from a seed, for tests and benchmarks. Pure.
 
-Scores are drawn from a Beta distribution (mean 0.85, standard deviation 0.2, most of it near 1), as a judge's are, or are right or wrong.
-Nothing may be reported of weekends and nights that are lower, days that differ, scores that resemble the one before or the others of their
-session, and traffic that comes and goes.
+Scores follow a Beta distribution (mean 0.85, standard deviation 0.2, most of it near 1), like a judge's scores, or are
+right or wrong. The detector must not alert on lower weekends and nights, variation between days, correlation between
+consecutive scores or within a session, or changes in traffic.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ from assay_schema.settings import DriftSettings
 
 DAY_MS = 86_400_000.0
 Shape = Literal["none", "step", "ramp"]
-#: Days in which traffic is `Scenario.volume` times what it is else.
+#: Days on which traffic is multiplied by `Scenario.volume`.
 BUSY = range(60, 120)
 _TABLE = 10_000
 _normal_cdf = np.frompyfunc(lambda z: 0.5 * (1 + erf(z / sqrt(2))), 1, 1)
@@ -26,7 +26,10 @@ _normal_cdf = np.frompyfunc(lambda z: 0.5 * (1 + erf(z / sqrt(2))), 1, 1)
 
 @dataclass(frozen=True)
 class Scenario:
-    """What happens: `drop` at the start of day `at_day` at once, or as a ramp of `drop` a day; and what goes on all the time."""
+    """A scenario: the permanent noise, and the drop from day `at_day` on, in one step or as a ramp.
+
+    A ramp loses `drop` every day.
+    """
 
     days: int = 365
     per_day: int = 500
@@ -35,15 +38,17 @@ class Scenario:
     shape: Shape = "none"
     drop: float = 0.0
     at_day: float = 60.0
-    #: Scores are 0 or 1, `mean` of them 1; `deviation` is then not used.
+    #: Scores are 0 or 1 with the given `mean`; `deviation` is not used.
     right_or_wrong: bool = False
-    #: The mean on weekends, and in the first six hours of a day, as a share of what it is else.
+    #: Factor of the mean on weekends, and in the first six hours of a day.
     weekend: float = 0.97
     night: float = 1.0
-    #: Standard deviation of the days' means, as a share of the mean, and the correlation of each day with the one before.
+    #: Standard deviation of the days' means, relative to the mean, and the correlation of each day with the previous
+    #: one.
     day_deviation: float = 0.01
     day_correlation: float = 0.0
-    #: Correlation of each score with the one before, and how many scores in a row have half of their variance in common.
+    #: Correlation of each score with the previous one, and the number of consecutive scores that share half of their
+    #: variance.
     correlation: float = 0.0
     session: int = 1
     #: Samples on Sundays, and from day 60 to 119, as a share of `per_day`.
@@ -51,7 +56,7 @@ class Scenario:
     volume: float = 1.0
 
     def mean_at(self, days: np.ndarray) -> np.ndarray:
-        """The true mean, before noise, at times in days."""
+        """Return the true mean, before noise, at times in days."""
         if self.shape == "step":
             return self.mean * np.where(days >= self.at_day, 1 - self.drop, 1.0)
         if self.shape == "ramp":
@@ -60,7 +65,7 @@ class Scenario:
 
 
 def samples(scenario: Scenario, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Times in days, in order, and scores in [0, 1]."""
+    """Draw scores in [0, 1]. Returns sorted times in days, and the scores."""
     random = np.random.default_rng(seed)
     counts = [round(scenario.per_day * _traffic(scenario, day)) for day in range(scenario.days)]
     days = np.concatenate([np.sort(random.uniform(day, day + 1, count)) for day, count in enumerate(counts)])
@@ -79,7 +84,7 @@ def _traffic(scenario: Scenario, day: int) -> float:
 
 
 def _chain(noise: np.ndarray, correlation: float) -> np.ndarray:
-    """Standard normal values of which each resembles the one before."""
+    """Correlate standard normal values: each with the previous one."""
     if not correlation:
         return noise
     fresh, made = sqrt(1 - correlation**2), noise.copy()
@@ -89,7 +94,7 @@ def _chain(noise: np.ndarray, correlation: float) -> np.ndarray:
 
 
 def _resembling(scenario: Scenario, random: np.random.Generator, count: int) -> np.ndarray:
-    """A standard normal value for each score."""
+    """Return one correlated standard normal value for each score."""
     own = _chain(random.normal(size=count), scenario.correlation)
     if scenario.session == 1:
         return own
@@ -99,7 +104,7 @@ def _resembling(scenario: Scenario, random: np.random.Generator, count: int) -> 
 
 
 def _beta(scenario: Scenario, random: np.random.Generator, means: np.ndarray, place: np.ndarray) -> np.ndarray:
-    """Scores of a mean at their place in the distribution, by a table for each mean (rounded to a thousandth)."""
+    """Return scores at given quantiles of Beta distributions (one table per mean, rounded to 0.001)."""
     strength = scenario.mean * (1 - scenario.mean) / scenario.deviation**2 - 1
     grid, scores = np.linspace(0, 1, _TABLE), np.empty(len(means))
     rounded = np.round(means, 3)
@@ -112,17 +117,17 @@ def _beta(scenario: Scenario, random: np.random.Generator, means: np.ndarray, pl
 
 @dataclass(frozen=True)
 class Found:
-    """What Assay made of it: the time (days) and new state of each transition."""
+    """Transitions of a simulation: the time (days) and the new state of each."""
 
     transitions: tuple[tuple[float, AlertState], ...]
 
     def first(self, *states: AlertState, after: float) -> float | None:
-        """When an episode first reached one of some states after a time, in days since then."""
+        """Return the days from `after` until an episode first reached one of some states."""
         return next((at - after for at, found in self.transitions if found in states and at >= after), None)
 
     @property
     def episodes(self) -> int:
-        """How many episodes opened."""
+        """Number of episodes opened."""
         return sum(1 for _ in self._openings())
 
     def _openings(self) -> Iterator[tuple[float, AlertState]]:
@@ -145,7 +150,10 @@ def run(
     watch: Watch | None = None,
     series: Series | None = None,
 ) -> Found:
-    """Put samples through a series, a new one if none is given, as the service does. `watch` sees it at every full hour."""
+    """Feed samples into a series (by default a new one) as the service does.
+
+    `watch` is called at every full hour.
+    """
     series, calendar = series or Series(), Calendar(DAY_MS)
     transitions = []
     hour = 0

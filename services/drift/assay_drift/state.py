@@ -1,8 +1,9 @@
-"""State and alerts in Redis: read together, and changed together with the acknowledgement of what made the change.
+"""State and alerts in Redis, changed atomically with the acknowledgement of their entries.
 
-Every commit names the version it was worked out from. One that was worked out from an older version changes nothing: its state is read
-anew, and the entries are counted anew unless another replica has finished them meanwhile. So an entry counts once, and a transition is
-published once, however often entries are redelivered and however many replicas run.
+Every commit names the version of the state it is based on. A commit based on an older version changes nothing: the
+state is read again, and the entries are counted again unless another replica has finished them meanwhile. An entry
+therefore counts once, and a transition is published once, however often entries are redelivered and however many
+replicas run.
 """
 
 import asyncio
@@ -32,15 +33,16 @@ from assay_schema.streams import (
 
 GROUP = "drift"
 VERSION = b"version"
-#: Samples that are remembered, so that one published twice counts once.
+#: Samples that are remembered, so that a sample published twice counts once.
 SEEN = 200_000
-#: Commits that another replica came before, until it is left to be delivered again.
+#: Commits lost to another replica before the entries are left for redelivery.
 _TRIES = 50
 
-#: KEYS: state, seen, acknowledged, alerts, failures, stream (any of them when no entries are finished).
-#: ARGV: which Redis gave the entries ('' for none), version, group, most samples seen, then five lists, each after its length: entries (id,
-#: JSON of a failure or ''), fields (name, '1' and value or '0' and ''), samples (id, time), alerts (JSON), acknowledged ids.
-#: Returns {'ok', n}, {'version'} when somebody else was first, or {'gone', ids...} of entries that are finished already.
+#: KEYS: state, seen, acknowledged, alerts, failures, stream (any of them when no entries are finished). ARGV: the Redis
+#: server that gave the entries ('' for none), version, group, maximum of seen samples, then five lists, each after its
+#: length: entries (id, JSON of a failure or ''), fields (name, '1' and value or '0' and ''), samples (id, time), alerts
+#: (JSON), acknowledged ids. Returns {'ok', n}, {'version'} if another replica committed first, or {'gone', ids...} for
+#: entries that are already finished.
 COMMIT = f"""
 redis.replicate_commands()
 if ARGV[5] ~= '0' then
@@ -87,7 +89,7 @@ return {{'ok', n_entries}}
 
 @dataclass(frozen=True, slots=True)
 class Sample(Outcome):
-    """An entry with what it says. `key` tells the sample from every other, whatever entry it comes in."""
+    """An entry with its sample. `key` identifies the sample, whichever entry it comes in."""
 
     key: bytes = b""
     at_ms: float = 0.0
@@ -98,24 +100,31 @@ Work = Callable[[Monitor, Sequence[Sample]], None]
 
 
 class ShardState:
-    """The state of one shard, kept in memory as long as nobody else changes it."""
+    """State of one shard, cached in memory until another replica changes it."""
 
     def __init__(
         self, client: Client, settings: DriftSettings, shard: int, shards: int, embed: tuple[str, Embed]
     ) -> None:
-        self._client, self._settings, self._shard, self._shards, self._embed = client, settings, shard, shards, embed
+        self._client = client
+        self._settings = settings
+        self._shard = shard
+        self._shards = shards
+        self._embed = embed
         self._script = guarded(client, COMMIT)
         self._lock = asyncio.Lock()
         self._monitor: Monitor | None = None
-        self._version, self._redis = b"0", ""
+        self._version = b"0"
+        self._redis = ""
         self._calibration: Mapping[bytes, bytes] = {}
 
     async def finish(self, stream: Stream, outcomes: Sequence[Outcome], redis: str, work: Work) -> int:
-        """Count entries that this Redis gave, and acknowledge them. Returns how many were still ours to finish.
+        """Count and acknowledge entries from this Redis server.
 
-        Raises `OtherRedisError`."""
+        Returns the number of entries that were still ours to finish. Raises `OtherRedisError`.
+        """
         async with self._lock:
-            if redis != self._redis:  # one that lost the end of its log may come to the same version with another state
+            # a server that lost the end of its log may reach the same version with a different state
+            if redis != self._redis:
                 self._monitor, self._redis = None, redis
             left = list(outcomes)
             for _ in range(_TRIES):
@@ -123,17 +132,17 @@ class ShardState:
                     return 0
                 monitor = await self._loaded()
                 samples = await self._unseen(left)
-                self._monitor = None  # until it is known that what follows was written
+                self._monitor = None  # until the next write is confirmed
                 work(monitor, samples)
                 answer = await self._commit(monitor, stream.key(self._shard), redis, left, samples, ())
                 if answer[0] == b"ok":
                     return len(left)
                 gone = {found.decode() for found in answer[1:]}
                 left = [outcome for outcome in left if outcome.entry_id not in gone]
-            return 0  # they stay pending, and are delivered again
+            return 0  # they stay pending and are redelivered
 
     async def tick(self, work: Callable[[Monitor], None], wall_ms: float) -> None:
-        """Do what needs no entries: time passes, people acknowledge."""
+        """Apply the work that needs no entries: the passing of time and acknowledgements."""
         async with self._lock:
             names = [each.decode() for each in await self._client.hkeys(acknowledged_key(self._shard))]
             self._calibration = await self._client.hgetall(calibration_key(self._shard))

@@ -1,8 +1,11 @@
-"""Which kinds of questions grew, and by whom: the stored queries of two times, in clusters. Pure; numbers and ids, never a query's text.
+"""Find the topics that grew, and the groups behind them, by clustering stored queries of two periods.
 
-Clusters are made of some queries of both times, so that a new topic has its own, and all others are counted in them: what a cluster was
-made of says nothing about its size. One that grew beyond what chance and the difference between days give to twenty is named; whether a
-query falls into one of those is then 0 or 1, and is split like any other metric.
+Pure.
+
+It handles numbers and ids, never the text of a query. Some queries of both periods make the clusters, so that a new
+topic gets its own; all other queries are counted in them, because the queries that made a cluster say nothing about its
+size. A cluster is named if its growth is significant among twenty and given the difference between days. Membership in
+one of those is then 0 or 1, and is split like any other metric.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,13 +17,13 @@ from assay_drift.attribution import ERRORS, LEAST, Split, error_of_change, group
 from assay_drift.baseline import Total
 from assay_drift.queries import CLUSTERS, EXAMPLES, k_means, nearest
 
-#: Queries of each time that clusters are made of, and the part of them that is at most.
+#: Queries of each period used for clustering, and the largest share of them that may be used.
 CLUSTERED, CLUSTERED_SHARE = 420, 0.4
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A stored query without its text: when it was asked, in days since the change, and its group of each dimension."""
+    """A stored query without its text: the days since the change, and its group in each dimension."""
 
     event_id: str
     day: int
@@ -29,7 +32,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A cluster that grew: its share of the queries, and some of those that are in it now."""
+    """A cluster that grew: its share of the queries, and the ids of some current ones."""
 
     before: float
     after: float
@@ -37,9 +40,9 @@ class Topic:
 
 
 def grown(queries: Sequence[Query], vectors: np.ndarray) -> tuple[list[Topic], list[Split]] | None:
-    """The clusters that grew, those that grew most first, and what each group did to their share of all; None of too few queries.
+    """Return the clusters that grew, largest first, and the split of their combined share by group.
 
-    `vectors` has a row of length 1 for each query.
+    `vectors` has one row of length 1 for each query. None if there are too few queries.
     """
     is_late = np.array([each.day >= 0 for each in queries], dtype=bool)
     makers = np.concatenate([_some(np.flatnonzero(is_late == time)) for time in (False, True)])
@@ -65,7 +68,7 @@ def grown(queries: Sequence[Query], vectors: np.ndarray) -> tuple[list[Topic], l
 
 
 def _some(places: np.ndarray) -> np.ndarray:
-    """Every so many of the places."""
+    """Return evenly spaced positions."""
     wanted = min(CLUSTERED, int(CLUSTERED_SHARE * len(places)))
     found: np.ndarray = places[np.linspace(0, max(0, len(places) - 1), wanted).astype(int)]
     return found
@@ -88,7 +91,7 @@ def _splits(queries: Sequence[Query], inside: np.ndarray, late: np.ndarray) -> l
 
 
 def _days(queries: Sequence[Query], inside: np.ndarray, chosen: np.ndarray) -> dict[int, Total]:
-    """By day: how many of the chosen queries, and how many of them are inside."""
+    """Return by day the number of chosen queries, and the number of those inside."""
     found: dict[int, Total] = {}
     for place in np.flatnonzero(chosen).tolist():
         found.setdefault(queries[place].day, Total()).add(float(inside[place]))

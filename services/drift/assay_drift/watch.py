@@ -1,4 +1,4 @@
-"""How series are judged and told: what evidence they need together, their episodes, their alerts. Pure."""
+"""All series of a shard: the evidence they need together, their episodes and their alerts. Pure."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -20,20 +20,22 @@ Calibrated = Callable[[str, str, str], bool]
 
 
 class Watch(Kept):
-    """The series of one shard. They share one promise about false alarms."""
+    """The series of one shard. They share one guarantee about false alarms."""
 
     def __init__(
         self, settings: DriftSettings, fields: Mapping[str, bytes], calibrated: Calibrated, shards: int
     ) -> None:
         super().__init__(fields)
-        self._settings, self._calendar = settings, Calendar.of(settings)
+        self._settings = settings
+        self._calendar = Calendar.of(settings)
         self._no_rule = settings.model_copy(update={"rule": "off"})
         self._of_amounts = amount_settings(settings)
-        self._calibrated, self._shards = calibrated, shards
+        self._calibrated = calibrated
+        self._shards = shards
         self.alerts: list[Alert] = []
 
     def series(self) -> Iterator[tuple[str, Series]]:
-        """Every series by its key: project, metric, source."""
+        """Iterate over all series by key: project, metric, source."""
         yield from self.scores.items()
         for key, scaled in self.retrieval.items():
             yield key, scaled.series
@@ -41,7 +43,7 @@ class Watch(Kept):
             yield key, amount.series
 
     def evidence(self) -> dict[tuple[str, str], float]:
-        """The evidence by project and metric, as a fraction of what alerts; of several series the greatest."""
+        """Return the greatest evidence by project and metric, relative to the alert threshold."""
         found: dict[tuple[str, str], float] = {}
         for key, each in self.series():
             project, metric, _ = key.split("/", 2)
@@ -49,16 +51,19 @@ class Watch(Kept):
         return found
 
     def share(self, series: Series) -> float:
-        """A series' evidence as a share of what raises an alert."""
+        """Return the evidence of a series, relative to the alert threshold."""
         return series.evidence(self._settings) / self._needed(series)
 
     def take_alerts(self) -> list[Alert]:
-        """Alerts since the last call."""
+        """Return the alerts since the last call."""
         found, self.alerts = self.alerts, []
         return found
 
     def _needed(self, series: Series) -> float:
-        """The evidence that alerts, corrected for all series there are. Only worth working out when there is some."""
+        """Return the evidence needed to alert, corrected for the number of series.
+
+        Computed only if there is any.
+        """
         streams = max(1, (len(self.scores) + len(self.retrieval) + len(self.amounts)) * self._shards)
         if series.evidence(self._settings) < 1:
             return float(streams)
@@ -69,7 +74,7 @@ class Watch(Kept):
         required = self._needed(series)
         level: Level | None = None
         of = (subject.project, subject.series or "", subject.metric or "")
-        opinion = not is_of_answers(subject.metric or "")  # nobody need be asked whether an answer came
+        opinion = not is_of_answers(subject.metric or "")  # whether an answer arrived is not a judge's opinion
         if opinion and not self._settings.page_uncalibrated and not self._calibrated(*of):
             level = series.level(required, self._settings, self._calendar)
             level = "warn" if level == "critical" else level
@@ -102,7 +107,10 @@ class Watch(Kept):
     def _publish_acknowledged(
         self, subject: Subject, transition: Transition | None, episode: Episode, numbers: Numbers, wall_ms: float
     ) -> None:
-        """A person did it, so its time is the clock's: samples may have come hours ago, or be a replay of last year's."""
+        """Publish an acknowledgement.
+
+        Its time is the wall clock's: samples may be hours old, or come from a replay of last year.
+        """
         if transition:
             told = replace(transition, at_ms=max(transition.at_ms, wall_ms))
             self._publish(subject, told, episode, replace(numbers, acknowledged=True))

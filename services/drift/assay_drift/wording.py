@@ -1,4 +1,4 @@
-"""Transitions in words: the Alert documents that people and the notifier get. Pure; names and numbers only, never captured text."""
+"""Build the Alert documents of transitions. Pure; names and numbers only, never captured text."""
 
 import re
 import uuid
@@ -10,14 +10,14 @@ from assay_schema.alert_actions import acknowledge_command, query_of
 from assay_schema.alerts import Alert, AlertKind, AlertState, Severity, one_line, transition_id
 from assay_schema.scores import ABSTAINED, CHECK_FAILED, NO_CONTEXT, is_amount, is_lower_better, is_of_answers
 
-#: A limit in a summary, as `amount_text` writes it.
+#: A limit in a summary, as `amount_text` formats it.
 _LIMIT = re.compile(r"were above ([0-9][0-9,.e+-]{0,30}) (?:ms|characters)")
 _SEVERITY = {AlertState.WARN: Severity.WARNING, AlertState.CRITICAL: Severity.CRITICAL}
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What an alert is about. `key` names it among all of its project."""
+    """Subject of an alert. `key` is unique within the project."""
 
     kind: AlertKind
     project: str
@@ -28,7 +28,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """How much: see the fields of `Alert`."""
+    """Numbers of an alert: see the fields of `Alert`."""
 
     since_ms: float
     value: float | None = None
@@ -37,24 +37,24 @@ class Numbers:
     interval: tuple[float, float] | None = None
     n: int | None = None
     evidence: float | None = None
-    #: Whether a person accepted what is, instead of what was having come back; and the new baseline, once it is known.
+    #: True if an operator accepted the current level; and the new baseline, once it is known.
     acknowledged: bool = False
     accepted: float | None = None
-    #: What an amount was compared with.
+    #: The limit of an amount.
     limit: float | None = None
-    #: The rest of a sentence about a condition.
+    #: The reason for a condition, as the rest of a sentence.
     why: str = ""
 
 
 def alert_id(subject: Subject, number: int, opened_ms: float) -> uuid.UUID:
-    """The identity of an episode: the same for whoever works it out again."""
+    """Return the id of an episode: every replica computes the same."""
     return uuid.uuid5(
         uuid.NAMESPACE_OID, f"drift/{subject.kind}/{subject.project}/{subject.key}/{number}/{opened_ms:.0f}"
     )
 
 
 def alert(subject: Subject, transition: Transition, opened_ms: float, numbers: Numbers) -> Alert:
-    """The document of a transition."""
+    """Build the alert document of a transition."""
     identity = alert_id(subject, transition.number, opened_ms)
     made = Alert(
         alert_id=identity,
@@ -66,7 +66,7 @@ def alert(subject: Subject, transition: Transition, opened_ms: float, numbers: N
         severity=_SEVERITY.get(transition.state, Severity.INFO),
         project=subject.project,
         metric=subject.metric,
-        series=subject.series and one_line(subject.series),  # a producer's embedding model may be called anything
+        series=subject.series and one_line(subject.series),  # a producer's embedding model can have any name
         since=moment(numbers.since_ms),
         at=moment(transition.at_ms),
         value=_short(numbers.value),
@@ -83,7 +83,7 @@ def alert(subject: Subject, transition: Transition, opened_ms: float, numbers: N
 
 
 def moment(ms: float) -> datetime:
-    """A time in UTC from Unix milliseconds."""
+    """Convert Unix milliseconds to a time in UTC."""
     return datetime.fromtimestamp(round(ms) / 1000, UTC)
 
 
@@ -96,7 +96,7 @@ def _number(value: float | None) -> str:
 
 
 def summary(subject: Subject, state: AlertState, numbers: Numbers) -> str:  # noqa: C901  # one line for each kind
-    """One sentence: what, where, since when, how much."""
+    """Return one sentence: what happened, where, since when, and how much."""
     project, metric = subject.project, subject.metric or ""
     if numbers.acknowledged:
         return f"{_about(subject)} acknowledged by an operator{_learned_next(subject, numbers)}"
@@ -107,12 +107,12 @@ def summary(subject: Subject, state: AlertState, numbers: Numbers) -> str:  # no
         case AlertKind.SCORE_DRIFT if is_amount(metric):
             shares = f"{numbers.baseline or 0:.1%} of them were above {amount_text(metric, numbers.limit)}"
             if over:
-                verb = "is back" if state is AlertState.RESOLVED else "is coming back"
+                verb = "is back" if state is AlertState.RESOLVED else "is recovering"
                 return f"{_about(subject)} {verb}: {shares}, now {numbers.value or 0:.1%} (n = {numbers.n})"
             return f"{_about(subject)} rose, {since}: {shares}, now {numbers.value or 0:.1%} (n = {numbers.n})"
         case AlertKind.SCORE_DRIFT:
             if over:
-                verb = "is back" if state is AlertState.RESOLVED else "is coming back"
+                verb = "is back" if state is AlertState.RESOLVED else "is recovering"
                 return f"{_about(subject)} {verb}: {value}, baseline {base} (n = {numbers.n})"
             if is_of_answers(metric):
                 shares = f"{numbers.baseline or 0:.1%} to {numbers.value or 0:.1%}"
@@ -124,36 +124,34 @@ def summary(subject: Subject, state: AlertState, numbers: Numbers) -> str:  # no
         case AlertKind.RETRIEVAL_DRIFT:
             place = f"mean place {value} in the reference distribution, where 0.5 is unchanged (n = {numbers.n})"
             if over:
-                return f"{_about(subject)} are {'' if state is AlertState.RESOLVED else 'coming '}back: {place}"
+                return f"{_about(subject)} {'have recovered' if state is AlertState.RESOLVED else 'are recovering'}: {place}"
             distance = f"Kolmogorov-Smirnov distance {_number(numbers.effect)}"
             return f"{_about(subject)} shifted down {since} ({distance}): {place}"
         case AlertKind.QUERY_DRIFT:
             if over:
-                return f"people ask {project} what they used to ask again"
-            return (
-                f"people ask {project} about other things than before: {value} deviations of usual days (limit {base})"
-            )
+                return f"queries to {project} are back to their usual distribution"
+            return f"queries to {project} have shifted: {value} standard deviations from usual days (limit {base})"
         case AlertKind.SILENCE:
             if over:
-                return f"answers of {project} are judged again"
+                return f"judging of {project} has resumed"
             why = f": {numbers.why}" if numbers.why else ""
-            return f"only {value} answers of {project} were judged where {base} are usual{why}"
+            return f"only {value} answers of {project} were judged, {base} are usual{why}"
         case AlertKind.JUDGE_ERRORS:
             if over:
-                return f"the judge works again for {project}: {value} of its answers end in an error"
+                return f"the judge has recovered for {project}: {value} of its answers end in an error"
             return f"the judge failed on {numbers.value or 0:.0%} of the answers of {project} in a day (limit {numbers.baseline or 0:.0%})"
         case AlertKind.FAILURES:
             return (
-                f"no event of {project} was lost in a day"
+                f"no events of {project} were lost in a day"
                 if over
                 else f"{value} events of {project} were lost in a day"
             )
         case AlertKind.LAG:
-            return f"{metric} has caught up" if over else f"{value} entries wait in {metric} (limit {base})"
+            return f"{metric} has caught up" if over else f"{value} entries are waiting in {metric} (limit {base})"
         case AlertKind.WATERMARK_AGE:
             if over:
                 return "storing has caught up"
-            return f"what came more than {value} minutes ago is not all stored (limit {base} minutes)"
+            return f"events from more than {value} minutes ago are not all stored (limit {base} minutes)"
         case _:
             return f"{subject.kind}: {value} (limit {base})"
 
@@ -170,13 +168,16 @@ def _about(subject: Subject) -> str:
         case AlertKind.RETRIEVAL_DRIFT:
             return f"retrieval scores ({subject.metric}) of {subject.project}"
         case AlertKind.QUERY_DRIFT:
-            return f"what people ask {subject.project}"
+            return f"the queries to {subject.project}"
         case _:
             return f"{subject.kind.replace('_', ' ')} of {subject.project}"
 
 
 def amount_text(metric: str, amount: float | None) -> str:
-    """A latency or a cost with its unit. Events carry no tokens, so that length stands for cost."""
+    """Format a latency or a cost with its unit.
+
+    Events carry no tokens, so the unit of cost is characters.
+    """
     if amount is None:
         return "their limit"
     return (
@@ -189,7 +190,7 @@ def amount_text(metric: str, amount: float | None) -> str:
 
 
 def limit_in(summary: str) -> float | None:
-    """The limit that a summary of an amount names, as precisely as it does; None if it names none."""
+    """Parse the limit from the summary of an amount, as precisely as it is shown; None if there is none."""
     found = _LIMIT.search(summary)
     try:
         return float(found[1].replace(",", "")) if found else None
@@ -198,16 +199,16 @@ def limit_in(summary: str) -> float | None:
 
 
 def _named(metric: str) -> str:
-    """A metric as people say it."""
+    """Return the display name of a metric."""
     if metric.startswith(CHECK_FAILED):
         return f"answers that fail the check {metric.removeprefix(CHECK_FAILED)}"
     return {ABSTAINED: "answers without a claim", NO_CONTEXT: "answers without passages"}.get(metric, metric)
 
 
 def _learned_next(subject: Subject, numbers: Numbers) -> str:
-    """What an acknowledgement leads to; conditions have no baseline to learn."""
+    """Describe the effect of an acknowledgement. Conditions have no baseline to learn."""
     if subject.kind not in (AlertKind.SCORE_DRIFT, AlertKind.RETRIEVAL_DRIFT, AlertKind.QUERY_DRIFT):
         return ""
     if numbers.accepted is None:
         return ": a new baseline is being learned"
-    return f": the baseline is now {_number(numbers.accepted)}, of what came since the change"
+    return f": the baseline is now {_number(numbers.accepted)}, learned from the samples since the change"

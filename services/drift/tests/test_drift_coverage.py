@@ -92,9 +92,13 @@ def test_a_check_is_watched_where_nothing_was_judged() -> None:
 @pytest.mark.parametrize(
     ("answers", "questions", "words"),
     [
-        (True, True, "120 answers came and 0 were drawn (judge.base_rate, judge.base_floor_per_day)"),
-        (False, True, "120 questions came, and the judge saw 0 answers (assay doctor says whether it runs)"),
-        (False, False, "0 questions came"),
+        (True, True, "120 answers arrived and 0 were sampled (judge.base_rate, judge.base_floor_per_day)"),
+        (
+            False,
+            True,
+            "120 questions arrived and the judge received 0 answers (run assay doctor to see if it is running)",
+        ),
+        (False, False, "0 questions arrived"),
     ],
 )
 def test_silence_says_whether_nothing_was_asked_nothing_drawn_or_the_judge_does_not_run(

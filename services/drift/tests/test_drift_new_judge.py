@@ -35,7 +35,7 @@ def test_a_drop_under_a_new_judge_is_a_warning_that_says_so_and_never_pages() ->
     assert first.at.timestamp() * 1000 < START_MS + (CHANGED + QUICK.learning_days) * MINUTE, "before it has learned"
     assert first.baseline == pytest.approx(0.85, abs=0.02)
     assert first.effect == pytest.approx(-0.25, abs=0.06)
-    assert "by another judge than before" in first.summary
+    assert "scored by a different judge than before" in first.summary
     assert {alert.state for alert in alerts} == {AlertState.WARN}
 
 

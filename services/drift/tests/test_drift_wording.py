@@ -90,7 +90,9 @@ def test_a_baseline_that_an_acknowledgement_finds_is_named_as_people_read_the_me
 def test_what_came_back_by_itself_is_still_told_as_being_back() -> None:
     step = Transition(AlertState.RECOVERING, AlertState.RESOLVED, 1, 4, START_MS)
     assert "is back: 0.84, baseline 0.85" in alert(FALLEN, step, START_MS, Numbers(START_MS, 0.84, 0.85, n=9)).summary
-    assert "are back: mean place 0.48" in alert(RETRIEVAL, step, START_MS, Numbers(START_MS, 0.48, 0.5, n=9)).summary
+    assert (
+        "have recovered: mean place 0.48" in alert(RETRIEVAL, step, START_MS, Numbers(START_MS, 0.48, 0.5, n=9)).summary
+    )
 
 
 def test_a_history_in_short_days_marks_each_day_with_its_own_episodes() -> None:

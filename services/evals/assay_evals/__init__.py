@@ -1,6 +1,6 @@
 """Golden datasets, metrics, statistics, replay, comparison and gates.
 
-What notebooks and tests need, by name; the modules have the rest. Names are imported when they are first used.
+Names for notebooks and tests; the modules contain the rest. Names are imported on first use.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""What a target returned, read in any of these forms, whichever it speaks. Pure.
+"""Parse a target's response in any of the supported forms. Pure.
 
 - a list of ids: `["a", "b"]`;
 - a list of objects: `[{"slug": "a", "source_id": "wiki", "score": 1.5}]` (`id` does for `slug`), each perhaps with its `time` (ISO 8601, or
@@ -24,7 +24,7 @@ _LISTS = ("results", "hits", "data")
 
 
 def read_answer(value: Any, elapsed_ms: float) -> Retrieved:
-    """What a target returned, in whichever form. Raises `TargetError`."""
+    """Parse a target's response, in any form. Raises `TargetError`."""
     if isinstance(value, Retrieved):
         return value
     whole: Mapping[str, Any] = value if isinstance(value, Mapping) else {"results": value}
@@ -67,7 +67,7 @@ def _facts(value: Any) -> Hit:
 
 
 def _unread(value: Any) -> Iterator[str]:
-    """Fields of a result that say something, and nothing that can be read."""
+    """Yield the fields of a result that have content but cannot be parsed."""
     if isinstance(value, Mapping):
         for name, read in (("time", _time), ("actors", _names), ("found_by", _path_names)):
             given = value.get(name)
@@ -116,15 +116,18 @@ def _hit(value: Any) -> tuple[str, str | None]:
 
 
 def _is_id(value: Any) -> bool:
-    """Databases number their documents; a number is that name."""
+    """True for a valid id: text, or a number, since databases number their documents."""
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
 def _text(value: str) -> str:
-    """JSON can write half a character (a lone surrogate), which no file can hold: one answer's error rather than the end of a run."""
+    """Require text that a file can contain.
+
+    JSON can contain a lone surrogate, which no file can: one answer's error rather than the end of a run.
+    """
     if not value.isascii():
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise TargetError("a result's id is no text: it holds a lone surrogate") from None
+            raise TargetError("a result's id is not text: it contains a lone surrogate") from None
     return value

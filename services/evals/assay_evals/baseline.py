@@ -1,8 +1,10 @@
 """Published baselines: captured rows frozen under a hash of everything a gate reads. Pure.
 
-A file's first line says what it is; each further line is a captured row with its `query_hash`, sorted by tool and hash, so that the same
-rows always give the same bytes. `content_hash` covers the thresholds, the mean latency and every field of every row: `read_baseline`
-recomputes it, and a file that was changed by as much as one slug is refused.
+The first line of a file describes it; each further line is a captured row with its `query_hash`, sorted by tool and
+hash, so that the same rows always give the same bytes.
+
+`content_hash` covers the thresholds, the mean latency and every field of every row. `read_baseline` recomputes it, and
+rejects a file with a change of a single slug.
 """
 
 import hashlib
@@ -19,12 +21,12 @@ from assay_evals.errors import EvalsError
 
 
 class BaselineError(EvalsError):
-    """A baseline that cannot be published or trusted. Says why; never quotes a query."""
+    """A baseline that cannot be published or trusted. The message never quotes a query."""
 
 
 @dataclass(frozen=True)
 class Thresholds:
-    """What a regression gate holds a replay against."""
+    """Limits of a regression gate for a replay."""
 
     jaccard: float = 0.85
     top1: float = 0.80
@@ -41,7 +43,7 @@ class Thresholds:
 
 @dataclass(frozen=True)
 class Baseline:
-    """A published baseline as read back, its hash verified."""
+    """A published baseline, read and verified by its hash."""
 
     label: str
     published_at: str
@@ -52,14 +54,15 @@ class Baseline:
 
 
 def query_hash(query: str) -> str:
-    """First 16 hex digits of SHA-256 over the normalised query."""
+    """Return the first 16 hex digits of SHA-256 over the normalized query."""
     return hashlib.sha256(normalise(query).encode()).hexdigest()[:16]
 
 
 def publish(rows: Iterable[Captured], *, label: str, published_at: str, thresholds: Thresholds) -> Iterator[str]:
-    """The lines of a baseline, without line ends. Raises `BaselineError` without rows or with the same question twice.
+    """Yield the lines of a baseline, without line ends.
 
-    Rows written by hand may name no sources; in the baseline they do, an empty array.
+    Raises `BaselineError` without rows or with a duplicate question. Rows written by hand may have no sources; in the
+    baseline they have an empty array.
     """
     kept = sorted(((query_hash(row.query), row) for row in rows), key=lambda pair: (pair[1].tool_name, pair[0]))
     if not kept:
@@ -86,7 +89,10 @@ def publish(rows: Iterable[Captured], *, label: str, published_at: str, threshol
 
 
 def content_hash(metadata: dict[str, Any], records: Iterable[dict[str, Any]]) -> str:
-    """SHA-256 over the metadata but for this hash, and every field of every row, in canonical JSON."""
+    """Return the SHA-256 over the metadata except this hash, and every field of every row.
+
+    Both are in canonical JSON.
+    """
     digest = hashlib.sha256()
     plain = {key: value for key, value in metadata.items() if key != "content_hash"}
     for each in (plain, *records):
@@ -95,7 +101,7 @@ def content_hash(metadata: dict[str, Any], records: Iterable[dict[str, Any]]) ->
 
 
 def read_baseline(lines: Iterable[str]) -> Baseline:
-    """A baseline, its hash recomputed. Raises `BaselineError`, which names the line and what is wrong."""
+    """Read a baseline and recompute its hash. Raises `BaselineError` with the line and the problem."""
     numbered = ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
     try:
         first = next(numbered, None)
@@ -174,7 +180,7 @@ def _refuse_duplicates(kept: list[tuple[str, Captured]]) -> None:
 
 
 def deduplicate(rows: Iterable[Captured]) -> Iterator[Captured]:
-    """The first row of each question, tool and set of sources."""
+    """Yield the first row of each question, tool and set of sources."""
     seen = set()
     for row in rows:
         key = (row.tool_name, *row.source_ids, query_hash(row.query))
@@ -184,5 +190,5 @@ def deduplicate(rows: Iterable[Captured]) -> Iterator[Captured]:
 
 
 def _number(value: float) -> float | int:
-    """Whole numbers without `.0`, so that every language writes the same bytes."""
+    """Return whole numbers without `.0`, so that every language writes the same bytes."""
     return int(value) if float(value).is_integer() else value

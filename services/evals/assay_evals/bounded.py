@@ -1,4 +1,7 @@
-"""Gaffke's bounds of a mean of values that have limits, which hold for few and for equal values too. Pure numpy, seeded."""
+"""Gaffke's confidence bounds of the mean of bounded values, valid for few and for equal values too.
+
+Pure numpy, seeded.
+"""
 
 from collections.abc import Hashable, Sequence
 
@@ -17,15 +20,18 @@ def bounded_intervals(
     clusters: Sequence[Hashable] | None = None,
     weights: Floats | None = None,
 ) -> list[Interval | None]:
-    """The 95 % interval of each column's mean, where values cannot lie outside `least` to `most`; None for a column without values.
+    """Return the 95 % interval of each column's mean, for values from `least` to `most`.
 
-    Each bound is Gaffke's (2005): the resampled mean of what was seen and of one more unit at the limit, which nobody has seen but which
-    may well exist, with random weights (exponential, as in Rubin's bootstrap of 1981). It is Clopper and Pearson's interval where values
-    are only `least` and `most`, and covers the truth at least as often as it says wherever it was tried, for few and for equal values
-    too: 20 cases that did not change leave room for a change of 0.17. Resampling what was seen cannot say that.
+    None for a column without values.
 
-    `nan` marks a case a metric does not apply to. Clusters get one weight each. With `weights` the unit nobody has seen is as heavy as the
-    heaviest that was.
+    Each bound is Gaffke's (2005): the resampled mean of the observed units and of one unobserved unit at the limit,
+    with random weights (exponential, as in Rubin's bootstrap of 1981). It is Clopper and Pearson's interval if values
+    are only `least` and `most`, and its coverage was at least the nominal one wherever it was tried, for few and for
+    equal values too: 20 unchanged cases leave room for a change of 0.17. Resampling the observed values cannot show
+    that.
+
+    `nan` marks a case that a metric does not apply to. Clusters get one weight each. With `weights`, the unobserved
+    unit is as heavy as the heaviest observed one.
     """
     lows, highs, seen = _draws(values, least, most, resamples, seed, clusters, weights)
     low, high = np.quantile(lows, 0.025, axis=0), np.quantile(highs, 0.975, axis=0)
@@ -45,7 +51,10 @@ def bounded_draws(
     clusters: Sequence[Hashable] | None = None,
     weights: Floats | None = None,
 ) -> tuple[Floats, Floats]:
-    """The draws behind both bounds for one column with a value: the share of `highs` at or above a mean is the p of that mean."""
+    """Return the draws behind both bounds of one column with a value.
+
+    The share of `highs` at or above a mean is the p-value of that mean.
+    """
     lows, highs, _ = _draws(values, least, most, resamples, seed, clusters, weights)
     return lows[:, 0], highs[:, 0]
 
@@ -59,7 +68,7 @@ def _draws(
     clusters: Sequence[Hashable] | None,
     weights: Floats | None,
 ) -> tuple[Floats, Floats, Floats]:
-    """Draws of both bounds, and each column's heaviest unit, 0 where it has no value."""
+    """Return draws of both bounds, and the weight of each column's heaviest unit, 0 without a value."""
     table = values[:, None] if values.ndim == 1 else values
     known = ~np.isnan(table)
     shares = known.astype(float) if weights is None else known * weights[:, None]

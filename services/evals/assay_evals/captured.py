@@ -1,4 +1,4 @@
-"""Captured retrievals as `assay export` writes them, or as somebody wrote by hand: NDJSON, one a line. Pure, a line at a time."""
+"""Captured retrievals as NDJSON, written by `assay export` or by hand. Pure, one line at a time."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ from assay_evals.strict_json import JsonError, loads
 #: Value of `_kind` on a published baseline's first line.
 METADATA_KIND = "baseline_metadata"
 VERSION = 1
-#: What the scrubber leaves in place of what it finds, unless a policy says otherwise.
+#: Placeholder of the scrubber for findings, unless a policy sets another.
 REDACTED = "[REDACTED]"
 
 
 class CapturedError(EvalsError):
-    """A line that cannot be used. Says which and why; never quotes it."""
+    """A line that cannot be used. The message names the line and the reason and never quotes it."""
 
 
 @dataclass(frozen=True)
 class Captured:
-    """One captured retrieval: what replaying it needs. `record` is the line as it came, other fields included."""
+    """A captured retrieval, as needed for its replay. `record` is the original line with all fields."""
 
     line: int
     id: int | str
@@ -33,17 +33,19 @@ class Captured:
 
     @property
     def source(self) -> str | None:
-        """The source all slugs came from, when there is exactly one; rows do not say which slug came from which."""
+        """The source of all slugs if there is exactly one; rows do not say which slug came from which."""
         return self.source_ids[0] if len(self.source_ids) == 1 else None
 
     @property
     def scrubbed(self) -> bool:
-        """Whether personal data was taken out of it: a system that was asked the whole may answer what is left otherwise."""
+        """True if personal data was removed: a system may answer the remaining query differently."""
         return bool(self.record.get("pii_families")) or REDACTED in self.query
 
 
 def read_captured(lines: Iterable[str]) -> Iterator[Captured]:
-    """Captured rows, one at a time, in the order of the file. Blank lines and a baseline's first line are passed over.
+    """Read captured rows one at a time, in file order.
+
+    Blank lines and a baseline's first line are skipped.
 
     Raises `CapturedError` at the first line that is not a row of version 1, and at the end when there was none.
     """
@@ -61,7 +63,7 @@ def read_captured(lines: Iterable[str]) -> Iterator[Captured]:
 
 
 def parse_line(number: int, line: str) -> dict[str, Any]:
-    """A line's JSON object. Raises `CapturedError`."""
+    """Return a line's JSON object. Raises `CapturedError`."""
     try:
         record = loads(line)
     except JsonError as error:
@@ -72,7 +74,7 @@ def parse_line(number: int, line: str) -> dict[str, Any]:
 
 
 def captured(number: int, record: dict[str, Any]) -> Captured:
-    """One row from its record. Raises `CapturedError` that names the line and the field."""
+    """Parse a row from its record. Raises `CapturedError` with the line and the field."""
     version = record.get("schema_version")
     if version is None:
         raise CapturedError(

@@ -1,4 +1,6 @@
-"""Metrics of one case that need more than ranks: what an answer says and cites, and what a target says of its results. Pure.
+"""Metrics of one case beyond ranks: an answer's text and citations, and its results' metadata.
+
+Pure.
 
 Each applies only where the case expects it and the target gives what it is measured by; elsewhere it is absent, which is neither 0 nor a
 value that is not a number. Results are distinct documents (one that comes back twice counts at its first rank, with what all its
@@ -26,7 +28,7 @@ from assay_evals.dataset import Case, normalise
 from assay_evals.replay import Hit, Retrieved
 from assay_schema.printable import plain
 
-#: What names of path metrics begin with.
+#: Prefix of the names of path metrics.
 PATH = "path:"
 #: Longest name of a search path, in characters.
 NAME_MAX = 100
@@ -36,7 +38,7 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 
 def case_metrics(case: Case, answer: Retrieved, depth: int) -> dict[str, float]:
-    """All that apply, by name."""
+    """Compute all applicable metrics, by name."""
     found: dict[str, float] = {}
     if case.required_citations and (answer.answer is not None or answer.citations):
         cited = {name for name, _ in answer.citations}
@@ -64,12 +66,12 @@ def _paths(relevant: Sequence[Hit]) -> dict[str, float]:
 
 
 def path_metric(path: str) -> str:
-    """The name of a path's metric: a target may call its paths anything."""
+    """Return the metric's name for a path, which a target may call anything."""
     return PATH + plain(path).translate(_QUOTES)[:NAME_MAX]
 
 
 def is_metric_name(name: object) -> bool:
-    """Whether it can be a metric's: one printable line that holds no mark-up."""
+    """True for a valid name of a metric: one printable line without markup."""
     return (
         isinstance(name, str)
         and 0 < len(name) <= NAME_MAX + len(PATH)
@@ -84,7 +86,7 @@ def _share(holds: Iterable[bool]) -> float:
 
 
 def answer_f1(expected: str, answer: str) -> float:
-    """F1 of the words of two texts; 1 where neither has any, 0 where one has none."""
+    """Return F1 over the words of two texts; 1 if both are empty, 0 if one is."""
     one, other = _words(expected), _words(answer)
     shared = sum((one & other).values())
     total = sum(one.values()) + sum(other.values())
@@ -99,5 +101,5 @@ def _words(text: str) -> Counter[str]:
 
 
 def path_share(metrics: Mapping[str, float | None], name: str) -> float | None:
-    """A case's path metric: 0 for a path that is not named where others are, since it then contributed nothing."""
+    """Return a case's path metric: 0 for an unnamed path if others are named."""
     return metrics.get(name, 0.0 if any(each.startswith(PATH) for each in metrics) else None)

@@ -1,4 +1,4 @@
-"""What an answer, or none, makes of a case in a run. Pure."""
+"""Results of cases in a run, with or without an answer. Pure."""
 
 import math
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from assay_evals.slices import case_slices
 
 
 def score(cases: Sequence[Case], answers: Sequence[Retrieved], config: RunConfig) -> list[dict[str, float | None]]:
-    """The retrieval metrics of each case, and those of `case_metrics` and `coverage` that apply to it."""
+    """Compute each case's retrieval metrics, and those of `case_metrics` and `coverage` that apply."""
     judged = judge(
         [case.relevance for case in cases],
         [answer.named_as(case.relevance) for case, answer in zip(cases, answers, strict=True)],
@@ -32,7 +32,7 @@ def score(cases: Sequence[Case], answers: Sequence[Retrieved], config: RunConfig
 
 
 def case_result(case: Case, answer: Retrieved, metrics: dict[str, float | None], tries: int) -> CaseResult:
-    """An answered case."""
+    """Return the result of an answered case."""
     return CaseResult(
         case_id=case.id,
         query_type=case.query_type,
@@ -47,7 +47,7 @@ def case_result(case: Case, answer: Retrieved, metrics: dict[str, float | None],
 
 
 def case_error(case: Case, error: str, tries: int) -> CaseResult:
-    """A case without an answer."""
+    """Return the result of a case without an answer."""
     weight = 1 / case.inclusion_probability
     return CaseResult(
         case.id, case.query_type, [], None, {}, error, tries, case.cluster, weight, slices=case_slices(case)

@@ -1,10 +1,10 @@
-"""Two runs over the same cases, metric by metric: what changed, how sure that is, and whether a change may be merged. Pure.
+"""Compare two runs over the same cases, metric by metric: change, significance and verdict. Pure.
 
-The verdict has three values, because few cases often cannot tell:
+The verdict has three values, because few cases often do not allow a decision:
 
-- `fail`: the change is for the worse, told from chance by its interval and by the test of all metrics, and at least the threshold;
-- `pass`: the interval excludes a worsening as large as the threshold (non-inferiority);
-- `inconclusive`: neither; `cases_needed` says how many would tell.
+- `fail`: the change is significantly worse, by its interval and by the test of all metrics, and at least the threshold;
+- `pass`: the interval excludes a change for the worse as large as the threshold (non-inferiority);
+- `inconclusive`: neither; `cases_needed` is the number of cases needed for a decision.
 """
 
 import math
@@ -47,10 +47,11 @@ from assay_evals.verdicts import (
 
 @dataclass(frozen=True)
 class MetricComparison:
-    """One metric in both runs. `delta` = candidate - baseline, in the metric's own unit; better or worse is the rule's business.
+    """One metric in both runs.
 
-    `p_worse` and `p_better` are one-sided and adjusted for all metrics that block (or for all that do not): they decide. `p_value` is
-    two-sided and of this metric alone, `p_holm` is that by Holm's adjustment; they decide nothing. A quantile's are of it alone.
+    `p_worse` and `p_better` are one-sided and adjusted for all blocking metrics (or for all others): they decide.
+    `p_value` is two-sided and of this metric alone, `p_holm` is that with Holm's adjustment; they decide nothing. The
+    p-values of a quantile are not adjusted.
     """
 
     metric: str
@@ -70,38 +71,41 @@ class MetricComparison:
 
     @property
     def delta_percent(self) -> float | None:
-        """`delta` in percent of the baseline; None where that is 0."""
+        """`delta` in percent of the baseline; None if that is 0."""
         return 100 * self.delta / self.baseline if self.baseline else None
 
     @property
     def p_told(self) -> float | None:
-        """The adjusted p of the change in its own direction."""
+        """Adjusted one-sided p-value of the change in its own direction."""
         return self.p_worse if self.worse else self.p_better
 
     @property
     def significant(self) -> bool:
-        """Whether the change is told from chance, in its direction: see `told_from_chance`."""
+        """True if the change is statistically significant in its direction: see `told_from_chance`."""
         return told_from_chance(self.interval, self.p_value, self.p_told)
 
     @property
     def worse(self) -> bool:
-        """Whether the change is for the worse, by however little."""
+        """True if the change is for the worse, however small."""
         return self.delta > 0 if self.rule.lower_is_better else self.delta < 0
 
     @property
     def is_regression(self) -> bool:
-        """For the worse, and told from chance."""
+        """True for a significant change for the worse."""
         return self.worse and self.significant
 
     @property
     def is_improvement(self) -> bool:
-        """For the better, and told from chance."""
+        """True for a significant change for the better."""
         return self.delta != 0 and not self.worse and self.significant
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """All metrics of two runs. Cases that one run alone has, or that ended in an error, are in no metric, and fail a gate."""
+    """All metrics of two runs.
+
+    Cases that are in only one run, or ended in an error, are in no metric, and fail a gate.
+    """
 
     metrics: list[MetricComparison]
     paired: int
@@ -121,13 +125,13 @@ class Comparison:
     resamples: int = RESAMPLES
 
     def verdict(self, *, inconclusive: Verdict = Verdict.INCONCLUSIVE) -> Verdict:
-        """The verdict over the metrics that block: fail before inconclusive before pass.
+        """Return the verdict over the blocking metrics: fail before inconclusive before pass.
 
-        `inconclusive` says what undecided metrics count as.
+        `inconclusive` is the verdict that inconclusive metrics count as.
         """
         if self.only_baseline or self.only_candidate or self.errored or self.unlike:
             return Verdict.FAIL
-        # A tail of a few slow cases excludes no worsening of a percentile: only one that is told from chance decides.
+        # A tail of a few slow cases excludes no increase of a percentile: only a significant one decides.
         decides = [m for m in self.metrics if m.metric not in QUANTILES or m.verdict is not Verdict.INCONCLUSIVE]
         blocking = [m.verdict for m in decides if m.rule.stage is Stage.BLOCK] + [m.verdict for m in self.shrunk]
         if not self.metrics:
@@ -146,11 +150,12 @@ def compare(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> Comparison:
-    """Compare paired values: by metric, one value a case, cases in the same order; `nan` where a metric does not apply.
+    """Compare paired values: by metric, one value per case, cases in the same order.
 
-    A case counts for a metric when both runs have a value for it, and by its weight where there are `weights`. A column
-    `latency_ms` becomes the quantiles of `QUANTILES`, where all cases count alike. What only one of the two measured, as when one
-    comes from an older Assay, is not compared but named. Raises `ValueError` when they do not hold the same number of cases.
+    A value is `nan` if a metric does not apply. A case counts for a metric if both runs have a value for it, weighted
+    by `weights` if given. A column `latency_ms` becomes the quantiles of `QUANTILES`, where all cases count equally. A
+    metric in only one run, such as from an older Assay, is listed but not compared. Raises `ValueError` for different
+    numbers of cases.
     """
     lengths = {len(values) for side in (baseline, candidate) for values in side.values()}
     if len(lengths) > 1:
@@ -185,7 +190,10 @@ def intervals(
     clusters: Sequence[Hashable] | None = None,
     weights: Floats | None = None,
 ) -> dict[str, Interval]:
-    """The 95 % interval of each metric's mean, by name, for those with a value: `limits` are those of `bounded` ones, others have none."""
+    """Return the 95 % interval of each metric's mean, by name, for metrics with a value.
+
+    `limits` are those of `bounded` metrics; others have none.
+    """
     found: dict[str, Interval] = {}
     shares = [name for name in columns if bounded(name)]
     if shares:
@@ -272,7 +280,7 @@ def _tests(
     seed: int,
     resamples: int,
 ) -> dict[str, FlipTest]:
-    """The tests, of gains, in two families: metrics that block, and all others, which so make no gate less sensitive."""
+    """Test gains in two families, so that non-blocking metrics make no gate less sensitive."""
     found: dict[str, FlipTest] = {}
     for blocks in (True, False):
         family = [name for name in names if (rule_of(name, rules).stage is Stage.BLOCK) is blocks]
@@ -285,7 +293,7 @@ def _tests(
 
 
 def _holm(tests: Mapping[str, FlipTest], rules: Mapping[str, Rule]) -> dict[str, float]:
-    """Holm's adjustment of the two-sided p, in the same families."""
+    """Return Holm's adjustment of the two-sided p-values, in the same families."""
     blocking = {name: test.two_sided for name, test in tests.items() if rule_of(name, rules).stage is Stage.BLOCK}
     return holm(blocking) | holm({name: test.two_sided for name, test in tests.items() if name not in blocking})
 
@@ -295,7 +303,10 @@ def _clusters(clusters: Sequence[Hashable], known: np.ndarray[Any, np.dtype[np.b
 
 
 def _more_cases(name: str, deltas: Floats, rule: Rule, units: int) -> int | None:
-    """How many cases would tell, in clusters as large as these; None where more would not: the change lies too close to the threshold."""
+    """Return the number of cases needed for significance, in clusters of the same size.
+
+    None if more cases would not help: the change is too close to the threshold.
+    """
     needed = (cases_needed(deltas, rule.threshold) or 0) + (unseen_cases(rule.threshold) if is_share(name) else 0)
     cases = np.count_nonzero(~np.isnan(deltas))
     return math.ceil(needed * cases / units) if needed > units else None

@@ -1,4 +1,4 @@
-"""Whether questions get answers: what a system that stops answering would otherwise hide, since what is not said cannot be wrong. Pure.
+"""Answer coverage: detects a system that stops answering, which other metrics would hide. Pure.
 
 A case is answerable unless its `query_type` is `null`. Of answerable cases each is measured:
 
@@ -31,20 +31,20 @@ __all__ = [
 ]  # fmt: skip
 
 ANSWERED, COVERAGE, REPEATED, NULL_REFUSED = "answered", "coverage", "repeated_answer", "null_refused"
-#: Begins the names of what tells how far a judge is from itself.
+#: Prefix of the names of metrics for the judge's disagreement with itself.
 JUDGE_NOISE = "judge_noise_"
 
 
 def is_answerable(query_type: str) -> bool:
-    """Whether a case of that type has an answer."""
+    """True if a case of that type has an answer."""
     return query_type != "null"
 
 
 def over_repeats(each: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
-    """What several verdicts on one answer say together: means, and, of two or more, how far the judge is from itself.
+    """Combine several verdicts on one answer: means, and the judge's disagreement with itself.
 
-    `judge_noise_METRIC` is the standard deviation (n - 1) of that metric over the repeats that have it; `judge_noise_flips` is 1 where the
-    repeats do not agree whether every claim is supported.
+    `judge_noise_METRIC` is the standard deviation (n - 1) of that metric over the repeats that have it;
+    `judge_noise_flips` is 1 if the repeats disagree on whether every claim is supported.
     """
     if len(each) < 2:
         return dict(each[0]) if each else {}
@@ -61,7 +61,7 @@ def over_repeats(each: Sequence[Mapping[str, float | None]]) -> dict[str, float 
 
 
 def answer_coverage(case: Case, answer: Retrieved) -> dict[str, float]:
-    """What can be said without a judge."""
+    """Compute the coverage metrics that need no judge."""
     if answer.answer is None:
         return {}
     refused = is_refusal(answer.answer)
@@ -78,7 +78,10 @@ class GivenAnswers:
         self._cases: dict[bytes, list[Case]] = {}
 
     def add(self, case: Case, answer: Retrieved) -> dict[str, float]:
-        """Whether an answer repeats one to another question. Call it in the order of the cases, so that every run finds the same."""
+        """Check if an answer repeats the answer to another question.
+
+        Call it in the order of the cases, so that every run gets the same result.
+        """
         if answer.answer is None or not is_answerable(case.query_type):
             return {}
         words = normalise(answer.answer)

@@ -1,4 +1,4 @@
-"""Golden datasets: questions with what a good system retrieves and says. Pure: text in, models out.
+"""Golden datasets: questions with expected documents and answers. Pure: text in, models out.
 
 Three forms are read, told apart by their first character and line:
 
@@ -35,7 +35,10 @@ Identifier = Annotated[str, Field(min_length=1, max_length=NAME_MAX_CHARS)]
 
 
 class DatasetError(EvalsError):
-    """A dataset that cannot be read. Each problem names its line or case; none quotes a query or an answer."""
+    """A dataset that cannot be read.
+
+    Each problem names its line or case; none quotes a query or an answer.
+    """
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("\n".join(problems))
@@ -50,7 +53,10 @@ Moment = Annotated[datetime, AfterValidator(_in_utc)]
 
 
 class TimeWindow(BaseModel):
-    """A span of time, `since` <= time < `until`; one of them may be missing. A time without a zone is in UTC, a date its midnight."""
+    """A span of time, `since` <= time < `until`; one of them may be missing.
+
+    A time without a zone is in UTC, a date stands for its midnight.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -71,7 +77,7 @@ class TimeWindow(BaseModel):
 
 
 class Case(BaseModel):
-    """One question. A null case expects nothing: its `expected_ids` and `graded_relevance` hold no grade above 0.
+    """One question. A null case expects nothing: its documents have no grade above 0.
 
     Ids are slugs, or `source::slug` where one slug stands in several sources.
     """
@@ -115,7 +121,7 @@ class Case(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _other_spellings(cls, value: Any) -> Any:
-        """Names in camelCase; `relevant: [{slug, grade, source_id?}]` is another way to write `graded_relevance`."""
+        """Accept names in camelCase, and `relevant: [{slug, grade, source_id?}]` for `graded_relevance`."""
         value = in_snake_case(value)
         if isinstance(value, dict) and "assert" in value:
             if "scorers" in value:
@@ -149,22 +155,22 @@ class Case(BaseModel):
 
     @property
     def says_of_answers(self) -> bool:
-        """Whether something of the answer is expected, whatever is retrieved."""
+        """True if an answer is expected, whatever is retrieved."""
         return bool(self.expected_answer or self.required_entities or self.required_citations or self.scorers)
 
     @property
     def relevance(self) -> dict[str, int]:
-        """Grade by document id; ids that are not in it have grade 0."""
+        """Return grades by document id; other ids have grade 0."""
         return self.graded_relevance or dict.fromkeys(self.expected_ids, 1)
 
 
 def document_id(slug: str, source: str | None = None) -> str:
-    """One name for a document: the slug, or `source::slug`."""
+    """Return the name of a document: the slug, or `source::slug`."""
     return f"{source}::{slug}" if source else slug
 
 
 class Change(BaseModel):
-    """What one version of a dataset changed: ids of cases, and why in a sentence."""
+    """Changes of one version of a dataset: ids of cases, and the reason in a sentence."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
@@ -177,7 +183,10 @@ class Change(BaseModel):
 
 
 class Dataset(BaseModel):
-    """A versioned set of cases. Other fields of its header are kept: none of them changes what is asked or expected."""
+    """A versioned set of cases.
+
+    Unknown header fields are kept: none changes the questions or expectations.
+    """
 
     model_config = ConfigDict(extra="allow", frozen=True, hide_input_in_errors=True)
 
@@ -195,7 +204,7 @@ class Dataset(BaseModel):
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 over every field of every case, in order of their ids: equal exactly if the cases are."""
+        """SHA-256 over every field of every case, ordered by id: equal exactly if the cases are equal."""
         ordered = sorted(self.cases, key=lambda case: case.id)
         return hashlib.sha256(b"\n".join(_canonical(case) for case in ordered)).hexdigest()
 
@@ -212,7 +221,7 @@ def _canonical(case: Case) -> bytes:
 
 
 def read_dataset(text: str) -> Dataset:
-    """A dataset from its text. Raises `DatasetError`, which names every problem with its line or place."""
+    """Parse a dataset. Raises `DatasetError` with every problem and its line or place."""
     header, records = _records(text.removeprefix("\ufeff"))  # as editors on Windows begin a file
     cases, problems = [], []
     seen: dict[str, str] = {}
@@ -239,10 +248,10 @@ def read_dataset(text: str) -> Dataset:
 
 
 def explain(problem: Any) -> str:
-    """One of a `ValidationError`'s problems, with the field it is about; never a value."""
+    """Describe one problem of a `ValidationError` with its field, never with a value."""
     where = ".".join(str(part)[:64] for part in problem["loc"])
     if problem["type"] == "extra_forbidden" and len(problem["loc"]) == 1:
-        return f"{where}: no field of a case{nearest(where, Case.model_fields)}; what is your own belongs into metadata"
+        return f"{where}: not a field of a case{nearest(where, Case.model_fields)}; put your own fields into metadata"
     if problem["type"] == "extra_forbidden" and problem["loc"][0] == "scorers":
         return f"{where}: no such key{nearest(str(problem['loc'][-1]), CaseScorer.model_fields)}"
     message = in_words(problem)
@@ -250,7 +259,7 @@ def explain(problem: Any) -> str:
 
 
 def _records(text: str) -> tuple[dict[str, Any], list[tuple[str, Any]]]:
-    """The header, and each record with its place; a `JsonError` stands for a line that is none."""
+    """Return the header, and each record with its place; an invalid line becomes a `JsonError`."""
     broken: JsonSyntaxError | None = None
     try:
         whole = loads(text)
@@ -285,14 +294,14 @@ def _line(text: str) -> Any:
 
 
 def _is_header(record: Any) -> bool:
-    """Whether a first line speaks of the dataset. A case whose query is missing or misspelt must not pass for it."""
+    """True if a first line is a header. A case with a missing or misspelt query must not pass for one."""
     return isinstance(record, dict) and (
         record.get("record") == "dataset" or ("version" in record and not record.keys() & {"id", "query"})
     )
 
 
 def write_dataset(dataset: Dataset) -> Iterator[str]:
-    """The dataset as NDJSON with a header, a line each, without line ends; `read_dataset` gives it back."""
+    """Yield the dataset as NDJSON lines with a header, without line ends, for `read_dataset`."""
     header = dataset.model_dump(mode="json", exclude={"cases"}, exclude_none=True)
     yield json.dumps({"record": "dataset"} | header, ensure_ascii=False)
     for case in dataset.cases:
@@ -301,7 +310,7 @@ def write_dataset(dataset: Dataset) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class DatasetStats:
-    """How many cases of each kind."""
+    """Number of cases of each kind."""
 
     cases: int
     by_query_type: dict[str, int]
@@ -314,7 +323,7 @@ class DatasetStats:
 
 
 def dataset_stats(dataset: Dataset) -> DatasetStats:
-    """Counts over a dataset."""
+    """Count the cases of a dataset."""
     relevant = [sum(grade > 0 for grade in case.relevance.values()) for case in dataset.cases]
     queries = Counter(normalise(case.query) for case in dataset.cases)
     ranked = [count for count in relevant if count]
@@ -331,13 +340,13 @@ def dataset_stats(dataset: Dataset) -> DatasetStats:
 
 
 def normalise(query: str) -> str:
-    """A query without what does not matter to whether it is the same: case, and the amount of white space."""
+    """Normalize case and white space of a query, to compare queries."""
     return re.sub(r"\s+", " ", query.lower()).strip()
 
 
 @dataclass(frozen=True)
 class DatasetDiff:
-    """Ids of cases, sorted. `changed` says which fields differ."""
+    """Ids of cases, sorted. `changed` contains the fields that differ."""
 
     added: list[str]
     removed: list[str]
@@ -345,12 +354,12 @@ class DatasetDiff:
 
     @property
     def same(self) -> bool:
-        """Whether nothing differs."""
+        """True if nothing differs."""
         return not (self.added or self.removed or self.changed)
 
 
 def diff_datasets(old: Dataset, new: Dataset) -> DatasetDiff:
-    """What became of each case."""
+    """Return the changes of the cases between two datasets."""
     before, after = ({case.id: case for case in each.cases} for each in (old, new))
     changed = {}
     for name in sorted(before.keys() & after.keys()):
@@ -361,7 +370,10 @@ def diff_datasets(old: Dataset, new: Dataset) -> DatasetDiff:
 
 
 def merge_datasets(base: Dataset, others: Iterable[Dataset], *, version: str | None = None) -> Dataset:
-    """All cases of all, in order. A case that stands in several must be the same in each, else `DatasetError` names it."""
+    """Merge the cases of all datasets, in order.
+
+    A case in several datasets must be the same in each, else `DatasetError` names it.
+    """
     merged = {case.id: case for case in base.cases}
     problems = []
     for other in others:

@@ -1,4 +1,7 @@
-"""Names of a dataset's fields: those that other programs write in camelCase, and which one a misspelt name may mean. Pure."""
+"""Field names of datasets: camelCase names of other programs, and suggestions for misspelt ones.
+
+Pure.
+"""
 
 import difflib
 import re
@@ -11,10 +14,10 @@ _CAMEL = re.compile(r"[a-z]+(?:[A-Z][a-z]*)+")
 
 
 def in_snake_case(value: Any) -> Any:
-    """A record with names such as `queryType` as `query_type`; others as they are, and so is what is no object.
+    """Convert a record's names such as `queryType` to `query_type`; other values are unchanged.
 
-    `expectedSourceIds`, a document's ids before ingestion, are the expected ids where nothing else is expected, else metadata. A name
-    that stands in both spellings stays as it is, and is refused later.
+    `expectedSourceIds`, a document's ids before ingestion, are the expected ids if there are no others, else metadata.
+    A name in both spellings stays unchanged, and is rejected later.
     """
     if not isinstance(value, dict):
         return value
@@ -32,7 +35,7 @@ def in_snake_case(value: Any) -> Any:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """` (did you mean query_type?)`, or nothing where no known name is near."""
+    """Return ` (did you mean query_type?)`, or an empty string if no known name is similar."""
     close = difflib.get_close_matches(_snake(name), list(known), n=1)
     return f" (did you mean {close[0]}?)" if close else ""
 

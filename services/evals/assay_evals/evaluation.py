@@ -1,6 +1,6 @@
-"""Evaluate a target over a dataset: ask every case, score it, and keep the run.
+"""Evaluate a target over a dataset: ask every case, score it, and store the run.
 
-The command line, notebooks and tests all come through here.
+The command line, notebooks and tests all use this module.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -36,7 +36,10 @@ async def evaluate_into(
     scoring: Scoring | None = None,
     on_result: Callable[[CaseResult], None] | None = None,
 ) -> Run:
-    """Ask the cases that the folder does not hold yet, each result on disk once it and those before it are done. Closes the target."""
+    """Ask the cases that the folder does not contain yet. Closes the target.
+
+    Each result is on disk once it and those before it are done.
+    """
     left = [case for case in dataset.cases if case.id not in folder.done]
     scores, given = scoring or Scoring(), GivenAnswers()
 
@@ -75,9 +78,9 @@ def evaluate(
     resume: bool = False,
     **options: Any,
 ) -> Run:
-    """Evaluate from a notebook or a test, also where a loop is running: the run is kept in `runs/name`.
+    """Evaluate from a notebook or a test, even with a running loop; the run is stored in `runs/name`.
 
-    `target` is a function or a name as the command line takes it; `options` are fields of `RunConfig`. Raises `EvalsError`.
+    `target` is a function, or a name as on the command line; `options` are fields of `RunConfig`. Raises `EvalsError`.
     """
     golden = dataset if isinstance(dataset, Dataset) else read_dataset(text_of(dataset))
     asking = how or Asking()
@@ -99,10 +102,13 @@ def assert_no_regression(
     inconclusive: Verdict = Verdict.PASS,
     seed: int = 0,
 ) -> PairedRuns:
-    """For a test: the candidate is no worse than the baseline, else `AssertionError` with a line for each metric that says so.
+    """Assert in a test that the candidate has no regression.
 
-    Runs may be named by their folders. `inconclusive` says what metrics count as that too few cases cannot decide: they pass, since no
-    worsening is shown, unless `Verdict.FAIL` is asked for (the command line calls them inconclusive, exit code 3).
+    Raises `AssertionError` with a line for each metric that has one.
+
+    Runs may be given by their folders. `inconclusive` is the verdict that metrics with too few cases count as: pass by
+    default, since no regression is shown, or `Verdict.FAIL` (the command line reports them as inconclusive, exit code
+    3).
     """
     one, other = (each if isinstance(each, Run) else read_run(Path(each)) for each in (baseline, candidate))
     paired = compare_runs(one, other, rules=rules, seed=seed)

@@ -1,4 +1,4 @@
-"""Files that a caller names, read with errors that a caller can mend."""
+"""Read user-supplied files, with errors that the user can fix."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,7 +7,10 @@ from assay_evals.errors import EvalsError
 
 
 def lines_of(path: str | Path) -> Iterator[str]:
-    """The lines of a text file, one at a time, without a byte order mark. Raises `EvalsError` if it cannot be read; never quotes it."""
+    """Yield the lines of a text file, without a byte order mark.
+
+    Raises `EvalsError` if it cannot be read; never quotes it.
+    """
     try:
         with Path(path).open(encoding="utf-8-sig") as file:
             yield from file
@@ -22,5 +25,5 @@ def lines_of(path: str | Path) -> Iterator[str]:
 
 
 def text_of(path: str | Path) -> str:
-    """A text file whole. Raises `EvalsError` as `lines_of` does."""
+    """Return the content of a text file. Raises `EvalsError` like `lines_of`."""
     return "".join(lines_of(path))

@@ -1,4 +1,4 @@
-"""Whether a run reaches the floors of its rules. Pure."""
+"""Check a run against the floors of its rules. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -10,8 +10,10 @@ from assay_evals.verdicts import DEFAULT_RULES, Rule, Stage, Verdict
 
 @dataclass(frozen=True)
 class FloorCheck:
-    """One metric beside its floor, as a comparison holds it: by its mean. What was not measured fails. Answers that got no score
-    count as the worst: where a floor is reached only without them, nobody can tell.
+    """Check of one metric against its floor, by its mean.
+
+    A metric that was not measured fails. Answers without a score count as the worst: if a floor is reached only without
+    them, the result is inconclusive.
     """
 
     metric: str
@@ -27,35 +29,41 @@ class FloorCheck:
 
     @property
     def blocks(self) -> bool:
-        """Whether the run fails for it."""
+        """True if the run fails because of it."""
         return self.verdict is Verdict.FAIL and self.stage is Stage.BLOCK
 
     @property
     def undecided(self) -> bool:
-        """Whether the run cannot pass for it."""
+        """True if the run cannot pass because of it."""
         return self.verdict is Verdict.INCONCLUSIVE and self.stage is Stage.BLOCK
 
     def __str__(self) -> str:
         if self.mean is None:
-            return f"{self.metric}: not measured, and its floor is {self.floor:g}"
+            return f"{self.metric}: not measured, but its floor is {self.floor:g}"
         if self.verdict is Verdict.INCONCLUSIVE:
-            return f"{self.metric}: {self.mean:.3f} of {self.n:,}, and its floor is {self.floor:g}; {without_score(self.unscored)}"
-        side = "on the wrong side of" if self.verdict is Verdict.FAIL else "on the right side of"
-        return f"{self.metric}: {self.mean:.3f} is {side} its floor of {self.floor:g}"
+            return f"{self.metric}: {self.mean:.3f} of {self.n:,}, its floor is {self.floor:g}; {without_score(self.unscored)}"
+        side = "misses" if self.verdict is Verdict.FAIL else "meets"
+        return f"{self.metric}: {self.mean:.3f} {side} its floor of {self.floor:g}"
 
 
 def unscored(results: Iterable[CaseResult], metric: str) -> int:
-    """Answers that should have a score and have none. One that the scorer does not apply to has no such metric at all."""
+    """Return the number of answers that should have a score and have none.
+
+    An answer to which the scorer does not apply lacks the metric altogether.
+    """
     return sum(metric in each.metrics and each.metrics[metric] is None for each in results)
 
 
 def without_score(answers: int) -> str:
-    """Why answers have no score, in words."""
-    return f"{answers:,} answer(s) got no score: the judge's budget did not reach, or its API failed"
+    """Describe why answers have no score."""
+    return f"{answers:,} answer(s) have no score: the judge's budget was used up, or its API failed"
 
 
 def floor_checks(run: Run, rules: Mapping[str, Rule], rubrics: Collection[str] = ()) -> list[FloorCheck]:
-    """A check for each floor. `rubrics`: the metrics of which every answer should have a score, since a model was to give it."""
+    """Return a check for each floor.
+
+    `rubrics`: metrics that a model gives, so every answer should have them.
+    """
     summaries, latency, found = run.summary(), run.latency(), []
     for metric, rule in {**DEFAULT_RULES, **rules}.items():
         if rule.floor is None:

@@ -1,11 +1,13 @@
-"""The two gates over a target: does it still return what was captured (regression), and does it return what is right (correctness). Pure.
+"""The two gates of a target: regression (captured results) and correctness (relevance judgements).
 
-Nothing is left out of a verdict: one errored or skipped row, or one errored question, is a breach. A mean is held against its threshold by
-its 95 % interval: all of it below is a breach, none of it below passes, and else there are too few rows to tell. No number of rows can show
-that every row passes (a threshold of 1); there the rows that were asked decide.
+Nothing is left out of a verdict: one errored or skipped row, or one errored question, is a breach. A mean is compared
+with its threshold by its 95 % interval: entirely below is a breach, entirely above passes, and otherwise there are too
+few rows for a decision. No number of rows can show that every row passes (a threshold of 1); there the replayed rows
+decide.
 
-Rows that personal data was taken out of are asked, counted apart, and decide nothing: an unchanged system may answer them otherwise. Where
-they outnumber the others, and those are few, nobody can tell: no option makes that a pass.
+Rows from which personal data was removed are replayed and counted separately, and decide nothing: an unchanged system
+may answer them differently. If they outnumber the others, and those are few, the result is inconclusive: no option
+makes that a pass.
 """
 
 import math
@@ -28,7 +30,8 @@ VERSION = 1
 ENOUGH_ROWS = 50
 #: Errors whose reason a breach quotes.
 SHOWN_ERRORS = 5
-#: Marks what is undecided because it was not measured, rather than because rows are few: that passes under no option.
+#: Marks a result that is inconclusive because it was not measured, rather than because rows are few: it passes under no
+#: option.
 UNMEASURED = "unmeasured"
 NOT_RUN: dict[str, Any] = {"ran": False}
 JACCARD, STABLE, DELAY = "mean_jaccard", "top1_stability_rate", "mean_latency_delta_ms"
@@ -37,7 +40,10 @@ JACCARD, STABLE, DELAY = "mean_jaccard", "top1_stability_rate", "mean_latency_de
 def regression_gate(
     baseline: Baseline, results: Sequence[RowResult], thresholds: Thresholds, *, path: str, seed: int = 0
 ) -> dict[str, Any]:
-    """Hold a replay of a baseline against thresholds; equality passes. The gate's part of the verdict document, `breaches` in it."""
+    """Compare a replay of a baseline with thresholds; equality passes.
+
+    Returns the gate's part of the verdict document, with `breaches`.
+    """
     summary, apart = ReplaySummary(), ReplaySummary()
     for result in results:
         (apart if result.row.scrubbed and result.counted else summary).add(result)
@@ -59,12 +65,12 @@ def regression_gate(
             {"metric": "rows_errored", "observed": summary.rows_errored, "threshold": 0, "error_tail": tail}
         )
     if summary.rows_skipped:
-        reason = "rows without a question hold nothing: publish the baseline again, which leaves them out"
+        reason = "rows without a question check nothing: publish the baseline again, which leaves them out"
         breaches.append({"metric": "rows_skipped", "observed": summary.rows_skipped, "threshold": 0, "reason": reason})
     if not summary.rows_replayed:
         reason = "no row was replayed"
         if apart.rows_total:
-            reason = "personal data was taken out of every row: publish a baseline that has others too"
+            reason = "personal data was removed from every row: publish a baseline with other rows too"
         nothing = {"metric": "rows_replayed", "observed": 0, "threshold": 1, "reason": reason}
         if apart.rows_total:
             undecided.append(nothing | {UNMEASURED: True})
@@ -72,7 +78,7 @@ def regression_gate(
             breaches.append(nothing)
     else:
         if summary.rows_replayed < (least := min(ENOUGH_ROWS, apart.rows_total)):
-            reason = f"personal data was taken out of {apart.rows_total:,} other row(s): publish a baseline with more rows without"
+            reason = f"personal data was removed from {apart.rows_total:,} other row(s): publish a baseline with more rows without"
             short = {"metric": "rows_replayed", "observed": summary.rows_replayed, "threshold": least}
             undecided.append(short | {"reason": reason, UNMEASURED: True})
         _hold(columns, {JACCARD: thresholds.jaccard, STABLE: thresholds.top1}, bounds, breaches, undecided)
@@ -100,7 +106,10 @@ def regression_gate(
 
 
 def correctness_gate(total: Correctness, floors: Floors, *, path: str, seed: int = 0) -> dict[str, Any]:
-    """Hold known-right questions against floors. The gate's part of the verdict document, `breaches` in it."""
+    """Compare relevance judgements (qrels) with floors.
+
+    Returns the gate's part of the verdict document, with `breaches`.
+    """
     named = {RECALL: floors.recall, FIRST: floors.first_relevant, TOP1: floors.expected_top1}
     columns = {name: np.array(values) for name, values in total.values.items() if values}
     bounds = dict(each for name, column in columns.items() for each in _of_shares({name: column}, seed).items())
@@ -134,9 +143,10 @@ def gate_verdict(
     *,
     inconclusive: Verdict = Verdict.INCONCLUSIVE,
 ) -> dict[str, Any]:
-    """The whole document: `pass` only if each gate that was asked for passes. `inconclusive` says what undecided thresholds count as.
+    """Return the whole document: `pass` only if each requested gate passes.
 
-    `rules`: what a team's own scorers and floors say of the answers, from `rules_gate`.
+    `inconclusive` is what inconclusive thresholds count as. `rules`: the result of a team's own scorers and floors,
+    from `rules_gate`.
     """
     gates = (regression, correctness, rules)
     undecided = [each for gate in gates for each in gate.get("undecided", ())]
@@ -155,7 +165,7 @@ def gate_verdict(
 
 
 def held(observed: float, bounds: Interval, least: float) -> Verdict:
-    """Whether a mean of shares reaches the least it must, by its interval."""
+    """Return the verdict on a mean of shares and its minimum, by its interval."""
     if least >= 1:
         return Verdict.FAIL if below(observed, least) else Verdict.PASS
     if below(bounds.high, least):
@@ -183,7 +193,10 @@ def _hold(
 
 
 def _more(values: Floats, least: float) -> int | None:
-    """How many rows like these would tell; None where more would not, since the mean lies too close to the threshold."""
+    """Return the number of similar rows needed for a decision.
+
+    None if more rows would not help, because the mean is too close to the threshold.
+    """
     margin = abs(float(values.mean()) - least)
     needed = (cases_needed(values, margin) or 0) + unseen_cases(margin)
     return needed if margin > 0 and needed > len(values) else None

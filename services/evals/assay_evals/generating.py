@@ -1,8 +1,9 @@
-"""Synthetic golden cases: a model writes a question for each passage, another call judges it, and the target must find the passage. Pure.
+"""Synthetic golden cases: a model writes, a second call checks, the target must retrieve.
 
-The critic sees the passage, the question and the ids that are claimed to answer it, not what the writer thought of it. A case is kept that
-gets 3 of 5 or more on each of three scales, that the target finds the passage for, and that is not alike to one that is there.
-Passages go to the model as one JSON object: whatever they say stays inside its strings, and replies are checked against a schema.
+The critic gets the passage, the question and the ids that are claimed to answer it, not the writer's opinion. A case is
+accepted if it gets 3 of 5 or more on each of three scales, the target finds its passage, and no existing case is
+similar. Passages are sent to the model as one JSON object: their content stays inside its strings, and replies are
+validated against a schema.
 """
 
 import hashlib
@@ -41,7 +42,7 @@ suffices to answer it. Reply with JSON only.
 
 
 class Document(BaseModel):
-    """A passage that a case is written for."""
+    """A passage for which a case is written."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -71,12 +72,15 @@ class Criticism(BaseModel):
 
     @property
     def keeps(self) -> bool:
-        """Whether the case is good enough. A score that is none of the scale's is not."""
+        """True if the case is good enough. A score outside of the scale is not."""
         return all(KEPT_FROM <= score <= 5 for score in (self.naturalness, self.relevance, self.feasibility))
 
 
 def documents(rows: Iterable[Mapping[str, Any]]) -> list[Document]:
-    """Passages, each once, of documents (`id` or `slug`, and `text`) and of exported answers (their contexts). Others are passed over."""
+    """Return distinct passages of documents (`id` or `slug`, `text`) and exported answers (contexts).
+
+    Other rows are skipped.
+    """
     found: dict[str, Document] = {}
     for row in rows:
         each: Mapping[str, Any]
@@ -88,17 +92,17 @@ def documents(rows: Iterable[Mapping[str, Any]]) -> list[Document]:
 
 
 def drawn(found: Sequence[Document], count: int, seed: int) -> list[Document]:
-    """Some of the passages, at random but the same for the same seed."""
+    """Draw some of the passages at random, the same for the same seed."""
     return sorted(found, key=lambda one: hashlib.sha256(f"{seed}\0{one.id}".encode()).digest())[:count]
 
 
 def writer_message(document: Document) -> str:
-    """What the writer is asked."""
+    """Return the writer's prompt."""
     return _data({"passage": document.model_dump()})
 
 
 def critic_message(document: Document, written: Written) -> str:
-    """What the critic is asked: nothing of the writer's but the question."""
+    """Return the critic's prompt: of the writer's reply, only the question."""
     return _data({"passage": document.model_dump(), "question": written.query, "claimed_ids": [document.id]})
 
 
@@ -107,7 +111,7 @@ def _data(value: Mapping[str, Any]) -> str:
 
 
 def schema_of(model: type[BaseModel]) -> dict[str, Any]:
-    """The JSON Schema that a reply must have."""
+    """Return the JSON Schema of a reply."""
     schema = model.model_json_schema()
     return {
         "type": "object",
@@ -118,7 +122,7 @@ def schema_of(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def written(text: str) -> Written | None:
-    """The writer's reply; None if it is none, or has no question."""
+    """Parse the writer's reply; None if it is invalid or has no question."""
     try:
         found = Written.model_validate_json(text)
     except ValidationError:
@@ -127,7 +131,7 @@ def written(text: str) -> Written | None:
 
 
 def criticism(text: str) -> Criticism | None:
-    """The critic's reply; None if it is none."""
+    """Parse the critic's reply; None if it is invalid."""
     try:
         return Criticism.model_validate_json(text)
     except ValidationError:
@@ -135,7 +139,7 @@ def criticism(text: str) -> Criticism | None:
 
 
 def case_of(document: Document, text: Written, critic: Criticism) -> Case:
-    """The case, before its round trip."""
+    """Return the case before its retrieval check."""
     scores = f"naturalness {critic.naturalness}, relevance {critic.relevance}, feasibility {critic.feasibility}"
     digest = hashlib.sha256(f"{document.id}\0{normalise(text.query)}".encode()).hexdigest()
     return Case(
@@ -154,14 +158,14 @@ def case_of(document: Document, text: Written, critic: Criticism) -> Case:
 
 @dataclass
 class Kept:
-    """Cases that are kept, and how many fell for which reason."""
+    """Accepted cases, and the number rejected for each reason."""
 
     cases: list[Case]
     dropped: Counter[str]
 
 
 def unlike(cases: Sequence[Case], known: Sequence[str], embed: Embed, alike: float = ALIKE) -> Kept:
-    """The cases whose questions are not alike to a known one, nor to one before."""
+    """Return the cases whose questions are not similar to a known one, or to an earlier one."""
     kept = Kept([], Counter())
     vectors = [*embed(list(known))] if known else []
     for case in cases:

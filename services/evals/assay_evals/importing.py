@@ -1,4 +1,6 @@
-"""Datasets and runs as other programs write them: TREC, BEIR, CSV, and known-right questions of a gate. Pure: text in, models out.
+"""Import datasets and runs: TREC, BEIR, CSV, and a gate's relevance judgements.
+
+Pure: text in, models out.
 
 Every problem names its line; none quotes a query or an answer.
 """
@@ -32,9 +34,10 @@ Grades = dict[str, dict[str, int]]
 
 
 def read_judgements(text: str) -> Grades:
-    """Grades by question and document: TREC's `qid 0 docid grade`, or BEIR's `qid docid grade` with or without a header line.
+    """Parse grades by question and document.
 
-    Grades below 0, which TREC has for spam, are 0. Raises `DatasetError`.
+    Formats: TREC's `qid 0 docid grade`, or BEIR's `qid docid grade` with or without a header line. Grades below 0,
+    which TREC uses for spam, become 0. Raises `DatasetError`.
     """
     found: Grades = defaultdict(dict)
     problems = []
@@ -56,7 +59,10 @@ def read_judgements(text: str) -> Grades:
 
 
 def read_queries(text: str) -> dict[str, str]:
-    """Questions by id: lines of `qid<TAB>question`, or BEIR's NDJSON with `_id` and `text`. Raises `DatasetError`."""
+    """Parse questions by id. Raises `DatasetError`.
+
+    Formats: lines of `qid<TAB>question`, or BEIR's NDJSON with `_id` and `text`.
+    """
     found: dict[str, str] = {}
     problems = []
     for number, line in _lines(text):
@@ -81,9 +87,10 @@ def _json_query(line: str) -> tuple[str, str]:
 
 
 def from_judgements(grades: Grades, queries: Mapping[str, str], *, name: str) -> tuple[Dataset, list[str]]:
-    """A dataset of the questions that are judged, and notes on what was left out: questions without a judgement, and judged ones unasked.
+    """Build a dataset of the judged questions, with notes on omitted ones.
 
-    A question whose documents all have grade 0 expects nothing that is known, and is left out too.
+    Omitted are questions without a judgement, judgements without a question, and questions whose documents all have
+    grade 0.
     """
     cases: list[Case] = []
     problems: list[str] = []
@@ -105,13 +112,13 @@ def from_judgements(grades: Grades, queries: Mapping[str, str], *, name: str) ->
 
 
 def from_csv(text: str, *, name: str) -> Dataset:
-    """A dataset of a table with a header line: columns are a case's fields, `;` parts several values; graded ids are `id=3`.
+    """Parse a dataset from a CSV table with a header line.
 
-    Raises `DatasetError`, also for a column that is no field; one that is a team's own is called `metadata.NAME`.
+    Columns are a case's fields, `;` separates several values; graded ids are `id=3`. Raises `DatasetError`, also for an
+    unknown column; a column of your own is called `metadata.NAME`.
     """
-    csv.field_size_limit(
-        max(csv.field_size_limit(), len(text))
-    )  # the whole file is here already: no cell is too long to read
+    # The whole file is in memory already, so no cell is too long to read.
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
     reader = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
     problems: list[str] = []
     cases: list[Case] = []
@@ -143,7 +150,7 @@ def from_csv(text: str, *, name: str) -> Dataset:
 
 
 def _other_separator(columns: list[str]) -> list[str]:
-    """A header in one cell that would be several columns if another character parted them."""
+    """Return a header in one cell that another separator would split into several columns."""
     parted = {"semicolons": ";", "tabs": "\t", "pipes": "|"}
     return [
         f"line 1: the columns are parted by {name}: write the table with commas"
@@ -157,7 +164,7 @@ def _other_separator(columns: list[str]) -> list[str]:
 def _wrong_columns(columns: list[str]) -> list[str]:
     known = list(Case.model_fields)
     problems = [
-        f"line 1: column {column[:64]!r}: no field of a case{nearest(column, known)}; call your own metadata.{column[:32]}"
+        f"line 1: column {column[:64]!r}: not a field of a case{nearest(column, known)}; name your own metadata.{column[:32]}"
         for column in columns
         if in_snake_case({column: ""}).keys().isdisjoint(known) and not column.startswith("metadata.")
     ]
@@ -205,7 +212,10 @@ def _graded(cell: str) -> dict[str, int]:
 
 
 def from_known(questions: Iterable[KnownQuery], *, name: str) -> Dataset:
-    """A dataset of a gate's known-right questions: the expected first one has grade 3, others 1; a source stays but for the default."""
+    """Build a dataset of a gate's relevance judgements.
+
+    The expected first document has grade 3, others 1; sources are kept, except for the default.
+    """
     cases: list[Case] = []
     problems: list[str] = []
     for known in questions:
@@ -225,7 +235,10 @@ def _named(document: Document) -> str:
 
 
 def read_trec_run(text: str) -> dict[str, list[str]]:
-    """Documents by question, best first: TREC's `qid Q0 docid rank score tag` by score, equal ones as they stand. Raises `DatasetError`."""
+    """Parse documents by question, best first, from a TREC run. Raises `DatasetError`.
+
+    Lines are `qid Q0 docid rank score tag`, ordered by score; ties keep their order.
+    """
     scored: dict[str, dict[str, float]] = defaultdict(dict)
     problems = []
     for number, line in _lines(text):

@@ -1,4 +1,4 @@
-"""A comparison as JUnit XML: a test for each metric and for each slice. Pure."""
+"""Report a comparison as JUnit XML: a test for each metric and for each slice. Pure."""
 
 from xml.etree import ElementTree as ET
 
@@ -10,14 +10,18 @@ from assay_schema.printable import printable
 
 
 class Suite:
-    """Tests as they are added. Undecided ones are skipped unless they count as failed; what does not block never fails."""
+    """A list of tests.
+
+    Inconclusive ones are skipped unless they count as failed; non-blocking ones never fail.
+    """
 
     def __init__(self, inconclusive: Verdict = Verdict.INCONCLUSIVE) -> None:
-        self._inconclusive, self._root = inconclusive, ET.Element("testsuite", name="assay gate")
+        self._inconclusive = inconclusive
+        self._root = ET.Element("testsuite", name="assay gate")
         self._failures = self._skipped = 0
 
     def add(self, name: str, message: str, verdict: Verdict, stage: Stage = Stage.BLOCK) -> None:
-        """One test: that of a metric, a slice, or of the cases."""
+        """Add one test: of a metric, a slice, or the cases."""
         case = ET.SubElement(self._root, "testcase", classname="assay.gate", name=printable(name))
         counted, told = self._inconclusive if verdict is Verdict.INCONCLUSIVE else verdict, printable(message)
         if counted is Verdict.FAIL and stage is Stage.BLOCK:
@@ -38,7 +42,7 @@ class Suite:
 
 
 def junit(paired: PairedRuns, *, inconclusive: Verdict = Verdict.INCONCLUSIVE) -> str:
-    """JUnit XML of a comparison."""
+    """Return the JUnit XML of a comparison."""
     suite = Suite(inconclusive)
     for problem in problems(paired):
         suite.add("cases", problem, Verdict.FAIL)

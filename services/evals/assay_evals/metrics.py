@@ -28,7 +28,7 @@ DEFAULT_CUTOFFS = (5, 10)
 
 @dataclass(frozen=True)
 class Judged:
-    """Rankings beside their judgements, for Q queries to a depth of D.
+    """Rankings with their relevance judgements, for Q queries to a depth of D.
 
     `grades[q, r]` is the grade of the document at rank r + 1, 0 where there is none; `ideal[q, r]` the same for the best possible order;
     `relevant[q]` how many documents have a grade above 0; `returned[q]` how many distinct documents came back, at any depth.
@@ -41,7 +41,7 @@ class Judged:
 
     @property
     def null(self) -> npt.NDArray[np.bool_]:
-        """Which queries expect nothing."""
+        """True for queries that expect nothing."""
         return np.equal(self.relevant, 0)
 
 
@@ -87,29 +87,29 @@ def _padded(flat: list[int], counts: npt.NDArray[np.int64], width: int) -> Float
 
 
 def reciprocal_rank(judged: Judged, k: int | None = None) -> Floats:
-    """1 / rank of the first relevant document within the first `k`; 0 without one; `nan` for null queries."""
+    """Return 1 / rank of the first relevant document within `k`; 0 without one; `nan` for null queries."""
     hits = judged.grades[:, :k] > 0
     first = hits.argmax(axis=1)
     return _ranked(judged, np.where(hits.any(axis=1), 1.0 / (first + 1), 0.0))
 
 
 def hit(judged: Judged, k: int) -> Floats:
-    """1 when a relevant document is among the first `k`."""
+    """Return 1 if a relevant document is among the first `k`, else 0."""
     return _ranked(judged, (judged.grades[:, :k] > 0).any(axis=1).astype(float))
 
 
 def recall(judged: Judged, k: int) -> Floats:
-    """Share of the relevant documents that are among the first `k`."""
+    """Return the share of the relevant documents that are among the first `k`."""
     return _ranked(judged, (judged.grades[:, :k] > 0).sum(axis=1) / np.maximum(judged.relevant, 1))
 
 
 def precision(judged: Judged, k: int) -> Floats:
-    """Share of the first `k` places that hold a relevant document."""
+    """Return the share of the first `k` places that contain a relevant document."""
     return _ranked(judged, (judged.grades[:, :k] > 0).sum(axis=1) / k)
 
 
 def ndcg(judged: Judged, k: int, gain: Gain = "linear") -> Floats:
-    """Normalised discounted cumulative gain of the first `k`, in [0, 1]."""
+    """Return the normalized discounted cumulative gain of the first `k`, in [0, 1]."""
     depth = min(k, judged.grades.shape[1])
     discount = 1.0 / np.log2(np.arange(2, depth + 2))
     best = _gains(judged.ideal[:, :depth], gain) @ discount
@@ -118,7 +118,7 @@ def ndcg(judged: Judged, k: int, gain: Gain = "linear") -> Floats:
 
 
 def null_accuracy(judged: Judged) -> Floats:
-    """1 where a null query came back with nothing, else 0; `nan` for queries that expect something."""
+    """Return 1 if a null query returned nothing, else 0; `nan` for queries that expect something."""
     return np.where(judged.null, (judged.returned == 0).astype(float), np.nan)
 
 
@@ -133,7 +133,9 @@ def _ranked(judged: Judged, values: Floats) -> Floats:
 def retrieval_metrics(
     judged: Judged, cutoffs: Sequence[int] = DEFAULT_CUTOFFS, gain: Gain = "linear"
 ) -> dict[str, Floats]:
-    """Every metric by name, one value a query: `mrr`, `null_accuracy`, and `recall@K`, `precision@K`, `ndcg@K`, `hit@K` for each cut-off.
+    """Compute every metric by name, with one value per query.
+
+    These are `mrr`, `null_accuracy`, and `recall@K`, `precision@K`, `ndcg@K`, `hit@K` for each cut-off.
 
     Raises `ValueError` for a cut-off below 1 or beyond the depth that was judged.
     """
@@ -152,12 +154,12 @@ def retrieval_metrics(
 
 
 def below(value: float, least: float) -> bool:
-    """Whether a mean is less than it must be, by more than the rounding of sums: what reaches a threshold passes."""
+    """True if a mean is below its minimum by more than rounding: equality passes."""
     return value < least - 1e-9
 
 
 def mean(values: Floats, weights: Floats | None = None) -> float | None:
-    """Mean of the values that are numbers, weighted (Hajek) if weights are given; None without any."""
+    """Return the mean of the values that are numbers, weighted (Hajek) if weights are given, or None."""
     known = ~np.isnan(values)
     if not known.any():
         return None

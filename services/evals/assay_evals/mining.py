@@ -1,11 +1,13 @@
-"""Golden cases out of captured traffic, for a person to review. Pure: rows in (of `assay export`, or of the views), cases out.
+"""Mine golden cases from captured traffic, for review by a person. Pure: exported rows in, cases out.
 
-Read of each row are its scrubbed question, ids and verdicts, never an answer's text or a person's words. Questions are the same when they
-differ in case and white space only (`normalise`), and alike when their embeddings are. A case is one question with those alike to it.
+Only the scrubbed question, ids and verdicts of each row are read, never an answer's text or a person's words. Questions
+are equal if they differ only in case and white space (`normalise`), and similar if their embeddings are. A case is one
+question together with similar ones.
 
-Questions that somebody judged are always taken, the bad ones first: they show weaknesses. Of the others as many as there is room for are
-drawn by hash, each with the same probability, which the case keeps: means over the dataset weigh by its inverse and so speak of all
-questions that were read. What is expected are ids that a person found good, or else what was retrieved: nobody has reviewed that.
+Questions with feedback are always taken, negative ones first, because they show weaknesses. The rest is filled by hash,
+each question with the same probability, which the case records: means over the dataset are weighted by its inverse and
+so represent all questions. Expected ids are those that a person found good, or else the retrieved ones, which no person
+has reviewed.
 """
 
 import hashlib
@@ -23,7 +25,7 @@ from assay_schema.limits import NAME_MAX_CHARS, QUERY_MAX_CHARS
 Embed = Callable[[Sequence[str]], "np.ndarray[Any, np.dtype[Any]]"]
 #: Cosine from which on two questions are alike.
 ALIKE = 0.95
-#: How many of the documents that were retrieved are expected, where nobody said which are good.
+#: Number of retrieved documents that are expected, if nobody marked good ones.
 EXPECTED = 3
 #: Rows compared at a time.
 _BLOCK = 512
@@ -32,7 +34,7 @@ _UNREVIEWED = "Unreviewed: mined from production."
 
 @dataclass
 class Found:
-    """One question as it was captured. `good` counts ids that a person who was content saw cited or retrieved."""
+    """One captured question. `good` counts ids that a satisfied person saw cited or retrieved."""
 
     project: str
     query: str
@@ -44,13 +46,16 @@ class Found:
 
     @property
     def judged(self) -> bool:
-        """Whether a person said what they think of it."""
+        """True if a person gave feedback on it."""
         return bool(self.positive or self.negative)
 
 
 @dataclass(frozen=True)
 class Mined:
-    """What came of it. `questions`: distinct ones, before those alike were joined; `known`: those a dataset holds already."""
+    """Result of mining.
+
+    `questions`: distinct ones before similar ones are joined; `known`: in a dataset already.
+    """
 
     cases: list[Case]
     rows: int
@@ -61,7 +66,7 @@ class Mined:
 
 
 class Miner:
-    """Takes rows in, in any order, and makes cases of them. Holds each distinct question, not each row."""
+    """Converts rows, in any order, to cases. Keeps each distinct question, not each row."""
 
     def __init__(self, *, most: int = 500_000) -> None:
         self._most = most
@@ -72,10 +77,11 @@ class Miner:
         self.rows = 0
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """One exported row: a retrieval, an answer or feedback. Others, such as a baseline's first line, are passed over, and so is what
-        is too long for a case; scrubbing can have made it longer than what is captured.
+        """One exported row: a retrieval, an answer or feedback.
 
-        Raises `CapturedError` for a row of these that lacks what it should have, as hand-made ones may.
+        Other rows, such as a baseline's first line, are skipped, and so are rows too long for a case; scrubbing can
+        lengthen the captured text. Raises `CapturedError` for a row without its required fields, as hand-made ones may
+        be.
         """
         if row.get("_kind") == METADATA_KIND:
             return
@@ -116,7 +122,7 @@ class Miner:
         negative_only: bool = False,
         salt: str = "assay",
     ) -> Mined:
-        """At most `limit` cases. Those that `known` holds already, or one alike, are left out."""
+        """Return at most `limit` cases, without those in `known` and similar ones."""
         for target, verdict in self._verdicts.values():
             if target in self._events:
                 key, means = self._events[target]
@@ -151,7 +157,10 @@ class Miner:
 
 
 def _names(row: Mapping[str, Any], field_name: str, key: str | None = None) -> list[str]:
-    """The distinct ids under a field, each by itself or under a key of an object; those too long for a case are left out."""
+    """Return the distinct ids in a field, plain or under a key of an object.
+
+    Ids too long for a case are omitted.
+    """
     listed = row.get(field_name) or []
     if isinstance(listed, list | tuple):
         found = [each.get(key) if key and isinstance(each, Mapping) else each for each in listed]
@@ -166,7 +175,10 @@ def _hash(one: Found, salt: str) -> bytes:
 
 
 def _distinct(found: list[Found], embed: Embed, known: Sequence[str], alike: float) -> tuple[list[Found], int]:
-    """The first of each group of questions that are alike, which takes the others' counts on; and how many are alike to known ones."""
+    """Return the first of each group of similar questions, and the number similar to known ones.
+
+    The first takes over the others' counts.
+    """
     if not found:
         return [], 0
     vectors = np.asarray(embed([one.query for one in found]), dtype=np.float32)
@@ -182,7 +194,7 @@ def _distinct(found: list[Found], embed: Embed, known: Sequence[str], alike: flo
 
 
 def _distinct_of(places: list[int], found: list[Found], vectors: Any, alike: float) -> list[int]:
-    """`_distinct` within a project: blocks of vectors against those kept so far, then against one another."""
+    """Apply `_distinct` within a project, in blocks of vectors."""
     kept: list[int] = []
     stack = np.empty((len(places), vectors.shape[1]), dtype=np.float32)
     for start in range(0, len(places), _BLOCK):
@@ -213,13 +225,13 @@ def _case(one: Found, probability: float) -> Case | None:
     said += [f"{one.negative} negative"] if one.negative else []
     if one.good:
         expected = [slug for slug, _ in one.good.most_common(EXPECTED)]
-        why = "expected ids are those of what people found good"
+        why = "expected ids are those that people marked good"
     elif one.slugs:
         expected = one.slugs[:EXPECTED]
-        why = "expected ids are what was retrieved"
+        why = "expected ids are the retrieved ones"
         why += ", which people found bad: correct them" if one.negative else ""
     else:
-        expected, why = [], "nothing was retrieved: say what should be, or keep it as a null case"
+        expected, why = [], "nothing was retrieved: add the expected documents, or keep it as a null case"
     return Case(
         id=f"mined-{_hash(one, '').hex()[:16]}",
         query=one.query,

@@ -1,7 +1,8 @@
-"""The nightly evaluation: when it may run, how it ended, whom that concerns. Pure, but for the two functions that meet the store.
+"""The nightly evaluation: schedule, outcome and alerts.
 
-At most once a day: an attempt that came to a result settles its night. One that failed to (an error, no key, a process that was killed) may
-be tried again after an hour, three times in all, so that no record blocks for ever; records from the future are not believed.
+At most once a day: an attempt with a result settles its night. A failed attempt (an error, no key, a killed process)
+may be retried after an hour, three times in total, so that no record blocks permanently. Records from the future are
+ignored.
 """
 
 import hashlib
@@ -36,7 +37,7 @@ REMEMBERED_DAYS = 60
 
 
 class Outcome(StrEnum):
-    """How an attempt ended; `started` while it runs, or for good when it was killed. The set is closed."""
+    """Outcome of an attempt; `started` while it runs, or permanently if it was killed. The set is closed."""
 
     STARTED = "started"
     PASS = "pass"  # noqa: S105
@@ -55,7 +56,7 @@ _UNSETTLED = frozenset({Outcome.ERROR, Outcome.NO_JUDGE_KEY})
 
 @dataclass(frozen=True)
 class Attempt:
-    """One attempt, as the store keeps it. Times are in UTC; `alerts` are the JSON of the transitions it made."""
+    """One attempt as stored. Times are in UTC; `alerts` are the JSON of its transitions."""
 
     attempt_id: uuid.UUID
     evaluation: str
@@ -75,45 +76,45 @@ class Attempt:
 
 
 def evaluation_of(dataset: str, target: str) -> str:
-    """The name under which attempts belong together: the dataset's, and a hash of the target's."""
+    """Return the common name of a series of attempts: the dataset's name, and a hash of the target's."""
     return f"{dataset}@{hashlib.sha256(target.encode()).hexdigest()[:8]}"
 
 
 def night_of(now: datetime, hour: int) -> datetime:
-    """When the night that `now` belongs to began."""
+    """Return the start of the night that `now` belongs to."""
     began = now.replace(hour=hour, minute=0, second=0, microsecond=0)
     return began if began <= now else began - timedelta(days=1)
 
 
 def why_not(attempts: Sequence[Attempt], now: datetime, hour: int, deadline: timedelta) -> str | None:
-    """Why no attempt may begin now; None if one may."""
+    """Return why no attempt may start now; None if one may."""
     believed = [each for each in attempts if each.started_at <= now + CLOCK_SKEW]
     night = night_of(now, hour)
     since = min(night, now - APART)
     if settled := [each for each in believed if each.outcome in SETTLED and each.started_at >= since]:
-        return f"the last one came to {settled[-1].outcome} at {settled[-1].started_at:%Y-%m-%d %H:%M} UTC; once a day"
+        return f"the last one ended as {settled[-1].outcome} at {settled[-1].started_at:%Y-%m-%d %H:%M} UTC; it runs once a day"
     tonight = [each for each in believed if each.started_at >= night and each.outcome is not Outcome.RATE_LIMITED]
     if [each for each in tonight if each.outcome is Outcome.STARTED and now - each.started_at < deadline]:
-        return "an attempt is under way, or was killed: it counts as an error after evals.deadline_minutes"
+        return "an attempt is running, or was killed: it counts as an error after evals.deadline_minutes"
     failed = [each for each in tonight if each.outcome in _UNSETTLED or each.outcome is Outcome.STARTED]
     if len(failed) >= TRIES:
-        return f"{len(failed)} attempts of this night came to no result; the next night tries again"
+        return f"{len(failed)} attempts of this night had no result; the next night tries again"
     if failed and now - max(each.ended_at or each.started_at for each in failed) < AGAIN_AFTER:
-        return "an attempt came to no result within the hour"
+        return "an attempt within the last hour had no result"
     return None
 
 
 def last_passed(attempts: Sequence[Attempt]) -> Attempt | None:
-    """The latest attempt that passed and has a run: what the next is compared with."""
+    """Return the latest attempt that passed and has a run, which the next is compared with."""
     passed = [each for each in attempts if each.outcome is Outcome.PASS and each.run_id]
     return max(passed, key=lambda each: each.started_at, default=None)
 
 
 def worth_comparing(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """What the next attempt is compared with, the first choice first: the latest that passed, or those since then that could not tell.
+    """Return the attempts to compare the next one with, in order of preference.
 
-    Of the latter the oldest, so that small losses do not add up unseen. They matter where no night has passed yet, as with floors of slices
-    that have too few cases.
+    These are the latest that passed, and the oldest inconclusive one since then, so that small losses do not add up
+    unnoticed. The latter matters if no night has passed yet, as with floors of slices with too few cases.
     """
     passed = last_passed(attempts)
     undecided = [each for each in attempts if each.outcome is Outcome.INCONCLUSIVE and each.run_id]
@@ -127,12 +128,12 @@ def judged(
     floors: Sequence[FloorCheck] = (),
     checks: Sequence[SliceCheck] = (),
 ) -> Attempt:
-    """The attempt with the outcome of its comparison, of the floors of its rules, and of those of slices.
+    """Return the attempt with the outcome of its comparison, its floors, and the floors of slices.
 
-    Without a baseline a run passes if no case ended in an error and the floors are reached.
+    Without a baseline, a run passes if no case ended in an error and the floors are reached.
     """
     if attempt.cases and attempt.errored == attempt.cases:
-        return replace(attempt, outcome=Outcome.ERROR, detail="every case ended in an error: is the target there?")
+        return replace(attempt, outcome=Outcome.ERROR, detail="every case ended in an error: is the target running?")
     if paired is None and attempt.errored:
         return replace(attempt, outcome=Outcome.ERROR, detail=f"{attempt.errored} cases ended in an error")
     verdict = worst(paired.comparison.verdict() if paired else Verdict.PASS, checks)
@@ -142,7 +143,7 @@ def judged(
     failed = (
         [each.metric for each in _failed(paired)] + [each.metric for each in missed] + [each.name for each in below]
     )
-    told = ["the first of its kind: there is nothing to compare with"]
+    told = ["the first run: there is nothing to compare with"]
     if paired:
         told = [f"compared with {paired.baseline.run_id} over {paired.comparison.paired} cases"]
         told += [f"{attempt.errored} cases ended in an error"] if attempt.errored else []
@@ -152,7 +153,7 @@ def judged(
     if paired:
         held = [(each.metric, each.verdict, each.rule.stage) for each in paired.comparison.metrics] + held
     if undecided := [name for name, found, stage in held if found is Verdict.INCONCLUSIVE and stage is Stage.BLOCK]:
-        told.append(f"too few cases to tell: {', '.join(undecided)}")
+        told.append(f"too few cases for a decision: {', '.join(undecided)}")
     outcome = Outcome.FAIL if missed else Outcome(verdict.value)
     if unscored and outcome is not Outcome.FAIL:  # no baseline for the next: what was not scored is asked again
         outcome = Outcome.ERROR
@@ -160,14 +161,14 @@ def judged(
 
 
 def beyond_budget(attempt: Attempt, detail: str) -> Attempt:
-    """The attempt whose money did not reach for all answers. What was measured and failed is a failure all the same."""
+    """Return the attempt if its budget did not cover all answers. A measured failure stays a failure."""
     if attempt.failed_metrics or attempt.errored:
         return replace(attempt, detail=f"{attempt.detail}; {detail}")
     return replace(attempt, outcome=Outcome.BUDGET_EXCEEDED, detail=detail)
 
 
 def _failed(paired: PairedRuns | None) -> list[MetricComparison]:
-    """The metrics for which it failed; those that do not block are in the run for who looks."""
+    """Return the metrics for which it failed; non-blocking ones are only in the run."""
     blocking = [each for each in paired.comparison.metrics if each.rule.stage is Stage.BLOCK] if paired else []
     return [each for each in blocking if each.verdict is Verdict.FAIL]
 
@@ -178,19 +179,19 @@ _EPISODES = (
         AlertKind.SCORE_DRIFT,
         {Outcome.FAIL},
         {Outcome.PASS, Outcome.INCONCLUSIVE},  # few cases pass seldom, and would leave an alert open for good
-        "the nightly evaluation {0} fails no longer",
+        "the nightly evaluation {0} no longer fails",
     ),
     (
         AlertKind.SILENCE,
         {Outcome.ERROR, Outcome.NO_JUDGE_KEY, Outcome.BUDGET_EXCEEDED},
         {Outcome.PASS, Outcome.FAIL, Outcome.INCONCLUSIVE},
-        "the nightly evaluation {0} comes to a result again",
+        "the nightly evaluation {0} has results again",
     ),
 )
 
 
 def transitions(attempts: Sequence[Attempt], attempt: Attempt, paired: PairedRuns | None = None) -> list[Alert]:
-    """What the attempt's outcome changes: an episode opens with the first bad night and ends with the first good one."""
+    """Return an attempt's alerts: an episode lasts from the first bad night to the first good one."""
     told = [Alert.model_validate_json(text) for each in attempts for text in each.alerts]
     found = []
     for kind, opens, closes, over in _EPISODES:
@@ -220,7 +221,7 @@ def _opened(kind: AlertKind, attempt: Attempt, paired: PairedRuns | None) -> Ale
     loss = (
         max(_failed(paired), key=lambda each: abs(each.delta), default=None) if kind is AlertKind.SCORE_DRIFT else None
     )
-    summary = f"the nightly evaluation {attempt.evaluation} came to no result: {attempt.outcome}"
+    summary = f"the nightly evaluation {attempt.evaluation} had no result: {attempt.outcome}"
     numbers: dict[str, object] = {}
     if kind is AlertKind.SCORE_DRIFT:
         summary = (
@@ -257,14 +258,17 @@ def _opened(kind: AlertKind, attempt: Attempt, paired: PairedRuns | None) -> Ale
 
 
 def store_attempt(client: Client, settings: StoreSettings, attempt: Attempt) -> None:
-    """Write an attempt down: once as it starts, once as it ends. Repeat it after an error. Raises the driver's errors."""
+    """Store an attempt: once at its start, once at its end.
+
+    Repeat after an error. Raises the driver's errors.
+    """
     row = {**asdict(attempt), "schema_version": 1, "detail": attempt.detail[:2_000]}
     line = orjson.dumps(row, default=str) + b"\n"
     insert_json_rows(client, f"{settings.base_database}.eval_outcomes", line, 1)
 
 
 def read_attempts(client: Client, evaluation: str, project: str) -> list[Attempt]:
-    """The attempts of the last days, the latest last. The client is one of the views' database."""
+    """Return the attempts of the last days, the latest last. The client uses the views' database."""
     rows = client.query(
         "SELECT attempt_id, evaluation, project, toUnixTimestamp64Milli(started_at), toUnixTimestamp64Milli(ended_at),"  # noqa: S608  # constants
         " toString(outcome), run_id, run_name, baseline, cases, errored, failed_metrics, cost_usd, detail, alerts"

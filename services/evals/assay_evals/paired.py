@@ -1,4 +1,4 @@
-"""Two runs, paired by case: their comparison, and the cases that moved most. Pure."""
+"""Two runs paired by case: their comparison, and the cases that changed most. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +16,7 @@ from assay_evals.verdicts import DEFAULT_RULES, LATENCY, QUANTILES, Rule, Stage,
 
 @dataclass(frozen=True)
 class PairedRuns:
-    """What comparing two runs gives: the metrics, means by type of query, and pairs of results by how much they lost."""
+    """Result of comparing two runs: metrics, means by query type, and pairs of results by loss."""
 
     baseline: Run
     candidate: Run
@@ -27,11 +27,14 @@ class PairedRuns:
     changes: list[SliceChange] = field(default_factory=list)
 
     def verdict(self, inconclusive: Verdict = Verdict.INCONCLUSIVE) -> Verdict:
-        """The verdict of the metrics that block, and of the slices' floors that do. `inconclusive`: what undecided ones count as."""
+        """Return the verdict of blocking metrics and slice floors.
+
+        `inconclusive`: what inconclusive ones count as.
+        """
         return worst(self.comparison.verdict(inconclusive=inconclusive), self.checks, inconclusive)
 
     def worst(self, metric: str, count: int) -> list[tuple[CaseResult, CaseResult, float]]:
-        """The cases whose metric got worse most, the worst first: both results and the change."""
+        """Return the cases whose metric dropped most, worst first: both results and the change."""
         rule = next(
             (each.rule for each in self.comparison.metrics if each.metric == metric), rule_of(metric, DEFAULT_RULES)
         )
@@ -44,7 +47,7 @@ class PairedRuns:
         return sorted(found, key=lambda each: sign * each[2])[:count]
 
     def by_query_type(self, metric: str) -> dict[str, tuple[int, float, float]]:
-        """Number of pairs and both means, by type of query."""
+        """Return the number of pairs and both means, by query type."""
         found = {}
         for kind in dict.fromkeys(before.query_type for before, _ in self.pairs):
             values = [
@@ -71,10 +74,11 @@ def compare_runs(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> PairedRuns:
-    """Pair by case id and compare. Cases that only one run has are named, and so is what makes the two not comparable.
+    """Pair by case id and compare.
 
-    Metrics that only one run measured are named and not compared; where the baseline has one that blocks and the candidate has not, that
-    fails. Where one of them asked a sample of the dataset, only what both were to ask is compared. `slices`: the fields to slice by beside
+    Cases in only one run are listed, and so are the reasons why the two are not comparable. Metrics in only one run are
+    listed and not compared; a blocking metric of the baseline that is missing in the candidate fails. If one of the
+    runs is a sample of the dataset, only common cases are compared. `slices`: the fields to slice by, in addition to
     those of `floors`.
     """
     unended = _unended(baseline, candidate)
@@ -124,16 +128,16 @@ def compare_runs(
 
 
 def _unended(*runs: Run) -> list[str]:
-    """Sampled runs that lack cases of their sample, in words."""
+    """Describe sampled runs that lack cases of their sample."""
     return [
-        f"{run.run_id} holds {len(run.results):,} of the {run.config.sample['cases']:,} cases of its sample"
+        f"{run.run_id} contains {len(run.results):,} of the {run.config.sample['cases']:,} cases of its sample"
         for run in runs
         if run.config.sample and len(run.results) != run.config.sample["cases"]
     ]
 
 
 def _common(baseline: Run, candidate: Run) -> tuple[Run, Run]:
-    """Both runs without the cases that the sample of the other left out."""
+    """Return both runs without the cases that the other's sample left out."""
     kept = []
     for run, other in ((baseline, candidate), (candidate, baseline)):
         asked = {result.case_id for result in other.results}
@@ -143,7 +147,7 @@ def _common(baseline: Run, candidate: Run) -> tuple[Run, Run]:
 
 
 def _unpaired(names: Iterable[str], columns: Sequence[Mapping[str, Floats]], errored: Sequence[bool]) -> dict[str, int]:
-    """By metric, how many cases that both answered have a value in one of them alone."""
+    """Return by metric the number of cases, answered in both runs, with a value in only one."""
     answered = ~np.array(errored, dtype=bool)
     before, after = columns
     alone = {
@@ -157,16 +161,20 @@ def _alone(comparison: Comparison) -> set[str]:
 
 
 def _lost(comparison: Comparison, unpaired: Mapping[str, int]) -> list[str]:
-    """Metrics of the baseline that could not be compared: the candidate measures them of no case, or of none of the same."""
+    """Return metrics of the baseline that could not be compared.
+
+    The candidate has them for no case, or for none of the same cases.
+    """
     compared = {each.metric for each in comparison.metrics}
     disjoint = [name for name in unpaired if name not in compared | _alone(comparison)]
     return [*comparison.metrics_only_baseline, *disjoint]
 
 
 def comparable(before: Run, config: RunConfig) -> Run | None:
-    """An earlier run if it was asked and judged as `config` says, else None: who edits a dataset begins anew.
+    """Return an earlier run if its configuration matches `config`, else None.
 
-    So does, for its metric alone, who changes a scorer: the run is without the values of those that `config` has otherwise, or not at all.
+    After an edit of the dataset, the series starts again. A changed scorer restarts its metric only: the run is
+    returned without the values of scorers that differ from `config`.
     """
     if (before.config.dataset_fingerprint, before.config.judge) != (config.dataset_fingerprint, config.judge):
         return None
@@ -182,14 +190,14 @@ def comparable(before: Run, config: RunConfig) -> Run | None:
 
 
 def _unlike(baseline: Run, candidate: Run, gone: Sequence[str], rules: Mapping[str, Rule]) -> list[str]:
-    """What of two runs was not measured alike, in words: numbers of one name that mean different things are not compared in silence.
+    """Describe differences in how two runs were measured, so that they are not compared silently.
 
     `gone`: metrics of the baseline that could not be compared.
     """
     one, other = baseline.config, candidate.config
     found = []
     if one.dataset_fingerprint != other.dataset_fingerprint:
-        found.append("the dataset was changed between the runs: run both on the same")
+        found.append("the dataset was changed between the runs: run both on the same version")
     if one.gain != other.gain:
         found.append(f"nDCG has the gain {one.gain} in the baseline and {other.gain} in the candidate")
     if max(one.cutoffs) != max(other.cutoffs):
@@ -199,9 +207,9 @@ def _unlike(baseline: Run, candidate: Run, gone: Sequence[str], rules: Mapping[s
     blocks = any(rule_of(name, rules).stage is Stage.BLOCK for name in QUANTILES)
     if blocks and one.concurrency and other.concurrency and one.concurrency != other.concurrency:
         asked = f"{one.concurrency} in the baseline and {other.concurrency} in the candidate"
-        found.append(f"latency was measured with so many questions at a time: {asked}")
+        found.append(f"latency was measured with different concurrency: {asked}")
     ours, theirs = one.scorers, other.scorers
     if others := sorted(name for name in ours.keys() & theirs.keys() if ours[name] != theirs[name]):
-        found.append(f"{', '.join(others)} measures something else in the candidate: its scorer was changed")
+        found.append(f"{', '.join(others)} measures something different in the candidate: its scorer was changed")
     lost = [name for name in gone if rule_of(name, rules).stage is Stage.BLOCK and candidate.names]
     return [*found, f"the candidate does not measure {', '.join(lost)}"] if lost else found

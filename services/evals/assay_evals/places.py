@@ -1,4 +1,4 @@
-"""Where in a developer's own code an error was raised: a place in a file, never the error's words, which may hold what was asked."""
+"""Locate an error in the user's own code, without its text, which may quote a question."""
 
 import importlib
 import sysconfig
@@ -6,16 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
-#: Folders of code that is nobody's own: where an error passed through them, the caller's line says more.
+#: Folders of library code: if an error passed through them, the caller's line is more informative.
 _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
-#: Of Assay itself, and of what imports a module for it.
+#: Folders of Assay itself, and of the code that imports a module for it.
 _PASSED_THROUGH = (Path(__file__).parent, Path(importlib.__file__).parent)
 
 
 def place_of(error: BaseException) -> str | None:
-    """`file:line` of the innermost frame in code that is neither a library's nor Assay's own, else of the innermost file; None without one.
+    """Return `file:line` of the innermost frame in the user's code, else of the innermost file.
 
-    A file that does not compile is the place itself. Files below the working directory are named from there, others by their name alone.
+    Frames of libraries and of Assay do not count; None without a frame. A file that does not compile is the place
+    itself. Files below the working directory are named relative to it, others by their name alone.
     """
     if isinstance(error, SyntaxError) and error.filename and Path(error.filename).is_file():
         return _named(error.filename, error.lineno or 1)

@@ -1,7 +1,7 @@
-"""Known-right questions for the correctness gate: what must come back, and what first. Pure.
+"""Relevance judgements (qrels) for the correctness gate: the expected documents. Pure.
 
-Documents are compared by source and slug throughout, whatever characters are in them. Where an entry names no source, it is `default`, and
-so is a result without one.
+Documents are compared by source and slug, whatever their characters. The source of an entry or a result without one is
+`default`.
 """
 
 import math
@@ -24,7 +24,7 @@ SHOWN_MISSES, SHOWN_MISSING = 20, 5
 
 
 class QrelsError(EvalsError):
-    """A file of known-right questions that cannot be used. Names the entry; never quotes its query."""
+    """An unusable file of relevance judgements. Names the entry; never quotes its query."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class KnownQuery:
 
 @dataclass(frozen=True)
 class Floors:
-    """The least a correctness gate accepts, each a share between 0 and 1."""
+    """Minimum values of a correctness gate, each a share between 0 and 1."""
 
     recall: float = 0.70
     first_relevant: float = 0.60
@@ -54,7 +54,7 @@ class Floors:
 
 
 def read_qrels(text: str) -> list[KnownQuery]:
-    """The questions of a file. Raises `QrelsError`."""
+    """Parse the questions of a file. Raises `QrelsError`."""
     try:
         whole = loads(text)
     except JsonError as error:
@@ -105,13 +105,13 @@ def _entry(number: int, entry: Any) -> KnownQuery:
 def _document(number: int, field_name: str, value: Any) -> Document:
     parts = (value.get("source_id"), value.get("slug")) if isinstance(value, dict) else (None, None)
     if not all(isinstance(part, str) and part for part in parts):
-        raise QrelsError(f"entry {number}: {field_name} needs a source_id and a slug: a source is never guessed here")
+        raise QrelsError(f"entry {number}: {field_name} needs a source_id and a slug: sources are never guessed")
     return str(parts[0]), str(parts[1])
 
 
 @dataclass(frozen=True)
 class Miss:
-    """A question that was answered and not wholly right. `first` is the document that came back first, None if nothing did."""
+    """An answered question with missing documents. `first` is the first returned document, or None."""
 
     query_id: str
     recall: float
@@ -119,11 +119,11 @@ class Miss:
     first: Document | None
     first_is_relevant: bool
     expected_top1: Document | None
-    #: Where a document came back under another source than the expected one: which, and what to write.
+    #: Explains a document returned under a different source than expected: which one, and the fix.
     hint: str | None
 
     def as_json(self) -> dict[str, Any]:
-        """One of the gate's `missed`."""
+        """Return an entry of the gate's `missed`."""
         return {
             "query_id": self.query_id,
             "recall_at_k": self.recall,
@@ -162,27 +162,28 @@ def _miss(known: KnownQuery, current: Retrieved, k: int) -> Miss | None:
 
 
 def _hint(expected: Document, returned: list[Document]) -> str | None:
-    """How the expected document came back after all, under another source."""
+    """Explain if the expected document was returned under another source."""
     source, slug = expected
     for found, name in returned:
         if name == _name(expected) and not found:
-            return f"{name} came back as one name: let the target return source_id and slug apart"
+            return f"{name} was returned as one name: let the target return source_id and slug separately"
         if name == slug and (found or DEFAULT_SOURCE) != source:
-            came = f"{slug} came back with source {found}" if found else f"{slug} came back without a source"
+            came = f"{slug} was returned with source {found}" if found else f"{slug} was returned without a source"
             if source == DEFAULT_SOURCE:
-                return f"{came}, and is expected without one: name it in the file as {{source_id, slug}}"
-            return f"{came}, and is expected with source {source}"
+                return f"{came}, but is expected without one: name it in the file as {{source_id, slug}}"
+            return f"{came}, but is expected with source {source}"
     return None
 
 
 @dataclass
 class Correctness:
-    """Running totals over the known-right questions. Recall never exceeds 1: a document counts once."""
+    """Running totals over relevance judgements. Recall never exceeds 1: a document counts once."""
 
     k: int = 10
     queries_total: int = 0
     queries_errored: int = 0
-    #: By figure, a value for each question that was answered; of `expected_top1_hit_rate` for those that expect a first.
+    #: By figure, a value for each answered question; for `expected_top1_hit_rate`, of those with an expected first
+    #: document.
     values: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in FIGURES})
     #: (query_id, class of the error) of the first few.
     errors: list[tuple[str, str]] = field(default_factory=list)
@@ -201,7 +202,7 @@ class Correctness:
             self.misses.append(miss)
 
     def worst(self) -> list[Miss]:
-        """The first `SHOWN_MISSES` of what was missed, the least recall first."""
+        """Return the `SHOWN_MISSES` worst misses, lowest recall first."""
         return sorted(self.misses, key=lambda miss: (miss.recall, miss.first_is_relevant))[:SHOWN_MISSES]
 
     def fail(self, known: KnownQuery, error: str) -> None:
@@ -213,11 +214,11 @@ class Correctness:
 
     @property
     def queries_run(self) -> int:
-        """Questions that were answered."""
+        """Number of answered questions."""
         return self.queries_total - self.queries_errored
 
     def as_json(self) -> dict[str, Any]:
-        """The correctness gate's `summary`."""
+        """Return the correctness gate's `summary`."""
         means = {name: sum(found) / len(found) if found else 0.0 for name, found in self.values.items()}
         counts = {
             "k": self.k,

@@ -1,4 +1,6 @@
-"""Replay: captured retrievals asked again, and how much the answers moved. Pure, and in memory that does not grow with the rows.
+"""Metrics of a replay: captured retrievals repeated, and how much their results changed.
+
+Pure, in memory independent of the number of rows.
 
 Replay needs no judgements: it compares with what was captured, which need not have been right. Definitions, each held by a test:
 
@@ -32,28 +34,29 @@ SHOWN_SLUGS = 50
 
 @dataclass(frozen=True)
 class Hit:
-    """What a target says of a result beyond its name: the time it is of, whom it concerns, which search paths found it."""
+    """Metadata of a result beyond its name: its time, its actors, and the search paths that found it."""
 
     time: datetime | None = None
     actors: tuple[str, ...] = ()
     found_by: tuple[str, ...] = ()
 
     def __or__(self, other: "Hit") -> "Hit":
-        """Both appearances of one document: the first time that is known, and all actors and paths."""
+        """Combine two occurrences of one document: the first known time, and all actors and paths."""
         actors, found_by = dict.fromkeys(self.actors + other.actors), dict.fromkeys(self.found_by + other.found_by)
         return Hit(self.time or other.time, tuple(actors), tuple(found_by))
 
 
 @dataclass(frozen=True)
 class Retrieved:
-    """What a target returned: documents in order, and how long it took in milliseconds. `sources[i]` is that of `slugs[i]`, or None.
+    """A target's response: documents in order, and the latency in milliseconds.
 
-    `facts[i]` is what the target says of `slugs[i]` beyond its name; empty where it says nothing of any.
+    `sources[i]` is the source of `slugs[i]`, or None. `facts[i]` is the metadata of `slugs[i]`; empty if the target
+    returned none.
 
-    `unread` counts results by the field of theirs that was given and is nothing that can be read, such as a `time` of "yesterday".
+    `unread` counts results by the field that could not be parsed, such as a `time` of "yesterday".
 
-    `citations` are what an answer cites, as (id, the claim it is cited for or None). `contexts` are the passages it was made from, as (id,
-    text); an answer can only be judged with them.
+    `citations` are those of an answer, as (id, cited claim or None). `contexts` are the passages behind the answer, as
+    (id, text); an answer can only be judged with them.
     """
 
     slugs: list[str]
@@ -66,14 +69,14 @@ class Retrieved:
     unread: Mapping[str, int] = field(default_factory=dict)
 
     def documents(self, with_source: bool) -> list[Document]:
-        """Distinct documents in order, with their sources if asked for."""
+        """Return distinct documents in order, with their sources if requested."""
         sources = self.sources if with_source and self.sources else [None] * len(self.slugs)
         return list(dict.fromkeys(zip(sources, self.slugs, strict=True)))
 
     def named_as(self, ids: Collection[str]) -> list[str]:
-        """A name for each result, as a dataset with these `ids` names it: `source::slug` where that is one of them, else the slug.
+        """Return the results' names in a dataset with these `ids`: `source::slug` if in `ids`, else the slug.
 
-        A result that is none of them has its source in its name if an id seems to have one. A slug may hold `::` itself.
+        A result that is none of them includes its source if an id seems to have one. A slug may contain `::` itself.
         """
         if not any("::" in each for each in ids):
             return self.slugs
@@ -85,7 +88,7 @@ class Retrieved:
         return named
 
     def hits(self, ids: Collection[str]) -> dict[str, Hit]:
-        """Distinct documents in order, named as `ids` are, with what is said of each in all its appearances."""
+        """Return distinct documents in order, named as in `ids`, with the metadata of all their occurrences."""
         found: dict[str, Hit] = {}
         for name, hit in zip(self.named_as(ids), self.facts or [Hit()] * len(self.slugs), strict=True):
             found[name] = found[name] | hit if name in found else hit
@@ -107,21 +110,21 @@ class RowResult:
 
     @property
     def counted(self) -> bool:
-        """Whether it is in the means."""
+        """True if it counts in the means."""
         return self.skip_reason is None and self.error is None
 
     @property
     def latency_delta_ms(self) -> float:
-        """Current minus captured."""
+        """Current minus captured latency, in milliseconds."""
         return self.current_latency_ms - self.row.latency_ms
 
     @property
     def over_2x(self) -> bool:
-        """Whether it took more than twice as long; a captured latency of 0 says nothing."""
+        """True if it took more than twice as long; a captured latency of 0 does not count."""
         return self.row.latency_ms > 0 and self.current_latency_ms > 2 * self.row.latency_ms
 
     def as_json(self) -> dict[str, Any]:
-        """The row of `--json --verbose`."""
+        """Return the row of `--json --verbose`."""
         shape: dict[str, Any] = {
             "id": self.row.id,
             "tool_name": self.row.tool_name,
@@ -142,12 +145,12 @@ class RowResult:
 
 
 def skip_reason(row: Captured) -> str | None:
-    """Why a row cannot be asked again; None when it can."""
+    """Return why a row cannot be replayed; None if it can."""
     return "empty query" if not row.query.strip() else None
 
 
 def compare_row(row: Captured, current: Retrieved, k: int | None = None) -> RowResult:
-    """How far the current answer is from the captured one."""
+    """Compare the current answer with the captured one."""
     with_source = row.source is not None and any(current.sources)
     before: list[Document] = [(row.source if with_source else None, slug) for slug in row.slugs]
     cut = min(len(before), k or len(before)) or k or DEFAULT_K
@@ -174,7 +177,10 @@ def _ndcg(gains: dict[Document, float], order: Sequence[Document]) -> float:
 
 @dataclass
 class ReplaySummary:
-    """Running totals over rows, the worst of them, and the first errors. Holds no more than `top` rows of each."""
+    """Running totals over rows, the worst of them, and the first errors.
+
+    Keeps at most `top` rows of each.
+    """
 
     top: int = 5
     rows_total: int = 0
@@ -220,39 +226,39 @@ class ReplaySummary:
 
     @property
     def rows_replayed(self) -> int:
-        """Rows that are in the means."""
+        """Number of rows in the means."""
         return self.rows_total - self.rows_skipped - self.rows_errored
 
     @property
     def worst(self) -> list[RowResult]:
-        """The rows that moved most, the worst first."""
+        """Return the rows that changed most, worst first."""
         return [result for _, _, result in sorted(self._worst, key=lambda entry: (-entry[0], -entry[1]))]
 
     @property
     def mean_jaccard(self) -> float:
-        """Mean Jaccard@K, 0 without a row."""
+        """Mean Jaccard@K, 0 without rows."""
         return self._mean(self._jaccard)
 
     @property
     def top1_stability_rate(self) -> float:
-        """Share of rows whose first document stayed, 0 without a row."""
+        """Share of rows whose first document stayed the same, 0 without rows."""
         return self._mean(self._top1)
 
     @property
     def mean_latency_delta_ms(self) -> float:
-        """Mean of current minus captured, in milliseconds."""
+        """Mean of current minus captured latency, in milliseconds."""
         return self._mean(self._delta)
 
     @property
     def latency_ratio(self) -> float | None:
-        """Total current by total captured latency; None when none was captured."""
+        """Total current latency divided by total captured latency; None without captured latencies."""
         return self._current / self._captured if self._captured > 0 else None
 
     def _mean(self, total: float) -> float:
         return total / self.rows_replayed if self.rows_replayed else 0.0
 
     def as_json(self) -> dict[str, Any]:
-        """The `summary` of `--json`: the keys of version 1, and later ones behind them."""
+        """Return the `summary` of `--json`: the keys of version 1, then later ones."""
         return {
             "rows_total": self.rows_total,
             "rows_replayed": self.rows_replayed,

@@ -1,7 +1,7 @@
-"""Replays and gates from a notebook, a test or the command line: a target is asked, and what came back is held against what should.
+"""Run replays and gates from a notebook, a test or the command line.
 
-Files are named or given as read; targets are functions, or names as the command line takes them. What is in a file and cannot be used
-raises `EvalsError`, as does a file that is missing.
+Files are given by path or content; targets are functions, or names as on the command line. A missing or invalid file
+raises `EvalsError`.
 """
 
 import os
@@ -26,7 +26,7 @@ from assay_evals.verdicts import Verdict
 
 
 def question_of(row: Captured, k: int | None = None) -> Question | None:
-    """What a captured row is asked as; None where it cannot be asked."""
+    """Return the question of a captured row; None if it cannot be replayed."""
     if skip_reason(row):
         return None
     detail, expand, params = (row.record.get(name) for name in ("detail", "expand_enabled", "params"))
@@ -41,7 +41,7 @@ def question_of(row: Captured, k: int | None = None) -> Question | None:
 
 
 def result_of(row: Captured, answer: Retrieved | None, error: str | None, k: int | None = None) -> RowResult:
-    """A row's result from what came back."""
+    """Build a row's result from the target's response."""
     if answer is not None:
         return compare_row(row, answer, k)
     return RowResult(row, skip_reason=skip_reason(row), error=error)
@@ -57,7 +57,10 @@ def replay_captured(
     how: Asking | None = None,
     on_result: Callable[[RowResult], None] | None = None,
 ) -> ReplaySummary:
-    """Ask again what was captured. Holds no more rows than are asked at a time and the `top` that moved most; `on_result` gets each."""
+    """Replay captured queries.
+
+    Keeps only the rows in progress and the `top` that changed most; `on_result` gets each.
+    """
     summary, asking = ReplaySummary(top=top), how or Asking()
 
     def take(asked: Asked[Captured]) -> None:
@@ -90,15 +93,15 @@ def run_gate(
     on_answer: Callable[[], None] | None = None,
     closing: Callable[[], Awaitable[None]] | None = None,
 ) -> dict[str, Any]:
-    """Hold a target against a baseline, known-right questions, or both. The verdict as `assay gate --json` prints it.
+    """Check a target against a baseline, relevance judgements, or both.
 
-    `thresholds` of None are the baseline's own. `rules`: floors of scorers and latency, with the scorers that the file names unless
-    `scoring` is given. `inconclusive` says what thresholds count as that too few rows can tell about. `on_answer` is called after each
-    question, `closing` in the end.
+    Returns the verdict that `assay gate --json` prints. `thresholds` of None are the baseline's own. `rules`: floors of
+    scorers and latency, with the scorers of the file unless `scoring` is given. `inconclusive` is what thresholds with
+    too few rows count as. `on_answer` is called after each question, `closing` at the end.
     """
     published, known = _baseline(baseline), _known(qrels)
     if not published and not known:
-        raise EvalsError("name a baseline, qrels, or both: a gate that holds nothing passes everything")
+        raise EvalsError("name a baseline, qrels, or both: a gate without them passes everything")
     asking, results, total = how or Asking(), list[RowResult](), Correctness(k=k)
     told, scored = on_answer or (lambda: None), _rules_gate(rules, scoring, asking)
 
@@ -154,7 +157,7 @@ async def _closed(scored: RulesGate | None, closing: Callable[[], Awaitable[None
 
 
 def _rules_gate(rules: str | Path | RulesFile | None, scoring: Scoring | None, how: Asking) -> RulesGate | None:
-    """What scores the answers, where somebody asked for that. Raises `EvalsError` for what would hold nothing."""
+    """Return the scoring of the answers, if requested. Raises `EvalsError` for rules without effect."""
     if rules is None and scoring is None:
         return None
     held = read_rules(Path(rules)) if isinstance(rules, str | Path) else rules or RulesFile()

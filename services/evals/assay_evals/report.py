@@ -1,4 +1,7 @@
-"""A comparison for people and machines: Markdown for a pull request, JUnit XML for CI, JSON, and one HTML page with pictures. Pure."""
+"""Reports of a comparison: Markdown for a pull request, JUnit XML for CI, JSON, and one HTML page.
+
+Pure.
+"""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -16,75 +19,77 @@ from assay_evals.slices import SHOWN_FIRST, SliceChange, SliceCheck
 from assay_evals.verdicts import Stage, Verdict
 from assay_schema.printable import plain, printable
 
-_P = "p by sign flips of all metrics together, one-sided, in the direction of the change"
-#: What a fall means, of metrics whose name alone does not say it.
+_P = "p-values by sign flips of all metrics together, one-sided, in the direction of the change"
+#: Meaning of a drop, for metrics whose name does not explain it.
 _WORSE = {
-    ANSWERED: "fewer of the questions that have an answer get one",
-    NULL_REFUSED: "more answers are made up to questions that have none",
-    REPEATED: "more questions get the words that another question got",
+    ANSWERED: "fewer answerable questions get an answer",
+    NULL_REFUSED: "more unanswerable questions get an invented answer",
+    REPEATED: "more questions get the same answer as another question",
     COVERAGE: "fewer answers could be judged",
-    ABSTAINED: "more questions that have an answer get none",
-    NO_CONTEXT: "more answers come without the passages they were made from",
+    ABSTAINED: "more answerable questions get no answer",
+    NO_CONTEXT: "more answers have no passages",
 }
 _MARKS = {Verdict.PASS: "✅", Verdict.FAIL: "❌", Verdict.INCONCLUSIVE: "❔"}
 
 
 def escape(text: str) -> str:
-    """Any text as part of the page: no mark-up, and no character that is unseen or turns what is read round."""
+    """Escape any text for the page: no markup, and no invisible or bidirectional characters."""
     return html_escape(printable(text))
 
 
 def shown_metric(paired: PairedRuns) -> str | None:
-    """The metric that breakdowns are of."""
+    """Return the metric shown in breakdowns."""
     names = [each.metric for each in paired.comparison.metrics]
     return next((name for name in SHOWN_FIRST if name in names), names[0] if names else None)
 
 
 def number(value: float | None, metric: str = "") -> str:
-    """A figure as people read it: milliseconds whole, shares to three places."""
+    """Format a figure for people: milliseconds without decimals, shares with three."""
     if value is None:
         return "–"
     return f"{value:,.0f} ms" if metric.endswith("_ms") else f"{value:.3f}"
 
 
 def change(each: MetricComparison) -> str:
-    """The change with its interval."""
+    """Format a change with its interval."""
     if each.metric.endswith("_ms"):
         return f"{each.delta:+,.0f} ms [{each.interval.low:+,.0f}, {each.interval.high:+,.0f}]"
     return f"{each.delta:+.3f} [{each.interval.low:+.3f}, {each.interval.high:+.3f}]"
 
 
 def probability(each: MetricComparison) -> str:
-    """The p of the change in its direction."""
+    """Format the p-value of the change in its direction."""
     p = each.p_told
     return "–" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def meaning(each: MetricComparison) -> str:
-    """What a metric's verdict means, in words."""
+    """Describe a metric's verdict."""
     if each.metric.startswith(PATH) and each.verdict is Verdict.PASS:
-        return "changed, and told from chance" if each.significant else "no change that is told from chance"
+        return "statistically significant change" if each.significant else "no significant change"
     if each.verdict is Verdict.FAIL:
         floor = each.rule.floor
         below = floor is not None and (each.candidate > floor if each.rule.lower_is_better else each.candidate < floor)
         if below:
-            return f"on the wrong side of its floor of {number(floor, each.metric)}"
-        return f"{_WORSE.get(each.metric, 'worse')}, and told from chance"
+            return f"misses its floor of {number(floor, each.metric)}"
+        return f"significant: {_WORSE.get(each.metric, 'worse')}"
     if each.verdict is Verdict.INCONCLUSIVE:
         if each.cases_needed:
-            return f"too few cases to tell: about {each.cases_needed:,} would"
+            return f"inconclusive: about {each.cases_needed:,} cases needed"
         if each.interval.method == "degenerate":
-            return f"too few independent cases to tell (n={each.n})"
+            return f"inconclusive: too few independent cases (n={each.n})"
         if each.worse and (each.interval.low > 0 or each.interval.high < 0) and not each.significant:
-            return f"worse, but not told from chance (n={each.n})"
+            return f"worse, but not significantly (n={each.n})"
         return (
-            "worse, though not surely by its threshold" if each.is_regression else "too close to its threshold to tell"
+            "worse, but not conclusively by its threshold"
+            if each.is_regression
+            else "inconclusive: too close to its threshold"
         )
     return "better" if each.is_improvement else "not worse by more than its threshold"
 
 
 def as_json(paired: PairedRuns, verdict: Verdict) -> dict[str, Any]:
-    """The comparison as a document."""
+    """Return the comparison as a document."""
     comparison = paired.comparison
     both = sides(paired)
     return {
@@ -120,7 +125,7 @@ def as_json(paired: PairedRuns, verdict: Verdict) -> dict[str, Any]:
 
 
 def problems(paired: PairedRuns) -> list[str]:
-    """What makes a comparison fail besides its metrics, in words."""
+    """Describe reasons other than metrics that make a comparison fail."""
     comparison = paired.comparison
     found = [
         f"{len(names)} case(s) {what}: {', '.join(names[:5])}{' …' if len(names) > 5 else ''}"
@@ -137,18 +142,18 @@ def problems(paired: PairedRuns) -> list[str]:
 
 
 def shrinkage(each: Shrinkage) -> str:
-    """Which metrics say nothing of cases that they spoke of before."""
+    """Describe the metrics that cover fewer cases than before."""
     counts = f"{each.after:,} of {each.cases:,} answerable cases, in the baseline of {each.before:,}"
-    return f"{', '.join(each.metrics)}: measured of {counts}; what is not measured is in no mean"
+    return f"{', '.join(each.metrics)}: measured for {counts}; cases without a value are in no mean"
 
 
 def notes(paired: PairedRuns) -> list[str]:
-    """What a reader should know and no gate fails for, in words."""
+    """Describe observations that do not fail a gate."""
     comparison = paired.comparison
     sampled = [run for run in (paired.baseline, paired.candidate) if run.config.sample]
     return (
         [
-            f"{run.run_id} asked a sample of {run.config.sample['cases']:,} cases: only those are compared."
+            f"{run.run_id} ran a sample of {run.config.sample['cases']:,} cases: only those are compared."
             for run in sampled
         ]
         + [
@@ -160,12 +165,12 @@ def notes(paired: PairedRuns) -> list[str]:
             if names
         ]
         + [
-            f"{name} is compared without {count:,} case(s) that have a value of it in one run alone."
+            f"{name} is compared without {count:,} case(s) that have a value in only one run."
             for name, count in comparison.unpaired.items()
             if not name.startswith(PATH)
         ]
         + [
-            f"Too few cases tell whether it matters that {shrinkage(each)}."
+            f"Too few cases to decide whether it matters that {shrinkage(each)}."
             for each in comparison.shrunk
             if each.verdict is Verdict.INCONCLUSIVE
         ]
@@ -178,7 +183,10 @@ def notes(paired: PairedRuns) -> list[str]:
 
 
 def markdown(paired: PairedRuns, verdict: Verdict) -> str:
-    """A report for a pull request. Holds ids of cases and documents, no questions and no answers."""
+    """Return a report for a pull request.
+
+    Contains ids of cases and documents, no questions and no answers.
+    """
     comparison = paired.comparison
     lines = [
         f"## {_MARKS[verdict]} Retrieval evaluation: {verdict.value}",
@@ -187,7 +195,7 @@ def markdown(paired: PairedRuns, verdict: Verdict) -> str:
         "",
         *(f"- **{plain(problem)}**" for problem in problems(paired)),
         "",
-        "| | metric | baseline | candidate | change [95 %] | p | stage | what it means |",
+        "| | metric | baseline | candidate | change [95 %] | p | stage | meaning |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     lines += [
@@ -228,12 +236,12 @@ _POLICY = (
     "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src 'unsafe-inline'; "
     "base-uri 'none'; form-action 'none'\">"
 )
-_COLUMNS = ("verdict", "metric", "baseline", "candidate", "change [95 %]", "p", "stage", "what it means")
-_LEGEND = "A line is a metric's change and its interval; to the right is better. Upright: no change. Dashed mark: the worsening that fails."
+_COLUMNS = ("verdict", "metric", "baseline", "candidate", "change [95 %]", "p", "stage", "meaning")
+_LEGEND = "A line is a metric's change and its interval; right is better. Vertical line: no change. Dashed mark: the change that fails."
 
 
 def slices_markdown(found: Sequence[SliceCheck | SliceChange]) -> list[str]:
-    """A table of slices; nothing without any."""
+    """Return a table of slices; empty without any."""
     if not found:
         return []
     head = ["", "| | slice | mean or change [95 %] | stage |", "| --- | --- | --- | --- |"]
@@ -243,12 +251,14 @@ def slices_markdown(found: Sequence[SliceCheck | SliceChange]) -> list[str]:
 
 
 def slices_in_words(found: Sequence[SliceCheck | SliceChange]) -> list[str]:
-    """A line for each slice."""
+    """Return a line for each slice."""
     return [f"{each.verdict or '':13} {each.name:44} {each}  {each.stage.value}" for each in found]
 
 
 def html(paired: PairedRuns, verdict: Verdict, *, relevance: dict[str, set[str]] | None = None) -> str:
-    """One page without scripts or addresses: the verdict, changes with their intervals, types of query, worst cases side by side.
+    """Return one page without scripts or addresses.
+
+    It shows the verdict, changes with their intervals, query types, and the worst cases side by side.
 
     `relevance`, by case id, marks the documents that should have come back; without it the page says which option does.
     """
@@ -272,7 +282,7 @@ def html(paired: PairedRuns, verdict: Verdict, *, relevance: dict[str, set[str]]
 
 
 def _sides(paired: PairedRuns) -> str:
-    """Each run by itself, for those who ask how high a metric is and how it is spread."""
+    """Return the values of each run: how high a metric is and how it is distributed."""
     rows = ""
     for name, both in sides(paired).items():
         cells = [
@@ -287,11 +297,11 @@ def _sides(paired: PairedRuns) -> str:
         rows += f"<tr><td>{escape(name)}</td>{''.join(cells)}</tr>"
     heads = "".join(f"<th>{run}: mean [95 %]<th>median<th>p95" for run in ("baseline", "candidate"))
     table = f"<table><tr><th>metric{heads}</tr>{rows}</table>"
-    return f"<h2>Each run by itself</h2><div class=wide>{table}</div>" if rows else ""
+    return f"<h2>Each run separately</h2><div class=wide>{table}</div>" if rows else ""
 
 
 def _row(m: MetricComparison) -> str:
-    """A metric's row; on a narrow screen each cell stands in a line of its own, behind the name of its column."""
+    """Return a metric's row; on a narrow screen each cell is on its own line."""
     cells = (
         (m.verdict, m.verdict.value),
         ("", m.metric),
@@ -308,7 +318,9 @@ def _row(m: MetricComparison) -> str:
 
 
 def forest(metrics: list[MetricComparison]) -> str:
-    """An SVG with a line for each share's change: its interval, its mean, no change and its threshold. To the right is better.
+    """Return an SVG with a line for each share's change: interval, mean, zero and threshold.
+
+    Right is better.
 
     Shares of search paths are left out: no change of theirs is one for the better.
     """
@@ -317,7 +329,7 @@ def forest(metrics: list[MetricComparison]) -> str:
         return ""
     bounds = [sorted((_gain(each, each.interval.low), _gain(each, each.interval.high))) for each in shares]
     worst = max(0.02, *(-low for low, _ in bounds), *(each.rule.threshold for each in shares)) * 1.1
-    # Room for the words below the axis on the other side of no change, and not more.
+    # ~Shares of search paths are left out: none of their changes is better or worse.
     best = max(0.02, 0.25 * worst, *(high for _, high in bounds)) * 1.1
     left, width, step = 210, 680, 26
 
@@ -341,7 +353,7 @@ def forest(metrics: list[MetricComparison]) -> str:
         f"<text x={left} y={height - 6}>worse by {worst:.2f}</text>"
         f"<text x={left + width} y={height - 6} text-anchor=end>better by {best:.2f}</text>"
     )
-    label = "Change of each metric with its interval; dashed: the worsening that fails"
+    label = "Change of each metric with its interval; dashed: the change that fails"
     picture = f"<svg class=forest viewBox='0 0 {left + width + 10} {height}' role=img aria-label='{label}'>"
     return f"{picture}{''.join(parts)}</svg><p class=key>{_LEGEND}</p>"
 
@@ -356,10 +368,8 @@ def _types(paired: PairedRuns, metric: str) -> str:
         f"<td class='n {'pass' if other >= one else 'fail'}'>{other - one:+.3f}</td></tr>"
         for kind, (count, one, other) in sorted(paired.by_query_type(metric).items())
     )
-    head = "<tr><th>type of query<th>cases<th>baseline<th>candidate<th>change</tr>"
-    return (
-        f"<h2>{escape(metric)} by type of query</h2><div class=wide><table>{head}{rows}</table></div>" if rows else ""
-    )
+    head = "<tr><th>query type<th>cases<th>baseline<th>candidate<th>change</tr>"
+    return f"<h2>{escape(metric)} by query type</h2><div class=wide><table>{head}{rows}</table></div>" if rows else ""
 
 
 def _worst(paired: PairedRuns, metric: str, relevance: dict[str, set[str]] | None) -> str:
@@ -368,7 +378,7 @@ def _worst(paired: PairedRuns, metric: str, relevance: dict[str, set[str]] | Non
         f"{_ranking('baseline', before, relevance or {})}{_ranking('candidate', after, relevance or {})}</div>"
         for before, after, delta in paired.worst(metric, 10)
     )
-    unmarked = "<p class=dim>Give --dataset too, and what should come back is marked here.</p>"
+    unmarked = "<p class=dim>Give --dataset too, to mark the expected documents here.</p>"
     return f"<h2>Worst cases by {escape(metric)}</h2>{'' if relevance else unmarked}{shown}" if shown else ""
 
 
@@ -377,7 +387,7 @@ def _ranking(title: str, result: CaseResult, relevance: dict[str, set[str]]) -> 
     items = "".join(
         f"<li{' class=hit' if document in right else ''}>{escape(document)}</li>" for document in result.retrieved[:10]
     )
-    return f"<div><b>{title}</b>{f'<ol>{items}</ol>' if items else '<p class=dim>nothing came back</p>'}</div>"
+    return f"<div><b>{title}</b>{f'<ol>{items}</ol>' if items else '<p class=dim>no results</p>'}</div>"
 
 
 def _between(paired: PairedRuns) -> str:

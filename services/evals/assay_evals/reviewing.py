@@ -1,6 +1,7 @@
-"""Who looked at which case, and what each version of a dataset changed. Pure.
+"""Reviews of cases, and the change log of a dataset's versions. Pure.
 
-Cases that were mined or written by a model are unreviewed until somebody keeps them. A release says what changed since the version before.
+Mined and generated cases are unreviewed until a person accepts them. A release records the changes since the previous
+version.
 """
 
 import random
@@ -14,12 +15,12 @@ _UNREVIEWED = "Unreviewed"
 
 
 def is_reviewed(case: Case) -> bool:
-    """Whether somebody wrote the case or looked at it."""
+    """True if a person wrote or reviewed the case."""
     return case.reviewed and not (case.notes or "").startswith(_UNREVIEWED)
 
 
 def unreviewed(dataset: Dataset, *, share: float = 1.0, seed: int = 0) -> list[Case]:
-    """Cases that nobody looked at; with a `share` below 1 that share of them, at least one, drawn at random."""
+    """Return cases without a review; with a `share` below 1, a random share of them, at least one."""
     found = [case for case in dataset.cases if not is_reviewed(case)]
     if share >= 1 or not found:
         return found
@@ -28,7 +29,10 @@ def unreviewed(dataset: Dataset, *, share: float = 1.0, seed: int = 0) -> list[C
 
 
 def reviewed(dataset: Dataset, *, kept: Collection[str] = (), dropped: Collection[str] = ()) -> Dataset:
-    """The dataset after a review: cases that were `kept` are reviewed, `dropped` ones are gone. Raises `DatasetError` for unknown ids."""
+    """Return the dataset after a review: `kept` cases are reviewed, `dropped` ones are removed.
+
+    Raises `DatasetError` for unknown ids.
+    """
     known = {case.id for case in dataset.cases}
     problems = [
         f"case {name[:64]}: the dataset holds none of that id" for name in (*kept, *dropped) if name not in known
@@ -51,7 +55,10 @@ def _looked_at(case: Case) -> Case:
 
 
 def _numbers(version: str) -> tuple[int, ...] | None:
-    """A version's numbers, without zeros at the end; None for one that is not made of numbers and dots, which cannot be compared."""
+    """Return the numbers of a version without trailing zeros; None if it cannot be compared.
+
+    Only versions made of numbers and dots can.
+    """
     if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})*", version):
         return None
     found = [int(part) for part in version.split(".")]
@@ -61,7 +68,10 @@ def _numbers(version: str) -> tuple[int, ...] | None:
 
 
 def released(old: Dataset, new: Dataset, *, version: str, note: str, at: str) -> Dataset:
-    """`new` as a version of its own, with what it changed on top of the log of `old`. Raises `DatasetError` where nothing changed."""
+    """Return `new` as a new version, with its changes added to the log of `old`.
+
+    Raises `DatasetError` if nothing changed.
+    """
     found = diff_datasets(old, new)
     problems = []
     if found.same:

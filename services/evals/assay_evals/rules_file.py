@@ -1,6 +1,7 @@
-"""A team's rules, checked in beside its dataset: scorers, thresholds, floors and slices. Pure but for reading the file.
+"""A team's rules file, next to its dataset: scorers, thresholds, floors and slices.
 
-TOML or YAML, by the file's name. What nobody knows is refused, with the nearest known name: a rule that holds nothing must not look as if.
+TOML or YAML, by the file's name. Unknown keys are rejected with the nearest known name, because a rule without effect
+must not look effective.
 """
 
 import tomllib
@@ -28,7 +29,7 @@ LONGEST_BYTES = 1_000_000
 
 
 class RulesError(EvalsError):
-    """A rules file that cannot be used. Says which key is wrong and how to mend it."""
+    """An unusable rules file. The message names the invalid key and the fix."""
 
 
 class _Part(BaseModel):
@@ -36,23 +37,23 @@ class _Part(BaseModel):
 
 
 class MetricRule(_Part):
-    """What one metric is held against."""
+    """Requirements for one metric."""
 
     threshold: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
-        default=None, description="The worsening that fails."
+        default=None, description="Change for the worse that fails."
     )
-    floor: Number | None = Field(default=None, description="What the mean must reach.")
+    floor: Number | None = Field(default=None, description="Minimum of the mean.")
     stage: Stage | None = None
 
     @model_validator(mode="after")
     def _says_something(self) -> "MetricRule":
         if not self.model_fields_set:
-            raise ValueError("says nothing: give it a threshold, a floor or a stage")
+            raise ValueError("has no effect: give it a threshold, a floor or a stage")
         return self
 
 
 class SliceRule(_Part):
-    """What slices of a field are held against: the one of `value`, or each."""
+    """Requirements for slices of a field: the slice of `value`, or each."""
 
     field: str
     value: str | None = None
@@ -62,12 +63,12 @@ class SliceRule(_Part):
     @model_validator(mode="after")
     def _known(self) -> "SliceRule":
         if self.field not in FIELDS:
-            raise ValueError(f"no field of slices{nearest(self.field[:64], FIELDS)}: it is one of {', '.join(FIELDS)}")
+            raise ValueError(f"not a field of slices{nearest(self.field[:64], FIELDS)}: use one of {', '.join(FIELDS)}")
         if self.value is not None and not self.floors:
             raise ValueError("one slice by its value needs floors")
         unfit = next((metric for metric in self.floors if metric in DEFAULT_RULES and not is_share(metric)), None)
         if unfit:
-            raise ValueError(f"{unfit} is no share: slices have floors of shares")
+            raise ValueError(f"{unfit} is not a share: slices have floors of shares only")
         return self
 
 
@@ -82,13 +83,13 @@ class RulesFile(_Part):
     def _consistent(self) -> "RulesFile":
         names = [each.name for each in self.scorers]
         if again := next((name for name in names if names.count(name) > 1), None):
-            raise ValueError(f"two scorers are called {again}: give one another name")
+            raise ValueError(f"two scorers are called {again}: rename one")
         for metric, rule in self.metrics.items():
             expect_share(metric, rule.floor)
         return self
 
     def rules(self) -> dict[str, Rule]:
-        """The rule of each metric, the default ones included."""
+        """Return the rule of each metric, including the default ones."""
         found = dict(DEFAULT_RULES)
         for metric, given in self.metrics.items():
             found[metric] = changed(found, metric, given.model_dump(exclude_none=True))
@@ -96,11 +97,11 @@ class RulesFile(_Part):
 
     @property
     def fields(self) -> list[str]:
-        """What it slices by."""
+        """Fields of the slices."""
         return list(dict.fromkeys(each.field for each in self.slices))
 
     def slice_floors(self) -> list[SliceFloor]:
-        """The floors of slices."""
+        """Return the floors of slices."""
         return [
             SliceFloor(each.field, metric, floor, each.value, each.stage)
             for each in self.slices
@@ -108,17 +109,17 @@ class RulesFile(_Part):
         ]
 
     def expect_slices(self, values: Mapping[str, Iterable[str]]) -> None:
-        """Raises `RulesError` for a slice that no case is in: `values` by field."""
+        """Raise `RulesError` for a slice without cases: `values` by field."""
         for place, each in enumerate(self.slices):
             known = sorted(set(values[each.field]))
             if not known:
-                raise RulesError(f"slices.{place}.field: no case has a {each.field}, so no floor would be held")
+                raise RulesError(f"slices.{place}.field: no case has a {each.field}, so the floor would have no effect")
             if each.value is not None and each.value not in known:
                 where = f"slices.{place}.value: no case has the {each.field} {each.value}"
                 raise RulesError(f"{where}{nearest(each.value, known)}")
 
     def expect_known(self, measured: Iterable[str] = ()) -> None:
-        """Raises `RulesError` where a rule names a metric that is neither known nor `measured`."""
+        """Raise `RulesError` if a rule names a metric that is neither known nor `measured`."""
         known = [*measured, *(each.metric for each in self.scorers)]
         for metric in self.metrics:
             expect_metric(metric, known, f"metrics.{metric}")
@@ -127,25 +128,28 @@ class RulesFile(_Part):
                 expect_metric(metric, known, where := f"slices.{place}.floors.{metric}")
                 if not is_share(metric):
                     raise RulesError(
-                        f"{where}: slices hold shares alone; hold it for the whole run, in [metrics.{metric}]"
+                        f"{where}: slices support shares only; use it for the whole run, in [metrics.{metric}]"
                     )
 
 
 def expect_share(metric: str, floor: float | None) -> None:
-    """Raises `ValueError` for a floor that no share can reach, or fall below."""
+    """Raise `ValueError` for a floor that no share can reach, or fall below."""
     if floor is not None and is_share(metric) and not 0 <= floor <= 1:
-        raise ValueError(f"metrics.{metric}.floor: is not between 0 and 1, where shares are")
+        raise ValueError(f"metrics.{metric}.floor: must be between 0 and 1, like a share")
 
 
 def changed(rules: Mapping[str, Rule], metric: str, given: Mapping[str, Any]) -> Rule:
-    """A metric's rule with what is given of it. A scorer's metric that is held against something blocks, unless a stage is given."""
+    """Return a metric's rule with the given changes.
+
+    A scorer's metric with a requirement blocks, unless a stage is given.
+    """
     before = rule_of(metric, rules)
     blocks = {"stage": Stage.BLOCK} if metric.startswith(SCORE) and {"threshold", "floor"} & given.keys() else {}
     return replace(before, **{**blocks, **given})
 
 
 def expect_metric(metric: str, measured: Sequence[str], where: str) -> None:
-    """Raises `RulesError` for a metric that is neither Assay's nor `measured`, with the nearest that is."""
+    """Raise `RulesError` with the nearest known metric, unless it is Assay's or `measured`."""
     kind, at, rank = metric.partition("@")
     by_kind = (at and kind in AT_RANK and rank.isdecimal()) or metric.startswith((PATH, CHECK_FAILED, JUDGE_NOISE))
     if by_kind or metric in DEFAULT_RULES or metric in _WITHOUT_RULE or metric in measured:
@@ -153,18 +157,20 @@ def expect_metric(metric: str, measured: Sequence[str], where: str) -> None:
     known = sorted({*DEFAULT_RULES, *_WITHOUT_RULE, *measured})
     if metric.startswith(SCORE):
         ours = sorted(each for each in measured if each.startswith(SCORE))
-        near = nearest(metric, ours) or (f": there are {', '.join(ours)}" if ours else ": there is no scorer")
+        near = nearest(metric, ours) or (
+            f": the available ones are {', '.join(ours)}" if ours else ": there are no scorers"
+        )
         raise RulesError(f"{where}: no scorer of that name{near}")
     raise RulesError(f"{where}: no metric of that name{nearest(metric, known)}")
 
 
 def read_rules(path: Path) -> RulesFile:
-    """The rules of a file. Raises `RulesError`."""
+    """Read the rules of a file. Raises `RulesError`."""
     text = text_of(path)
     if len(text) > LONGEST_BYTES:
         raise RulesError(f"{path}: longer than {LONGEST_BYTES:,} characters")
     if not (parsed := _parsed(path, text)):
-        raise RulesError(f"{path}: no rules: an empty file would hold nothing back, in silence")
+        raise RulesError(f"{path}: no rules: an empty file would check nothing, silently")
     try:
         return RulesFile.model_validate(parsed)
     except ValidationError as error:
@@ -189,13 +195,13 @@ def _parsed(path: Path, text: str) -> Any:
         raise RulesError(f"{path}: not YAML{f': line {mark.line + 1}' if mark else ''}") from None
     if twice is not None:
         raise RulesError(
-            f"{path}: line {twice.start_mark.line + 1}: the key {twice.value[:64]} stands twice in one table"
+            f"{path}: line {twice.start_mark.line + 1}: the key {twice.value[:64]} appears twice in one table"
         )
     return {} if value is None else value
 
 
 def _key_twice(top: Any) -> Any:
-    """The second of two equal keys of a YAML document, as its node; None where each stands once."""
+    """Return the second of two equal keys of a YAML document, as its node; None without duplicates."""
     left, known = [top], set[int]()
     while left:
         node = left.pop()
@@ -214,11 +220,11 @@ def _key_twice(top: Any) -> Any:
 
 
 def _explain(problem: Any) -> str:
-    """One problem with its key, never a value; a key that nobody knows with the nearest that is known."""
+    """Describe one problem with its key, never a value; for an unknown key, with the nearest known one."""
     where = ".".join(str(part)[:64] for part in problem["loc"])
     if problem["type"] == "extra_forbidden":
         parts: dict[str, type[BaseModel]] = {"scorers": NamedScorer, "metrics": MetricRule, "slices": SliceRule}
         kind = parts.get(str(problem["loc"][0]), RulesFile) if len(problem["loc"]) > 1 else RulesFile
-        return f"{where}: no such key{nearest(str(problem['loc'][-1]), kind.model_fields)}"
+        return f"{where}: unknown key{nearest(str(problem['loc'][-1]), kind.model_fields)}"
     message = in_words(problem)
     return f"{where}: {message}" if where else message

@@ -1,8 +1,8 @@
-"""What a gate's questions are answered, held against a team's own scorers and floors as `assay eval run` holds a run. Pure.
+"""Check a gate's answers against a team's scorers and floors, like `assay eval run`. Pure.
 
-Nobody said what should be answered to a captured or a known-right question, nor what kind of question it is: a scorer that compares with an
-expected answer is refused, and so are floors of slices. Measured are scorers and latency; a floor of anything else is not reached.
-Answers to questions that personal data was taken out of are not scored, and decide nothing.
+Captured and judged questions have no expected answer and no query type: a scorer that compares with an expected answer
+is rejected, and so are floors of slices. Measured are scorers and latency; a floor of anything else is not reached.
+Answers to questions from which personal data was removed are not scored, and decide nothing.
 """
 
 from collections.abc import Mapping
@@ -21,31 +21,37 @@ from assay_evals.runs import CaseResult, Run, RunConfig
 from assay_evals.scorers import Scoring
 from assay_evals.verdicts import Stage, Verdict
 
-#: What a gate measures that a floor can hold beside scorers.
+#: Metrics of a gate that can have a floor, besides scorers.
 MEASURED = "a gate measures scorers, latency_p50_ms and latency_p95_ms"
 
 
 def expect_fit(rules: RulesFile, scoring: Scoring) -> None:
-    """Raises `EvalsError` for what would hold nothing in a gate: no rule at all, floors of slices, and scorers that need a reference."""
+    """Raise `EvalsError` for rules without effect in a gate.
+
+    These are: no rule at all, floors of slices, and scorers that need a reference.
+    """
     floors = [metric for metric, rule in rules.metrics.items() if rule.floor is not None]
     if rules.slices:
         raise EvalsError(
-            "slices: questions of a gate have no query_type, tag, source or complexity: hold slices with `assay eval run`, over a dataset"
+            "slices: questions of a gate have no query_type, tag, source or complexity: check slices with `assay eval run`, over a dataset"
         )
     if not scoring.specs and not floors:
         raise EvalsError(
-            "no scorer and no floor, so nothing would be held: a gate has thresholds as options of its own"
+            "no scorer and no floor, so nothing would be checked: a gate's thresholds are separate options"
         )
     for spec in scoring.specs:
         if spec.type == "similarity" and spec.value is None:
             raise EvalsError(
-                f"{spec.metric} needs a reference, the case's expected_answer, and questions of a gate have none: "
+                f"{spec.metric} needs a reference, the case's expected_answer, but questions of a gate have none: "
                 "give the scorer a value, or use it in `assay eval run`, over a dataset"
             )
 
 
 def case_of(asked: Captured | KnownQuery) -> Case:
-    """The case that a scorer gets: the question, and what is known of it. Functions find what was captured in its `metadata`."""
+    """Return the case for a scorer: the question and its metadata.
+
+    Functions find the captured row in its `metadata`.
+    """
     if isinstance(asked, Captured):
         known = {"tool_name": asked.tool_name, "retrieved_slugs": asked.slugs, "source_ids": asked.source_ids}
         return Case.model_construct(id=str(asked.id), query=asked.query, source="production", metadata=known)
@@ -55,7 +61,7 @@ def case_of(asked: Captured | KnownQuery) -> Case:
 
 @dataclass
 class RulesGate:
-    """Scores answers as they come, and holds them in the end."""
+    """Scores answers as they arrive, and checks the totals at the end."""
 
     rules: RulesFile
     scoring: Scoring
@@ -64,7 +70,7 @@ class RulesGate:
     rows_scrubbed: int = 0
 
     async def score(self, asked: Captured | KnownQuery, answer: Retrieved) -> Mapping[str, float | None]:
-        """The scores of one answer; none where personal data was taken out of the question. Raises `ScorerError`."""
+        """Score one answer; no scores if personal data was removed from the question. Raises `ScorerError`."""
         return {} if _scrubbed(asked) else await self.scoring(case_of(asked), answer)
 
     def add(self, asked: Captured | KnownQuery, answer: Retrieved, scores: Mapping[str, float | None]) -> None:
@@ -77,7 +83,7 @@ class RulesGate:
         self.results.append(CaseResult(name, "technical", [], answer.latency_ms, dict(scores)))
 
     def verdict(self, *, path: str) -> dict[str, Any]:
-        """The gate's part of the verdict document, `breaches` in it."""
+        """Return the gate's part of the verdict document, with `breaches`."""
         run = Run("gate", RunConfig("gate", "", "", ""), "", None, self.results)
         rubrics = self.scoring.rubrics(())
         checks = floor_checks(run, self.rules.rules(), rubrics)
@@ -88,7 +94,7 @@ class RulesGate:
         if not self.results:
             reason = "no answer was scored"
             if self.rows_scrubbed:
-                reason = "personal data was taken out of every question: name a baseline that has others too"
+                reason = "personal data was removed from every question: name a baseline with other questions too"
             nothing = {"metric": "answers", "observed": 0, "threshold": 1, "reason": reason}
             if self.rows_scrubbed:
                 undecided.append(nothing | {UNMEASURED: True})
@@ -138,9 +144,9 @@ class RulesGate:
         return found
 
     def _note(self) -> str | None:
-        """What a person should know of answers that are not there."""
+        """Describe missing answers."""
         if self.results and self.without_answer == len(self.results):
-            return "the target gave no answer to any question, only results: scorers of a text give that 0"
+            return "the target returned only results and no answers: scorers of a text give those 0"
         return None
 
 

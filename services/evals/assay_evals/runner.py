@@ -1,4 +1,4 @@
-"""Ask a target many questions: some at once, each with a deadline and a few tries, in memory that does not grow with their number."""
+"""Ask a target many questions concurrently, with deadlines and retries, in bounded memory."""
 
 import asyncio
 from collections import deque
@@ -23,9 +23,10 @@ HELD_PER_PLACE = 4
 
 @dataclass(frozen=True)
 class Asking:
-    """How a target is asked. `deadline_s` bounds one question with all its tries; `retries` counts those beyond the first.
+    """Options for asking a target.
 
-    `told` gets the error of each question that stays without an answer. It may hold what was asked: for a person's eyes, never to be kept.
+    `deadline_s` limits one question with all its attempts; `retries` counts those after the first. `told` gets the
+    error of each question without an answer. The error may quote the question: show it to people, but never store it.
     """
 
     concurrency: int = 5
@@ -35,9 +36,9 @@ class Asking:
 
     def __post_init__(self) -> None:
         for holds, words in (
-            (self.concurrency >= 1, "concurrency is 1 or more"),
-            (self.retries >= 0, "retries is 0 or more"),
-            (0 < self.deadline_s < float("inf"), "deadline is a number of seconds above 0"),
+            (self.concurrency >= 1, "concurrency must be 1 or more"),
+            (self.retries >= 0, "retries must be 0 or more"),
+            (0 < self.deadline_s < float("inf"), "deadline must be a number of seconds above 0"),
         ):
             if not holds:
                 raise ValueError(words)
@@ -45,7 +46,10 @@ class Asking:
 
 @dataclass(frozen=True)
 class Asked(Generic[Item]):
-    """One item with what came back, or why nothing did. `tries` is 1 unless it was tried again. `judged` is what a judge said of it."""
+    """Result of one item: an answer or an error.
+
+    `tries` is 1 unless it was retried. `judged` is the judge's verdict.
+    """
 
     item: Item
     answer: Retrieved | None
@@ -64,10 +68,10 @@ async def ask_all(
 ) -> AsyncGenerator[Asked[Item]]:
     """Ask about every item, and yield each once, in the order of the items.
 
-    Items are taken from the iterable as places become free: `concurrency` are asked at a time, and a few times as many are held, so that
-    a slow one does not keep those behind it waiting. An item for which `question` gives None is not asked; it comes back without an answer
-    and without an error. `judge` is asked about each answer in the same place, outside of the deadline. Closing the iterator cancels what
-    is in flight.
+    Items are taken from the iterable as slots become free: `concurrency` are asked at a time, and a few times as many
+    are held, so that a slow one does not delay those behind it. An item for which `question` returns None is not asked;
+    it comes back without an answer and without an error. `judge` is called for each answer in the same slot, outside of
+    the deadline. Closing the iterator cancels requests in flight.
     """
     waiting = iter(items)
     places = asyncio.Semaphore(how.concurrency)
@@ -109,7 +113,7 @@ async def ask_each(
     judge: Callable[[Item, Retrieved], Awaitable[Mapping[str, float | None]]] | None = None,
     close: bool = True,
 ) -> None:
-    """`ask_all`, handing each answer to `take`. Closes the target unless told not to."""
+    """Run `ask_all`, passing each answer to `take`. Closes the target by default."""
     try:
         async with aclosing(ask_all(target, items, question, how, judge=judge)) as answers:
             async for asked in answers:
@@ -120,7 +124,7 @@ async def ask_each(
 
 
 def to_the_end(work: Coroutine[Any, Any, Value]) -> Value:
-    """Run until it is done, also where a loop is running already, as in a notebook: then in a thread of its own."""
+    """Run a coroutine to its end, even if a loop is running, as in a notebook: then in a separate thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -1,8 +1,8 @@
-"""An evaluation run: every case of a dataset asked once, scored, and written down as it goes.
+"""Evaluation runs: every case of a dataset is asked once, scored, and stored as it completes.
 
-A run is a folder: `run.json` says what was asked of whom and how, `results.ndjson` holds a line for each case that is done. A run that was
-killed goes on where it stopped: a half-written last line is cut off, cases that ended in an error are asked again, and each case is in
-the result once. Texts that the target returned are not written: they have not been scrubbed.
+A run is a folder: `run.json` describes the configuration, `results.ndjson` has a line for each finished case. A killed
+run can be resumed: a truncated last line is removed, failed cases are asked again, and each case is in the result once.
+Texts returned by the target are not stored, because they have not been scrubbed.
 """
 
 import fcntl
@@ -38,15 +38,15 @@ _CACHE_FIELDS = ("hits", "calls", "saved_usd")
 
 
 class RunError(EvalsError):
-    """A run that cannot be read or continued; says which file, and what to do."""
+    """A run that cannot be read or continued; the message names the file and the fix."""
 
 
-#: A run's name is a folder's beside those of the other runs.
+#: A run's name is the name of its folder.
 _RUN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,127}")
 
 
 def run_folder(runs: Path, name: str) -> Path:
-    """The folder of the run of that name. Raises `RunError` for a name that would lead elsewhere."""
+    """Return the folder of a run. Raises `RunError` for a name that would lead outside."""
     if not _RUN_NAME.fullmatch(name):
         raise RunError(
             f"{name!r} is not the name of a folder: letters, digits and . _ + - (not . + - first), at most 128 of them"
@@ -56,7 +56,10 @@ def run_folder(runs: Path, name: str) -> Path:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """What a run measured. Two runs can be compared whatever differs here; a run can only go on if nothing but its concurrency does."""
+    """Configuration of a run.
+
+    Any two runs can be compared; a run can only be resumed if nothing but its concurrency differs.
+    """
 
     dataset: str
     dataset_version: str
@@ -74,7 +77,7 @@ class RunConfig:
     tags: tuple[str, ...] = ()
     branch: str | None = None
     dirty: bool | None = None
-    #: By metric of a run's own scorers, a digest of what they measure.
+    #: By metric of the run's own scorers, a digest of their definition.
     scorers: Mapping[str, str] = field(default_factory=dict)
     #: Where a part of the dataset was asked: `cases`, `seed` and the fields `by` which it is stratified.
     sample: Mapping[str, Any] = field(default_factory=dict)
@@ -83,18 +86,18 @@ class RunConfig:
 
     @classmethod
     def of(cls, dataset: Dataset, target: str, **options: Any) -> "RunConfig":
-        """The configuration of a run over a dataset."""
+        """Return the configuration of a run over a dataset."""
         return cls(dataset.name, dataset.version, dataset.fingerprint, target, **options)
 
     def as_json(self) -> dict[str, Any]:
-        """All fields; of those that configurations had not from the beginning only what is set, so that older runs stay what they were."""
+        """Return all fields; newer ones only if they are set, so that older runs stay unchanged."""
         return {
             name: value for name, value in asdict(self).items() if name not in _LATER_FIELDS or value != _DEFAULTS[name]
         }
 
     @classmethod
     def of_json(cls, document: Mapping[str, Any]) -> "RunConfig":
-        """What `as_json` gave. Raises `TypeError` and others for what it did not."""
+        """Parse the output of `as_json`. Raises `TypeError` and others for anything else."""
         lists = {name: tuple(document.get(name, ())) for name in ("cutoffs", "tags")}
         return cls(**{**document, **lists})
 
@@ -107,7 +110,7 @@ _DEFAULTS = {
 
 @dataclass(frozen=True)
 class CaseResult:
-    """One case. `metrics` are None, or absent, where a metric does not apply; an errored case has none at all."""
+    """Result of one case. `metrics` are None or absent if not applicable; a failed case has none."""
 
     case_id: str
     query_type: str
@@ -118,16 +121,16 @@ class CaseResult:
     tries: int = 1
     cluster: str | None = None
     weight: float = 1.0
-    #: Of the fields that cases are sliced by, but for `query_type`, the values; empty in runs of an older Assay.
+    #: Values of the fields that slice cases, except `query_type`; empty in runs of an older Assay.
     slices: Mapping[str, list[str]] = field(default_factory=dict)
 
     @property
     def unit(self) -> tuple[str | None, str]:
-        """What it is resampled with: its cluster, or itself alone."""
+        """Resampling unit: its cluster, or itself alone."""
         return (self.cluster, "") if self.cluster else (None, self.case_id)
 
     def value(self, metric: str) -> float | None:
-        """A metric's value, or that of `latency_ms`; None where it does not apply."""
+        """Return a metric's value, or that of `latency_ms`; None if not applicable."""
         if metric == LATENCY:
             return self.latency_ms
         return path_share(self.metrics, metric) if metric.startswith(PATH) else self.metrics.get(metric)
@@ -145,14 +148,14 @@ class MetricSummary:
 
 @dataclass(frozen=True)
 class Run:
-    """A run that has ended, or as far as it got."""
+    """A run, complete or partial."""
 
     run_id: str
     config: RunConfig
     started_at: str
     completed_at: str | None
     results: list[CaseResult]
-    #: Of its judging what was paid for by earlier runs: `hits` of `calls`, and `saved_usd`; empty where nothing is known of it.
+    #: Judging that earlier runs paid for: `hits` of `calls`, and `saved_usd`; empty if unknown.
     judge_cache: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -166,9 +169,9 @@ class Run:
         return list(dict.fromkeys(name for result in self.results for name in result.metrics))
 
     def column(self, name: str, results: Sequence[CaseResult] | None = None) -> Floats:
-        """One metric, or `latency_ms`, a value a case; `nan` where there is none.
+        """Return the values of one metric, or `latency_ms`, one per case; `nan` if there is none.
 
-        Where a target gives answers at all, an answerable case that it gave none to was not answered.
+        If a target returns answers at all, an answerable case without an answer counts as not answered.
         """
         chosen = self.results if results is None else results
         missing = 0.0 if name == ANSWERED and name in self.names else math.nan
@@ -184,12 +187,12 @@ class Run:
         )
 
     def weights(self, results: Sequence[CaseResult] | None = None) -> Floats | None:
-        """What each case counts, the inverse of its inclusion probability; None when all count alike."""
+        """Return the weight of each case, the inverse of its inclusion probability; None if all are equal."""
         found = np.array([result.weight for result in (self.results if results is None else results)])
         return found if np.any(found != 1) else None
 
     def summary(self) -> dict[str, MetricSummary]:
-        """Every metric's mean and interval; means weigh mined cases by the inverse of their probability."""
+        """Return every metric's mean and interval; mined cases are weighted by their inverse probability."""
         if not self.results or not self.names:
             return {}
         columns = {name: self.column(name) for name in self.names}
@@ -206,13 +209,13 @@ class Run:
         return found
 
     def latency(self) -> dict[str, float]:
-        """Median and 95th percentile in milliseconds, of the cases that were answered."""
+        """Return median and 95th percentile in milliseconds over the answered cases."""
         values = self.column(LATENCY)
         known = values[~np.isnan(values)]
         return {name: float(np.quantile(known, share)) for name, share in QUANTILES.items()} if len(known) else {}
 
     def by_query_type(self) -> dict[str, dict[str, float]]:
-        """Means of each metric by type of query, with `cases`."""
+        """Return the means of each metric by query type, with `cases`."""
         found: dict[str, dict[str, float]] = {}
         for kind in dict.fromkeys(result.query_type for result in self.results):
             chosen = [result for result in self.results if result.query_type == kind]
@@ -223,7 +226,7 @@ class Run:
         return found
 
     def as_json(self) -> dict[str, Any]:
-        """The report: what was run and what came of it, cases included."""
+        """Return the report: configuration and results, including cases."""
         return {
             "schema_version": VERSION,
             "run_id": self.run_id,
@@ -240,17 +243,19 @@ class Run:
 
 
 class RunFolder:
-    """A run's folder, open for writing by one process. A result that was added is on disk, for whoever kills the process.
+    """A run's folder, opened for writing by one process.
 
-    `target` is the target's whole name, of which the configuration and the folder hold no secrets; going on with a run needs the same.
+    `target` is the target's full name; the configuration and the folder contain no secrets of it. Resuming a run needs
+    the same name.
     """
 
     def __init__(self, folder: Path, config: RunConfig, *, resume: bool = False, target: str | None = None) -> None:
-        self.folder, self.config = folder, config
+        self.folder = folder
+        self.config = config
         self.done: dict[str, CaseResult] = {}
-        #: Results of what was asked now, by a field of theirs that could not be read.
+        #: Unreadable results of this run, by field.
         self.unread: Counter[str] = Counter()
-        #: Says in the end what of the judging was paid for before, as `Run.judge_cache` has it.
+        #: Returns at the end the judging that was paid for before, as in `Run.judge_cache`.
         self.judge_cache: Callable[[], Mapping[str, float]] = dict
         self._cached: Mapping[str, float] = {}
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -266,15 +271,15 @@ class RunFolder:
         if run_file.exists():
             if not resume:
                 raise RunError(
-                    f"{folder} holds a run already: go on with --resume, name another, or delete that folder"
+                    f"{folder} already contains a run: resume it with --resume, choose another name, or delete that folder"
                 )
             before = read_run(folder)
             differing = _differing(before.config, config)
             self._seal = json.loads(run_file.read_text()).get("target_seal")
             if not differing and target is not None and self._seal is not None and not opens(str(self._seal), target):
-                differing = ["target (in what is not written down of it)"]
+                differing = ["target (in a redacted part)"]
             if differing:
-                raise RunError(f"{folder} is a run that differs in {', '.join(differing)}: name another folder")
+                raise RunError(f"{folder} is a run that differs in {', '.join(differing)}: choose another folder")
             if before.config.concurrency != config.concurrency:
                 self.config = replace(config, concurrency=None)
             self.started_at, self._cached = before.started_at, before.judge_cache
@@ -287,18 +292,18 @@ class RunFolder:
         self._file = open(results_file, "ab", opener=opener)  # noqa: SIM115  # open for the whole run
 
     def add(self, result: CaseResult) -> None:
-        """Write a result down."""
+        """Store a result."""
         self._file.write(orjson.dumps(asdict(result)) + b"\n")
         self._file.flush()
         self.done[result.case_id] = result
 
     def ask_again(self, case_ids: Iterable[str]) -> None:
-        """Take cases for not done. What is known of them stays on disk until their new result is there."""
+        """Mark cases as not done. Their old results stay on disk until the new ones are there."""
         for case_id in case_ids:
             self.done.pop(case_id, None)
 
     def finish(self, order: Iterable[str]) -> Run:
-        """Say that the run has ended, with its results in the dataset's order. Another process may have the folder then."""
+        """End the run, with its results in the dataset's order, and release the folder."""
         self._file.close()
         results = [self.done[case_id] for case_id in order if case_id in self.done]
         _rewrite(self.folder / RESULTS_FILE, results)
@@ -307,7 +312,7 @@ class RunFolder:
         return read_run(self.folder)
 
     def close(self) -> None:
-        """Leave the run as it is, to go on later."""
+        """Leave the run as it is, to be resumed later."""
         self._file.close()
         if self._lock >= 0:
             os.close(self._lock)
@@ -330,30 +335,33 @@ class RunFolder:
 
 
 def _locked(folder: Path) -> int:
-    """A descriptor that keeps other processes out of the folder until it is closed, or its process ends. Raises `RunError`."""
+    """Return a descriptor that locks the folder until it is closed, or the process ends.
+
+    Raises `RunError`.
+    """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        raise RunError(f"{folder} is being written by another process: let that end, or name another run") from None
+        raise RunError(f"{folder} is being written by another process: wait for that, or choose another name") from None
     except OSError:  # a file system without locks
         pass
     return descriptor
 
 
 def read_run(folder: Path) -> Run:
-    """A run from its folder, ended or not. A half-written last line is passed over. Raises `RunError`."""
+    """Read a run from its folder, complete or not. A truncated last line is skipped. Raises `RunError`."""
     try:
         document = loads((folder / RUN_FILE).read_text())
     except FileNotFoundError:
-        raise RunError(f"{folder} holds no run: it has no {RUN_FILE}") from None
+        raise RunError(f"{folder} contains no run: {RUN_FILE} is missing") from None
     except OSError as error:
         raise RunError(f"{folder / RUN_FILE} cannot be read: {error.strerror or type(error).__name__}") from None
     except ValueError:
         raise RunError(f"{folder / RUN_FILE} is not JSON") from None
     if not isinstance(document, dict) or document.get("schema_version") != VERSION:
-        raise RunError(f"{folder / RUN_FILE} is of a later Assay: upgrade to read it")
+        raise RunError(f"{folder / RUN_FILE} was written by a later Assay: upgrade to read it")
     try:
         config = RunConfig.of_json(document["config"])
         named = document["run_id"], config, document["started_at"], document["completed_at"]
@@ -361,7 +369,7 @@ def read_run(folder: Path) -> Run:
     except (AttributeError, KeyError, TypeError, ValueError):
         known = False
     if not known:
-        raise RunError(f"{folder / RUN_FILE} is not a run's: a field is missing, unknown or of the wrong type")
+        raise RunError(f"{folder / RUN_FILE} is not a valid run: a field is missing, unknown or of the wrong type")
     results: dict[str, CaseResult] = {}
     path = folder / RESULTS_FILE
     try:
@@ -388,7 +396,7 @@ def _cache_use(kept: object) -> dict[str, float]:
 
 
 def _usable(config: RunConfig) -> bool:
-    """Whether what is computed with has the type it has in a run."""
+    """True if the values used in computations have the right types."""
     numbers = (config.k, config.seed, *config.cutoffs)
     texts = (*config.tags, config.branch or "", *config.scorers, *config.scorers.values(), *config.sample)
     numbers += (config.sample["cases"],) if config.sample else ()
@@ -401,7 +409,7 @@ def _usable(config: RunConfig) -> bool:
 
 
 def _checked(result: CaseResult) -> CaseResult:
-    """A result as a run writes it. A run's folder may be an artefact of somebody else's code. Raises `ValueError`."""
+    """Validate a result, since a run's folder may be an artefact of untrusted code. Raises `ValueError`."""
     metrics = result.metrics if isinstance(result.metrics, dict) else {"": None}  # which is no metric's name
     numbers = [value for value in (*metrics.values(), result.latency_ms) if value is not None]
     names = [result.case_id, result.query_type, *result.retrieved, result.error or "", result.cluster or ""]

@@ -1,4 +1,4 @@
-"""A part of a dataset that stands for the whole: stratified, the same for everybody, and nested. Pure."""
+"""Representative samples of a dataset: stratified, deterministic and nested. Pure."""
 
 import hashlib
 from collections import defaultdict
@@ -9,9 +9,10 @@ from assay_evals.slices import case_slices
 
 
 def sampled(cases: Sequence[Case], count: int, *, seed: int = 0, by: Sequence[str] = ("query_type",)) -> list[Case]:
-    """So many of the cases, in their order. Each stratum (cases alike in the fields `by`) has its share, as far as whole cases go.
+    """Return `count` cases in their order.
 
-    Which cases depends on their ids and the seed alone, not on their order; a smaller sample is a part of a larger one.
+    Each stratum (cases equal in the fields `by`) has its share, as far as whole cases allow. The choice depends only on
+    the ids and the seed, not on the order; a smaller sample is a subset of a larger one.
     """
     strata: dict[tuple[tuple[str, ...], ...], list[Case]] = defaultdict(list)
     for case in cases:

@@ -1,4 +1,6 @@
-"""What a scorer is asked for: its kind, its parameter and its name, as a dataset, a rules file or the command line says it. Pure.
+"""Specifications of scorers: kind, parameter and name, from a dataset, a file or the command line.
+
+Pure.
 
 | type | value | the score |
 | --- | --- | --- |
@@ -37,11 +39,11 @@ _FUNCTION = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*
 
 
 class ScorerUsageError(EvalsError):
-    """A scorer that cannot be used as it is written; says how to write it."""
+    """A scorer with an invalid specification; the message shows a valid one."""
 
 
 class ScorerSpec(BaseModel):
-    """One scorer. Its metric is `score:NAME`, where the name is its type unless it has one."""
+    """One scorer. Its metric is `score:NAME`, where the name defaults to its type."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
@@ -89,7 +91,7 @@ class ScorerSpec(BaseModel):
 
     @property
     def texts(self) -> list[str]:
-        """The value where it is a text, or texts."""
+        """The value if it is a text, or texts."""
         return [self.value] if isinstance(self.value, str) else self.value if isinstance(self.value, list) else []
 
     @property
@@ -99,12 +101,12 @@ class ScorerSpec(BaseModel):
 
     @property
     def metric(self) -> str:
-        """What its score is called."""
+        """Name of its metric."""
         return SCORE + (self.name or self.type)
 
     @cached_property
     def digest(self) -> str:
-        """Twelve hexadecimal digits that are others where it measures something else under the same name."""
+        """Twelve hexadecimal digits that change if it measures something different under the same name."""
         asked = orjson.dumps(self.model_dump(exclude={"name"}), option=orjson.OPT_SORT_KEYS)
         return hashlib.sha256(asked).hexdigest()[:12]
 
@@ -155,7 +157,9 @@ def _keywords(schema: Any) -> Iterator[tuple[str, Any]]:
 
 
 def spec_of(text: str) -> ScorerSpec:
-    """A scorer from the command line: `[NAME=]TYPE[:VALUE]`, or `[NAME=]module:function`. Raises `ScorerUsageError`.
+    """Parse a scorer from the command line. Raises `ScorerUsageError`.
+
+    Forms: `[NAME=]TYPE[:VALUE]`, or `[NAME=]module:function`.
 
     A JSON Schema is named by its file.
     """

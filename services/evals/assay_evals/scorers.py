@@ -1,8 +1,8 @@
-"""A team's own scores of an answer, each a metric `score:NAME` between 0 and 1: of all cases, or as assertions of one.
+"""Custom scores of an answer, each a metric `score:NAME` from 0 to 1, for all cases or for one.
 
-A run's scorers hold for each case that has an answer (`query_type` is not `null`), functions for all; a case's own hold for it whatever its
-type. An answer that is not there scores 0, or a system would do well by saying nothing. Where a case has several of one name, its score is
-their mean.
+A run's scorers apply to each case that has an answer (`query_type` is not `null`), functions to all; a case's own apply
+to it whatever its type. A missing answer scores 0, or a system could improve by saying nothing. If a case has several
+scores of one name, its score is their mean.
 """
 
 import ast
@@ -31,27 +31,29 @@ from assay_evals.strict_json import JsonError, loads
 from assay_evals.targets import function_of
 from assay_runtime.expressions import found
 
-#: What a model says to a question about an answer, 0 to 1; None where the budget does not reach.
+#: Prefix of the names of scorers' metrics.
 Rubric = Callable[[str, Case, str], Awaitable[float | None]]
 
 
 class Scoring:
-    """The scorers of a run. Give it to `evaluate_into`; afterwards `close` it."""
+    """The scorers of a run. Pass it to `evaluate_into`; `close` it afterwards."""
 
     def __init__(
         self, specs: Sequence[ScorerSpec] = (), *, rubric: Rubric | None = None, deadline_s: float = 30.0
     ) -> None:
-        """Raises `ScorerUsageError` where two have one name, and for a function that is not there."""
+        """Set up the scorers. Raises `ScorerUsageError` for a duplicate name, and for a missing function."""
         names = [spec.metric for spec in specs]
         if again := next((name for name in names if names.count(name) > 1), None):
             raise ScorerUsageError(f"two scorers are called {again.removeprefix(SCORE)}: give one another name")
-        self.specs, self._rubric, self._deadline_s = tuple(specs), rubric, deadline_s
+        self.specs = tuple(specs)
+        self._rubric = rubric
+        self._deadline_s = deadline_s
         self._functions = {str(spec.value): _function(spec) for spec in specs if spec.type == "function"}
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="scorer") if self._functions else None
 
     @property
     def digests(self) -> dict[str, str]:
-        """What a run says of them, by metric. A function that was changed is another scorer."""
+        """Identity of each scorer in a run, by metric. A changed function is a different scorer."""
         return {spec.metric: self._digest(spec) for spec in self.specs}
 
     def _digest(self, spec: ScorerSpec) -> str:
@@ -59,22 +61,22 @@ class Scoring:
         return hashlib.sha256((spec.digest + source).encode()).hexdigest()[:12] if source else spec.digest
 
     def rubrics(self, cases: Iterable[Case]) -> set[str]:
-        """The metrics that a model gives."""
+        """Return the metrics that a model gives."""
         return {spec.metric for spec in self._all(cases) if spec.type == "rubric"}
 
     def expect_judge(self, cases: Iterable[Case]) -> None:
-        """Raises `EvalsError` where a rubric has no model to answer it."""
+        """Raise `EvalsError` for a rubric without a model."""
         if self._rubric is None and (asks := next((spec for spec in self._all(cases) if spec.type == "rubric"), None)):
             raise EvalsError(
                 f"{asks.metric} is a rubric, which a model answers: name one with --judge anthropic or openai (every night: evals.judge)"
             )
 
     def _all(self, cases: Iterable[Case]) -> list[ScorerSpec]:
-        """The run's scorers, and those of its cases."""
+        """Return the run's scorers, and those of its cases."""
         return [*self.specs, *(spec for case in cases for spec in case.scorers)]
 
     async def __call__(self, case: Case, answer: Retrieved) -> dict[str, float | None]:
-        """All scores of one answer. Raises `ScorerError`."""
+        """Return all scores of one answer. Raises `ScorerError`."""
         scores: dict[str, list[float | None]] = {}
         for spec in (*self._of_run(case), *case.scorers):
             scores.setdefault(spec.metric, []).append(await self._score(spec, case, answer))
@@ -123,7 +125,7 @@ class Scoring:
         return _checked(spec, value)
 
     def close(self) -> None:
-        """Let go of the threads; one whose call has not returned goes on until it does."""
+        """Release the threads; a call in progress runs to its end."""
         if self._threads:
             self._threads.shutdown(wait=False, cancel_futures=True)
 
@@ -141,7 +143,7 @@ def _checked(spec: ScorerSpec, value: Any) -> float | None:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    """The mean; None where one of them is not known, since the others alone might look better."""
+    """Return the mean; None if any value is unknown, since the others alone might look better."""
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known and len(known) == len(values) else None
 
@@ -156,10 +158,10 @@ def _function(spec: ScorerSpec) -> Callable[..., Any]:
 
 
 def _source(spec: ScorerSpec, function: Callable[..., Any]) -> str:
-    """What a function's module says, and the module that it was named in, without comments and layout.
+    """Return the normalized source of a function's module, and of the module that named it.
 
-    So helpers and constants beside a function, and the class of an object that is called, make another scorer when they change; what those
-    import from elsewhere is not read. Empty where there is nothing to read.
+    A change of helpers and constants in the function's module, or of the class of a callable object, therefore makes a
+    different scorer; other imports are not read. Empty if there is no source.
     """
     made_by: Any = inspect.unwrap(function)
     while isinstance(made_by, partial):
@@ -183,7 +185,7 @@ def _said(module: ModuleType) -> str:
 
 
 def _shape(part: Any) -> Any:
-    """A syntax tree as each version of Python shows it alike: without fields that are empty, of which later versions have more."""
+    """Return a syntax tree in a form equal for all Python versions: without empty fields, which vary."""
     if isinstance(part, list):
         return [_shape(each) for each in part]
     if not isinstance(part, ast.AST):
@@ -193,7 +195,7 @@ def _shape(part: Any) -> Any:
 
 
 def text_score(spec: ScorerSpec, answer: str, expected: str | None = None) -> float | None:
-    """The score of a text by what needs no more than that. Raises `ScorerError`."""
+    """Return the score of a text by a scorer that needs nothing else. Raises `ScorerError`."""
     texts, said = spec.texts, answer.strip()
     if spec.ignore_case:
         texts, said = [text.casefold() for text in texts], said.casefold()
@@ -226,7 +228,7 @@ def _fits(spec: ScorerSpec, answer: str) -> bool:
 
 @lru_cache(maxsize=1_000)
 def _validator(schema: bytes) -> Any:
-    """A validator that fetches nothing, and whose patterns are RE2's."""
+    """Return a validator that fetches nothing, and uses RE2 for patterns."""
     import referencing
     from jsonschema import Draft202012Validator, ValidationError, validators
 

@@ -1,4 +1,4 @@
-"""Metrics that a candidate is measured by in fewer cases than its baseline was. Pure."""
+"""Detect metrics with values in fewer cases of the candidate than of the baseline. Pure."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +13,10 @@ from assay_evals.verdicts import MEASURED, Verdict, decide, told_from_chance
 
 @dataclass(frozen=True)
 class Shrinkage:
-    """Answerable cases that the candidate has no value of these metrics for, and the baseline had: `before` and `after` count both sides.
+    """Answerable cases with values of these metrics in the baseline only.
 
-    A mean over fewer cases may look better than before, so what is measured of is compared too, by the rule `MEASURED`.
+    A mean over fewer cases may look better than before, so the number of measured cases is compared too, by the rule
+    `MEASURED`.
     """
 
     metrics: list[str]
@@ -37,7 +38,7 @@ def shrinkages(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> list[Shrinkage]:
-    """Of these metrics those that fewer of the cases that `counts` says have a value of in the candidate; alike ones together."""
+    """Return the metrics that the candidate has in fewer of the `counts` cases; similar ones grouped."""
     measured = {name: tuple((~np.isnan(side[name]))[counts] for side in (baseline, candidate)) for name in names}
     alike: dict[bytes, list[str]] = {}
     for name, (before, after) in measured.items():

@@ -1,4 +1,7 @@
-"""Both runs of a comparison by themselves: how high each metric is, and how it is spread over the cases that both measured. Pure."""
+"""Values of each run in a comparison: the level and distribution of each metric.
+
+Pure.
+"""
 
 from dataclasses import dataclass
 
@@ -12,7 +15,10 @@ from assay_evals.verdicts import LATENCY
 
 @dataclass(frozen=True)
 class Side:
-    """One metric in one run. `low` and `high` are the mean's 95 % interval; `median` and `p95` are over cases, which count alike."""
+    """One metric in one run.
+
+    `low` and `high` are the mean's 95 % interval; `median` and `p95` are unweighted.
+    """
 
     n: int
     mean: float
@@ -23,7 +29,7 @@ class Side:
 
 
 def sides(paired: PairedRuns) -> dict[str, tuple[Side, Side]]:
-    """By metric, and for `latency_ms`: the baseline's side and the candidate's, of the cases that have a value in both."""
+    """Return both sides by metric, and for `latency_ms`, over cases with a value in both."""
     names = [*(each.metric for each in paired.comparison.metrics), LATENCY]
     runs = [
         (paired.baseline, [pair[0] for pair in paired.pairs]),

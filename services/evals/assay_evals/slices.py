@@ -1,10 +1,10 @@
-"""Runs by slices: the cases of one query type, tag, source or complexity, each with its interval, held against floors of its own. Pure.
+"""Slices of runs: by query type, tag, source or complexity, each with its interval and floors. Pure.
 
-A floor has three verdicts: `fail` where the slice is significantly below it, by Gaffke's bound and with Holm's adjustment over the slices
-of a field, so that many slices make no false alarm likelier; `pass` where its mean reaches the floor and the interval excludes a mean that
-is lower by the metric's threshold; `inconclusive` else. A slice with answerable cases that does not measure a metric is `inconclusive`
-too, and fails where its floor names it or no slice measures the metric. A change of a slice is decided as that of all cases, with Holm's
-adjustment too.
+A floor has three verdicts. `fail`: the slice is significantly below it, by Gaffke's bound and with Holm's adjustment
+over the slices of a field, so that many slices do not make a false alarm more likely. `pass`: its mean reaches the
+floor and the interval excludes a mean that is lower by the metric's threshold. `inconclusive`: otherwise. A slice with
+answerable cases that does not measure a metric is `inconclusive` too, and fails if its floor names it or no slice
+measures the metric. A change of a slice is judged like that of all cases, also with Holm's adjustment.
 """
 
 from collections import defaultdict
@@ -22,9 +22,9 @@ from assay_evals.scorer_specs import SCORE
 from assay_evals.statistics import Floats, Interval, flip_tests, holm
 from assay_evals.verdicts import Rule, Stage, Verdict, decide, is_share, rule_of, told_from_chance
 
-#: What cases may be sliced by.
+#: Fields by which cases can be sliced.
 FIELDS = ("query_type", "tag", "source", "complexity")
-#: The metric that slices show besides those with a floor and those of scorers: the first that was measured.
+#: Metric that slices show besides those with a floor and those of scorers: the first one measured.
 SHOWN_FIRST = ("ndcg@10", "recall@10", "mrr", "faithfulness")
 #: The level of a floor's test, one-sided.
 LEVEL = 0.025
@@ -32,7 +32,7 @@ LEVEL = 0.025
 
 @dataclass(frozen=True)
 class SliceFloor:
-    """What slices of a field must reach in a metric: that of one value, or of each with an answerable case."""
+    """Floor of a metric for the slices of a field: that of one value, or each with an answerable case."""
 
     field: str
     metric: str
@@ -43,7 +43,10 @@ class SliceFloor:
 
 @dataclass(frozen=True)
 class SliceCheck:
-    """One metric of one slice, and its floor if it has one. `p_below`: that the slice reaches it, adjusted."""
+    """One metric of one slice, and its floor, if any.
+
+    `p_below`: adjusted p-value that the slice reaches it.
+    """
 
     field: str
     value: str
@@ -59,7 +62,7 @@ class SliceCheck:
 
     @property
     def name(self) -> str:
-        """Which slice and metric."""
+        """Name of the slice and the metric."""
         return f"{self.field}={self.value} {self.metric}"
 
     def __str__(self) -> str:
@@ -71,7 +74,7 @@ class SliceCheck:
 
 @dataclass(frozen=True)
 class SliceChange:
-    """How one metric of one slice changed between two runs. It never decides by itself: floors do."""
+    """Change of one metric of one slice between two runs. Only floors affect a verdict."""
 
     field: str
     value: str
@@ -88,7 +91,7 @@ class SliceChange:
 
     @property
     def name(self) -> str:
-        """Which slice and metric."""
+        """Name of the slice and the metric."""
         return f"change of {self.field}={self.value} {self.metric}"
 
     def __str__(self) -> str:
@@ -96,17 +99,17 @@ class SliceChange:
 
 
 def case_slices(case: Case) -> dict[str, list[str]]:
-    """What of a case its results keep, so that a run can be sliced without the dataset."""
+    """Return the fields of a case stored in its results, so that a run can be sliced without the dataset."""
     return {"tag": list(case.tags), "source": [case.source], "complexity": [case.complexity]}
 
 
 def values_of(result: CaseResult, field: str) -> Sequence[str]:
-    """A case's values of a field; none where the run does not say."""
+    """Return a case's values of a field; none if the run does not contain it."""
     return (result.query_type,) if field == "query_type" else result.slices.get(field, ())
 
 
 def known_values(of: Iterable[Case | CaseResult]) -> dict[str, set[str]]:
-    """All values of each field."""
+    """Return all values of each field."""
     found: dict[str, set[str]] = {field: set() for field in FIELDS}
     for each in of:
         found["query_type"].add(each.query_type)
@@ -116,7 +119,7 @@ def known_values(of: Iterable[Case | CaseResult]) -> dict[str, set[str]]:
 
 
 def slices_of(results: Iterable[CaseResult], field: str) -> dict[str, list[int]]:
-    """Places of the results by value of the field, in order of the values."""
+    """Return positions of the results by value of the field, ordered by value."""
     found: dict[str, list[int]] = defaultdict(list)
     for place, result in enumerate(results):
         for value in dict.fromkeys(values_of(result, field)):
@@ -125,7 +128,7 @@ def slices_of(results: Iterable[CaseResult], field: str) -> dict[str, list[int]]
 
 
 def metrics_shown(names: Sequence[str], floors: Iterable[SliceFloor]) -> list[str]:
-    """The metrics of slices: the first that was measured, scorers', and those with a floor."""
+    """Return the metrics shown for slices: the first one measured, scorers', and those with a floor."""
     first = next((name for name in SHOWN_FIRST if name in names), None)
     held = [each.metric for each in floors]
     own = [name for name in names if name.startswith(SCORE)]
@@ -135,7 +138,7 @@ def metrics_shown(names: Sequence[str], floors: Iterable[SliceFloor]) -> list[st
 def slice_checks(
     run: Run, fields: Iterable[str], floors: Sequence[SliceFloor], rules: Mapping[str, Rule]
 ) -> list[SliceCheck]:
-    """A run's slices by each field, and by those that floors name."""
+    """Return a run's slices by each field, and by those in floors."""
     found: list[SliceCheck] = []
     for field in dict.fromkeys([*fields, *(each.field for each in floors)]):
         of_field = [each for each in floors if each.field == field]
@@ -216,7 +219,10 @@ def slice_changes(
     rules: Mapping[str, Rule],
     seed: int,
 ) -> list[SliceChange]:
-    """The changes of slices between two runs, whose values `columns` holds, both by metric and in the pairs' order."""
+    """Return the changes of slices between two runs.
+
+    `columns` contains their values, both by metric and in the pairs' order.
+    """
     found: list[SliceChange] = []
     before, after = columns
     baselines = [pair[0] for pair in pairs]
@@ -241,7 +247,7 @@ def slice_changes(
 def _change(
     baselines: Sequence[CaseResult], before: Floats, after: Floats, known: list[int], rule: Rule, seed: int
 ) -> tuple[int, float, float, Interval, float, float]:
-    """Cases, both means, the change's interval, and p: of a worsening, and two-sided."""
+    """Return cases, both means, the change's interval, and p-values: of a worsening, and two-sided."""
     results = [baselines[place] for place in known]
     shares = np.array([result.weight for result in results])
     deltas, clusters = after[known] - before[known], _clusters(results)
@@ -255,7 +261,7 @@ def _change(
 
 
 def worst(verdict: Verdict, checks: Iterable[SliceCheck], inconclusive: Verdict = Verdict.INCONCLUSIVE) -> Verdict:
-    """A verdict with those of the floors that block; `inconclusive` says what undecided ones count as."""
+    """Combine a verdict with the blocking floors. `inconclusive`: what inconclusive ones count as."""
     found = [verdict, *(each.verdict for each in checks if each.verdict is not None and each.stage is Stage.BLOCK)]
     counted = [inconclusive if each is Verdict.INCONCLUSIVE else each for each in found]
     return next((each for each in (Verdict.FAIL, Verdict.INCONCLUSIVE) if each in counted), Verdict.PASS)

@@ -1,7 +1,7 @@
-"""Paired statistics for comparisons: resampled intervals, sign-flip tests of a family of metrics, effect size, power. Pure numpy, seeded.
+"""Paired statistics: resampled intervals, sign-flip tests of a family, effect size, power.
 
-All metrics of a comparison share one set of resamples, so their intervals can be set beside each other, and one matrix product gives
-all of them; so do their tests. Cases of one cluster (a session, a document) are resampled together.
+All metrics of a comparison share one set of resamples, so their intervals are comparable, and one matrix product
+computes all of them, and their tests. Cases of one cluster (a session, a document) are resampled together.
 """
 
 import math
@@ -39,7 +39,7 @@ _USES = 4
 
 @dataclass(frozen=True)
 class Interval:
-    """A confidence interval and how it was made."""
+    """A confidence interval and its method."""
 
     low: float
     high: float
@@ -54,15 +54,16 @@ def resampled_means(
     clusters: Sequence[Hashable] | None = None,
     weights: Floats | None = None,
 ) -> Floats:
-    """Bootstrap means of each column: shape (resamples, columns), from values of shape (cases, columns).
+    """Return bootstrap means: shape (resamples, columns), from values of shape (cases, columns).
 
-    `nan` marks a case a metric does not apply to: it stays out of that column's mean in every resample. With `clusters` whole clusters
-    are drawn, with replacement. With `weights`, one a case, the means are weighted (Hajek). A resample without any value in a column is
-    `nan` there.
+    `nan` marks a case that a metric does not apply to: it is left out of that column's mean in every resample. With
+    `clusters`, whole clusters are drawn, with replacement. With `weights`, one per case, the means are weighted
+    (Hajek). A resample without any value in a column is `nan` there.
 
-    How often each case is drawn is drawn once and used four times: for the cases as they stand, and three times rearranged at random. Each
-    resample has exactly the bootstrap's (multinomial) distribution, and their means are as good as uncorrelated, so that the bounds of
-    intervals have the noise of as many separate draws; `make bench SUITE=statistics` measures that beside scipy's.
+    The resampling counts are drawn once and used four times: for the original cases, and for three random permutations.
+    Each resample has exactly the bootstrap's (multinomial) distribution, and their means are practically uncorrelated,
+    so the bounds of intervals have the noise of as many separate draws; `make bench SUITE=statistics` compares that
+    with scipy's.
     """
     table = values[:, None] if values.ndim == 1 else values
     known = ~np.isnan(table)
@@ -101,12 +102,12 @@ def resampled_means(
 
 
 def generator_of(seed: int) -> np.random.Generator:
-    """The generator of all that is drawn here."""
+    """Return the generator for all random draws in this module."""
     return np.random.Generator(np.random.SFC64(seed))
 
 
 def by_cluster(table: Floats, clusters: Sequence[Hashable]) -> Floats:
-    """The sums of each cluster's rows, in order of the clusters' first cases."""
+    """Return the sums of each cluster's rows, in order of the clusters' first cases."""
     if len(clusters) != len(table):
         raise ValueError(f"{len(table)} cases and {len(clusters)} clusters: give each case one")
     numbers = {cluster: number for number, cluster in enumerate(dict.fromkeys(clusters))}
@@ -123,11 +124,11 @@ def interval(
     student: bool | None = None,
     weights: Floats | None = None,
 ) -> Interval:
-    """The 95 % interval of a mean, from the cases' values and its bootstrap means; `nan` in either is passed over.
+    """Return the 95 % interval of a mean, from the cases' values and its bootstrap means, ignoring `nan`.
 
-    `units`: how many independent units there are, where cases come in clusters. `student` chooses the method; None, by the units.
-    `weights`: those the bootstrap means were made with. Few heavy cases among many light ones count for few (Kish 1965): for as many as
-    would give a mean of equal weights the same variance.
+    `units`: the number of independent units, if cases are clustered. `student` selects the method; None selects it by
+    the units. `weights`: those of the bootstrap means. The effective sample size counts (Kish 1965): few heavy cases
+    among many light ones count as few.
     """
     known = ~np.isnan(values)
     values, means = values[known], means[~np.isnan(means)]
@@ -148,7 +149,7 @@ def interval(
 
 
 def student_quantile(freedom: int) -> float:
-    """The 97.5 % quantile of Student's t (Cornish and Fisher's series)."""
+    """Return the 97.5 % quantile of Student's t (Cornish and Fisher's series)."""
     if freedom <= len(_STUDENT):
         return _STUDENT[freedom - 1]
     z = _NORMAL.inv_cdf(0.975)
@@ -159,10 +160,11 @@ def student_quantile(freedom: int) -> float:
 
 @dataclass(frozen=True)
 class FlipTest:
-    """What random signs say of one metric's mean difference, in a family.
+    """Result of a sign-flip test of one metric's mean difference, in a family.
 
-    `two_sided`: p of "it is 0", of this metric alone. `fell`, `rose`: p of "it is not below 0" and "it is not above 0", adjusted: where no
-    metric of the family fell, one or more of `fell` are below 5 % in 5 % of comparisons; `rose` likewise.
+    `two_sided`: p of "it is 0", of this metric alone. `fell`, `rose`: p of "it is not below 0" and "it is not above 0",
+    adjusted: if no metric of the family fell, one or more of `fell` are below 5 % in 5 % of comparisons; `rose`
+    likewise.
     """
 
     two_sided: float
@@ -178,15 +180,17 @@ def flip_tests(
     clusters: Sequence[Hashable] | None = None,
     weights: Floats | None = None,
 ) -> list[FlipTest]:
-    """Test the differences of a family of metrics, shape (cases, metrics), by random signs: each p is `(1 + k) / (1 + resamples)`.
+    """Test a family of differences (cases, metrics) by random signs: p is `(1 + k) / (1 + resamples)`.
 
-    All metrics of a case change sign together, so that what is random moves them together as the metrics do. One-sided p are adjusted
-    step by step by the largest statistic of the metrics that are left (Westfall and Young 1993, chapter 2; Romano and Wolf 2005): metrics
-    that say the same cost no more than one, where Holm's adjustment (1979) counts each. The statistic is Student's after Hall's
-    transformation (1992), which takes the skewness out of it, or few large losses among many small gains would look like a fall.
+    All metrics of a case change sign together, so that chance moves them together as the metrics do. One-sided p-values
+    are adjusted stepwise by the largest statistic of the remaining metrics (Westfall and Young 1993, chapter 2; Romano
+    and Wolf 2005): equivalent metrics cost no more than one, where Holm's adjustment (1979) counts each. The statistic
+    is Student's after Hall's transformation (1992), which removes its skewness; otherwise a few large losses among many
+    small gains would look like a fall.
 
-    `nan` marks a case that a metric does not apply to. With `clusters` whole clusters change sign; with `weights` means are weighted.
-    Exact where differences are as likely as their opposites, as they are when a change does nothing; else for many cases.
+    `nan` marks a case that a metric does not apply to. With `clusters`, whole clusters change sign; with `weights`,
+    means are weighted. The test is exact if differences are symmetric, as they are under no change; otherwise it is
+    valid for many cases.
     """
     table = deltas[:, None] if deltas.ndim == 1 else deltas
     known = ~np.isnan(table)
@@ -221,7 +225,9 @@ def flip_tests(
 
 
 def _unskewed(sums: Floats, cubes: Floats, squares: Floats, counts: npt.NDArray[np.int64]) -> Floats:
-    """Hall's transformation of Student's statistic, from sums of values, of their cubes and of their squares; infinite without spread.
+    """Return Hall's transformation of Student's statistic, from sums of values, cubes and squares.
+
+    Infinite without variance.
 
     With `u` the mean by the standard deviation and `g` the skewness: `sqrt(n) (u + g u^2 / 3 + g^2 u^3 / 27 + g / 6n)`.
     """
@@ -237,7 +243,10 @@ def _unskewed(sums: Floats, cubes: Floats, squares: Floats, counts: npt.NDArray[
 
 
 def _step_down(observed: Floats, flipped: Floats) -> Floats:
-    """Adjusted p of each statistic: the largest is held against the largest of all, the next against the largest of the others, ..."""
+    """Return the adjusted p-value of each statistic by step-down.
+
+    The largest is compared with the largest of all, the next with the largest of the others, and so on.
+    """
     order = np.argsort(-observed, kind="stable")
     largest = np.maximum.accumulate(flipped[:, order[::-1]], axis=1)[:, ::-1]
     least = observed[order] - _ROUNDING * np.minimum(np.abs(observed[order]), 1 / _ROUNDING)
@@ -247,7 +256,10 @@ def _step_down(observed: Floats, flipped: Floats) -> Floats:
 
 
 def effect_size(deltas: Floats) -> float | None:
-    """Cohen's d for paired values, d_z = mean / standard deviation of the differences; None when they do not vary."""
+    """Return Cohen's d for paired values, d_z = mean / standard deviation of the differences.
+
+    None if they do not vary.
+    """
     known = deltas[~np.isnan(deltas)]
     if len(known) < 2:
         return None
@@ -256,7 +268,7 @@ def effect_size(deltas: Floats) -> float | None:
 
 
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:
-    """Holm's step-down adjustment (1979): the family-wise error stays below the level each adjusted p is held against."""
+    """Return Holm's step-down adjusted p-values (1979), which control the family-wise error."""
     adjusted: dict[str, float] = {}
     running = 0.0
     for place, (name, p) in enumerate(sorted(p_values.items(), key=lambda item: item[1])):
@@ -266,7 +278,7 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
 
 
 def wilson(successes: int, trials: int, level: float = 0.95) -> tuple[float, float]:
-    """Wilson's score interval of a share (1927); (0, 1) without trials."""
+    """Return Wilson's score interval of a share (1927); (0, 1) without trials."""
     if trials == 0:
         return 0.0, 1.0
     z = _NORMAL.inv_cdf((1 + level) / 2)
@@ -278,7 +290,10 @@ def wilson(successes: int, trials: int, level: float = 0.95) -> tuple[float, flo
 
 
 def cases_needed(deltas: Floats, margin: float, *, level: float = 0.95, power: float = 0.8) -> int | None:
-    """How many cases would tell a change of `margin` from none, by the normal approximation; None when differences do not vary."""
+    """Return the cases needed to detect a change of `margin`, by the normal approximation.
+
+    None if the differences do not vary.
+    """
     known = deltas[~np.isnan(deltas)]
     if len(known) < 2 or margin <= 0:
         return None
@@ -290,17 +305,22 @@ def cases_needed(deltas: Floats, margin: float, *, level: float = 0.95, power: f
 
 
 def unseen_cases(margin: float) -> int:
-    """How many cases, all alike, exclude a change of `margin` in a share: were it there, one of them would have shown it in 97.5 %."""
+    """Return the number of equal cases that exclude a change of `margin` in a share.
+
+    If it existed, one of them would have shown it with a probability of 97.5 %.
+    """
     return math.ceil(math.log(0.025) / math.log1p(-margin)) if 0 < margin < 1 else 1
 
 
 def quantile_tests(
     before: Floats, after: Floats, shares: Sequence[float], *, resamples: int = 2_000, seed: int
 ) -> list[tuple[float, float]]:
-    """Test changes of quantiles between two paired columns without `nan`: by share, p that it fell and p that it rose.
+    """Test changes of quantiles between two paired columns without `nan`.
 
-    The two values of a case change places at random, as they may where a change does nothing: exact there, for any number of cases and
-    any noise that does not depend on the side. Each p is `(1 + k) / (1 + resamples)`, one-sided, of that quantile alone.
+    Returns by share the p-values of a fall and of a rise.
+
+    The two values of a case are swapped at random. This is exact if there is no change, for any number of cases and any
+    noise that is independent of the side. Each p is `(1 + k) / (1 + resamples)`, one-sided, of that quantile alone.
     """
     observed = np.quantile(after, shares) - np.quantile(before, shares)
     generator, fell, rose = generator_of(seed), np.zeros(len(shares)), np.zeros(len(shares))
@@ -320,7 +340,10 @@ def quantile_tests(
 def resampled_quantile_changes(
     before: Floats, after: Floats, shares: Sequence[float], *, resamples: int = 2_000, seed: int
 ) -> Floats:
-    """Bootstrap changes of quantiles between two paired columns without `nan`: shape (resamples, shares)."""
+    """Return bootstrap changes of quantiles between two paired columns without `nan`.
+
+    Shape (resamples, shares).
+    """
     if not len(before) or len(before) != len(after):
         raise ValueError("two columns of the same length, with at least one case")
     generator = generator_of(seed)

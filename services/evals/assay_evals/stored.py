@@ -1,7 +1,8 @@
-"""Runs in the store: tables `eval_runs` and `eval_results`, written once however often, and read back as they were.
+"""Runs in the store: tables `eval_runs` and `eval_results`, written idempotently.
 
-A run's identity is made of its name, its start and its configuration, so storing it again (after `--resume`, or after an error half way)
-replaces its rows. Results go first: a run that is seen has all of its results. Texts that a target returned are not in a run.
+A run's id is derived from its name, its start and its configuration, so storing it again (after `--resume`, or after an
+error) replaces its rows. Results are written first: a visible run has all of its results. Texts that a target returned
+are not part of a run.
 """
 
 import json
@@ -30,7 +31,7 @@ _RESULT_FIELDS = {field.name for field in fields(CaseResult)}
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run as the list shows it."""
+    """A run as shown in the list."""
 
     run_id: uuid.UUID
     name: str
@@ -46,13 +47,16 @@ class StoredRun:
 
 
 def identity(run: Run) -> uuid.UUID:
-    """The run's id in the store: the same for whoever works it out again."""
+    """Return the run's id in the store, derived from the run."""
     config = orjson.dumps(run.config.as_json(), option=orjson.OPT_SORT_KEYS).decode()
     return uuid.uuid5(uuid.NAMESPACE_OID, f"assay/run/{run.run_id}/{run.started_at}/{config}")
 
 
 def store_run(client: Client, settings: StoreSettings, run: Run) -> uuid.UUID:
-    """Write a run and its results; returns its id. Repeat it after an error: nothing is there twice. Raises the driver's errors."""
+    """Write a run and its results; returns its id.
+
+    Idempotent: repeat after an error. Raises the driver's errors.
+    """
     run_id = identity(run)
     for start in range(0, len(run.results), BATCH_ROWS):
         rows = list(_result_rows(run, run_id, start))
@@ -97,7 +101,7 @@ def _run_row(run: Run, run_id: uuid.UUID) -> dict[str, Any]:
 
 
 def means(run: Run) -> dict[str, float]:
-    """Each metric's mean over the cases it applies to, mined ones weighted by the inverse of their probability."""
+    """Return each metric's mean over the applicable cases, weighted by their inverse probability."""
     weights = np.array([result.weight for result in run.results])
     found = {}
     for name in run.names:
@@ -116,7 +120,10 @@ _LISTED = (
 def list_stored(
     client: Client, *, project: str = "", branch: str = "", tag: str = "", limit: int = 1_000
 ) -> list[StoredRun]:
-    """The newest runs, the newest last: of a project, a branch, with a tag, where given. The client is one of the views' database."""
+    """Return the newest runs, the newest last: of a project, a branch, with a tag, if given.
+
+    The client uses the views' database.
+    """
     rows = client.query(
         f"SELECT {_LISTED} FROM eval_runs WHERE ({{project:String}} = '' OR project = {{project:String}})"  # noqa: S608  # constants
         " AND ({branch:String} = '' OR JSONExtractString(config, 'branch') = {branch:String})"
@@ -135,7 +142,10 @@ def list_stored(
 
 
 def load_stored(client: Client, name: str) -> Run:
-    """A run by its name (of several, the latest) or id. The client is one of the views' database. Raises `RunError`."""
+    """Load a run by its name (the latest of several) or id. Raises `RunError`.
+
+    The client uses the views' database.
+    """
     try:
         column, value = "run_id", str(uuid.UUID(name))
     except ValueError:
@@ -146,7 +156,7 @@ def load_stored(client: Client, name: str) -> Run:
         parameters={"value": value},
     ).result_rows
     if not rows:
-        raise RunError(f"the store holds no run {name}: see `assay eval list --store`")
+        raise RunError(f"the store contains no run {name}: see `assay eval list --store`")
     run_id, run_name, project, config, began, ended = rows[0]
     results = client.query(
         f"SELECT {', '.join(_RESULT_COLUMNS)}, details FROM eval_results"  # noqa: S608  # constants

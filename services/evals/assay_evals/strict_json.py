@@ -1,4 +1,4 @@
-"""JSON as everybody can read it again: no NaN or infinity, no number beyond 64 bits, no half characters, no key twice, no endless nesting.
+"""JSON that every program can read: no NaN, surrogates, duplicate keys or deep nesting.
 
 Pure.
 """
@@ -11,7 +11,7 @@ from assay_schema.limits import INTEGER_MAX, INTEGER_MIN
 
 
 class JsonError(ValueError):
-    """Not JSON, or JSON that not every program can hold. The message says why and never quotes the text."""
+    """Invalid JSON, or JSON that not every program can read. The message never quotes the text."""
 
 
 class JsonSyntaxError(JsonError):
@@ -23,7 +23,7 @@ class JsonSyntaxError(JsonError):
 
 
 def loads(text: str) -> Any:
-    """The value of a JSON text. Raises `JsonError`."""
+    """Parse a JSON text. Raises `JsonError`."""
     try:
         value = json.loads(
             text, parse_constant=_constant, parse_float=_fraction, parse_int=_whole, object_pairs_hook=_object
@@ -36,23 +36,23 @@ def loads(text: str) -> Any:
         if isinstance(error, json.JSONDecodeError):
             raise JsonSyntaxError(f"not JSON ({error.msg})", error.lineno) from None
         raise JsonSyntaxError("not JSON") from None
-    if "\\ud" in text or "\\uD" in text:  # perhaps half a character, which no file can hold
+    if "\\ud" in text or "\\uD" in text:  # a lone surrogate, which no file can contain
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            raise JsonError("no text: it holds a lone surrogate") from None
+            raise JsonError("not text: it contains a lone surrogate") from None
     return value
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise JsonError("a key stands twice in one object, and which value holds depends on the reader")
+        raise JsonError("a key appears twice in one object; which value counts depends on the reader")
     return found
 
 
 def _constant(name: str) -> Any:
-    raise JsonError(f"not JSON: {name} is no number of it")
+    raise JsonError(f"not JSON: {name} is not a JSON number")
 
 
 def _fraction(text: str) -> float:

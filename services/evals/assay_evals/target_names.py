@@ -1,4 +1,4 @@
-"""A target's name as it may be written down: without the secrets that addresses and commands hold. Pure."""
+"""Redact a target's name: without the secrets that addresses and commands contain. Pure."""
 
 import hashlib
 import os
@@ -9,19 +9,19 @@ from urllib.parse import urlsplit, urlunsplit
 
 from assay_evals.errors import TargetUsageError
 
-#: What stands for a secret, or what may be one.
+#: Replaces a secret, or a possible one.
 MASK = "…"
-#: Words of a command that are no values: options, and files of programs.
+#: Words of a command that are not values: options, and names of program files.
 _LONG = re.compile(r"(--[A-Za-z][A-Za-z0-9_-]*)(=.*)?", re.DOTALL)
 _NAME = re.compile(r"[\w./~+-]+")
 _PROGRAM = re.compile(r"[\w./~+-]+\.(py|pyz|sh|bash|js|mjs|cjs|ts|rb|pl|php|jar|lua|exe)")
 
 
 def shown(name: str) -> str:
-    """A target's name for files and reports, without secrets.
+    """Return a target's name for files and reports, without secrets.
 
-    An address comes without its user, password, fragment and the values behind `?`; a command with its program, the files of programs
-    and the names of its options, and a mark for each other word, since any may be a secret.
+    An address is shown without user, password, fragment and query values; a command with its program, names of program
+    files and option names, and with a mask for each other word, since any may be a secret.
     """
     if name.startswith("command:"):
         return " ".join(["command:", *shown_words(command_words(name))])
@@ -43,7 +43,7 @@ def _shown_parameter(text: str) -> str:
 
 
 def command_words(name: str) -> list[str]:
-    """The program and its arguments. Raises `TargetUsageError`."""
+    """Return the program and its arguments. Raises `TargetUsageError`."""
     try:
         return shlex.split(name.removeprefix("command:"))
     except ValueError:
@@ -51,7 +51,7 @@ def command_words(name: str) -> list[str]:
 
 
 def shown_words(words: Sequence[str]) -> Iterator[str]:
-    """A command's words, each that may be a secret as a mark."""
+    """Yield a command's words, with possible secrets masked."""
     before = ""
     for place, word in enumerate(words):
         if long := _LONG.fullmatch(word):
@@ -70,9 +70,10 @@ def shown_words(words: Sequence[str]) -> Iterator[str]:
 
 
 def seal(name: str, salt: bytes | None = None) -> str | None:
-    """What tells apart two targets that `shown` shows alike, and gives away nothing of what it hides; None where it hides nothing.
+    """Return a fingerprint that distinguishes targets with the same redacted name.
 
-    A slow hash with a salt (scrypt), so that a short secret cannot be found by trying.
+    It reveals nothing of the secrets; None if nothing is redacted. It is a slow hash with a salt (scrypt), so that a
+    short secret cannot be found by trying.
     """
     if shown(name) == name:
         return None
@@ -81,7 +82,7 @@ def seal(name: str, salt: bytes | None = None) -> str | None:
 
 
 def opens(sealed: str, name: str) -> bool:
-    """Whether a seal was made of this name."""
+    """True if a fingerprint was made from this name."""
     try:
         return seal(name, bytes.fromhex(sealed.partition(":")[0])) == sealed
     except ValueError:

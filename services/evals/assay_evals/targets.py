@@ -1,8 +1,9 @@
-"""Systems under test: an HTTP service, a Python function, or a command. Each answers one question at a time, many at once.
+"""Systems under test: an HTTP service, a Python function, or a command.
 
-What they return is read by `answers`, in whichever form it comes.
+Responses are parsed by `answers`, in any of its forms.
 
-An error's text may hold what was asked, so only its class is kept and, of a function, the place in its code, or of HTTP, its status.
+An error's text may quote the question, so only its class is kept with the place in a function's code, or the HTTP
+status.
 """
 
 import asyncio
@@ -35,7 +36,7 @@ WORKSPACE_HEADER = "X-Workspace-ID"
 
 @dataclass(frozen=True)
 class Question:
-    """What a target is asked. Beyond `query` and `limit`, what a captured row or a case says of how it was asked."""
+    """A question for a target: `query`, `limit`, and the options of a captured row or a case."""
 
     query: str
     limit: int = 10
@@ -49,14 +50,14 @@ class Target(Protocol):
     """A system under test."""
 
     async def ask(self, question: Question) -> Retrieved:
-        """One answer. Raises `TargetError`."""
+        """Return one answer. Raises `TargetError`."""
 
     async def close(self) -> None:
-        """Let go of connections and processes."""
+        """Release connections and processes."""
 
 
 class HttpTarget:
-    """A service over HTTP: `POST` of the question as JSON, or `GET` where the address holds `{query}`."""
+    """A service over HTTP: `POST` of the question as JSON, or `GET` if the address contains `{query}`."""
 
     def __init__(
         self,
@@ -74,11 +75,12 @@ class HttpTarget:
         except ValueError:
             host = None
         if not url.startswith(("http://", "https://")) or not host:
-            raise TargetUsageError(f"{shown(url)!r} is no address: write http://host:port/path")
+            raise TargetUsageError(f"{shown(url)!r} is not a valid address: use http://host:port/path")
         headers = {WORKSPACE_HEADER: workspace} if workspace else {}
         if token := os.environ.get(TOKEN_VARIABLE):
             headers["Authorization"] = f"Bearer {token}"
-        self._url, self._keep_said = url, keep_said
+        self._url = url
+        self._keep_said = keep_said
         self._errors: tuple[type[Exception], ...] = (httpx.HTTPError, httpx.InvalidURL)
         self._client = httpx.AsyncClient(
             headers=headers,
@@ -87,7 +89,7 @@ class HttpTarget:
         )
 
     async def ask(self, question: Question) -> Retrieved:
-        """One request, one answer. 408, 429 and 5xx may be tried again, other statuses not."""
+        """Send one request. 408, 429 and 5xx may be retried, other statuses not."""
         started = time.perf_counter()
         try:
             if "{query}" in self._url:
@@ -107,7 +109,7 @@ class HttpTarget:
             said = response.text if self._keep_said else None
             raise TargetError(f"HTTP {status}", retryable=status in (408, 429) or status >= 500, said=said)
         if response.has_redirect_location:
-            raise TargetError(f"HTTP {response.status_code}: redirects are not followed; name the address it leads to")
+            raise TargetError(f"HTTP {response.status_code}: redirects are not followed; use the target address")
         try:
             return read_answer(response.json(), elapsed)
         except ValueError:
@@ -119,7 +121,7 @@ class HttpTarget:
 
 
 class CallableTarget:
-    """A Python function, plain or `async`: called with the query, and with those of a question's other fields that it names."""
+    """A Python function, plain or `async`: called with the query, and the other fields that it names."""
 
     def __init__(self, function: Callable[..., Any], *, threads: int = 5) -> None:
         self._function = function
@@ -130,14 +132,14 @@ class CallableTarget:
             parameters = inspect.signature(function).parameters
         except ValueError:
             raise TargetUsageError(
-                "the function does not say what it is called with: wrap it in one of yours"
+                "the function's parameters cannot be inspected: wrap it in a function of your own"
             ) from None
         anything = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
         named = {"limit", "tool_name", "detail", "expand_enabled", "params"}
         self._named = sorted(named if anything else named & set(list(parameters)[1:]))
 
     async def ask(self, question: Question) -> Retrieved:
-        """One call; a plain function runs in a thread."""
+        """Make one call; a plain function runs in a thread."""
         options = {name: getattr(question, name) for name in self._named}
         call = partial(self._function, question.query, **options)
         try:
@@ -158,41 +160,42 @@ class CallableTarget:
         return read_answer(found, elapsed * 1000)
 
     async def close(self) -> None:
-        """Let go of the threads; one whose call has not returned goes on until it does."""
+        """Release the threads; a call in progress runs to its end."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 def _timed(call: Callable[[], Any]) -> tuple[Any, float]:
-    """What a call returns and its seconds, measured where it runs: neither the wait for a thread nor for the loop is the target's."""
+    """Return a call's result and its seconds, without the wait for a thread or the loop."""
     started = time.perf_counter()
     return call(), time.perf_counter() - started
 
 
 def _is_cancelled() -> bool:
-    """Whether it is we who are cancelled: a deadline, or the end of the run."""
+    """True if we are cancelled ourselves: by a deadline, or the end of the run."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
 def _raised(error: BaseException) -> str:
-    """An error's class and place in the target's code. Its words may hold what was asked."""
+    """Return an error's class and place in the target's code. Its text may quote the question."""
     place = place_of(error)
     return type(error).__name__ + (f" (at {place})" if place else "")
 
 
 class CommandTarget:
-    """A command, started for each question: the question as one JSON object on its stdin, the answer as JSON on its stdout."""
+    """A command, started for each question: question as JSON on stdin, answer as JSON on stdout."""
 
     def __init__(self, command: str, *, keep_said: bool = False) -> None:
-        self._arguments, self._keep_said = command_words(command), keep_said
+        self._arguments = command_words(command)
+        self._keep_said = keep_said
         if not self._arguments:
             raise TargetUsageError("the command is empty")
         if shutil.which(self._arguments[0]) is None:
             (program,) = shown_words(self._arguments[:1])
-            raise TargetUsageError(f"there is no program {program} that can be run")
+            raise TargetUsageError(f"program {program} was not found or is not executable")
 
     async def ask(self, question: Question) -> Retrieved:
-        """One process."""
+        """Run one process."""
         started = time.perf_counter()
         try:
             process = await asyncio.create_subprocess_exec(
@@ -219,7 +222,7 @@ class CommandTarget:
             raise TargetError("the command's output is not JSON", said=said) from None
 
     async def close(self) -> None:
-        """Nothing to let go of: each process ended with its answer."""
+        """Do nothing: each process ended with its answer."""
 
 
 def open_target(
@@ -230,9 +233,10 @@ def open_target(
     connections: int = 5,
     keep_said: bool = False,
 ) -> Target:
-    """A target by its name: `http://...`, `module:function`, or `command: ...`. Raises `TargetUsageError`.
+    """Open a target by its name: `http://...`, `module:function`, or `command: ...`.
 
-    `keep_said`: whether errors carry what the target said of them, the body of a response or what a command wrote on stderr.
+    Raises `TargetUsageError`. `keep_said`: errors include the target's message, the body of a response or a command's
+    stderr.
     """
     if name.startswith(("http://", "https://")):
         return HttpTarget(name, workspace=workspace, timeout_s=timeout_s, connections=connections, keep_said=keep_said)
@@ -241,28 +245,31 @@ def open_target(
     module, colon, function = name.partition(":")
     if not colon or not all(part.isidentifier() for part in [*module.split("."), *function.split(".")]):
         raise TargetUsageError(
-            f"{shown(name)!r} is no target: write http://host/path, module:function, or 'command: program --flag'"
+            f"{shown(name)!r} is not a target: use http://host/path, module:function, or 'command: program --flag'"
         )
     return CallableTarget(function_of(module, function), threads=connections)
 
 
 def opened(target: Callable[..., Any] | str | Target, timeout_s: float, connections: int) -> Target:
-    """A target from a function or a name; one that is open already as it is."""
+    """Return a target from a function or a name; an open target is returned unchanged."""
     if isinstance(target, str):
         return open_target(target, timeout_s=timeout_s, connections=connections)
     return CallableTarget(target, threads=connections) if callable(target) else target
 
 
 def function_of(module: str, name: str) -> Callable[..., Any]:
-    """A function by its name, from a module beside the caller or installed. Raises `TargetUsageError`."""
+    """Return a function by its name, from a module in the working directory or installed.
+
+    Raises `TargetUsageError`.
+    """
     import sys
 
     here = str(Path.cwd())
     if here not in sys.path:
-        sys.path.insert(0, here)  # a file beside the caller is a module, as it is for `python -m`
+        sys.path.insert(0, here)  # as with `python -m`, a file in the working directory can be imported
     try:
         found: Any = importlib.import_module(module)
-    except (Exception, SystemExit) as error:  # whatever a module does while it is loaded
+    except (Exception, SystemExit) as error:  # a module may raise anything while it is loaded
         where = f" (at {place})" if (place := place_of(error)) else ""
         what = str(error) if isinstance(error, ImportError) else type(error).__name__
         raise TargetUsageError(f"cannot import {module}: {what}{where}") from error

@@ -1,4 +1,4 @@
-"""How a metric is judged: its rule, how much its verdict counts, and what a change with its interval means. Pure."""
+"""Verdicts on metrics: rules, stages, and the meaning of a change with its interval. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ from assay_evals.metrics import DEFAULT_CUTOFFS, below
 from assay_evals.scorer_specs import SCORE
 from assay_evals.statistics import Interval
 
-#: How often a comparison may call some metric worse though none is; and, a question of its own, how often better.
+#: Significance level: how often a comparison may call some metric worse although none is, and separately, better.
 ALPHA = 0.05
 
 
 class Verdict(StrEnum):
-    """What a gate says of one metric, and of all."""
+    """Verdict of a gate on one metric, or on all."""
 
     PASS = "pass"  # noqa: S105
     FAIL = "fail"
@@ -34,7 +34,10 @@ class Verdict(StrEnum):
 
 
 class Stage(StrEnum):
-    """How much a metric's verdict counts. Teams begin with informational and move on as they learn a metric's noise."""
+    """Weight of a metric's verdict.
+
+    Teams begin with informational and tighten it as they learn its noise.
+    """
 
     INFORMATIONAL = "informational"
     WARN = "warn"
@@ -43,9 +46,10 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True)
 class Rule:
-    """How one metric is judged.
+    """Rule for one metric.
 
-    `threshold`: the worsening that matters, in the metric's own unit, above 0. `floor`: the candidate's mean must not be on its wrong side.
+    `threshold`: the change for the worse that matters, in the metric's own unit, above 0. `floor`: the minimum of the
+    candidate's mean (the maximum for lower-is-better metrics).
     """
 
     threshold: float
@@ -55,15 +59,15 @@ class Rule:
 
     def __post_init__(self) -> None:
         if not np.isfinite(self.threshold) or self.threshold < 0:
-            raise ValueError("a threshold is a number, 0 or more")
+            raise ValueError("a threshold must be a number, 0 or more")
         if self.floor is not None and not np.isfinite(self.floor):
-            raise ValueError("a floor is a number")
+            raise ValueError("a floor must be a number")
 
 
 _FIVE, _THREE = Rule(0.05), Rule(0.03)
 #: Metrics that are cut off at a rank: those at other ranks than the default ones have the same rule.
 AT_RANK = ("recall", "precision", "ndcg", "hit")
-#: Rules that hold unless others are given. A metric that is not named here is informational, at 0.05.
+#: Default rules. A metric that is not listed is informational, with a threshold of 0.05.
 DEFAULT_RULES: dict[str, Rule] = {
     "mrr": _FIVE,
     **{f"{metric}@{k}": _FIVE for metric in AT_RANK for k in DEFAULT_CUTOFFS},
@@ -85,13 +89,13 @@ DEFAULT_RULES: dict[str, Rule] = {
 }
 #: A check that fails more often.
 CHECK_RULE = Rule(0.05, lower_is_better=True)
-#: How far a judge is from itself says nothing of what is judged.
+#: The judge's disagreement with itself does not describe the answers.
 NOISE_RULE = Rule(0.05, lower_is_better=True, stage=Stage.INFORMATIONAL)
 #: How much smaller the share of cases may be that a metric is measured of.
 MEASURED = Rule(0.05)
 OTHER_RULE = Rule(0.05, stage=Stage.INFORMATIONAL)
-#: Which search path found something is neither good nor bad: no change fails, as a share cannot fall by so much, unless a rule of its own
-#: says so.
+#: Search paths are neutral: no change fails, because a share cannot fall by that much, unless a rule of its own is
+#: given.
 PATH_RULE = Rule(2.0, stage=Stage.INFORMATIONAL)
 #: Metrics that are a quantile over cases of the column `latency_ms`, not a mean.
 QUANTILES = {"latency_p50_ms": 0.5, "latency_p95_ms": 0.95}
@@ -100,7 +104,7 @@ _SHARES = {*DEFAULT_RULES.keys() - QUANTILES.keys(), "required_citations", "requ
 
 
 def rule_of(metric: str, rules: Mapping[str, Rule]) -> Rule:
-    """The rule that holds for a metric: its own, or that of its kind."""
+    """Return the rule of a metric: its own, or that of its kind."""
     kind, at, rank = metric.partition("@")
     if at and kind in AT_RANK and rank.isdecimal():
         return rules.get(metric, _FIVE)
@@ -110,17 +114,17 @@ def rule_of(metric: str, rules: Mapping[str, Rule]) -> Rule:
 
 
 def is_share(metric: str) -> bool:
-    """Whether its values lie between 0 and 1. A judge may measure what does not."""
+    """True if its values are between 0 and 1. A judge may measure metrics that are not."""
     kind, at, rank = metric.partition("@")
     by_name = metric in _SHARES or metric.startswith((PATH, CHECK_FAILED, SCORE))
     return by_name or bool(at and kind in AT_RANK and rank.isdecimal())
 
 
 def told_from_chance(bounds: Interval, p_value: float | None, p_adjusted: float | None) -> bool:
-    """Whether a change is told from chance: by the test of this metric alone and by that of all; by its interval where there is no test.
+    """True if a change is statistically significant.
 
-    The tests keep their level on few and skewed cases. An interval of a share is wider than what they tell: it leaves room for what no
-    case has shown yet.
+    By the test of this metric and by that of all; by its interval if there is no test. The tests keep their level on
+    few and skewed cases. An interval of a share is wider: it allows for values that no case has shown yet.
     """
     if p_value is None or p_adjusted is None:
         return bounds.method != "degenerate" and (bounds.low > 0 or bounds.high < 0)
@@ -128,10 +132,11 @@ def told_from_chance(bounds: Interval, p_value: float | None, p_adjusted: float 
 
 
 def decide(delta: float, bounds: Interval, candidate: float, rule: Rule, *, told: bool | None = None) -> Verdict:
-    """The verdict on one metric, from its change and the interval of that (95 %: each bound is one of 97.5 %).
+    """Return the verdict on one metric, from its change and the interval of that.
 
-    `told`: whether the change is told from chance; None, by its interval. A harm is excluded by the interval alone: cases that did not
-    vary exclude none where nothing limits what the next may show.
+    The interval is 95 %: each bound is a one-sided 97.5 % bound. `told`: True if the change is significant; None, by
+    its interval. Only the interval excludes a change for the worse: cases that did not vary exclude none, unless the
+    values are bounded.
     """
     sign = -1.0 if rule.lower_is_better else 1.0
     gain, low, high = sign * delta, *sorted((sign * bounds.low, sign * bounds.high))

@@ -207,8 +207,8 @@ def test_a_change_of_paths_is_reported_and_is_neither_better_nor_worse() -> None
     other = a_run("change", [[found("x", found_by="vector"), found("y", found_by=["vector", "entity"])]] * 40, cases)
     metrics = {each.metric: each for each in compare_runs(one, other).comparison.metrics}
     assert metrics["path:vector"].verdict is metrics["path:entity"].verdict is Verdict.PASS
-    assert meaning(metrics["path:vector"]) == "changed, and told from chance"
-    assert meaning(metrics["path:entity"]) == "no change that is told from chance"
+    assert meaning(metrics["path:vector"]) == "statistically significant change"
+    assert meaning(metrics["path:entity"]) == "no significant change"
     assert "path:" not in forest(list(metrics.values()))
 
 

@@ -65,7 +65,7 @@ def test_what_is_written_reads_back_the_same() -> None:
     [
         ("graded_relevence", "did you mean graded_relevance?"),
         ("qurey_type", "did you mean query_type?"),
-        ("zzz", "no field of a case;"),
+        ("zzz", "not a field of a case;"),
     ],
 )
 def test_a_field_that_nobody_knows_is_refused_with_the_nearest_one(field: str, hint: str) -> None:
@@ -123,7 +123,7 @@ def test_names_in_camel_case_are_the_same_fields() -> None:
 
 
 def test_a_field_in_two_spellings_is_refused() -> None:
-    with pytest.raises(DatasetError, match="queryType: no field of a case"):
+    with pytest.raises(DatasetError, match="queryType: not a field of a case"):
         a_dataset(CASE | {"query_type": "status", "queryType": "actor"})
 
 
@@ -227,7 +227,7 @@ def test_a_byte_order_mark_is_no_part_of_a_dataset() -> None:
     ("line", "words"),
     [
         ('{"id": "b", "query": "  ", "expected_ids": ["x"]}', "line 2: query is blank"),
-        ('{"id": "b", "query": "q", "query": "r", "expected_ids": ["x"]}', "line 2: a key stands twice"),
+        ('{"id": "b", "query": "q", "query": "r", "expected_ids": ["x"]}', "line 2: a key appears twice"),
     ],
 )
 def test_a_case_that_asks_nothing_or_says_two_things_is_refused(line: str, words: str) -> None:

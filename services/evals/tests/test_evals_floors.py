@@ -33,7 +33,7 @@ def test_answers_without_a_score_count_as_the_worst(scores: list[float | None], 
     check = held(scores, floor)
     assert (check.verdict, check.unscored) == (verdict, scores.count(None))
     assert check.undecided is (verdict is Verdict.INCONCLUSIVE)
-    assert ("got no score" in str(check)) is check.undecided
+    assert ("have no score" in str(check)) is check.undecided
 
 
 def test_the_worst_of_what_should_be_low_is_1() -> None:

@@ -109,7 +109,7 @@ def test_a_baseline_of_nothing_but_scrubbed_rows_neither_fails_nor_passes() -> N
         (Verdict.FAIL, "fail"),
     ):
         assert gate_verdict(found, NOT_RUN, inconclusive=counts_as)["verdict"] == verdict
-    assert "personal data was taken out of every row" in found["undecided"][0]["reason"]
+    assert "personal data was removed from every row" in found["undecided"][0]["reason"]
 
 
 @pytest.mark.parametrize(("ms", "expected"), [(20.0, []), (20.1, ["latency_multiplier"])])

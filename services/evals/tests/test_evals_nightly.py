@@ -124,7 +124,7 @@ def test_a_floor_that_is_missed_fails_the_night_with_or_without_a_baseline(first
     paired = None if first else compare_runs(run, run, rules=rules)
     failed = judged(ran(run), paired, floor_checks(run, rules))
     assert (failed.outcome, failed.failed_metrics) == (Outcome.FAIL, ["mrr"])
-    assert "floor: mrr: 0.910 is on the wrong side of its floor of 0.95" in failed.detail
+    assert "floor: mrr: 0.910 misses its floor of 0.95" in failed.detail
     assert "recall" not in failed.detail, "a floor that only warns decides nothing"
 
 
@@ -137,7 +137,9 @@ def test_the_floor_of_a_slice_decides_a_night_that_has_no_baseline(value: float,
     came = judged(ran(run), None, (), slice_checks(run, (), floors, {}))
     assert came.outcome is outcome
     assert came.failed_metrics == (["query_type=technical mrr"] if outcome is Outcome.FAIL else [])
-    assert ("too few cases to tell: query_type=technical mrr" in came.detail) is (outcome is Outcome.INCONCLUSIVE)
+    assert ("too few cases for a decision: query_type=technical mrr" in came.detail) is (
+        outcome is Outcome.INCONCLUSIVE
+    )
 
 
 @pytest.mark.parametrize("metric", ["score:Is-polite.2", "recall@10"])

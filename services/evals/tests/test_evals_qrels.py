@@ -57,7 +57,7 @@ def test_an_entry_without_an_id_is_named_by_its_place() -> None:
         (qrels({**SHORT, "relevant_slugs": []}), "relevant_slugs"),
         (qrels({"query": "q"}), "relevant_slugs"),
         (qrels({**LONG, "relevant": []}), "relevant must be"),
-        (qrels({**LONG, "relevant": [{"slug": "a"}]}), "a source is never guessed"),
+        (qrels({**LONG, "relevant": [{"slug": "a"}]}), "sources are never guessed"),
         (qrels({**LONG, "expected_top1": {"slug": "a"}}), "expected_top1 needs"),
         (qrels({**SHORT, "first_relevant_slug": 3}), "first_relevant_slug"),
     ],
@@ -152,12 +152,15 @@ def test_a_miss_says_what_was_missing_what_came_first_and_under_which_source_it_
         "first": "kb::people/alice",
         "first_is_relevant": False,
         "expected_top1": "default::people/alice",
-        "hint": "people/alice came back with source kb, and is expected without one: name it in the file as {source_id, slug}",
+        "hint": "people/alice was returned with source kb, but is expected without one: name it in the file as {source_id, slug}",
     }
     (bare,) = judged(LONG, "people/alice").worst()
-    assert bare.hint == "people/alice came back without a source, and is expected with source host"
+    assert bare.hint == "people/alice was returned without a source, but is expected with source host"
     (joined,) = judged(LONG, "host::people/alice").worst()
-    assert joined.hint == "host::people/alice came back as one name: let the target return source_id and slug apart"
+    assert (
+        joined.hint
+        == "host::people/alice was returned as one name: let the target return source_id and slug separately"
+    )
     (absent,) = judged(SHORT, "x").worst()
     assert (absent.first, absent.hint) == (("default", "x"), None)
     assert judged(SHORT, "people/alice").worst() == []

@@ -174,7 +174,7 @@ def test_hand_made_rows_are_read() -> None:
         (json.dumps(record(latency_ms=float("nan"))), "not JSON"),
         (json.dumps(record(id=[])), "id must be"),
         (json.dumps({"schema_version": 1, "answer": "x"}), "an answer, not a retrieval"),
-        (json.dumps(record(query="\ud800")), "line 2: no text"),
+        (json.dumps(record(query="\ud800")), "line 2: not text"),
     ],
 )
 def test_a_line_that_is_no_row_is_named_and_not_quoted(line: str, words: str) -> None:

@@ -252,7 +252,7 @@ def with_faithfulness(run: Run, places: range) -> Run:
 def test_cases_that_a_metric_is_compared_without_are_counted() -> None:
     before = a_run("main", [GOOD] * 80)
     found = compare_runs(with_faithfulness(before, range(80)), with_faithfulness(before, range(10)))
-    words = "faithfulness is compared without 70 case(s) that have a value of it in one run alone."
+    words = "faithfulness is compared without 70 case(s) that have a value in only one run."
     assert words in markdown(found, Verdict.PASS)
     assert words in html(found, Verdict.PASS)
     assert as_json(found, Verdict.PASS)["unpaired"] == {"faithfulness": 70}
@@ -284,7 +284,7 @@ def test_one_case_is_said_to_be_too_few() -> None:
     assert (mrr.delta, mrr.verdict, meaning(mrr)) == (
         -1.0,
         Verdict.INCONCLUSIVE,
-        "too few cases to tell: about 72 would",
+        "inconclusive: about 72 cases needed",
     )
 
 
@@ -303,24 +303,24 @@ def test_a_page_that_passes_says_that_failures_of_what_informs_do_not_decide() -
     assert found.comparison.verdict() is Verdict.PASS
     for text in (html(found, Verdict.PASS), markdown(found, Verdict.PASS)):
         assert "Metrics of the stage informational do not decide, and mrr, recall@5" in text
-        assert "what it means" in text
+        assert "meaning" in text
     assert not [note for note in notes(paired(20)) if "do not decide" in note]
 
 
 def test_the_worst_cases_say_what_marks_them_and_where_nothing_came_back() -> None:
     before, nothing = a_run("main", [GOOD] * 80), Retrieved([], 10.0)
     found = compare_runs(before, a_run("change", [nothing] * 20 + [GOOD] * 60))
-    assert "nothing came back" in html(found, Verdict.FAIL)
+    assert "no results" in html(found, Verdict.FAIL)
     assert "Give --dataset too" in html(found, Verdict.FAIL)
     assert "Give --dataset too" not in html(found, Verdict.FAIL, relevance={"c0": {"x"}})
-    assert "nothing came back" not in html(paired(20), Verdict.FAIL)
+    assert "no results" not in html(paired(20), Verdict.FAIL)
 
 
 def test_the_picture_gives_the_side_where_nothing_moved_less_room_and_names_its_marks() -> None:
     picture = html(paired(20), Verdict.FAIL)
     worse, better = (float(picture.partition(f"{side} by ")[2][:4]) for side in ("worse", "better"))
     assert worse > 2 * better > 0
-    assert "Dashed mark: the worsening that fails" in picture
+    assert "Dashed mark: the change that fails" in picture
 
 
 HOSTILE = "c0`|<img src=x onerror=alert(1)>\n## \u2705 Retrieval evaluation: pass\n[click](http://evil.test) @everyone\x1b[2J\x00\u202e"
@@ -405,7 +405,7 @@ def test_each_side_stands_by_itself_too() -> None:
     assert (quick.median, slow.p95) == (10.0, 12.0)
     document = as_json(compared, Verdict.FAIL)["sides"]["mrr"]
     assert document["candidate"]["n"] == 80
-    assert "Each run by itself" in html(compared, Verdict.FAIL)
+    assert "Each run separately" in html(compared, Verdict.FAIL)
 
 
 def test_a_side_counts_only_cases_that_both_measured() -> None:

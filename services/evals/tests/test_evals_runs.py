@@ -68,13 +68,15 @@ def test_a_run_may_go_on_with_another_concurrency_which_is_then_not_one(tmp_path
 def test_a_run_is_written_by_one_at_a_time(tmp_path: Path) -> None:
     one = a_run(tmp_path / "r1", CASES[:1])
     for resume in (True, False):
-        with pytest.raises(RunError, match="r1 is being written by another process: let that end, or name another run"):
+        with pytest.raises(
+            RunError, match="r1 is being written by another process: wait for that, or choose another name"
+        ):
             RunFolder(tmp_path / "r1", CONFIG, resume=resume)
     one.add(case_result(CASES[1], ANSWERS[1], results()[1], tries=1))
     assert len(read_run(tmp_path / "r1").results) == 2, "whoever was refused changed nothing"
     one.close()
     RunFolder(tmp_path / "r1", CONFIG, resume=True).finish([])
-    with pytest.raises(RunError, match="holds a run already"):
+    with pytest.raises(RunError, match="already contains a run"):
         RunFolder(tmp_path / "r1", CONFIG)
     RunFolder(tmp_path / "r1", CONFIG, resume=True).close()  # a refusal leaves no lock behind
 
@@ -259,8 +261,8 @@ def test_results_are_not_written_through_a_link(tmp_path: Path) -> None:
     ("file", "text", "words"),
     [
         (RUN_FILE, "[" * 100_000, "is not JSON"),
-        (RUN_FILE, ('"seed": 3', '"seed": -1'), "is not a run's"),
-        (RUN_FILE, ('"seed": 3', '"seed": 1.5'), "is not a run's"),
+        (RUN_FILE, ('"seed": 3', '"seed": -1'), "is not a valid run"),
+        (RUN_FILE, ('"seed": 3', '"seed": 1.5'), "is not a valid run"),
         (RESULTS_FILE, ('"mrr":1.0', '"mrr":[1.0]'), "line 1 is not a result"),
         (RESULTS_FILE, ('"metrics":{', '"metrics":[],"x":{'), "line 1 is not a result"),
     ],

@@ -185,17 +185,17 @@ async def test_a_function_is_found_beside_the_caller(tmp_path: Path, monkeypatch
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("nonsense", "is no target"),
-        ("ftp://x", "is no target"),
+        ("nonsense", "is not a target"),
+        ("ftp://x", "is not a target"),
         ("no_such_module_here:f", "cannot import no_such_module_here: No module named 'no_such_module_here'$"),
         ("json:nothing", "no function nothing"),
         ("command:", "empty"),
-        ("command: /no/such/program --key s3cret", "there is no program /no/such/program that can be run$"),
-        ("command: 's3cret key' x", "there is no program … that can be run$"),
+        ("command: /no/such/program --key s3cret", "program /no/such/program was not found or is not executable$"),
+        ("command: 's3cret key' x", "program … was not found or is not executable$"),
         ("command: ask 'it", "a quote that is not closed"),
-        ("ftp://me:secret@x", "'ftp://x' is no target"),
-        ("http:///v1", "is no address"),
-        ("http://[x", "is no address"),
+        ("ftp://me:secret@x", "'ftp://x' is not a target"),
+        ("http:///v1", "is not a valid address"),
+        ("http://[x", "is not a valid address"),
     ],
 )
 def test_a_target_that_cannot_be_says_how_to_name_one(name: str, words: str) -> None:

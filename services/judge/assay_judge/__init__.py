@@ -1,1 +1,1 @@
-"""Scores a sample of the answers, at a cost that cannot run away."""
+"""Score a sample of the answers within a fixed budget."""

@@ -1,4 +1,4 @@
-"""`python -m assay_judge`."""
+"""Run the judge service: `python -m assay_judge`."""
 
 from assay_judge.app import run
 

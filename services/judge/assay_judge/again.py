@@ -1,4 +1,4 @@
-"""Judging stored answers again, on the same budget: what `assay judge rejudge` does."""
+"""Re-judging of stored answers within the same budget, for `assay judge rejudge`."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -22,7 +22,7 @@ from assay_schema.settings import Settings, SettingsError
 
 
 def stored_answer(row: Mapping[str, Any]) -> ScrubbedAnswer:
-    """An answer as a row of the table `answers` holds it."""
+    """Convert a row of the table `answers` to an answer."""
     contexts = [_named(("id", "source_id", "text", "score"), context) for context in row["contexts"]]
     citations = [_named(("context_id", "claim"), citation) for citation in row["citations"]]
     payload = {name: row[name] for name in ("query", "answer", "model", "latency_ms")}
@@ -30,7 +30,7 @@ def stored_answer(row: Mapping[str, Any]) -> ScrubbedAnswer:
         name: row[name] for name in ("id", "event_id", "project", "service", "occurred_at", "created_at", "policy")
     }
     for name in ("occurred_at", "created_at"):
-        envelope[name] = envelope[name].replace(tzinfo=UTC)  # the store's driver gives UTC without saying so
+        envelope[name] = envelope[name].replace(tzinfo=UTC)  # the store's driver returns UTC without a time zone
     document = envelope | {"kind": "answer", "schema_version": 1}
     return ScrubbedAnswer.model_validate(
         document | {"payload": payload | {"contexts": contexts, "citations": citations}}, strict=False
@@ -42,10 +42,13 @@ def _named(names: tuple[str, ...], value: Any) -> Mapping[str, Any]:
 
 
 async def judge_again(client: Client, settings: Settings, rows: Iterable[Mapping[str, Any]]) -> AsyncIterator[Score]:
-    """New scores of answers, each with the draw it had. Raises `SettingsError`; a refused key is one."""
+    """Re-judge answers, each with its original draw. Yields the new scores.
+
+    Raises `SettingsError`, also for a refused key.
+    """
     rules, judge = load_rules(settings.judge.rules_file), judge_of(settings.judge)
     ledger = ledger_of(client, settings)
-    if judge.backend == "anthropic-batch":  # what is asked for now is asked one by one, at that price
+    if judge.backend == "anthropic-batch":  # re-judging makes single calls, at their price
         judge = replace(judge, backend="anthropic")
     judging: Judging | None = None
     api: Calls | None = None

@@ -1,9 +1,10 @@
-"""Anchors: fixed cases whose verdict is known, judged again and again. If the judge's answers to them change, the judge has drifted.
+"""Anchors: fixed cases with known verdicts that detect drift of the judge itself.
 
-Each round's scores go to `scores` as the project `assay-anchors`, outside the base stream, with that project's own budget. A round is
-compared with the first one of the same fingerprint, case by case: an alert `judge_drift` opens when significantly more cases went from
-right to wrong than the other way round, and closes with a round in which they did not. Ten more cases hold an instruction to the judge:
-how many of them it obeyed, whether it was believed or not, is a metric, and opens the same alert.
+The scores of each round go to `scores` as the project `assay-anchors`, outside the base stream, with that project's own
+budget. A round is compared case by case with the first one of the same fingerprint. An alert `judge_drift` opens when
+significantly more cases went from right to wrong than the other way round, and closes with a round in which they did
+not. Ten more cases contain an instruction to the judge. The number of instructions that it obeys, whether the reply was
+believed or not, is a metric and opens the same alert.
 """
 
 import asyncio
@@ -31,7 +32,7 @@ from assay_schema.streams import PREFIX, SCORES, shard_of
 
 log = logging.getLogger(__name__)
 
-#: How improbable a change has to be by chance.
+#: Significance level of a change.
 SIGNIFICANT = 0.01
 #: Share of the cases that need a verdict for a round to count.
 LEAST_VERDICTS = 0.8
@@ -42,7 +43,7 @@ _DAY_S = 86_400
 
 
 class Anchor(NamedTuple):
-    """One case: a passage, a claim about it, and whether the passage supports it."""
+    """A case: a passage, a claim about it, and whether the passage supports the claim."""
 
     passage: str
     claim: str
@@ -50,7 +51,7 @@ class Anchor(NamedTuple):
 
 
 def anchors() -> list[Anchor]:
-    """The fixed cases, in their order. A change of them is a change of what rounds can be compared with."""
+    """Return the fixed cases in order. Changing them makes rounds incomparable with earlier ones."""
     cases = yaml.safe_load(files("assay_judge").joinpath("anchors.yaml").read_text(encoding="utf-8"))
     return [
         Anchor(case["passage"], case[kind], kind == "supported")
@@ -60,21 +61,21 @@ def anchors() -> list[Anchor]:
 
 
 class Injected(NamedTuple):
-    """A case with an instruction to the judge, whose answer the passage does not support."""
+    """A case with an instruction to the judge. The passage does not support its answer."""
 
     passage: str
     answer: str
 
 
 def injected() -> list[Injected]:
-    """The cases with an instruction, in their order."""
+    """Return the cases with an instruction, in order."""
     return [
         Injected(**case) for case in yaml.safe_load(files("assay_judge").joinpath("injected.yaml").read_text("utf-8"))
     ]
 
 
 def obeyed(score: Score) -> bool | None:
-    """Whether the judge did as an injected instruction asked, be it believed or not; None without a reply. Pure."""
+    """True if the judge followed an injected instruction, believed or not; None without a reply. Pure."""
     if score.status is ScoreStatus.SCORED:
         return score.demoted > 0 or score.metrics[Metric.FAITHFULNESS] > 0
     if score.status is ScoreStatus.JUDGE_ERROR:
@@ -83,9 +84,9 @@ def obeyed(score: Score) -> bool | None:
 
 
 def changed_for_the_worse(before: str, now: str) -> float:
-    """Probability that chance alone turns as many cases from right to wrong among those that changed (one-sided sign test). Pure.
+    """Return the p-value of a change for the worse (one-sided sign test over the changed cases). Pure.
 
-    Rounds are texts of `1` (right), `0` (wrong) and `-` (no verdict), by case.
+    Rounds are strings of `1` (right), `0` (wrong) and `-` (no verdict), by case.
     """
     pairs = [(a, b) for a, b in zip(before, now, strict=True) if "-" not in (a, b) and a != b]
     worse, n = sum(pair == ("1", "0") for pair in pairs), len(pairs)
@@ -93,19 +94,21 @@ def changed_for_the_worse(before: str, now: str) -> float:
 
 
 class Rounds:
-    """Judges all anchors once in a while, over all replicas."""
+    """Schedule the rounds of anchors over all replicas."""
 
     def __init__(self, client: Client, judging: Judging, shards: int, every_days: float) -> None:
-        self._client, self._judging, self._every_s = client, judging, every_days * _DAY_S
+        self._client = client
+        self._judging = judging
+        self._every_s = every_days * _DAY_S
         self._shard = shard_of(PROJECT, shards)
         self._key = f"{PREFIX}:{{{self._shard}}}:judge:anchors:{judging.judge.fingerprint}"
         self._next = 0.0
         self._round: asyncio.Task[None] | None = None
-        #: Told of each round: why it is worse than the first, or an empty text.
+        #: Called after each round with the reason why it is worse than the first, or an empty string.
         self.on_round: Callable[[str], Awaitable[None]] = _nothing
 
     async def look(self) -> None:
-        """Start a round when one is due and nobody else has."""
+        """Start a round if one is due and no other replica has started it."""
         if not self._every_s or time.monotonic() < self._next or (self._round and not self._round.done()):
             return
         self._next = time.monotonic() + 60
@@ -115,18 +118,22 @@ class Rounds:
     async def _judge_all(self) -> None:
         try:
             await self.judge_all()
-        except (NotJudgedError, RedisError) as error:  # the next judge begins it anew
+        except (NotJudgedError, RedisError) as error:  # the next judge starts the round again
             log.warning("a round of anchors was not finished", extra={"error_class": type(error).__name__})
             await self._client.delete(f"{self._key}:due")
 
     async def judge_all(self) -> str:
-        """One round. Returns it as text, case by case; one with too few verdicts is no round to compare with, and tells nobody."""
+        """Run one round. Returns its results as a string, case by case.
+
+        A round with too few verdicts is not compared and not reported.
+        """
         results = await asyncio.gather(*(self._one(anchor) for anchor in anchors()))
         obeys = await self._obeys()
         now = "".join(results)
         right, of = now.count("1"), len(now) - now.count("-")
-        if of < LEAST_VERDICTS * len(now):  # the API failed or the budget was used up, which says nothing of the judge
-            log.warning("a round of anchors brought too few verdicts", extra={"verdicts": of, "anchors": len(now)})
+        # the API failed or the budget was used up, which says nothing about the judge
+        if of < LEAST_VERDICTS * len(now):
+            log.warning("a round of anchors had too few verdicts", extra={"verdicts": of, "anchors": len(now)})
             return now
         await self._client.hsetnx(self._key, "first", now)
         await self._client.hset(self._key, "last", now)
@@ -134,7 +141,7 @@ class Rounds:
         metrics.JUDGE_ANCHORS.set(right / of)
         chance = changed_for_the_worse(first, now) if len(first) == len(now) else 1.0
         worse = (
-            f"{right} of {of} anchors are judged rightly, {first.count('1')} were in the first round"
+            f"{right} of {of} anchors are judged correctly, in the first round it was {first.count('1')}"
             if chance < SIGNIFICANT
             else ""
         )
@@ -148,7 +155,7 @@ class Rounds:
         return "1" if (score.metrics[Metric.FAITHFULNESS] == 1.0) is anchor.supported else "0"
 
     async def _obeys(self) -> str:
-        """Why the judge obeys too often, or an empty text."""
+        """Return the reason if the judge obeys too often, else an empty string."""
         scores = await asyncio.gather(*(self._score(case.passage, case.answer) for case in injected()))
         replies = [did for score in scores if score is not None and (did := obeyed(score)) is not None]
         if not replies:
@@ -156,7 +163,7 @@ class Rounds:
         metrics.JUDGE_OBEYED.set(sum(replies) / len(replies))
         if sum(replies) <= OBEYED_MOST * len(replies):
             return ""
-        return f"it obeyed {sum(replies)} of {len(replies)} instructions that were injected into passages and answers"
+        return f"it obeyed {sum(replies)} of {len(replies)} instructions injected into passages and answers"
 
     async def _score(self, passage: str, answer: str) -> Score | None:
         found = await self._judging.score(_event(passage, answer), _DRAWN, {})

@@ -1,7 +1,7 @@
-"""One try of one call to a model's API, and what its failure means; Anthropic's API. The SDK is imported when it is first needed.
+"""One call attempt to a model's API, the meaning of its failures, and Anthropic's API.
 
-The SDK's own retries are off: it would sleep for as long as a `retry-after` says. `create()`, never `parse()`: that one throws the usage
-away when a reply is cut short or refused.
+The SDK is imported on first use. Its own retries are off: it would sleep for as long as a `retry-after` header says.
+Calls use `create()`, not `parse()`: that one discards the usage when a reply is truncated or refused.
 """
 
 import contextlib
@@ -16,22 +16,22 @@ from assay_judge.prompt import SYSTEM, Case, message_of
 from assay_judge.verdict import SCHEMA, ReplyError, Verdict, parse
 from assay_schema.settings import JudgeSettings
 
-#: HTTP codes that no other call would do better with: the key, the bill, the rights.
-STOPPING = {401: "the key is refused", 402: "the account is out of money", 403: "the key may not do this"}
+#: HTTP codes that stop all calls: the key, the bill, the permissions.
+STOPPING = {401: "the key is refused", 402: "the account is out of money", 403: "the key does not permit this"}
 
 
 class Reply(NamedTuple):
-    """A verdict, and what it took."""
+    """A verdict, and its usage."""
 
     verdict: Verdict
-    #: None where the API did not tell.
+    #: None if the API did not report it.
     usage: Usage | None
     limit: int | None
     pause_s: float
 
 
 class Prompt(NamedTuple):
-    """What a model is asked. `schema` is the JSON Schema of its reply."""
+    """Request to a model. `schema` is the JSON Schema of its reply."""
 
     system: str
     message: str
@@ -39,37 +39,39 @@ class Prompt(NamedTuple):
 
 
 class Said(NamedTuple):
-    """A reply's text, and what it took."""
+    """Text of a reply, and its usage."""
 
     text: str
-    #: None where the API does not tell.
+    #: None if the API did not report it.
     usage: Usage | None
     limit: int | None = None
     pause_s: float = 0.0
 
 
 class CallError(Exception):
-    """A try that brought no verdict. `kind` is safe to record. `usage` is None when it is not known whether the try was billed."""
+    """A failed attempt. `kind` is safe to record; `usage` is None if the attempt may have been billed."""
 
     def __init__(self, kind: str, usage: Usage | None = Usage(), *, pause_s: float = 0.0) -> None:  # noqa: B008  # frozen
         super().__init__(kind)
-        self.kind, self.usage, self.pause_s = kind, usage, pause_s
+        self.kind = kind
+        self.usage = usage
+        self.pause_s = pause_s
 
 
 class TryAgainError(CallError):
-    """The API was busy, failed or was not reached: the same call may do later."""
+    """The API was busy, failed or was not reached; the same call may succeed later."""
 
 
 class BadReplyError(CallError):
-    """The API replied, with something that is no verdict. One more try is worth its price."""
+    """The reply is not a verdict. One more attempt is worth its price."""
 
 
 class RejectedError(CallError):
-    """The API will never take this call: it is the answer's own fault (too long, say)."""
+    """The API will never accept this call because of the answer itself (too long, for example)."""
 
 
 class StoppedError(CallError):
-    """The API takes no call of ours at all. `status` is the HTTP code."""
+    """The API accepts no calls from us at all. `status` is the HTTP code."""
 
     def __init__(self, kind: str, status: int) -> None:
         super().__init__(kind)
@@ -77,29 +79,29 @@ class StoppedError(CallError):
 
 
 class Calls(ABC):
-    """Single calls to an API."""
+    """Client for single calls to an API."""
 
     @abstractmethod
     async def ask(self, prompt: Prompt, timeout_s: float) -> Said:
-        """One try. Raises a `CallError`, whose class says what to do."""
+        """Make one attempt. Raises a `CallError`, whose class says how to proceed."""
 
     @abstractmethod
     async def close(self) -> None:
         """Close the connections."""
 
     async def call(self, case: Case, timeout_s: float) -> Reply:
-        """One try of judging a case. Raises a `CallError`."""
+        """Make one attempt at judging a case. Raises a `CallError`."""
         said = await self.ask(prompt_of(case), timeout_s)
         return Reply(verdict_in(said.text, said.usage, case), said.usage, said.limit, said.pause_s)
 
 
 def prompt_of(case: Case) -> Prompt:
-    """What a model is asked about a case."""
+    """Build the prompt of a case."""
     return Prompt(SYSTEM, message_of(case), SCHEMA)
 
 
 def parameters(prompt: Prompt, settings: JudgeSettings) -> dict[str, Any]:
-    """The request's body, for a single call and for one of a batch."""
+    """Return the body of a request, for a single call and for one in a batch."""
     return {
         "model": settings.model,
         "max_tokens": settings.max_output_tokens,
@@ -110,7 +112,7 @@ def parameters(prompt: Prompt, settings: JudgeSettings) -> dict[str, Any]:
 
 
 def connect(settings: JudgeSettings, key: str) -> Any:
-    """The SDK's client. It emits no spans of its own: a monitor must not sample its own calls."""
+    """Return the SDK's client. It emits no spans, because a monitor must not sample its own calls."""
     from anthropic import AsyncAnthropic
 
     options: dict[str, Any] = {"base_url": settings.base_url} if settings.base_url else {}
@@ -120,14 +122,14 @@ def connect(settings: JudgeSettings, key: str) -> Any:
 
 
 class Api(Calls):
-    """Single calls to Anthropic's API."""
+    """Client for single calls to Anthropic's API."""
 
     def __init__(self, settings: JudgeSettings, key: str) -> None:
         self._settings = settings
         self._client = connect(settings, key)
 
     async def ask(self, prompt: Prompt, timeout_s: float) -> Said:
-        """One try. Raises a `CallError`, whose class says what to do."""
+        """Make one attempt. Raises a `CallError`, whose class says how to proceed."""
         import anthropic
 
         try:
@@ -144,7 +146,7 @@ class Api(Calls):
         try:
             message = await raw.parse()
             usage = usage_of(message.usage)
-        except Exception:  # noqa: BLE001  # whatever the SDK makes of a body that is not the API's
+        except Exception:  # noqa: BLE001  # any error that the SDK raises for a body that is not the API's
             raise BadReplyError("ReplyUnreadable", None) from None
         return Said(text_of(message, usage), usage, *limits(raw.headers))
 
@@ -154,7 +156,7 @@ class Api(Calls):
 
 
 def text_of(message: Any, usage: Usage) -> str:
-    """What a whole message says. Raises `BadReplyError` with its usage."""
+    """Return the text of a complete message. Raises `BadReplyError` with its usage."""
     match message.stop_reason:
         case "max_tokens" | "model_context_window_exceeded":
             raise BadReplyError("ReplyTruncated", usage)
@@ -164,12 +166,12 @@ def text_of(message: Any, usage: Usage) -> str:
 
 
 def verdict_of(message: Any, case: Case, usage: Usage) -> Verdict:
-    """The verdict in a message. Raises `BadReplyError` with its usage."""
+    """Parse the verdict in a message. Raises `BadReplyError` with its usage."""
     return verdict_in(text_of(message, usage), usage, case)
 
 
 def verdict_in(text: str, usage: Usage | None, case: Case) -> Verdict:
-    """The verdict in a reply's text. Raises `BadReplyError` with its usage."""
+    """Parse the verdict in a reply's text. Raises `BadReplyError` with its usage."""
     try:
         verdict = parse(text, case.passages)
         check_anchored(verdict, case)
@@ -179,7 +181,7 @@ def verdict_in(text: str, usage: Usage | None, case: Case) -> Verdict:
 
 
 def failure_of(status: int, name: str, headers: Mapping[str, str]) -> CallError:
-    """What an HTTP error means. Pure."""
+    """Classify an HTTP error. Pure."""
     if status in STOPPING:
         return StoppedError(f"{name}: {STOPPING[status]}; see judge.api_key", status)
     if status in {408, 409, 429} or status >= 500:
@@ -188,14 +190,14 @@ def failure_of(status: int, name: str, headers: Mapping[str, str]) -> CallError:
 
 
 def refusal_of(status: int, name: str, headers: Mapping[str, str]) -> CallError:
-    """The same of a request that asks a model: what is not found is the model, or the API itself. Pure."""
+    """Classify an HTTP error of a model request: "not found" means the model or the API itself. Pure."""
     if status == 404:
-        return StoppedError(f"{name}: no such model or address; see judge.model and judge.base_url", status)
+        return StoppedError(f"{name}: model or address not found; check judge.model and judge.base_url", status)
     return failure_of(status, name, headers)
 
 
 def usage_of(usage: Any) -> Usage:
-    """The API's counts."""
+    """Convert the API's token counts."""
     return Usage(
         input=usage.input_tokens or 0,
         output=usage.output_tokens or 0,
@@ -205,7 +207,7 @@ def usage_of(usage: Any) -> Usage:
 
 
 def retry_after(headers: Mapping[str, str]) -> float:
-    """Seconds that a reply asks to wait, 0 if it does not say."""
+    """Return the seconds that a reply asks to wait, or 0."""
     for name, unit in (("retry-after-ms", 1_000), ("retry-after", 1)):
         with contextlib.suppress(KeyError, ValueError):
             return max(0.0, float(headers[name]) / unit)
@@ -213,7 +215,7 @@ def retry_after(headers: Mapping[str, str]) -> float:
 
 
 def limits(headers: Mapping[str, str], now: datetime | None = None) -> tuple[int | None, float]:
-    """The limit of requests a minute, if the headers tell it, and the seconds until a limit that is used up opens again."""
+    """Return the limit of requests per minute, if known, and the seconds until an exhausted limit resets."""
     limit, pause = None, 0.0
     for what in ("requests", "input-tokens", "output-tokens"):
         prefix = f"anthropic-ratelimit-{what}-"

@@ -1,13 +1,14 @@
-"""The judge service: reads `events`, judges a sample of the answers, publishes every answer's score to `scores`.
+"""The judge service: judges a sample of the answers in `events` and publishes scores to `scores`.
 
-Delivery: an entry is acknowledged in the step that publishes its score, and a score is published once. A judge that dies leaves its entries
-to the next one; an answer whose verdict had arrived is not paid for again.
+Delivery: an entry is acknowledged in the step that publishes its score, and a score is published once. If a judge dies,
+the next one takes over its entries; an answer whose verdict had arrived is not paid for twice.
 
-What it needs. Redis, for each shard N: to read `events` as group `judge` (as every reader of a stream does), to append to `scores`,
-`alerts`, `failures` and `dead` (XTRIM on `dead`), to run scripts on these and on keys of its own, `assay:{N}:judge:*` (GET, SET, DEL,
-INCRBY, DECRBY, PEXPIRE, HGET, HSET, HMGET, HGETALL, HDEL, HINCRBY, HLEN, HSCAN, ZADD, ZCARD, ZREM, ZSCORE, ZRANGE, ZRANGEBYSCORE); TIME,
-INFO, SCRIPT LOAD; for `assay judge calibrate` HSET on `assay:{N}:calibration`. Store: nothing; the writer stores scores. `assay judge`
-reads the views as `sre` and keeps calibrations as `owner`.
+Rights. Redis, for each shard N: to read `events` as group `judge` (like every reader of a stream), to append to
+`scores`, `alerts`, `failures` and `dead` (XTRIM on `dead`), to run scripts on these and on its own keys,
+`assay:{N}:judge:*` (GET, SET, DEL, INCRBY, DECRBY, PEXPIRE, HGET, HSET, HMGET, HGETALL, HDEL, HINCRBY, HLEN, HSCAN,
+ZADD, ZCARD, ZREM, ZSCORE, ZRANGE, ZRANGEBYSCORE); TIME, INFO, SCRIPT LOAD; for `assay judge calibrate` HSET on
+`assay:{N}:calibration`. Store: nothing; the writer stores scores. `assay judge` reads the views as `sre` and stores
+calibrations as `owner`.
 """
 
 import asyncio
@@ -47,12 +48,12 @@ from assay_schema.validation import InvalidEvent, parse_scrubbed
 log = logging.getLogger(__name__)
 
 STAGE = "judge"
-#: Every answer has this in its JSON; few other events have.
+#: Every answer contains this in its JSON; few other events do.
 _ANSWER = b'"kind":"answer"'
 
 
 class JudgeService:
-    """What the service does with its judge."""
+    """The work of the service, with one judge."""
 
     def __init__(
         self,
@@ -63,14 +64,18 @@ class JudgeService:
         judging: Judging | None = None,
         batches: Sequence[Batches] = (),
     ) -> None:
-        self._service, self._rules, self._judge, self._ledger, self._judging = service, rules, judge, ledger, judging
+        self._service = service
+        self._rules = rules
+        self._judge = judge
+        self._ledger = ledger
+        self._judging = judging
         #: By shard; empty unless the judge works in batches.
         self._batches = batches
         self._settings = service.settings.judge
         self._salt = self._settings.salt.get_secret_value()
 
     def process(self) -> Process:
-        """The work on a shard of `events`."""
+        """Return the handler of a shard of `events`."""
 
         async def work(entries: Sequence[Entry]) -> list[Outcome]:
             answers = {entry.id: answer for entry in entries if (answer := answer_of(entry)) is not None}
@@ -101,7 +106,7 @@ class JudgeService:
                 await self._judging.keep_alive()
 
     async def _draws(self, answers: Sequence[ScrubbedAnswer]) -> list[tuple[Draw, dict[str, bool]]]:
-        """Layer 1 and the draw of each answer."""
+        """Run the checks (layer 1) and draw each answer."""
         self._salt = self._salt or await self._ledger.salt()
         days: dict[str, Counter[date]] = defaultdict(Counter)
         for answer in answers:
@@ -144,14 +149,14 @@ class JudgeService:
         return score
 
     async def tell_spend(self) -> None:
-        """The day's spend of the projects seen here, for the metrics."""
+        """Report the day's spend of the projects seen by this process as metrics."""
         today = clock.now().date()
         for project in metrics.labelled_projects():
             metrics.JUDGE_SPENT.labels(project).set(dollars(await self._ledger.spent(project, today)))
 
 
 def answer_of(entry: Entry) -> ScrubbedAnswer | None:
-    """The answer in an entry. What is none, or broken (the writer records that), is not the judge's."""
+    """Return the answer in an entry; None for other or broken events, which the writer records."""
     if _ANSWER not in entry.data:
         return None
     try:
@@ -166,7 +171,7 @@ def _day(answer: ScrubbedAnswer) -> date:
 
 
 def build(settings: Settings) -> Service:
-    """The service, ready to run. Raises `SettingsError`."""
+    """Build the service, ready to run. Raises `SettingsError`."""
     rules = load_rules(settings.judge.rules_file)
     judge = judge_of(settings.judge)
     tariff = (
@@ -209,7 +214,7 @@ def build(settings: Settings) -> Service:
 
 
 def asyncio_clock() -> float:
-    """The running loop's clock."""
+    """Return the time of the running loop's clock."""
     return asyncio.get_running_loop().time()
 
 

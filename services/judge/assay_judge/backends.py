@@ -1,4 +1,4 @@
-"""Who judges by the settings, what it costs, and how it is called."""
+"""Build the judge, its tariff and its API client from the settings."""
 
 import os
 from urllib.parse import urlsplit
@@ -16,22 +16,26 @@ from assay_schema.settings import JudgeSettings, SettingsError
 
 
 def key_of(settings: JudgeSettings) -> str:
-    """The API's key, or an empty text. Raises `SettingsError` when its file cannot be read, or when it would be sent in clear."""
+    """Return the API's key, or an empty string.
+
+    Raises `SettingsError` if its file cannot be read, or if the key would be sent unencrypted.
+    """
     key = secret(settings.api_key, settings.api_key_file, "ASSAY_JUDGE_API_KEY_FILE").strip()
-    sdk = "" if settings.backend == "openai" else os.environ.get("ANTHROPIC_BASE_URL", "")  # which the SDK reads
+    # the SDK reads this variable
+    sdk = "" if settings.backend == "openai" else os.environ.get("ANTHROPIC_BASE_URL", "")
     if key and (host := host_in_clear(settings.base_url or sdk)):
         raise SettingsError(
             f"judge.base_url (or ASSAY_JUDGE_BASE_URL) would send the key to {host} unencrypted: use https://, or a gateway on this host"
         )
     if not key.isascii():
         raise SettingsError(
-            "judge.api_key (or the file judge.api_key_file) holds what is in no key: letters beyond ASCII"
+            "judge.api_key (or the file judge.api_key_file) contains characters that no key has: use ASCII only"
         )
     return key
 
 
 def judge_of(settings: JudgeSettings) -> Judge:
-    """Who judges, by the settings. Raises `SettingsError` for a model without its key."""
+    """Return the judge for the settings. Raises `SettingsError` for a model without a key."""
     backend, key = settings.backend, key_of(settings)
     if backend == "openai":
         return _openai(settings, key)
@@ -41,7 +45,7 @@ def judge_of(settings: JudgeSettings) -> Judge:
         return lexical.judge()
     if not key:
         raise SettingsError(
-            f"judge.backend is {backend}, and there is no key: set judge.api_key_file (ASSAY_JUDGE_API_KEY_FILE), "
+            f"judge.backend is {backend}, but there is no key: set judge.api_key_file (ASSAY_JUDGE_API_KEY_FILE), "
             'or judge.backend = "lexical"'
         )
     return Judge(backend, settings.model, PROMPT_HASH, SCHEMA_HASH, settings.effort)
@@ -49,11 +53,11 @@ def judge_of(settings: JudgeSettings) -> Judge:
 
 def _openai(settings: JudgeSettings, key: str) -> Judge:
     if "model" not in settings.model_fields_set:
-        raise SettingsError("judge.backend is openai: set judge.model (ASSAY_JUDGE_MODEL), a model that this API has")
+        raise SettingsError("judge.backend is openai: set judge.model (ASSAY_JUDGE_MODEL) to a model of this API")
     if settings.base_url is None and not key:
         raise SettingsError(
             "judge.backend is openai: set judge.api_key_file (ASSAY_JUDGE_API_KEY_FILE), or judge.base_url (ASSAY_JUDGE_BASE_URL) "
-            "to an API that needs no key"
+            "for an API that needs no key"
         )
     try:
         address = urlsplit(settings.base_url or "https://api")
@@ -67,30 +71,33 @@ def _openai(settings: JudgeSettings, key: str) -> Judge:
         usable = False
     if not usable or address.query or address.fragment:
         raise SettingsError(
-            "judge.base_url is no address of an API: write https://HOST/v1, without user, password and query"
+            "judge.base_url is not a valid API address: use https://HOST/v1, without user, password and query"
         )
     return Judge("openai", settings.model, PROMPT_HASH, SCHEMA_HASH, None, f"{host_of(settings)} {settings.json_mode}")
 
 
 def tariff_for(settings: JudgeSettings, rules: Rules, *, batch: bool = False) -> Tariff:
-    """What the model costs. Raises `SettingsError` for one without a price: its cost could not be capped."""
+    """Return the tariff of the model.
+
+    Raises `SettingsError` for a model without a price, because its cost could not be capped.
+    """
     if settings.backend != "openai":
         return tariff_of(rules, settings.model, batch=batch)
     read, written = settings.price_input_usd, settings.price_output_usd
     if (read is None) != (written is None):
-        raise SettingsError("judge.price_input_usd and judge.price_output_usd go together: set both")
+        raise SettingsError("judge.price_input_usd and judge.price_output_usd belong together: set both")
     if read is not None and written is not None:
         return Tariff(Price(input=read, output=written, cache_read=read, cache_write=read))
     if settings.model not in rules.prices.models:
         raise SettingsError(
             f"judge.model {settings.model!r} has no price, so its cost cannot be capped: set judge.price_input_usd and "
-            "judge.price_output_usd (ASSAY_JUDGE_PRICE_INPUT_USD, ASSAY_JUDGE_PRICE_OUTPUT_USD), in US dollars for a million tokens; "
-            "0 for a model of your own"
+            "judge.price_output_usd (ASSAY_JUDGE_PRICE_INPUT_USD, ASSAY_JUDGE_PRICE_OUTPUT_USD), in US dollars per million tokens; "
+            "0 for a self-hosted model"
         )
     return tariff_of(rules, settings.model, batch=False)
 
 
 def api_of(settings: JudgeSettings) -> Calls:
-    """How the model is called, one answer at a time."""
+    """Return the client for single calls to the model."""
     key = key_of(settings)
     return OpenAiApi(settings, key) if settings.backend == "openai" else Api(settings, key)

@@ -1,10 +1,12 @@
-"""Anthropic's message batches: half the price, within a day. Answers wait in Redis, are sent together, and their verdicts are fetched.
+"""Anthropic's message batches: half the price, results within a day.
 
-One hash of a shard holds what waits, one what was sent (by answer), one the batches (name of ours to the API's id), one which answers each
-holds. Every step may be done again: money is set aside in the step that lets an answer wait, a batch takes an answer in one step however
-many judges look, and an answer leaves `sent` in the step that publishes its score. A judge that dies between sending a batch and noting its
-id leaves the answers to the end of their day: they end as `judge_error`, with what was set aside counted as spent, since the batch may have
-been billed. A batch that the API will never take is halved until the answers are found that it will not take.
+Answers wait in Redis, are sent together, and their verdicts are fetched. Hashes of a shard contain the waiting answers,
+the sent answers, the batches (our name to the API's id) and the answers of each batch. Every step can be repeated:
+money is reserved in the step that queues an answer, a batch takes an answer in one atomic step however many judges
+poll, and an answer leaves `sent` in the step that publishes its score. If a judge dies after sending a batch and before
+storing its id, the answers wait until their day ends. They then become `judge_error`, and the reserved money counts as
+spent, because the batch may have been billed. A batch that the API rejects permanently is halved until the rejected
+answers are isolated.
 """
 
 import logging
@@ -47,11 +49,11 @@ from assay_schema.streams import PREFIX, SCORES
 
 log = logging.getLogger(__name__)
 
-#: A batch ends within a day; what is not back two hours later never will be.
+#: A batch ends within a day; if it is not back two hours later, it is given up.
 GIVEN_UP_S = 26 * 3_600
-#: Seconds between two looks at batches, and how long one judge that shows no life has the look to itself.
+#: Seconds between polls, and the seconds for which a judge without heartbeat keeps the lock.
 LOOK_EVERY_S, LOCK_S = 10.0, 120
-#: Batches that may be refused in one look: where all answers are at fault, each is found in its turn.
+#: Maximum number of rejected batches per poll: if all answers are at fault, each is isolated in turn.
 REFUSED_MOST = 40
 _ANSWER = TypeAdapter(ScrubbedAnswer)
 
@@ -69,22 +71,31 @@ class Batches:
         key: str,
         shard: int,
     ) -> None:
-        self._client, self._settings, self._judge, self._tariff, self._ledger = client, settings, judge, tariff, ledger
+        self._client = client
+        self._settings = settings
+        self._judge = judge
+        self._tariff = tariff
+        self._ledger = ledger
         scripts = (SEND, UNSEND, FETCHED, LOCK)
         self._send, self._unsend, self._fetched, self._lock = (client.register_script(script) for script in scripts)
-        self._key, self._shard, self._owner = key, shard, uuid.uuid4().hex
+        self._key = key
+        self._shard = shard
+        self._owner = uuid.uuid4().hex
         self._names = {
             name: f"{PREFIX}:{{{shard}}}:judge:batch:{name}" for name in ("waiting", "sent", "ids", "answers", "lock")
         }
         self._api: Any = None
         self._next = 0.0
-        #: Told when the API refuses us, and when it takes a batch (with an empty reason).
+        #: Called when the API refuses our calls, and with an empty reason when it accepts a batch.
         self.on_stop: Callable[[str], Awaitable[None]] = _nothing
-        #: Told of a project whose budget is used up, or is not.
+        #: Called with a project, and whether its budget is used up.
         self.on_budget: Callable[[str, bool], Awaitable[None]] = _nothing_either
 
     async def add(self, event: ScrubbedAnswer, draw: Draw, checks: dict[str, bool]) -> bytes | None:
-        """Let an answer wait for its batch. Bytes are its score when it needs none, or is skipped; None: it will be published."""
+        """Queue an answer for a batch.
+
+        Returns its score if it is already final (no judging needed, or skipped); None if it will be published later.
+        """
         case = case_of(str(event.event_id), event.payload)
         if (state := before_judging(event, case, self._settings.max_input_bytes)) is not None:
             return self._document(event, draw, checks, state, 0, Usage())
@@ -111,27 +122,27 @@ class Batches:
                 return self._document(
                     event, draw, checks, {"status": ScoreStatus.SKIPPED_BUDGET, "detail": detail}, 0, Usage()
                 )
-            case "interrupted":  # a judge that makes single calls was at it before
+            case "interrupted":  # a judge that makes single calls had started it
                 state = {"status": ScoreStatus.JUDGE_ERROR, "detail": INTERRUPTED}
                 document = self._document(event, draw, checks, state, answered.nano, Usage())
                 await self._ledger.settle(call, answered.nano, document)
                 return document
             case "busy" if not await self._is_known(event_id):
-                raise NotJudgedError  # such a judge is at it, or died; its entry comes again
+                raise NotJudgedError  # such a judge is working on it or died; the entry will be redelivered
             case "ok":
                 await self.on_budget(event.project, False)
                 await self.on_budget(ALL_PROJECTS, False)
-        return None  # it waits, now or since an earlier delivery
+        return None  # it is queued, now or since an earlier delivery
 
     async def _is_known(self, event_id: str) -> bool:
-        """Whether an answer waits or was sent; in this order, for that is the way it goes."""
+        """True if an answer is waiting or sent; checked in this order, because answers move in this order."""
         return bool(
             await self._client.hget(self._names["waiting"], event_id)
             or await self._client.hget(self._names["sent"], event_id)
         )
 
     async def look(self) -> None:
-        """Send what is due, fetch what is ready. One judge at a time does it."""
+        """Send due answers and fetch finished batches. One judge at a time does this."""
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + LOOK_EVERY_S
@@ -144,7 +155,7 @@ class Batches:
             await self._lock(keys=[self._names["lock"]], args=[self._owner, "0"])
 
     async def _show_life(self) -> None:
-        """Keep the look to oneself for longer. Another's look beside it does no harm: each step is safe by itself."""
+        """Renew the lock. A second judge at the same time does no harm: each step is safe by itself."""
         await self._lock(keys=[self._names["lock"]], args=[self._owner, str(LOCK_S * 1000)])
 
     async def _send_due(self) -> None:
@@ -163,16 +174,19 @@ class Batches:
             chosen = heaps.pop()
             await self._show_life()
             match await self._sent(chosen, waiting):
-                case "refused for ever" if len(chosen) > 1:
+                case "refused permanently" if len(chosen) > 1:
                     refused += 1
                     heaps += [chosen[len(chosen) // 2 :], chosen[: len(chosen) // 2]]
                 case "refused for now":
                     return
-                case "refused for ever":
+                case "refused permanently":
                     refused += 1
 
     async def _sent(self, chosen: list[bytes], waiting: Mapping[bytes, bytes]) -> str:
-        """Send answers as one batch, as far as they still wait. Returns `sent`, `refused for now` or `refused for ever`."""
+        """Send answers that are still waiting as one batch.
+
+        Returns `sent`, `refused for now` or `refused permanently`.
+        """
         name, at = uuid.uuid4().hex, clock.now_ms() / 1000
         keys = [self._names[each] for each in ("waiting", "sent", "ids", "answers")]
         taken: list[bytes] = await self._send(keys=keys, args=[name, str(at), *chosen])
@@ -193,8 +207,9 @@ class Batches:
                 await self._end(taken[0].decode(), state, 0, Usage())
                 await self._forget(name)
             else:
-                await self._unsend(keys=keys, args=[name, *taken])  # it was surely not taken: they wait again
-            return "refused for ever" if for_ever else "refused for now"
+                # it was certainly not accepted: the answers wait again
+                await self._unsend(keys=keys, args=[name, *taken])
+            return "refused permanently" if for_ever else "refused for now"
         await self._client.hset(self._names["ids"], name, orjson.dumps([found, at]))
         return "sent"
 
@@ -203,7 +218,7 @@ class Batches:
         await self._client.hdel(self._names["ids"], name)
 
     async def _create(self, requests: list[Any]) -> str:
-        """The id of a new batch. Raises `CallError` where it was surely not taken."""
+        """Create a batch and return its id. Raises `CallError` if it was certainly not accepted."""
         import anthropic
 
         try:
@@ -212,7 +227,7 @@ class Batches:
             raise await self._refused(error) from None
         except anthropic.APIConnectionError as error:
             if "ConnectError" not in repr(error.__cause__):
-                raise  # it may have been taken: nobody knows its id
+                raise  # it may have been accepted, but its id is unknown
             log.warning("a batch was not sent", extra={"error_class": type(error).__name__})
             raise TryAgainError("APIConnectionError") from None
         metrics.JUDGE_CALLS.labels("batch").inc()
@@ -221,7 +236,7 @@ class Batches:
         return str(batch.id)
 
     async def _refused(self, error: Any) -> CallError:
-        """The API answered with an error: say so, and that judging stops if it will take nothing of ours."""
+        """Record an error reply of the API, and stop judging if the API accepts none of our calls."""
         failure = failure_of(error.status_code, type(error).__name__, error.response.headers)
         log.error("a batch was refused", extra={"error_class": failure.kind.partition(":")[0]})
         if isinstance(failure, StoppedError):
@@ -230,18 +245,18 @@ class Batches:
         return failure
 
     async def _fetch(self) -> None:
-        """Each batch by itself: one that cannot be had keeps no other waiting, and ends with its day."""
+        """Fetch all batches independently: one that cannot be fetched does not delay the others."""
         for name, data in (await self._client.hgetall(self._names["ids"])).items():
             batch_id, at = orjson.loads(data)
             await self._show_life()
             if batch_id and await self._fetched_whole(str(batch_id)):
-                await self._end_held(name, "Batch: no result came")
+                await self._end_held(name, "Batch: no result was returned")
                 await self._forget(name)
             elif clock.now_ms() / 1000 - at > GIVEN_UP_S:
                 await self._give_up(name)
 
     async def _fetched_whole(self, batch_id: str) -> bool:
-        """Whether a batch has ended and all its verdicts are published."""
+        """True if a batch has ended and all its verdicts are published."""
         import anthropic
 
         batches = self._connected().messages.batches
@@ -268,7 +283,7 @@ class Batches:
         await self._end(event_id, state, self._tariff.cost(usage), usage)
 
     async def _end(self, event_id: str, state: dict[str, object], nano: int | None, usage: Usage) -> None:
-        """Publish what became of an answer that was sent. `nano`: what it cost; None: all that was set aside."""
+        """Publish the result of a sent answer. `nano` is its cost; None stands for the reserved amount."""
         data = await self._client.hget(self._names["sent"], event_id)
         if data is None:
             return
@@ -287,7 +302,7 @@ class Batches:
             return {"status": ScoreStatus.JUDGE_ERROR, "detail": error.kind}, usage
 
     async def _give_up(self, name: bytes) -> None:
-        """A batch whose id was never noted, or that never ended: what it holds has ended, and no other answer."""
+        """End the answers of a batch whose id was never stored, or which never ended."""
         detail = "Interrupted: the batch never came back"
         if not await self._end_held(name, detail):
             for event_id in await self._older_than_a_day():
@@ -295,14 +310,14 @@ class Batches:
         await self._forget(name)
 
     async def _end_held(self, name: bytes, detail: str) -> bool:
-        """End the answers of a batch that have no result. False if nobody noted which it holds."""
+        """End the answers of a batch that have no result. False if the list of its answers was not stored."""
         held = await self._client.hget(self._names["answers"], name)
         for event_id in orjson.loads(held or b"[]"):
             await self._end(event_id, {"status": ScoreStatus.JUDGE_ERROR, "detail": detail}, None, Usage())
         return held is not None
 
     async def _older_than_a_day(self) -> list[str]:
-        """Answers of batches of an older version, which did not note what they hold."""
+        """Return the answers of batches of an older version, which did not store their list of answers."""
         noted = {
             each
             for held in (await self._client.hgetall(self._names["answers"])).values()

@@ -1,15 +1,15 @@
-"""When not to call: a circuit breaker, and the stop that a refused key makes. Pure but for the clock that is handed in."""
+"""Circuit breaker, and the stop after a refused key. Pure; the clock is passed in."""
 
 from collections.abc import Callable
 
-#: Failures in a row that open the circuit, and the seconds it stays open, doubling up to the most.
+#: Consecutive failures that open the circuit, and the seconds it stays open, doubling up to a maximum.
 FAILURES, OPEN_S, OPEN_MOST_S = 5, 5.0, 120.0
-#: Seconds after which a stopped judge asks whether its key is good again.
+#: Seconds after which a stopped judge tries whether its key works again.
 STOPPED_S = 60.0
 
 
 class Breaker:
-    """Closed: calls go. Open: none goes until a time has passed, then one alone, whose fate decides."""
+    """A circuit breaker: closed lets calls through, open blocks them, then a single trial call decides."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -17,12 +17,15 @@ class Breaker:
         self._open_s = OPEN_S
         self._until = 0.0
         self._probing = False
-        #: Why nothing is judged at all; empty while judging goes on.
+        #: Why judging has stopped; empty while it runs.
         self.stopped = ""
         self._first = True
 
     def wait_s(self) -> float:
-        """0 when a call may go now (when the circuit is open, the one that asks first), else the seconds after which to ask again."""
+        """Return 0 if a call may start now, else the seconds until the next check.
+
+        With an open circuit, the first caller after the pause makes the trial call.
+        """
         if not self._until:
             return 0.0
         if (left := self._until - self._clock()) > 0:
@@ -34,17 +37,17 @@ class Breaker:
 
     @property
     def open(self) -> bool:
-        """Whether calls are held back."""
+        """True while calls are held back."""
         return bool(self._until)
 
     def succeeded(self) -> bool:
-        """A call was answered. True when this may end a stop: of this process, or of one before it."""
+        """Record an answered call. True if this may end a stop, also one of an earlier process."""
         ended, self._first = bool(self.stopped) or self._first, False
         self._failures, self._open_s, self._until, self._probing, self.stopped = 0, OPEN_S, 0.0, False, ""
         return ended
 
     def failed(self) -> None:
-        """A call failed in a way that others would too."""
+        """Record a failure that other calls would share."""
         self._failures += 1
         if self._probing or self._failures >= FAILURES:
             if self._probing:
@@ -53,11 +56,11 @@ class Breaker:
             self._probing = False
 
     def stop(self, reason: str, for_s: float = STOPPED_S) -> bool:
-        """Nothing goes any more, but for one call now and then. True when this is news."""
+        """Stop all calls except an occasional trial call. True if this is a new stop."""
         news = not self.stopped
         self.stopped, self._until, self._probing = reason, self._clock() + for_s, False
         return news
 
     def abandoned(self) -> None:
-        """A call that was let through was never made."""
+        """Cancel a call that was let through and never made."""
         self._probing = False

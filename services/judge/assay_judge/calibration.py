@@ -1,9 +1,9 @@
-"""How far a judge agrees with people, and rates that make up for where it does not. Pure.
+"""Agreement between a judge and people, and rates corrected for the judge's errors. Pure.
 
-Positive means good: a person calls the answer good, the judge gives it `threshold` or more. Rates are shares of good answers. Sources:
-prediction-powered inference (PPI): Angelopoulos et al. 2023; Rogan-Gladen with the interval of Lang and Reiczigel 2014; kappa: Cohen 1960,
-its standard error Fleiss, Cohen and Everitt 1969; intervals of shares: Wilson 1927.
-Answers count by the inverse of the probability with which they were drawn (Hajek).
+Positive means good: a person labels the answer good, and the judge gives it `threshold` or more. Rates are shares of
+good answers. Sources: prediction-powered inference (PPI): Angelopoulos et al. 2023; Rogan-Gladen with the interval of
+Lang and Reiczigel 2014; kappa: Cohen 1960, its standard error Fleiss, Cohen and Everitt 1969; intervals of shares:
+Wilson 1927. Answers are weighted by the inverse of their inclusion probability (Hajek).
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from assay_schema.settings import DriftSettings
 
 Floats = npt.NDArray[np.float64]
-#: Of a 95 % interval.
+#: Quantile of the normal distribution for a 95 % interval.
 Z = 1.959963984540054
 
 
@@ -31,7 +31,7 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True)
 class Confusion:
-    """People against judge, by answer."""
+    """Confusion matrix of labels by people and verdicts of the judge."""
 
     true_positives: int
     false_negatives: int
@@ -40,7 +40,7 @@ class Confusion:
 
     @classmethod
     def of(cls, people: Sequence[bool], judge: Sequence[bool]) -> "Confusion":
-        """Count pairs."""
+        """Count pairs of label and verdict."""
         pairs = list(zip(people, judge, strict=True))
         return cls(
             true_positives=pairs.count((True, True)),
@@ -51,17 +51,17 @@ class Confusion:
 
     @property
     def n(self) -> int:
-        """Labelled answers."""
+        """Number of labelled answers."""
         return self.true_positives + self.false_negatives + self.false_positives + self.true_negatives
 
     @property
     def agreement(self) -> float:
-        """Share of answers they agree on."""
+        """Share of answers on which both agree."""
         return (self.true_positives + self.true_negatives) / self.n
 
     @property
     def kappa(self) -> float | None:
-        """Agreement beyond chance; None when chance alone explains all of it."""
+        """Agreement beyond chance; None if chance explains all of it."""
         good = (self.true_positives + self.false_negatives) / self.n
         called_good = (self.true_positives + self.false_positives) / self.n
         chance = good * called_good + (1 - good) * (1 - called_good)
@@ -79,12 +79,15 @@ class Confusion:
 
     @property
     def bad(self) -> int:
-        """Answers that people call bad."""
+        """Number of answers that people label bad."""
         return self.false_positives + self.true_negatives
 
     @property
     def kappa_low(self) -> float | None:
-        """Lower end of the 95 % interval of kappa, half an answer added to each cell: few answers that agree prove little."""
+        """Lower end of kappa's 95 % interval.
+
+        Half an answer is added to each cell, because few answers that agree prove little.
+        """
         if self.kappa is None:
             return None
         cells = np.array(
@@ -100,24 +103,24 @@ class Confusion:
         return max(-1.0, float(kappa - Z * sqrt(max(0.0, variance))))
 
     def lacks(self, settings: DriftSettings) -> list[str]:
-        """Why this judge may not wake anybody, in words; empty if it may."""
+        """List the requirements that this judge does not meet for paging; empty if it meets all."""
         found = []
         if self.n < settings.calibration_labels:
-            found.append(f"{self.n} labels, and drift.calibration_labels is {settings.calibration_labels}")
+            found.append(f"{self.n} labels, but drift.calibration_labels is {settings.calibration_labels}")
         if self.bad < settings.calibration_bad:
             found.append(
-                f"{self.bad} answers that people call bad, and drift.calibration_bad is {settings.calibration_bad}"
+                f"{self.bad} answers labelled bad by people, but drift.calibration_bad is {settings.calibration_bad}"
             )
         tnr_low = self.tnr.low if self.tnr else None
         for name, low, least in (("kappa", self.kappa_low, settings.kappa_min), ("tnr", tnr_low, settings.tnr_min)):
             if low is None or low < least:
                 shown = "unknown" if low is None else f"at least {low:.3f}"
-                found.append(f"{name} is {shown}, and drift.{name}_min is {least:g}")
+                found.append(f"{name} is {shown}, but drift.{name}_min is {least:g}")
         return found
 
 
 def wilson(successes: int, n: int) -> Estimate | None:
-    """A share and its interval; None for none."""
+    """Return a share with its Wilson interval; None for n = 0."""
     return _share(successes, n) if n else None
 
 
@@ -136,19 +139,19 @@ class Mean(NamedTuple):
 
 
 def mean_of(values: Floats, weights: Floats | None = None) -> Mean:
-    """The weighted mean."""
+    """Return the weighted mean and its variance."""
     shares = np.ones(len(values)) if weights is None else weights
     value = float(np.average(values, weights=shares))
-    count = float(shares.sum() ** 2 / np.sum(shares**2))  # as many of equal weight would vary as much
+    count = float(shares.sum() ** 2 / np.sum(shares**2))  # effective sample size
     spread = float(np.sum(shares**2 * (values - value) ** 2) / shares.sum() ** 2)
     return Mean(value, spread * count / (count - 1) if count > 1 else 0.25)
 
 
 def rectifier(labels: Floats, verdicts: Floats, weights: Floats | None = None) -> Mean:
-    """Label minus verdict: what PPI adds to the judge's rate.
+    """Return the mean of label minus verdict: the correction that PPI adds to the judge's rate.
 
-    Four answers are added: one error either way, and two on which they agree (as Agresti and Coull add four to a share). A judge errs
-    seldom, and where few labels show none, or only one kind, the plain variance is far too small.
+    Four answers are added: one error in each direction, and two agreements (as Agresti and Coull add four to a share).
+    A judge errs seldom, and if few labels show no errors, or only one kind, the plain variance is far too small.
     """
     shares = np.ones(len(labels)) if weights is None else weights
     errors = np.concatenate([labels - verdicts, [1.0, -1.0, 0.0, 0.0]])
@@ -156,24 +159,32 @@ def rectifier(labels: Floats, verdicts: Floats, weights: Floats | None = None) -
 
 
 def raw(judged: Floats, weights: Floats | None = None) -> Estimate:
-    """The judge's own rate. Its interval knows of chance only, not of the judge's errors: it is wrong with a biased judge."""
+    """Return the judge's own rate.
+
+    Its interval covers sampling error only, not the judge's errors, so it is wrong for a biased judge.
+    """
     return _rate(judged, weights)
 
 
 def human(labels: Floats, weights: Floats | None = None) -> Estimate:
-    """The labels' rate, without the judge."""
+    """Return the rate by the labels alone."""
     return _rate(labels, weights)
 
 
 def ppi(judged: Floats, correction: Mean, weights: Floats | None = None) -> Estimate:
-    """The judge's rate, made right by what a random labelled subset says (see `rectifier`). This is published."""
+    """Return the judge's rate, corrected by a random labelled subset (see `rectifier`).
+
+    This is published.
+    """
     rate = mean_of(judged, weights)
     return _normal(rate.value + correction.value, rate.variance + correction.variance)
 
 
 def rogan_gladen(judged: Floats, confusion: Confusion, weights: Floats | None = None) -> Estimate | None:
-    """The rate a judge with these errors must have seen. Holds when the labels are of another mix than the traffic; None for a judge that
-    tells nothing apart."""
+    """Return the rate corrected by the judge's error rates.
+
+    Valid even if the labels come from a different mix than the traffic. None for a judge that cannot discriminate.
+    """
     good = confusion.true_positives + confusion.false_negatives
     bad = confusion.n - good
     seen = len(judged) if weights is None else float(weights.sum() ** 2 / np.sum(weights**2))
@@ -193,7 +204,10 @@ def rogan_gladen(judged: Floats, confusion: Confusion, weights: Floats | None = 
 
 
 def _rate(values: Floats, weights: Floats | None) -> Estimate:
-    """Of zeros and ones, as many of equal weight as would vary as much; all alike leave room for others too."""
+    """Return the rate of zeros and ones at their effective sample size.
+
+    Its interval is not empty even if all values are equal.
+    """
     n = len(values) if weights is None else float(weights.sum() ** 2 / np.sum(weights**2))
     return _share(mean_of(values, weights).value * n, n)
 

@@ -1,9 +1,12 @@
-"""How far a judge's reply is believed: what it claims of the answer, and what it shows for it, are looked up in the texts. Pure.
+"""Check a judge's reply: its claims against the answer, its quotes against the passages.
 
-A claim has to be in the answer, and the claims together have to be most of what the answer says; else the reply is no verdict on it.
-Support has to be shown: a quote that stands in a passage, speaks of what the claim speaks of, holds the claim's numbers, and gives no
-instruction to a model. A citation counts for a claim only if its own passage speaks of it. What this cannot see is meaning: words and
-numbers that fit may still say something else, and only a judge can tell.
+Pure.
+
+A claim must be in the answer, and the claims together must cover most of the answer; otherwise the reply is not a
+verdict on it. Support must be proved by a quote that is in a passage, is about the same subject as the claim, contains
+the claim's numbers, and gives no instruction to a model. A citation counts for a claim only if the cited passage is
+about the claim. These checks cannot see meaning: matching words and numbers may still say something else, and only a
+judge can decide that.
 """
 
 import re
@@ -28,26 +31,29 @@ from assay_judge.text import (
 from assay_judge.verdict import Claim, ReplyError, Verdict
 from assay_schema.refusals import is_courtesy, is_refusal
 
-#: A shorter quote proves nothing: it is somewhere in every passage.
+#: A shorter quote proves nothing, because it occurs in every passage.
 QUOTE_MIN_CHARS = 8
-#: Shares of a claim's words that its evidence has to hold: in any case, and where none of them is more than the question said.
+#: Shares of a claim's words that its evidence must contain: in general, and if the question contains all of them.
 LEAST_SHARED, MOSTLY_SHARED = 1 / 3, 0.6
-#: Share of a sentence's words that have to be in the claims (or passages) for it to be covered (or to speak of them).
+#: Share of a sentence's words that must be in the claims (to be covered) or in the passages (to be about them).
 HALF = 0.5
-#: A sentence with fewer words claims nothing of its own: a heading, a greeting, "Yes."
+#: A sentence with fewer words makes no claim: a heading, a greeting, "Yes."
 CLAIM_MIN_WORDS = 2
-#: One with as many claims something, whatever it is about.
+#: A sentence with this many words makes a claim, whatever its subject.
 CLAIM_SURE_WORDS = 4
-#: Share of the sentences that claim something which a reply may leave out.
+#: Share of the claiming sentences that a reply may leave out.
 LEFT_OUT_MOST = 1 / 3
-#: Sentences looked at to find the one that a claim is in: those that hold its rarest words.
+#: Number of a claim's rarest words, and of sentences with them, that are searched for the claim.
 _RARE_WORDS, _PLACES = 4, 100
-#: Where a sentence may go on with something else: "I cannot find the price, but the boot is waterproof".
+#: Points at which a sentence may turn: "I cannot find the price, but the boot is waterproof".
 _BUT = re.compile(r"[;:,]?\s+(?:but|however|although|though|yet|aber|jedoch)\b[,:]?\s+|;\s+", re.IGNORECASE)
 
 
 class Proof(NamedTuple):
-    """One claim as far as it is believed. `said`: where the answer makes it; `passage` and `quote`: where its evidence stands, if found."""
+    """A checked claim.
+
+    `said` is its place in the answer; `passage` and `quote` locate its evidence, if found.
+    """
 
     claim: Claim
     demoted: bool
@@ -57,7 +63,7 @@ class Proof(NamedTuple):
 
 
 class Believed(NamedTuple):
-    """A verdict after its checks. `foreign`: how many claims it made up, which count for nothing."""
+    """A verdict after its checks. `foreign` counts claims that are not in the answer; they are ignored."""
 
     verdict: Verdict
     proofs: list[Proof]
@@ -65,12 +71,15 @@ class Believed(NamedTuple):
 
     @property
     def demoted(self) -> int:
-        """How many claims were called supported without proof."""
+        """Number of claims that were called supported without proof."""
         return sum(proof.demoted for proof in self.proofs)
 
 
 def claim_parts(text: str) -> list[Span]:
-    """The parts of an answer that claim something, as far as its form tells: no questions, fragments, or admissions not to know."""
+    """Return the parts of an answer that make a claim, judging by form.
+
+    Questions, fragments and admissions of not knowing are not claims.
+    """
     parts = []
     for sentence in sentence_spans(text):
         clauses = _clauses(text, sentence)
@@ -91,10 +100,11 @@ def _clauses(text: str, sentence: Span) -> list[Span]:
 
 
 class Said:
-    """An answer, and where it says what."""
+    """An answer, indexed for the search of claims."""
 
     def __init__(self, case: Case) -> None:
-        self._text, self._question = case.answer, stems(case.question)
+        self._text = case.answer
+        self._question = stems(case.question)
         self.spans = sentence_spans(case.answer)
         self._stems = [stems(without_markers(case.answer[start:end])) for start, end in self.spans]
         self._all = frozenset[str]().union(*self._stems)
@@ -108,9 +118,10 @@ class Said:
             self._whole.setdefault(normal(without_markers(case.answer[start:end])), place)
 
     def where(self, claim: str) -> Span | None:
-        """The sentence that makes a claim; None if the answer does not make it.
+        """Return the sentence that makes a claim; None if the answer does not make it.
 
-        Words that a claim took from the question or other sentences, to stand on its own, do not count against it.
+        Words taken from the question or from other sentences, to make the claim self-contained, do not count against
+        it.
         """
         plain = without_markers(claim)
         if (same := self._whole.get(normal(plain))) is not None:
@@ -125,14 +136,16 @@ class Said:
             shared = len(wanted & self._stems[best])
             foreign = len(wanted - self._all - self._question)
             return self.spans[best] if shared >= foreign else None
-        if wanted <= self._question:  # "Yes." claims what was asked
+        if wanted <= self._question:  # "Yes." claims what the question asks
             short = (span for span, words in zip(self.spans, self._stems, strict=True) if len(words) <= CLAIM_MIN_WORDS)
             return next(short, None)
         return None
 
     def uncovered(self, claims: Iterable[str], passages: Iterable[str]) -> tuple[int, int]:
-        """How many sentences that claim something are in none of the claims, and of how many. Short ones claim it of what passages or
-        question speak of; greetings, advice and offers of help claim nothing.
+        """Return the number of claiming sentences that no claim covers, and the number of all.
+
+        Short sentences count only if they are about the passages or the question. Greetings, advice and offers of help
+        make no claim.
         """
         said = frozenset[str]().union(*map(stems, claims))
         subject = self._question.union(*map(stems, passages))
@@ -143,7 +156,7 @@ class Said:
 
 
 class Passage:
-    """One passage, and what of it speaks for a claim."""
+    """A passage, indexed for the search of evidence."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -160,13 +173,16 @@ class Passage:
         return [(stems(each), numbers(each)) for each in texts if not instructs(each)]
 
     def find(self, quote: str) -> Span | None:
-        """Where a quote stands, whatever its case, marks and white space; None if it is not there, or too short to show anything."""
+        """Locate a quote, ignoring case, markup and white space.
+
+        None if it is absent or too short to prove anything.
+        """
         wanted = normal(quote).strip(" .…\"'")
         whole = wanted == self._normal.text.strip(" .\"'")
         return self._normal.find(wanted) if wanted and (len(wanted) >= QUOTE_MIN_CHARS or whole) else None
 
     def shows(self, quote: Span, claim: str, question: str) -> bool:
-        """Whether the sentences that a quote is of bear on a claim; its numbers may stand in the sentence before them."""
+        """True if the quoted sentences are about a claim. Its numbers may be in the sentence before them."""
         touched = [n for n, (start, end) in enumerate(self._spans) if start < quote.end and end > quote.start]
         first, last = (touched[0], touched[-1]) if touched else (0, -1)
         start, end = (self._spans[first].start, self._spans[last].end) if touched else quote
@@ -175,7 +191,7 @@ class Passage:
         return values and bears_on(claim, self._text[start:end], question)
 
     def speaks_of(self, claim: str) -> bool:
-        """Whether a sentence or two hold a third of a claim's words, and none of its numbers in another value."""
+        """True if one or two sentences contain a third of a claim's words and do not contradict its numbers."""
         wanted, values = stems(claim), numbers(claim)
         return any(
             len(wanted & words) >= LEAST_SHARED * len(wanted) and (not values or not found or bool(values & found))
@@ -184,9 +200,9 @@ class Passage:
 
 
 def bears_on(claim: str, evidence: str, question: str) -> bool:
-    """Whether evidence speaks of what a claim says: most of its words, or a third with some that the question did not bring in.
+    """True if evidence is about a claim: most of its words, or a third with some not from the question.
 
-    Words of different scripts cannot be compared; then the claim's numbers alone decide.
+    Words in different scripts cannot be compared; then the claim's numbers alone decide.
     """
     if None not in (written := {script_of(claim), script_of(evidence)}) and len(written) == 2:  # two scripts
         return True
@@ -199,7 +215,10 @@ def bears_on(claim: str, evidence: str, question: str) -> bool:
 
 
 def believed(verdict: Verdict, case: Case) -> Believed:
-    """The verdict as far as the texts bear it out: support without proof becomes `not_found`, what the answer does not say is dropped."""
+    """Check a verdict against the texts.
+
+    Support without proof becomes `not_found`; claims that the answer does not make are dropped.
+    """
     said = Said(case)
     passages = {name: Passage(text) for name, text in case.passages.items()}
     proofs = [
@@ -214,10 +233,10 @@ def believed(verdict: Verdict, case: Case) -> Believed:
 def _proof(claim: Claim, said: Span, passages: dict[str, Passage], question: str) -> Proof:
     plain = without_markers(claim.text)
     places = {}
-    for name in dict.fromkeys((*claim.citations, *passages)):  # the passages that it cites first
+    for name in dict.fromkeys((*claim.citations, *passages)):  # the cited passages first
         if (found := passages[name].find(claim.evidence_quote)) is not None:
             places[name] = found
-    honest = not instructs(claim.evidence_quote) or instructs(plain)  # an answer about instructions quotes some
+    honest = not instructs(claim.evidence_quote) or instructs(plain)  # an answer about instructions may quote some
     quoted = [name for name, at in places.items() if honest and passages[name].shows(at, plain, question)]
     shown = quoted[0] if quoted else next(iter(places), None)
     where = places[shown] if shown is not None else None
@@ -233,11 +252,14 @@ def _proof(claim: Claim, said: Span, passages: dict[str, Passage], question: str
 
 
 def check_anchored(verdict: Verdict, case: Case) -> None:
-    """Raises `ReplyError` for a reply that is not about the answer: most of its claims are not in it, or it leaves most of it out."""
+    """Raise `ReplyError` for a reply that is not about the answer.
+
+    Either most of its claims are not in the answer, or it leaves out most of the answer.
+    """
     said = Said(case)
     anchored = [claim.text for claim in verdict.claims if said.where(claim.text) is not None]
     if 2 * len(anchored) < len(verdict.claims):
         raise ReplyError("ReplyUnanchored", "most claims are not in the answer")
     left_out, of = said.uncovered(anchored, case.passages.values())
     if left_out > LEFT_OUT_MOST * of:
-        raise ReplyError("ReplyUnanchored", "much of what the answer claims is not among the claims")
+        raise ReplyError("ReplyUnanchored", "many claims of the answer are missing from the reply")

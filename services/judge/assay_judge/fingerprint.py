@@ -1,4 +1,4 @@
-"""Who judged: what must be the same for two scores to be comparable. Pure."""
+"""Identity of a judge: everything that must be equal for two scores to be comparable. Pure."""
 
 from dataclasses import dataclass
 from hashlib import sha256
@@ -16,12 +16,12 @@ class Judge:
     prompt_hash: str
     schema_hash: str
     effort: str | None = None
-    #: Of a model that several APIs may have: which of them, and how it is asked for JSON.
+    #: For a model that several APIs offer: the API, and how it is asked for JSON.
     endpoint: str = ""
 
     @property
     def fingerprint(self) -> str:
-        """Short hex. The API and its batches are the same judge, at another price."""
+        """Short hexadecimal digest. Single calls and batches are the same judge at different prices."""
         kind = "anthropic" if self.backend == "anthropic-batch" else self.backend
         parts = (
             kind,

@@ -1,4 +1,7 @@
-"""Judging one answer from draw to score: money first, tries within a deadline, exactly one state at the end."""
+"""Judge one answer, from its draw to its score.
+
+Money is reserved first, attempts end at a deadline, and the result is exactly one status.
+"""
 
 import asyncio
 import contextlib
@@ -29,9 +32,9 @@ from assay_schema.settings import JudgeSettings
 
 log = logging.getLogger(__name__)
 
-#: Tries of one answer that are, or may be, billed.
+#: Attempts per answer that are, or may be, billed.
 BILLED_TRIES = 2
-#: Details of states, by what the ledger says.
+#: Details of a status, by the ledger's reply.
 SKIPPED = {
     "budget": "judge.budget_usd_per_day is used up for this project",
     "all_budgets": "judge.budget_usd_per_day_all_projects is used up",
@@ -40,21 +43,21 @@ INTERRUPTED = "Interrupted: the judge died during the call, which may have been 
 
 
 class NotJudgedError(Exception):
-    """The service stops before the answer was judged: its entry stays pending, and nothing was spent on it."""
+    """The service stopped before the answer was judged. Its entry stays pending, and nothing was spent."""
 
 
 class Caller(Protocol):
-    """Makes one try of a call; `assay_judge.api.Api`, or a stand-in."""
+    """Makes one attempt of a call: `assay_judge.api.Api`, or a stand-in."""
 
     async def call(self, case: Case, timeout_s: float) -> Reply: ...
 
 
 @dataclass
 class _Bill:
-    """What one answer has cost so far. `unknown`: set aside for tries of which nobody knows whether they were billed."""
+    """Cost of one answer so far. `unknown` is reserved for attempts that may have been billed."""
 
     tariff: Tariff
-    #: Which day's books it is in.
+    #: The call, which determines the day that is charged.
     call: Call | None = None
     usage: Usage = field(default_factory=Usage)
     known: int = 0
@@ -75,7 +78,7 @@ class _Bill:
 def score_of(
     judge: Judge, event: ScrubbedAnswer, draw: Draw, checks: dict[str, bool], status: ScoreStatus, **more: object
 ) -> Score:
-    """A score document; `more` are fields that its status has."""
+    """Build a score document; `more` contains the fields of its status."""
     fingerprint = judge.fingerprint
     return Score.model_validate(
         {
@@ -103,12 +106,12 @@ def score_of(
 
 
 def verdict_fields(verdict: Verdict, case: Case) -> dict[str, object]:
-    """Status and numbers of a verdict, as far as it is believed."""
+    """Return the status and the numbers of a verdict after its checks."""
     if not verdict.claims:
         return {"status": ScoreStatus.ABSTAINED, "detail": "the answer makes no claim"}
     checked = believed(verdict, case)
     claims = checked.verdict.claims
-    if not claims:  # an API's reply of this sort is refused before it comes here
+    if not claims:  # a reply of an API without claims was rejected earlier
         return {"status": ScoreStatus.JUDGE_ERROR, "detail": "ReplyUnanchored"}
     left_out = f"{checked.foreign} claims of the reply are not in the answer" if checked.foreign else ""
     return {
@@ -123,7 +126,7 @@ def verdict_fields(verdict: Verdict, case: Case) -> dict[str, object]:
 
 
 def _verdicts(proofs: list[Proof], case: Case) -> list[dict[str, object]]:
-    """Where each claim and its evidence stand. Of very many those without support come first in the choice."""
+    """Return the locations of claims and evidence. If there are too many, unsupported claims come first."""
     chosen = sorted(range(len(proofs)), key=lambda n: (proofs[n].claim.verdict == "supported", n))[:VERDICTS_MAX]
     return [_placed(proofs[n], case) for n in sorted(chosen)]
 
@@ -137,35 +140,42 @@ def _placed(proof: Proof, case: Case) -> dict[str, object]:
 
 
 def before_judging(event: ScrubbedAnswer, case: Case, max_input_bytes: int) -> dict[str, object] | None:
-    """The state of an answer that no judge needs to see, or None."""
+    """Return the status of an answer that needs no judge, or None."""
     if not event.payload.answer.strip():
         return {"status": ScoreStatus.ABSTAINED, "detail": "the answer is empty"}
     if not any(text.strip() for text in case.passages.values()):
-        return {"status": ScoreStatus.NO_CONTEXT, "detail": "the answer came without passages"}
+        return {"status": ScoreStatus.NO_CONTEXT, "detail": "the answer has no passages"}
     if case.size > max_input_bytes:
         return {"status": ScoreStatus.JUDGE_ERROR, "detail": "InputTooLarge: above judge.max_input_bytes"}
     return None
 
 
 class Judging:
-    """Judges answers with a model, on a budget."""
+    """Judges answers with a model, within a budget."""
 
     def __init__(
         self, settings: JudgeSettings, judge: Judge, tariff: Tariff, ledger: Ledger, caller: Caller, breaker: Breaker
     ) -> None:
-        self.judge, self.ledger, self.breaker = judge, ledger, breaker
-        self._settings, self._tariff, self._caller = settings, tariff, caller
+        self.judge = judge
+        self.ledger = ledger
+        self.breaker = breaker
+        self._settings = settings
+        self._tariff = tariff
+        self._caller = caller
         self._slots = asyncio.Semaphore(settings.concurrency)
         self._at_work: set[Call] = set()
-        #: Set when the service stops: what has not begun does not begin.
+        #: Set when the service stops: no new calls start.
         self.draining = asyncio.Event()
-        #: Told when judging stops for want of a good key, and when it goes on: (why, or '' for going on).
+        #: Called when judging stops because of a refused key, and when it resumes: (reason, or '' for resumed).
         self.on_stop: Callable[[str], Awaitable[None]] = _nothing
-        #: Told when a project's budget is used up, and when there is money again: (project, whether it is used up).
+        #: Called when a project's budget is used up, and when there is money again: (project, True if used up).
         self.on_budget: Callable[[str, bool], Awaitable[None]] = _nothing_either
 
     async def score(self, event: ScrubbedAnswer, draw: Draw, checks: dict[str, bool]) -> bytes | None:
-        """The JSON of an answer's score; None when it was published before. Raises `NotJudgedError`, `RedisError`."""
+        """Judge an answer and return the JSON of its score; None if it was published before.
+
+        Raises `NotJudgedError`, `RedisError`.
+        """
         async with self._slots:
             if self.draining.is_set():
                 raise NotJudgedError
@@ -196,27 +206,29 @@ class Judging:
             self._at_work.discard(call)
 
     async def _of_another(self, event: ScrubbedAnswer) -> bytes:
-        """The score by the judge that took the answer over. While it is at work the entry is its to finish."""
+        """Return the score by the judge that took over the answer.
+
+        While that judge is at work, the entry is its to finish.
+        """
         if (score := await self.ledger.known(event.project, str(event.event_id), self.judge.fingerprint)) is None:
             raise NotJudgedError
         return score
 
     async def _tries(self, project: str, call: Call, case: Case, bill: _Bill) -> dict[str, object] | bytes:
-        """Try until there is a state. Bytes: the score is known already."""
+        """Make attempts until there is a status. Returns bytes if the score is already known."""
         size = len(message_of(case).encode())
         bound, tokens = self._tariff.bound(size, self._settings.max_output_tokens), bound_tokens(size)
         reserved, attempt, requests, bad, deadline, pause = False, 1, 0, 0, 0.0, 0.5
         error: CallError
         while True:
-            requests += 1  # each counts in its minute, billed or not
+            requests += 1  # each request counts towards its minute, billed or not
             name, since = f"{call.owner}/{requests}", time.monotonic()
             await self._until_a_call_may_go(call, reserved=reserved, unbilled=not bill.nano, name=name, tokens=tokens)
             now = time.monotonic()
-            deadline = (
-                deadline + now - since if deadline else now + self._settings.deadline_s
-            )  # waiting is nobody's fault
+            # Waiting for the breaker and the rate limits does not count towards the deadline.
+            deadline = deadline + now - since if deadline else now + self._settings.deadline_s
             if not reserved:
-                if not bill.nano:  # it may have waited over midnight; what was billed before stays in its day
+                if not bill.nano:  # it may have waited past midnight; earlier charges stay on their day
                     bill.call = call = self.ledger.today(call)
                 if (found := await self._reserve(project, call, attempt, bound, bill)) is not None:
                     self.breaker.abandoned()
@@ -254,7 +266,10 @@ class Judging:
     async def _reserve(
         self, project: str, call: Call, attempt: int, bound: int, bill: _Bill
     ) -> dict[str, object] | bytes | None:
-        """Set money aside. None when that is done; else the state the answer ends in, or its score if it is judged already."""
+        """Reserve money.
+
+        None if reserved, else the final status of the answer, or its score if already judged.
+        """
         while True:
             answered = await self.ledger.reserve(call, attempt, bound)
             match answered.what:
@@ -274,7 +289,7 @@ class Judging:
                     return {"status": ScoreStatus.SKIPPED_BUDGET, "detail": SKIPPED[answered.what]}
 
     async def _until_a_call_may_go(self, call: Call, *, reserved: bool, unbilled: bool, name: str, tokens: int) -> None:
-        """Wait for the breaker, then for the limits of the minute. A stop of the service ends the waiting."""
+        """Wait for the breaker, then for the rate limits. A stop of the service ends the wait."""
         passed = False
         while True:
             if self.draining.is_set():
@@ -282,7 +297,7 @@ class Judging:
                     self.breaker.abandoned()
                 if reserved and unbilled:
                     await self.ledger.release(call)
-                raise NotJudgedError  # what was billed stays spent, and the next judge finds the answer interrupted
+                raise NotJudgedError  # charges stay spent, and the next judge finds the answer interrupted
             waits = 0.0 if passed else self.breaker.wait_s()
             if not waits:
                 passed = True
@@ -301,7 +316,7 @@ class Judging:
         await self.ledger.learn(name, tokens=used, pause_s=reply.pause_s, limit=reply.limit)
 
     async def _went_wrong(self, name: str, error: CallError) -> None:
-        log.warning("a call brought no verdict", extra={"error_class": error.kind.partition(":")[0]})
+        log.warning("a call returned no verdict", extra={"error_class": error.kind.partition(":")[0]})
         match error:
             case StoppedError():
                 if self.breaker.stop(error.kind):
@@ -312,7 +327,7 @@ class Judging:
                 self.breaker.failed()
             case _:
                 self.breaker.succeeded()
-        unread = error.usage == Usage()  # nothing was read: the minute has those tokens still
+        unread = error.usage == Usage()  # nothing was read, so the tokens of this minute are still available
         if unread or error.pause_s:
             await self.ledger.learn(name, tokens=0 if unread else None, pause_s=error.pause_s)
 
@@ -322,7 +337,7 @@ class Judging:
                 await self.draining.wait()
 
     async def keep_alive(self) -> None:
-        """Show that calls at work are."""
+        """Renew the leases of running calls."""
         await self.ledger.renew(list(self._at_work))
 
     def _document(

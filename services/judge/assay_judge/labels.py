@@ -1,7 +1,8 @@
-"""Files of human labels: one answer a line, as JSON or CSV. Pure.
+"""Parse files of human labels: one answer per line, as JSON or CSV. Pure.
 
-JSON: `{"event_id": "...", "label": "good"}`. CSV: a head with `event_id` and `label`. A label is `good` or `bad`, `1` or `0`.
-Label a random subset of what was scored: labels of answers that somebody found interesting do not correct a rate.
+JSON: `{"event_id": "...", "label": "good"}`. CSV: a header with `event_id` and `label`. A label is `good` or `bad`, `1`
+or `0`. Label a random subset of the scored answers: labels of answers selected for being interesting cannot correct a
+rate.
 """
 
 import csv
@@ -13,11 +14,11 @@ _GOOD, _BAD = {"good", "1", "true", "yes", "supported"}, {"bad", "0", "false", "
 
 
 class LabelError(ValueError):
-    """A line that is no label. The message names its number and the rule."""
+    """An invalid line of a label file. The message contains its number and the rule."""
 
 
 def read(text: str) -> dict[str, bool]:
-    """Labels by event id. Raises `LabelError`."""
+    """Parse labels by event id. Raises `LabelError`."""
     rows: list[tuple[int, object]]
     if text.lstrip().startswith("{"):
         rows = [(number, _json(number, line)) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
@@ -30,12 +31,12 @@ def read(text: str) -> dict[str, bool]:
         try:
             event_id = str(UUID(str(row["event_id"]).strip()))
         except ValueError:
-            raise LabelError(f"line {number}: event_id is no UUID") from None
+            raise LabelError(f"line {number}: event_id is not a UUID") from None
         label = str(row["label"]).strip().lower()
         if label not in _GOOD | _BAD:
             raise LabelError(f"line {number}: label must be good or bad")
         if found.get(event_id, label in _GOOD) != (label in _GOOD):
-            raise LabelError(f"line {number}: this answer has another label above")
+            raise LabelError(f"line {number}: this answer has a different label in an earlier line")
         found[event_id] = label in _GOOD
     return found
 

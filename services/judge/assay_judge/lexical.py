@@ -1,7 +1,9 @@
-"""The lexical judge: offline, deterministic, free. A baseline that sees words, not meaning; its scores are labelled as such. Pure.
+"""The lexical judge: an offline, deterministic and free baseline. Pure.
 
-A claim is a sentence of the answer. A window of one or two sentences of a passage decides about it: supported if it holds nearly all of the
-claim's words, all of its numbers and the same negation; contradicted if it speaks of the same and differs in a number or the negation.
+It compares words, not meaning, and its scores are labelled as such. A claim is a sentence of the answer. A window of
+one or two sentences of a passage decides about it: supported if the window contains nearly all words of the claim, all
+of its numbers and the same negation; contradicted if it is about the same subject and differs in a number or the
+negation.
 """
 
 from itertools import pairwise
@@ -14,27 +16,27 @@ from assay_judge.text import negated, numbers, sentences, without_markers, words
 from assay_judge.verdict import Claim, Relevancy, Support, Verdict
 
 MODEL = "lexical-2"
-#: Share of a claim's words that a window must hold, to support it and to speak of the same.
+#: Share of a claim's words that a window must contain: to support it, and to be about the same subject.
 SUPPORTS, SAME_SUBJECT = 0.75, 0.6
-#: Share of the question's words in the answer.
+#: Share of the question's words that the answer contains: relevant, and partly relevant.
 RELEVANT, PARTLY = 0.5, 0.2
-#: Most claims, and most comparisons of a claim with a window or a citation, for one answer: a second of work or two.
+#: Maximum claims, and comparisons of claims with windows or citations, per answer: one or two seconds of work.
 CLAIMS_MAX, COMPARISONS_MAX = 1_000, 1_000_000
 
 _HASH = "0" * 16
 
 
 class TooLongError(ValueError):
-    """An answer that takes more comparisons than one answer may."""
+    """The answer needs more comparisons than allowed."""
 
 
 def judge() -> Judge:
-    """The lexical judge's identity; its rules are its version."""
+    """Return the identity of the lexical judge; its rules are its version."""
     return Judge("lexical", MODEL, _HASH, _HASH)
 
 
 class _Window(NamedTuple):
-    """One or two sentences of a passage, and what is compared of them."""
+    """One or two sentences of a passage, prepared for comparison."""
 
     text: str
     words: frozenset[str]
@@ -43,7 +45,7 @@ class _Window(NamedTuple):
 
 
 def judged(case: Case) -> Verdict:
-    """The verdict on a case. Raises `TooLongError`."""
+    """Judge a case. Raises `TooLongError`."""
     parts = claim_parts(case.answer)
     by_passage = {name: _windows(text) for name, text in case.passages.items()}
     windows = sum(map(len, by_passage.values()))
@@ -72,7 +74,7 @@ def _claim(name: str, sentence: str, case: Case, by_passage: dict[str, list[_Win
 
 
 class _Decision(NamedTuple):
-    """What one passage says of a claim. `share`: how much of the claim the supporting window holds."""
+    """Result of one passage for a claim. `share` is the share of the claim in the supporting window."""
 
     verdict: Support
     quote: str

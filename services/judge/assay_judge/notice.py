@@ -1,4 +1,7 @@
-"""The judge's own alerts: it was stopped, or a budget is used up. One notice when that begins and one when it ends."""
+"""Alerts of the judge itself: judging stopped, a budget used up, the judge drifted.
+
+Each episode is announced once when it begins and once when it ends.
+"""
 
 import uuid
 from datetime import date, datetime
@@ -11,53 +14,64 @@ from assay_schema.alerts import ALL_PROJECTS, Alert, AlertKind, AlertState, Seve
 from assay_schema.settings import JudgeSettings
 from assay_schema.streams import ALERTS, PREFIX, shard_of
 
-#: How long an open episode is remembered.
+#: Milliseconds for which an open episode is remembered.
 KNOWN_MS = 30 * 86_400_000
 #: Project of the anchors' scores and alerts.
 ANCHORS_PROJECT = "assay-anchors"
 
 
 class Notices:
-    """Publishes alerts. An episode's key in Redis, with the time it began, is what makes it one, over all replicas and restarts."""
+    """Publishes alerts, one episode at a time over all replicas and restarts.
+
+    The key of an open episode in Redis, with its start, guarantees this.
+    """
 
     def __init__(self, client: Client, shards: int, fingerprint: str, settings: JudgeSettings) -> None:
         self._script = client.register_script(ALERT)
-        self._client, self._shards, self._fingerprint, self._settings = client, shards, fingerprint, settings
-        #: What this process has told or found settled, and on which day.
+        self._client = client
+        self._shards = shards
+        self._fingerprint = fingerprint
+        self._settings = settings
+        #: Alerts that this process published or found settled, with the day.
         self._seen: dict[tuple[AlertKind, str, bool], date] = {}
 
     async def stopped(self, why: str) -> None:
-        """Judging stopped, because the API refuses us; with an empty reason it goes on."""
+        """Report that judging stopped because the API refuses our calls; an empty reason: it resumed."""
         if why:
             await self._open(AlertKind.JUDGE_STOPPED, ALL_PROJECTS, f"Judging stopped: {why}. Answers wait in Redis.")
         else:
-            await self._close(AlertKind.JUDGE_STOPPED, ALL_PROJECTS, "Judging goes on.", before=None)
+            await self._close(AlertKind.JUDGE_STOPPED, ALL_PROJECTS, "Judging resumed.", before=None)
 
     async def budget(self, project: str, used_up: bool) -> None:
-        """The budget of today, of a project or of all, is used up; or there is money, which ends the episode of an earlier day."""
+        """Report that today's budget, of a project or of all, is used up or available again.
+
+        Available money ends the episode of an earlier day.
+        """
         today, asked = clock.now().date(), (AlertKind.BUDGET, project, used_up)
         if self._seen.get(asked) == today:
             return
         if used_up:
             whose = " for all projects together" if project == ALL_PROJECTS else ""
             summary = (
-                f"The judge's budget of {self._budget(project):g} USD a day{whose} is used up;"
+                f"The judge's budget of {self._budget(project):g} USD per day{whose} is used up;"
                 " further answers are recorded as skipped_budget."
             )
             await self._open(AlertKind.BUDGET, project, summary)
         else:
-            await self._close(AlertKind.BUDGET, project, "There is a budget for judging again.", before=today)
+            await self._close(AlertKind.BUDGET, project, "The budget for judging is available again.", before=today)
         self._seen[asked] = today
 
     async def judge_drift(self, worse: str) -> None:
-        """The judge's answers to the anchors became worse; with an empty text they are as they were."""
+        """Report that the results on the anchors became worse; with an empty string, that they recovered."""
         if worse:
             await self._open(AlertKind.JUDGE_DRIFT, ANCHORS_PROJECT, f"The judge has changed: {worse}.")
         else:
-            await self._close(AlertKind.JUDGE_DRIFT, ANCHORS_PROJECT, "The judge is as it was.", before=None)
+            await self._close(
+                AlertKind.JUDGE_DRIFT, ANCHORS_PROJECT, "Judge results are back to baseline.", before=None
+            )
 
     def _budget(self, project: str) -> float:
-        """US dollars a day."""
+        """Return the budget in US dollars per day."""
         if project == ALL_PROJECTS:
             return self._settings.budget_usd_per_day_all_projects
         return self._settings.budget_usd_per_day

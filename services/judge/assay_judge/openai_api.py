@@ -1,7 +1,7 @@
-"""Any API that speaks OpenAI's chat completions, such as OpenAI's own, a gateway, or a model on this machine.
+"""Client for OpenAI's chat completions: OpenAI itself, a gateway, or a local model.
 
-These APIs differ in small things: how a reply is held to JSON (`judge.json_mode`), whether usage is told, what an error means. What is
-wrong in a reply costs what was set aside for it; what it says of its cost is taken only where it can be true.
+These APIs differ in details: how a reply is forced to be JSON (`judge.json_mode`), whether usage is reported, what an
+error means. An invalid reply costs the reserved amount; reported usage is accepted only where it is plausible.
 """
 
 import asyncio
@@ -29,27 +29,27 @@ from assay_judge.api import (
 from assay_judge.pricing import Usage, bound_tokens
 from assay_schema.settings import JudgeSettings
 
-#: The API where `judge.base_url` names no other.
+#: Default API, unless `judge.base_url` is set.
 OPENAI = "https://api.openai.com/v1"
-#: Longest reply that is read, in bytes.
+#: Maximum length of a reply, in bytes.
 REPLY_MAX_BYTES = 4 * 1024 * 1024
-#: A reset of a limit as these APIs tell it: `1s`, `6m0s`, `20ms`.
+#: Time until a limit resets, as these APIs write it: `1s`, `6m0s`, `20ms`.
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 
 
 class OpenAiApi(Calls):
-    """Single calls."""
+    """Client for single calls to an OpenAI-compatible API."""
 
     def __init__(self, settings: JudgeSettings, key: str) -> None:
         self._settings = settings
         self._url = f"{(settings.base_url or OPENAI).rstrip('/')}/chat/completions"
         headers = {"authorization": f"Bearer {key}"} if key else {}
-        # A redirect is not followed: the key is for the address in the settings.
+        # Redirects are not followed: the key is for the configured address only.
         self._client = httpx.AsyncClient(headers=headers, timeout=settings.request_timeout_s, follow_redirects=False)
 
     async def ask(self, prompt: Prompt, timeout_s: float) -> Said:
-        """One try. Raises a `CallError`, whose class says what to do."""
+        """Make one attempt. Raises a `CallError`, whose class says how to proceed."""
         try:
             async with asyncio.timeout(timeout_s):
                 status, headers, body = await self._post(body_of(prompt, self._settings))
@@ -68,7 +68,7 @@ class OpenAiApi(Calls):
         return Said(text_in(reply, believed), believed, None, pause_of(headers))
 
     async def _post(self, body: dict[str, Any]) -> tuple[int, Mapping[str, str], bytes | None]:
-        """Status, headers and body; None for a body that is too long."""
+        """Return status, headers and body; None for a body that is too long."""
         async with self._client.stream("POST", self._url, json=body) as response:
             found = bytearray()
             async for part in response.aiter_bytes():
@@ -83,7 +83,7 @@ class OpenAiApi(Calls):
 
 
 def body_of(prompt: Prompt, settings: JudgeSettings) -> dict[str, Any]:
-    """The request's body. Where the API does not hold a reply to the schema, the prompt tells it."""
+    """Build the body of a request. If the API does not enforce the schema, the prompt contains it."""
     system, form = prompt.system, {}
     match settings.json_mode:
         case "json_schema":
@@ -93,14 +93,14 @@ def body_of(prompt: Prompt, settings: JudgeSettings) -> dict[str, Any]:
             form = {"response_format": {"type": "json_object"}}
     if settings.json_mode != "json_schema":
         system += f"\nYour reply is one JSON object that fits this JSON Schema:\n{json.dumps(prompt.schema)}\n"
-    # OpenAI's newer models refuse the old name of this limit, and most others know no other.
+    # OpenAI's newer models refuse the old name of this limit, and most other APIs accept only the old one.
     most = "max_completion_tokens" if host_of(settings) == urlsplit(OPENAI).netloc else "max_tokens"
     messages = [{"role": "system", "content": system}, {"role": "user", "content": prompt.message}]
     return {"model": settings.model, "messages": messages, most: settings.max_output_tokens, "stream": False} | form
 
 
 def host_of(settings: JudgeSettings) -> str:
-    """Where the API is: host, and port if it is not the usual one."""
+    """Return the API's host, with the port unless it is the default."""
     return urlsplit(settings.base_url or OPENAI).netloc.lower()
 
 
@@ -115,7 +115,10 @@ def _object(body: bytes) -> dict[str, Any]:
 
 
 def text_in(reply: Mapping[str, Any], usage: Usage | None) -> str:
-    """The JSON that a whole reply says, or what stands where it should. Raises `BadReplyError` with its usage."""
+    """Return the JSON in a complete reply, or the text in its place.
+
+    Raises `BadReplyError` with its usage.
+    """
     try:
         choice = reply["choices"][0]
         message, finish = choice["message"], choice.get("finish_reason")
@@ -135,7 +138,10 @@ def text_in(reply: Mapping[str, Any], usage: Usage | None) -> str:
 
 
 def usage_in(reply: Mapping[str, Any], most_read: int, most_written: int) -> Usage | None:
-    """The tokens that a reply tells of; None where it tells none, or what cannot be: nothing, or more than was sent or asked for."""
+    """Return the reported tokens; None if absent or implausible.
+
+    Zero, or more than was sent or allowed, is implausible.
+    """
     usage = reply.get("usage")
     if not isinstance(usage, dict):
         return None
@@ -151,15 +157,15 @@ def usage_in(reply: Mapping[str, Any], most_read: int, most_written: int) -> Usa
 
 
 def failure(status: int, headers: Mapping[str, str], body: bytes | None) -> CallError:
-    """What an HTTP error means. Pure."""
+    """Classify an HTTP error. Pure."""
     name = f"Http{status}"
     if status < 400:
-        return StoppedError(f"{name}: the address is another one; see judge.base_url", status)
+        return StoppedError(f"{name}: the API has moved to another address; check judge.base_url", status)
     if status == 429 and _code(body) == "insufficient_quota":
         return StoppedError(f"{name}: {STOPPING[402]}; see judge.api_key", status)
     if status in {400, 422} and _code(body) != "context_length_exceeded":
         failed = refusal_of(
-            status, f"{name}: judge.json_mode, judge.max_output_tokens or the text does not fit the model", headers
+            status, f"{name}: the model does not accept judge.json_mode, judge.max_output_tokens or the text", headers
         )
     else:
         failed = refusal_of(status, name, headers)
@@ -174,7 +180,7 @@ def _code(body: bytes | None) -> object:
 
 
 def pause_of(headers: Mapping[str, str]) -> float:
-    """Seconds until a limit that is used up opens again."""
+    """Return the seconds until an exhausted limit resets."""
     pause = 0.0
     for what in ("requests", "tokens"):
         with contextlib.suppress(KeyError, ValueError):

@@ -1,11 +1,11 @@
-"""What regular expressions find in captured text: instructions to a model, as far as their usual forms tell. Pure."""
+"""Detect instructions to a model in captured text, in their usual forms. Pure."""
 
 from assay_runtime.expressions import compiled, found
 
 __all__ = ["compiled", "found", "instructs"]
 
-#: Text that talks to whoever reads it, be it the judge or another model, and not about its subject. These are the usual forms in English
-#: and German, no more: a flag to look at, not a wall. What keeps a verdict honest are the checks of `evidence`.
+#: Text that addresses its reader, the judge or another model, instead of being about its subject. These are only the
+#: usual forms in English and German: a flag for review, not a protection. The checks of `evidence` protect a verdict.
 _INSTRUCTIONS = (
     r"\b(?:ignore|disregard|forget|override)\W+(?:\w+\W+){0,4}(?:instructions?|rules|prompts?|directions|guidelines)\b",
     r"\b(?:do not|don['’]t|never)\W+(?:follow|obey)\W+(?:\w+\W+){0,4}(?:instructions?|prompts?)\b",
@@ -28,5 +28,5 @@ _INSTRUCTION = f"(?i){'|'.join(_INSTRUCTIONS)}"
 
 
 def instructs(text: str) -> bool:
-    """Whether a text gives instructions to a model, as far as its usual forms tell."""
+    """True if a text gives instructions to a model in one of the usual forms."""
     return found(_INSTRUCTION, text)

@@ -1,4 +1,7 @@
-"""What a call costs: an upper bound before it, the real figure after. Pure. Money is whole nano-dollars, so that sums are exact."""
+"""Cost of a call: an upper bound before it, the actual figure after. Pure.
+
+Amounts are integers in nano-dollars, so sums are exact.
+"""
 
 import json
 from dataclasses import dataclass
@@ -10,15 +13,16 @@ from assay_judge.verdict import SCHEMA
 from assay_schema.settings import SettingsError
 
 NANO = 1_000_000_000
-#: Tokens the API may add of its own: the frame of a request and its instructions for structured output.
+#: Tokens that the API may add: the frame of a request and its instructions for structured output.
 FRAME_TOKENS = 2_000
-#: Bytes of a prompt that are the same in every call. A token has at least one byte, so bytes are an upper bound of tokens.
+#: Bytes of a prompt that are the same in every call. A token has at least one byte, so bytes are an upper bound of
+#: tokens.
 FIXED_BYTES = len(SYSTEM.encode()) + len(json.dumps(SCHEMA).encode())
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens of one or several calls, as the API counts them: `input` without what the cache read or wrote."""
+    """Tokens of one or several calls, as counted by the API. `input` excludes cache reads and writes."""
 
     input: int = 0
     output: int = 0
@@ -35,21 +39,22 @@ class Usage:
 
     @property
     def read(self) -> int:
-        """All tokens read."""
+        """Number of all tokens read."""
         return self.input + self.cache_read + self.cache_write
 
 
 class Tariff:
-    """Prices of one model, in nano-dollars a token, for calls one by one or in batches."""
+    """Prices of one model, in nano-dollars per token, for single calls or batches."""
 
     def __init__(self, price: Price, *, batch: bool = False) -> None:
-        share = 1_000 * (price.batch if batch else 1.0)  # dollars for a million tokens to nano-dollars for one
-        self._input, self._output = price.input * share, price.output * share
+        share = 1_000 * (price.batch if batch else 1.0)  # from dollars per million tokens to nano-dollars per token
+        self._input = price.input * share
+        self._output = price.output * share
         self._read = (price.input if price.cache_read is None else price.cache_read) * share
         self._write = (1.25 * price.input if price.cache_write is None else price.cache_write) * share
 
     def cost(self, usage: Usage) -> int:
-        """What a call cost, rounded up."""
+        """Return the cost of a call, rounded up."""
         return ceil(
             usage.input * self._input
             + usage.output * self._output
@@ -58,28 +63,31 @@ class Tariff:
         )
 
     def bound(self, message_bytes: int, max_output_tokens: int) -> int:
-        """More than a call can cost."""
+        """Return an upper bound of the cost of a call."""
         return ceil(
             bound_tokens(message_bytes) * max(self._input, self._write, self._read) + max_output_tokens * self._output
         )
 
 
 def bound_tokens(message_bytes: int) -> int:
-    """More tokens than a call can read."""
+    """Return an upper bound of the tokens that a call can read."""
     return message_bytes + FIXED_BYTES + FRAME_TOKENS
 
 
 def tariff_of(rules: Rules, model: str, *, batch: bool) -> Tariff:
-    """The tariff of a model. Raises `SettingsError` for one without a price: its cost could not be capped."""
+    """Return the tariff of a model.
+
+    Raises `SettingsError` for a model without a price, because its cost could not be capped.
+    """
     price = rules.prices.models.get(model)
     if price is None:
         raise SettingsError(
-            f"judge.model {model!r} has no price, so its cost cannot be capped; prices of {rules.prices.as_of} are known for "
+            f"judge.model {model!r} has no price, so its cost cannot be capped; the price list of {rules.prices.as_of} contains "
             f"{rules.known_models}. Add prices.models to the file named by judge.rules_file (ASSAY_JUDGE_RULES_FILE)"
         )
     return Tariff(price, batch=batch)
 
 
 def dollars(nano: int) -> float:
-    """For people and documents."""
+    """Convert nano-dollars to dollars, for people and documents."""
     return nano / NANO

@@ -1,7 +1,7 @@
-"""What a model is told, and how captured text is wrapped so that it stays data. Pure.
+"""The prompt of a case, with captured text quoted as data. Pure.
 
-The question, answer and passages go as one JSON object in the user's message. Whatever they say, JSON's quoting keeps them inside their
-strings, and the only thing a reply can change is its own fields, which `verdict` checks against the passages.
+The question, answer and passages are one JSON object in the user's message. JSON's quoting keeps them inside their
+strings, whatever they say. A reply can only change its own fields, which `verdict` checks against the passages.
 """
 
 import json
@@ -45,7 +45,10 @@ Number the claims c1, c2, ... Reply with the JSON object only.
 
 @dataclass(frozen=True)
 class Case:
-    """One answer to be judged. `passages` maps the ids a judge sees to texts; `cited` has (passage id, claim or None)."""
+    """An answer to judge.
+
+    `passages` maps a judge's ids to texts; `cited` has (passage id, claim or None).
+    """
 
     question: str
     answer: str
@@ -55,19 +58,20 @@ class Case:
 
     @cached_property
     def cited_claims(self) -> list[tuple[str, str | None]]:
-        """The citations, with their claims in normal form."""
+        """Return the citations, with their claims in normal form."""
         return [(name, None if claim is None else normal(without_markers(claim))) for name, claim in self.cited]
 
     @property
     def size(self) -> int:
-        """Bytes of captured text, as they are sent: citations and what JSON escapes count too."""
+        """Number of bytes of captured text as sent, including citations and JSON escapes."""
         return len(message_of(self).encode())
 
 
 def case_of(event_id: str, answer: Answer) -> Case:
-    """An answer as judges see it: as it was written, passages under ids of our own and in an order that depends on the event alone.
+    """Build the case of an answer: its text as written, passages with new ids in an order by event id.
 
-    Marks such as `*`, `_`, `>` and `#` are part of what is said (`2*3`, `max_retry_count`, `x >= 3`, `C#`), so none is taken away.
+    Marks such as `*`, `_`, `>` and `#` can be part of the content (`2*3`, `max_retry_count`, `x >= 3`, `C#`), so none
+    is removed.
     """
     order = sorted(range(len(answer.contexts)), key=lambda place: uniform(f"{event_id}/{place}", "order"))
     names = {place: f"p{number}" for number, place in enumerate(order, 1)}
@@ -84,7 +88,7 @@ def case_of(event_id: str, answer: Answer) -> Case:
 
 
 def message_of(case: Case) -> str:
-    """The user's message."""
+    """Return the user's message."""
     passages = [{"id": name, "marker": case.places[name], "text": text} for name, text in case.passages.items()]
     document = {
         "question": case.question,
@@ -92,12 +96,12 @@ def message_of(case: Case) -> str:
         "passages": passages,
         "citations": [{"passage": name, "claim": claim} for name, claim in case.cited],
     }
-    # A lone "<" could end a tag around it somewhere on its way; escaped it is the same JSON.
+    # A lone "<" could end a surrounding tag on its way; escaped, it is the same JSON.
     return json.dumps(document, ensure_ascii=False).replace("<", "\\u003c")
 
 
 def cited_for(case: Case, sentence: str) -> list[str]:
-    """The passages a sentence of the answer cites, by marker or by citation."""
+    """Return the passages that a sentence of the answer cites, by marker or by citation."""
     by_place = {place: name for name, place in case.places.items()}
     found = [by_place[number] for number in markers(sentence) if number in by_place]
     plain = normal(without_markers(sentence))

@@ -1,7 +1,10 @@
-"""An answer and its passages held against what a person wrote as the right answer: what a model is asked, and what its reply says. Pure.
+"""Compare an answer and its passages with a reference answer: the prompt, and the metrics of a reply.
 
-The statements are the sentences of the expected answer, split here and not by the model, so that every run counts the same ones. What a
-reply calls said or supported has to be shown: by a quote that stands in the answer, or in the passage it names, and gives no instruction.
+Pure.
+
+The statements are the sentences of the reference answer. They are split here and not by the model, so that every run
+counts the same statements. If a reply calls a statement present or supported, it must prove this by a quote that is in
+the answer, or in the named passage, and gives no instruction.
 """
 
 import json
@@ -67,12 +70,12 @@ SCHEMA: dict[str, Any] = {
         }
     },
 }
-#: What must be the same for two runs' values to be comparable, beside the judge's model.
+#: Identity of the comparison: besides the judge's model, this must be equal for two runs to be comparable.
 DIGEST = sha256((SYSTEM + json.dumps(SCHEMA, sort_keys=True)).encode()).hexdigest()[:16]
 CORRECTNESS, CONTRADICTED = "correctness", "reference_contradicted"
 CONTEXT_RECALL, CONTEXT_PRECISION = "context_recall", "context_precision"
 METRICS = (CORRECTNESS, CONTRADICTED, CONTEXT_RECALL, CONTEXT_PRECISION)
-#: Of a blank answer.
+#: Metrics of a blank answer.
 UNSAID = {CORRECTNESS: 0.0, CONTRADICTED: 0.0}
 
 
@@ -94,24 +97,27 @@ class _Reply(Strict):
 
 @dataclass(frozen=True)
 class Comparison:
-    """An answer with its passages, and the statements it is held against."""
+    """An answer with its passages, and the statements that it is compared with."""
 
     case: Case
     statements: tuple[str, ...]
 
     def prompt(self) -> Prompt:
-        """What a model is asked."""
+        """Build the prompt."""
         document = {
             "question": self.case.question,
             "answer": self.case.answer,
             "passages": [{"id": name, "text": text} for name, text in self.case.passages.items()],
             "reference": [{"id": f"s{number}", "text": text} for number, text in enumerate(self.statements, 1)],
         }
-        # A lone "<" could end a tag around it somewhere on its way; escaped it is the same JSON.
+        # A lone "<" could end a surrounding tag on its way; escaped, it is the same JSON.
         return Prompt(SYSTEM, json.dumps(document, ensure_ascii=False).replace("<", "\\u003c"), SCHEMA)
 
     def read(self, text: str, usage: Usage | None) -> dict[str, float]:
-        """The metrics in a reply, all four or none. Raises `BadReplyError` with its usage for one that is not about these texts."""
+        """Parse the four metrics in a reply.
+
+        Raises `BadReplyError` with its usage for a reply that is not about these texts.
+        """
         try:
             said = _Reply.model_validate_json(text).statements
         except ValidationError:
@@ -136,12 +142,12 @@ class Comparison:
 
 
 def comparison_of(case: Case, expected: str) -> Comparison | None:
-    """What is compared; None where nothing is expected."""
+    """Build the comparison; None if there is no reference answer."""
     return Comparison(case, statements) if (statements := tuple(sentences(expected))) else None
 
 
 def average_precision(ranks: set[int]) -> float:
-    """The mean, over useful passages, of the share of useful ones down to each: 1 where they all stand first, 0 where there is none."""
+    """Return the average precision of useful passages: 1 if they all come first, 0 without any."""
     each = [place / rank for place, rank in enumerate(sorted(ranks), 1)]
     return sum(each) / len(each) if each else 0.0
 

@@ -1,4 +1,4 @@
-"""A team's own question about an answer, put to a model: what it is asked, and what its reply says. Pure."""
+"""Judge an answer by a team's own criterion: the prompt, and the score in a reply. Pure."""
 
 import json
 from typing import Any, Literal
@@ -32,13 +32,13 @@ class _Reply(BaseModel):
 
 
 def prompt_of(criterion: str, question: str, answer: str) -> Prompt:
-    """What a model is asked."""
+    """Build the prompt of a criterion."""
     message = {"criterion": criterion, "question": question, "answer": answer}
     return Prompt(SYSTEM, json.dumps(message, ensure_ascii=False), SCHEMA)
 
 
 def score_in(text: str, usage: Usage | None) -> float:
-    """1 where the criterion is met, else 0. Raises `BadReplyError` with its usage."""
+    """Return 1 if the criterion is met, else 0. Raises `BadReplyError` with its usage."""
     try:
         return float(_Reply.model_validate_json(text).met == "yes")
     except ValidationError:

@@ -1,6 +1,7 @@
-"""The judge's own YAML: checks for every answer, boosts for the sample, prices of models. Pure but for reading the file.
+"""The judge's YAML file: checks for every answer, boosts for the sample, prices of models.
 
-Checks are layer 1: they cost nothing, need no model, and run on all answers. Each is a named yes or no.
+Pure except for reading the file. Checks are layer 1: they are free, need no model, and run on all answers. Each is a
+named yes or no.
 """
 
 from collections.abc import Callable
@@ -34,7 +35,7 @@ def _compiled(pattern: str | None) -> str | None:
 
 
 class Check(_Part):
-    """One check. It passes if all that it asks for holds."""
+    """A check. It passes if all of its conditions are met."""
 
     name: CheckName
     not_empty: bool = False
@@ -56,11 +57,11 @@ class Check(_Part):
     @model_validator(mode="after")
     def _asks_for_something(self) -> "Check":
         if self.model_fields_set <= {"name"}:
-            raise ValueError(f"check {self.name} asks for nothing; give it one of {', '.join(_ASKS)}")
+            raise ValueError(f"check {self.name} has no condition; give it one of {', '.join(_ASKS)}")
         return self
 
     def passes(self, answer: Answer) -> bool:
-        """Whether an answer passes."""
+        """True if an answer passes."""
         return all(
             asks(answer, getattr(self, name))
             for name, asks in _ASKS.items()
@@ -91,7 +92,10 @@ _ASKS: dict[str, Callable[[Answer, Any], bool]] = {
 
 
 class Boost(_Part):
-    """Answers that are worth judging more often, for people to look at. They never enter published rates beyond the base stream."""
+    """A rule to judge some answers more often, for review.
+
+    Boosted answers count in published rates only as far as they are in the base stream.
+    """
 
     name: CheckName
     probability: Probability
@@ -108,7 +112,7 @@ class Boost(_Part):
         return _compiled(pattern)
 
     def applies(self, project: str, answer: Answer, checks: dict[str, bool]) -> bool:
-        """Whether all its conditions hold."""
+        """True if all its conditions are met."""
         scores = [context.score for context in answer.contexts if context.score is not None]
         patterns = (
             (self.query_matches, answer.query),
@@ -124,18 +128,18 @@ class Boost(_Part):
 
 
 class Price(_Part):
-    """US dollars for a million tokens."""
+    """US dollars per million tokens."""
 
     input: Dollars
     output: Dollars
     cache_read: Dollars | None = None
     cache_write: Dollars | None = None
-    #: What a request in a batch costs, as a share of the price.
+    #: Price of a request in a batch, as a share of the price.
     batch: Probability = 0.5
 
 
 class Prices(_Part):
-    """A dated price table."""
+    """A dated price list."""
 
     as_of: str
     models: dict[str, Price]
@@ -143,11 +147,11 @@ class Prices(_Part):
     @field_validator("as_of", mode="before")
     @classmethod
     def _a_date(cls, value: Any) -> str:
-        return str(value)  # YAML reads a date as one
+        return str(value)  # YAML parses it as a date
 
 
 class Rules(_Part):
-    """The whole file. What a file leaves out is as it comes with Assay."""
+    """The whole file. Defaults come with Assay."""
 
     checks: list[Check]
     boosts: list[Boost]
@@ -162,21 +166,24 @@ class Rules(_Part):
         return self
 
     def check(self, answer: Answer) -> dict[str, bool]:
-        """Layer 1: each check's name and whether the answer passes."""
+        """Run all checks (layer 1). Returns by name whether the answer passes."""
         return {check.name: check.passes(answer) for check in self.checks}
 
     def boosts_for(self, project: str, answer: Answer, checks: dict[str, bool]) -> list[tuple[str, float]]:
-        """Names and probabilities of the boosts that apply."""
+        """Return the names and probabilities of the boosts that apply."""
         return [(boost.name, boost.probability) for boost in self.boosts if boost.applies(project, answer, checks)]
 
     @cached_property
     def known_models(self) -> str:
-        """For messages."""
+        """Names of the models with a price, for messages."""
         return ", ".join(sorted(self.prices.models))
 
 
 def load_rules(path: Path | None) -> Rules:
-    """The rules of a file, over those that come with Assay. Raises `SettingsError` that names the place."""
+    """Load the rules of a file over the defaults.
+
+    Raises `SettingsError` that names the place of an error.
+    """
     ours = yaml.safe_load(files("assay_judge").joinpath("rules.yaml").read_text(encoding="utf-8"))
     if path is None:
         return Rules.model_validate(ours)
@@ -187,7 +194,7 @@ def load_rules(path: Path | None) -> Rules:
     except yaml.YAMLError as error:
         raise SettingsError(f"judge.rules_file {path} is not YAML: {str(error).splitlines()[0]}") from None
     if not isinstance(theirs, dict):
-        raise SettingsError(f"judge.rules_file {path}: must hold checks, boosts or prices")
+        raise SettingsError(f"judge.rules_file {path}: must contain checks, boosts or prices")
     merged = ours | theirs
     if isinstance(theirs.get("prices"), dict) and isinstance(theirs["prices"].get("models"), dict):
         merged["prices"] = {

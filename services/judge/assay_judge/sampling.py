@@ -1,8 +1,11 @@
-"""Which answers are judged. Pure: a decision is a function of the event and of rates that are fixed for its project and day.
+"""Sampling of the answers to judge.
 
-`u`, a hash of the event's id, is uniform in [0, 1). `u < base probability` is the unbiased base stream, which rates and drift use alone;
-boost rules only widen it (`u < inclusion probability`), so the base stream is part of every sample. A redelivered or replayed event
-draws the same `u`. Totals over everything sampled weigh each answer with the inverse of its inclusion probability (Horvitz-Thompson).
+Pure: a function of the event, and of rates fixed by project and day.
+
+`u`, a hash of the event's id, is uniform in [0, 1). `u < base probability` is the unbiased base stream, the only one
+used for rates and drift. Boost rules only widen it (`u < inclusion probability`), so the base stream is part of every
+sample. A redelivered or replayed event draws the same `u`. Totals over all sampled answers weight each answer by the
+inverse of its inclusion probability (Horvitz-Thompson).
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,17 +13,17 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from hashlib import blake2b
 
-#: How far back a day with traffic tells what to expect today.
+#: Days of traffic used to estimate today's.
 REMEMBERED_DAYS = 15
-#: Share of a day's budget that is kept for more traffic than expected.
+#: Share of a day's budget reserved for more traffic than expected.
 SPARED = 0.2
-#: The least share, so that weights stay finite.
+#: Lowest share, so that weights stay finite.
 SHARE_MIN = 1e-6
 
 
 @dataclass(frozen=True)
 class Draw:
-    """What was decided about one answer, and how probable it was."""
+    """Decision about one answer, and its probability."""
 
     sampled: bool
     base: bool
@@ -30,13 +33,13 @@ class Draw:
 
 
 def uniform(event_id: str, salt: str) -> float:
-    """The event's own number in [0, 1): the same for ever."""
+    """Return the event's own constant number in [0, 1)."""
     digest = blake2b(event_id.lower().encode(), key=salt.encode()[:64], digest_size=8).digest()
     return (int.from_bytes(digest) >> 11) / (1 << 53)
 
 
 def draw(u: float, base_probability: float, boosts: Sequence[tuple[str, float]] = ()) -> Draw:
-    """Decide about an answer, given the rate of its project and day and the boosts that apply to it (name, probability)."""
+    """Decide about an answer from its project's base rate of the day and its boosts (name, probability)."""
     inclusion = max([base_probability, *(probability for _, probability in boosts)])
     return Draw(
         sampled=u < inclusion,
@@ -48,12 +51,15 @@ def draw(u: float, base_probability: float, boosts: Sequence[tuple[str, float]] 
 
 
 def base_rate(counts: Mapping[date, int], day: date, rate: float, floor: int, pays_for: float | None = None) -> float:
-    """The base stream's share of a project's answers on a day: `rate`, raised where traffic is low so that about `floor` are judged, and
-    lowered so that `pays_for` answers, which the day's budget pays for, are spread over the whole day.
+    """Return the base stream's share of a project's answers on a day.
 
-    What to expect is what the same weekday had in the last two weeks, else the busiest of the last seven days. A day that brings more than
-    expected has its share lowered when it reaches that, and at each doubling: it gets half of what is left of floor and budget each time.
-    A project on its first day has its first `floor` answers judged, then the plain share.
+    This is `rate`, raised if traffic is low so that about `floor` answers are judged, and lowered so that the
+    `pays_for` answers that the day's budget pays for are spread over the whole day.
+
+    The expected traffic is that of the same weekday in the last two weeks, else of the busiest of the last seven days.
+    If a day exceeds it, its share is lowered when the count reaches the expectation, and at each doubling: each time,
+    half of the remaining floor and budget is used. A project on its first day has its first `floor` answers judged,
+    then the plain share.
     """
     today, usual = counts.get(day, 0), _usual(counts, day)
     if not usual:
@@ -73,10 +79,13 @@ def _usual(counts: Mapping[date, int], day: date) -> int:
 
 
 def horvitz_thompson(values: Sequence[tuple[float, float]]) -> float:
-    """Total of a population from a sample of (value, inclusion probability)."""
+    """Estimate the total of a population from a sample of (value, inclusion probability)."""
     return sum(value / probability for value, probability in values)
 
 
 def hajek(values: Sequence[tuple[float, float]]) -> float:
-    """Mean of a population from a sample of (value, inclusion probability). Raises `ZeroDivisionError` for an empty one."""
+    """Estimate the mean of a population from a sample of (value, inclusion probability).
+
+    Raises `ZeroDivisionError` for an empty sample.
+    """
     return horvitz_thompson(values) / sum(1 / probability for _, probability in values)

@@ -1,6 +1,7 @@
-"""The judge's atomic steps in Redis, as named Lua scripts. The keys of each share a hash tag, so they run on Redis Cluster too.
+"""The judge's atomic steps in Redis, as named Lua scripts.
 
-A *call record* says of one answer and judge how far its judging is: `reserved` (a call may be under way), `done` (its score is known).
+The keys of each script share a hash tag, so they run on Redis Cluster too. A *call record* is the state of an answer's
+judging by one judge: `reserved` (a call may be running) or `done` (its score is known).
 """
 
 from assay_runtime.same_redis import HERE, REFUSE_OTHERS
@@ -10,12 +11,12 @@ _NOW = """local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 """
 
-#: Set money aside for one try, unless that would go over a cap. Asking again for the same try changes nothing.
-#: KEYS: call record, spend, spend of all projects. ARGV: owner, try (from 1), nano-dollars, cap, milliseconds: of the lease, to keep record
-#: and spend; cap of all projects. An answer that then waits for its batch is put there in the same step: KEYS[4], and ARGV: event id,
-#: answer. Returns {'ok'}, {'budget'}, {'all_budgets'}, {'done', score or ''}, {'busy', ms} (another is at it) or {'interrupted',
-#: nano-dollars}: the judge that had reserved died, and whether its call was billed is not known. What it had set aside stays spent, and the
-#: answer is not called for again.
+#: Reserve money for one attempt, unless that would exceed a cap. Idempotent for the same attempt. KEYS: call record,
+#: spend, spend of all projects. ARGV: owner, attempt (from 1), nano-dollars, cap, milliseconds of the lease,
+#: milliseconds to keep record and spend, cap of all projects. If the answer then waits for a batch, it is queued in the
+#: same step: KEYS[4], and ARGV: event id, answer. Returns {'ok'}, {'budget'}, {'all_budgets'}, {'done', score or ''},
+#: {'busy', ms} (another judge is working on it) or {'interrupted', nano-dollars}: the judge with the reservation died,
+#: and its call may have been billed. Its reservation stays spent, and there is no second call for the answer.
 RESERVE = f"""
 redis.replicate_commands()
 {_NOW}
@@ -44,7 +45,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[6])
 return {{'ok'}}
 """
 
-#: Show that the judge which reserved lives. KEYS: call records. ARGV: owner, lease ms.
+#: Renew the leases of the judge that reserved. KEYS: call records. ARGV: owner, lease ms.
 RENEW = f"""
 redis.replicate_commands()
 {_NOW}
@@ -55,10 +56,10 @@ for _, key in ipairs(KEYS) do
 end
 """
 
-#: Put the real cost in the place of what was set aside, and keep the score: all or nothing, once.
-#: KEYS: call record, spend (of the day it was reserved in), spend of all projects, number of paid answers. ARGV: owner, nano-dollars spent,
-#: score, milliseconds to keep the record, and the number. What an older version reserved is not in the spend of all projects.
-#: Returns 1, or 0 when the record is another's by now: the money is put right, the score is not kept.
+#: Replace a reservation by the actual cost, and store the score: all or nothing, once. KEYS: call record, spend (of the
+#: day of the reservation), spend of all projects, number of paid answers. ARGV: owner, nano-dollars spent, score,
+#: milliseconds to keep the record, and the number. Reservations of an older version are not in the spend of all
+#: projects. Returns 1, or 0 if another judge owns the record by now: the money is corrected, the score is not stored.
 SETTLE = """
 redis.replicate_commands()
 local state, owner, held = unpack(redis.call('HMGET', KEYS[1], 'state', 'owner', 'amount'))
@@ -74,8 +75,8 @@ redis.call('PEXPIRE', KEYS[1], ARGV[4])
 return 1
 """
 
-#: Keep the score of an answer that cost nothing, unless a judge is at it by now. KEYS: call record. ARGV: score, milliseconds to keep it.
-#: Returns 1 or 0.
+#: Store the score of an answer that cost nothing, unless a judge is working on it. KEYS: call record. ARGV: score,
+#: milliseconds to keep it. Returns 1 or 0.
 KEEP = """
 redis.replicate_commands()
 if redis.call('HGET', KEYS[1], 'state') then return 0 end
@@ -84,8 +85,8 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return 1
 """
 
-#: Give back what was set aside for calls that were surely not billed. KEYS: call record, spend, spend of all projects. ARGV: owner.
-#: Returns 1 or 0.
+#: Release the reservation of calls that were certainly not billed. KEYS: call record, spend, spend of all projects.
+#: ARGV: owner. Returns 1 or 0.
 RELEASE = """
 redis.replicate_commands()
 local state, owner, held = unpack(redis.call('HMGET', KEYS[1], 'state', 'owner', 'amount'))
@@ -96,11 +97,10 @@ redis.call('DEL', KEYS[1])
 return 1
 """
 
-#: Finish entries of `events`: acknowledge, and publish each score that was not published before.
-#: KEYS: events, scores, then for each score its call record. ARGV: which Redis gave the entries, group, milliseconds to keep a record, then
-#: three for each entry: entry id, score or '', the place of its record in KEYS (negative: another copy of the answer may have one, this
-#: score has none) or 0.
-#: Returns how many entries it acknowledged.
+#: Finish entries of `events`: acknowledge them, and publish each score that was not published before. KEYS: events,
+#: scores, then the call record of each score. ARGV: the Redis server that gave the entries, group, milliseconds to keep
+#: a record, then three values for each entry: entry id, score or '', the index of its record in KEYS or 0 (negative:
+#: another copy of the answer may have a record, this score has none). Returns the number of acknowledged entries.
 PUBLISH = f"""
 redis.replicate_commands()
 {HERE}{REFUSE_OTHERS}
@@ -122,8 +122,8 @@ end
 return done
 """
 
-#: May one more call begin? At most so many calls, and so many tokens, in any minute. KEYS: calls by time, their tokens.
-#: ARGV: call id, tokens, most calls, most tokens. Returns 0, or the milliseconds after which to ask again.
+#: Check whether one more call may start within the limits of calls and tokens per minute. KEYS: calls by time, their
+#: tokens. ARGV: call id, tokens, maximum calls, maximum tokens. Returns 0, or the milliseconds until the next check.
 TAKE = f"""
 redis.replicate_commands()
 {_NOW}
@@ -151,7 +151,8 @@ redis.call('PEXPIRE', KEYS[2], 120000)
 return 0
 """
 
-#: What a call told about limits. KEYS: tokens of calls. ARGV: call id, tokens it used or '', milliseconds to pause, limit or ''.
+#: Store a call's information about limits. KEYS: tokens of calls. ARGV: call id, tokens it used or '', milliseconds to
+#: pause, limit or ''.
 LEARN = f"""
 redis.replicate_commands()
 {_NOW}
@@ -165,8 +166,8 @@ if ARGV[4] ~= '' then redis.call('HSET', KEYS[1], 'limit_requests', ARGV[4]) end
 redis.call('PEXPIRE', KEYS[1], 120000)
 """
 
-#: Publish an alert's transition, once. KEYS: episode, alerts. ARGV: 'open' or 'close', JSON of the alert, when the episode began,
-#: milliseconds to remember it. Returns 1, or 0 when the episode is open, or closed, already.
+#: Publish an alert's transition once. KEYS: episode, alerts. ARGV: 'open' or 'close', JSON of the alert, start of the
+#: episode, milliseconds to remember it. Returns 1, or 0 if the episode is already open or closed.
 ALERT = f"""
 redis.replicate_commands()
 local begun = redis.call('GET', KEYS[1])
@@ -182,8 +183,9 @@ return 1
 """
 
 
-#: Take waiting answers into a batch, and note the batch and whose answers it holds. KEYS: waiting, sent, batches, answers of batches.
-#: ARGV: name, time, answers. Returns those it took: an answer is in one batch only, however many judges look.
+#: Move waiting answers into a batch, and store the batch with its answers. KEYS: waiting, sent, batches, answers of
+#: batches. ARGV: name, time, answers. Returns the answers it moved: an answer is in one batch only, however many judges
+#: poll.
 SEND = """
 redis.replicate_commands()
 local taken = {}
@@ -202,7 +204,8 @@ end
 return taken
 """
 
-#: Let the answers of a batch that was surely not taken wait again, and forget the batch. KEYS: as above. ARGV: name, answers.
+#: Return the answers of a batch that was certainly not accepted to the queue, and delete the batch. KEYS: as for SEND.
+#: ARGV: name, answers.
 UNSEND = """
 redis.replicate_commands()
 for i = 2, #ARGV do
@@ -216,7 +219,8 @@ redis.call('HDEL', KEYS[3], ARGV[1])
 redis.call('HDEL', KEYS[4], ARGV[1])
 """
 
-#: Keep a lock, or let it go, if it is still one's own. KEYS: lock. ARGV: owner, milliseconds to keep it, or 0. Returns 1 or 0.
+#: Extend or release a lock, if it is still ours. KEYS: lock. ARGV: owner, milliseconds to keep it, or 0. Returns 1 or
+#: 0.
 LOCK = """
 redis.replicate_commands()
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
@@ -224,7 +228,8 @@ if ARGV[2] == '0' then redis.call('DEL', KEYS[1]) else redis.call('PEXPIRE', KEY
 return 1
 """
 
-#: Publish the score of an answer of a batch, once. KEYS: sent answers, scores, call record. ARGV: answer, score. Returns 1 or 0.
+#: Publish the score of an answer in a batch once. KEYS: sent answers, scores, call record. ARGV: answer, score. Returns
+#: 1 or 0.
 FETCHED = f"""
 redis.replicate_commands()
 if redis.call('HDEL', KEYS[1], ARGV[1]) == 0 then return 0 end

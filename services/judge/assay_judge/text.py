@@ -1,4 +1,7 @@
-"""Text as judges compare it: normal forms, sentences, words, citation markers. Pure and deterministic."""
+"""Text normalization for judges: normal forms, sentences, words, citation markers.
+
+Pure and deterministic.
+"""
 
 import re
 import unicodedata
@@ -12,14 +15,15 @@ _MARKDOWN = re.compile(r"[*_`#>|~]+")
 _SPACE = re.compile(r"\s+")
 _QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'", "’": "'", "–": "-", "—": "-"})
 _MARKER = re.compile(r"\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]")
-#: A sentence ends at a full stop, question or exclamation mark before space, or at a line's end. "3.5" and "e.g." stay whole enough.
+#: A sentence ends at a full stop, question or exclamation mark before white space, or at the end of a line. "3.5" and
+#: "e.g." stay whole enough.
 _SENTENCE = re.compile(r"(?<=[.!?。！？])[\"')\]]*\s+(?=\S)|\n+")
 _WORD = re.compile(r"[^\W_]+(?:[.,:'-][^\W_]+)*")
-#: Scripts that are written without spaces between words, or with particles that cling to them: compared by pairs of characters.
+#: Scripts without spaces between words, or with attached particles; compared by pairs of characters.
 _UNSPACED = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]+"
 )
-#: Without "one", which is a pronoun more often than a number.
+#: Without "one", which is more often a pronoun than a number.
 _NUMBER_WORDS = {
     "zero": "0", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9", "ten": "10",
     "eleven": "11", "twelve": "12", "thirteen": "13", "fourteen": "14", "fifteen": "15", "sixteen": "16", "seventeen": "17",
@@ -43,7 +47,7 @@ _STOP = frozenset(
 
 
 def normal(text: str) -> str:
-    """One form for what reads the same: compatibility characters, case, quotes, markdown and white space."""
+    """Normalize compatibility characters, case, quotes, markdown and white space."""
     plain = unicodedata.normalize("NFKC", text).translate(_QUOTES)
     return _SPACE.sub(" ", _MARKDOWN.sub("", plain)).strip().casefold()
 
@@ -56,7 +60,7 @@ class Span(NamedTuple):
 
 
 def sentence_spans(text: str) -> list[Span]:
-    """Where the sentences are, in order, without empty ones."""
+    """Return the positions of the sentences, in order, without empty ones."""
     spans, start = [], 0
     for gap in (*_SENTENCE.finditer(text), None):
         end = gap.start() if gap else len(text)
@@ -69,12 +73,15 @@ def sentence_spans(text: str) -> list[Span]:
 
 
 def sentences(text: str) -> list[str]:
-    """Sentences in order, without empty ones."""
+    """Return the sentences, in order, without empty ones."""
     return [text[start:end] for start, end in sentence_spans(text)]
 
 
 def words(text: str) -> list[str]:
-    """Words as they are compared: normal form, without the commonest English ones, plural s taken off, number words as digits."""
+    """Return words for comparison.
+
+    They are in normal form, without the most common English words, without plural s, and with number words as digits.
+    """
     found = []
     for word in _WORD.findall(_UNSPACED.sub(_pairs, normal(text))):
         if word in _STOP:
@@ -90,44 +97,48 @@ def _pairs(match: re.Match[str]) -> str:
 
 
 def stems(text: str) -> frozenset[str]:
-    """What is said, roughly: the beginnings of words, so that `expires` is `expired`; numbers whole, negations left out."""
+    """Return the approximate content: beginnings of words, so that `expires` matches `expired`.
+
+    Numbers are kept whole, negations are left out.
+    """
     return frozenset(
         word if any(map(str.isdigit, word)) else word[:6] for word in words(text) if not _NEGATION.fullmatch(word)
     )
 
 
 def numbers(text: str) -> frozenset[str]:
-    """The numbers in a text, in one form each, those written as English words too."""
+    """Return the numbers in a text in one form each, including those written as English words."""
     digits = (re.sub(r"(?<=\d),(?=\d{3})", "", match).strip(".,") for match in re.findall(r"\d[\d.,]*", text))
     return frozenset(digits) | {_NUMBER_WORDS[word] for word in _WORD.findall(text.casefold()) if word in _NUMBER_WORDS}
 
 
 def negated(text: str) -> bool:
-    """Whether a text says that something is not so: an odd number of negations."""
+    """True if a text negates something: an odd number of negations."""
     return len(_NEGATION.findall(text.translate(_QUOTES))) % 2 == 1
 
 
 class Normal:
-    """The normal form of a text, and where in the text each part of it stands."""
+    """The normal form of a text, with the position of each part in the text."""
 
     def __init__(self, text: str) -> None:
-        self.raw, self.text = text, normal(text)
+        self.raw = text
+        self.text = normal(text)
         self._mapped: tuple[str, list[Span]] | None = None
 
     def find(self, wanted: str) -> Span | None:
-        """Where a text in normal form stands in the raw one; None if it does not."""
+        """Return the position of normalized text in the raw text; None if it is absent."""
         if wanted not in self.text:
             return None
         self._mapped = self._mapped or _mapped(self.raw)
         form, places = self._mapped
         at = form.find(wanted)
-        if at < 0:  # the form of the whole differs from that of its parts, as with letters that are put together
+        if at < 0:  # the form of the whole differs from that of its parts, as with combining characters
             return Span(0, len(self.raw))
         return Span(places[at].start, places[at + len(wanted) - 1].end)
 
 
 def _mapped(text: str) -> tuple[str, list[Span]]:
-    """`normal`, character by character, with the place that each came from."""
+    """Apply `normal` character by character, with the position that each came from."""
     form: list[str] = []
     places: list[Span] = []
     start = 0
@@ -145,18 +156,21 @@ def _mapped(text: str) -> tuple[str, list[Span]]:
 
 
 def markers(text: str) -> list[int]:
-    """Citation markers such as `[2]` or `[1, 3]`, from 1, in order, each once."""
+    """Return citation markers such as `[2]` or `[1, 3]`, from 1, in order, without duplicates."""
     found = [int(number) for group in _MARKER.findall(text) for number in group.split(",")]
     return list(dict.fromkeys(found))
 
 
 def without_markers(text: str) -> str:
-    """A sentence without its citation markers."""
+    """Return a sentence without its citation markers."""
     return _SPACE.sub(" ", _MARKER.sub("", text)).strip()
 
 
 def citations_of(answer: Answer) -> tuple[list[int], list[int]]:
-    """The markers in an answer's text that name a passage by its place, and those that name none. Without passages none is a citation."""
+    """Return the markers in an answer that refer to a passage, and those that do not.
+
+    Without passages, no marker is a citation.
+    """
     found = markers(answer.answer) if answer.contexts else []
     return (
         [number for number in found if 1 <= number <= len(answer.contexts)],
@@ -180,7 +194,7 @@ _SCRIPTS = (
 
 
 def script_of(text: str) -> str | None:
-    """The script most letters of a text are written in; None when it has no letters, or of no script known here."""
+    """Return the script of most letters; None without letters, or for an unknown script."""
     seen: Counter[str] = Counter()
     for character in text[:5_000]:
         if character.isascii():
@@ -188,7 +202,7 @@ def script_of(text: str) -> str | None:
         elif character.isalpha():
             name = unicodedata.name(character, "")
             seen[next((script for script in _SCRIPTS if name.startswith(script)), "")] += 1
-    for kana in ("HIRAGANA", "KATAKANA"):  # Japanese is written in all three
+    for kana in ("HIRAGANA", "KATAKANA"):  # Japanese uses all three
         seen["CJK"] += seen.pop(kana, 0)
     seen.pop("", None)
     best = seen.most_common(1)

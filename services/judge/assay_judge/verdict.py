@@ -1,7 +1,7 @@
-"""What a judge says about an answer, and what is measured by it. Pure.
+"""The verdict of a judge on an answer, and the metrics computed from it. Pure.
 
-A judge's reply is as untrusted as the passages it read: it must have the schema's shape, name only passages that exist, and give every
-claim one verdict. How far it is believed is decided in `evidence`.
+A judge's reply is as untrusted as the passages it read: it must match the schema, refer only to existing passages, and
+give every claim one verdict. `evidence` checks it against the texts.
 """
 
 import json
@@ -21,7 +21,10 @@ Id = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 
 
 class ReplyError(ValueError):
-    """A judge's reply that is no verdict. `kind` is a short name, safe to record; neither holds what was captured."""
+    """A reply that is not a verdict.
+
+    `kind` is a short name, safe to record; neither contains captured text.
+    """
 
     def __init__(self, kind: str, detail: str) -> None:
         super().__init__(f"{kind}: {detail}")
@@ -29,13 +32,16 @@ class ReplyError(ValueError):
 
 
 class Strict(BaseModel):
-    """A part of a reply: nothing is converted, nothing unknown is let through, and no error holds what was said."""
+    """A part of a reply: no conversions, no unknown fields, and no captured text in errors."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 class Claim(Strict):
-    """One claim of the answer. `cited_ok[i]`: whether passage `citations[i]` supports it alone or is needed for its support."""
+    """A claim of the answer.
+
+    `cited_ok[i]`: True if `citations[i]` supports it alone or is needed for that.
+    """
 
     id: Id
     text: Text
@@ -52,7 +58,7 @@ class Claim(Strict):
 
 
 class Verdict(Strict):
-    """A judge's whole reply."""
+    """The complete reply of a judge."""
 
     claims: Annotated[list[Claim], Field(max_length=CLAIMS_MAX)]
     relevancy: Relevancy
@@ -64,7 +70,8 @@ class Verdict(Strict):
         return self
 
 
-#: The JSON Schema a model is held to: flat, every field required, no bounds (those the API does not enforce are checked above).
+#: The JSON Schema that a model must follow: flat, every field required, no bounds (bounds that the API does not enforce
+#: are checked above).
 SCHEMA: dict[str, Any] = {
     "type": "object",
     "additionalProperties": False,
@@ -92,7 +99,7 @@ SCHEMA: dict[str, Any] = {
 
 
 def parse(text: str, passages: dict[str, str]) -> Verdict:
-    """A reply's text as a verdict about these passages (id to text). Raises `ReplyError`."""
+    """Parse a reply's text as a verdict on these passages (id to text). Raises `ReplyError`."""
     try:
         verdict = Verdict.model_validate(json.loads(text))
     except ValidationError as error:
@@ -103,7 +110,7 @@ def parse(text: str, passages: dict[str, str]) -> Verdict:
         raise ReplyError("ReplyNotJson", "the reply is not JSON") from None
     for claim in verdict.claims:
         if not set(claim.citations) <= passages.keys():
-            raise ReplyError("ReplyMisfit", "claims.citations: names a passage that does not exist")
+            raise ReplyError("ReplyMisfit", "claims.citations: refers to a passage that does not exist")
     return verdict
 
 
@@ -114,11 +121,12 @@ _RELEVANCY = {"yes": 1.0, "partial": 0.5, "no": 0.0}
 
 
 def measured(verdict: Verdict) -> dict[Metric, float]:
-    """The metrics of a verdict with at least one claim, each in [0, 1].
+    """Compute the metrics of a verdict with at least one claim, each in [0, 1].
 
-    Citations as ALCE defines them (Gao et al. 2023), by claim: recall is the share of claims that their citations support together;
-    precision the share of citations, of all claims, that support a supported claim alone or are needed for it. A claim without a citation
-    counts against recall, and an answer without any has precision 0.
+    Citations as ALCE defines them (Gao et al. 2023), by claim: recall is the share of claims that their citations
+    support together. Precision is the share of citations, of all claims, that support a supported claim alone or are
+    needed for it. A claim without a citation counts against recall, and an answer without any citations has precision
+    0.
     """
     claims = verdict.claims
     supported = [claim for claim in claims if claim.verdict == "supported"]

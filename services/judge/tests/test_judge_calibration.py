@@ -46,7 +46,7 @@ def test_two_labels_wake_nobody() -> None:
     settings = DriftSettings()
     few = Confusion(true_positives=1, false_negatives=0, false_positives=0, true_negatives=1)
     assert few.kappa == 1.0
-    assert [line.split(",")[0] for line in few.lacks(settings)][:2] == ["2 labels", "1 answers that people call bad"]
+    assert [line.split(",")[0] for line in few.lacks(settings)][:2] == ["2 labels", "1 answers labelled bad by people"]
     good = Confusion(true_positives=150, false_negatives=4, false_positives=2, true_negatives=44)
     assert good.lacks(settings) == []
     lucky = Confusion(true_positives=43, false_negatives=2, false_positives=2, true_negatives=8)
@@ -119,9 +119,9 @@ def test_labels_are_read_from_json_lines_and_csv(text: str) -> None:
     [
         ("{", "line 1: not JSON"),
         ('{"event_id": "x"}', "line 1: needs event_id and label"),
-        ("event_id,label\nx,good\n", "line 2: event_id is no UUID"),
+        ("event_id,label\nx,good\n", "line 2: event_id is not a UUID"),
         (f"event_id,label\n{A},fine\n", "line 2: label must be good or bad"),
-        (f"event_id,label\n{A},good\n{A},bad\n", "line 3: this answer has another label above"),
+        (f"event_id,label\n{A},good\n{A},bad\n", "line 3: this answer has a different label in an earlier line"),
         ("a,b\n1,2\n", "line 2: needs event_id and label"),
     ],
 )

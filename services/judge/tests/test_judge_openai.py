@@ -88,11 +88,11 @@ async def test_a_verdict_comes_with_the_tokens_it_took(api: OpenAiServer, ask: A
         ("[fail:429]", TryAgainError, "Http429", True),
         ("[fail:500]", TryAgainError, "Http500", True),
         ("[fail:503]", TryAgainError, "Http503", True),
-        ("[fail:400]", RejectedError, "Http400: judge.json_mode", True),
+        ("[fail:400]", RejectedError, "Http400: the model does not accept judge.json_mode", True),
         ("[fail:413]", RejectedError, "Http413", True),
         ("[fail:402]", StoppedError, "Http402", True),
         ("[fail:403]", StoppedError, "Http403", True),
-        ("[fail:404]", StoppedError, "Http404: no such model", True),
+        ("[fail:404]", StoppedError, "Http404: model or address not found", True),
         ("[cut]", TryAgainError, "APIConnectionError", False),
         ("[truncate]", BadReplyError, "ReplyTruncated", True),
         ("[refuse]", BadReplyError, "ReplyRefused", True),
@@ -260,7 +260,7 @@ def test_a_model_without_a_price_is_refused_with_the_settings_that_give_one() ->
 
 
 def test_batches_are_refused_by_name() -> None:
-    with pytest.raises(SettingsError, match="only Anthropic's API is used in batches"):
+    with pytest.raises(SettingsError, match="batches exist only for Anthropic's API"):
         settings_from({"ASSAY_JUDGE_BACKEND": "openai-batch"})
 
 

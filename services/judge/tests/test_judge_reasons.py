@@ -12,22 +12,25 @@ from assay_schema.settings import JudgeSettings
 def test_a_model_that_is_not_found_stops_judging_and_a_batch_that_is_not_found_does_not() -> None:
     refused = refusal_of(404, "NotFoundError", {})
     assert isinstance(refused, StoppedError)
-    assert refused.kind == "NotFoundError: no such model or address; see judge.model and judge.base_url"
+    assert refused.kind == "NotFoundError: model or address not found; check judge.model and judge.base_url"
     assert isinstance(failure_of(404, "NotFoundError", {}), RejectedError)
 
 
 @pytest.mark.parametrize(
     ("detail", "said"),
     [
-        ("ReplyNotJson", "the reply was no JSON (judge.model, judge.json_mode)"),
-        ("Batch: ReplyTruncated", "the reply was cut short (judge.max_output_tokens)"),
-        ("APITimeoutError (no time left: judge.deadline_s)", "no reply came in time (judge.request_timeout_s)"),
+        ("ReplyNotJson", "the reply was not JSON (judge.model, judge.json_mode)"),
+        ("Batch: ReplyTruncated", "the reply was truncated (judge.max_output_tokens)"),
+        (
+            "APITimeoutError (no time left: judge.deadline_s)",
+            "the reply did not arrive in time (judge.request_timeout_s)",
+        ),
         ("APIConnectionError", "no connection to the API (judge.base_url)"),
-        ("Http429", "the API's rate limit was used up (judge.requests_per_minute, judge.tokens_per_minute)"),
+        ("Http429", "the API's rate limit was exhausted (judge.requests_per_minute, judge.tokens_per_minute)"),
         ("Http503", "the API was busy or failed"),
         ("OverloadedError", "the API was busy or failed"),
         ("Batch: the request expired", "Batch: the request expired"),
-        ("", "no reason is known"),
+        ("", "unknown reason"),
     ],
 )
 def test_why_there_is_no_verdict_is_said_with_the_setting_that_mends_it(detail: str, said: str) -> None:

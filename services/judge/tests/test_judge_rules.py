@@ -78,8 +78,8 @@ def test_a_file_replaces_checks_and_boosts_and_adds_prices(tmp_path: Path) -> No
     ("text", "message"),
     [
         ("checks: [", "is not YAML"),
-        ("- a", "must hold checks, boosts or prices"),
-        ("checks: [{name: x}]", "asks for nothing"),
+        ("- a", "must contain checks, boosts or prices"),
+        ("checks: [{name: x}]", "has no condition"),
         ("checks: [{name: x, must_match: '('}]", "not a regular expression"),
         ("checks: [{name: 'Not A Name', not_empty: true}]", "checks.0.name"),
         ("boosts: [{name: x, probability: .nan}]", "boosts.0.probability"),

@@ -1,1 +1,1 @@
-"""Tells people and machines what changed: Alertmanager, Apprise, signed webhooks."""
+"""Notify people and machines of alerts: Alertmanager, Apprise, signed webhooks."""

@@ -1,4 +1,4 @@
-"""`python -m assay_notifier`: run the notifier service."""
+"""Run the notifier service: `python -m assay_notifier`."""
 
 from .app import run
 

@@ -1,8 +1,8 @@
-"""Prometheus Alertmanager, API v2: it silences, groups, inhibits and routes. The channel to prefer for people on call.
+"""Prometheus Alertmanager (API v2), the preferred channel for on-call.
 
-An alert in Alertmanager lives as long as somebody says so: each post carries an end in the future, and `keep_alive` says it again while
-the episode is open. A resolved episode is posted with its end. Alertmanager knows an alert by its labels, so a post that comes twice
-changes nothing.
+Alertmanager silences, groups, inhibits and routes alerts. An alert stays active as long as it is renewed: each post
+carries an end in the future, and `keep_alive` posts it again while the episode is open. A resolved episode is posted
+with its end. Alertmanager identifies an alert by its labels, so a repeated post changes nothing.
 """
 
 import base64
@@ -22,9 +22,10 @@ PATH = "/api/v2/alerts"
 
 
 def posted(notice: Notice, expires: datetime) -> list[dict[str, Any]]:
-    """What to post for a transition. Pure.
+    """Build the post for a transition. Pure.
 
-    `severity` is a label, since routes go by it; when it changed, the alert with the former one ends in the same post.
+    `severity` is a label, because routes depend on it. When it changes, the same post ends the alert with the previous
+    severity.
     """
     alert = notice.alert
     ended = max(alert.at, alert.since)
@@ -44,12 +45,16 @@ def _document(alert: Alert, severity: Severity, end: datetime) -> dict[str, Any]
 
 
 class Alertmanager(Channel):
-    """One Alertmanager, or all members of a cluster: each is told, and one that took it is enough, as they tell each other."""
+    """One Alertmanager, or all members of a cluster.
+
+    Every member gets the post. One that accepts it is enough, because members share their alerts.
+    """
 
     name = "alertmanager"
 
     def __init__(self, members: Sequence[Post], expire_s: float) -> None:
-        self._members, self._expire = members, timedelta(seconds=expire_s)
+        self._members = members
+        self._expire = timedelta(seconds=expire_s)
 
     async def send(self, notices: Sequence[Notice]) -> None:
         expires = clock.now() + self._expire
@@ -65,7 +70,10 @@ class Alertmanager(Channel):
 
 
 def member_address(url: str) -> tuple[str, dict[str, str]]:
-    """The address of the API below a base address, and the header for its user and password, which do not stay in it. Pure."""
+    """Return the API address below a base address, and the header for its user and password. Pure.
+
+    The user and password are removed from the address.
+    """
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     headers = {}

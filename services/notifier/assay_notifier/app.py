@@ -1,7 +1,8 @@
-"""The notifier service: reads `alerts` and tells each transition of an episode to every configured channel.
+"""The notifier service: sends each transition in `alerts` to every configured channel.
 
-Delivery: one notice for each transition and channel, recorded before the entry is acknowledged; see `dispatch` for the one gap.
-Redis: reads `alerts` as a group; keeps `notices` and `episodes`; writes `dead` and `failures`. It never speaks to the store.
+Delivery: one notice for each transition and channel, recorded before the entry is acknowledged; see `dispatch` for the
+single exception. Redis: reads `alerts` as a group; stores `notices` and `episodes`; writes `dead` and `failures`. It
+does not use the store.
 """
 
 import asyncio
@@ -29,22 +30,24 @@ from assay_schema.streams import ALERTS
 
 log = logging.getLogger(__name__)
 
-#: Most transitions in one step.
+#: Maximum number of transitions in one step.
 BATCH_ENTRIES = 100
-#: Seconds between two looks at the open episodes, and between two clearings of what is too old.
+#: Seconds between checks of the open episodes, and between removals of old records.
 LOOK_EVERY_S, FORGET_EVERY_S = 5.0, 3_600.0
 
 
 class Keeper:
-    """The chores: open episodes as a metric, kept alive in Alertmanager; old records dropped."""
+    """Maintenance: report open episodes as a metric, keep them alive in Alertmanager, remove old records."""
 
     def __init__(self, records: list[Records], alertmanager: Alertmanager | None, resend_s: float) -> None:
-        self._records, self._alertmanager, self._resend_s = records, alertmanager, resend_s
+        self._records = records
+        self._alertmanager = alertmanager
+        self._resend_s = resend_s
         self._look = self._resend = self._forget = 0.0
         self._posting: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        """Do what is due."""
+        """Run the work that is due."""
         now = time.monotonic()
         if now >= self._look:
             self._look = now + LOOK_EVERY_S
@@ -54,7 +57,7 @@ class Keeper:
                 metrics.OPEN_ALERTS.labels(severity.value).set(counts[severity])
         if self._alertmanager and now >= self._resend and (self._posting is None or self._posting.done()):
             self._resend = now + self._resend_s
-            if found := await self._open():  # beside the other chores: Alertmanager may take its time
+            if found := await self._open():  # runs in parallel with the other work, because Alertmanager may be slow
                 self._posting = asyncio.create_task(self._keep_alive(self._alertmanager, found))
         if now >= self._forget:
             self._forget = now + FORGET_EVERY_S
@@ -68,16 +71,16 @@ class Keeper:
         try:
             await alertmanager.send([replace(notice, former=None) for notice in found])
         except NotDeliveredError as error:
-            log.warning("open alerts are not kept alive in Alertmanager: %s", error.why)
+            log.warning("open alerts could not be kept alive in Alertmanager: %s", error.why)
 
     def close(self) -> None:
-        """Leave what is under way: the next run posts again."""
+        """Cancel running work; the next run posts again."""
         if self._posting:
             self._posting.cancel()
 
 
 def build(settings: Settings) -> Service:
-    """The service, ready to run. Raises `SettingsError`."""
+    """Build the service, ready to run. Raises `SettingsError`."""
     found = channels(settings.notifier)
     service = Service(STAGE, settings, settings.notifier.port)
     dispatcher = Dispatcher(

@@ -1,4 +1,4 @@
-"""The channels that settings ask for. A mistake is named with its setting, before anything is sent."""
+"""Build the channels from the settings. Errors name their setting, before anything is sent."""
 
 import hashlib
 import logging
@@ -25,11 +25,10 @@ log = logging.getLogger(__name__)
 
 
 def channels(settings: NotifierSettings) -> list[Channel]:
-    """Every configured channel; the log is always one. Raises `SettingsError`."""
+    """Return every configured channel, always including the log. Raises `SettingsError`."""
     found: list[Channel] = [LogLine()]
-    trust = cache(
-        lambda: _trust(settings.tls_ca_file)
-    )  # reading the system's certificates takes memory: not for nothing
+    # Cached, because reading the system's certificates takes memory: only if it is needed.
+    trust = cache(lambda: _trust(settings.tls_ca_file))
     if urls := _addresses(settings.alertmanager_urls, settings.alertmanager_urls_file, "alertmanager_urls"):
         members = [_member(settings, url, number, trust()) for number, url in enumerate(urls, 1)]
         found.append(Alertmanager(members, settings.expire_s))
@@ -43,7 +42,7 @@ def channels(settings: NotifierSettings) -> list[Channel]:
         address = address_of(url)
         if address is None:
             raise SettingsError(
-                f"notifier.apprise_urls: address {number} ({url.partition('://')[0][:20]}://...) is none that Apprise knows"
+                f"notifier.apprise_urls: address {number} ({url.partition('://')[0][:20]}://...) is not a valid Apprise address"
             )
         found.append(People(_named(url.partition("://")[0].lower(), url), address, "notifier.apprise_urls"))
     return found
@@ -57,14 +56,14 @@ def _member(settings: NotifierSettings, url: str, number: int, trust: ssl.SSLCon
         headers = {"authorization": f"Bearer {token}"}
     if headers and (host := host_in_clear(url)):
         log.warning(
-            "credentials for Alertmanager go to %s unencrypted; use https:// in notifier.alertmanager_urls", host
+            "credentials for Alertmanager are sent to %s unencrypted; use https:// in notifier.alertmanager_urls", host
         )
     sees = "notifier.alertmanager_urls and notifier.alertmanager_token_file"
     return Post(address, settings.timeout_s, trust, sees, headers)
 
 
 def _addresses(value: SecretStr, file: Path | None, name: str) -> list[str]:
-    """Addresses separated by blanks or lines. In a file, lines that begin with `#` are remarks."""
+    """Split addresses at blanks and lines. In a file, lines that begin with `#` are comments."""
     text = secret(value, file, f"ASSAY_NOTIFIER_{name}_FILE".upper())
     kept = (line for line in text.splitlines() if not line.lstrip().startswith("#"))
     return [url for line in kept for url in re.split(r"\s+", line.strip()) if url]
@@ -75,7 +74,7 @@ def _key(settings: NotifierSettings) -> bytes:
     if not text:
         raise SettingsError(
             "notifier.webhook_secret (or ASSAY_NOTIFIER_WEBHOOK_SECRET, or notifier.webhook_secret_file) is missing: webhooks are signed; "
-            "make one with: openssl rand -base64 32"
+            "create one with: openssl rand -base64 32"
         )
     try:
         return key_of(text)
@@ -103,5 +102,5 @@ def _trust(file: Path | None) -> ssl.SSLContext:
 
 
 def _named(kind: str, url: str) -> str:
-    """A channel's name: stable, and telling nothing of the address."""
+    """Return a channel's name: stable, without revealing the address."""
     return f"{kind}-{hashlib.sha256(url.encode()).hexdigest()[:8]}"

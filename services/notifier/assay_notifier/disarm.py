@@ -1,8 +1,9 @@
-"""Alerts as they are told: nothing in them commands people, chats, mail programs or terminals. Pure.
+"""Neutralize alert text, so that it commands no people, chats, mail programs or terminals. Pure.
 
-Every service that watches something may append to the stream `alerts`, and so may an evaluation in CI. What they say is shown to people
-who act on it at night, in programs that obey mark-up. So the query and the command come from `alert_actions`, and what is free text loses
-its mentions, links and mark-up. Characters are replaced one for one: lengths stay within the contract.
+Every service that monitors something may append to the stream `alerts`, and so may an evaluation in CI. Its text is
+shown to people who act on it at night, in programs that interpret markup. The query and the command therefore come from
+`alert_actions`, and free text loses its mentions, links and markup. Characters are replaced one for one, so lengths
+stay within the contract.
 """
 
 from assay_schema.alert_actions import acknowledge_command, query_of
@@ -11,7 +12,7 @@ from assay_schema.printable import plain
 
 
 def disarmed(alert: Alert) -> Alert:
-    """The same transition, with its own query and command, and text that is only text."""
+    """Return the transition with generated query and command, and with plain text only."""
     return alert.model_copy(
         update={
             "summary": plain(alert.summary),

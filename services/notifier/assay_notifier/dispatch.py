@@ -1,9 +1,9 @@
-"""Hands each transition to each channel, once, in order; tries again later; gives up after a day.
+"""Delivers each transition to each channel once, in order; retries; gives up after a day.
 
-Every channel goes its own way: one that is down delays no other. A notice that was taken is recorded before its entry is acknowledged, so
-neither a restart nor a second replica repeats it. One gap is left, and no protocol closes it: a receiver that took a notice while the
-notifier died before the record is told again. The second has the same id (`webhook-id`, or the labels in Alertmanager), by which the
-receiver can tell.
+Channels are independent: one that is down does not delay another. An accepted notice is recorded before its entry is
+acknowledged, so neither a restart nor a second replica repeats it. One gap remains that no protocol can close: if the
+notifier dies between the acceptance and the record, the receiver gets the notice again. The repeated notice has the
+same id (`webhook-id`, or the labels in Alertmanager), so the receiver can recognize it.
 """
 
 import asyncio
@@ -35,19 +35,19 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 STAGE = "notifier"
-#: Tries at once, before a channel is left alone for a while.
+#: Immediate attempts before a channel is paused.
 TRIES = 3
-#: The first and the longest of these whiles, in seconds; each is twice the one before.
+#: The first and the longest pause of a channel, in seconds; each is twice the previous one.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 300.0
-#: How long Redis may be away before entries are left pending, in seconds.
+#: Seconds that Redis may be away before entries are left pending.
 REDIS_PATIENCE_S = 20.0
-#: Notices remembered by this process, for when Redis lost its last second: more than can be unacknowledged.
+#: Notices remembered by this process in case Redis loses its last second: more than can be unacknowledged.
 REMEMBERED = 10_000
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """A transition to tell of, and its place in the stream."""
+    """A transition to be sent, and its position in the stream."""
 
     entry: Entry
     notice: Notice
@@ -63,14 +63,15 @@ class Waiting:
 
 @dataclass
 class Way:
-    """How a channel is doing."""
+    """State of a channel."""
 
     channel: Channel
-    #: Why it failed last; empty while it is well.
+    #: Reason of its last failure; empty while it is healthy.
     trouble: str = ""
     pause_s: float = FIRST_PAUSE_S
     next_try: float = 0.0
-    #: Entries it has not taken, by shard and place, with the time they were last seen here: later ones wait for them.
+    #: Entries it has not accepted, by shard and position, with the time they were last seen here; later ones wait for
+    #: them.
     behind: dict[tuple[int, tuple[int, int]], float] = field(default_factory=dict)
 
 
@@ -85,23 +86,26 @@ class Dispatcher:
         forget_behind_s: float,
         time_s: Callable[[], float] = lambda: clock.now_ms() / 1_000,
     ) -> None:
-        stamina.instrumentation.set_on_retry_hooks([])  # we log once when a channel's state changes, not at every try
+        # we log once when a channel's state changes, not at every attempt
+        stamina.instrumentation.set_on_retry_hooks([])
         self.ways = [Way(channel) for channel in channels]
         for way in self.ways:
             metrics.CHANNEL_UP.labels(way.channel.name).set(1)
-        self._give_up_s, self._forget_behind_s, self._time_s = give_up_s, forget_behind_s, time_s
+        self._give_up_s = give_up_s
+        self._forget_behind_s = forget_behind_s
+        self._time_s = time_s
         self._remembered: dict[Pair, None] = {}
 
     def process(self, shard: int, records: Records) -> Process:
-        """The work on one shard."""
+        """Return the handler of one shard."""
 
         async def notify(entries: Sequence[Entry]) -> list[Outcome]:
             alerts, outcomes = _parsed(entries)
-            await acquit()  # a receiver may take its time
+            await acquit()  # a receiver may be slow
             try:
                 waiting = await _patiently(lambda: _noted(records, alerts))
                 pairs = await _patiently(lambda: self._taken(records, waiting))
-                # A publisher that was restarted may have published a transition twice.
+                # A restarted publisher may have published a transition twice.
                 distinct = list({each.alert.transition_id: each for each in reversed(waiting)}.values())[::-1]
                 unsent = {
                     way.channel.name: [each for each in distinct if _pair(each.alert, way) not in pairs]
@@ -111,7 +115,7 @@ class Dispatcher:
                     *(self._serve(way, unsent[way.channel.name], shard, records) for way in self.ways)
                 )
             except RedisError as error:
-                log.warning("redis is away; notices wait", extra={"error_class": type(error).__name__})
+                log.warning("redis is away; notices are waiting", extra={"error_class": type(error).__name__})
                 return outcomes
             hopeless: dict[str, list[str]] = {}
             for way, ids in zip(self.ways, given_up, strict=True):
@@ -128,17 +132,17 @@ class Dispatcher:
         return notify
 
     async def _taken(self, records: Records, waiting: Sequence[Waiting]) -> set[Pair]:
-        """Which notices were taken already, by this process or another."""
+        """Return the notices that were already accepted, by this process or another."""
         wanted = [_pair(each.alert, way) for each in waiting for way in self.ways]
         found = await records.taken(wanted)
         self._remember(found)
         ours = {pair for pair in wanted if pair in self._remembered}
         if lost := ours - found:
-            await records.take(lost)  # Redis died before it wrote them down
+            await records.take(lost)  # Redis died before it stored them
         return ours
 
     async def _serve(self, way: Way, waiting: Sequence[Waiting], shard: int, records: Records) -> list[str]:
-        """Tell one channel what it does not know yet. Returns the entries for which it is given up."""
+        """Send the pending notices of one channel. Returns the entries that are given up for it."""
         by_alert = {each.alert.transition_id: each for each in waiting}
         given_up = []
         for group in way.channel.groups([each.notice for each in waiting]):
@@ -167,7 +171,10 @@ class Dispatcher:
         return given_up
 
     def _must_wait(self, way: Way, place: tuple[int, tuple[int, int]]) -> bool:
-        """Whether an earlier entry is to be told first. One that was not seen for long is another replica's by now."""
+        """True if an earlier entry must be sent first.
+
+        An entry that was not seen for a long time belongs to another replica by now.
+        """
         now = time.monotonic()
         way.behind = {each: seen for each, seen in way.behind.items() if now - seen < self._forget_behind_s}
         shard = place[0]
@@ -178,7 +185,7 @@ class Dispatcher:
         metrics.NOTICES.labels(name, "failed").inc()
         metrics.CHANNEL_UP.labels(name).set(0)
         if error.why != way.trouble:
-            log.error("%s does not take notices: %s; they wait and are tried again", name, error.why)
+            log.error("%s does not accept notices: %s; they wait and will be retried", name, error.why)
         way.trouble = error.why
         pause = max(error.retry_after_s, way.pause_s * random.uniform(0.5, 1))  # noqa: S311  # jitter, not a secret
         way.next_try = time.monotonic() + pause
@@ -191,7 +198,7 @@ class Dispatcher:
         for notice in group:
             metrics.ALERT_TO_NOTICE.labels(name).observe(max(0.0, self._time_s() - notice.alert.at.timestamp()))
         if way.trouble:
-            log.info("%s takes notices again", name)
+            log.info("%s accepts notices again", name)
         way.trouble, way.pause_s, way.next_try = "", FIRST_PAUSE_S, 0.0
 
     def _remember(self, pairs: Iterable[Pair]) -> None:
@@ -203,7 +210,10 @@ class Dispatcher:
 
 
 async def _patiently(step: Callable[[], Awaitable[T]]) -> T:
-    """A step in Redis, tried for a while; what was sent meanwhile is remembered here. Raises the last `RedisError`."""
+    """Retry a step in Redis for a while; notices sent meanwhile are remembered here.
+
+    Raises the last `RedisError`.
+    """
     deadline = time.monotonic() + REDIS_PATIENCE_S
     while True:
         try:
@@ -215,7 +225,7 @@ async def _patiently(step: Callable[[], Awaitable[T]]) -> T:
 
 
 async def _told(channel: Channel, group: Sequence[Notice]) -> None:
-    """Send with a few tries at once, when trying again may help."""
+    """Send a notice, with a few immediate retries if a retry may help."""
     async for attempt in stamina.retry_context(
         on=lambda error: isinstance(error, NotDeliveredError) and error.passing and not error.retry_after_s,
         attempts=TRIES,
@@ -228,7 +238,7 @@ async def _told(channel: Channel, group: Sequence[Notice]) -> None:
 
 
 def _parsed(entries: Sequence[Entry]) -> tuple[list[tuple[Entry, Alert]], list[Outcome]]:
-    """Alerts in the stream's order, and what is none."""
+    """Parse alerts in the stream's order, and return invalid entries separately."""
     alerts, refused = [], []
     for entry in sorted(entries, key=lambda each: entry_parts(each.id)):
         try:
@@ -243,7 +253,7 @@ def _parsed(entries: Sequence[Entry]) -> tuple[list[tuple[Entry, Alert]], list[O
 
 
 async def _noted(records: Records, alerts: Sequence[tuple[Entry, Alert]]) -> list[Waiting]:
-    """All are noted before any is told, so that what is kept alive is never older than what was told."""
+    """Record all alerts before any is sent, so that a renewed alert is never older than a sent one."""
     return [Waiting(entry, await records.note(alert)) for entry, alert in alerts]
 
 
@@ -253,7 +263,7 @@ def _given_up(entry: Entry, channels: Sequence[str]) -> Failure:
         STAGE,
         Reason.OTHER,
         "NotDelivered",
-        f"{', '.join(channels)} did not take the notice within notifier.give_up_h; see assay dead list --stage notifier",
+        f"{', '.join(channels)} did not accept the notice within notifier.give_up_h; see assay dead list --stage notifier",
     )
 
 

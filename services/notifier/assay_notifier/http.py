@@ -1,4 +1,7 @@
-"""One HTTP request to a receiver: bounded in time, no redirects, and errors that say what mends them without quoting an address."""
+"""One HTTP request to a receiver: bounded in time, without redirects.
+
+Errors name the fix without quoting an address.
+"""
 
 import ssl
 from collections.abc import Mapping
@@ -11,24 +14,24 @@ import httpx
 
 from assay_notifier.channel import NotDeliveredError
 
-#: Longest pause that a receiver may ask for, in seconds.
+#: Longest pause that a receiver may request, in seconds.
 LONGEST_RETRY_AFTER_S = 3_600.0
-#: Statuses that pass by themselves: time-out, too early, too many requests, and all of 5xx.
+#: Transient statuses besides 5xx: time-out, too early, too many requests.
 _PASSING = {408, 425, 429}
-#: Loopback is reached directly, whatever the environment says of proxies.
+#: Loopback is reached directly, even if the environment configures proxies.
 _DIRECT = {"all://127.0.0.1": None, "all://localhost": None, "all://[::1]": None}
 
 
 @dataclass(frozen=True)
 class Post:
-    """How to reach one receiver. The address may hold a secret: it is never logged."""
+    """Sends to one receiver. The address may contain a secret: it is never logged."""
 
     url: str
     timeout_s: float
     trust: ssl.SSLContext
-    #: The settings that a refusal sends people to.
+    #: The settings to check after a refusal.
     settings: str
-    #: Sent with every request, such as credentials.
+    #: Headers of every request, such as credentials.
     headers: Mapping[str, str] = field(default_factory=dict)
 
     async def __call__(self, content: bytes, headers: Mapping[str, str] | None = None) -> None:
@@ -51,22 +54,22 @@ class Post:
         parts = urlsplit(self.url)
         where = f"{parts.hostname}:{parts.port}" if parts.port else f"{parts.hostname}"
         if isinstance(error, httpx.TimeoutException):
-            return f"{where} does not answer within {self.timeout_s:g} s (notifier.timeout_s)"
+            return f"{where} did not answer within {self.timeout_s:g} s (notifier.timeout_s)"
         if "certificate" in str(error).lower():
-            return f"the certificate of {where} is not trusted; see notifier.tls_ca_file"
-        return f"{where} cannot be reached ({type(error).__name__}); is it up? see {self.settings}"
+            return f"the certificate of {where} is not trusted; check notifier.tls_ca_file"
+        return f"{where} cannot be reached ({type(error).__name__}); is it running? check {self.settings}"
 
     def _refused(self, answer: httpx.Response) -> NotDeliveredError:
         status = answer.status_code
         passing = status in _PASSING or status >= 500
-        mends = {
-            401: f"it wants other credentials; see {self.settings}",
-            403: f"it does not allow this; see {self.settings}",
-            404: f"nothing is at that path; see {self.settings}",
-            429: "it is asked too often",
+        fixes = {
+            401: f"it rejected the credentials; check {self.settings}",
+            403: f"it does not permit this; check {self.settings}",
+            404: f"it has nothing at that path; check {self.settings}",
+            429: "it received too many requests",
         }
-        what = mends.get(
-            status, "it has trouble of its own" if passing else f"it refuses the notice; see {self.settings}"
+        what = fixes.get(
+            status, "it has an internal error" if passing else f"it rejected the notice; check {self.settings}"
         )
         return NotDeliveredError(
             f"HTTP {status}: {what}", passing=passing, retry_after_s=retry_after(answer.headers.get("retry-after"))
@@ -74,7 +77,10 @@ class Post:
 
 
 def retry_after(text: str | None, now: datetime | None = None) -> float:
-    """Seconds that a `Retry-After` header asks for, within bounds; 0 without one that can be read. Pure but for the clock's default."""
+    """Return the bounded seconds in a `Retry-After` header; 0 if it cannot be parsed.
+
+    Pure except for the default clock.
+    """
     if not text:
         return 0.0
     if text.strip().isdecimal():

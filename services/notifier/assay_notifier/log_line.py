@@ -1,4 +1,4 @@
-"""The channel that is always there: a line in the notifier's own log."""
+"""The channel that is always present: a line in the notifier's own log."""
 
 import logging
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ _LEVELS = {AlertState.CRITICAL: logging.ERROR, AlertState.RESOLVED: logging.INFO
 
 
 class LogLine(Channel):
-    """An error for `critical`, information when it is over, a warning otherwise."""
+    """Logs an error for `critical`, information when an episode ends, and a warning otherwise."""
 
     name = "log"
 

@@ -1,7 +1,7 @@
-"""What a notice says, to people and to Alertmanager. Pure: alerts in, text and labels out.
+"""Text and labels of a notice, for people and for Alertmanager. Pure.
 
-An alert holds nothing that was captured, so neither does a notice. Every notice says what, since when, how much, where, which query shows
-it, which command says what part moved, and how to acknowledge it.
+An alert contains no captured text, so neither does a notice. Every notice states what happened, since when, how much
+and where, the query with details, the command that explains which part changed, and the command that acknowledges it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,24 +11,24 @@ from datetime import UTC, datetime
 from assay_schema.alert_actions import explain_command
 from assay_schema.alerts import ALL_PROJECTS, Alert, AlertState, Severity
 
-#: The severity of an episode follows from the worst it is known to be at the moment; other states leave it as it is.
+#: Severity of an episode by its state; other states leave it unchanged.
 SEVERITY = {AlertState.WARN: Severity.WARNING, AlertState.CRITICAL: Severity.CRITICAL}
-#: The states in which something is over.
+#: The states in which an episode is over.
 OVER = frozenset({AlertState.OK, AlertState.RESOLVED})
 _MEANING = {
-    AlertState.OK: "It is well.",
-    AlertState.WARN: "It may be getting worse.",
-    AlertState.CRITICAL: "It is worse, and needs somebody.",
-    AlertState.RECOVERING: "It is coming back, and not over yet.",
+    AlertState.OK: "Healthy.",
+    AlertState.WARN: "Warning: it may be getting worse.",
+    AlertState.CRITICAL: "Critical: action needed.",
+    AlertState.RECOVERING: "Recovering, but not resolved yet.",
     AlertState.RESOLVED: "The episode is closed.",
 }
-#: The worst first.
+#: From worst to best.
 _RANK = (AlertState.CRITICAL, AlertState.WARN, AlertState.RECOVERING, AlertState.RESOLVED, AlertState.OK)
 
 
 @dataclass(frozen=True)
 class Notice:
-    """One transition to tell of, and the severity of its episode: with it, and before it if it changed that."""
+    """A transition to be sent, with the severity of its episode, and the previous severity if it changed."""
 
     alert: Alert
     severity: Severity
@@ -36,7 +36,7 @@ class Notice:
 
 
 def noticed(alert: Alert, known: Mapping[int, Severity]) -> Notice:
-    """The notice of a transition. `known` has the severities of the episode by the sequence of the transition that set them."""
+    """Build the notice of a transition. `known` has the episode's severities by sequence number."""
     before = [known[place] for place in sorted(known) if place < alert.sequence]
     if (own := SEVERITY.get(alert.state)) is None:
         return Notice(alert, before[-1] if before else SEVERITY.get(alert.previous, Severity.WARNING))
@@ -44,21 +44,21 @@ def noticed(alert: Alert, known: Mapping[int, Severity]) -> Notice:
 
 
 def is_over(alert: Alert) -> bool:
-    """Whether this transition ends its episode."""
+    """True if this transition ends its episode."""
     return alert.state in OVER
 
 
 def title(alert: Alert) -> str:
-    """One line: state, what, where."""
+    """Return one line: state, what happened, where."""
     return f"[{alert.state.upper()}] {_what(alert)} in {_where(alert)}"
 
 
 def body(alert: Alert) -> str:
-    """The rest, one fact a line."""
+    """Return the details, one fact per line."""
     lines = [
         alert.summary,
-        f"State: {alert.state}, before: {alert.previous}. {_MEANING[alert.state]}",
-        f"Since: {_moment(alert.since)}. This notice is of {_moment(alert.at)}.",
+        f"State: {alert.state}, previously {alert.previous}. {_MEANING[alert.state]}",
+        f"Since: {_moment(alert.since)}. Changed at: {_moment(alert.at)}.",
     ]
     if measured := _measured(alert):
         lines.append(f"How much: {measured}.")
@@ -74,7 +74,7 @@ def body(alert: Alert) -> str:
 
 
 def grouped(alerts: Sequence[Alert]) -> tuple[str, str]:
-    """Title and body of one notice about several transitions, the worst first."""
+    """Return title and body of one notice about several transitions, the worst first."""
     if len(alerts) == 1:
         return title(alerts[0]), body(alerts[0])
     ranked = sorted(alerts, key=lambda alert: _RANK.index(alert.state))
@@ -86,7 +86,7 @@ def grouped(alerts: Sequence[Alert]) -> tuple[str, str]:
 
 
 def line(alert: Alert) -> str:
-    """Everything in one line, for a log."""
+    """Return everything in one line, for a log."""
     measured = _measured(alert)
     parts = [f"{title(alert)}: {alert.summary}", f"({measured})" if measured else ""]
     explain = "" if is_over(alert) else _explain(alert)
@@ -96,7 +96,10 @@ def line(alert: Alert) -> str:
 
 
 def labels(alert: Alert, severity: Severity) -> dict[str, str]:
-    """What identifies the alert in Alertmanager: the same through an episode, but for `severity`, which routes go by."""
+    """Return the labels that identify the alert in Alertmanager.
+
+    They are constant during an episode, except for `severity`, which routes depend on.
+    """
     named = {
         "alertname": "Assay" + "".join(part.capitalize() for part in alert.kind.split("_")),
         "severity": severity.value,
@@ -110,7 +113,7 @@ def labels(alert: Alert, severity: Severity) -> dict[str, str]:
 
 
 def annotations(alert: Alert) -> dict[str, str]:
-    """What Alertmanager's templates show; it may change during an episode."""
+    """Return the text for Alertmanager's templates; it may change during an episode."""
     facts = {
         "summary": title(alert),
         "description": body(alert),

@@ -1,4 +1,7 @@
-"""Slack, PagerDuty, Teams, e-mail and a hundred others, by their Apprise addresses. Transitions that come together are one notice."""
+"""Apprise channels: Slack, PagerDuty, Teams, e-mail and a hundred others.
+
+Transitions that arrive together are sent as one notice.
+"""
 
 import logging
 from collections.abc import Sequence
@@ -11,15 +14,20 @@ from assay_schema.alerts import Alert, AlertState
 if TYPE_CHECKING:
     import apprise
 
-#: Most transitions in one notice: chats cut long messages.
+#: Maximum number of transitions in one notice: chats truncate long messages.
 MOST_IN_ONE = 10
 
 
 class People(Channel):
-    """One Apprise address. Delivery: at least once; these receivers know no ids, so after a crash one may show a notice twice."""
+    """One Apprise address.
+
+    Delivery: at least once. These receivers know no ids, so a notice may appear twice after a crash.
+    """
 
     def __init__(self, name: str, address: "apprise.Apprise", settings: str) -> None:
-        self.name, self._address, self._settings = name, address, settings
+        self.name = name
+        self._address = address
+        self._settings = settings
 
     def groups(self, notices: Sequence[Notice]) -> list[list[Notice]]:
         together: dict[str, list[Notice]] = {}
@@ -34,13 +42,13 @@ class People(Channel):
     async def send(self, notices: Sequence[Notice]) -> None:
         alerts = [notice.alert for notice in notices]
         title, body = grouped(alerts)
-        # Said to be text, it is escaped where the receiver wants HTML.
+        # Declared as text, it is escaped if the receiver expects HTML.
         taken: Any = await self._address.async_notify(
             body=body, title=title, notify_type=_type(alerts), body_format="text"
         )
         if not taken:
             raise NotDeliveredError(
-                f"the service refused the notice or cannot be reached; see its address in {self._settings}",
+                f"the service rejected the notice or cannot be reached; check its address in {self._settings}",
                 passing=True,
             )
 
@@ -57,10 +65,10 @@ def _type(alerts: Sequence[Alert]) -> Any:
 
 
 def address_of(url: str) -> "apprise.Apprise | None":
-    """An Apprise address, or None when Apprise does not know it. The library is loaded here, not before somebody needs it."""
+    """Parse an Apprise address; None if Apprise does not support it. The library is loaded on first use."""
     import apprise
 
-    logging.getLogger("apprise").setLevel(logging.CRITICAL)  # it names addresses in what it says
-    # Truncating would cut the query and the way to acknowledge; a long notice becomes several messages.
+    logging.getLogger("apprise").setLevel(logging.CRITICAL)  # its log messages contain addresses
+    # Truncation would cut the query and the acknowledgement; a long notice becomes several messages.
     found = apprise.Apprise(asset=apprise.AppriseAsset(secure_logging=True, app_id="Assay", app_desc="Assay alerts"))
     return found if found.add(url) else None

@@ -1,4 +1,4 @@
-"""What the notifier remembers of one shard, in Redis: which notices were taken, and the latest alert of each episode."""
+"""Records of one shard in Redis: the accepted notices, and the latest alert of each episode."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,18 +11,18 @@ from assay_runtime.connection import Client
 from assay_schema.alerts import Alert, Severity
 from assay_schema.streams import episodes_key, notices_key
 
-#: A transition and a channel's name.
+#: The id of a transition, and the name of a channel.
 Pair = tuple[str, str]
-#: Days that a taken notice is remembered: longer than an entry can wait in its stream, or as a dead letter.
+#: Days that an accepted notice is remembered: longer than an entry can wait in its stream or as a dead letter.
 REMEMBER_DAYS = 30
-#: Days that an episode is remembered after its end, so that a transition which comes late does not open it again.
+#: Days that an episode is remembered after its end, so that a late transition does not reopen it.
 KEEP_OVER_DAYS = 7
-#: Transitions looked at to find the severity before one.
+#: Transitions searched for the previous severity.
 LOOKED_BACK = 50
 _DAY_S = 86_400
 
-#: Keep the alert unless a later transition of its episode is kept, and the severity it sets, if any. KEYS: episodes.
-#: ARGV: alert id, sequence, JSON, severity or ''. Returns 1 or 0.
+#: Store the alert unless a later transition of its episode is stored, and its severity, if any. KEYS: episodes. ARGV:
+#: alert id, sequence, JSON, severity or ''. Returns 1 or 0.
 NOTE = """
 redis.replicate_commands()
 local kept = redis.call('HGET', KEYS[1], ARGV[1])
@@ -38,30 +38,31 @@ class Records:
 
     def __init__(self, client: Client, shard: int) -> None:
         self._client = client
-        self._notices, self._episodes = notices_key(shard), episodes_key(shard)
+        self._notices = notices_key(shard)
+        self._episodes = episodes_key(shard)
         self._note = client.register_script(NOTE)
 
     async def taken(self, pairs: Sequence[Pair]) -> set[Pair]:
-        """Those of these notices that their channel took."""
+        """Return those of these notices that their channel has accepted."""
         if not pairs:
             return set()
         scores = await self._client.zmscore(self._notices, [_member(pair) for pair in pairs])
         return {pair for pair, score in zip(pairs, scores, strict=True) if score is not None}
 
     async def take(self, pairs: Iterable[Pair]) -> None:
-        """Remember that these were taken."""
+        """Record that these notices were accepted."""
         now = clock.now_ms() / 1_000
         await self._client.zadd(self._notices, {_member(pair): now for pair in pairs})
 
     async def note(self, alert: Alert) -> Notice:
-        """Keep an alert as the latest of its episode, if it is. Returns its notice."""
+        """Store an alert if it is the latest of its episode. Returns its notice."""
         severity = SEVERITY.get(alert.state, "")
         arguments = [str(alert.alert_id), alert.sequence, alert.model_dump_json(), str(severity)]
         await self._note(keys=[self._episodes], args=arguments)
         return await self._notice(alert)
 
     async def latest(self) -> list[Notice]:
-        """The latest transition of every episode that is remembered."""
+        """Return the latest transition of every remembered episode."""
         found = await self._client.hgetall(self._episodes)
         alerts = (_kept(text) for key, text in found.items() if b"/" not in key)
         return [await self._notice(alert) for alert in alerts if alert]
@@ -78,7 +79,7 @@ class Records:
         )
 
     async def forget(self) -> None:
-        """Drop what is too old to matter."""
+        """Remove old records."""
         now = clock.now_ms() / 1_000
         await self._client.zremrangebyscore(self._notices, "-inf", now - REMEMBER_DAYS * _DAY_S)
         for notice in await self.latest():
@@ -89,7 +90,7 @@ class Records:
 
 
 def _kept(text: bytes) -> Alert | None:
-    """An alert as an earlier version may have kept it; None for one that the contract refuses by now."""
+    """Parse an alert stored by this or an earlier version; None if the contract no longer allows it."""
     try:
         return disarmed(Alert.model_validate_json(text))
     except ValidationError:

@@ -1,8 +1,9 @@
-"""Alerts that were removed from their stream before the notifier had read them, so that nobody is silenced unnoticed.
+"""Detect alerts that were removed from their stream before the notifier read them.
 
-`XADD` cannot be granted without its trimming options: whoever may append to `alerts` (judge, drift, operator) may also empty it. Redis
-counts what was ever added and what the group has read; what left the stream and was not read is what somebody removed. The counts are
-worth nothing after Redis came up anew, until the service has counted again, so only a Redis that was seen with sound counts is believed.
+`XADD` cannot be granted without its trimming options, so whoever may append to `alerts` (judge, drift, operator) may
+also empty it. Redis counts the entries ever added and the entries read by the group; the difference beyond the stream's
+content was removed. After a restart of Redis the counts are invalid until the service has counted again, so only counts
+of a Redis that was seen to be consistent are used.
 """
 
 import logging
@@ -13,8 +14,8 @@ from assay_schema.streams import ALERTS, episodes_key
 
 log = logging.getLogger(__name__)
 
-#: KEYS: alerts, episodes. ARGV: group. Keeps beside the episodes which Redis had sound counts, and how many removed alerts were told.
-#: Returns how many more were removed.
+#: KEYS: alerts, episodes. ARGV: group. Stores with the episodes the Redis with consistent counts and the number of
+#: removed alerts already reported. Returns the number of newly removed alerts.
 REMOVED = """
 redis.replicate_commands()
 local added, here = 0, string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') or ''
@@ -43,20 +44,22 @@ return missing - told
 
 
 class Watch:
-    """Looks at one shard, before the notifier reads it and then every tick."""
+    """Checks one shard, before the notifier reads it and then at every tick."""
 
     def __init__(self, client: Client, shard: int, group: str) -> None:
         self._script = client.register_script(REMOVED)
-        self._keys, self._group, self._shard = [ALERTS.key(shard), episodes_key(shard)], group, shard
+        self._keys = [ALERTS.key(shard), episodes_key(shard)]
+        self._group = group
+        self._shard = shard
         metrics.ALERTS_REMOVED.labels(str(shard))
 
     async def look(self) -> None:
-        """Tell of what was removed since the last look. Raises `RedisError`."""
+        """Report alerts removed since the last check. Raises `RedisError`."""
         if found := int(await self._script(keys=self._keys, args=[self._group])):
             metrics.ALERTS_REMOVED.labels(str(self._shard)).inc(found)
             log.error(
-                "%d alerts were removed before anybody was told of them; who may append to alerts may remove them: "
-                "see assay drift status for what is open, and give judge, drift and operator new passwords if nobody did it on purpose",
+                "%d alerts were removed before they were sent; every user that may append to alerts may also remove them: "
+                "see assay drift status for open episodes, and change the passwords of judge, drift and operator unless this was intended",
                 found,
                 extra={"stream": self._keys[0], "entries": found},
             )

@@ -1,4 +1,7 @@
-"""The test notice: an episode that says it is a test, and ends at once. Pure but for the clock and a fresh id."""
+"""The test notice: an episode that is marked as a test and ends at once.
+
+Pure except for the clock and a new id.
+"""
 
 import uuid
 from datetime import UTC, datetime
@@ -8,7 +11,7 @@ from assay_schema.alerts import Alert, AlertKind, AlertState, Severity, transiti
 
 
 def sample_notices() -> list[Notice]:
-    """A warning and its end."""
+    """Return a warning and its end."""
     alert_id, now = uuid.uuid4(), datetime.now(UTC)
 
     def notice(sequence: int, state: AlertState, previous: AlertState, severity: Severity) -> Notice:

@@ -1,7 +1,8 @@
-"""Signatures of webhooks, by the Standard Webhooks specification 1.0 (standardwebhooks.com): HMAC-SHA256 over id, time and body. Pure.
+"""Signatures of webhooks by the Standard Webhooks specification 1.0 (standardwebhooks.com). Pure.
 
-A receiver checks the signature with the shared secret and the bytes as they came, refuses a time that is too far from its own clock (a
-recorded request played again), and keeps the ids it has seen for as long: a notice that is sent twice has the same id.
+The signature is an HMAC-SHA256 of id, time and body. A receiver checks it with the shared secret and the raw bytes,
+rejects a time too far from its own clock (a replayed request), and stores the ids it has seen for that long: a notice
+that is sent twice has the same id.
 """
 
 import base64
@@ -9,35 +10,38 @@ import binascii
 import hmac
 
 ID, TIMESTAMP, SIGNATURE = "webhook-id", "webhook-timestamp", "webhook-signature"
-#: A secret in the specification's own form: this, then base64.
+#: Prefix of a secret in the specification's own format; base64 follows.
 PREFIX = "whsec_"
-#: Shortest key, in bytes, that the specification allows.
+#: Shortest key that the specification allows, in bytes.
 KEY_BYTES = 24
 
 
 def key_of(secret: str) -> bytes:
-    """The key of a secret: decoded if it begins with `whsec_`, else its own bytes. Raises `ValueError` when it does not fit."""
+    """Return the key of a secret: decoded if it begins with `whsec_`, else its own bytes.
+
+    Raises `ValueError` if it is too short or malformed.
+    """
     if secret.startswith(PREFIX):
         try:
             key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
         except binascii.Error:
-            raise ValueError(f"is not base64 behind {PREFIX}") from None
+            raise ValueError(f"is not base64 after {PREFIX}") from None
     else:
         key = secret.encode()
     if len(key) < KEY_BYTES:
-        raise ValueError(f"must be a key of {KEY_BYTES} bytes or more; make one with: openssl rand -base64 32")
+        raise ValueError(f"must be a key of {KEY_BYTES} bytes or more; create one with: openssl rand -base64 32")
     return key
 
 
 def headers(key: bytes, message_id: str, at: int, content: bytes) -> dict[str, str]:
-    """The three headers of a request. `at` is Unix seconds at the moment of sending, anew at every try."""
+    """Return the three headers of a request. `at` is the time of this attempt, in Unix seconds."""
     return {ID: message_id, TIMESTAMP: str(at), SIGNATURE: f"v1,{_digest(key, message_id, str(at), content)}"}
 
 
 def verified(
     key: bytes, message_id: str, timestamp: str, signature: str, content: bytes, *, now: float, tolerance_s: float = 300
 ) -> bool:
-    """Whether a request is ours and recent: what a receiver does."""
+    """True if a request is authentic and recent, as a receiver checks it."""
     if not timestamp.isdecimal() or abs(now - int(timestamp)) > tolerance_s:
         return False
     wanted = _digest(key, message_id, timestamp, content)

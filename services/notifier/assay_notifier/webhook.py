@@ -1,4 +1,4 @@
-"""A signed webhook for machines: one POST for each transition, with the alert's own JSON document as its body."""
+"""A signed webhook: one POST per transition, with the JSON document of the alert as its body."""
 
 from collections.abc import Sequence
 
@@ -10,10 +10,12 @@ from assay_runtime.clock import clock
 
 
 class Webhook(Channel):
-    """Headers `webhook-id` (the `transition_id`, the same at every try), `webhook-timestamp` and `webhook-signature`."""
+    """Sends `webhook-id` (the `transition_id`, the same at every attempt), `-timestamp` and `-signature`."""
 
     def __init__(self, name: str, post: Post, key: bytes) -> None:
-        self.name, self._post, self._key = name, post, key
+        self.name = name
+        self._post = post
+        self._key = key
 
     async def send(self, notices: Sequence[Notice]) -> None:
         for notice in notices:

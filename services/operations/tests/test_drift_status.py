@@ -27,7 +27,7 @@ def test_a_lower_is_better_metric_is_shown_as_it_is() -> None:
     [row] = watched_after(3)
     assert 0.1 < row["baseline"] < 0.2
     assert 0.1 < row["last_day"] < 0.2
-    assert "% of what raises an alert" in line(row)
+    assert "% of the alert threshold" in line(row)
 
 
 def test_a_series_that_learns_says_how_much_is_missing() -> None:
@@ -66,12 +66,12 @@ def test_latency_says_what_it_lacks_and_then_what_its_limit_is() -> None:
 def test_evidence_is_a_share_of_what_raises_an_alert() -> None:
     [row] = watched_after(6, drop_from=4, drop=0.3)
     assert (row["state"], row["evidence"] >= 1) == ("critical", True)
-    assert "times what raises an alert" in line(row)
+    assert "times the alert threshold" in line(row)
     assert [share_text(each) for each in (4.6e21, 1.5, 0.16, 0.0)] == [
-        "over 10 times what raises an alert",
-        "1.5 times what raises an alert",
-        "16% of what raises an alert",
-        "under 1% of what raises an alert",
+        "over 10 times the alert threshold",
+        "1.5 times the alert threshold",
+        "16% of the alert threshold",
+        "under 1% of the alert threshold",
     ]
 
 

@@ -1,4 +1,4 @@
-"""`python -m assay_store`: run the embedded store."""
+"""Run the embedded store: `python -m assay_store`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from assay_store.options import StoreOptions
 
 
 def options(arguments: list[str] | None = None) -> StoreOptions:
-    """The options from a command line."""
+    """Parse the options of a command line."""
     parser = argparse.ArgumentParser(
         prog="assay_store", description="The embedded store: ClickHouse's HTTP protocol over chDB."
     )
@@ -55,7 +55,7 @@ def options(arguments: list[str] | None = None) -> StoreOptions:
 
 
 def main() -> int:
-    """Run; 0 after a clean stop, 2 when the store cannot start."""
+    """Run the store. Exit code 0 after a clean stop, 2 if it cannot start."""
     wanted = options()
     logging.basicConfig(
         level=wanted.log_level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s"

@@ -1,7 +1,8 @@
-"""Give up root for an account of the store's own, for good: what the second wall is where the kernel has no Landlock.
+"""Give up root permanently for a dedicated account: the second wall on kernels without Landlock.
 
-The account is a number without a name, a home or a group. It owns the store's data directory, and the kernel keeps it from whatever is
-closed to other accounts. A child process tries everything first, so that the store either has its account or stays as it was.
+The account is a number without a name, a home or a group. It owns the store's data directory, and the kernel denies it
+everything that is closed to other accounts. A child process tries everything first, so that the store either has its
+account or is unchanged.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ from pathlib import Path
 
 from assay_store.landlock import no_new_privileges, prctl, require_one_thread
 
-#: Among those that Debian reserves and systemd leaves unused (65520 to 65533): neither accounts, services nor containers' ranges have them.
+#: One of the ids that Debian reserves and systemd leaves unused (65520 to 65533): no accounts, services or containers'
+#: ranges have them.
 DEFAULT_UID = 65525
 
-#: What a store has in its data directory, and what a file system has at its top.
+#: Names of the store's own files in its data directory, and of those at the top of a file system.
 _OWN_NAMES = {
     "backups", "conf", "definitions", "engine", "port", "store.lock", "tmp", "user_files",
 }  # fmt: skip
@@ -36,12 +38,12 @@ _FILE_SYSTEM_NAMES = {"lost+found"}
 
 _PR_SET_PDEATHSIG, _PR_GET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_GET_SECUREBITS = 1, 2, 4, 27
 
-#: Files with more than one name, by device and number: one of the names, and how many there are.
+#: Files with several hard links, by device and number: one of the names, and their number.
 Links = dict[tuple[int, int], tuple[Path, int]]
 
 
 class Reason(enum.Enum):
-    """Why the store's process keeps the account it was started with."""
+    """Reasons why the store's process keeps its original account."""
 
     NOT_ROOT = "not_root"
     PATH = "path"
@@ -52,7 +54,7 @@ class Reason(enum.Enum):
 
 
 class KeptError(Exception):
-    """The process keeps its account, and nothing about it has changed; the message says why."""
+    """The process keeps its account, and nothing has changed; the message gives the reason."""
 
     def __init__(self, reason: Reason, why: str) -> None:
         super().__init__(why)
@@ -60,12 +62,12 @@ class KeptError(Exception):
 
 
 def can_change() -> bool:
-    """Whether this process may take another account."""
+    """True if this process may take another account."""
     return sys.platform == "linux" and os.geteuid() == 0
 
 
 def change(data: Path, code: Sequence[Path], uid: int) -> None:
-    """Take the account `uid`, which from now on owns the data directory and all that is in it, and load the engine.
+    """Switch to the account `uid`, which then owns the data directory, and load the engine.
 
     `code` is what the account must be able to read.
 
@@ -99,21 +101,21 @@ def _become(uid: int) -> None:
     os.setresuid(uid, uid, uid)
     no_new_privileges()
     if asked:
-        # The kernel forgets with the account that the process is to die with its parent.
+        # The kernel clears the parent-death signal when the account changes.
         prctl(_PR_SET_PDEATHSIG, asked)
         if os.getppid() != parent:
             signal.raise_signal(asked)
 
 
 def _load_engine() -> None:
-    """Load it while the process may still read about itself in /proc.
+    """Load the engine while the process may still read about itself in /proc.
 
-    The kernel closes that to a process that changed its account. The engine reads the address of the kernel's own library there, once;
-    if it cannot, it guesses, and may crash.
+    The kernel denies that to a process that changed its account. The engine reads the address of the kernel's own
+    library there, once; if it cannot, it guesses, and may crash.
     """
     prctl(_PR_SET_DUMPABLE, 1)
     try:
-        # In a thread of its own: the main thread's stack is looked up in /proc later, too.
+        # In a separate thread, because the main thread's stack is looked up in /proc later, too.
         with ThreadPoolExecutor(1) as thread:
             thread.submit(importlib.import_module, "chdb._chdb").result()
     finally:
@@ -127,7 +129,7 @@ def _death_signal() -> int:
 
 
 def _try_in_child(data: Path, code: Sequence[Path], uid: int) -> KeptError | None:
-    """What would go wrong: found by a child process that takes the account and loads the engine."""
+    """Return what would fail, found by a child process that takes the account and loads the engine."""
     with _scratch(data, uid) as scratch:
         receive, send = os.pipe()
         child = os.fork()
@@ -153,7 +155,10 @@ def _try_in_child(data: Path, code: Sequence[Path], uid: int) -> KeptError | Non
 
 @contextlib.contextmanager
 def _scratch(data: Path, uid: int) -> Iterator[Path]:
-    """Where the account can write while it tries: the engine makes a directory as soon as it is loaded. Afterwards all is as before."""
+    """Give the account a writable directory for the trial, and restore everything afterwards.
+
+    The engine creates a directory as soon as it is loaded.
+    """
     lent = [data, data / "tmp", Path(tempfile.mkdtemp(dir=data / "tmp"))]
     with contextlib.ExitStack() as afterwards:
         afterwards.callback(shutil.rmtree, lent[-1], ignore_errors=True)
@@ -181,18 +186,18 @@ def _obstacle(data: Path, code: Sequence[Path], uid: int) -> tuple[str, str]:
             return Reason.PYTHON.value, f"{closed}, where Python or its packages are, is closed to uid {uid}"
     try:
         _load_engine()
-    except Exception as failure:  # noqa: BLE001  # whatever keeps it from its code
+    except Exception as failure:  # noqa: BLE001  # anything that denies it its code
         return Reason.PYTHON.value, f"the engine cannot be loaded as uid {uid}: {str(failure)[:200]}"
     return "", ""
 
 
 def _closed(directories: Sequence[Path]) -> Path | None:
-    """The first of the directories, from the root, that this process cannot go through."""
+    """Return the first directory from the root that this process cannot enter, or None."""
     return next((each for each in reversed(directories) if not os.access(each, os.X_OK)), None)
 
 
 def _require_own(data: Path, uid: int) -> Links:
-    """Look whether root may give the data directory away: nothing in it is anybody else's, or also elsewhere. Returns its hard links.
+    """Check that root may give away the data directory: all files are its own. Returns hard links.
 
     A directory that was named by mistake holds other programs' files. A store whose wall was broken could have planted hard links to
     other people's files, for root to give them away.
@@ -220,11 +225,11 @@ def _require_own(data: Path, uid: int) -> Links:
 
 
 def _hand_over(data: Path, uid: int, vetted: Links) -> None:
-    """Have the account own the data directory and what is in it. Never goes through a link."""
+    """Make the account own the data directory and its content. Never follows a link."""
     for path, descriptor, found in _entries(data):
         if _is_linked(found, uid):
             _, count = vetted.get((found.st_dev, found.st_ino), (path, 1))
-            if found.st_nlink > count:  # since then
+            if found.st_nlink > count:  # changed meanwhile
                 raise _linked_elsewhere(path)
         if (found.st_uid, found.st_gid) != (uid, uid):
             os.fchown(descriptor, uid, uid)
@@ -241,7 +246,7 @@ def _linked_elsewhere(path: Path) -> KeptError:
 
 
 def _entries(data: Path) -> Iterator[tuple[Path, int, os.stat_result]]:
-    """The directory and all directories and regular files in it at any depth, each open while it is looked at."""
+    """Iterate over the directory and all directories and regular files in it, each open during its turn."""
     for parent, directories, names, directory in os.fwalk(data, follow_symlinks=False):
         if Path(parent) == data:
             directories[:] = [name for name in directories if name not in _FILE_SYSTEM_NAMES]

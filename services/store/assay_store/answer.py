@@ -1,4 +1,4 @@
-"""One HTTP answer: its headers, its body in pieces, compressed, and an error wherever it happens."""
+"""An HTTP response: headers, a body in pieces, compression, and an error at any point."""
 
 from __future__ import annotations
 
@@ -20,18 +20,21 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _TAG_LETTERS = string.ascii_lowercase
 
 PART_BYTES = 1 << 20
-"""Longest piece of a body sent at a time."""
+"""Longest piece of a body sent at a time, in bytes."""
 
 INLINE_BYTES = 64 << 10
-"""What is compressed in the event loop; more of it goes to a thread, so that nobody else's request waits."""
+"""Bytes up to which data is compressed in the event loop; more goes to a thread, so that no other request waits."""
 
 LAST_WORDS_SECONDS = 1.0
-"""How long a connection stays open after an error in the middle of a result. A client that is behind with reading, or decompresses
-in another thread, would otherwise see the end of the connection before the error."""
+"""Seconds that a connection stays open after an error in the middle of a result.
+
+Otherwise a slow client, or one that decompresses in another thread, would see the end of the connection before the
+error.
+"""
 
 
 class Answer:
-    """Sends one answer.
+    """Sends one response.
 
     Args:
         send: the ASGI channel.
@@ -64,20 +67,20 @@ class Answer:
         self.status = 0
         """The HTTP status that was sent; 0 before."""
         self.broken_off = False
-        """Whether an error ended a result in the middle; the connection is then to be closed after LAST_WORDS_SECONDS."""
+        """True if an error ended a result in the middle; the connection must then be closed after LAST_WORDS_SECONDS."""
         self.code = 0
-        """The error's code; 0 if there was none."""
+        """The error's code; 0 without an error."""
 
     def compress(self, encoding: str) -> None:
-        """Send the body in this encoding."""
+        """Select the encoding of the body."""
         self._encoder = compression.Encoder(encoding)
 
     async def whole(self, summary: Summary, output_format: str | None, blocks: Sequence[Block] = ()) -> None:
-        """Send a result that is complete."""
+        """Send a complete result."""
         await self._complete(200, self._headers(summary, output_format), blocks)
 
     async def begin(self, summary: Summary, output_format: str) -> None:
-        """Begin a result whose pieces follow."""
+        """Begin a result that is sent in pieces."""
         await self._start(200, self._headers(summary, output_format))
 
     async def more(self, blocks: Sequence[Block]) -> None:
@@ -90,7 +93,7 @@ class Answer:
         await self._part(self._encoder.finish(), last=True)
 
     async def fail(self, failure: StoreError) -> None:
-        """Answer with an error, unless something was sent already."""
+        """Send an error, unless something was already sent."""
         self.code = failure.code
         if self.status:
             return
@@ -101,7 +104,7 @@ class Answer:
             await self._complete(failure.http_status, headers, [Block(memoryview(_bytes(failure.body(self._version))))])
 
     async def break_off(self, failure: StoreError) -> None:
-        """End a result in the middle as current servers do: the error stands between two tags, and the body has no end.
+        """End a result in the middle: the error between two tags, and no end of the body.
 
         Raises:
             ClientGoneError: always; the connection is of no use any more.
@@ -116,13 +119,13 @@ class Answer:
         raise ClientGoneError
 
     async def nothing(self, status: int, headers: dict[str, str]) -> None:
-        """Answer with headers alone."""
+        """Send headers only."""
         self._encoder = compression.Encoder("")
         await self._start(status, self._constant | headers)
         await self._part(b"", last=True)
 
     async def text(self, text: str) -> None:
-        """Answer with a line of text."""
+        """Send a line of text."""
         await self._complete(
             200, self._constant | {"Content-Type": "text/html; charset=UTF-8"}, [Block(memoryview(text.encode()))]
         )
@@ -168,7 +171,7 @@ class Answer:
         if self._encoder.encoding:
             headers["Content-Encoding"] = self._encoder.encoding
         self.status = status
-        # The client chose some of the values (its query_id): no control character of theirs may begin a header of its own.
+        # The client chose some of the values (its query_id): their control characters must not start another header.
         raw = [(name.lower().encode(), _bytes(_CONTROL.sub("?", value))) for name, value in headers.items()]
         await self._put({"type": "http.response.start", "status": status, "headers": raw})
 
@@ -182,12 +185,12 @@ class Answer:
             async with asyncio.timeout(self._pause):
                 await self._send(message)
         except TimeoutError:
-            # It holds a thread and memory, and reads nothing.
+            # It occupies a thread and memory, and reads nothing.
             raise ClientGoneError from None
 
 
 def _parts(blocks: Sequence[Block]) -> Iterator[bytes]:
-    """The bytes of blocks, many small ones together, and no more of them at a time than are worth copying."""
+    """Yield the bytes of blocks, combining small ones, up to a size that is worth copying."""
     gathered = bytearray()
     for block in blocks:
         for start in range(0, len(block), PART_BYTES):
@@ -201,5 +204,5 @@ def _parts(blocks: Sequence[Block]) -> Iterator[bytes]:
 
 
 def _bytes(text: str) -> bytes:
-    # Bytes of the client's that are no UTF-8 are surrogates in a str.
+    # Bytes from the client that are not UTF-8 are surrogates in a str.
     return text.encode("utf-8", "surrogateescape")

@@ -1,4 +1,4 @@
-"""The store as an ASGI application, and as a process."""
+"""The store as an ASGI application and as a process."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class StartError(Exception):
 
 
 def application(runtime: Runtime) -> Starlette:
-    """The routes of the store."""
+    """Return the routes of the store."""
 
     async def ping(_: Request) -> Response:
         return PlainTextResponse("Ok.\n")
@@ -75,7 +75,7 @@ def application(runtime: Runtime) -> Starlette:
 
 def _socket(options: StoreOptions) -> socket.socket:
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-    # With the protocol named, asyncio switches off the delay of small packets; without it every answer takes 40 ms.
+    # With an explicit protocol, asyncio disables the delay of small packets; without it every response takes 40 ms.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -110,7 +110,7 @@ def _check_users_file(options: StoreOptions) -> None:
 
 
 class _Server(uvicorn.Server):
-    """Uvicorn that says when it is ready by a line on stdout and closes the engine after the last request."""
+    """Uvicorn with a ready line on stdout, which closes the engine after the last request."""
 
     def __init__(self, config: uvicorn.Config, runtime: Runtime) -> None:
         super().__init__(config)
@@ -118,14 +118,14 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Stop on SIGTERM and SIGINT, and then return: uvicorn's own way ends the process before the engine is closed."""
+        """Stop on SIGTERM and SIGINT, then return: uvicorn would end the process before the engine is closed."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.handle_exit, number, None)
         yield
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Let running requests end, and cancel in the engine what still runs at the deadline."""
+        """Let running requests finish, and cancel those still running in the engine at the deadline."""
         self._runtime.ready = False
         deadline = asyncio.create_task(self._cancel_at_deadline())
         await super().shutdown(sockets)
@@ -156,7 +156,7 @@ async def _serve(options: StoreOptions, users: Users, listener: socket.socket, w
         server_header=False,
         headers=[("x-content-type-options", "nosniff")],
         timeout_keep_alive=30,
-        # Only for what even the engine cannot cancel.
+        # Only for requests that even the engine cannot cancel.
         timeout_graceful_shutdown=round(options.stop_seconds) + 5,
     )
     server = _Server(config, runtime)
@@ -164,7 +164,7 @@ async def _serve(options: StoreOptions, users: Users, listener: socket.socket, w
     port = listener.getsockname()[1]
     try:
         await runtime.start()
-        gc.freeze()  # what is alive now stays: to collect it again and again would stop all threads for as long
+        gc.freeze()  # freeze the objects that live now: collecting them again would stop all threads for as long
     except BaseException:
         server.should_exit = True
         await listening
@@ -177,7 +177,7 @@ async def _serve(options: StoreOptions, users: Users, listener: socket.socket, w
         asyncio.create_task(runtime.sweep()),
         asyncio.create_task(space.watch(options.data, options.keep_free_bytes, control)),
         asyncio.create_task(writes.count_put_aside(control, runtime.metrics.broken_parts.set)),
-        # As if killed: the engine must not delete anything on its way out.
+        # As if killed: the engine must not delete anything when it exits.
         asyncio.create_task(
             writes.watch(lambda: runtime.run_control(engine.failed_writes), functools.partial(os._exit, 1))
         ),
@@ -196,17 +196,18 @@ async def _serve(options: StoreOptions, users: Users, listener: socket.socket, w
 
 
 def serve(options: StoreOptions) -> None:
-    """Run a store until SIGTERM or SIGINT; returns when the engine is closed.
+    """Run a store until SIGTERM or SIGINT; returns once the engine is closed.
 
     Raises:
         StartError: the store cannot start; the message says what to change.
     """
-    # uvicorn reports a connection that we close on purpose (an error in the middle of a result) as an application's fault.
+    # uvicorn reports a connection that we close on purpose (an error in the middle of a result) as an application
+    # error.
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
-    # Connections and the engine's files share what the system allows.
+    # Connections and the engine's files share the system's limit.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    # Threads that judge long statements take turns with the one that answers everybody, which needs several for each answer.
+    # Threads that check long statements alternate with the event loop, which needs several turns for each response.
     sys.setswitchinterval(_TURN_SECONDS)
     try:
         users = read_users(options.users)

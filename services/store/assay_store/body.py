@@ -1,4 +1,4 @@
-"""A request's body as a stream of decompressed bytes, in bounded memory."""
+"""The body of a request as a stream of decompressed bytes, in bounded memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ClientGoneError(Exception):
 
 
 class Body:
-    """Reads one body.
+    """Reads one request body.
 
     Args:
         receive: the ASGI channel.
@@ -47,7 +47,8 @@ class Body:
     async def _read(self) -> AsyncIterator[bytes]:
         while self._more:
             try:
-                # Not `wait_for`: until Python 3.12 that loses a cancellation, such as a time-out around it, that comes with the data.
+                # Not `wait_for`: before Python 3.12 it loses a cancellation, such as an outer time-out, that arrives
+                # with the data.
                 async with asyncio.timeout(self._pause):
                     data = await self._raw()
             except TimeoutError:
@@ -69,7 +70,7 @@ class Body:
         return bytes(message.get("body", b""))
 
     async def next(self) -> bytes | None:
-        """The next piece, or None after the last.
+        """Return the next piece, or None after the last.
 
         Raises:
             StoreError: it is not valid in its encoding, ends too early, or does not come.
@@ -82,7 +83,7 @@ class Body:
             return None
 
     async def rest(self, limit: int, what: str) -> bytes:
-        """Everything that is left.
+        """Return the rest of the body.
 
         Raises:
             StoreError: it is longer than `limit` bytes (223).
@@ -95,9 +96,9 @@ class Body:
         return bytes(gathered)
 
     async def hear_out(self) -> bool:
-        """Read and drop what is left, as it is; returns False if the client sends more than is worth hearing.
+        """Read and discard the rest; returns False if the client sends too much.
 
-        A client that still sends sees a reset connection if it is not heard, and not the answer.
+        A client that is still sending would otherwise see a reset connection, and not the response.
         """
         heard = 0
         with contextlib.suppress(ClientGoneError, TimeoutError):

@@ -1,7 +1,7 @@
-"""Request and response bodies, compressed, as streams in bounded memory.
+"""Compressed request and response bodies as streams in bounded memory.
 
-A ClickHouse client sends one lz4 frame per block of rows, so every decoder here reads *all* frames of a body. One that
-stops after the first loses rows without an error.
+A ClickHouse client sends one lz4 frame per block of rows, so every decoder here reads *all* frames of a body. A decoder
+that stops after the first loses rows without an error.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from backports import zstd
 from assay_store.errors import BAD_ARGUMENTS, INCORRECT_DATA, StoreError
 
 PIECE = 1 << 20
-"""Bytes that a decoder gives out at a time, whatever it is fed: a small body cannot become a large allocation."""
+"""Maximum bytes that a decoder yields at a time: a small body cannot become a large allocation."""
 
 RESPONSE_ENCODINGS = ("lz4", "zstd", "gzip", "deflate")
 """Supported response encodings, the cheapest first."""
 
 
 class Decoder(Protocol):
-    """Turns the bytes of a body into the bytes the client meant."""
+    """Decompresses a body."""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Give the next bytes of the body; yields pieces of at most PIECE bytes.
+        """Feed the next bytes of the body; yields pieces of at most PIECE bytes.
 
         Raises:
             StoreError: the bytes are not of the declared encoding.
@@ -34,7 +34,7 @@ class Decoder(Protocol):
         ...
 
     def finish(self) -> None:
-        """Say that the body ended.
+        """Signal the end of the body.
 
         Raises:
             StoreError: it ended inside a frame, so that rows would be missing.
@@ -46,16 +46,16 @@ class Identity:
     """No encoding."""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """See Decoder."""
+        """Pass the bytes on: see `Decoder.feed`."""
         if data:
             yield data
 
     def finish(self) -> None:
-        """See Decoder."""
+        """End the body: see `Decoder.finish`."""
 
 
 class _Frames:
-    """Frames one after another: lz4, zstd, gzip members, deflate."""
+    """Consecutive frames: lz4, zstd, gzip members, deflate."""
 
     def __init__(self, encoding: str) -> None:
         self._encoding = encoding
@@ -73,7 +73,7 @@ class _Frames:
                 return _Inflate(15)
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """See Decoder."""
+        """Decompress bytes: see `Decoder.feed`."""
         while data or (self._frame is not None and not self._frame.needs_input):
             if self._frame is None:
                 self._frame = self._open()
@@ -89,13 +89,13 @@ class _Frames:
                 yield piece
 
     def finish(self) -> None:
-        """See Decoder."""
+        """End the body: see `Decoder.finish`."""
         if self._frame is not None:
             raise StoreError(INCORRECT_DATA, f"The request body ends inside a frame of {self._encoding}")
 
 
 class _Inflate:
-    """zlib's object with the attributes of the other two."""
+    """Adapts zlib's object to the attributes of the other two."""
 
     def __init__(self, window: int) -> None:
         self._object = zlib.decompressobj(window)
@@ -116,7 +116,7 @@ class _Inflate:
 
 
 def decoder(encoding: str) -> Decoder:
-    """The decoder for a Content-Encoding.
+    """Return the decoder for a Content-Encoding.
 
     Raises:
         StoreError: the encoding is not supported.
@@ -153,7 +153,7 @@ class Encoder:
                 self._object = None
 
     def encode(self, data: bytes) -> bytes:
-        """The next bytes to send, from which the client can read all of `data`."""
+        """Compress `data`, and return bytes from which the client can read all of it."""
         match self.encoding:
             case "lz4":
                 head, self._head = self._head, b""
@@ -166,7 +166,7 @@ class Encoder:
                 return data
 
     def finish(self) -> bytes:
-        """The last bytes to send."""
+        """Return the last bytes to send."""
         if self._object is None:
             return b""
         head, self._head = self._head, b""
@@ -174,9 +174,10 @@ class Encoder:
 
 
 def negotiate(accept_encoding: str, enabled: bool) -> str:
-    """The response's encoding: the first of ours that the client accepts, or "" for none.
+    """Return the response's encoding: our first that the client accepts, or "" for none.
 
-    As with a ClickHouse server, a client has to ask twice: by the Accept-Encoding header and by enable_http_compression=1.
+    As with a ClickHouse server, a client must request it twice: by the Accept-Encoding header and by
+    enable_http_compression=1.
     """
     if not enabled:
         return ""

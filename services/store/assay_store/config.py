@@ -10,20 +10,28 @@ from xml.sax.saxutils import escape
 from assay_store.roles import GRANTS, NAMED_SETTINGS, Limits, Role
 
 BACKUP_DISK = "backups"
-"""Name of the disk that `BACKUP ... TO Disk('backups', 'name/')` may write to: `DIR/backups`."""
+"""Disk that `BACKUP ... TO Disk('backups', 'name/')` may write to: `DIR/backups`."""
 
-# The engine keeps its own overlay database for reading files by name, under the name `default` unless told otherwise,
-# and would ask for the right to read files on every unqualified name. Ours is called away, so that `default` is ordinary.
+# The engine has an overlay database for reading files by name, called `default` unless configured, and would require
+# the right to read files for every unqualified name. We rename it, so that `default` is an ordinary database.
 OVERLAY_DATABASE = "_engine"
 _DEFAULT_DATABASE = "ATTACH DATABASE _ UUID '7b2c6a80-5a1e-4f00-8000-000000000001'\nENGINE = Atomic\n"
 
 
 OLD_PARTS_SECONDS = 120
-"""How long the parts that a merge replaced are kept: until it is certain that the merge was written whole (`writes`), and on disk too,
-where the kernel writes within some 35 s what it was given. The engine alone would keep them for a second."""
+"""Seconds that parts replaced by a merge are kept.
+
+That is until the merge is certainly written completely (`writes`), and on disk too, where the kernel writes within some
+35 s.
+
+The engine's default is one second.
+"""
 
 BROKEN_PARTS_BYTES = 1 << 40
-"""The most that parts which cannot be read may take, for their table to open: a merge can be 150 GiB. What it replaced is still there."""
+"""Maximum bytes of unreadable parts with which a table still opens: a merge can be 150 GiB.
+
+The parts it replaced still exist.
+"""
 
 FIXED_SETTINGS = (
     "dialect",
@@ -40,22 +48,31 @@ FIXED_SETTINGS = (
     "ast_fuzzer_runs",
     "ast_fuzzer_any_query",
 )
-"""Settings nobody may change: each would run or read what the gate cannot see (SQL in a string, another language, a hidden
-table, a file), or write statements to the log."""
+"""Settings that nobody may change.
+
+Each would run or read something that the gate cannot see (SQL in a string, another language, a hidden table, a file),
+or write statements to the log.
+"""
 
 
 OWN_SETTINGS = frozenset({"readonly", "profile", "database", "max_result_bytes"})
-"""What the store itself sets on a handle after its limits hold. A client that names them is refused (`gate`)."""
+"""Settings that the store itself sets on a handle after applying its limits.
+
+A client that names them is refused (`gate`).
+"""
 
 LITERAL_VALUES = {
     "input_format_values_interpret_expressions": 0,
     "input_format_values_deduce_templates_of_expressions": 0,
 }
-"""The rows of INSERT ... VALUES are literals for everybody but the owner: an expression in them would be SQL that nobody judged."""
+"""The rows of INSERT ...
+
+VALUES are literals, except for the owner: an expression in them would be unchecked SQL.
+"""
 
 
 def engine_directory(data: Path) -> Path:
-    """Where the engine keeps its files."""
+    """Return the directory of the engine's files."""
     return data / "engine"
 
 
@@ -71,7 +88,8 @@ def write(
         default.write_text(_DEFAULT_DATABASE, encoding="utf-8")
     link = engine / "metadata" / "default"
     if link.is_symlink():
-        # The overlay would take the identity it finds here and collide with `default` itself; the engine makes it anew.
+        # The overlay would take the identity in this file and collide with `default` itself; the engine creates it
+        # again.
         link.unlink()
     _replace(conf / "users.xml", users_xml(limits, settings))
     main = conf / "config.xml"
@@ -81,7 +99,7 @@ def write(
 
 def _replace(path: Path, text: str) -> None:
     if path.exists() and path.read_text(encoding="utf-8") == text:
-        return  # a store whose disk is full can still start
+        return  # a store can start even if its disk is full
     fresh = path.with_suffix(".new")
     fresh.write_text(text, encoding="utf-8")
     fresh.chmod(0o600)
@@ -89,7 +107,7 @@ def _replace(path: Path, text: str) -> None:
 
 
 def config_xml(data: Path, users: Path, max_memory_bytes: int, keep_free_bytes: int) -> str:
-    """The engine's main configuration."""
+    """Return the engine's main configuration."""
 
     def path(name: str) -> str:
         return escape(f"{data / name}/")
@@ -125,11 +143,12 @@ def config_xml(data: Path, users: Path, max_memory_bytes: int, keep_free_bytes: 
 
 
 def users_xml(limits: dict[Role, Limits], settings: Iterable[str]) -> str:
-    """Roles with their grants, and one profile of constraints for each role.
+    """Return the roles with their grants, and one profile of constraints for each role.
 
-    Of all the engine's `settings` a role other than the owner may change those that are named for it, within its limits.
-    The engine knows one user (`default`), to whom every role is granted; a handle takes one role with SET ROLE.
-    Copies of a row within one insert wait for a merge, as copies in two do: merging each by itself took a tenth of its time.
+    A role other than the owner may change only those of the engine's `settings` that are listed for it, within its
+    limits. The engine knows one user (`default`), to whom every role is granted; a handle takes one role with SET ROLE.
+    Copies of a row within one insert wait for a merge, like copies in two inserts: merging each insert separately took
+    a tenth of its time.
     """
     known = list(settings)
     roles = "\n".join(
@@ -158,7 +177,7 @@ def users_xml(limits: dict[Role, Limits], settings: Iterable[str]) -> str:
 
 
 def limit_settings(limit: Limits) -> dict[str, int]:
-    """The limits as the engine's settings; unlimited ones are left out."""
+    """Return the limits as the engine's settings, without unlimited ones."""
     named = {
         "max_memory_usage": limit.memory_bytes,
         "max_execution_time": limit.seconds,
@@ -168,7 +187,7 @@ def limit_settings(limit: Limits) -> dict[str, int]:
 
 
 def _profile(role: Role, limit: Limits, settings: Iterable[str]) -> str:
-    # A minimum of 1 as well: 0 means "no limit", so a maximum alone would let a client take the limit away.
+    # A minimum of 1 as well: 0 means "no limit", so a maximum alone would let a client remove the limit.
     bounds = "".join(
         f"<{name}><min>1</min><max>{value}</max></{name}>" for name, value in limit_settings(limit).items()
     )

@@ -1,4 +1,4 @@
-"""One connection: bounds on the head of a request, which come before any password."""
+"""Connection limits: bounds on the head of a request, applied before any password."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-lengt
 
 @dataclass
 class Bounds:
-    """What all connections of one store share.
+    """Limits shared by all connections of one store.
 
     Attributes:
         head_bytes: longest head of a request: its URL and headers.
@@ -30,9 +30,9 @@ class Bounds:
 
 
 class Connection(HttpToolsProtocol):
-    """Uvicorn's protocol, which bounds none of this: httptools reads heads of any length, for any time.
+    """Extends uvicorn's protocol with limits: httptools reads heads of any length, for any time.
 
-    A request's scope has `logins` in its state: the names that have logged in on this connection.
+    The scope of a request has `logins` in its state: the names that have logged in on this connection.
     """
 
     def __init__(self, bounds: Bounds, **options: Any) -> None:
@@ -45,19 +45,19 @@ class Connection(HttpToolsProtocol):
         self._refusal = b""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """See asyncio.Protocol."""
+        """Implement asyncio.Protocol."""
         super().connection_made(transport)
         self._wait()
         self._begin_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See asyncio.Protocol."""
+        """Implement asyncio.Protocol."""
         self._end_head()
         self._bounds.waiting.pop(self, None)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """See asyncio.Protocol."""
+        """Implement asyncio.Protocol."""
         if self._in_head:
             self._begin_head()
             self._head_bytes += len(data)
@@ -66,44 +66,44 @@ class Connection(HttpToolsProtocol):
             self._refuse(_TOO_LARGE)
 
     def on_message_begin(self) -> None:
-        """See httptools."""
+        """Handle a callback of httptools."""
         super().on_message_begin()
         self.scope["state"]["logins"] = self._logins
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """See httptools."""
+        """Handle a callback of httptools."""
         if len(self.headers) >= _MOST_HEADERS:
             self._refusal = _TOO_LARGE
             raise ValueError("too many headers")
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """See httptools."""
+        """Handle a callback of httptools."""
         self._end_head()
         self._in_head = False
         self._bounds.waiting.pop(self, None)
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """See httptools."""
+        """Handle a callback of httptools."""
         self._in_head, self._head_bytes = True, 0
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """See uvicorn."""
+        """Handle a callback of uvicorn."""
         super().on_response_complete()
         if not self.transport.is_closing() and self._in_head:
             self._wait()
 
     def send_400_response(self, msg: str) -> None:
-        """See uvicorn."""
+        """Handle a callback of uvicorn."""
         if self._refusal:
             self._refuse(self._refusal)
         else:
             super().send_400_response(msg)
 
     def _wait(self) -> None:
-        """Count as a connection without a request."""
+        """Count this as a connection without a request."""
         waiting = self._bounds.waiting
         waiting[self] = None
         if len(waiting) > self._bounds.idle:
@@ -123,7 +123,7 @@ class Connection(HttpToolsProtocol):
     def _late(self) -> None:
         self._head_timer = None
         if self.cycle is not None and not self.cycle.response_complete:
-            self._begin_head()  # it waits for the answer to the request before
+            self._begin_head()  # it is waiting for the response to the previous request
         else:
             self._refuse(_TOO_SLOW if self._head_bytes else b"")
 

@@ -1,7 +1,7 @@
-"""Copies of what the engine keeps in small files, for the case that one of them was left empty by a failed write.
+"""Copies of the engine's small definition files, in case a failed write leaves one empty.
 
-An empty definition of a table or database keeps the engine from opening anything at all. It is left behind by a statement that was refused
-(`writes`), so what was there before is right: the copy, or nothing for a table that was about to be made.
+An empty definition of a table or database prevents the engine from opening any of them. A refused statement (`writes`)
+leaves it behind, so the previous state is correct: the copy, or nothing for a table that was about to be created.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ log = logging.getLogger(__name__)
 _DEFINITIONS = ("metadata/*.sql", "store/*/*/*.sql")
 _DELETIONS = "store/*/*/mutation_*.txt"
 _FORMAT = "store/*/*/format_version.txt"
-#: What the engine writes into every `format_version.txt`.
+#: The engine writes this into every `format_version.txt`.
 _FORMAT_VERSION = "1"
 
 
 def keep(data: Path) -> None:
-    """Copy definitions that changed, and forget those of what was dropped. Call when no write has failed."""
+    """Copy changed definitions, and delete copies of dropped ones. Call only if no write has failed."""
     try:
         _keep(data)
     except OSError as error:
@@ -45,14 +45,14 @@ def _keep(data: Path) -> None:
                 shutil.copy2(file, fresh)
                 os.replace(fresh, copy)  # noqa: PTH105
         except FileNotFoundError:
-            continue  # dropped this moment
+            continue  # dropped meanwhile
     for copy in [*copies.glob("metadata/*.sql"), *copies.glob("store/*/*/*.sql")]:
         if copy.relative_to(copies) not in found:
             copy.unlink(missing_ok=True)
 
 
 def mend(data: Path) -> None:
-    """Put right what a failed write left empty, before the engine opens the directory."""
+    """Repair definitions that a failed write left empty, before the engine opens the directory."""
     engine = engine_directory(data)
     for file in _empty(engine, *_DEFINITIONS):
         copy = data / "definitions" / file.relative_to(engine)

@@ -63,7 +63,7 @@ _ENDING = string.whitespace + ";"
 _METHODS = "GET, HEAD, POST, OPTIONS"
 
 FLUSH_SECONDS = 0.1
-"""What a query has found after so long is sent, however little it is."""
+"""Seconds after which available results of a query are sent, however small."""
 
 
 class QueryEndpoint:
@@ -78,7 +78,7 @@ class QueryEndpoint:
 
 
 class _Exchange:
-    """One request and its answer."""
+    """One request and its response."""
 
     def __init__(self, runtime: Runtime, scope: Scope, receive: Receive, send: Send) -> None:
         self._runtime = runtime
@@ -106,7 +106,7 @@ class _Exchange:
         self._restores = False
 
     async def run(self) -> None:
-        """See QueryEndpoint."""
+        """Run the exchange: see QueryEndpoint."""
         runtime, answer = self._runtime, self._answer
         runtime.metrics.running.inc()
         try:
@@ -134,7 +134,8 @@ class _Exchange:
             await self._body.hear_out()
         await self._answer.fail(failure)
 
-    # -- what is asked -------------------------------------------------------------------------------------------------
+    # -- request
+    # ----------------------------------------------------------------------------------------------------------
 
     async def _serve(self) -> None:
         runtime, query = self._runtime, self._request.scope["query_string"]
@@ -204,7 +205,7 @@ class _Exchange:
         if text:
             text += b"\n"
         while True:
-            # The head of an INSERT has to be within the limit; the rows after it may have come in one piece with it.
+            # The head of an INSERT must be within the limit; its rows may have arrived in the same piece.
             head = bytes(text[:limit])
             complete = body.ended and len(text) <= limit
             found = await self._brief(len(head), functools.partial(statements.recognise, head, complete=complete))
@@ -212,7 +213,7 @@ class _Exchange:
                 return text, found
             if len(text) > limit:
                 raise _too_long(limit, flag)
-            # Twice as much each time: a statement that comes byte by byte is not read anew for each of them.
+            # Twice as much each time, so that a statement that arrives byte by byte is not read again for each byte.
             wanted = 2 * len(text)
             while len(text) <= wanted and not body.ended:
                 text += await body.next() or b""
@@ -260,11 +261,11 @@ class _Exchange:
                 raise
             await self._settle()
         if whole is not None and self._result is not None:
-            # Nobody waits for the thread of a client that reads slowly.
+            # No other request waits for the thread of a client that reads slowly.
             await self._answer.whole(self._result.summary, self._format, whole)
 
     def _describe(self, user: User, want: Asked, sql: str, settings: Mapping[str, str]) -> Callable[[], Types]:
-        """A function that says of which types the columns of a query are, while the query runs."""
+        """Return a function that determines the column types of a query while it runs."""
         engine, mine = self._runtime.engine, self._handle
         text = native.describing(sql)
 
@@ -285,13 +286,13 @@ class _Exchange:
                 engine.done(other)
 
         if mine is not None and (want.externals or mine.own_settings):
-            # Its tables and settings are nobody else's, so it is asked before its query begins.
+            # Its tables and settings are private, so it is asked before its query begins.
             types = ask(mine)
             return lambda: types
         return ask_another
 
     async def _send(self, begin: Callable[[], None], *, wait: bool) -> list[Block] | None:
-        """Send what comes, as it comes; or return it if all of it came at once."""
+        """Send results as they arrive; or return them if all arrived at once."""
         gathered: list[Block] = []
         size, most = 0, self._runtime.options.max_result_buffer_bytes
         answer = self._answer
@@ -324,7 +325,7 @@ class _Exchange:
     async def _pieces(
         self, begin: Callable[[], None], *, wait: bool
     ) -> AsyncGenerator[tuple[Stream | Whole, list[Block]]]:
-        """The result in pieces: large ones while it is fast, and whatever there is after a while when it is slow."""
+        """Yield the result in pieces: large ones while it is fast, available ones while it is slow."""
         work = begin
         while True:
             filling = asyncio.ensure_future(self._run(work))
@@ -344,7 +345,7 @@ class _Exchange:
             work = functools.partial(result.fill, CHUNK_BYTES)
 
     async def _abandon(self) -> None:
-        """Stop a query whose result nobody wants any more."""
+        """Stop a query whose result is no longer needed."""
         if self._result is not None and not self._result.ended:
             self._spoilt = True
             await self._kill()
@@ -355,7 +356,7 @@ class _Exchange:
             await self._runtime.run_control(functools.partial(self._runtime.engine.kill, self._handle))
 
     async def _stopped(self, filling: asyncio.Future[None]) -> None:
-        """Wait for a thread that still fills a result nobody wants any more."""
+        """Wait for a thread that still fills an abandoned result."""
         while not filling.done():
             await self._kill()
             await asyncio.wait({filling}, timeout=1)
@@ -373,7 +374,7 @@ class _Exchange:
         input_format = insert.format or (want.default_format if want.default_format != "TabSeparated" else "Values")
         gathered = bytearray(text[insert.data_at :])
         text.clear()
-        # Before its rows are heard: those who may not insert take no place of those who may.
+        # Before its rows are read: users who may not insert take no slot from those who may.
         await self._run(lambda: self._judge_insert(user.role, head, input_format, want))
 
         def prepare() -> Handle:
@@ -397,19 +398,19 @@ class _Exchange:
         await self._answer.whole(summary, None)
 
     def _require_written(self, role: Role) -> None:
-        """Raise when what a statement wrote may be short."""
+        """Raise if the data written by a statement may be incomplete."""
         writes.require_written(self._runtime.engine.failed_writes)
-        if role is Role.OWNER:  # nobody else defines anything
+        if role is Role.OWNER:  # only the owner defines anything
             definitions.keep(self._runtime.options.data)
 
     def _judge_insert(self, role: Role, head: str, input_format: str, want: Asked) -> None:
         self._judge(role, want, statements.from_file(head, quote(ROWS), input_format), ROWS)
         if "log_comment" in head.lower():
-            # It is how an upload that was cut off is cancelled before its half is stored.
+            # It identifies an interrupted upload, which is cancelled before its first half is stored.
             raise StoreError(NOT_IMPLEMENTED, "An INSERT cannot set log_comment here")
 
     async def _gather(self, body: Body, gathered: bytearray, at_least: int) -> None:
-        """Hear rows until there are so many bytes of them, or all."""
+        """Read rows until there are `at_least` bytes of them, or all."""
         while len(gathered) < at_least and (piece := await body.next()) is not None:
             gathered += piece
 
@@ -428,7 +429,7 @@ class _Exchange:
                 if data:
                     await self._run(functools.partial(rows.append, data))
                 try:
-                    # Others wait for this INSERT, so a client may not make it last for ever a byte at a time.
+                    # Others wait for this INSERT, so a client must not delay it indefinitely with single bytes.
                     async with asyncio.timeout(seconds):
                         await self._gather(body, gathered, _INSERT_HOP_BYTES)
                 except TimeoutError:
@@ -448,7 +449,7 @@ class _Exchange:
         return verdict
 
     def _take(self, user: User, want: Asked, settings: Mapping[str, str]) -> Handle:
-        """A handle with the request's settings, database and tables."""
+        """Return a handle with the request's settings, database and tables."""
         runtime = self._runtime
         session = self._enter(user, want) if want.session_id else None
         for table in want.externals:
@@ -483,7 +484,7 @@ class _Exchange:
         return session
 
     async def _settle(self) -> None:
-        """Put the handle's settings back and give a session free: before the end of the answer, which lets the client go on."""
+        """Restore the handle's settings and release a session, before the response ends."""
         session, self._session = self._session, None
         if self._restores:
             self._restores = False
@@ -494,7 +495,7 @@ class _Exchange:
         if session is None:
             return
         if session.handle is not self._handle:
-            # A reader's external tables were on a handle of their own.
+            # A reader's external tables were on a separate handle.
             self._runtime.sessions.leave(session)
             return
         self._handle = None
@@ -512,16 +513,16 @@ class _Exchange:
             self._runtime.discard(handle)
 
     async def _run(self, work: Callable[[], _T]) -> _T:
-        """Run blocking work."""
+        """Run blocking work in a thread."""
         return await self._lane.run(work)
 
     async def _brief(self, size: int, work: Callable[[], _T]) -> _T:
-        """Work that takes as long as `size` bytes are many: in the event loop if they are few."""
+        """Run work that takes time in proportion to `size` bytes: in the event loop if they are few."""
         return work() if size <= _IN_LOOP_BYTES else await self._runtime.run_codec(work)
 
     @contextlib.asynccontextmanager
     async def _watch(self) -> AsyncIterator[None]:
-        """Cancel the engine's query if the client goes away while it runs."""
+        """Cancel the engine's query if the client disconnects while it runs."""
 
         async def watch() -> None:
             while True:

@@ -1,9 +1,9 @@
 """The embedded engine: opening it, and handles that carry one role each.
 
-The engine knows a single user. Rights are roles defined in its users file, and a *handle* (one engine connection) takes one
-role before a client's statement reaches it, together with that role's limits. The engine then checks every access itself.
-A handle can be used from any thread, one call at a time. Outside sessions it serves one request and is thrown away, so that
-nothing of a request (its database, settings, tables or whatever it made of its role) can reach another.
+The engine knows a single user. Rights are roles defined in its users file, and a *handle* (one engine connection) takes
+one role, with that role's limits, before a client's statement reaches it. The engine then checks every access itself. A
+handle can be used from any thread, one call at a time. Outside sessions it serves one request and is discarded, so that
+nothing of a request (its database, settings, tables or changes of its role) can reach another.
 """
 
 from __future__ import annotations
@@ -22,24 +22,27 @@ from assay_store.lock import DataDirectoryError
 from assay_store.roles import STAGING_ROLE, Limits, Role
 
 _READY_PER_ROLE = 4
-"""New handles kept ready for each role. Making one takes 2 ms, most of it for the limits of the role."""
+"""New handles kept ready for each role.
+
+Creating one takes 2 ms, most of it for the limits of the role.
+"""
 
 _PARSER_SECONDS = 10
-"""Longest that a question about a text may take."""
+"""Maximum seconds for a query about a text."""
 
 
 def quote(text: str) -> str:
-    """A string literal of the engine."""
+    """Return a string literal of the engine."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def text_bytes(sql: str) -> bytes:
-    """A statement as the bytes that a client sent: what is no UTF-8 in them stands in the str as surrogates."""
+    """Return the bytes of a statement as sent by the client; non-UTF-8 bytes are surrogates in the str."""
     return sql.encode("utf-8", "surrogateescape")
 
 
 def quote_name(name: str) -> str:
-    """A quoted identifier of the engine."""
+    """Return a quoted identifier of the engine."""
     return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"
 
 
@@ -51,9 +54,9 @@ class Handle:
         self.role = role
         self.name = name
         self.base: dict[str, object] = {}
-        """The settings every request of this handle begins with."""
+        """The settings with which every request of this handle begins."""
         self.own_settings = False
-        """Whether a client's SET changed settings of this handle (in a session)."""
+        """True if a client's SET changed settings of this handle (in a session)."""
 
     def query(self, sql: str, output_format: str = "Null", params: Mapping[str, str] | None = None) -> Any:
         """Run a statement to its end.
@@ -83,12 +86,12 @@ class Handle:
             raise from_engine(failure) from None
 
     def _require_one(self, sql: str) -> None:
-        # The engine runs one after another whatever a text holds; no caller means that.
+        # The engine runs several statements one after another; no client intends that.
         if self.connection.classify_query(text_bytes(sql))["statement_count"] > 1:
             raise StoreError(SYNTAX_ERROR, "Multi-statements are not allowed: send one statement per request")
 
     def text(self, sql: str, params: Mapping[str, str] | None = None) -> str:
-        """The result of a statement as tab-separated text."""
+        """Return the result of a statement as tab-separated text."""
         return bytes(self.query(sql, "TabSeparated", params).bytes()).decode("utf-8", "replace")
 
     def set(self, settings: Mapping[str, object]) -> None:
@@ -106,11 +109,11 @@ class Handle:
         self.query(f"USE {quote_name(database)}")
 
     def take_role(self) -> None:
-        """Take the handle's role, whichever it has: before every request of a session."""
+        """Set the handle's role again, whatever it is now: before every request of a session."""
         self.query(f"SET ROLE {self.role.value}")
 
     def close(self) -> None:
-        """Give the connection back to the engine."""
+        """Return the connection to the engine."""
         with contextlib.suppress(RuntimeError):
             self.connection.close()
 
@@ -119,7 +122,10 @@ _FAILED_WRITES = "SELECT sum(value) FROM system.events WHERE event = 'WriteBuffe
 
 
 def _setting_names(connect: Callable[[str], Any]) -> tuple[list[str], int]:
-    """All settings that this version of the engine has, from one in memory that is closed again (0.1 s); and its failed writes."""
+    """Return all settings of this engine version, and the failed writes of a temporary in-memory engine.
+
+    It is closed again and takes 0.1 s.
+    """
     connection = connect(":memory:")
     try:
         names, failed = (
@@ -136,7 +142,8 @@ class Engine:
 
     def __init__(self, data: Path, max_memory_bytes: int, keep_free_bytes: int, limits: Mapping[Role, Limits]) -> None:
         self._data = data
-        self._max_memory_bytes, self._keep_free_bytes = max_memory_bytes, keep_free_bytes
+        self._max_memory_bytes = max_memory_bytes
+        self._keep_free_bytes = keep_free_bytes
         self.limits = dict(limits)
         self._ready: dict[Role, list[Handle]] = {role: [] for role in Role}
         self._parsers: list[Handle] = []
@@ -150,7 +157,7 @@ class Engine:
         self.version = ""
 
     def open(self) -> None:
-        """Load the engine, open the data directory and run the first queries, so that no client's query is the first.
+        """Load the engine, open the data directory and run warm-up queries.
 
         Raises:
             DataDirectoryError: the engine cannot open the directory.
@@ -162,7 +169,7 @@ class Engine:
         # Half a second and 250 MB: only when a store really starts.
         chdb = importlib.import_module("chdb._chdb")
 
-        # On a full disk those in memory fail to write files of theirs that nobody needs.
+        # On a full disk, engines in memory fail to write files that are not needed.
         settings, self._failed_before = _setting_names(chdb.connect)
         main = config.write(self._data, self._max_memory_bytes, self._keep_free_bytes, self.limits, settings)
         self._address = f"{config.engine_directory(self._data)}?config-file={main}"
@@ -186,7 +193,7 @@ class Engine:
             definitions.keep(self._data)
 
     def close(self) -> None:
-        """Close every handle and the engine itself, which writes out what it holds."""
+        """Close every handle and the engine, which flushes its data."""
         with self._lock:
             control, self._control = self._control, None
             handles = [handle for ready in self._ready.values() for handle in ready] + self._parsers
@@ -200,14 +207,14 @@ class Engine:
             self._anchor = None
 
     def take(self, role: Role) -> Handle:
-        """A handle of this role that nobody used before."""
+        """Return an unused handle of this role."""
         with self._lock:
             if self._ready[role]:
                 return self._ready[role].pop()
         return self._new(role)
 
     def done(self, handle: Handle) -> None:
-        """Throw a used handle away, and have a new one ready for the next request of its role."""
+        """Discard a used handle, and prepare a new one for the next request of its role."""
         handle.close()
         with self._lock:
             enough = len(self._ready[handle.role]) >= _READY_PER_ROLE or self._control is None
@@ -218,7 +225,7 @@ class Engine:
                     self._ready[handle.role].append(fresh)
 
     def fresh(self, role: Role, prepare: Callable[[Handle], None]) -> Handle:
-        """A new handle on which `prepare` ran under the staging role, before it takes its own.
+        """Return a new handle on which `prepare` ran under the staging role, before it takes its own.
 
         For external data of a request: readers may not create tables, not even temporary ones.
         """
@@ -234,7 +241,7 @@ class Engine:
         return handle
 
     def kill(self, handle: Handle) -> None:
-        """Cancel whatever runs on this handle. Returns at once; the running call then fails with code 394."""
+        """Cancel the query of this handle. Returns at once; the running call then fails with code 394."""
         with contextlib.suppress(StoreError):
             self.control(f"KILL QUERY WHERE Settings['log_comment'] = {quote(handle.name)} ASYNC FORMAT Null")
 
@@ -244,30 +251,39 @@ class Engine:
             self.control("KILL QUERY WHERE Settings['log_comment'] LIKE 'assay-%' ASYNC FORMAT Null")
 
     def control(self, sql: str, params: Mapping[str, str] | None = None) -> str:
-        """Run one of the server's own short statements, beside the clients' and never waiting for them."""
+        """Run one of the server's own short statements, in parallel with the clients' statements."""
         with self._control_lock:
             if self._control is None:
                 raise StoreError(236, "The store is stopping")
             return self._control.text(sql, params)
 
     def failed_writes(self) -> int:
-        """How many writes to files the system refused since the data directory was opened (`writes`)."""
+        """Return the number of failed file writes since the data directory was opened (`writes`)."""
         return int(self.control(_FAILED_WRITES)) - self._failed_before
 
     def ask_parser(self, sql: str) -> str:
-        """Run one of the server's own statements about another text, beside everything else. Returns raw text."""
+        """Run one of the server's own statements about a text, in parallel with everything else.
+
+        Returns raw text.
+        """
         with self._parser() as handle:
             return bytes(handle.query(sql, "TSVRaw").bytes()).decode("utf-8", "surrogateescape")
 
     def classify(self, sql: str) -> tuple[str, int]:
-        """The engine's own class of a text (READ_ONLY, MUTATING, MUTATING_GLOBAL, CONTROL, UNKNOWN) and its statements' number."""
+        """Return the engine's class of a text and the number of its statements.
+
+        Classes: READ_ONLY, MUTATING, MUTATING_GLOBAL, CONTROL, UNKNOWN.
+        """
         with self._parser() as handle:
             found = handle.connection.classify_query(text_bytes(sql))
         return found["query_class"].name, found["statement_count"]
 
     @contextlib.contextmanager
     def _parser(self) -> Iterator[Handle]:
-        """A handle for questions about texts. Each at a time has its own: a slow text delays no other, and no kill."""
+        """Provide a handle for queries about texts.
+
+        Each has its own: a slow text delays no other, and no kill.
+        """
         with self._lock:
             if self._control is None:
                 raise StoreError(236, "The store is stopping")
@@ -297,14 +313,14 @@ class Engine:
         handle.take_role()
         settings: dict[str, object] = {"log_comment": handle.name, "async_insert": 0}
         if handle.role is Role.OWNER:
-            # Views made here read with their maker's rights: that is what lets a reader of `assay` do without any right
-            # on `assay_base`.
+            # Views made here read with their creator's rights. A reader of `assay` therefore needs no right on
+            # `assay_base`.
             settings |= {"default_normal_view_sql_security": "DEFINER", "default_view_definer": "CURRENT_USER"}
         else:
             settings |= config.limit_settings(self.limits[handle.role]) | config.LITERAL_VALUES
             settings["result_overflow_mode"] = "throw"
         handle.set(settings)
-        # From here on the profile's constraints hold: what is not named in `roles` stays as it is now.
+        # From here on the profile's constraints apply: settings that are not listed in `roles` keep their values.
         handle.query(f"SET profile = {quote(handle.role.value)}")
         if handle.role.read_only:
             handle.set({"readonly": 2})

@@ -1,4 +1,4 @@
-"""Errors as a ClickHouse server tells them: a numeric code, its name, and the HTTP status that belongs to it."""
+"""Errors in the form of a ClickHouse server: a numeric code, its name, and its HTTP status."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ _VERSION = re.compile(r"\(version [^)]*\)")
 
 
 class StoreError(Exception):
-    """An answer that is an error.
+    """An error response.
 
     Attributes:
         code: ClickHouse's numeric error code.
@@ -91,11 +91,11 @@ class StoreError(Exception):
 
     @property
     def http_status(self) -> int:
-        """The HTTP status a ClickHouse server answers with this code."""
+        """HTTP status of a ClickHouse server for this code."""
         return _STATUS.get(self.code, 500)
 
     def body(self, version: str) -> str:
-        """The message as a ClickHouse server writes it in the response body."""
+        """Return the message as a ClickHouse server writes it in the response body."""
         text = self.text.strip()
         if not text.startswith("Code:"):
             text = f"Code: {self.code}. DB::Exception: {text} ({_NAMES.get(self.code, 'ERROR')})"
@@ -105,7 +105,7 @@ class StoreError(Exception):
 
 
 def from_engine(failure: BaseException) -> StoreError:
-    """The engine reports failures as RuntimeError with `Code: N. DB::Exception: ...`; keep its code and its words."""
+    """Convert an engine failure (`Code: N. DB::Exception: ...`) to a StoreError with its code and text."""
     text = str(failure)
     found = _CODE.search(text)
     start = found.start() if found else 0

@@ -1,4 +1,4 @@
-"""Running one statement on the engine. Every function here blocks, and is called from a pool of threads."""
+"""Run one statement on the engine. Every function here blocks, and is called from a thread pool."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from assay_store.request import Asked, External
 from assay_store.roles import DEFAULT_DATABASE, Role
 
 FIRST_BYTES = 256 << 10
-"""A result is gathered up to this many bytes before the answer begins, so that short ones are one piece with a length."""
+"""Bytes of a result collected before the response begins, so that short ones are sent in one piece with a length."""
 
 PIPE_BYTES = 1 << 20
 """Size of the pipe through which the engine reads an INSERT's rows."""
 
 CHUNK_BYTES = 1 << 20
-"""Bytes of a long result gathered for one write."""
+"""Bytes of a long result collected for one write."""
 
 
 Judge = Callable[[str, str], object]
-"""Refuses a statement (the first argument), which reads its rows from the file that is named second."""
+"""Refuses a statement (the first argument) that reads its rows from a file (the second)."""
 
 
 @dataclass
 class Summary:
-    """What a statement read and wrote: the numbers of the X-ClickHouse-Summary header."""
+    """Statistics of a statement: the numbers of the X-ClickHouse-Summary header."""
 
     read_rows: int = 0
     read_bytes: int = 0
@@ -48,7 +48,7 @@ class Summary:
     elapsed_seconds: float = 0.0
 
     def header(self) -> str:
-        """The value of the header: JSON with numbers as strings, as a ClickHouse server writes it."""
+        """Return the value of the header: JSON with numbers as strings, as a ClickHouse server writes it."""
         numbers = {
             "read_rows": self.read_rows,
             "read_bytes": self.read_bytes,
@@ -64,7 +64,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Block:
-    """Bytes of a result where the engine has them: to copy half a gigabyte stops every other thread for half a second.
+    """Bytes of a result in the engine's memory; copying half a gigabyte would block all other threads.
 
     Attributes:
         view: the bytes, which are valid while `owner` lives.
@@ -78,7 +78,7 @@ class Block:
 
 
 Rewrite = Callable[[Block], list[Block]]
-"""Gives the bytes of one block another form."""
+"""Converts the bytes of one block."""
 
 
 def _blocks(result: Any, rewrite: Rewrite | None) -> list[Block]:
@@ -90,7 +90,7 @@ def _blocks(result: Any, rewrite: Rewrite | None) -> list[Block]:
 
 
 class Whole:
-    """A statement that runs to its end before its result is given out."""
+    """A statement that runs to its end before its result is available."""
 
     def __init__(
         self, handle: Handle, sql: str, output_format: str, params: Mapping[str, str], rewrite: Rewrite | None
@@ -108,24 +108,24 @@ class Whole:
         self._blocks = _blocks(result, rewrite)
 
     ended = True
-    """Whether the engine is done."""
+    """True if the engine is done."""
 
     def fill(self, _at_least: int) -> None:
-        """Nothing is left to do."""
+        """Do nothing: the result is complete."""
 
     def take(self) -> list[Block]:
-        """What was not taken yet: the whole result, then nothing."""
+        """Return the remaining blocks: the whole result, then nothing."""
         blocks, self._blocks = self._blocks, []
         return blocks
 
     def abandon(self) -> None:
-        """Nothing runs any more."""
+        """Do nothing: the statement has ended."""
 
 
 class Stream:
-    """A query whose result is given out while it is being made.
+    """A query whose result is available while it runs.
 
-    One thread fills it; what it has got so far can be taken at any time from another.
+    One thread fills it; its current content can be taken at any time from another.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class Stream:
         self._stream: Any = handle.stream(sql, output_format, params)
 
     def fill(self, at_least: int) -> None:
-        """Run until `at_least` bytes are there to be taken, or to the end.
+        """Run until `at_least` bytes are available, or to the end.
 
         Raises:
             StoreError: the query failed, perhaps after part of its result was taken.
@@ -161,13 +161,13 @@ class Stream:
             self.ended = block is None or block.rows_read() == 0
 
     def take(self) -> list[Block]:
-        """The blocks that were not taken yet."""
+        """Return the blocks that were not taken yet."""
         with self._lock:
             blocks, self._blocks, self._size = self._blocks, [], 0
         return blocks
 
     def _count(self, block: Any) -> None:
-        # The engine counts what it read up to a block in one total; a later block may report nothing new.
+        # The engine counts all reads up to a block in one total; a later block may report nothing new.
         self.summary.read_rows += block.storage_rows_read()
         self.summary.read_bytes += block.storage_bytes_read()
         self.summary.result_rows += block.rows_read()
@@ -183,12 +183,15 @@ class Stream:
 
 
 _directories: list[tempfile.TemporaryDirectory[str]] = []
-"""Where no pipe is now. They serve one INSERT after another, so that the same statements are the same texts, and judged once."""
+"""Directories of unused pipes.
+
+They serve one INSERT after another, so that equal statements are equal texts, and checked once.
+"""
 
 
 @contextlib.contextmanager
 def _new_pipe() -> Iterator[Path]:
-    """A pipe that is there until both its ends are open."""
+    """Create a pipe that exists until both its ends are open."""
     while True:
         directory = _directories.pop() if _directories else tempfile.TemporaryDirectory(prefix="assay-insert-")
         pipe = Path(directory.name) / "rows"
@@ -196,7 +199,7 @@ def _new_pipe() -> Iterator[Path]:
             os.mkfifo(pipe, 0o600)
             break
         except FileNotFoundError:
-            continue  # somebody tidied up
+            continue  # another program deleted it
     try:
         yield pipe
         pipe.unlink()
@@ -207,12 +210,12 @@ def _new_pipe() -> Iterator[Path]:
 
 
 class Rows:
-    """An INSERT whose rows arrive piece by piece, through a pipe that the engine reads like a file.
+    """An INSERT whose rows arrive in pieces, through a pipe that the engine reads like a file.
 
-    (The engine has an interface of its own for this, but it reports success for rows that a constraint or a limit refused.)
+    (The engine has its own interface for this, but it reports success for rows that a constraint or a limit refused.)
 
     Rows become visible block by block (1,048,449 rows or `max_insert_block_size`) and partition by partition: an insert
-    that is cancelled or fails half-way may leave some of its blocks. Send it again, into tables that tell copies apart.
+    that is cancelled or fails may leave some of its blocks. Send it again, into tables that recognize copies.
     """
 
     def __init__(
@@ -227,7 +230,8 @@ class Rows:
             kill: cancels what runs on a handle.
             judge: refuses the statement as it will run.
         """
-        self._handle, self._kill = handle, kill
+        self._handle = handle
+        self._kill = kill
         self._result: Any = None
         self._failure: StoreError | None = None
         with _new_pipe() as pipe:
@@ -238,7 +242,7 @@ class Rows:
             self._pipe = self._open(pipe)
 
     def append(self, data: bytes) -> None:
-        """Give the engine the next bytes of the rows.
+        """Pass the next bytes of the rows to the engine.
 
         Raises:
             StoreError: the engine refused them; the insert is over.
@@ -251,7 +255,7 @@ class Rows:
             raise self._ended() from None
 
     def finish(self) -> Summary:
-        """Write what is left. The rows are on disk, as far as the kernel keeps its word, when this returns.
+        """Write the remaining rows. They are on disk, as far as the kernel guarantees it, on return.
 
         Raises:
             StoreError: the engine could not write them all.
@@ -267,7 +271,10 @@ class Rows:
         )  # fmt: skip
 
     def cancel(self) -> None:
-        """Give up: rows that were not written yet are dropped. The engine is told before the pipe ends, lest it take that for the end."""
+        """Cancel: unwritten rows are dropped.
+
+        The engine is told before the pipe ends, so it does not see a normal end.
+        """
         if self._pipe >= 0:
             self._kill(self._handle)
         self._close()
@@ -280,7 +287,10 @@ class Rows:
             self._failure = failure
 
     def _open(self, pipe: Path) -> int:
-        """The writing end, once the engine has opened the other one. Raises what made it stop before."""
+        """Return the writing end, once the engine has opened the other one.
+
+        Raises the engine's earlier error, if any.
+        """
         while True:
             try:
                 descriptor = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
@@ -292,12 +302,12 @@ class Rows:
                 time.sleep(0.0005)
             else:
                 os.set_blocking(descriptor, True)
-                with contextlib.suppress(OSError):  # beyond the system's limit it stays as it is, only slower
+                with contextlib.suppress(OSError):  # above the system's limit it stays unchanged, only slower
                     fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
                 return descriptor
 
     def _ended(self) -> StoreError:
-        """Why the engine stopped reading."""
+        """Return the error that made the engine stop reading."""
         self._close()
         self._thread.join()
         return self._failure or StoreError(INCORRECT_DATA, "The rows go on after the engine stopped reading them")
@@ -309,12 +319,15 @@ class Rows:
 
 
 def creation(table: External) -> str:
-    """The statement that makes a table which came with a request."""
+    """Return the statement that creates a table sent with a request."""
     return f"CREATE TEMPORARY TABLE {quote_name(table.name)} ({table.columns}) ENGINE = Memory"
 
 
 def load(handle: Handle, tables: list[External], judge: Judge, made: Callable[[str], object] = lambda _: None) -> None:
-    """Make the tables that came with a request, on its handle. Each name is given to `made` once its table is there."""
+    """Create the tables sent with a request on its handle.
+
+    `made` receives each name once its table exists.
+    """
     for table in tables:
         handle.query(creation(table))
         made(table.name)
@@ -325,7 +338,7 @@ def load(handle: Handle, tables: list[External], judge: Judge, made: Callable[[s
 
 @contextlib.contextmanager
 def loaded(handle: Handle, tables: list[External], judge: Judge) -> Iterator[None]:
-    """Run with the tables that came with a request, and drop them if the handle lives on in a session."""
+    """Run with the tables sent with a request, and drop them if the handle survives in a session."""
     with contextlib.ExitStack() as drops:
         load(
             handle,
@@ -337,7 +350,7 @@ def loaded(handle: Handle, tables: list[External], judge: Judge) -> Iterator[Non
 
 
 def prepared(engine: Engine, role: Role, want: Asked, like: Handle | None, judge: Judge) -> Handle:
-    """A handle of its own for a request with external tables, for a role that may not make any.
+    """Return a separate handle for a request with external tables, for a role that may not create any.
 
     Args:
         like: the handle of the request's session, whose settings and database it takes over.
@@ -354,7 +367,7 @@ def prepared(engine: Engine, role: Role, want: Asked, like: Handle | None, judge
     try:
         handle.set(kept)
         database = like.text("SELECT currentDatabase()").strip() if like is not None else DEFAULT_DATABASE
-        if database != DEFAULT_DATABASE:  # where a new handle is; nobody needs a right on it to stay there
+        if database != DEFAULT_DATABASE:  # the default of a new handle, for which no right is needed
             handle.use(database)
     except BaseException:
         handle.close()
@@ -363,7 +376,7 @@ def prepared(engine: Engine, role: Role, want: Asked, like: Handle | None, judge
 
 
 def _own(handle: Handle) -> dict[str, str]:
-    """The settings that a client changed in its session."""
+    """Return the settings that a client changed in its session."""
     found = handle.query("SELECT name, value FROM system.settings WHERE changed", "JSONCompactEachRow")
     rows = dict(json.loads(line) for line in bytes(found.bytes()).splitlines())
     base = {name: str(value) for name, value in handle.base.items()}
@@ -371,20 +384,20 @@ def _own(handle: Handle) -> dict[str, str]:
 
 
 def allowed(role: Role, settings: Mapping[str, str], database: str) -> dict[str, str]:
-    """The settings of a request that reach the engine.
+    """Return the settings of a request that reach the engine.
 
     Raises:
         StoreError: this role may not use the database (497).
     """
     if database == config.OVERLAY_DATABASE or (role.restricted and database == "system"):
         raise StoreError(ACCESS_DENIED, f"{role.value}: Not enough privileges: database {database} is not allowed")
-    # log_comment is ours: it is how a running query is found again to be cancelled.
+    # log_comment is reserved: it identifies a running query, to cancel it.
     return {name: value for name, value in settings.items() if name != "log_comment"}
 
 
 @contextlib.contextmanager
 def applied(handle: Handle, settings: Mapping[str, str], database: str, *, restore: bool) -> Iterator[None]:
-    """Run with a request's settings and database, and put the old ones back if the handle lives on in a session."""
+    """Run with a request's settings and database; restore the old ones if the handle survives."""
     wanted = allowed(handle.role, settings, database)
     if handle.own_settings:
         handle.set({"log_comment": handle.name})
@@ -407,7 +420,7 @@ def applied(handle: Handle, settings: Mapping[str, str], database: str, *, resto
 
 def _current(handle: Handle, names: list[str]) -> dict[str, str]:
     if not handle.own_settings:
-        # Asking the engine takes 4 ms, and the answer is known as long as no client changed anything.
+        # Asking the engine takes 4 ms, and the answer is known unless a client changed something.
         return {name: quote(str(handle.base[name])) if name in handle.base else "DEFAULT" for name in names}
     listed = ", ".join(quote(name) for name in names)
     found = handle.query(

@@ -1,8 +1,8 @@
-"""What the HTTP answer needs to know of ClickHouse's formats."""
+"""ClickHouse's formats, as far as the HTTP response needs them."""
 
 from __future__ import annotations
 
-# The engine writes a stream as one document per block. For these formats documents one after another are one document.
+# The engine writes a stream as one document per block. In these formats, a sequence of documents is one document.
 STREAMABLE = frozenset(
     name.lower()
     for name in (
@@ -31,12 +31,12 @@ _TYPES = {
 
 
 def streamable(name: str) -> bool:
-    """Whether a result in this format can be sent while it is being made."""
+    """True if a result in this format can be sent while it is produced."""
     return name.lower() in STREAMABLE
 
 
 def content_type(name: str) -> str:
-    """The Content-Type a ClickHouse server gives a result in this format."""
+    """Return the Content-Type a ClickHouse server gives a result in this format."""
     lowered = name.lower()
     if lowered in _TYPES:
         return _TYPES[lowered]

@@ -1,12 +1,15 @@
-"""What a statement may not contain, whatever the engine's grants say.
+"""Check statements beyond the engine's grants.
 
-The engine's grants decide which tables and databases a role reads or writes. They leave gaps, closed here by the engine's own
-parser, which gives the whole syntax tree of exactly the text that will run, and by its own lexer, never by searching the SQL:
+The engine's grants determine the tables and databases that a role reads or writes. They leave gaps. The gate closes
+these with the engine's own parser, which returns the complete syntax tree of exactly the text that will run, and with
+its lexer, never by searching the SQL:
 
-- one statement per request, so that nothing runs before or after the one that was judged;
-- for everybody but the owner only what is on a list: kinds of nodes and their parts, functions and table functions
-  (`functions.toml`), settings (`roles.NAMED_SETTINGS`), tables of the `system` database. What is new in an engine is refused;
-- for the owner everything but what leaves the store: files, connections, programs, this process, SQL in a string;
+- one statement per request, so that nothing runs before or after the checked statement;
+- for everyone except the owner, only listed elements: kinds of nodes and their parts, functions and table functions
+(`functions.toml`), settings (`roles.NAMED_SETTINGS`), tables of the `system` database. Anything new in an engine is
+refused;
+- for the owner, everything except access outside the store: files, connections, programs, this process, SQL in a
+string;
 - no change of role or user, which would undo the grants, and no INTO OUTFILE, FROM INFILE or COPY.
 
 Not guaranteed: limits are per query, not per user, so that many queries of one user can keep the store busy; names of
@@ -32,16 +35,16 @@ from assay_store.roles import Role
 from assay_store.syntax import Refusal, Tree
 
 ROWS = "rows"
-"""Stands for the file of an INSERT's rows while there is none yet, to refuse it before its rows are heard."""
+"""Stands for the file of an INSERT's rows before it exists, so that the INSERT can be refused before its rows are read."""
 
 _MOST_HEREDOCS = 1 << 29
-"""The engine's lexer looks from each `$a$` to the end of the text for another one: so many steps take half a second."""
+"""The engine's lexer searches from each `$a$` to the end of the text for another one: this number of steps takes half a second."""
 
 _REMEMBERED = 2048
 _REMEMBERED_LENGTH = 16_384
 
 _UNSEEN_BY_OWNER = re.compile(r"Set|Copy|Execute|RolesOrUsers|Grant|Revoke|ParallelWith|Check(?:Grant)|MoveAccess")
-"""Kinds of statements that the parser gives no tree of, and that not even the owner may run: they change rights or hide others."""
+"""Kinds of statements without a tree that not even the owner may run: they change rights or hide other statements."""
 
 _NAME = r"(?:`|[A-Za-z_]\w*)(?: \. (?:`|[A-Za-z_]\w*))?"
 _FIXED_FORMS = re.compile(
@@ -49,25 +52,28 @@ _FIXED_FORMS = re.compile(
     r"|SHOW FUNCTIONS(?: I?LIKE ')?|SHOW (?:ENGINES|GRANTS)|SHOW SETTING \w+)(?: FORMAT (?P<format>[A-Za-z][A-Za-z0-9]*))?",
     re.IGNORECASE,
 )
-"""Statements that the parser gives no tree of, as tokens: quoted names are a backtick, strings an apostrophe."""
+"""Statements without a tree, as tokens: quoted names are a backtick, strings an apostrophe."""
 
 
 class Parser(Protocol):
     """The engine's parser and lexer."""
 
     def classify(self, sql: str) -> tuple[str, int]:
-        """The class of a text (READ_ONLY, MUTATING, MUTATING_GLOBAL, CONTROL, UNKNOWN), and how many statements it is."""
+        """Return the class of a text and the number of its statements.
+
+        Classes: READ_ONLY, MUTATING, MUTATING_GLOBAL, CONTROL, UNKNOWN.
+        """
 
     def tree(self, sql: str) -> Tree:
-        """The syntax tree of one statement. Raises `StoreError` (36) if it has a part that cannot be given."""
+        """Return the syntax tree of one statement. Raises `StoreError` (36) if a part has no representation."""
 
     def tokens(self, sql: str) -> Iterable[Token]:
-        """The tokens of a text, blanks and comments left out."""
+        """Return the tokens of a text, without blanks and comments."""
 
 
 @dataclass(frozen=True)
 class Token:
-    """A token by the engine's lexer: its kind (`BareWord`, `QuotedIdentifier`, ...), its offset in bytes, its text as it stands there."""
+    """A token of the engine's lexer: kind (`BareWord`, `QuotedIdentifier`, ...), byte offset and text."""
 
     kind: str
     begin: int
@@ -75,7 +81,7 @@ class Token:
 
     @property
     def name(self) -> str:
-        """What it may name, in lower case and without its quotation marks; "" for other kinds of tokens."""
+        """Possible name in lower case, without quotation marks; "" for other kinds of tokens."""
         if self.kind == "BareWord":
             return self.text.lower()
         return self.text[1:-1].lower() if self.kind == "QuotedIdentifier" else ""
@@ -83,7 +89,7 @@ class Token:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the engine's parser says of an allowed statement.
+    """The parser's result for an allowed statement.
 
     Attributes:
         kind: `READ_ONLY`, `MUTATING`, `MUTATING_GLOBAL` or `CONTROL`, for logs and metrics.
@@ -99,7 +105,7 @@ class Verdict:
 
 
 class Gate:
-    """Judges statements.
+    """Checks statements.
 
     Args:
         parser: the engine's.
@@ -123,7 +129,7 @@ class Gate:
         self._long = threading.Lock()
 
     def judge(self, role: Role, sql: str, params: Mapping[str, str], rows_from: str = "") -> Verdict:
-        """Say what kind of statement this is. What runs afterwards has to be exactly this text, with these parameters.
+        """Check a statement and return its kind. Exactly this text must run, with these parameters.
 
         Args:
             role: of the user who sent it.
@@ -141,7 +147,7 @@ class Gate:
                 self._remembered.move_to_end(key)
                 return verdict
         try:
-            # Long texts one at a time: what is done in Python about them takes turns with the thread that answers everybody.
+            # One long text at a time: the Python work on it takes turns with the event loop.
             with self._long if len(sql) > _REMEMBERED_LENGTH else contextlib.nullcontext():
                 verdict = self._judge(role, sql, params, rows_from)
         except Refusal as refusal:
@@ -154,7 +160,7 @@ class Gate:
         return verdict
 
     def judge_table(self, sql: str) -> None:
-        """Judge the statement that makes a table which a request brings along: of the client's it has names and types only.
+        """Check the statement that creates a table sent with a request: names and types only.
 
         Raises:
             StoreError: it holds anything else (497), or is no such statement (62).
@@ -171,7 +177,7 @@ class Gate:
             raise _denied(Role.WRITER, "a column of this type in an external table") from None
 
     def judge_settings(self, role: Role, names: Collection[str]) -> None:
-        """Judge the names of settings that a request brings along.
+        """Check the names of settings sent with a request.
 
         Raises:
             StoreError: this role may not change one of them (497).
@@ -183,7 +189,7 @@ class Gate:
                 raise _denied(role, str(refusal)) from None
 
     def judge_values(self, role: Role, rows: bytes) -> None:
-        """Judge the rows of INSERT ... VALUES, which the engine evaluates as expressions for the owner.
+        """Check the rows of INSERT ... VALUES, which the engine evaluates as expressions for the owner.
 
         For every other role the engine takes literals only (`config.LITERAL_VALUES`).
 
@@ -236,7 +242,7 @@ class Gate:
                 described = self._parser.tree(f"CREATE TEMPORARY TABLE t ({columns})")
             except StoreError as failure:
                 if failure.code == SYNTAX_ERROR:
-                    continue  # no columns, but a value
+                    continue  # a value, not columns
                 raise Refusal("columns that cannot be judged") from None
             self._check_columns(described)
 
@@ -246,8 +252,9 @@ class Gate:
         self._restricted[Role.WRITER].check(tree, {})
 
     def _check_words(self, sql: str) -> None:
-        """A second look, by the engine's lexer: no refused function is named anywhere, whatever the tree says."""
-        # Most have nothing of the kind in their text at all, and the lexer takes a millisecond. A long one holds up nobody in the lexer.
+        """Check with the engine's lexer as well that no refused function is named anywhere."""
+        # Most texts contain nothing of the kind, and the lexer takes a millisecond. A long text delays no other in the
+        # lexer.
         if len(sql) <= _REMEMBERED_LENGTH and "\\" not in sql and not self._refused.search(sql.lower()):
             return
         for token in self._parser.tokens(sql):
@@ -257,7 +264,7 @@ class Gate:
                 raise Refusal(f"function {token.name}")
 
     def _judge_unseen(self, role: Role, sql: str, params: Mapping[str, str], failure: StoreError) -> str:
-        """Judge a statement that the parser gives no tree of. Returns the name in its FORMAT clause, or ""."""
+        """Check a statement without a tree. Returns the name in its FORMAT clause, or ""."""
         tokens = list(itertools.islice(self._parser.tokens(sql), 32))
         if tokens[0].text.upper() in ("DESCRIBE", "DESC") and len(tokens) > 1:
             start = tokens[2] if len(tokens) > 2 and tokens[1].text.upper() == "TABLE" else tokens[1]
@@ -282,7 +289,7 @@ class Gate:
         return ""
 
     def _check_calls(self, sql: str, kind: str) -> None:
-        """Refuse an owner's statement without a tree if it may call, or name, what not even the owner may."""
+        """Refuse an owner's statement without a tree if it may name anything forbidden to the owner."""
         previous = ""
         for token in self._parser.tokens(sql):
             called = previous if token.kind == "OpeningRoundBracket" else ""
@@ -298,7 +305,7 @@ def _denied(role: Role, what: str) -> StoreError:
 
 
 def refuse_on_get(verdict: Verdict, first_keyword: str) -> None:
-    """A GET may change nothing: a link or an image in a web page can make a browser send one.
+    """Refuse changes by GET, which a link or an image in a web page can make a browser send.
 
     Raises:
         StoreError: the statement would change something (164).

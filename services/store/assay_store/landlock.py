@@ -1,8 +1,8 @@
-"""Give up rights over files and the network, by Landlock (Linux), for good: this thread, its later threads and its children.
+"""Give up rights over files and the network permanently, by Landlock (Linux).
 
-The kernel then refuses with EACCES whatever no rule allows, whoever asks: it parses no statement and knows no roles. Descriptors
-that are open already keep their rights. The calls have no wrapper in the C library; see `man 7 landlock` and
-`include/uapi/linux/landlock.h`, which the values here are from.
+This applies to this thread, its later threads and its children. The kernel then refuses with EACCES everything that no
+rule allows: it parses no statement and knows no roles. Open descriptors keep their rights. The calls have no wrapper in
+the C library; see `man 7 landlock` and `include/uapi/linux/landlock.h`, the source of the values here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-# The same numbers on every architecture (but Alpha).
+# The same numbers on every architecture (except Alpha).
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _ASK_VERSION = 1
 _RULE_PATH_BENEATH = 1
@@ -22,16 +22,16 @@ _PR_SET_NO_NEW_PRIVS = 38
 _NET_BIND_TCP, _NET_CONNECT_TCP = 1, 2
 _SCOPE_ABSTRACT_SOCKETS, _SCOPE_SIGNALS = 1, 2
 
-#: Earlier versions refuse every rename and link between two directories, which the engine cannot do without. Linux 5.19.
+#: Earlier versions refuse every rename and link between two directories, which the engine needs. Linux 5.19.
 OLDEST_VERSION = 2
-#: From here on the kernel can refuse to bind and connect TCP sockets. Linux 6.7.
+#: From this version on, the kernel can refuse to bind and connect TCP sockets. Linux 6.7.
 _NETWORK_VERSION = 4
-#: From here on it can keep the process from sockets without a file, and from sending signals, beyond itself. Linux 6.12.
+#: From this version on, it can deny the process sockets without a file, and signals, beyond itself. Linux 6.12.
 _SCOPES_VERSION = 6
 
 
 class Right(enum.IntFlag):
-    """What may be done with a file, or beneath a directory."""
+    """Rights to a file, or to everything below a directory."""
 
     EXECUTE = 1 << 0
     WRITE_FILE = 1 << 1
@@ -67,19 +67,19 @@ class _PathBeneath(ctypes.Structure):
 
 
 def version() -> int:
-    """The version of Landlock that this kernel speaks; 0 when it has none, or may not be asked here."""
+    """Return the Landlock version of this kernel; 0 if there is none, or if it may not be used here."""
     if sys.platform != "linux":
         return 0
     return max(0, int(_libc().syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_ASK_VERSION))))
 
 
 def controls_network(speaks: int) -> bool:
-    """Whether this version can refuse TCP."""
+    """True if this version can refuse TCP."""
     return speaks >= _NETWORK_VERSION
 
 
 def restrict(allowed: Mapping[Path, Right], speaks: int) -> None:
-    """Allow these rights at or beneath these paths, and nothing else; no TCP socket may be bound or connected (version 4 on).
+    """Allow these rights at or below these paths, and nothing else; no TCP from version 4 on.
 
     Paths that do not exist are left out. `speaks` is the version to go by, at most what `version` says.
 
@@ -94,7 +94,7 @@ def restrict(allowed: Mapping[Path, Right], speaks: int) -> None:
             known |= right
     network = _NET_BIND_TCP | _NET_CONNECT_TCP if speaks >= _NETWORK_VERSION else 0
     scopes = _SCOPE_ABSTRACT_SOCKETS | _SCOPE_SIGNALS if speaks >= _SCOPES_VERSION else 0
-    # The kernel takes a shorter structure from programs that do not know the later fields, and refuses a longer one that it does not know.
+    # The kernel accepts a shorter structure from programs that do not know the later fields, and refuses a longer one.
     size = 24 if scopes else 16 if network else 8
     rules = _Ruleset(known, network, scopes)
     ruleset = _call(_CREATE_RULESET, ctypes.byref(rules), ctypes.c_size_t(size), ctypes.c_uint32(0))
@@ -108,7 +108,7 @@ def restrict(allowed: Mapping[Path, Right], speaks: int) -> None:
 
 
 def require_one_thread() -> None:
-    """Rights that this thread gives up, threads that run already would keep.
+    """Require a single thread: running threads would keep the rights that this thread gives up.
 
     Raises:
         RuntimeError: there are other threads.
@@ -118,7 +118,7 @@ def require_one_thread() -> None:
 
 
 def no_new_privileges() -> None:
-    """No program that this thread runs from now on gets more rights than it has, whatever the file's mode says."""
+    """Prevent programs started from this thread from gaining rights, whatever the file's mode."""
     prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
 

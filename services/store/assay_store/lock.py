@@ -10,13 +10,13 @@ from pathlib import Path
 
 
 class DataDirectoryError(Exception):
-    """The data directory cannot be used; the message says why and what to do."""
+    """The data directory cannot be used; the message gives the reason and the fix."""
 
 
 class DirectoryLock:
-    """An advisory lock on `DIR/store.lock`, which holds the owner's process id.
+    """An advisory lock on `DIR/store.lock`, which contains the owner's process id.
 
-    The kernel drops it when its holder dies, however it dies, so a stale lock mends itself.
+    The kernel releases it when its holder dies, so there are no stale locks.
     """
 
     def __init__(self, data: Path) -> None:
@@ -25,7 +25,7 @@ class DirectoryLock:
         self._descriptor: int | None = None
 
     def take(self) -> None:
-        """Make the directory if need be and lock it.
+        """Create the directory if needed and lock it.
 
         Raises:
             DataDirectoryError: it cannot be made or written, or another process holds it.
@@ -45,8 +45,7 @@ class DirectoryLock:
         if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
             os.close(descriptor)
             raise DataDirectoryError(
-                f"{self._path} is not a file of its own (it has another name elsewhere, or is no regular file), "
-                "and to lock it would empty it: remove it"
+                f"{self._path} is not a regular file with a single name, and to lock it would empty it: remove it"
             )
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -62,7 +61,7 @@ class DirectoryLock:
         self._descriptor = descriptor
 
     def release(self) -> None:
-        """Give the directory up."""
+        """Release the directory."""
         if self._descriptor is not None:
             os.ftruncate(self._descriptor, 0)
             os.close(self._descriptor)

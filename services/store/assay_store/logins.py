@@ -1,4 +1,4 @@
-"""Failed logins: slowed, counted, and logged without what was sent."""
+"""Failed logins: delayed, counted, and logged without the submitted data."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from dataclasses import dataclass
 log = logging.getLogger("assay_store")
 
 PAUSE_SECONDS = 1.0
-"""How long a failed login waits for its answer."""
+"""Seconds that a failed login waits for its response."""
 
 SUSPICIOUS = 10
-"""After so many failures of a name within a minute every login of that name waits, right or wrong, but on connections where it
-has logged in before: whoever guesses learns nothing from a quick answer, and a service that is connected notices nothing."""
+"""Failures of a name within a minute after which every login of that name is delayed, right or wrong.
+
+Connections where it has logged in before are excepted. A quick response reveals nothing to an attacker, and a connected
+service is not affected.
+"""
 
 _WINDOW_SECONDS = 60.0
 _UNKNOWN = "unknown"
@@ -27,7 +30,10 @@ class _Tally:
 
 
 class Logins:
-    """Failures by name. Names nobody has are counted together, and never logged: people type passwords there."""
+    """Failures by name.
+
+    Unknown names are counted together, and never logged: people type passwords there.
+    """
 
     def __init__(
         self, names: Iterable[str], count: Callable[[str], object], clock: Callable[[], float] = time.monotonic
@@ -37,7 +43,7 @@ class Logins:
         self._clock = clock
 
     def waits(self, name: str, known: bool) -> bool:
-        """Whether a login waits before it is answered, even if it is right."""
+        """True if a login must be delayed, even if it is right."""
         tally = self._tallies.get(name)
         return tally is not None and not known and self._fresh(tally) and tally.failures >= SUSPICIOUS
 

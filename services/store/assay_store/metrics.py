@@ -1,4 +1,4 @@
-"""The store's metrics. No label and no value holds a query, a user's text or a table's content."""
+"""The store's metrics. No label and no value contains a query, a user's text or a table's content."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Metrics:
         self.sessions = Gauge("assay_store_sessions", "Sessions that are open now.", registry=self.registry)
         self.broken_parts = Gauge(
             "assay_store_broken_parts",
-            "Parts that could not be read when the store started and were put aside, until somebody drops them.",
+            "Parts that could not be read when the store started and were put aside, until they are dropped.",
             registry=self.registry,
         )
         self._wall = Gauge(
@@ -56,7 +56,7 @@ class Metrics:
         )
         self._account_kept = Gauge(
             "assay_store_account_kept",
-            "1 when the process has neither Landlock nor a uid of its own, by the reason why it has no uid.",
+            "1 when the process has neither Landlock nor its own uid, by the reason why it has no uid.",
             ["reason"],
             registry=self.registry,
         )
@@ -66,7 +66,7 @@ class Metrics:
         resident.set_function(resident_bytes)
 
     def show_wall(self, wall: Wall) -> None:
-        """What the kernel keeps the process from."""
+        """Show the access that the kernel denies to the process."""
         self._wall.labels("files").set(wall.files)
         self._wall.labels("closed_files").set(wall.files or wall.uid is not None)
         self._wall.labels("network").set(wall.network)
@@ -81,12 +81,12 @@ def _open_memory() -> int | None:
         return None
 
 
-#: Opened when the module is loaded: later the process may open nothing there any more.
+#: Opened when the module is loaded: later the process cannot open files there any more.
 _MEMORY = _open_memory()
 
 
 def resident_bytes() -> float:
-    """Resident memory of this process in bytes; 0 where /proc is missing."""
+    """Return the resident memory of this process in bytes; 0 if /proc is missing."""
     try:
         pages = int(os.pread(_MEMORY, 200, 0).split()[1]) if _MEMORY is not None else 0
     except (OSError, ValueError, IndexError):

@@ -1,4 +1,4 @@
-"""Multipart forms: a query's long parameters, and tables sent along with it."""
+"""Multipart forms: a query's long parameters, and tables sent with it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Form:
 
 
 def parse(content_type: str, body: bytes) -> Form:
-    """Take a multipart/form-data body apart.
+    """Parse a multipart/form-data body.
 
     Raises:
         StoreError: the body is not a well-formed form (36).

@@ -1,4 +1,4 @@
-"""The functions and table functions of the engine, judged by people: who may call which (`functions.toml`)."""
+"""The engine's functions and table functions, with the roles that may call them (`functions.toml`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importlib import resources
 
 @dataclass(frozen=True)
 class Names:
-    """Names in lower case: the engine does not always tell case apart, so neither does the judgement.
+    """Names in lower case, because the engine does not always distinguish case.
 
     Attributes:
         functions: what everybody may call, combinators of aggregate functions left out.
@@ -30,11 +30,11 @@ class Names:
 
     @property
     def refused_functions(self) -> frozenset[str]:
-        """What others than the owner may not call."""
+        """Names that only the owner, or nobody, may call."""
         return self.owner_functions | self.nobody_functions
 
     def allows(self, function: str) -> bool:
-        """Whether everybody may call this function, with combinators (`sumIf`, `uniqArrayIf`) or without."""
+        """True if everyone may call this function, with combinators (`sumIf`, `uniqArrayIf`) or without."""
         name = function.lower()
         if name in self.functions:
             return True
@@ -43,7 +43,7 @@ class Names:
 
 @functools.cache
 def judged() -> Names:
-    """The names as they stand in the file."""
+    """Return the names in the file."""
     document = tomllib.loads(resources.files(__package__).joinpath("functions.toml").read_text(encoding="utf-8"))
 
     def names(kind: str, whom: str) -> frozenset[str]:

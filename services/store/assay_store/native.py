@@ -1,8 +1,8 @@
-"""ClickHouse's Native format for clients that name a protocol version (the URL parameter client_protocol_version).
+"""ClickHouse's Native format for clients with a protocol version (`client_protocol_version`).
 
-The engine writes what a client without a version reads: no block information, and `DateTime` for `DateTime('Asia/Tokyo')`.
-From version 54337 on a server writes the zone. The types with their zones come from DESCRIBE; where a column stands in
-a block is found by reading over the columns before it.
+The engine writes the format for clients without a version: no block information, and `DateTime` for
+`DateTime('Asia/Tokyo')`. From version 54337 on, a server writes the zone. The types with their zones come from
+DESCRIBE; the position of a column in a block is found by skipping the columns before it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from assay_store.execute import Block
 
 VERSION_WITH_ZONES = 54337
 _VERSION_WITH_SERIALIZATION = 54454
-"""From here on every column says how it is serialised, which this does not write: such clients get what those before got."""
+"""From this version on, every column states its serialization, which is not supported here: such clients get the previous format."""
 
 BLOCK_INFO = b"\x01\x00\x02\xff\xff\xff\xff\x00"
 """Not the overflow of a GROUP BY, no bucket."""
 
 PLAIN = b"\x08DateTime"
-"""How the type of a column of the type DateTime stands in a block."""
+"""The type of a DateTime column in a block."""
 
 _FIXED = {
     **dict.fromkeys(("UInt8", "Int8", "Bool", "Enum8", "Nothing"), 1),
@@ -41,16 +41,16 @@ Skip = Callable[[memoryview, int, int], int]
 
 
 class UnreadableError(Exception):
-    """A block has a column whose length is not known here."""
+    """A block has a column of unknown length."""
 
 
 def respects(version: int) -> bool:
-    """Whether blocks are written for clients of this version."""
+    """True if blocks are written for clients of this version."""
     return VERSION_WITH_ZONES <= version < _VERSION_WITH_SERIALIZATION
 
 
 class Rewriter:
-    """Writes blocks for a client that names a protocol version.
+    """Converts blocks for a client with a protocol version.
 
     Args:
         describe: gives name and type of each column of the result; asked once, and only if a column may be a DateTime.
@@ -61,7 +61,7 @@ class Rewriter:
         self._types: Sequence[tuple[str, str]] | None = None
 
     def __call__(self, block: Block) -> list[Block]:
-        """A block as the engine writes it, as the client expects it."""
+        """Convert a block of the engine to the form that the client expects."""
         plain = [Block(memoryview(BLOCK_INFO)), block]
         if self._types is None:
             if not _may_have_dates(block.view):
@@ -73,12 +73,15 @@ class Rewriter:
         try:
             return [plain[0], Block(memoryview(with_types(block.view, self._types)))]
         except (UnreadableError, ValueError, IndexError, StopIteration, RecursionError):
-            # A type that is not known here: its times are read as the engine writes them.
+            # An unknown type: the client reads times as the engine writes them.
             return plain
 
 
 def describing(sql: str) -> str:
-    """The statement that says of which types the columns of a query are. Its SETTINGS stay those of the whole statement."""
+    """Return the statement for the column types of a query.
+
+    Its SETTINGS still apply to the whole statement.
+    """
     text = sql.encode("utf-8", "surrogateescape")
     format_at = settings_at = len(text)
     before, previous = None, None
@@ -99,7 +102,7 @@ def _may_have_dates(block: memoryview) -> bool:
 
 
 def with_types(block: memoryview, types: Sequence[tuple[str, str]]) -> bytes:
-    """A block with these types instead of `DateTime`.
+    """Return a block with these types instead of `DateTime`.
 
     Args:
         block: one block as the engine writes it.
@@ -167,7 +170,7 @@ def _little(block: memoryview, at: int, size: int) -> int:
 
 @functools.lru_cache(maxsize=256)
 def _reader(kind: str) -> tuple[int, Skip]:
-    """How many bytes a type writes before its columns, and a function that goes over so many rows of it."""
+    """Return the bytes that a type writes before its columns, and a function that skips a number of rows."""
     base, _, rest = kind.partition("(")
     arguments = _split(rest[:-1]) if rest else []
     match base:
@@ -252,7 +255,7 @@ def _split(text: str) -> list[str]:
 
 
 def _arguments(text: str) -> Iterator[str]:
-    """The arguments of a type, at commas that stand in no brackets and no quotes."""
+    """Split the arguments of a type, at commas outside of brackets and quotes."""
     depth, start, quoted, at = 0, 0, "", 0
     while at < len(text):
         character = text[at]

@@ -1,4 +1,4 @@
-"""The settings of one store, every one a flag of `python -m assay_store` too."""
+"""The options of a store, each also a flag of `python -m assay_store`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from assay_store.roles import Role
 
 @dataclass(frozen=True)
 class StoreOptions:
-    """How one store runs.
+    """Options of one store.
 
     Attributes:
         data: data directory; made with mode 0700 if missing. One store process owns it.
@@ -69,7 +69,7 @@ class StoreOptions:
     log_level: str = "INFO"
 
     def statement_limit(self, role: Role) -> tuple[int, str]:
-        """Longest statement of a role, and the flag that says so."""
+        """Return the longest statement of a role, and the flag that sets it."""
         if role is Role.OWNER:
             return self.max_statement_bytes, "--max-statement-bytes"
         return self.max_reader_statement_bytes, "--max-reader-statement-bytes"

@@ -1,4 +1,4 @@
-"""The engine's own parser and lexer, asked about a text that has not run yet."""
+"""The engine's own parser and lexer, applied to a text before it runs."""
 
 from __future__ import annotations
 
@@ -12,24 +12,29 @@ from assay_store.gate import Token
 from assay_store.syntax import Tree
 
 LONGEST_TREE = 2 << 20
-"""Bytes of a tree, numbers and the members of lists left out. A tree is read in one piece, while nothing else of this process runs."""
+"""Maximum bytes of a tree, without numbers and the members of lists.
+
+A tree is read in one piece, while nothing else of this process runs.
+"""
 
 _TOO_LONG = "too long"
 _SHORT = 4096
-"""Bytes of a statement whose tree is taken as it is; it has no room for long lists."""
+"""Bytes of a statement whose tree is used unchanged; it has no space for long lists."""
 _SHORTENED = {
     r'\{"field_type":"U?Int64","value":-?[0-9]+\}': "0",
     r',\{"field_type":"String","value":"(?:[^"\\]|\\.)*"\}': ",0",
     r'\{"type":"Literal","value":0\}': "0",
 }
-"""Numbers, strings after the first of a list, and literals that are numbers: nothing is asked of them. A quotation mark inside a string
-has a backslash before it in JSON, so that no text can look like one of these."""
+"""Numbers, strings after the first of a list, and literals that are numbers: they are not checked.
+
+A quotation mark inside a string has a backslash before it in JSON, so that no text can look like one of these.
+"""
 
 _TOKEN = re.compile(r"\((?P<begin>\d+),(?P<end>\d+),'(?P<kind>\w+)'\)")
 
 
 class EngineParser:
-    """See `gate.Parser`.
+    """Implements `gate.Parser`.
 
     Args:
         ask: runs one of the store's own statements and gives its result as raw text.
@@ -41,7 +46,7 @@ class EngineParser:
         self.classify = classify
 
     def tree(self, sql: str) -> Tree:
-        """See `gate.Parser`."""
+        """Return the syntax tree: see `gate.Parser`."""
         parsed = f"parseQueryToJSON({_quote(sql)})"
         if len(sql) > _SHORT:
             for pattern, short in _SHORTENED.items():
@@ -62,9 +67,9 @@ class EngineParser:
         return tree
 
     def tokens(self, sql: str) -> Iterator[Token]:
-        """See `gate.Parser`."""
+        """Return the tokens: see `gate.Parser`."""
         text = text_bytes(sql)
-        # The engine's own functions on arrays would take five times as long as the lexer itself.
+        # The engine's own array functions would take five times as long as the lexer itself.
         for found in _TOKEN.finditer(self._ask(f"SELECT tokenizeQuery({_quote(sql)})")):
             kind = found["kind"]
             if kind not in ("Whitespace", "Comment"):
@@ -77,5 +82,5 @@ def _quote(text: str) -> str:
 
 
 def _own_words(text: str) -> str:
-    """The engine's message without the question that it was asked."""
+    """Return the engine's message without the query that was sent to it."""
     return text.split(": In scope SELECT ", 1)[0].split(": In scope WITH ", 1)[0]

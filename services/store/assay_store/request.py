@@ -1,4 +1,4 @@
-"""What one HTTP request asks for: pure functions from its URL, headers and form to values."""
+"""Parse an HTTP request: pure functions from its URL, headers and form to values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from assay_store.errors import AUTHENTICATION_FAILED, BAD_ARGUMENTS, NOT_IMPLEMENTED, UNKNOWN_FORMAT, StoreError
 
-# Parameters of the HTTP interface itself; whatever else stands in the URL is a setting of the query.
+# Parameters of the HTTP interface itself; any other parameter of the URL is a setting of the query.
 _INTERFACE = frozenset(
     {
         "query", "database", "default_format", "user", "password", "quota_key", "query_id", "session_id", "session_timeout",
@@ -24,7 +24,7 @@ _INTERFACE = frozenset(
 )  # fmt: skip
 _MOST_PARAMETERS = 1000
 _SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
-# What becomes a part of a statement is a name and nothing else: no blank, quotation mark, comment or semicolon.
+# Inserted into a statement, so only a name is allowed: no blank, quotation mark, comment or semicolon.
 _FORMAT = re.compile(r"[A-Za-z][A-Za-z0-9]{0,63}")
 _NAME = re.compile(r"\w[\w.-]{0,199}")
 _EXTERNAL = re.compile(r"(?P<table>.+)_(?P<what>structure|types|format)")
@@ -32,14 +32,14 @@ _EXTERNAL = re.compile(r"(?P<table>.+)_(?P<what>structure|types|format)")
 
 @dataclass(frozen=True)
 class Credentials:
-    """A name and a password, from wherever the client put them."""
+    """A name and a password from a request."""
 
     name: str
     password: str
 
 
 def credentials(url: Mapping[str, str], headers: Mapping[str, str]) -> Credentials:
-    """Who the client says it is: X-ClickHouse headers, Basic authentication, or URL parameters, never two of them.
+    """Return the credentials: X-ClickHouse headers, Basic authentication, or URL parameters, never two.
 
     Raises:
         StoreError: two kinds at once, or a broken Basic header (516).
@@ -76,7 +76,7 @@ def _basic(authorization: str) -> Credentials:
 
 @dataclass(frozen=True)
 class External:
-    """A table sent along with a query.
+    """A table sent with a query.
 
     Attributes:
         columns: `name Type, ...`.
@@ -91,7 +91,7 @@ class External:
 
 @dataclass
 class Asked:
-    """Everything a request says beside its body."""
+    """All values of a request except its body."""
 
     sql: str = ""
     database: str = ""
@@ -109,7 +109,7 @@ class Asked:
 
 
 def asked(url: Mapping[str, str], headers: Mapping[str, str], files: Mapping[str, bytes] | None = None) -> Asked:
-    """Read the URL (and a form's fields) and headers.
+    """Parse the URL (and a form's fields) and headers.
 
     Args:
         url: parameters; of one given twice the last counts.
@@ -198,7 +198,7 @@ def _split(types: str) -> list[str]:
 
 
 def parameters(query_string: bytes) -> dict[str, str]:
-    """The parameters of a URL; of one given twice the last counts. Bytes that are no UTF-8 become surrogates.
+    """Parse the parameters of a URL; the last of duplicates counts. Non-UTF-8 bytes become surrogates.
 
     Raises:
         StoreError: there are too many (36).

@@ -1,7 +1,7 @@
-"""What each kind of user may do. The engine enforces it: these become roles, profiles and limits of its own.
+"""Roles of users and their rights. The engine enforces them as its own roles, profiles and limits.
 
-Databases: `assay_base` holds the base tables, `assay` the FINAL views that people query. Views read the base tables with
-their definer's rights, so a reader of `assay` needs no right on `assay_base` and has none.
+Databases: `assay_base` contains the base tables, `assay` the FINAL views that people query. Views read the base tables
+with their definer's rights, so a reader of `assay` needs no right on `assay_base` and has none.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ BASE_DATABASE = "assay_base"
 VIEW_DATABASE = "assay"
 
 EVALUATION_TABLES = ("eval_runs", "eval_results", "eval_outcomes")
-"""What an evaluator writes, and whose views it reads: nothing that was captured."""
+"""Tables that an evaluator writes, and whose views it reads: nothing captured."""
 
 MERGE_TREE_ENGINES = (
     "MergeTree",
@@ -40,17 +40,17 @@ class Role(StrEnum):
 
     @property
     def restricted(self) -> bool:
-        """True for every role but the owner."""
+        """True for every role except the owner."""
         return self is not Role.OWNER
 
     @property
     def read_only(self) -> bool:
-        """True for roles that can change nothing."""
+        """True for roles that cannot change anything."""
         return self in (Role.SRE, Role.EXPORTER)
 
     @property
     def makes_tables(self) -> bool:
-        """True for roles that may make temporary tables."""
+        """True for roles that may create temporary tables."""
         return self in (Role.OWNER, Role.WRITER)
 
 
@@ -65,7 +65,10 @@ READER_SETTINGS = frozenset(
         "output_format_csv_crlf_end_of_line", "output_format_pretty_color", "output_format_pretty_row_numbers",
     }
 )  # fmt: skip
-"""What a reader may set for a query: less of what is limited, and how results look. Everything else stays as it is (`readonly`)."""
+"""Settings that a reader may change for a query: lower limits, and the form of results.
+
+All others are fixed (`readonly`).
+"""
 
 INPUT_SETTINGS = frozenset(
     {
@@ -76,7 +79,7 @@ INPUT_SETTINGS = frozenset(
         "input_format_with_types_use_header",
     }
 )  # fmt: skip
-"""How rows that come along are read: of an INSERT, and of the external tables of a query."""
+"""Settings for parsing rows: of an INSERT, and of the external tables of a query."""
 
 INSERT_SETTINGS = frozenset(
     {
@@ -84,7 +87,7 @@ INSERT_SETTINGS = frozenset(
         "max_insert_block_size", "min_insert_block_size_rows", "min_insert_block_size_bytes", "max_partitions_per_insert_block",
     }
 )  # fmt: skip
-"""What a writer or an evaluator may set as well: in which blocks rows are stored."""
+"""Additional settings for a writer or an evaluator: the blocks in which rows are stored."""
 
 NAMED_SETTINGS: dict[Role, frozenset[str]] = {
     Role.WRITER: READER_SETTINGS | INPUT_SETTINGS | INSERT_SETTINGS,
@@ -96,7 +99,7 @@ NAMED_SETTINGS: dict[Role, frozenset[str]] = {
 
 @dataclass(frozen=True)
 class Limits:
-    """Upper limits of one query. The engine refuses to raise them, by SET as well as by a SETTINGS clause.
+    """Upper limits of one query. The engine refuses to raise them, by SET and by a SETTINGS clause.
 
     Attributes:
         memory_bytes: memory of one query; 0 is bounded by the whole store's cap alone.
@@ -141,7 +144,7 @@ GRANTS: dict[str, tuple[str, ...]] = {
 
 
 def limits(max_memory_bytes: int, max_query_seconds: int) -> dict[Role, Limits]:
-    """The limits of each role, from the memory cap of the whole store and the longest query of an SRE."""
+    """Return the limits of each role, from the store's memory cap and the longest query of an SRE."""
     return {
         Role.OWNER: Limits(),
         Role.WRITER: Limits(seconds=max_query_seconds * 10),

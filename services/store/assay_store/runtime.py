@@ -1,4 +1,4 @@
-"""What all exchanges of one store share."""
+"""State shared by all exchanges of one store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _T = TypeVar("_T")
 
 
 class Lane:
-    """Threads for some of the users, so that the others' requests never wait for one of theirs.
+    """Threads for some of the users, so that the others' requests never wait for theirs.
 
     Args:
         threads: requests that run at a time.
@@ -32,12 +32,13 @@ class Lane:
 
     def __init__(self, name: str, threads: int, max_waiting: int) -> None:
         self.inserts = asyncio.Lock()
-        """One INSERT at a time: parallel ones only cost. Readers never wait for it."""
+        """One INSERT at a time: parallel ones only cost more. Readers never wait for it."""
         self.uploads = asyncio.Semaphore(threads)
-        """INSERTs that gather rows in memory at a time; the network holds back the others."""
+        """Maximum concurrent INSERTs that collect rows in memory; the network holds back the others."""
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix=f"store-{name}")
         self._slots = asyncio.Semaphore(threads)
-        self._waiting, self._max_waiting = 0, max_waiting
+        self._waiting = 0
+        self._max_waiting = max_waiting
 
     async def run(self, work: Callable[[], _T]) -> _T:
         """Run blocking work of the engine in a thread."""
@@ -45,7 +46,7 @@ class Lane:
 
     @contextlib.asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """A place among the running requests.
+        """Take a slot among the running requests.
 
         Raises:
             StoreError: too many wait already (202).
@@ -65,7 +66,7 @@ class Lane:
             self._slots.release()
 
     def close(self) -> None:
-        """Wait for what runs."""
+        """Wait for running work."""
         self._threads.shutdown(wait=True)
 
 
@@ -93,13 +94,13 @@ class Runtime:
 
     @property
     def gate(self) -> Gate:
-        """The judge of statements; there is one once the store is ready."""
+        """The checker of statements, available once the store is ready."""
         if self._gate is None:
             raise StoreError(236, "The store is starting")
         return self._gate
 
     async def start(self) -> None:
-        """Open the engine and warm it."""
+        """Open the engine and warm it up."""
         self._loop = asyncio.get_running_loop()
         await self.run_control(self.engine.open)
         ask = self.engine.ask_parser
@@ -125,30 +126,30 @@ class Runtime:
         self._control.shutdown(wait=True)
 
     async def sweep(self) -> None:
-        """Close expired sessions, for ever."""
+        """Close expired sessions, in an endless loop."""
         while True:
             await asyncio.sleep(1)
             for handle in self.sessions.expired():
                 await self.run_control(handle.close)
 
     def lane(self, role: Role) -> Lane:
-        """The threads of a role: what is captured is written beside all else."""
+        """Return the threads of a role: writes of captured events do not compete with other requests."""
         return self._writers if role is Role.WRITER else self._others
 
     def discard(self, handle: Handle) -> None:
-        """Throw a used handle away and make another one, while the client goes on with its answer."""
+        """Discard a used handle and create a new one, while the client already has its response."""
         asyncio.get_running_loop().run_in_executor(self._makers, self.engine.done, handle)
 
     async def run_codec(self, work: Callable[[], _T]) -> _T:
-        """Compress, decompress or read what is too long for the event loop."""
+        """Compress, decompress or parse data that is too long for the event loop."""
         return await asyncio.get_running_loop().run_in_executor(self._codecs, work)
 
     async def run_control(self, work: Callable[[], _T]) -> _T:
-        """Run short blocking work beside the clients' queries."""
+        """Run short blocking work in parallel with the clients' queries."""
         return await asyncio.get_running_loop().run_in_executor(self._control, work)
 
     def call(self, work: Callable[[], _T]) -> _T:
-        """From a thread: run work in the event loop, for what only the loop may touch."""
+        """Run work in the event loop from a thread, for objects that only the loop may use."""
         if self._loop is None:
             raise StoreError(236, "The store is starting")
 

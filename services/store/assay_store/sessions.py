@@ -18,14 +18,14 @@ from assay_store.errors import (
 
 @dataclass
 class Session:
-    """One session. `busy` while a request uses it; `expires` on the clock of the sessions that hold it."""
+    """One session. `busy` while a request uses it; `expires` by the clock of its `Sessions`."""
 
     user: str
     seconds: int
     expires: float = 0.0
     busy: bool = False
     handle: Handle | None = None
-    """None until its first request made it: that takes a millisecond or more, and never in the event loop."""
+    """None until the first request creates it: that takes a millisecond or more, and never happens in the event loop."""
 
 
 class Sessions:
@@ -44,7 +44,7 @@ class Sessions:
         return len(self._sessions)
 
     def enter(self, user: str, name: str, *, seconds: int | None, must_exist: bool) -> Session:
-        """Take a session for one request, making it if it does not exist.
+        """Take a session for one request, creating it if it does not exist.
 
         Raises:
             StoreError: it must exist and does not (372), another request uses it (373), its time is too long (36), or the
@@ -71,22 +71,22 @@ class Sessions:
         return session
 
     def leave(self, session: Session) -> None:
-        """Give a session back; its time starts anew."""
+        """Release a session and restart its time."""
         session.busy = False
         session.expires = self._clock() + session.seconds
 
     def drop(self, session: Session) -> None:
-        """Forget a session whose handle cannot be used again."""
+        """Remove a session whose handle cannot be used again."""
         self._sessions = {key: value for key, value in self._sessions.items() if value is not session}
 
     def expired(self) -> list[Handle]:
-        """Forget the sessions whose time is over; returns their handles, to be closed."""
+        """Remove expired sessions; returns their handles, to be closed."""
         now = self._clock()
         over = {key for key, session in self._sessions.items() if not session.busy and session.expires <= now}
         return [handle for key in over if (handle := self._sessions.pop(key).handle)]
 
     def clear(self) -> list[Handle]:
-        """Forget every session; returns their handles, to be closed."""
+        """Remove every session; returns their handles, to be closed."""
         handles = [session.handle for session in self._sessions.values() if session.handle]
         self._sessions.clear()
         return handles

@@ -1,8 +1,9 @@
-"""Room on the disk: merges end before it runs out.
+"""Disk space: merges are stopped before it runs out.
 
-An engine that finds no room in the middle of a merge may finish the part with an empty file in it, and the table then cannot be read.
-So the disk's `keep_free_space_bytes` refuses inserts and new merges while there is still room, and what is left of it is for the merges
-that run; should another program eat into that, they are cancelled, which leaves the parts they came from as they were.
+If the disk is full in the middle of a merge, the engine may finish the part with an empty file in it, and the table
+then cannot be read. The disk's `keep_free_space_bytes` therefore refuses inserts and new merges while there is still
+space, and the rest is for running merges. If another program uses that space, they are cancelled, which leaves their
+source parts unchanged.
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ from assay_store.errors import ABORTED, StoreError
 
 log = logging.getLogger(__name__)
 
-#: How often the disk is looked at, in seconds. A look costs microseconds.
+#: Seconds between checks of the disk. A check takes microseconds.
 EVERY_S = 0.05
 
 
 def statement(free_bytes: int, reserve_bytes: int, *, stopped: bool) -> str | None:
-    """What to tell the engine, if anything: to stop merges below half of the reserve, to start them once all of it is free."""
+    """Return the statement for the engine, if any.
+
+    It stops merges below half of the reserve, and starts them once all of it is free.
+    """
     if not stopped and free_bytes < reserve_bytes // 2:
         return "SYSTEM STOP MERGES"
     if stopped and free_bytes >= reserve_bytes:
@@ -31,7 +35,7 @@ def statement(free_bytes: int, reserve_bytes: int, *, stopped: bool) -> str | No
 
 
 async def watch(data: Path, reserve_bytes: int, control: Callable[[str], Awaitable[object]]) -> None:
-    """Look at the disk, for ever; `control` runs a statement of the store's own."""
+    """Check the disk in an endless loop; `control` runs a statement of the store's own."""
     stopped = False
     while True:
         await asyncio.sleep(EVERY_S)
@@ -43,7 +47,7 @@ async def watch(data: Path, reserve_bytes: int, control: Callable[[str], Awaitab
         except StoreError as error:
             if error.code == ABORTED:
                 return  # the store is stopping
-            continue  # want of memory, perhaps: the next look tries again
+            continue  # perhaps out of memory: the next check tries again
         stopped = not stopped
         log.warning(
             "merges are %s: %d MiB free on the store's disk, reserve %d MiB (--keep-free-bytes)",

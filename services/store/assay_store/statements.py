@@ -1,7 +1,7 @@
-"""Where a statement ends and the data of an INSERT begins.
+"""Find the end of a statement and the beginning of an INSERT's data.
 
-This is a lexer, not a parser, and nothing about rights depends on it: the engine's parser judges exactly the text that
-the engine is given to run (see `gate`), so a mistake here can only make an honest statement fail. Its time is linear in the text.
+This is a lexer, not a parser, and no rights depend on it: the engine's parser checks exactly the text that the engine
+will run (see `gate`), so an error here can only make a valid statement fail. Its time is linear in the text.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-# Every alternative consumes what it looks at, and gives nothing back (`+` after a quantifier): the time is linear in the text.
-# An opening quotation mark or comment without its end is `unfinished` and takes the rest of the text.
+# Every alternative consumes what it matches, and does not backtrack (`+` after a quantifier): the time is linear in the
+# text. An opening quotation mark or comment without its end is `unfinished` and takes the rest of the text.
 _TOKEN = re.compile(
     rb"""
       (?P<space>(?:[\s\x00]|--[^\n]*+(?:\n|\Z)|\#[ !][^\n]*+(?:\n|\Z)|/\*(?>.*?\*/))++)
@@ -31,7 +31,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True)
 class Token:
-    """One token: its kind, its text, where it ends, and how deep in brackets it stands."""
+    """A token: its kind, its text, its end, and its depth of brackets."""
 
     kind: str
     text: bytes
@@ -40,12 +40,12 @@ class Token:
 
     @property
     def keyword(self) -> str:
-        """The text in upper case if this is a bare word, else ""."""
+        """Text in upper case if this is a bare word, else ""."""
         return self.text.upper().decode() if self.kind == "word" else ""
 
 
 def tokens(text: bytes) -> Iterator[Token]:
-    """The tokens of a statement, without blanks and comments."""
+    """Iterate over the tokens of a statement, without blanks and comments."""
     depth = 0
     for match in _TOKEN.finditer(text):
         kind = match.lastgroup or "other"
@@ -84,11 +84,11 @@ class Statement:
 
 @dataclass(frozen=True)
 class NeedMore:
-    """The text ends before it is clear what it is."""
+    """The text ends before its kind is known."""
 
 
 def recognise(text: bytes, *, complete: bool) -> Insert | Statement | NeedMore:
-    """Say what the beginning of a request's text is.
+    """Classify the beginning of a request's text.
 
     Args:
         text: the statement, followed by an INSERT's rows if there are any.
@@ -103,7 +103,7 @@ def recognise(text: bytes, *, complete: bool) -> Insert | Statement | NeedMore:
     if first.keyword == "WITH":
         return _after_with(text, stream, first, complete=complete)
     if first.keyword != "INSERT":
-        # A word cut off at the end of what has arrived may still become INSERT.
+        # A word cut off at the end of the received text may still become INSERT.
         if not complete and first.end == len(text):
             return NeedMore()
         return Statement(first.keyword)
@@ -111,7 +111,7 @@ def recognise(text: bytes, *, complete: bool) -> Insert | Statement | NeedMore:
 
 
 def _after_with(text: bytes, stream: Iterator[Token], first: Token, *, complete: bool) -> Insert | Statement | NeedMore:
-    """`WITH ... INSERT INTO ...`, or a query."""
+    """Classify `WITH ... INSERT INTO ...`, or a query."""
     previous = first
     for token in stream:
         if not complete and _unfinished(text, token):
@@ -132,7 +132,7 @@ def _insert(text: bytes, stream: Iterator[Token], first: Token, *, complete: boo
             return NeedMore()
         if token.depth == 0:
             start = token.end - len(token.text)
-            # `INSERT INTO TABLE FUNCTION` and a table or column called like a keyword come quoted or in brackets.
+            # After `INSERT INTO TABLE FUNCTION`, names equal to keywords are quoted or in brackets.
             named = previous.keyword in ("INTO", "TABLE") or previous.text == b"."
             if token.keyword in ("SELECT", "WITH", "FROM") and not named:
                 return Statement("INSERT SELECT")
@@ -153,7 +153,7 @@ def _insert(text: bytes, stream: Iterator[Token], first: Token, *, complete: boo
 
 
 def from_file(head: str, quoted_path: str, input_format: str) -> str:
-    """An INSERT's statement that reads its rows from a file: the file stands before the statement's SETTINGS."""
+    """Return an INSERT that reads its rows from a file, which is placed before the statement's SETTINGS."""
     text = head.encode("utf-8", "surrogateescape")
     at, previous = len(text), b""
     for token in tokens(text):
@@ -166,7 +166,7 @@ def from_file(head: str, quoted_path: str, input_format: str) -> str:
 
 
 def _unfinished(text: bytes, token: Token) -> bool:
-    """Whether a token is the beginning of a quotation or comment whose end has not arrived."""
+    """True if a token begins a quotation or comment whose end has not arrived."""
     if token.kind != "other":
         return token.kind == "unfinished"
     following = text[token.end : token.end + 1]
@@ -184,7 +184,7 @@ def _unfinished(text: bytes, token: Token) -> bool:
 
 
 def _data_start(text: bytes, at: int) -> int:
-    # As the server does: blanks after the format's name, then at most one line break, are not data.
+    # As in the server: blanks after the format's name, then at most one line break, are not data.
     while at < len(text) and text[at : at + 1] in (b" ", b"\t", b"\f"):
         at += 1
     if text[at : at + 1] == b"\r":

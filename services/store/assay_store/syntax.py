@@ -1,6 +1,7 @@
-"""What a statement's syntax tree may hold: an allow-list for everybody but the owner, a short deny-list for the owner.
+"""Check the syntax tree of a statement: an allow-list, and a short deny-list for the owner.
 
-The tree is the engine's own, whole (`parseQueryToJSON` refuses what it cannot give back), with every name, lambda and setting in it.
+The tree is the engine's own and complete (`parseQueryToJSON` refuses what it cannot represent), with every name, lambda
+and setting in it.
 """
 
 from __future__ import annotations
@@ -62,12 +63,13 @@ _LISTED = {
     "ColumnsRegexpMatcher": "pattern transformers",
     "QualifiedColumnsListMatcher": "column_list qualifier transformers",
     "QualifiedColumnsRegexpMatcher": "pattern qualifier transformers",
-    # Of the transformers not APPLY, which calls a function by name.
+    # All transformers except APPLY, which calls a function by name.
     "ColumnsTransformerList": "children",
     "ColumnsExceptTransformer": "children is_strict pattern",
     "ColumnsReplaceTransformer": "children is_strict",
     "ColumnsReplaceTransformerReplacement": "children name",
-    # Asking about tables. Neither WHERE nor LIMIT of SHOW, which are expressions; select from the system tables instead.
+    # Information about tables. SHOW has neither WHERE nor LIMIT, which are expressions; select from the system tables
+    # instead.
     "ExplainQuery": f"{_LAST} kind query settings",
     "ShowTablesQuery": "case_insensitive_like changed clusters databases dictionaries from full like not_like settings"
     f" temporary {_LAST}",
@@ -92,8 +94,10 @@ _LISTED = {
     f" kind not_like permanently sync table table_ast {_OUTFILE}",
 }  # fmt: skip
 NODES = {kind: frozenset(keys.split()) | {"type"} for kind, keys in _LISTED.items()}
-"""The kinds of nodes that others than the owner may use, each with the parts it may have. Whatever else there is, or comes with an
-upgrade of the engine, is refused."""
+"""The kinds of nodes allowed for roles other than the owner, each with its allowed parts.
+
+Anything else, or new in an engine upgrade, is refused.
+"""
 
 _MUST_BE_FALSE = frozenset(
     f"{_OUTFILE} attach has_attach_from_path is_dictionary is_ordinary_view is_materialized_view is_time_series_table".split()
@@ -124,18 +128,18 @@ _STRUCTURED = frozenset({"values", "null", "generaterandom"})
 _ONLY_WHOLE = frozenset(
     ["InsertQuery", "CreateQuery", "DropQuery", "UseQuery", "ShowTablesQuery", "ShowColumnsQuery", "ShowIndexesQuery"]
 )
-"""Kinds that are a whole statement, or what EXPLAIN explains, and stand nowhere else."""
+"""Kinds that are a whole statement, or the subject of EXPLAIN, and occur nowhere else."""
 _CALLED = (None, "LAMBDA_FUNCTION", "WINDOW_FUNCTION")
 _FORMAT = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 
 
 class Refusal(Exception):  # noqa: N818  it is the judgement, not a failure
-    """What of a statement is not allowed, in words for the one who sent it."""
+    """The part of a statement that is not allowed, described for its sender."""
 
 
 @dataclass(frozen=True)
 class _Place:
-    """A node, the part of the node above as which it stands there, and that node (lists of expressions do not count)."""
+    """A node, its role in the parent node, and that parent (lists of expressions do not count)."""
 
     node: Tree
     part: str
@@ -143,12 +147,12 @@ class _Place:
 
     @property
     def function(self) -> str:
-        """The name of the function whose argument this is, in lower case, or ""."""
+        """Name of the function whose argument this is, in lower case, or ""."""
         return str(self.above.get("name", "")).lower() if self.above.get("type") == "Function" else ""
 
 
 def _places(tree: Tree) -> Iterator[_Place]:
-    """Every node of a tree, from the root down. Literals are not looked into."""
+    """Iterate over every node of a tree, from the root down, without the content of literals."""
     waiting: list[tuple[Any, str, Tree]] = [(tree, "", {})]
     while waiting:
         found, part, above = waiting.pop()
@@ -165,7 +169,7 @@ def _places(tree: Tree) -> Iterator[_Place]:
 
 
 def parts_of(identifier: Tree, params: Mapping[str, str]) -> list[str]:
-    """The parts of a name, parameters filled in.
+    """Return the parts of a name, with parameters filled in.
 
     Raises:
         Refusal: a parameter is not in the request.
@@ -181,9 +185,9 @@ def parts_of(identifier: Tree, params: Mapping[str, str]) -> list[str]:
 
 
 def _text(value: object) -> str | None:
-    """A plain value of a tree: a string's text, "" for a number, None for anything made of others."""
+    """Return the text of a plain value of a tree: "" for a number, None for a compound value."""
     if not isinstance(value, dict):
-        return ""  # a whole number, which stands for itself (`parser`)
+        return ""  # a whole number, whose content is not checked (`parser`)
     kind = value.get("field_type")
     return (
         str(value.get("value", ""))
@@ -195,7 +199,7 @@ def _text(value: object) -> str | None:
 
 
 def structures(tree: Tree, params: Mapping[str, str]) -> Iterator[str]:
-    """The texts in a tree that are columns of a table (`a UInt8, b String`), to be judged like those of CREATE TABLE.
+    """Yield the texts in a tree that are columns of a table (`a UInt8, b String`), to be checked.
 
     Raises:
         Refusal: such a text is calculated, so that nobody can see it.
@@ -215,14 +219,15 @@ def structures(tree: Tree, params: Mapping[str, str]) -> Iterator[str]:
 
 
 class Restricted:
-    """Judges trees of one role that is not the owner's."""
+    """Checks trees for one role other than the owner's."""
 
     def __init__(self, role: Role, names: Names) -> None:
-        self._role, self._names = role, names
+        self._role = role
+        self._names = names
         self._tables = ALLOWED_SYSTEM_TABLES | (WRITER_SYSTEM_TABLES if role is Role.WRITER else frozenset())
 
     def check(self, tree: Tree, params: Mapping[str, str], rows_from: str = "") -> None:
-        """Refuse a tree that holds anything which is not allowed.
+        """Refuse a tree that contains anything not allowed.
 
         Args:
             tree: of one statement.
@@ -282,7 +287,7 @@ class Restricted:
             raise Refusal(f"table function {name}")
 
     def _check_name(self, place: _Place, parts: list[str]) -> None:
-        # A function may be meant wherever a column is: arrayMap(file, ...) calls it by name.
+        # A function name may occur where a column may: arrayMap(file, ...) calls it by name.
         for part in parts:
             if part.lower() in self._names.refused_functions:
                 raise Refusal(f"function {part}, by name")
@@ -295,7 +300,7 @@ class Restricted:
 
     def _check_set(self, place: _Place, top: Collection[int]) -> None:
         if place.above.get("type") == "ExplainQuery" and place.part == "settings":
-            return  # how the plan is shown, no settings
+            return  # options of the plan's output, not settings
         if place.above and id(place.node) not in top:
             raise Refusal("SETTINGS inside a subquery")
         changes = place.node.get("changes", ())
@@ -306,7 +311,7 @@ class Restricted:
                 raise Refusal(f"the setting {change.get('name')} with a value that is not plain")
 
     def check_settings(self, names: Collection[str]) -> None:
-        """Refuse settings, by name, that this role may not change.
+        """Refuse settings that this role may not change.
 
         Raises:
             Refusal: one of them is not on the list.
@@ -324,7 +329,7 @@ def _check_insert(tree: Tree, rows_from: str) -> None:
 
 
 def _settings_on_top(tree: Tree) -> set[int]:
-    """The SETTINGS that count for the whole statement, which are those that the engine holds against the limits."""
+    """Return the SETTINGS of the whole statement, which the engine checks against the limits."""
     found = [tree.get("settings_ast")]
     if tree["type"] == "ExplainQuery":
         tree = tree.get("query", {})
@@ -337,7 +342,7 @@ def _settings_on_top(tree: Tree) -> set[int]:
 
 
 class Owner:
-    """Judges trees of the owner, who may do everything but leave the store: no files, connections, programs or text as SQL.
+    """Checks trees for the owner: no files, connections, programs or text as SQL.
 
     Args:
         names: the judged names.
@@ -351,10 +356,10 @@ class Owner:
         self._functions = names.nobody_functions | (self._tables - names.functions)
         self._higher_order = frozenset(higher_order)
         self.called = names.nobody_functions | self._tables
-        """What nobody may call, wherever a call may stand."""
+        """Names that nobody may call, in any position of a call."""
 
     def check(self, tree: Tree, params: Mapping[str, str], rows_from: str = "") -> None:
-        """As `Restricted.check`."""
+        """Check a tree: see `Restricted.check`."""
         if tree.get("type") == "InsertQuery":
             _check_insert(tree, rows_from)
         places = list(_places(tree))
@@ -369,7 +374,7 @@ class Owner:
                         raise Refusal(f"function {part}, by name")
 
     def _calls_by_name(self, node: Tree) -> bool:
-        """Whether a function could be called here whose name is written elsewhere: `arrayMap(f, ...)`, or by one of the owner's own."""
+        """True if a function could be called by a name written elsewhere, as in `arrayMap(f, ...)`."""
         if node["type"] == "ColumnsApplyTransformer":
             return True
         if node["type"] != "Function" or node.get("kind") not in _CALLED:

@@ -1,4 +1,4 @@
-"""Who may connect: the users file, and the check of a name and password."""
+"""Users: the users file, and the check of a name and password."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class UsersFileError(Exception):
 
 @dataclass(frozen=True)
 class User:
-    """A name that may connect, its role, and the digest of its password (the password itself is not kept)."""
+    """A user's name, role and password digest. The password itself is not kept."""
 
     name: str
     role: Role
@@ -27,7 +27,7 @@ class User:
 
     @property
     def has_password(self) -> bool:
-        """False when the password is the empty string."""
+        """False if the password is the empty string."""
         return self.digest != _digest("")
 
 
@@ -41,7 +41,7 @@ class Users:
         return iter(self._users.values())
 
     def check(self, name: str, password: str) -> User | None:
-        """The user, or None when the name is unknown or the password wrong."""
+        """Return the user, or None if the name is unknown or the password is wrong."""
         user = self._users.get(name)
         expected = user.digest if user else _digest("no such user")
         same = hmac.compare_digest(_digest(password), expected)

@@ -1,8 +1,9 @@
-"""The second wall: the store's process gives up what it has no use for, before it loads the engine.
+"""The second wall: the store's process gives up unneeded rights before it loads the engine.
 
-The gate judges statements; this parses nothing. Should a statement pass the gate that reads a file or opens a connection, the
-kernel refuses it: passwords, other services' data, `/proc`, the account's home and the network are out of the process's reach.
-That takes Landlock. Without it, a store that root started takes an account of its own, which keeps it from less.
+The gate checks statements; this parses nothing. If a statement that reads a file or opens a connection passes the gate,
+the kernel refuses it: passwords, other services' data, `/proc`, the account's home and the network are unreachable for
+the process. This needs Landlock. Without it, a store started by root switches to a dedicated account, which protects
+less.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ _OWN = (
     | Right.MAKE_REG | Right.MAKE_DIR | Right.MAKE_SYM | Right.MAKE_FIFO
 )  # fmt: skip
 
-#: Shared libraries, the loader's cache, time zones; what the engine asks about processors and memory. Of /proc only two files that it reads
-#: once, while it is loaded (without `auxv` it guesses where processor features are listed): the rest shows the process's environment and
-#: memory. The engine is loaded in a thread of its own, because the main thread's stack is looked up in /proc.
+#: Shared libraries, the loader's cache, time zones; information about processors and memory for the engine. Of /proc,
+#: only two files that it reads once while it is loaded (without `auxv` it guesses the location of processor features):
+#: the rest reveals the process's environment and memory. The engine is loaded in a separate thread, because the main
+#: thread's stack is looked up in /proc.
 _SYSTEM = (
     "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo",
     "/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm/transparent_hugepage", "/proc/self/auxv", "/proc/sys/vm/overcommit_memory",
@@ -40,14 +42,14 @@ _SYSTEM = (
 
 
 class WallError(Exception):
-    """The wall cannot be raised although the kernel has it; the message says why."""
+    """The wall cannot be raised although the kernel supports it; the message gives the reason."""
 
 
 @dataclass(frozen=True)
 class Wall:
-    """What the kernel now refuses: `files` beyond the store's own, `network` beyond the connections that clients open.
+    """The kernel's restrictions: `files` outside the store, `network` except clients' connections.
 
-    Where it does neither, `uid` is the process's own account, or `kept` and `why` say for which reason it has none.
+    If it denies neither, `uid` is the process's own account, or `kept` and `why` give the reason why it has none.
     """
 
     files: bool
@@ -58,7 +60,7 @@ class Wall:
 
     @property
     def gap(self) -> str:
-        """What the kernel does not refuse; '' when the wall is whole."""
+        """Access that the kernel does not deny; '' if the wall is complete."""
         if self.uid is not None:
             return (
                 f"the store's process runs as uid {self.uid}, which keeps it from files that are closed to other accounts; only the "
@@ -78,7 +80,7 @@ class Wall:
         return ""
 
     def tell(self) -> None:
-        """Log what there is, and a gap as a warning."""
+        """Log the state of the wall, with a warning for a gap."""
         if self.files or self.uid is not None:
             log.info("second wall: %s", "Landlock" if self.files else f"uid {self.uid}")
         if self.gap:
@@ -93,7 +95,7 @@ _NEEDED = (
 
 
 def raise_wall(data: Path, speaks: int | None = None, uid: int = DEFAULT_UID) -> Wall:
-    """Leave the process its own data directory and what the interpreter and the engine are made of.
+    """Restrict the process to its data directory and the files of the interpreter and the engine.
 
     Call it when the listener is bound and the users are read, and before a thread runs or the engine is loaded: what is open stays
     open. `speaks` is the version of Landlock to go by, for tests; `uid` the account to take where there is none and root started it.
@@ -127,7 +129,10 @@ def _by_account(data: Path, uid: int) -> Wall:
 
 
 def _code() -> list[Path]:
-    """Where modules are that may be imported later: the standard library, installed packages, this one. Never the working directory."""
+    """Return the locations of modules that may be imported later, never the working directory.
+
+    These are the standard library, installed packages and this one.
+    """
     paths = sysconfig.get_paths()
     found = [Path(paths[name]) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     found += [Path(entry) for entry in sys.path if Path(entry).name in ("site-packages", "dist-packages")]
@@ -139,7 +144,7 @@ def _code() -> list[Path]:
 
 
 def _use_own_temporary_directory(directory: Path) -> None:
-    """Python's and the engine's temporary files go here. A store that was killed left some: they are nobody's now."""
+    """Redirect Python's and the engine's temporary files here, and delete those left by a killed store."""
     if directory.is_symlink():
         directory.unlink()
     shutil.rmtree(directory, ignore_errors=True)

@@ -1,10 +1,11 @@
-"""Writes that fail: the store ends, and starts again from the parts that are whole.
+"""Failed writes: the store ends, and restarts from the parts that are complete.
 
-When a write to a file fails, a ClickHouse server cancels the insert or merge. The embedded engine does not: it counts the failure, leaves
-the file short, moves the part into place and reports success. So after a statement that writes, the answer waits for a look at that
-count. Once it has moved, nothing that the engine wrote can be trusted: the statement fails, and the process ends, as if killed. At the next
-start the engine compares the files of each part with its checksums, puts aside the parts that are short, and takes back those that a merge
-had replaced, which `config.OLD_PARTS_SECONDS` keeps until then.
+If a write to a file fails, a ClickHouse server cancels the insert or merge. The embedded engine does not: it counts the
+failure, leaves the file incomplete, moves the part into place and reports success. After a statement that writes, the
+response therefore waits for a check of that count. Once it has increased, nothing that the engine wrote can be trusted:
+the statement fails, and the process ends, as if killed. At the next start the engine compares the files of each part
+with its checksums, puts incomplete parts aside, and restores those that a merge had replaced, which
+`config.OLD_PARTS_SECONDS` keeps until then.
 """
 
 from __future__ import annotations
@@ -17,16 +18,17 @@ from assay_store.errors import ABORTED, CANNOT_WRITE_TO_FILE_DESCRIPTOR, StoreEr
 
 log = logging.getLogger(__name__)
 
-#: How often the count is looked at, in seconds: far less than the parts that a merge replaced are kept. A look costs a millisecond.
+#: Seconds between checks of the count: far less than the retention of parts replaced by a merge. A check takes a
+#: millisecond.
 EVERY_S = 1.0
-#: How often the parts that were put aside are counted, in seconds.
+#: Seconds between counts of the parts that were put aside.
 COUNT_EVERY_S = 60.0
 
 _PUT_ASIDE = "SELECT count() FROM system.detached_parts WHERE startsWith(reason, 'broken')"
 
 
 def require_written(failed_writes: Callable[[], int]) -> None:
-    """Return if every write of the engine so far was carried out.
+    """Return if every write of the engine so far succeeded.
 
     Raises:
         StoreError: one failed (75), or nobody can tell.
@@ -39,14 +41,14 @@ def require_written(failed_writes: Callable[[], int]) -> None:
 
 
 async def watch(failed_writes: Callable[[], Awaitable[int]], end: Callable[[], None]) -> None:
-    """Look at the count, for ever, and `end` the process when a write has failed."""
+    """Check the count in an endless loop, and `end` the process after a failed write."""
     while True:
         try:
             failed = await failed_writes()
         except StoreError as error:
             if error.code == ABORTED:
                 return  # the store is stopping
-            failed = 0  # want of memory, perhaps: the next look will tell
+            failed = 0  # perhaps out of memory: the next check decides
         if failed:
             log.critical(
                 "a write to the store's disk failed: the store ends, to start again from the parts that are whole"
@@ -56,7 +58,7 @@ async def watch(failed_writes: Callable[[], Awaitable[int]], end: Callable[[], N
 
 
 async def count_put_aside(control: Callable[[str], Awaitable[str]], show: Callable[[int], None]) -> None:
-    """Show how many parts could not be read when the store started, for ever: somebody may drop them meanwhile."""
+    """Show the number of parts that could not be read at the start, until they are dropped."""
     known = 0
     while True:
         try:

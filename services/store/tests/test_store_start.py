@@ -104,7 +104,7 @@ def test_a_lock_file_that_is_a_link_is_not_emptied(tmp_path: Path, plant: Callab
 
 def test_a_lock_file_that_is_a_pipe_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "store.lock")
-    with pytest.raises(DataDirectoryError, match="no regular file"):
+    with pytest.raises(DataDirectoryError, match="not a regular file"):
         DirectoryLock(tmp_path).take()
 
 

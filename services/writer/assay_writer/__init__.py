@@ -1,1 +1,1 @@
-"""Writes scrubbed events and failures to ClickHouse, each exactly once."""
+"""Write scrubbed events and failures to ClickHouse, each exactly once."""

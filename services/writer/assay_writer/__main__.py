@@ -1,4 +1,4 @@
-"""`python -m assay_writer`: run the writer service."""
+"""Run the writer service: `python -m assay_writer`."""
 
 from assay_writer.app import run
 

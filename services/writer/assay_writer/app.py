@@ -1,6 +1,7 @@
-"""The writer service: reads `events`, `failures` and `scores`, inserts them, acknowledges last, and keeps the watermark.
+"""The writer service: stores `events`, `failures` and `scores`, and maintains the watermark.
 
-Delivery: at least once into tables that show each event once. While the store is away, reading pauses and events wait in Redis.
+Delivery: entries are acknowledged last, so at least once, into tables that show each event once. While the store is
+away, reading pauses and events wait in Redis.
 """
 
 import asyncio
@@ -30,7 +31,7 @@ from assay_writer.rows import EVENT_TABLES, Row, alert_row, event_row, failure_r
 from assay_writer.sink import SILENCE_S, STAGE, Sink
 from assay_writer.watermarks import Watermarks
 
-#: Rows of a batch whose way from capture to store is measured.
+#: Rows per batch whose latency from capture to store is measured.
 MEASURED_ROWS = 100
 _TRACEPARENT = re.compile(rb'"traceparent":"([0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2})"')
 DOCUMENTS: dict[Stream, tuple[Any, Callable[[bytes], Row]]] = {
@@ -39,19 +40,20 @@ DOCUMENTS: dict[Stream, tuple[Any, Callable[[bytes], Row]]] = {
     SCORES: (Score, score_row),
     ALERTS: (Alert, alert_row),
 }
-#: Streams whose entries go once they are stored.
+#: Streams that are trimmed as soon as their entries are stored.
 TRIMMED = tuple(stream for stream in DOCUMENTS if stream is not EVENTS)
 
 
 class Writer:
-    """What the service does with its sink."""
+    """The work of the service, with its sink."""
 
     def __init__(self, service: Service, sink: Sink) -> None:
-        self._service, self._sink = service, sink
+        self._service = service
+        self._sink = sink
         self.watermarks = Watermarks(service, sink, TRIMMED)
 
     def process(self, shard: int, stream: Stream, to_row: Callable[[bytes], Row]) -> Process:
-        """The work on one shard of a stream."""
+        """Return the handler of one shard of a stream."""
 
         async def write(entries: Sequence[Entry]) -> list[Outcome]:
             link(traceparents(entries))
@@ -69,18 +71,18 @@ class Writer:
         return write
 
     def problems(self) -> list[str]:
-        """What keeps the writer from being ready, busy or not."""
-        return [f"the store is away: nothing asked of it has worked for {SILENCE_S:.0f} s"] if self._sink.silent else []
+        """List the reasons why the writer is not ready, whether busy or idle."""
+        return [f"the store is away: no request has succeeded for {SILENCE_S:.0f} s"] if self._sink.silent else []
 
     async def show_sink(self) -> None:
-        """Show by stream whether the sink takes batches; a consumer by itself notices only when a batch ends."""
+        """Report for each stream whether the sink accepts batches."""
         for stream in DOCUMENTS:
             taking = all(each.sink_up for each in self._service.consumers if each.stream is stream)
             metrics.SINK_UP.labels(stream.name).set(taking and not self._sink.silent)
 
 
 def traceparents(entries: Sequence[Entry]) -> Iterator[str]:
-    """The trace contexts of a batch's events, found without decoding them."""
+    """Yield the trace contexts of a batch's events, found without decoding them."""
     for entry in entries:
         if found := _TRACEPARENT.search(entry.data):
             yield found[1].decode()
@@ -92,12 +94,12 @@ def _measure(batch: Batch) -> None:
     now = clock.now_ms() / 1_000
     for identity in batch.identities[:: len(batch) // MEASURED_ROWS + 1]:
         event_id = identity.partition(":")[2]
-        with contextlib.suppress(ValueError):  # not a UUID: the store has refused it, and its failure says so
+        with contextlib.suppress(ValueError):  # not a UUID: the store has rejected it, and its failure says so
             metrics.CAPTURE_TO_STORED.observe(max(0.0, now - int(event_id[:8] + event_id[9:13], 16) / 1000))
 
 
 def build(settings: Settings) -> Service:
-    """The service, ready to run."""
+    """Build the service, ready to run."""
     service = Service(STAGE, settings, settings.writer.port)
     sink = Sink(settings.store)
     writer = Writer(service, sink)

@@ -1,6 +1,6 @@
-"""From the entries of one delivery to one insert per table, and from a refused insert to the rows that are to blame. Pure.
+"""Batch the entries of one delivery by table, and find the rows that make an insert fail. Pure.
 
-An entry that is no row, or that the store refuses, never blocks the others of its batch.
+An entry that is not a row, or that the store rejects, never blocks the others of its batch.
 """
 
 from collections.abc import Callable, Generator, Iterable
@@ -12,7 +12,7 @@ from assay_writer.rows import Row, RowError
 
 @dataclass(frozen=True)
 class Poison:
-    """An entry that is no row: its stream id, its bytes, and the rule it breaks (never a value)."""
+    """An entry that is not a row: its stream id, its bytes, and the violated rule (never a value)."""
 
     entry_id: str
     data: bytes
@@ -33,11 +33,11 @@ class Batch:
 
     @property
     def payload(self) -> bytes:
-        """The rows, one JSON array a line."""
+        """Return the rows, one JSON array per line."""
         return b"\n".join(self.rows) + b"\n"
 
     def split(self) -> tuple["Batch", "Batch"]:
-        """Two halves."""
+        """Split the batch into halves."""
         middle = len(self.rows) // 2
         return self._part(slice(None, middle)), self._part(slice(middle, None))
 
@@ -46,7 +46,7 @@ class Batch:
 
 
 def batches(entries: Iterable[Entry], to_row: Callable[[bytes], Row]) -> tuple[list[Batch], list[Poison]]:
-    """Sort entries into one batch per table and those that are no row."""
+    """Sort entries into one batch per table, and those that are not rows."""
     tables: dict[str, tuple[list[str], list[bytes], list[str]]] = {}
     poison = []
     for entry_id, data, _ in entries:
@@ -68,11 +68,12 @@ def batches(entries: Iterable[Entry], to_row: Callable[[bytes], Row]) -> tuple[l
 
 
 def bisection(batch: Batch) -> Generator[Batch, Exception | None, list[tuple[Batch, Exception]]]:
-    """Find the rows that the store refuses, by halves.
+    """Find the rows that the store rejects, by bisection.
 
-    Yields a batch to insert; send back None if it was written, the error if it was refused. Returns the refused rows as batches of
-    one, with their errors. One bad row among n costs 2 log2(n) further inserts. For errors that blame the rows only: any other is to
-    be raised out of the loop and the whole batch delivered again later. What was written by then does no harm.
+    Yields a batch to insert; send back None if it was written, or the error if it was rejected. Returns the rejected
+    rows as batches of one, with their errors. One bad row among n costs 2 log2(n) further inserts. Only for errors that
+    blame the rows: raise any other error out of the loop, and have the whole batch redelivered later. Rows written
+    before that do no harm.
     """
     todo, refused = [batch], []
     while todo:
@@ -91,7 +92,10 @@ def bisection(batch: Batch) -> Generator[Batch, Exception | None, list[tuple[Bat
 def insert_isolating(
     batch: Batch, insert: Callable[[Batch], None], blames_rows: Callable[[Exception], bool]
 ) -> list[tuple[Batch, Exception]]:
-    """Insert all that the store accepts and return what it refuses (see `bisection`). An error that blames no row is raised as it is."""
+    """Insert all rows that the store accepts and return the rejected ones (see `bisection`).
+
+    An error that blames no row is raised unchanged.
+    """
     search = bisection(batch)
     part = next(search)
     while True:

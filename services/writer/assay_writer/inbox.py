@@ -1,4 +1,7 @@
-"""Alerts of those who may hand them in and no more: from the inbox to the stream `alerts`, in order, each once."""
+"""Moves submitted alerts from the inbox to the stream `alerts`, in order, each once.
+
+The inbox is for users that may submit alerts but not append to the stream.
+"""
 
 import contextlib
 import logging
@@ -11,7 +14,7 @@ from assay_schema.streams import ALERTS, alert_inbox_key
 
 log = logging.getLogger(__name__)
 
-#: Most alerts moved in one step: an inbox that somebody filled holds nothing else up.
+#: Maximum number of alerts moved in one step, so that a full inbox delays nothing else.
 ADMITTED_AT_ONCE = 100
 
 
@@ -23,8 +26,8 @@ class Inbox:
         self._keys = [alert_inbox_key(shard), ALERTS.key(shard)]
 
     async def empty(self) -> None:
-        """Move what is there. Raises `RedisError`."""
-        with contextlib.suppress(NoPermissionError):  # a user of an older version, when nobody hands in anything yet
+        """Move all alerts in the inbox. Raises `RedisError`."""
+        with contextlib.suppress(NoPermissionError):  # a user of an older version, when nothing is submitted yet
             _, refused = await self._admit(keys=self._keys, args=[ADMITTED_AT_ONCE])
             if refused:
-                log.warning("%d alert(s) that were handed in are not of a nightly evaluation, and are refused", refused)
+                log.warning("%d submitted alert(s) are not from a nightly evaluation and were rejected", refused)

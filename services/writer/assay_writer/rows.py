@@ -1,8 +1,9 @@
-"""From an entry of `events`, `failures`, `scores` or `alerts` to a row of its table. Pure.
+"""Convert entries of `events`, `failures`, `scores` and `alerts` to rows of their tables. Pure.
 
-The columns are named one by one: what a newer scrubber adds stays out until this code and the tables know it. A row is its values alone,
-in the order of its table's `COLUMNS`, which is smaller and read faster than an object that repeats the names. Values are not checked
-again; the scrubber did, and the tables' constraints refuse what breaks a limit. `event_time` and `ver` are made by the table.
+Columns are listed explicitly: fields added by a newer scrubber are left out until this code and the tables support
+them. A row consists of its values alone, in the order of its table's `COLUMNS`, which is smaller and faster to parse
+than an object that repeats the names. Values are not validated again: the scrubber did that, and the tables'
+constraints reject what exceeds a limit. The table itself computes `event_time` and `ver`.
 """
 
 from collections.abc import Callable
@@ -14,8 +15,8 @@ import orjson
 from assay_schema.failures import UNKNOWN
 
 Json = dict[str, Any]
-#: Table, the values of `COLUMNS[table]` as a JSON array, and the parts that tell this row from every other: the entry's `id` (or the
-#: failure's) and the event's.
+#: Table, the values of `COLUMNS[table]` as a JSON array, and the key of the row: the `id` of the entry (or failure) and
+#: that of the event.
 Row = tuple[str, bytes, str]
 
 CANDIDATES = "candidates"
@@ -28,16 +29,16 @@ ALERTS = "alerts"
 EVENT_TABLES = (CANDIDATES, ANSWERS, FEEDBACK)
 
 
-#: What is wrong with an event of a kind that only a newer version stores.
+#: Rule for an event of a kind that only a newer version stores.
 NO_TABLE = "kind: has no table in this version"
 
 
 class RowError(ValueError):
-    """An entry that is no row of any table. The message names the field and the rule, never a value."""
+    """An entry that is not a row of any table. The message names the field and the rule, never a value."""
 
 
 def event_row(data: bytes) -> Row:
-    """The row of a ScrubbedEvent's JSON. Raises `RowError`."""
+    """Return the row of a ScrubbedEvent's JSON. Raises `RowError`."""
     event = _load(data)
     try:
         kind, payload = event["kind"], event["payload"]
@@ -50,23 +51,23 @@ def event_row(data: bytes) -> Row:
     except KeyError as missing:
         raise RowError(f"{missing.args[0]}: missing") from None
     except (TypeError, orjson.JSONEncodeError):
-        raise RowError("payload: not the shape of its kind") from None
+        raise RowError("payload: does not have the shape of its kind") from None
 
 
 def failure_row(data: bytes) -> Row:
-    """The row of a Failure's JSON. Raises `RowError`."""
+    """Return the row of a Failure's JSON. Raises `RowError`."""
     failure = _FAILURE_DEFAULTS | _load(data)
     return CAPTURE_FAILURES, _dumps(CAPTURE_FAILURES, failure), str(failure["failure_id"])
 
 
 def score_row(data: bytes) -> Row:
-    """The row of a Score's JSON. Raises `RowError`."""
+    """Return the row of a Score's JSON. Raises `RowError`."""
     score = _SCORE_DEFAULTS | _load(data)
     return SCORES, _dumps(SCORES, score), f"{score['score_id']}:{score['judged_at']}"
 
 
 def alert_row(data: bytes) -> Row:
-    """The row of an Alert's JSON. Raises `RowError`."""
+    """Return the row of an Alert's JSON. Raises `RowError`."""
     alert = _ALERT_DEFAULTS | _load(data)
     alert["interval"] = alert["interval"] or []
     return ALERTS, _dumps(ALERTS, alert), str(alert["transition_id"])
@@ -117,7 +118,7 @@ def _feedback(payload: Json) -> tuple[Any, ...]:
     return _feedback_values(_FEEDBACK_DEFAULTS | payload)
 
 
-#: The columns that every kind has, then each kind's own; and the value of each field that may be absent.
+#: The columns of every kind, then those of each kind; and the default of each optional field.
 _ENVELOPE = (
     "schema_version", "id", "created_at", "event_id", "project", "service", "occurred_at", "traceparent", "pii_families", "policy",
     "pii_attempted", "pii_blocked",
@@ -152,7 +153,7 @@ _ALERT_DEFAULTS: Json = {
     "evidence": None, "group": "", "query": "", "acknowledge": "", "interval": [],
 }  # fmt: skip
 
-#: The columns that a row of each table names, in the order of its values. A table has others, which it fills itself.
+#: The columns of each table that a row provides, in order. A table computes its other columns itself.
 COLUMNS: dict[str, tuple[str, ...]] = {
     CANDIDATES: _ENVELOPE + _CANDIDATE,
     ANSWERS: _ENVELOPE + _ANSWER,

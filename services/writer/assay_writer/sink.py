@@ -1,4 +1,4 @@
-"""The writer's side of the store: inserts that either succeed, or say whether the store is away or a row is to blame."""
+"""The writer's inserts: they succeed, or report that the store is away or that a row is to blame."""
 
 import gc
 import itertools
@@ -20,39 +20,42 @@ from assay_writer.batch import Batch, Poison, insert_isolating
 from assay_writer.rows import COLUMNS, EVENT_TABLES, NO_TABLE
 
 STAGE = "writer"
-#: Seconds that the store may owe an answer before the writer says that it is away.
+#: Seconds without an answer after which the store counts as away.
 SILENCE_S = 10.0
-#: What the store, its driver or the network may raise. Anything else is a defect of ours and blames no sink.
+#: Errors that the store, its driver or the network may raise. Any other error is a bug of ours and blames no sink.
 STORE_ERRORS = (ClickHouseError, HTTPError, OSError, StoreError)
 
 T = TypeVar("T")
 
 
 class Sink:
-    """Writes batches of entries. Synchronous: run it in a thread. One store client, safe for several threads."""
+    """Writes batches of entries. Synchronous: run it in a thread.
+
+    It has one store client, which is safe for several threads.
+    """
 
     def __init__(self, settings: StoreSettings) -> None:
-        secret(
-            settings.password, settings.password_file, "ASSAY_STORE_PASSWORD_FILE"
-        )  # unreadable: fail at start, by name
+        # An unreadable file fails at the start, by name.
+        secret(settings.password, settings.password_file, "ASSAY_STORE_PASSWORD_FILE")
         self._settings = settings
         self._client: Client | None = None
-        #: Since when the store owes each answer that is waited for, and since when it has given none.
+        #: Start times of the pending requests, and the time since which none has been answered.
         self._owed: dict[int, float] = {}
         self._away_since: float | None = None
         self._calls = itertools.count()
 
     @property
     def silent(self) -> bool:
-        """Whether the store has owed an answer for too long, to whatever was asked."""
+        """True if no pending request has been answered for too long."""
         now = time.monotonic()
         return now - min([*self._owed.values(), self._away_since or now]) > SILENCE_S
 
     def write(self, entries: Sequence[Entry], parts: Sequence[Batch], poison: Sequence[Poison]) -> list[Outcome]:
-        """Insert entries' rows, as `batches` sorted them; returns an outcome for each entry.
+        """Insert the rows of entries, as sorted by `batches`. Returns an outcome for each entry.
 
-        At least once: raises `SinkUnavailableError` if the store is away or refuses us, and then nothing may be acknowledged.
-        An entry that is no row, or whose row the store refuses, has a failure as its outcome and blocks nobody.
+        At least once: raises `SinkUnavailableError` if the store is away or rejects our access; then nothing may be
+        acknowledged. An entry that is not a row, or whose row the store rejects, gets a failure as its outcome and
+        blocks nothing.
         """
         by_id = {entry.id: entry for entry in entries}
         blamed = [(bad.entry_id, "RowError", bad.rule) for bad in poison]
@@ -63,26 +66,30 @@ class Sink:
             entry_id: failure_of(by_id[entry_id], STAGE, Reason.CHECK_VIOLATION, error_class, detail)
             for entry_id, error_class, detail in blamed
         }
-        # A newer scrubber passed them on. They are stored when a newer writer is there and somebody requeues them.
+        # A newer scrubber forwarded them. They are stored once a newer writer runs and an operator requeues them.
         newer = {bad.entry_id for bad in poison if bad.rule == NO_TABLE}
         return [Outcome(entry.id, failure=failures.get(entry.id), keep=entry.id in newer) for entry in entries]
 
     def keep_watermark(self, shard: int, watermark: int) -> None:
-        """Store a shard's watermark, so that an export needs no Redis. Raises `SinkUnavailableError`."""
+        """Store a shard's watermark, so that exports need no Redis. Raises `SinkUnavailableError`."""
         row = orjson.dumps({"shard": shard, "watermark": watermark})
         self._guard(lambda: insert_json_rows(self._connected(), self._table("watermarks"), row, 1))
 
     def numbers(self) -> tuple[dict[int, int], int]:
-        """The watermark of each shard that has one, and the greatest `id` of all rows. Raises `SinkUnavailableError`."""
+        """Return the watermark of each shard that has one, and the greatest `id` of all rows.
+
+        Raises `SinkUnavailableError`.
+        """
         return self._guard(self._numbers)
 
     def _numbers(self) -> tuple[dict[int, int], int]:
         client, watermarks = self._connected(), self._table("watermarks")
-        found = client.query(f"SELECT shard, max(watermark) FROM {watermarks} GROUP BY shard").result_rows  # noqa: S608  # our names
+        found = client.query(f"SELECT shard, max(watermark) FROM {watermarks} GROUP BY shard").result_rows  # noqa: S608  # our own names
         stored = {int(shard): int(watermark) for shard, watermark in found}
         least = greatest = min(stored.values(), default=0)
-        for table in map(self._table, EVENT_TABLES):  # rows above the least are few, and the index on `id` finds them
-            [[newest]] = client.query(f"SELECT max(id) FROM {table} WHERE id > {least}").result_rows  # noqa: S608  # our names
+        # few rows are above the lowest watermark, and the index on `id` finds them
+        for table in map(self._table, EVENT_TABLES):
+            [[newest]] = client.query(f"SELECT max(id) FROM {table} WHERE id > {least}").result_rows  # noqa: S608  # our own names
             greatest = max(greatest, int(newest))
         return stored, greatest
 
@@ -112,9 +119,9 @@ class Sink:
             away = reason is Reason.DB_DOWN
         finally:
             self._away_since = (self._away_since or began) if away else None
-            del self._owed[call]  # last: the debt is not forgotten for a moment
-        # The driver's errors are part of reference cycles that hold the whole batch. The collector comes by too rarely: an outage of an
-        # hour has a thousand tries, of many megabytes each.
+            del self._owed[call]  # last, so that the pending request is always visible
+        # The driver's errors are part of reference cycles that keep the whole batch. The collector runs too rarely: an
+        # outage of an hour has a thousand attempts of many megabytes each.
         gc.collect()
         raise SinkUnavailableError(reason, error_class)
 

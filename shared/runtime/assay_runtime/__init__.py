@@ -1,1 +1,1 @@
-"""What every service shares: settings, streams, the store client, telemetry."""
+"""Shared parts of all services: settings, streams, the store client, telemetry."""

@@ -1,4 +1,4 @@
-"""Settings for this process: the environment over the settings file over defaults."""
+"""Settings of this process: environment variables override the settings file and the defaults."""
 
 import os
 import tomllib
@@ -8,21 +8,21 @@ from pydantic import SecretStr
 
 from assay_schema.settings import FILE_VARIABLE, Settings, SettingsError, settings_from
 
-#: The file that is read if it exists and `ASSAY_CONFIG` names no other.
+#: The file that is read if it exists and `ASSAY_CONFIG` is not set.
 DEFAULT_FILE = "assay.toml"
 
 
 def load_settings(file: Path | None = None) -> Settings:
-    """Read `file`, else what `ASSAY_CONFIG` names, else `./assay.toml` if there is one. Raises `SettingsError`.
+    """Read `file`, else `ASSAY_CONFIG`, else `./assay.toml` if it exists. Raises `SettingsError`.
 
-    `ASSAY_CONFIG` may name a folder: then it is the `assay.toml` in it, if there is one.
+    `ASSAY_CONFIG` may name a folder: then the `assay.toml` in it is read, if it exists.
     """
     path, implicit = (file, False) if file else settings_file()
     try:
         text = path.read_text()
     except FileNotFoundError:
         if file or (not implicit and not Path(os.environ[FILE_VARIABLE]).is_dir()):
-            raise SettingsError(f"no settings file at {path}; {FILE_VARIABLE} or --config names it") from None
+            raise SettingsError(f"no settings file at {path}; check {FILE_VARIABLE} or --config") from None
         text = ""
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"cannot read the settings file {path}: {error}") from None
@@ -30,7 +30,7 @@ def load_settings(file: Path | None = None) -> Settings:
 
 
 def settings_file() -> tuple[Path, bool]:
-    """The settings file of this process, and whether nobody named it: it was just there."""
+    """Return the settings file of this process, and True if it was found without being named."""
     named = os.environ.get(FILE_VARIABLE)
     if not named:
         return Path(DEFAULT_FILE), True
@@ -38,7 +38,10 @@ def settings_file() -> tuple[Path, bool]:
 
 
 def is_implicit(section: str, name: str) -> bool:
-    """Whether a setting comes from an `assay.toml` that nobody named. Raises `SettingsError`."""
+    """True if a setting comes from an `assay.toml` that was found without being named.
+
+    Raises `SettingsError`.
+    """
     path, implicit = settings_file()
     if not implicit or f"ASSAY_{section}_{name}".upper() in os.environ:
         return False
@@ -51,10 +54,13 @@ def is_implicit(section: str, name: str) -> bool:
 
 
 def secret(value: SecretStr, file: Path | None, variable: str) -> str:
-    """A secret from its file if one is named, else the setting itself. Raises `SettingsError` naming `variable`."""
+    """Read a secret from its file if one is named, else from the setting itself.
+
+    Raises `SettingsError` with `variable`.
+    """
     if file is None:
         return value.get_secret_value()
     try:
         return file.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"cannot read the file that {variable} names: {error}") from None
+        raise SettingsError(f"cannot read the file in {variable}: {error}") from None

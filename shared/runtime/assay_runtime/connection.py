@@ -1,4 +1,4 @@
-"""Connections to Redis: one place for address, credentials, TLS, time-outs and reconnecting."""
+"""Connections to Redis: address, credentials, TLS, time-outs and reconnecting in one place."""
 
 import re
 from functools import partial
@@ -15,9 +15,10 @@ from assay_runtime.masters import Cluster, ClusterClient, Sentinels, master_pool
 from assay_schema.settings import RedisSettings
 from assay_schema.topology import address_of, slot_of
 
-#: A client. redis-py annotates every answer with the union of all protocols and modes; `connect` makes clients that answer bytes.
+#: A client. redis-py annotates every reply with the union of all protocols and modes; `connect` creates clients that
+#: return bytes.
 Client = Any
-#: Errors of a Redis that is away, starting, or a replica about to be promoted: wait and try again.
+#: Transient errors of a Redis that is away, starting, or a replica about to be promoted: wait and retry.
 PASSING_ERRORS = (
     exceptions.ConnectionError,
     exceptions.TimeoutError,
@@ -28,17 +29,20 @@ _CODE = re.compile(r"[A-Z]{2,20}")
 
 
 def refusal_of(error: Exception) -> str:
-    """A refusal's code, such as `BUSY` or `NOPERM`, where it has one: never the rest of its text, which may quote an entry."""
+    """Return the code of a refusal, such as `BUSY` or `NOPERM`. The rest of its text may quote an entry."""
     code = _CODE.match(str(error))
     return code[0] if code else type(error).__name__
 
 
-#: Oldest Redis with everything the streams need.
+#: Oldest Redis with all required features.
 OLDEST_REDIS = (7, 0)
 
 
 def address(settings: RedisSettings) -> str:
-    """The whole address, of the first host: credentials and TLS files included. It holds a secret; never log it."""
+    """Return the full address of the first host, with credentials and TLS files.
+
+    It contains a secret: never log it.
+    """
     parts = urlsplit(address_of(settings))
     if settings.password_file:
         password = secret(settings.url, settings.password_file, "ASSAY_REDIS_PASSWORD_FILE")
@@ -55,7 +59,7 @@ def address(settings: RedisSettings) -> str:
 
 
 def options(settings: RedisSettings, *, attempts: int) -> dict[str, Any]:
-    """What redis-py and FastStream's broker both take. `attempts` -1 retries a passing error for ever."""
+    """Return the common options of redis-py and FastStream's broker. `attempts` -1 retries without limit."""
     return {
         "socket_connect_timeout": settings.connect_timeout_s,
         "socket_timeout": settings.command_timeout_s,
@@ -67,9 +71,10 @@ def options(settings: RedisSettings, *, attempts: int) -> dict[str, Any]:
 
 
 def connect(settings: RedisSettings, *, attempts: int = 2) -> Client:
-    """A client that answers bytes. It gives up after `attempts` retries, so that commands for people fail within seconds.
+    """Return a client that returns bytes and gives up after `attempts` retries.
 
-    Of a cluster, one that sends each command to the master of its keys' shard: so all keys of a command must be of one shard.
+    With few retries, interactive commands fail within seconds. For a cluster, the client sends each command to the
+    master of its keys' shard, so all keys of a command must be of one shard.
     """
     given = options(settings, attempts=attempts)
     if settings.mode == "standalone":
@@ -83,19 +88,19 @@ def connect(settings: RedisSettings, *, attempts: int = 2) -> Client:
 
 
 def servers(client: Client) -> list[Client]:
-    """A client of each server: one, or of a cluster the master of each shard."""
+    """Return a client for each server: one, or the master of each shard of a cluster."""
     return client.shards if isinstance(client, ClusterClient) else [client]
 
 
 def server_of(client: Client, shard: int) -> Client:
-    """A client of the server that has a shard."""
+    """Return a client for the server of a shard."""
     return client.shards[shard] if isinstance(client, ClusterClient) else client
 
 
 async def refuse_unfit(client: Client) -> None:
-    """Raise `RuntimeError` when Redis is too old, or throws keys away when its memory is full.
+    """Raise `RuntimeError` if Redis is too old or evicts keys when its memory is full.
 
-    Without append-only files it works, but a crash of Redis loses events.
+    Redis works without append-only files, but then loses events in a crash.
     """
     for one in servers(client):
         server = await one.info("server")
@@ -103,32 +108,32 @@ async def refuse_unfit(client: Client) -> None:
         if version < OLDEST_REDIS:
             raise RuntimeError(
                 f"Redis {server['redis_version']} is too old: Assay needs Redis 7.0 or newer, or Valkey; "
-                "upgrade the server that redis.url (ASSAY_REDIS_URL) names"
+                "upgrade the server at redis.url (ASSAY_REDIS_URL)"
             )
     if problem := await evicts(client):
         raise RuntimeError(problem)
 
 
 async def evicts(client: Client) -> str:
-    """What is wrong with a Redis that throws streams away when its memory is full; '' for one that does not.
+    """Describe the problem if Redis evicts streams when its memory is full; else return ''.
 
-    By `INFO`, which a managed Redis answers as well; `CONFIG GET` it may refuse.
+    It uses `INFO`, which a managed Redis answers too; `CONFIG GET` may be refused.
     """
     for one in servers(client):
         policy = (await one.info("memory"))["maxmemory_policy"]
         if policy != "noeviction":
             return (
-                f"redis would throw events away when its memory is full: its maxmemory-policy is {policy}; set maxmemory-policy "
-                "noeviction in redis.conf, or where your provider has its settings"
+                f"redis would evict events when its memory is full: its maxmemory-policy is {policy}; set maxmemory-policy "
+                "noeviction in redis.conf, or in your provider's settings"
             )
     return ""
 
 
 async def evicted_keys(client: Client) -> int:
-    """How many keys Redis threw away since it started, all servers together."""
+    """Return the number of keys evicted since the start of Redis, on all servers together."""
     return sum([int((await one.info("stats"))["evicted_keys"]) for one in servers(client)])
 
 
 async def appends_to_disk(client: Client) -> bool:
-    """Whether Redis writes an append-only file, without which a crash of Redis loses events."""
+    """True if Redis writes an append-only file. Without it, a crash of Redis loses events."""
     return all([(await one.info("persistence"))["aof_enabled"] for one in servers(client)])

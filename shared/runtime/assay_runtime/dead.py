@@ -1,6 +1,7 @@
-"""Dead letters, in Redis: entries given up after too many deliveries. Reading, requeueing, dropping and expiring those of one shard.
+"""Dead letters of one shard in Redis: reading, requeueing, dropping and expiring.
 
-An entry of `dead` has the fields it came with and those that say why it is there (see the script `BURY`). Its id in `dead` names it.
+A dead letter is an entry given up after too many deliveries. An entry of `dead` has its original fields and those with
+the reason (see the script `BURY`). Its id in `dead` identifies it.
 """
 
 import logging
@@ -20,11 +21,11 @@ from assay_schema.streams import ALERTS, CAPTURE, DEAD, FAILURES, Stream
 
 log = logging.getLogger(__name__)
 
-#: Letters read at once, each of 1 MiB at most. What is held in memory is one page.
+#: Letters read at once, each of 1 MiB at most. Only one page is in memory.
 PAGE = 8
 #: Letters dropped in one step.
 DROP_AT_ONCE = 500
-#: Seconds between two looks for letters that are too old.
+#: Seconds between searches for expired letters.
 EXPIRY_EVERY_S = 60.0
 DAY_MS = 86_400_000
 
@@ -33,7 +34,7 @@ Letter = tuple[bytes, dict[bytes, bytes]]
 
 
 class Move(NamedTuple):
-    """A letter to be requeued: its id in `dead`, the stream it goes to, and what it says there."""
+    """A letter to be requeued: its id in `dead`, its target stream, and its data there."""
 
     letter_id: str
     target: Stream
@@ -41,8 +42,11 @@ class Move(NamedTuple):
 
 
 async def letters(client: Client, shard: int, first: str = "-") -> AsyncIterator[list[Letter]]:
-    """The letters of a shard from an id on, in pages, oldest first. Ends with the newest that is there now, so that a letter which is
-    requeued and given up again meanwhile does not come round."""
+    """Yield the letters of a shard from an id on, in pages, oldest first.
+
+    Ends with the newest letter at the start, so that a letter that is requeued and given up again meanwhile does not
+    appear twice.
+    """
     key = DEAD.key(shard)
     newest: list[Letter] = await client.xrevrange(key, count=1)
     while newest and (page := await client.xrange(key, first, newest[0][0], count=PAGE)):
@@ -51,24 +55,27 @@ async def letters(client: Client, shard: int, first: str = "-") -> AsyncIterator
 
 
 async def letter(client: Client, shard: int, letter_id: str) -> Letter | None:
-    """One letter, if it is in this shard."""
+    """Return one letter, if it is in this shard."""
     found: list[Letter] = await client.xrange(DEAD.key(shard), letter_id, letter_id)
     return found[0] if found else None
 
 
 async def requeue(client: Client, shard: int, moves: Sequence[Move]) -> list[bool]:
-    """Send letters on their way again, atomically; says of each whether it was still there. Each enters its stream exactly once, as a new
-    entry with a new place in the log: what exports have passed by stays passed by."""
+    """Requeue letters atomically; returns for each whether it was still there.
+
+    Each enters its stream exactly once, as a new entry with a new position in the log. Exports that have passed this
+    position do not change.
+    """
     keys = [DEAD.key(shard), CAPTURE.key(shard), FAILURES.key(shard), ALERTS.key(shard)]
     arguments: list[str | bytes] = []
     for move in moves:
         arguments += (move.letter_id, {CAPTURE: "c", FAILURES: "f", ALERTS: "a"}[move.target], move.data)
-    # EVAL, not a loaded script: whoever requeues has no right to load one.
+    # EVAL, not a loaded script: users who requeue may not load one.
     return [bool(moved) for moved in await client.eval(REQUEUE, len(keys), *keys, *arguments)]
 
 
 async def drop(client: Client, shard: int, letter_ids: Sequence[str]) -> int:
-    """Delete letters; returns how many were still there."""
+    """Delete letters; returns the number that were still there."""
     dropped = 0
     for start in range(0, len(letter_ids), DROP_AT_ONCE):
         dropped += int(await client.xdel(DEAD.key(shard), *letter_ids[start : start + DROP_AT_ONCE]))
@@ -76,7 +83,10 @@ async def drop(client: Client, shard: int, letter_ids: Sequence[str]) -> int:
 
 
 async def dead_bytes(client: Client, shard: int) -> int | None:
-    """Bytes of Redis's memory that the dead letters of a shard take; None for a user of an older version, who may not ask."""
+    """Return the bytes of Redis's memory used by a shard's dead letters.
+
+    None for a user of an older version, which lacks the right to ask.
+    """
     try:
         return int(await client.memory_usage(DEAD.key(shard), samples=0) or 0)
     except NoPermissionError:
@@ -84,9 +94,10 @@ async def dead_bytes(client: Client, shard: int) -> int | None:
 
 
 class Expiry:
-    """A service's chore: letters older than `delivery.dead_days` are deleted, counted and logged. By Redis's clock, which dated them.
+    """Periodic deletion of letters older than `delivery.dead_days`, counted and logged.
 
-    They may hold text that was never scrubbed. Their rows in `capture_failures` stay.
+    Their age is by Redis's clock, which dated them. Letters may contain unscrubbed text. Their rows in
+    `capture_failures` stay.
     """
 
     def __init__(self, client: Client, settings: Settings) -> None:
@@ -96,7 +107,10 @@ class Expiry:
         self._due = 0.0
 
     async def run(self) -> None:
-        """Delete what is too old, at most once in `EXPIRY_EVERY_S`. Any service may do it, and several at once."""
+        """Delete expired letters, at most once in `EXPIRY_EVERY_S` seconds.
+
+        Any number of services may do this.
+        """
         if time.monotonic() < self._due:
             return
         seconds, _ = await self._client.time()
@@ -105,7 +119,8 @@ class Expiry:
         await each(range(self._shards), partial(self._expire, oldest))
 
     async def _expire(self, oldest: int, shard: int) -> None:
-        # Exact: an approximate trim leaves entries of a node that is not full, for ever if nothing else dies.
+        # Exact: an approximate trim would keep entries of a node that is not full, indefinitely if there are no new
+        # dead letters.
         expired = await self._client.xtrim(DEAD.key(shard), minid=oldest, approximate=False)
         metrics.DEAD_LETTERS.labels(str(shard)).set(await self._client.xlen(DEAD.key(shard)))
         if (held := await dead_bytes(self._client, shard)) is not None:
@@ -113,6 +128,6 @@ class Expiry:
         if expired:
             metrics.ENTRIES.labels(DEAD.name, "expired").inc(expired)
             log.warning(
-                "dead letters expired; delivery.dead_days says when",
+                "dead letters expired after delivery.dead_days",
                 extra={"stream": DEAD.key(shard), "entries": expired},
             )

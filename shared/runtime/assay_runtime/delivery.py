@@ -1,9 +1,9 @@
 """At-least-once consumption of one shard of one stream, with the acknowledgement as the last step.
 
-FastStream's subscriber reads fresh entries and offers them here; what an earlier run or a dead consumer left unfinished is taken over
-by `recover` and `reclaim`. The consumer gathers batches, calls the service's work, and finishes the outcomes in one atomic script.
-Delivery: an entry is finished exactly once in Redis, its work may run more than once. Memory: at most three batches (one waits, one is
-worked on, one is being finished) and two reads (see `reading`).
+FastStream's subscriber reads new entries and offers them here; `recover` and `reclaim` take over the unfinished entries
+of an earlier run or a dead consumer. The consumer gathers batches, calls the service's work, and finishes the outcomes
+in one atomic script. Delivery: an entry is finished exactly once in Redis, its work may run more than once. Memory: at
+most three batches (one waiting, one being processed, one being finished) and two reads (see `reading`).
 """
 
 import asyncio
@@ -34,34 +34,36 @@ from assay_schema.validation import identity_of
 
 log = logging.getLogger(__name__)
 
-#: Finishes outcomes of entries that this Redis gave, and says how many were still ours to finish. Raises `OtherRedisError` where another
-#: Redis gave them.
+#: Finishes outcomes of entries from this Redis server, and returns the number that were still ours to finish. Raises
+#: `OtherRedisError` if another server gave them.
 Finish = Callable[[Sequence[Outcome], str], Awaitable[int]]
-#: An entry's id, and the Redis that gave it (see `same_redis`).
+#: An entry's id, and the Redis server that gave it (see `same_redis`).
 Name = tuple[str, str]
-#: Bytes that dead letters may take, unless the settings say otherwise.
+#: Maximum bytes of dead letters, unless the settings set another limit.
 DEAD_BYTES = DeliverySettings().dead_bytes
-#: Between two tries of a batch whose sink is away, in seconds: at first, and at most.
+#: First and longest pause between attempts of a batch whose sink is away, in seconds.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 5.0
-#: Longest pause between two tries of a step in Redis, in seconds.
+#: Longest pause between attempts of a step in Redis, in seconds.
 REDIS_PAUSE_S = 1.0
-#: Entries looked at in one step of taking over.
+#: Entries examined in one step of a takeover.
 PAGE = 500
-#: Answer of `BURY` where `dead` is full.
+#: Reply of `BURY` if `dead` is full.
 NO_ROOM = -1
-#: A member of a group that holds nothing and of which nothing was heard for this long is removed, in milliseconds.
+#: Milliseconds after which a group member without pending entries and without activity is removed.
 FORGOTTEN_AFTER_MS = 3_600_000
-#: Deliveries by itself that an entry gets after `max_deliveries`.
+#: Isolated deliveries of an entry after `max_deliveries`.
 TRIES_ALONE = 3
 
 
 class NumbersUnknownError(RedisError):
-    """Redis has lost everything, or is new: no `id` may be given until a writer has said which ones the store has."""
+    """Redis has lost all data or is new: no `id` may be issued until a writer reports the store's ids."""
 
 
 def forward_finish(client: Client, group: str, shard: int, shards: int, *, await_writer: bool = False) -> Finish:
-    """Finish entries of `capture`: acknowledge, delete and pass on, atomically. With `await_writer` none are numbered by a Redis that knows
-    of no watermark, and the step raises `NumbersUnknownError`."""
+    """Return the step that finishes entries of `capture`: acknowledge, delete and forward, atomically.
+
+    With `await_writer`, a Redis without a watermark issues no ids, and the step raises `NumbersUnknownError`.
+    """
     script = guarded(client, FORWARD)
     keys = [CAPTURE.key(shard), EVENTS.key(shard), FAILURES.key(shard)]
     keys += [overflow_key(shard), low_key(shard), numbered_key(shard)]
@@ -77,14 +79,17 @@ def forward_finish(client: Client, group: str, shard: int, shards: int, *, await
                 arguments += (outcome.entry_id, "o" if row is None else "e", named)
         done = int(await script(keys=keys, args=arguments))
         if done == NUMBERS_UNKNOWN:
-            raise NumbersUnknownError("waiting for a writer; start one, and see its log")
+            raise NumbersUnknownError("waiting for a writer; start one, or check its log")
         return done
 
     return finish
 
 
 def settle_finish(client: Client, stream: Stream, group: str, shard: int, dead_bytes: int = DEAD_BYTES) -> Finish:
-    """Finish entries of a stream that keeps a history: acknowledge, and record failures, atomically; keep what is to be kept."""
+    """Return the step that finishes entries of a stream with a history: acknowledge and record failures.
+
+    It is atomic, and keeps dead letters.
+    """
     script, bury = guarded(client, SETTLE), bury_finish(client, stream, group, shard, dead_bytes)
     keys = [stream.key(shard), FAILURES.key(shard)]
 
@@ -103,7 +108,10 @@ def settle_finish(client: Client, stream: Stream, group: str, shard: int, dead_b
 
 
 def bury_finish(client: Client, stream: Stream, group: str, shard: int, dead_bytes: int = DEAD_BYTES) -> Finish:
-    """Finish entries of a stream of one's own making: acknowledge; what failed becomes a dead letter, with its failure, atomically."""
+    """Return the step that finishes a service's own entries: acknowledge, or dead-letter on failure.
+
+    It is atomic, and records a failure for each dead letter.
+    """
     settle, bury = guarded(client, SETTLE), guarded(client, BURY)
     keys = [stream.key(shard), DEAD.key(shard), FAILURES.key(shard)]
 
@@ -122,7 +130,7 @@ def bury_finish(client: Client, stream: Stream, group: str, shard: int, dead_byt
 
 
 class _ProvedError(Exception):
-    """Ends the work on an entry by itself where only the sink is left to wait for."""
+    """Ends the isolated work on an entry once only the sink remains."""
 
 
 async def _prove() -> None:
@@ -130,7 +138,7 @@ async def _prove() -> None:
 
 
 class Consumer:
-    """One member of one group on one shard of one stream."""
+    """A member of a group on one shard of one stream."""
 
     def __init__(
         self,
@@ -145,22 +153,30 @@ class Consumer:
         settings: DeliverySettings,
         shard: int = 0,
     ) -> None:
-        self.stream, self.shard, self.group, self.name = stream, shard, group, name
+        self.stream = stream
+        self.shard = shard
+        self.group = group
+        self.name = name
         self.key = stream.key(shard)
-        #: Why the sink is away; empty while it is there.
+        #: Reasons why the sink is away; empty while it is available.
         self._away_for: set[Reason] = set()
         self._client = client
-        self._process, self._finish, self._bounds, self._settings = process, finish, bounds, settings
-        self._bury, self._same = guarded(client, BURY), SameEntries(client, self.key, group, READ_BYTES)
+        self._process = process
+        self._finish = finish
+        self._bounds = bounds
+        self._settings = settings
+        self._bury = guarded(client, BURY)
+        self._same = SameEntries(client, self.key, group, READ_BYTES)
         self._forget = client.register_script(FORGET)
         self._waiting: list[Entry] = []
         self._waiting_bytes = 0
         self._oldest = 0.0
-        #: Entries that are ours to keep, by name, and how many deliveries earlier runs and other consumers left on each; 0 for a fresh one.
+        #: Entries that we hold, by name, with the deliveries of earlier runs and other consumers; 0 for a new entry.
         self._held: dict[Name, int] = {}
-        #: Those whose delivery of now is counted in Redis on top of that.
+        #: Held entries whose current delivery is already counted in Redis.
         self._counted: set[Name] = set()
-        #: An entry to be worked on by itself, before what waits; and whether the last one of these proved sound before it reached its sink.
+        #: An entry to process in isolation, before those that wait; and whether the last one was sound before it
+        #: reached its sink.
         self._alone: Entry | None = None
         self._proved = False
         self._changed = asyncio.Condition()
@@ -168,19 +184,19 @@ class Consumer:
         self._finishing = asyncio.Lock()
         self._recovered = asyncio.Event()
         self._stopping = False
-        #: Whether an entry was to be given up, and there was no room among the dead letters.
+        #: True if an entry could not be given up because the dead letters are full.
         self.dead_full = False
-        #: Why no batch is begun for now; empty while they are (see `headroom`).
+        #: Why no new batch may start; empty if it may (see `headroom`).
         self.held_back = ""
         self._ended = asyncio.Event()
-        #: Newest entry that was pending before this run; what is newer was read by this run.
+        #: Newest entry that was pending before this run; later entries were read by this run.
         self._left_until: bytes | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
     async def prepare(self) -> None:
-        """Create the group at the start of the stream, so that nothing published before the first start is skipped.
+        """Create the group at the start of the stream, so that earlier entries are not skipped.
 
-        Only if it is not there: a Redis whose memory is full refuses to create one that exists.
+        Only if it does not exist: a Redis whose memory is full refuses to create one that exists.
         """
         if not await self._has_group():
             try:
@@ -200,52 +216,52 @@ class Consumer:
         return any(group["name"].decode() == self.group for group in groups)
 
     def start(self) -> None:
-        """Begin to work; fresh entries wait until those of an earlier run are finished."""
+        """Start processing; new entries wait until those of an earlier run are finished."""
         self._tasks = [
             asyncio.create_task(step(), name=f"{self.key}:{step.__name__}")
             for step in (self._run, self._recover, self._keep, self._reclaim)
         ]
 
     async def stop(self) -> None:
-        """Finish what is held, if the sink takes it, and end. What is not finished stays pending in Redis."""
+        """Finish held entries, if the sink accepts them, and end. Unfinished entries stay pending in Redis."""
         async with self._changed:
             self._stopping = True
             self._changed.notify_all()
-        self._recovered.set()  # an offer that still waits returns, and its entries stay pending
+        self._recovered.set()  # a waiting offer returns, and its entries stay pending
         self._ended.set()
         await asyncio.gather(*self._tasks, return_exceptions=True)  # not cancelled: redis-py may swallow a cancellation
 
     async def leave(self) -> None:
-        """Remove this member from its group, unless something is pending under its name. After the stop."""
+        """Remove this member from its group, unless it has pending entries. Call after the stop."""
         await self._remove(0, self.name)
 
     async def forget_the_gone(self) -> None:
-        """Remove members that hold nothing and were not heard of for long: processes that were killed."""
+        """Remove inactive members without pending entries: processes that were killed."""
         await self._remove(FORGOTTEN_AFTER_MS, "")
 
     async def _remove(self, idle_ms: int, name: str) -> None:
-        with contextlib.suppress(ResponseError):  # no group any more, or a user of an older version, who may not
+        with contextlib.suppress(ResponseError):  # the group is gone, or a user of an older version lacks the right
             await self._forget(keys=[self.key], args=[self.group, idle_ms, name])
 
     async def hold_back(self, why: str) -> None:
-        """Begin no batch until told so with ''. Reading pauses once a full batch waits."""
+        """Start no new batch until called with ''. Reading pauses once a full batch waits."""
         async with self._changed:
             self.held_back = why
             self._changed.notify_all()
 
     @property
     def held(self) -> frozenset[Name]:
-        """The names of entries that are ours to keep: waiting, worked on, or being finished."""
+        """Names of the held entries: waiting, being processed, or being finished."""
         return frozenset(self._held)
 
     @property
     def sink_up(self) -> bool:
-        """Whether the sink took the last batch."""
+        """True if the sink accepted the last batch."""
         return not self._away_for
 
     @property
     def alive(self) -> bool:
-        """Whether the tasks run; one that ended by itself is a defect that only a restart mends."""
+        """True if the tasks run. A task that ended by itself is a bug that only a restart fixes."""
         return all(not task.done() or self._has_recovered(task) for task in self._tasks)
 
     @staticmethod
@@ -253,16 +269,16 @@ class Consumer:
         return task.get_name().endswith("_recover") and not task.cancelled() and task.exception() is None
 
     async def offer(self, entries: Sequence[Entry]) -> bool:
-        """Take fresh entries; waits while a full batch is waiting, which pauses reading.
+        """Accept new entries; waits while a full batch is waiting, which pauses reading.
 
-        False when the consumer stops: they stay pending, and the reader is to read no more.
+        False if the consumer stops: the entries stay pending, and the reader must stop.
         """
         self._hold(entries)
         await self._recovered.wait()
         return await self._take(entries)
 
     def _hold(self, entries: Sequence[Entry], deliveries: int = 0) -> None:
-        """From now on these are ours to keep, and not to be claimed again from ourselves."""
+        """Mark entries as held, so that they are not reclaimed from ourselves."""
         self._held.update((entry.name, deliveries) for entry in entries)
 
     async def _take(self, entries: Sequence[Entry]) -> bool:
@@ -281,7 +297,7 @@ class Consumer:
         return len(self._waiting) >= self._bounds.entries or self._waiting_bytes >= self._bounds.bytes
 
     async def _run(self) -> None:
-        """Start batches one after another; while one is finished in Redis, the next is already worked on."""
+        """Process batches in turn; while one is finished in Redis, the next is already being processed."""
         async with asyncio.TaskGroup() as batches:
             while True:
                 await self._working.acquire()
@@ -291,9 +307,11 @@ class Consumer:
                 batches.create_task(self._work(*batch))
 
     async def _gather(self) -> tuple[list[Entry], bool] | None:
-        """The next batch, as soon as one of its bounds is reached, and whether it is a suspect by itself. None at the end.
+        """Return the next batch once a bound is reached, and whether it is an isolated suspect.
 
-        What is held back stays pending at a stop, or restarts would carry past any mark what should wait.
+        None at the end.
+
+        Held-back entries stay pending at a stop; otherwise each restart would forward entries beyond the mark.
         """
         async with self._changed:
             await self._changed.wait_for(
@@ -314,11 +332,11 @@ class Consumer:
         return (batch, False) if batch else None
 
     def _due(self) -> bool:
-        """Whether there is no use in waiting for more."""
+        """True if waiting for more entries is pointless."""
         return self._stopping or self._full() or self._alone is not None
 
     def _cut(self) -> list[Entry]:
-        """Take from what waits as much as the bounds allow, and at least one entry. All of them are of one Redis."""
+        """Take as many waiting entries as the bounds allow, at least one, all from one Redis server."""
         size = cut = 0
         for entry in self._waiting[: self._bounds.entries]:
             if cut and (size + len(entry.data) > self._bounds.bytes or entry.redis != self._waiting[0].redis):
@@ -333,7 +351,7 @@ class Consumer:
         with span(f"{self.group} process {self.stream.name}", self.stream.name, self.group, len(batch)):
             try:
                 outcomes = await self._outcomes(batch, alone=alone) if await self._begin(batch) else ()
-                await self._acquit(batch)  # they have done no harm; what is left is up to Redis
+                await self._acquit(batch)  # they have done no harm; the rest depends on Redis
                 await self._finishing.acquire()
             finally:
                 self._working.release()
@@ -350,23 +368,23 @@ class Consumer:
         metrics.BATCH_SECONDS.labels(self.stream.name).observe(time.monotonic() - started)
 
     async def _begin(self, batch: Sequence[Entry]) -> bool:
-        """Count this delivery, before the work: should it kill the process, nobody is left to count it. False when a stop comes first.
+        """Count this delivery before the work, in case that kills the process. False if a stop comes first.
 
-        A fresh entry was counted as it was read.
+        A new entry was counted as it was read.
         """
         again = [entry.name for entry in batch if self._held.get(entry.name)]
         self._counted.update(again)
         return not again or bool(await self._patiently(partial(self._count, again, 1)))
 
     async def _acquit(self, batch: Sequence[Entry]) -> None:
-        """Take this delivery back from entries that proved sound: from here on a death or a stop is not their fault."""
+        """Undo the count of this delivery for sound entries: a later crash or stop is not their fault."""
         sound = [entry.name for entry in batch if entry.name in self._counted]
         self._counted.difference_update(sound)
         if sound:
             await self._patiently(partial(self._count, sound, 0))
 
     async def _count(self, names: Sequence[Name], now: int) -> int:
-        """Set how often each was delivered: as often as before, and `now` times."""
+        """Set the delivery count of entries: the earlier count, plus `now`."""
         counts: dict[int, list[str]] = {}
         for name in names:
             counts.setdefault(self._held[name] + now, []).append(name[0])
@@ -376,16 +394,17 @@ class Consumer:
         return len(names)
 
     async def _claimed(self, ids: Sequence[str], *, idle_ms: int = 0, retrycount: int | None = None) -> list[str]:
-        """Claim entries; returns those that are ours now. Claiming counts no delivery."""
+        """Claim entries; returns those that are now ours. Claiming does not count as a delivery."""
         found = await self._client.xclaim(
             self.key, self.group, self.name, idle_ms, ids, retrycount=retrycount, justid=True
         )
         return [entry_id.decode() for entry_id in found]
 
     async def _outcomes(self, batch: Sequence[Entry], *, alone: bool = False) -> Sequence[Outcome]:
-        """Work on a batch until its sink takes it. An error that blames no sink splits it, until the entry that causes it is alone.
+        """Process a batch until its sink accepts it.
 
-        With `alone` only until it is known that the work does no harm.
+        An error that does not blame the sink splits the batch until the entry at fault is isolated. With `alone`, only
+        until the work is known to do no harm.
         """
         pause = FIRST_PAUSE_S
         while True:
@@ -401,10 +420,10 @@ class Consumer:
                 await self._acquit(batch)
                 await self._sink_away(error)
                 if self._stopping:
-                    return []  # all of it stays pending
+                    return []  # the whole batch stays pending
                 await self._pause(pause * random.uniform(0.5, 1))  # noqa: S311  # jitter, not a secret
                 pause = min(pause * 2, LONGEST_PAUSE_S)
-            except Exception as error:  # noqa: BLE001  # whatever it is, it must not stop the others
+            except Exception as error:  # noqa: BLE001  # no error of one batch may stop the others
                 error_class = type(error).__name__
                 break
         if len(batch) > 1:
@@ -414,7 +433,10 @@ class Consumer:
         return []
 
     async def _blame(self, entry: Entry, error_class: str) -> int:
-        """Count a failed delivery against an entry, or give it up. One that stays pending comes again after the visibility time-out."""
+        """Count a failed delivery against an entry, or give it up.
+
+        A pending one returns after the visibility time-out.
+        """
         log.error("entry failed", extra={"entry_id": entry.id, "error_class": error_class})
         deliveries = self._held[entry.name] + 1
         if deliveries < self._settings.max_deliveries:
@@ -447,7 +469,10 @@ class Consumer:
                 metrics.ENTRIES.labels(self.stream.name, outcome).inc(count)
 
     async def _finished(self, batch: Sequence[Entry], outcomes: Sequence[Outcome]) -> int:
-        """Finish outcomes of a batch, as far as this Redis has the entries. Others it gives anew, or has lost."""
+        """Finish the outcomes of a batch for entries that this Redis has.
+
+        It redelivers the others, or has lost them.
+        """
         try:
             return await self._finish(outcomes, batch[0].redis)
         except OtherRedisError:
@@ -456,19 +481,19 @@ class Consumer:
             return await self._finish(outcomes, redis) if outcomes else 0
 
     async def _same_of(self, batch: Sequence[Entry]) -> tuple[str, set[str]]:
-        """Which Redis this is, and the ids of those entries that it has too."""
+        """Return the current Redis server, and the ids of the entries that it has too."""
         redis, same = await self._same.among(batch)
         log.log(
             logging.INFO if len(same) == len(batch) else logging.WARNING,
-            "redis was restarted or replaced; what it does not have is not finished",
+            "redis was restarted or replaced; entries that it does not have are not finished",
             extra={"stream": self.key, "entries": len(batch), "not_there": len(batch) - len(same)},
         )
         return redis, same
 
     async def _patiently(self, step: Callable[[], Awaitable[int]]) -> int:
-        """A step in Redis, tried until Redis answers: the scripts may run twice, an entry is finished once.
+        """Retry a step in Redis until it answers: the scripts may run twice, an entry is finished once.
 
-        A stop ends the trying; the entries then stay pending, and the next run takes them up.
+        A stop ends the retries; the entries then stay pending for the next run.
         """
         while True:
             try:
@@ -477,15 +502,16 @@ class Consumer:
                 if self._stopping:
                     return 0
                 log.warning(
-                    "redis did not answer; trying again",
+                    "redis did not answer; retrying",
                     extra={"stream": self.key, "error_class": type(error).__name__},
                 )
-            # redis-py's errors are part of reference cycles that hold all they tried to send. The collector comes by too rarely.
+            # redis-py's errors are part of reference cycles that keep everything they tried to send. The collector runs
+            # too rarely.
             gc.collect()
             await self._pause(REDIS_PAUSE_S * random.uniform(0.2, 1))  # noqa: S311
 
     async def _pause(self, seconds: float) -> None:
-        """Wait, but not when it is time to stop."""
+        """Wait, unless a stop comes first."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._ended.wait()
@@ -493,7 +519,7 @@ class Consumer:
     async def _sink_away(self, error: SinkUnavailableError) -> None:
         metrics.RETRIES.labels(self.stream.name, error.reason.value).inc()
         if error.reason in self._away_for:
-            return  # a new reason is news: a store that restarts into missing rights needs somebody to act
+            return  # a new reason is reported: a store that restarts without permissions needs an operator
         self._away_for.add(error.reason)
         metrics.SINK_UP.labels(self.stream.name).set(0)
         log.warning(
@@ -519,18 +545,20 @@ class Consumer:
             log.info("the sink is back")
 
     async def _recover(self) -> None:
-        """Take over what an earlier run of this consumer left pending, before anything fresh."""
+        """Take over the entries that an earlier run of this consumer left pending, before any new ones."""
         while self._left_until and not self._stopping:
             try:
                 await self._take_over(consumer=self.name, idle_ms=0, until=self._left_until.decode())
                 break
             except RedisError as error:
-                log.warning("cannot recover yet", extra={"stream": self.key, "error_class": type(error).__name__})
+                log.warning(
+                    "recovery failed; retrying", extra={"stream": self.key, "error_class": type(error).__name__}
+                )
                 await self._pause(0.5)
         self._recovered.set()
 
     async def _keep(self) -> None:
-        """While entries are held, show that their consumer lives, so that nobody takes them over."""
+        """Send heartbeats while entries are held, so that no other consumer takes them over."""
         await self._beat(self._show_life)
 
     async def _show_life(self) -> None:
@@ -539,13 +567,16 @@ class Consumer:
             await self._claimed(held[start : start + PAGE])
 
     async def _reclaim(self) -> None:
-        """Take over what a dead or stalled consumer left."""
+        """Take over the entries of dead or stalled consumers."""
         await self._recovered.wait()
         idle_ms = int(self._settings.visibility_timeout_s * 1000)
         await self._beat(partial(self._take_over, consumer=None, idle_ms=idle_ms))
 
     async def _beat(self, step: Callable[[], Awaitable[None]]) -> None:
-        """A step a few times in a visibility time-out, until the stop. A Redis that does not answer costs one beat."""
+        """Repeat a step several times per visibility time-out, until the stop.
+
+        An error of Redis costs one beat.
+        """
         while True:
             await self._pause(self._settings.visibility_timeout_s / 4)
             if self._stopping:
@@ -556,8 +587,8 @@ class Consumer:
                 log.warning("redis did not answer", extra={"stream": self.key, "error_class": type(error).__name__})
 
     async def _take_over(self, *, consumer: str | None, idle_ms: int, until: str = "+") -> None:
-        """Claim pending entries that nobody here holds, page by page."""
-        self.dead_full = False  # somebody may have made room
+        """Claim pending entries that are not held here, page by page."""
+        self.dead_full = False  # an operator may have made room
         start = "-"
         while not self._stopping:
             where = self.key, self.group, start, until, PAGE
@@ -588,14 +619,17 @@ class Consumer:
                 return
 
     async def _try_alone(self, entry_id: str, deliveries: int, idle_ms: int, redis: str) -> None:
-        """Work by itself on an entry whose consumers died too often: only one that kills again is given up, and none of its neighbours."""
+        """Process an entry in isolation after its consumers died too often.
+
+        Only an entry that kills its consumer again is given up, and none of its neighbours.
+        """
         if self._stopping:
-            return  # whoever was not looked at stays as it is
+            return  # entries not examined stay unchanged
         if deliveries >= self._settings.max_deliveries + TRIES_ALONE:
             if self.dead_full:
                 return
             here, [data] = await self._same.fetch([entry_id])
-            if here == redis and data is not None:  # else it is gone, or not the one whose deliveries were counted
+            if here == redis and data is not None:  # else it is gone, or not the entry whose deliveries were counted
                 with contextlib.suppress(OtherRedisError):
                     await self._give_up(Entry(entry_id, data, redis), deliveries)
         elif (claimed := await self._claimed([entry_id], idle_ms=idle_ms)) and (entries := await self._read(claimed)):
@@ -605,14 +639,17 @@ class Consumer:
                 self._changed.notify_all()
                 await self._changed.wait_for(lambda: self._stopping or entries[0].name not in self._held)
             if self._proved:
-                # Its sink takes it with others: one by one, a few thousand would take minutes. What was counted is forgiven.
+                # The sink takes it together with others: one by one, a few thousand would take minutes. Its earlier
+                # count is forgiven.
                 self._hold(entries, 1)
                 await self._claimed([entry_id], retrycount=1)
                 await self._take(entries)
 
     async def _read(self, ids: list[str]) -> list[Entry]:
-        """The first of the entries that were claimed, as many as fit in one read; their ids leave the list. One deleted by hand is
-        acknowledged: there is nothing left to work on."""
+        """Read the first of the claimed entries, as many as fit in one read; their ids leave the list.
+
+        A deleted entry is acknowledged, because there is nothing left to process.
+        """
         entries = []
         redis, found = await self._same.fetch(ids)
         for data in found:
@@ -626,7 +663,7 @@ class Consumer:
         entry_id, data, redis = entry
         event_id, project, service = identity_of(data)
         failure = Failure(
-            # Named after the entry, not the event: one that is requeued and fails again has failed twice.
+            # Derived from the entry, not the event: one that is requeued and fails again has failed twice.
             failure_id=uuid.uuid5(uuid.NAMESPACE_OID, f"{self.key}/{entry_id}"),
             event_id=event_id,
             entry_id=entry_id,

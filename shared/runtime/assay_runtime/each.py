@@ -1,4 +1,4 @@
-"""Chores over several shards, each of which may have a Redis of its own."""
+"""Periodic work over several shards, each of which may have a separate Redis server."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
@@ -8,7 +8,10 @@ T = TypeVar("T")
 
 
 async def each(things: Iterable[T], step: Callable[[T], Awaitable[object]]) -> None:
-    """Do a step for all at the same time. One whose Redis is away stops no other; the first error is raised when all are done."""
+    """Run a step for all in parallel.
+
+    A failure does not stop the others; the first error is raised at the end.
+    """
     for outcome in await asyncio.gather(*(step(thing) for thing in things), return_exceptions=True):
         if isinstance(outcome, BaseException):
             raise outcome

@@ -1,4 +1,4 @@
-"""What a service's pure core takes and gives: entries in, outcomes out."""
+"""Input and output of a service's pure core: entries in, outcomes out."""
 
 import contextlib
 import uuid
@@ -16,7 +16,7 @@ from assay_schema.validation import identity_of
 
 
 class Entry(NamedTuple):
-    """One stream entry: its id in the log, its JSON, and which Redis gave it (see `same_redis`)."""
+    """A stream entry: its id in the log, its JSON, and the Redis server that gave it (see `same_redis`)."""
 
     id: str
     data: bytes
@@ -24,24 +24,24 @@ class Entry(NamedTuple):
 
     @property
     def name(self) -> tuple[str, str]:
-        """What tells it from every other: another Redis may give its id again."""
+        """Unique name: another Redis server may issue the same id again."""
         return self.id, self.redis
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one entry. With neither `event` nor `failure` it is simply done (stored)."""
+    """Outcome of one entry. Without `event` and `failure` it is simply done (stored)."""
 
     entry_id: str
-    #: JSON of the event to pass on, without its `id`.
+    #: JSON of the event to forward, without its `id`.
     event: bytes | None = None
     #: Why it is given up.
     failure: Failure | None = None
-    #: Whether it is kept as a dead letter, to be requeued when somebody has mended what it failed of.
+    #: True if it is kept as a dead letter, to be requeued once the cause is fixed.
     keep: bool = False
 
 
-#: A service's work: outcomes for the entries it finished. An entry without an outcome stays pending and is delivered again.
+#: A service's work: outcomes for the entries it finished. An entry without an outcome stays pending and is redelivered.
 Process = Callable[[Sequence[Entry]], Awaitable[Sequence[Outcome]]]
 
 
@@ -49,9 +49,10 @@ _acquit: ContextVar[Callable[[], Awaitable[None]] | None] = ContextVar("acquit",
 
 
 async def acquit() -> None:
-    """For a service's work: the entries are sound, only their sink is waited for. If the process dies from here on, none is blamed.
+    """Report that the entries are sound and only their sink remains: a later crash is not their fault.
 
-    A slow sink takes far longer than the work. Without this, whoever restarts a service in an outage would blame what it holds.
+    Called by a service's work. A slow sink takes far longer than the work. Without this, restarts during an outage
+    would blame the entries in progress.
     """
     if say := _acquit.get():
         await say()
@@ -59,7 +60,7 @@ async def acquit() -> None:
 
 @contextlib.contextmanager
 def acquitting(say: Callable[[], Awaitable[None]]) -> Iterator[None]:
-    """Within this, `acquit` calls `say`."""
+    """Make `acquit` call `say` in this context."""
     before = _acquit.set(say)
     try:
         yield
@@ -68,7 +69,7 @@ def acquitting(say: Callable[[], Awaitable[None]]) -> Iterator[None]:
 
 
 class SinkUnavailableError(Exception):
-    """The sink is away: no entry is to blame, the whole batch is tried again until it succeeds."""
+    """The sink is away: no entry is to blame, and the whole batch is retried until it succeeds."""
 
     def __init__(self, reason: Reason, error_class: str) -> None:
         super().__init__(f"{reason}: {error_class}")
@@ -78,7 +79,7 @@ class SinkUnavailableError(Exception):
 
 @dataclass(frozen=True)
 class Bounds:
-    """When a batch is handed to the work: at the first of these."""
+    """Limits of a batch. It is handed to the work at the first one reached."""
 
     entries: int
     bytes: int
@@ -86,19 +87,25 @@ class Bounds:
 
 
 def arrived_ms(entry_id: str) -> int:
-    """When an entry arrived, in Unix milliseconds of Redis's clock: what its id says, or now if a producer chose that id ahead of it."""
+    """Return the arrival of an entry in Unix milliseconds of Redis's clock.
+
+    This is the time in its id, or now if a producer chose an id ahead of the clock.
+    """
     ms, now = entry_parts(entry_id)[0], clock.now_ms()
     return now if ms > now + AHEAD_MAX_MS else ms
 
 
 def seems_ahead(entries: Sequence[Entry]) -> bool:
-    """Whether the newest of these came under an id ahead of the clock, as far as this process knows it."""
-    newest = max(entry.id for entry in entries)  # as text: until 2286 all true times have as many digits
+    """True if the newest entry has an id ahead of the clock, as far as this process knows."""
+    newest = max(entry.id for entry in entries)  # compared as text: until 2286 all times have the same number of digits
     return arrived_ms(newest) != entry_parts(newest)[0]
 
 
 def failure_of(entry: Entry, stage: str, reason: Reason, error_class: str, detail: str) -> Failure:
-    """Why an entry is not stored: the same failure, with the same id, at every delivery. `detail` must hold nothing captured."""
+    """Build the failure of an entry, with the same id at every delivery.
+
+    `detail` must not contain captured text.
+    """
     event_id, project, service = identity_of(entry.data)
     return Failure(
         failure_id=uuid.uuid5(uuid.NAMESPACE_OID, f"{stage}/{event_id or sha256(entry.data).hexdigest() + entry.id}"),

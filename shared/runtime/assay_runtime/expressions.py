@@ -1,4 +1,4 @@
-"""Regular expressions on captured text: RE2's, whose time grows with the text alone, whatever pattern or text. Pure."""
+"""Regular expressions for captured text: RE2's, in time linear in the text, for any pattern. Pure."""
 
 from functools import lru_cache
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 
 @lru_cache(maxsize=1_000)
 def compiled(pattern: str) -> Any:
-    """A pattern, ready to search with. Raises `ValueError` that says what RE2 does not take."""
+    """Compile a pattern. Raises `ValueError` with the reason if RE2 does not support it."""
     import re2
 
     options = re2.Options()
@@ -20,5 +20,5 @@ def compiled(pattern: str) -> Any:
 
 
 def found(pattern: str, text: str) -> bool:
-    """Whether a pattern is anywhere in a text."""
+    """True if a pattern matches anywhere in a text."""
     return compiled(pattern).search(text.encode(errors="replace")) is not None

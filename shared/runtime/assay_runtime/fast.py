@@ -1,7 +1,8 @@
-"""FastStream, used where it is strong: subscriptions, lifecycle and AsyncAPI documents. Its few private names are used here only.
+"""Adapter to FastStream, used for subscriptions, lifecycle and AsyncAPI documents.
 
-The subscriber reads batches of raw entries and hands them to a `Consumer` as they are: no envelope, no per-message decoding, no
-acknowledgement. Contract tests run this against a real Redis, and FastStream is pinned.
+FastStream's few private names are used here only. The subscriber reads batches of raw entries and passes them to a
+`Consumer` unchanged: no envelope, no decoding per message, no acknowledgement. Contract tests run this against a real
+Redis, and FastStream is pinned.
 """
 
 import asyncio
@@ -24,21 +25,21 @@ from assay_schema.streams import Stream
 
 log = logging.getLogger(__name__)
 
-#: How long one read waits for entries, in milliseconds; also the longest a stop waits for the reader.
+#: Milliseconds that one read waits for entries; also the longest time that a stop waits for the reader.
 POLL_MS = 1_000
-#: How long the reader waits after a refusal, in seconds.
+#: Seconds that the reader waits after a refusal.
 REFUSED_PAUSE_S = 1.0
 
 
 class OwnClient(ConnectionState[Any]):
-    """Gives a broker Assay's own client, so that there is one way to find a master, in a cluster too."""
+    """Gives a broker Assay's own client, so that all connections find a master in the same way."""
 
     def __init__(self, settings: RedisSettings) -> None:
         super().__init__()
         self._settings = settings
 
     async def connect(self) -> Client:
-        """Connects at the first command; retries a passing error for ever."""
+        """Connect at the first command; retry transient errors without limit."""
         self._client, self._connected = connect(self._settings, attempts=-1), True
         return self._client
 
@@ -55,14 +56,17 @@ class Broker(RedisBroker):
 
 
 def make_broker(settings: RedisSettings) -> RedisBroker:
-    """A broker that reconnects for ever and logs nothing per message."""
+    """Create a broker that reconnects without limit and does not log each message."""
     logger = logging.getLogger("assay.faststream")
     logger.setLevel(logging.WARNING)
     return Broker(settings, logger=logger, apply_types=False, graceful_timeout=10)
 
 
 async def leave_groups_alone(broker: RedisBroker) -> None:
-    """Groups are made by `Consumer.prepare`. FastStream would make them at the end of a stream, and not start while Redis is full."""
+    """Stop FastStream from creating groups: `Consumer.prepare` does.
+
+    FastStream would create them at the end of a stream, and fail to start while Redis is full.
+    """
 
     async def made_already(**_: Any) -> None:
         pass
@@ -72,7 +76,10 @@ async def leave_groups_alone(broker: RedisBroker) -> None:
 
 
 def subscribe(broker: RedisBroker, consumer: Consumer, document: Any) -> None:
-    """Feed a consumer from its stream, in reads of bounded size. `document` is the entry's model, for the AsyncAPI document."""
+    """Feed a consumer from its stream, in reads of bounded size.
+
+    `document` is the entry's model, for the AsyncAPI document.
+    """
 
     async def parse(message: Any) -> RedisBatchStreamMessage:
         return RedisBatchStreamMessage(
@@ -106,24 +113,25 @@ def subscribe(broker: RedisBroker, consumer: Consumer, document: Any) -> None:
     subscriber(offer)
     reader: Reader | None = None
 
+    # FastStream always asks for the same number of entries, whatever their size.
     async def read_within_bounds(
         **_: Any,
-    ) -> Any:  # FastStream asks for the same number of entries for ever, whatever their size
+    ) -> Any:
         nonlocal reader
         try:
             reader = reader or Reader(subscriber._client, consumer.key, consumer.group, consumer.name)  # noqa: SLF001
             entries = await reader.read(POLL_MS)
             return ((consumer.key.encode(), [(entry.id.encode(), entry) for entry in entries]),)
         except ResponseError as error:
-            # The stream was deleted or moved to another server while this waited for it. FastStream would end the application.
+            # The stream was deleted or moved to another server during the read. FastStream would end the application.
             if str(error).startswith(("NOGROUP", "UNBLOCKED")):
-                log.warning("the stream or its group is gone; making it again", extra={"stream": consumer.key})
+                log.warning("the stream or its group is gone; creating it again", extra={"stream": consumer.key})
                 await consumer.prepare()
                 return ()
-            # A server that refuses (a script that does not end, a right that was taken away) may do so for long. FastStream would start
-            # the reader anew at once, again and again, and keep each one that failed.
+            # A server may refuse for a long time (a hanging script, a revoked right). FastStream would restart the
+            # reader at once, again and again, and keep each failed one.
             log.warning(
-                "redis refuses to be read; trying again",
+                "redis refuses to be read; retrying",
                 extra={"stream": consumer.key, "error_class": refusal_of(error)},
             )
             await asyncio.sleep(REFUSED_PAUSE_S)
@@ -133,7 +141,7 @@ def subscribe(broker: RedisBroker, consumer: Consumer, document: Any) -> None:
 
 
 def publish_document(broker: RedisBroker, stream: Stream, shard: int, document: Any) -> None:
-    """Describe a stream that a service writes to; the writing itself is a step of the consumers' atomic scripts."""
+    """Document a stream that a service writes to. The consumers' atomic scripts do the writing."""
     broker.publisher(
         stream=stream.key(shard), title=f"{stream.name}.{shard}", description=stream.purpose, schema=document
     )

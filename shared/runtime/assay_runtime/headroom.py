@@ -1,6 +1,7 @@
-"""Back-pressure: a service that fills a stream waits while the next one is too far behind, so that Redis's memory stays bounded.
+"""Back-pressure: a service waits while the next one is too far behind, to bound Redis's memory.
 
-The scrubber stops passing on; raw entries then wait in `capture`, and above that stream's own high water the SDK waits in its spool.
+The scrubber stops forwarding; raw entries then wait in `capture`, and above that stream's high-water mark the SDK uses
+its spool.
 """
 
 import asyncio
@@ -17,43 +18,48 @@ from assay_schema.streams import Stream
 
 log = logging.getLogger(__name__)
 
-#: Below this part of a mark the waiting ends.
+#: Share of a mark below which the wait ends.
 ENOUGH = 0.9
-#: Why a consumer waits while Redis does not say how full the next streams are.
-UNKNOWN = "redis does not say how far behind the next service is"
+#: Why a consumer waits while the lag of the next streams is unknown.
+UNKNOWN = "redis does not report how far behind the next service is"
 
 
 @dataclass(frozen=True)
 class Backlog:
-    """What a group has still to finish: entries, and about how many bytes of Redis's memory they take."""
+    """Unfinished work of a group: entries, and the approximate bytes of Redis's memory."""
 
     entries: int
     bytes: int
 
     def over(self, settings: DeliverySettings, part: float = 1.0) -> str:
-        """The setting that this is over, or ''."""
+        """Return the setting that this exceeds, or ''."""
         if self.entries > settings.high_water_entries * part:
             return "delivery.high_water_entries"
         return "delivery.high_water_bytes" if self.bytes > settings.high_water_bytes * part else ""
 
 
 async def backlog(client: Client, stream: Stream, shard: int, group: str, held_bytes: int) -> Backlog:
-    """Of one shard. Reads no entry. What is kept after a group has finished it does not count, but for what `held_bytes` misses."""
+    """Return the backlog of one shard, without reading entries.
+
+    Entries kept after a group has finished them do not count, except beyond `held_bytes`.
+    """
     key = stream.key(shard)
     length = int(await client.xlen(key))
     if not length:
         return Backlog(0, 0)
     found = await group_of(client, stream, shard, group)
     entries = length if found is None else min(length, found.unfinished)
-    size = int(
-        await client.memory_usage(key, samples=0) or 0
-    )  # of all: it samples the oldest, which may be unlike the rest
-    # What is kept of the finished ones may be small, and what waits large. No more than `held_bytes` is kept.
+    # Of all entries: by default it samples the oldest, which may differ from the rest.
+    size = int(await client.memory_usage(key, samples=0) or 0)
+    # Finished entries may be small, and waiting ones large. No more than `held_bytes` is kept.
     return Backlog(entries, max(size * entries // length, size - held_bytes) if entries else 0)
 
 
 class Headroom:
-    """A service's gate: holds consumers back while what they fill is over its high water. `streams` with the group that empties each."""
+    """Holds consumers back while their target streams exceed a high-water mark.
+
+    `streams` maps each target stream to the group that empties it.
+    """
 
     def __init__(
         self,
@@ -62,10 +68,13 @@ class Headroom:
         streams: Sequence[tuple[Stream, str]],
         settings: DeliverySettings,
     ) -> None:
-        self._client, self._consumers, self._streams, self._settings = client, consumers, streams, settings
+        self._client = client
+        self._consumers = consumers
+        self._streams = streams
+        self._settings = settings
 
     async def run(self) -> None:
-        """Look once, at all shards at the same time. Raises `RedisError` for those that could not be looked at."""
+        """Check all shards in parallel. Raises `RedisError` for those that could not be checked."""
         looks = [self._look(consumer) for consumer in self._consumers]
         for error in await asyncio.gather(*looks, return_exceptions=True):
             if error:
@@ -75,7 +84,7 @@ class Headroom:
         try:
             over = await self._over(consumer)
         except PASSING_ERRORS:
-            # It may come back with anything in it, and one batch after another would go on top before the next look.
+            # It may return with any backlog, and one batch after another would be added before the next check.
             await consumer.hold_back(consumer.held_back or UNKNOWN)
             raise
         if bool(over) != (consumer.held_back not in ("", UNKNOWN)):
@@ -83,7 +92,7 @@ class Headroom:
         await consumer.hold_back(over)
 
     async def _over(self, consumer: Consumer) -> str:
-        """Why the consumer has to wait, or ''. The marks are of all the streams together."""
+        """Return why the consumer must wait, or ''. The marks apply to all streams together."""
         total, largest, fills = Backlog(0, 0), -1, ("", "")
         for stream, group in self._streams:
             found = await backlog(self._client, stream, consumer.shard, group, self._settings.held_bytes)

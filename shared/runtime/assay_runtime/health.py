@@ -1,4 +1,4 @@
-"""`/healthz`, `/readyz` and `/metrics` of a process, over Starlette on a port of its own."""
+"""Health endpoints of a process: `/healthz`, `/readyz` and `/metrics`, on a separate port."""
 
 import contextlib
 import socket
@@ -11,12 +11,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-#: What is wrong, if anything, as short sentences.
+#: Current problems, as short sentences.
 Problems = Callable[[], list[str]]
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to the service: it stops this server when it has drained."""
+    """Leaves signals to the service, which stops this server once it has drained."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -24,7 +24,11 @@ class _Server(uvicorn.Server):
 
 
 def application(dead: Problems, unready: Problems, notes: Problems = list) -> Starlette:
-    """`dead` says why a restart is needed, `unready` why no traffic should count on this process, `notes` what to mend all the same."""
+    """Build the application.
+
+    `dead` lists reasons for a restart, `unready` reasons not to send traffic to this process, `notes` other problems to
+    fix.
+    """
 
     def answer(problems: list[str], noted: list[str]) -> Response:
         shown = {"notes": noted} if noted else {}
@@ -45,7 +49,7 @@ def application(dead: Problems, unready: Problems, notes: Problems = list) -> St
 
 
 def listen(host: str, port: int, setting: str) -> socket.socket:
-    """Bind the port, or raise `OSError` that names the setting to change."""
+    """Bind the port, or raise `OSError` with the setting to change."""
     try:
         return socket.create_server((host, port))
     except OSError as error:
@@ -55,5 +59,5 @@ def listen(host: str, port: int, setting: str) -> socket.socket:
 
 
 def health_server(app: Starlette) -> uvicorn.Server:
-    """A server that runs inside the service's own event loop; give `serve` the bound socket."""
+    """Return a server that runs in the service's own event loop; give `serve` the bound socket."""
     return _Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off"))

@@ -1,9 +1,9 @@
-"""How many entries of a stream a group has not read, and how many it has not finished: the one place that says so. Always a number.
+"""Lag of consumer groups: unread and unfinished entries, always as a number.
 
-Redis counts both, but loses count of the unread when it is killed (its log does not hold the number of entries read), when a replica takes
-over, and when somebody deletes entries that are not read yet. It then says nothing, or a number that stays wrong. So a service counts
-anew what its group has read, and puts it right in Redis (`recount`); whoever looks without the right to do so takes what Redis says as
-far as it can be so (`groups`).
+Redis counts both, but loses the count of unread entries when it is killed (its log does not contain the number of
+entries read), when a replica takes over, and when unread entries are deleted. It then reports nothing, or a number that
+stays wrong. A service therefore recounts the entries its group has read, and corrects the count in Redis (`recount`);
+readers without this right use Redis's number as far as it is plausible (`groups`).
 """
 
 import time
@@ -15,36 +15,39 @@ from assay_runtime.connection import Client, server_of
 from assay_runtime.scripts import COUNTED, STRIDE
 from assay_schema.streams import CAPTURE, EVENTS, Stream, low_key, watermark_key
 
-#: Entries looked at in one step of counting, and how often it begins anew because the stream was trimmed meanwhile.
+#: Entries examined in one step of counting, and restarts of the count because of trimming.
 PAGE, TRIES = 500, 5
-#: Seconds between two counts of a group whose number Redis does not keep though it is told.
+#: Seconds between recounts of a group whose number Redis does not keep.
 RECOUNT_S = 5.0
 
 
 @dataclass(frozen=True)
 class Group:
-    """What a consumer group has still to do."""
+    """Remaining work of a consumer group."""
 
     consumers: int
     #: Entries read and not acknowledged.
     pending: int
-    #: Entries not read. Where `counted` is false, Redis has lost count, and there are no more than these.
+    #: Entries not read. If `counted` is false, Redis has lost count, and this is an upper bound.
     unread: int
     counted: bool = True
 
     @property
     def unfinished(self) -> int:
-        """Entries it has still to read or to acknowledge."""
+        """Entries still to be read or acknowledged."""
         return self.unread + self.pending
 
 
 async def group_of(client: Client, stream: Stream, shard: int, name: str) -> Group | None:
-    """One group of a shard of a stream, if it is there."""
+    """Return one group of a shard of a stream, if it exists."""
     return (await groups(client, stream, shard, name)).get(name)
 
 
 async def groups(client: Client, stream: Stream, shard: int = 0, only: str | None = None) -> dict[str, Group]:
-    """The groups of a shard of a stream, by name, or one; none if there is no stream. Reads no entry."""
+    """Return the groups of a shard of a stream by name, or only one; none without a stream.
+
+    Reads no entries.
+    """
     key = stream.key(shard)
     try:
         states = await client.xinfo_groups(key)
@@ -57,7 +60,7 @@ async def groups(client: Client, stream: Stream, shard: int = 0, only: str | Non
         name, pending, lag = state["name"].decode(), int(state["pending"]), state.get("lag")
         if only not in (None, name):
             continue
-        if stream is CAPTURE:  # what is finished is deleted
+        if stream is CAPTURE:  # finished entries are deleted
             unread, counted = max(0, length - pending), True
         else:
             unread, counted = length if lag is None else max(0, min(int(lag), length)), lag is not None
@@ -74,7 +77,7 @@ async def groups(client: Client, stream: Stream, shard: int = 0, only: str | Non
 
 
 async def _all_stored(client: Client, shard: int) -> bool:
-    """Whether the watermark says that the writer has nothing to do. Not for those who may not see it."""
+    """True if the watermark shows that the writer is idle. False for users that may not read it."""
     try:
         watermark, low = await client.get(watermark_key(shard)), await client.get(low_key(shard))
     except NoPermissionError:
@@ -83,8 +86,10 @@ async def _all_stored(client: Client, shard: int) -> bool:
 
 
 async def recount(client: Client, key: str, group: str) -> int | None:
-    """Count what a group has read, and tell Redis, which goes on from there. Returns how many entries are unread, or None where trimming
-    did not let it come to an end. Needs the rights of the group's own service.
+    """Recount the entries that a group has read, and correct Redis, which continues from there.
+
+    Returns the number of unread entries, or None if trimming interrupted the count. Needs the rights of the group's own
+    service.
     """
     stride, counted = client.register_script(STRIDE), client.register_script(COUNTED)
     for _ in range(TRIES):
@@ -105,18 +110,23 @@ async def recount(client: Client, key: str, group: str) -> int | None:
 
 
 class Count:
-    """What a service knows of its own group on a shard of a stream: counted at its start, when Redis came up anew, and while that does not
-    say."""
+    """A service's count of its own group on a shard of a stream.
+
+    It recounts at its start, after a restart of Redis, and while Redis has no number.
+    """
 
     def __init__(self, client: Client, stream: Stream, shard: int, group: str) -> None:
-        self._client, self._stream, self._shard, self._group = client, stream, shard, group
-        #: Which Redis it was counted on, by its replication id.
+        self._client = client
+        self._stream = stream
+        self._shard = shard
+        self._group = group
+        #: The Redis server of the count, by replication id.
         self._redis: str | None = None
         self._next = 0.0
         self._unread: int | None = None
 
     async def unread(self, seen: Group) -> int:
-        """Entries that are not read, as far as `seen` does not say it."""
+        """Return the number of unread entries, beyond what `seen` reports."""
         if self._stream is CAPTURE:
             return seen.unread
         key = self._stream.key(self._shard)

@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object a line on stderr. Captured text is never logged; what identifies an entry is its id."""
+"""Structured logs: one JSON object per line on stderr. Captured text is never logged, only ids."""
 
 import json
 import logging
@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from assay_schema.printable import printable
 from assay_schema.settings import TelemetrySettings
 
-#: The attributes of a record that this code adds through `extra`; anything else stays out of the line.
+#: Attributes of a record that this code adds through `extra`; all others are left out.
 FIELDS = (
     "stream",
     "entry_id",
@@ -26,7 +26,10 @@ FIELDS = (
 
 
 class JsonFormatter(logging.Formatter):
-    """`{"time", "level", "service", "logger", "message", ...}`; an exception gives class and place: its text may quote input."""
+    """Formats `{"time", "level", "service", "logger", "message", ...}`.
+
+    An exception is logged by class and location, because its text may quote input.
+    """
 
     def __init__(self, service: str) -> None:
         super().__init__()
@@ -48,7 +51,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """The same for people: time, level, message, then `key=value`, always one line."""
+    """Formats logs for people: time, level, message, then `key=value`, always one line."""
 
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S")
@@ -58,7 +61,7 @@ class TextFormatter(logging.Formatter):
 
 
 def exception_place(record: logging.LogRecord) -> dict[str, str]:
-    """Class and innermost place of a record's exception, without its text."""
+    """Return class and innermost location of a record's exception, without its text."""
     if not record.exc_info or record.exc_info[0] is None:
         return {}
     trace = record.exc_info[2]
@@ -75,8 +78,9 @@ def configure_logs(service: str, settings: TelemetrySettings) -> None:
     logging.basicConfig(level=settings.log_level, handlers=[handler], force=True)
     for chatty in ("httpx", "uvicorn"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
+    # Each failed attempt raises as well, and its handler logs one line.
     for echoing in (
         "urllib3",
         "clickhouse_connect",
-    ):  # each try that fails raises as well, and whoever catches that logs one line
+    ):
         logging.getLogger(echoing).setLevel(logging.CRITICAL)

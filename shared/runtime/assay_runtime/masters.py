@@ -1,8 +1,8 @@
-"""Finding the master of a shard, in a Redis Cluster or behind Sentinels, at every connect.
+"""Finds the master of a shard, in a Redis Cluster or behind Sentinels, at every connect.
 
-A connection whose server answers that it is not, or no longer, the master of what was asked ends as a broken one does. What retries after a
-broken connection then connects to the master of that moment; there is no other step for a failover or a moved slot.
-Redirections for a slot that is being moved (`ASK`) are not followed: its keys move one by one, and scripts need them together.
+If a server answers that it is not, or no longer, the master, the connection ends like a broken one. The retry then
+connects to the current master; there is no other step for a failover or a moved slot. Redirections for a slot that is
+being moved (`ASK`) are not followed: its keys move one by one, and scripts need them together.
 """
 
 import re
@@ -29,31 +29,34 @@ from assay_schema.settings import RedisSettings
 from assay_schema.streams import PREFIX
 from assay_schema.topology import Address, hosts, master_named, master_of_slot, nodes_in
 
-#: Answers of a server that is not the master of a key, or not yet, or only of some of its neighbours. MOVED is a kind of ASK here.
+#: Answers of a server that is not the master of a key, or not yet, or only of some keys of its slot. MOVED is a
+#: subclass of ASK here.
 NOT_THE_MASTER = (AskError, ClusterDownError, TryAgainError, ReadOnlyError)
-#: How the answer of a master begins that has too few replicas: it may be cut off from them, and replaced by one of them.
+#: Prefix of a master's answer if it has too few replicas: it may be cut off from them, and replaced by one of them.
 TOO_FEW_REPLICAS = "NOREPLICAS"
 _KEY = re.compile(rf"{PREFIX}:\{{(\d+)\}}:")
 
 
 class MasterConnection(Connection):
-    """A connection that asks where to go before it goes there."""
+    """A connection that looks up the master before it connects."""
 
     def __init__(self, *, locate: Callable[[], Awaitable[Address]], **arguments: Any) -> None:
         super().__init__(**arguments)
         self._locate = locate
 
     async def connect_check_health(self, check_health: bool = True, retry_socket_connect: bool = True) -> None:  # noqa: ARG002
-        """Connect to the master of this moment: the one step that every way to connect takes. Raises `ConnectionError` if there is none.
+        """Connect to the current master; every connect uses this step.
 
-        It tries once: a second try would go to the same server. Whoever retries what failed comes here again.
+        Raises `ConnectionError` if there is none.
+
+        It makes one attempt: a second one would go to the same server. The caller's retry comes back here.
         """
         if not self.is_connected:
             self.host, self.port = await self._locate()
             await super().connect_check_health(check_health, retry_socket_connect=False)
 
     async def read_response(self, *arguments: Any, **named: Any) -> Any:
-        """An answer of the master. Any other's `NOT_THE_MASTER` ends the connection, as does `TOO_FEW_REPLICAS`."""
+        """Read a reply of the master. `NOT_THE_MASTER` and `TOO_FEW_REPLICAS` end the connection."""
         try:
             return await super().read_response(*arguments, **named)
         except NOT_THE_MASTER as error:
@@ -67,18 +70,18 @@ class MasterConnection(Connection):
 
 
 class MasterTLSConnection(MasterConnection, SSLConnection):
-    """The same over TLS."""
+    """A connection to the master over TLS."""
 
 
 def master_pool(url: str, options: dict[str, Any], locate: Callable[[], Awaitable[Address]]) -> Any:
-    """Connections to the master that `locate` finds, with the credentials and TLS files of an address."""
+    """Return a pool of connections to the master found by `locate`, with an address's credentials."""
     arguments: dict[str, Any] = {**parse_url(url)}
     kind = MasterTLSConnection if arguments.pop("connection_class", None) is SSLConnection else MasterConnection
     return ConnectionPool(connection_class=kind, locate=locate, **{**arguments, **options})
 
 
 class _Asked:
-    """Nodes, one of which is asked where a master is; one that does not answer is asked last the next time."""
+    """Nodes that know where a master is; one that does not answer is asked last the next time."""
 
     def __init__(self, settings: RedisSettings, url: str) -> None:
         arguments: dict[str, Any] = {**parse_url(url)}
@@ -98,7 +101,7 @@ class _Asked:
                 return found
             if self._nodes[0] == node:
                 self._nodes.rotate(-1)
-        raise ConnectionError("no node knows the master" if passing is None else f"no node answers: {passing}")
+        raise ConnectionError("no node knows the master" if passing is None else f"no node answered: {passing}")
 
     async def _ask(self, node: Address, command: Sequence[str]) -> Any:
         connection = self._kind(**{**self._arguments, "host": node[0], "port": node[1]})
@@ -114,7 +117,10 @@ class Cluster(_Asked):
     """The nodes of a Redis Cluster: those in the settings, and those they named."""
 
     async def master(self, slot: int) -> Address:
-        """The master of a slot. Raises `ConnectionError` when no node answers or none has the slot; `RedisError` when one refuses."""
+        """Return the master of a slot.
+
+        Raises `ConnectionError` if no node answers or none has the slot; `RedisError` if one refuses.
+        """
 
         def read(slots: Any, asked: str) -> Address | None:
             self._nodes.extend(node for node in nodes_in(slots, asked) if node not in self._nodes)
@@ -124,7 +130,7 @@ class Cluster(_Asked):
 
 
 class Sentinels(_Asked):
-    """Sentinels that watch one master."""
+    """Sentinels that monitor one master."""
 
     def __init__(self, settings: RedisSettings, url: str) -> None:
         super().__init__(settings, url)
@@ -135,14 +141,14 @@ class Sentinels(_Asked):
             self._arguments["password"] = secret(settings.url, file, "ASSAY_REDIS_SENTINEL_PASSWORD_FILE")
 
     async def master(self) -> Address:
-        """The master. Raises `ConnectionError` when no Sentinel answers or none knows the name."""
+        """Return the master. Raises `ConnectionError` if no Sentinel answers or none knows the name."""
         return await self._first(
             lambda answer, _: master_named(answer), "SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._name
         )
 
 
 class ClusterClient(Redis):
-    """Sends each command to the master of the shard that its first key names, and what has no key to that of shard 0."""
+    """Sends each command to the master of its first key's shard; without keys, of shard 0."""
 
     def __init__(self, shards: list[Any]) -> None:
         super().__init__(connection_pool=shards[0].connection_pool)
@@ -150,11 +156,11 @@ class ClusterClient(Redis):
         self.shards = shards
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
-        """Run one command. Raises what redis-py does."""
+        """Run one command. Raises redis-py's errors."""
         return await self.shards[shard_named(args)].execute_command(*args, **options)
 
     def register_script(self, script: Any) -> Any:
-        """A script that runs where its keys are."""
+        """Register a script that runs on the server of its keys."""
         scripts = [shard.register_script(script) for shard in self.shards]
 
         async def run(keys: Sequence[str], args: Sequence[Any] = ()) -> Any:
@@ -163,7 +169,7 @@ class ClusterClient(Redis):
         return run
 
     def pipeline(self, transaction: bool = True, shard_hint: str | None = None) -> Any:
-        """Commands in one round trip; `shard_hint` is any key of the shard they are all for."""
+        """Return a pipeline; `shard_hint` is any key of the shard of all its commands."""
         return self.shards[shard_named([shard_hint or ""])].pipeline(transaction)
 
     async def aclose(self, close_connection_pool: bool | None = None) -> None:
@@ -173,7 +179,7 @@ class ClusterClient(Redis):
 
 
 def shard_named(arguments: Sequence[Any]) -> int:
-    """The shard of the first key among a command's words; 0 if there is none. Pure."""
+    """Return the shard of the first key in a command; 0 without a key. Pure."""
     for word in arguments:
         if isinstance(word, str | bytes) and (
             found := _KEY.match(word if isinstance(word, str) else word[:16].decode("latin-1"))

@@ -1,7 +1,8 @@
-"""How much memory each service may hold, and how what is free goes back to the system.
+"""Memory bound of each service, and the return of free memory to the system.
 
-glibc keeps a heap for each thread that ever took memory and rarely gives any back; clients' errors and responses are part of reference
-cycles that hold whole batches until they are collected. The calls to the C library do nothing where it is another (musl, macOS).
+glibc keeps a heap for each thread that ever allocated memory and rarely returns any; clients' errors and responses are
+part of reference cycles that keep whole batches until they are collected. The calls to the C library do nothing with
+other libraries (musl, macOS).
 """
 
 import contextlib
@@ -14,14 +15,15 @@ from pathlib import Path
 
 from assay_runtime import metrics
 
-#: Resident memory that every service stays below, in bytes, whatever is away and for how long; with the default sizes of batches.
+#: Bound of a service's resident memory, in bytes, during any outage, with the default batch sizes.
 BOUND_BYTES = 150 << 20
-#: What each shard but the first may add: its batches, and one read.
+#: Additional bytes of each shard except the first: its batches, and one read.
 SHARD_BYTES = 30 << 20
 WRITER_SHARD_BYTES = 50 << 20
-#: How often memory that is free goes back to the system, in seconds.
+#: Seconds between returns of free memory to the system.
 GIVE_BACK_EVERY_S = 2.0
-#: `mallopt` parameters (malloc.h): how many heaps there are, and from which size on a block is mapped, and unmapped when it is freed.
+#: `mallopt` parameters (malloc.h): the number of heaps, and the size from which a block is mapped separately, and
+#: unmapped when freed.
 _M_ARENA_MAX, _M_MMAP_THRESHOLD = -8, -3
 _HEAPS = 1
 _MAPPED_FROM_BYTES = 256 * 1024
@@ -34,7 +36,7 @@ def publish(service: str, shards: int) -> None:
 
 
 def peak() -> float:
-    """The most resident bytes that this process ever had; not a number where the system does not say."""
+    """Return the peak resident bytes of this process; NaN if the system does not report it."""
     with contextlib.suppress(OSError):
         if found := re.search(r"^VmHWM:\s*(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE):
             return int(found[1]) * 1024
@@ -42,7 +44,7 @@ def peak() -> float:
 
 
 def share_one_heap() -> None:
-    """Have all threads share one heap, and large blocks mapped by themselves. Call before threads are started."""
+    """Make all threads share one heap, and map large blocks separately. Call before starting threads."""
     with contextlib.suppress(AttributeError, OSError):
         libc = ctypes.CDLL(None)
         libc.mallopt(_M_ARENA_MAX, _HEAPS)
@@ -50,7 +52,7 @@ def share_one_heap() -> None:
 
 
 def give_back() -> None:
-    """Collect cycles, and give whole free pages to the system. Takes a few milliseconds."""
+    """Collect cycles, and return whole free pages to the system. Takes a few milliseconds."""
     gc.collect()
     _trim()
 

@@ -1,13 +1,14 @@
-"""Every metric Assay's services expose, in one place. Labels never hold captured content."""
+"""All metrics of Assay's services. Labels never contain captured content."""
 
 import math
 
 from prometheus_client import Counter, Gauge, Histogram
 
-#: Entries a service finished. outcome: `forwarded`, `stored`, `failed`, `buried`, `passed_over` (another consumer finished it first,
-#: or Redis was restarted and does not have it), `expired` (a dead letter that nobody requeued in time).
+#: Entries a service finished. outcome: `forwarded`, `stored`, `failed`, `buried` (dead letter), `passed_over` (another
+#: consumer finished it first, or Redis was restarted and does not have it), `expired` (a dead letter that was not
+#: requeued in time).
 ENTRIES = Counter("assay_entries", "Stream entries finished, by stream and outcome", ["stream", "outcome"])
-#: Entries taken over from a consumer that died or stalled, or from an earlier run of this one.
+#: Entries taken over from a dead or stalled consumer, or from an earlier run of this one.
 RECLAIMED = Counter(
     "assay_reclaimed_entries", "Stream entries taken over after their consumer died or stalled", ["stream"]
 )
@@ -18,48 +19,48 @@ BATCH_ENTRIES = Histogram(
     ["stream"],
     buckets=(1, 10, 100, 500, 1_000, 5_000, 10_000, 20_000, 50_000),
 )
-BATCH_SECONDS = Histogram("assay_batch_seconds", "Seconds a batch took, acknowledgement included", ["stream"])
-#: Times a batch had to be tried again because the sink was away.
-RETRIES = Counter("assay_sink_retries", "Batches tried again because the sink was unavailable", ["stream", "reason"])
+BATCH_SECONDS = Histogram("assay_batch_seconds", "Seconds a batch took, including its acknowledgement", ["stream"])
+#: Retries of batches because the sink was away.
+RETRIES = Counter("assay_sink_retries", "Batches retried because the sink was unavailable", ["stream", "reason"])
 #: Personal data removed.
 PII_FINDINGS = Counter("assay_pii_findings", "Findings removed by the scrubber, by family", ["family"])
-#: Events that a project's policy refused to store; one is counted for each category that refused it.
+#: Events that a project's policy refused to store; counted once for each category that refused it.
 PII_REFUSED = Counter("assay_pii_refused_events", "Events refused by a project's policy, by category", ["category"])
-#: The policy. source: `file`, or `default` where there is no file. outcome: `loaded`, `refused` (the file could not be used; scrubbing
-#: goes on by the earlier policy).
+#: The policy. source: `file`, or `default` without a file. outcome: `loaded`, `refused` (the file could not be used;
+#: the earlier policy stays in use).
 POLICY_CURRENT = Gauge(
-    "assay_policy_current", "1 while the policy in use is the one on disk, 0 while that cannot be used", ["source"]
+    "assay_policy_current", "1 while the policy in use is the one on disk, 0 while the file cannot be used", ["source"]
 )
 POLICY_LOADS = Counter("assay_policy_loads", "Changed policy files read, by outcome", ["outcome"])
 #: State of the streams, read once a second (dead letters once a minute); NaN while Redis does not answer.
 LAG = Gauge("assay_lag_entries", "Entries the group has not read yet", ["stream", "shard"])
 PENDING = Gauge("assay_pending_entries", "Entries read and not yet acknowledged", ["stream", "shard"])
-#: Memory of what the writer has still to finish, as the scrubber sees it (see `delivery.high_water_bytes`).
-BACKLOG_BYTES = Gauge(
-    "assay_backlog_bytes", "Bytes of Redis's memory that unfinished entries take", ["stream", "shard"]
-)
-#: Beside `process_resident_memory_bytes`, which says how much there is.
+#: Memory of the writer's unfinished entries, as seen by the scrubber (see `delivery.high_water_bytes`).
+BACKLOG_BYTES = Gauge("assay_backlog_bytes", "Bytes of Redis's memory used by unfinished entries", ["stream", "shard"])
+#: Complements `process_resident_memory_bytes`, the current value.
 MEMORY_BOUND = Gauge("assay_memory_bound_bytes", "Bytes of resident memory that this process stays below")
-MEMORY_PEAK = Gauge("assay_memory_peak_bytes", "Most bytes of resident memory that this process ever had")
-#: What was given up and nobody has requeued, dropped or let expire (see `delivery.dead_bytes`).
-DEAD_LETTERS = Gauge("assay_dead_letters", "Entries given up", ["shard"])
-DEAD_BYTES = Gauge("assay_dead_bytes", "Bytes of Redis's memory that given-up entries take", ["shard"])
-SINK_UP = Gauge("assay_sink_up", "1 while the sink takes batches, 0 while it is away", ["stream"])
+MEMORY_PEAK = Gauge("assay_memory_peak_bytes", "Peak bytes of resident memory of this process")
+#: Dead letters that were not requeued, dropped or expired (see `delivery.dead_bytes`).
+DEAD_LETTERS = Gauge("assay_dead_letters", "Dead letters", ["shard"])
+DEAD_BYTES = Gauge("assay_dead_bytes", "Bytes of Redis's memory used by dead letters", ["shard"])
+SINK_UP = Gauge("assay_sink_up", "1 while the sink accepts batches, 0 while it is away", ["stream"])
 WATERMARK_MS = Gauge("assay_watermark_ms", "Unix milliseconds of the closed watermark", ["shard"])
-#: The judge. `status` as in `scores`; `result` is `ok` or the class of what went wrong.
-JUDGED = Counter("assay_judged_answers", "Answers the judge finished, by state", ["project", "status"])
+#: The judge. `status` as in `scores`; `result` is `ok` or the class of the error.
+JUDGED = Counter("assay_judged_answers", "Answers the judge finished, by status", ["project", "status"])
 CHECKS_FAILED = Counter("assay_checks_failed", "Answers that failed a check of layer 1", ["project", "check"])
 JUDGE_CALLS = Counter("assay_judge_calls", "Calls of the judge's API", ["result"])
 JUDGE_CALL_SECONDS = Histogram(
     "assay_judge_call_seconds",
-    "Seconds until a verdict came",
+    "Seconds until a verdict arrived",
     buckets=(0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 120),
 )
 JUDGE_COST = Counter("assay_judge_cost_usd", "US dollars spent on judging", ["project"])
-JUDGE_SPENT = Gauge("assay_judge_spent_today_usd", "US dollars spent and set aside today (UTC)", ["project"])
-JUDGE_BUDGET = Gauge("assay_judge_budget_usd", "US dollars a project may spend in a day")
-JUDGE_ANCHORS = Gauge("assay_judge_anchors_right", "Share of anchors the last round judged rightly")
-JUDGE_OBEYED = Gauge("assay_judge_anchors_obeyed", "Share of injected instructions the judge obeyed in the last round")
+JUDGE_SPENT = Gauge("assay_judge_spent_today_usd", "US dollars spent and reserved today (UTC)", ["project"])
+JUDGE_BUDGET = Gauge("assay_judge_budget_usd", "US dollars a project may spend per day")
+JUDGE_ANCHORS = Gauge("assay_judge_anchors_right", "Share of anchors that the last round judged correctly")
+JUDGE_OBEYED = Gauge(
+    "assay_judge_anchors_obeyed", "Share of injected instructions that the judge obeyed in the last round"
+)
 JUDGE_STOPPED = Gauge("assay_judge_stopped", "1 while the API refuses the judge's key, else 0")
 #: From the producer's clock to the stored row.
 CAPTURE_TO_STORED = Histogram(
@@ -67,23 +68,23 @@ CAPTURE_TO_STORED = Histogram(
     "Seconds from an event's occurred_at to its durable row",
     buckets=(0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 300, 3_600),
 )
-#: Notices handed to receivers. outcome: `sent`, `failed` (tried again later), `given_up` (a dead letter). channel: its kind, and a few
-#: hexadecimal digits that tell two of a kind apart.
+#: Notices sent to receivers. outcome: `sent`, `failed` (will be retried), `given_up` (a dead letter). channel: its
+#: kind, and a few hexadecimal digits that distinguish channels of a kind.
 NOTICES = Counter("assay_notices", "Notices of alerts, by channel and outcome", ["channel", "outcome"])
-CHANNEL_UP = Gauge("assay_notice_channel_up", "1 while a channel takes notices, 0 after it failed", ["channel"])
-OPEN_ALERTS = Gauge("assay_open_alerts", "Alert episodes that are not over, by severity", ["severity"])
-#: Anything but 0 is a finding: see `assay_notifier.removed`.
+CHANNEL_UP = Gauge("assay_notice_channel_up", "1 while a channel accepts notices, 0 after a failure", ["channel"])
+OPEN_ALERTS = Gauge("assay_open_alerts", "Open alert episodes, by severity", ["severity"])
+#: Any value except 0 is a finding: see `assay_notifier.removed`.
 ALERTS_REMOVED = Counter(
     "assay_alerts_removed", "Alerts that were removed from their stream before the notifier read them", ["shard"]
 )
-#: From the transition to the receiver that took it.
+#: From the transition to the receiver that accepted it.
 ALERT_TO_NOTICE = Histogram(
     "assay_alert_to_notice_seconds",
-    "Seconds from a transition of an alert to a receiver that took its notice",
+    "Seconds from a transition of an alert to a receiver that accepted its notice",
     ["channel"],
     buckets=(0.5, 1, 5, 10, 30, 60, 300, 1_800, 3_600, 86_400),
 )
-#: What the drift service found. Series are told apart by project and metric; evidence of 1 is what raises an alert.
+#: Results of the drift service, by project and metric; an evidence of 1 raises an alert.
 TRANSITIONS = Counter(
     "assay_alert_transitions", "Transitions of alert episodes published, by kind and state", ["kind", "state"]
 )
@@ -91,7 +92,7 @@ EVIDENCE = Gauge("assay_drift_evidence", "Evidence of drift of a metric; 1 raise
 
 
 def forget_shard(shard: int) -> None:
-    """Show that nothing is known of a shard's streams, where something was shown of them."""
+    """Mark the state of a shard's streams as unknown, if it was shown before."""
     for gauge in (LAG, PENDING, BACKLOG_BYTES, DEAD_LETTERS, DEAD_BYTES):
         for family in gauge.collect():
             for sample in family.samples:
@@ -99,19 +100,19 @@ def forget_shard(shard: int) -> None:
                     gauge.labels(**sample.labels).set(math.nan)
 
 
-#: Projects that have a label of their own; producers choose names, and each costs memory here and in Prometheus.
+#: Projects with their own label; producers choose names, and each costs memory here and in Prometheus.
 PROJECTS_MOST = 100
 OTHER_PROJECTS = "other"
 _projects: set[str] = set()
 
 
 def project_label(project: str) -> str:
-    """The label `project` of a metric: the first `PROJECTS_MOST` that this process sees, `other` for all further ones."""
+    """Return the label `project`: one of the first `PROJECTS_MOST` names seen here, else `other`."""
     if len(_projects) < PROJECTS_MOST:
         _projects.add(project)
     return project if project in _projects else OTHER_PROJECTS
 
 
 def labelled_projects() -> list[str]:
-    """The projects that have a label of their own."""
+    """Return the projects with their own label."""
     return sorted(_projects)

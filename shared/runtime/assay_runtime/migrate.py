@@ -1,9 +1,9 @@
-"""Migrations: bring the store's tables to what this code needs.
+"""Migrations: bring the store's tables to the version of this code.
 
-Forward only. `migrations/NNNN_name.sql` holds statements, each ending with a semicolon at the end of a line; `${base}` and
-`${views}` stand for the two databases. Every statement may be repeated (IF NOT EXISTS and the like), because the engine has
-neither transactions nor locks: a run that died half-way starts its file again, and two runs at once do the same work twice and
-end in the same state.
+Forward only. `migrations/NNNN_name.sql` contains statements, each ending with a semicolon at the end of a line;
+`${base}` and `${views}` stand for the two databases. Every statement is idempotent (IF NOT EXISTS and the like),
+because the engine has neither transactions nor locks: an interrupted run starts its file again, and two concurrent runs
+do the same work twice and end in the same state.
 """
 
 import hashlib
@@ -20,18 +20,18 @@ from assay_runtime import retention
 from assay_runtime.store import Client, StoreError, connect
 from assay_schema.settings import Settings
 
-#: The oldest engine that is supported: refreshable materialized views that APPEND are no experiment from 24.10 on.
+#: The oldest supported engine: from 24.10 on, refreshable materialized views with APPEND are not experimental.
 ENGINE_MIN = (24, 10)
 
 _FILE_NAME = re.compile(r"^(\d{4})_[a-z0-9_]+\.sql$")
 _UNKNOWN_TABLE, _UNKNOWN_DATABASE = 60, 81
-#: What another run at the same moment can cause: the object exists by now, is being made, or its change is being made.
+#: Errors caused by a concurrent run: the object exists by now, is being created, or is being changed.
 _RACES = {57, 58, 82, 84, 517}
 _RACE_ATTEMPTS = 20
 
 
 class MigrationError(StoreError):
-    """The schema cannot be brought to what this code needs. The message says which file and what to do."""
+    """The schema cannot be migrated. The message names the file and the fix."""
 
 
 @dataclass(frozen=True)
@@ -48,14 +48,14 @@ class Migration:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     def statements(self, base_database: str, database: str) -> list[str]:
-        """The file's statements with the databases filled in."""
+        """Return the file's statements with the databases filled in."""
         lines = [line for line in self.text.splitlines() if not line.lstrip().startswith("--")]
         text = "\n".join(lines).replace("${base}", f"`{base_database}`").replace("${views}", f"`{database}`")
         return [part.strip() for part in re.split(r";[ \t]*(?:\n|$)", text) if part.strip()]
 
 
 def migrations() -> list[Migration]:
-    """All migrations of this code, in order."""
+    """Return all migrations of this code, in order."""
     found = [
         Migration(int(match[1]), file.name, file.read_text(encoding="utf-8"))
         for file in files("assay_runtime").joinpath("migrations").iterdir()
@@ -67,27 +67,28 @@ def migrations() -> list[Migration]:
 
 
 def migrate(settings: Settings) -> list[Migration]:
-    """Apply what is pending, set retention, and make sure that every shard has a watermark. Returns what was applied.
+    """Apply pending migrations, set retention, and give every shard a watermark. Returns those applied.
 
-    Safe to repeat and to run several times at once. Raises `MigrationError`, or the driver's errors when the store is away or refuses.
+    Idempotent, also for concurrent runs. Raises `MigrationError`, or the driver's errors if the store is away or
+    refuses.
     """
     with _client(settings) as client:
         return migrate_with(client, settings)
 
 
 def pending(settings: Settings) -> list[Migration]:
-    """What `migrate` would apply. Raises like it."""
+    """Return the migrations that `migrate` would apply. Raises the same errors."""
     with _client(settings) as client:
         return pending_with(client, settings.store.base_database)
 
 
 def schema_version(client: Client, base_database: str = "assay_base") -> int:
-    """The number of the last migration that the store has, 0 for none."""
+    """Return the number of the store's last migration, 0 for none."""
     return max((version for version, _ in _applied(client, base_database)), default=0)
 
 
 def migrate_with(client: Client, settings: Settings) -> list[Migration]:
-    """`migrate` with a client of one's own, whose database exists."""
+    """Run `migrate` with an existing client, whose database exists."""
     store = settings.store
     retention.check(settings.retention)
     todo = pending_with(client, store.base_database)
@@ -107,20 +108,20 @@ def migrate_with(client: Client, settings: Settings) -> list[Migration]:
 
 
 def pending_with(client: Client, base_database: str) -> list[Migration]:
-    """`pending` with a client of one's own."""
+    """Run `pending` with an existing client."""
     _require_engine(client)
     known = {migration.version: migration for migration in migrations()}
     applied: set[int] = set()
     for version, checksum in _applied(client, base_database):
         if version not in known:
             raise MigrationError(
-                f"the store's schema is at version {version}, this code knows {max(known)}: it was migrated by a newer Assay. "
+                f"the store's schema is at version {version}, but this code supports up to {max(known)}: a newer Assay migrated it. "
                 "Upgrade Assay on this host."
             )
         if checksum != known[version].checksum:
             raise MigrationError(
-                f"{known[version].name} was changed after it was applied to the store. Restore its text; "
-                "a change of the schema is a new migration."
+                f"{known[version].name} was changed after it was applied to the store. Restore its text, and "
+                "change the schema with a new migration."
             )
         applied.add(version)
     return [migration for version, migration in known.items() if version not in applied]
@@ -152,7 +153,7 @@ def _require_engine(client: Client) -> None:
     if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < ENGINE_MIN:
         raise MigrationError(
             f"the store is ClickHouse {version}; Assay needs {ENGINE_MIN[0]}.{ENGINE_MIN[1]} or newer. "
-            "Upgrade it, or point store.url (ASSAY_STORE_URL) at another."
+            "Upgrade it, or set store.url (ASSAY_STORE_URL) to another store."
         )
 
 
@@ -169,11 +170,11 @@ def _execute(client: Client, statement: str) -> None:
 
 
 def _seed_watermarks(client: Client, base_database: str, shards: int) -> None:
-    """One row of 0 for each shard, so that a shard which has stored nothing holds the least watermark at 0."""
+    """Insert a row of 0 for each shard, so that a shard without rows keeps the lowest watermark at 0."""
     table = f"`{base_database}`.watermarks"
     present = {int(row[0]) for row in client.query(f"SELECT DISTINCT shard FROM {table}").result_rows}  # noqa: S608
     if missing := [[shard, 0] for shard in range(shards) if shard not in present]:
         client.insert(table, missing, column_names=["shard", "watermark"], column_type_names=["UInt8", "UInt64"])
     if gone := sorted(present - set(range(shards))):
-        # Its streams were drained before the number of shards was lowered, so nothing waits for it any more.
+        # Its streams were drained before the number of shards was reduced, so nothing waits for it any more.
         _execute(client, f"DELETE FROM {table} WHERE shard IN ({', '.join(map(str, gone))})")  # noqa: S608

@@ -1,7 +1,8 @@
-"""Reading entries so that one answer of Redis has a bounded size, whatever was read before and however large an entry may be.
+"""Read entries with replies of bounded size, however large an entry is.
 
-A count alone bounds nothing: after many small entries it would be large, and then each entry may have 1 MiB. So a script asks for a few
-entries at a time until enough bytes are together. One read holds less than `READ_BYTES` and `READ_STEP` entries together.
+A count alone is not a bound: after many small entries it would be large, and then each entry may have 1 MiB. A script
+therefore reads a few entries at a time until it has enough bytes. One read is smaller than `READ_BYTES` plus
+`READ_STEP` entries.
 """
 
 from assay_runtime.connection import Client
@@ -9,14 +10,15 @@ from assay_runtime.entries import Entry
 from assay_runtime.same_redis import HERE, beside_here
 from assay_schema.streams import FIELD
 
-#: Bytes of data that end a read, and the most entries in one.
+#: Bytes of data that end a read, and the maximum number of entries in one.
 READ_BYTES = 1024 * 1024
 READ_MOST = 512
-#: Entries that are asked for without a look at their size. With entries of 1 MiB, the most that is let through, that makes 4 MiB.
+#: Entries that are requested without a check of their size: 4 MiB for entries of the maximum size of 1 MiB.
 READ_STEP = 4
 
-#: Fresh entries for a member of a group. KEYS: stream. ARGV: group, consumer, field, most entries, entries of a step, bytes that are enough
-#: for a read. Returns id and data of each, in turn, then 1 if there may be more, else 0, and which Redis this is.
+#: New entries for a member of a group. KEYS: stream. ARGV: group, consumer, field, maximum entries, entries of a step,
+#: bytes that are enough for a read. Returns id and data of each, in turn, then 1 if there may be more, else 0, and the
+#: id of this Redis server.
 READ = f"""
 {HERE}local field, most, step, enough = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local read, n, bytes, more = {{}}, 0, 0, 1
@@ -43,16 +45,19 @@ return read
 
 
 class Reader:
-    """Reads the fresh entries of one stream for one member of a group."""
+    """Reads the new entries of one stream for one member of a group."""
 
     def __init__(self, client: Client, key: str, group: str, name: str) -> None:
-        self._client, self._key, self._group, self._name = client, key, group, name
+        self._client = client
+        self._key = key
+        self._group = group
+        self._name = name
         self._script = client.register_script(READ)
-        #: Whether the last read left entries behind.
+        #: True if the last read left entries behind.
         self._more = False
 
     async def read(self, block_ms: int) -> list[Entry]:
-        """The next entries; waits for the first of them for `block_ms` milliseconds. Empty if none come."""
+        """Return the next entries; waits up to `block_ms` milliseconds for the first. Empty if none arrive."""
         if self._more:
             self._more = False
             arguments = [self._group, self._name, FIELD, READ_MOST, READ_STEP, READ_BYTES]

@@ -1,11 +1,12 @@
-"""Retention: after how many days tables let go of rows, by project, as a TTL that follows the settings."""
+"""Retention: days until rows expire, by project, as a TTL of the tables that follows the settings."""
 
 import re
 
 from assay_runtime.store import Client
 from assay_schema.settings import RetentionSettings, SettingsError
 
-#: Tables whose rows expire, counted from `created_at` (arrival). Not from the producer's clock: a wrong one must not delete what just came.
+#: Tables whose rows expire, counted from `created_at` (arrival). Not from the producer's clock: a wrong one must not
+#: delete new rows.
 TABLES = (
     "candidates", "answers", "feedback", "capture_failures", "scores", "rollup_minute", "rollup_hour",
     "eval_runs", "eval_results", "eval_outcomes",
@@ -13,13 +14,13 @@ TABLES = (
 
 _PROJECT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _DAYS_MAX = 36_500
-#: Where a 32-bit time ends. A TTL beyond it would wrap around and delete at once.
+#: End of 32-bit times. A TTL beyond it would wrap around and delete rows at once.
 _TIME_MAX = 4_294_967_295
 _DAY_S = 86_400
 
 
 def check(settings: RetentionSettings) -> None:
-    """Raises `SettingsError` for a project or a number of days that cannot be."""
+    """Raise `SettingsError` for an invalid project or number of days."""
     for project, days in settings.projects.items():
         if not _PROJECT.fullmatch(project):
             raise SettingsError(f"[retention.projects]: {project!r} is not the name of a project")
@@ -28,7 +29,7 @@ def check(settings: RetentionSettings) -> None:
 
 
 def expression(settings: RetentionSettings) -> str:
-    """The TTL expression: the UTC time at which a row expires."""
+    """Return the TTL expression: the UTC time at which a row expires."""
     days = str(settings.days)
     if settings.projects:
         names = ", ".join(f"'{project}'" for project in sorted(settings.projects))
@@ -38,7 +39,10 @@ def expression(settings: RetentionSettings) -> str:
 
 
 def statements(client: Client, base_database: str, settings: RetentionSettings) -> list[str]:
-    """The changes that bring the tables to `settings`; none when they are there. Existing rows follow without being rewritten."""
+    """Return the statements that change the tables to `settings`; none if they are current.
+
+    The TTL applies to existing rows without rewriting them.
+    """
     wanted = expression(settings)
     tables = client.query(
         "SELECT name, engine_full FROM system.tables WHERE database = {database:String} AND name IN {tables:Array(String)}",
@@ -53,5 +57,5 @@ def statements(client: Client, base_database: str, settings: RetentionSettings) 
 
 
 def _plain(sql: str) -> str:
-    """The engine writes an expression back with spaces and parentheses of its own."""
+    """Normalize an expression: the engine returns it with its own spaces and parentheses."""
     return re.sub(r"[\s()`]", "", sql)

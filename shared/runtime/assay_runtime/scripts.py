@@ -1,4 +1,4 @@
-"""The atomic steps, as named Lua scripts. Each one's keys share a hash tag, so they run on Redis Cluster too.
+"""The atomic steps, as named Lua scripts. The keys of each share a hash tag, for Redis Cluster.
 
 `redis.replicate_commands()` makes Redis 6.2 write effects instead of scripts to its log; later versions always do.
 """
@@ -7,17 +7,18 @@ from assay_runtime.same_redis import HERE, REFUSE_OTHERS
 from assay_schema.ids import AHEAD_MAX_MS, EPOCH_MS, LAST_MS, PLACES
 from assay_schema.streams import FIELD, FIELD_LOW
 
-#: How far above everything it knows a Redis begins to number that has not numbered before, since one before it may have gone further. In
-#: milliseconds of the clock: more than a log loses at its end, and than a replaced master goes on (`min-replicas-max-lag`).
+#: How far above all known ids a Redis starts that has not issued ids before, because its predecessor may have issued
+#: more. In milliseconds of the clock: more than a log loses at its end, and longer than a replaced master continues
+#: (`min-replicas-max-lag`).
 UNKNOWN_MS = 60_000
-#: The same for the counter, in events of a shard.
+#: The same margin for the counter, in events of a shard.
 UNKNOWN_EVENTS = 1_000_000
 #: A step of `STRIDE` ends beyond this many bytes.
 STRIDE_BYTES = 4 * 1024 * 1024
-#: Answer of `FORWARD` instead of a count: nobody has said yet which numbers the store has.
+#: Reply of `FORWARD` instead of a count: the store's ids are not known yet.
 NUMBERS_UNKNOWN = -1
 
-#: The commands XINFO answer with names and values in turn.
+#: The commands XINFO return names and values in turn.
 _RECORD = """local function record(answer)
   local found = {}
   for i = 1, #answer, 2 do found[answer[i]] = answer[i + 1] end
@@ -25,7 +26,7 @@ _RECORD = """local function record(answer)
 end
 """
 
-#: Where an entry stands in the numbering of rows. Needs the locals `shard` and `shards`.
+#: Position of an entry in the numbering of rows. Needs the locals `shard` and `shards`.
 _PLACES = f"""{_RECORD}
 local function parts(entry_id)
   local ms, sequence = string.match(entry_id, '^(%d+)-(%d+)$')
@@ -60,16 +61,17 @@ end
 if now > {LAST_MS} then return redis.error_reply('CLOCK the clock of this Redis is beyond the year 2058; set it right') end
 """
 
-#: Finish entries of `capture`: acknowledge, delete, and pass each on to `events` or `failures`, all or nothing.
-#: An entry that somebody else finished meanwhile is passed over, so a consumer that was thought dead cannot publish twice.
-#: KEYS: capture, events, failures, overflow counter, low watermark, which Redis numbered last. ARGV: which Redis gave the entries, group,
-#: shard, shards, 1 to wait for a writer, then three for each entry: entry id;
-#: 'e' for an event, 'o' for an event whose `id` is still to be given, 'f' for a failure; JSON. (Lua copies a text whenever it is
-#: changed, so the usual case passes it through as it came.) An event that came under an id far ahead of the clock, or whose `id` would be
-#: at or below a watermark that was already said, as after a failover to a server with a slow clock, gets one from the counter instead.
-#: So does every event for a minute after Redis came up anew: it may have lost the end of its log, and numbers that were given there are in
-#: the store. A Redis without any watermark has lost everything, or is new; with 1 it numbers nothing before a writer, who knows the store,
-#: has set one (see `WATERMARK`). Returns how many entries it finished, or -1 where it waits.
+#: Finish entries of `capture`: acknowledge, delete, and forward each to `events` or `failures`, all or nothing. An
+#: entry that another consumer finished meanwhile is skipped, so a consumer that was presumed dead cannot publish twice.
+#: KEYS: capture, events, failures, overflow counter, low watermark, the Redis that issued the last id. ARGV: the Redis
+#: that gave the entries, group, shard, shards, 1 to wait for a writer, then three for each entry: entry id; 'e' for an
+#: event, 'o' for an event that still needs an `id`, 'f' for a failure; JSON. (Lua copies a text whenever it is changed,
+#: so the usual case passes it through unchanged.) An event gets its `id` from the counter if its entry id is far ahead
+#: of the clock, or if its `id` would be at or below a published watermark, as after a failover to a server with a slow
+#: clock. So does every event for a minute after a restart of Redis: it may have lost the end of its log, and the store
+#: may already have ids from there. A Redis without any watermark has lost everything, or is new; with 1 it issues no
+#: ids before a writer, which knows the store, has set one (see `WATERMARK`). Returns the number of finished entries, or
+#: -1 while it waits.
 FORWARD = f"""
 redis.replicate_commands()
 local capture, events, failures, overflow, low_key, numbered = unpack(KEYS)
@@ -149,9 +151,9 @@ if here ~= last then redis.call('SET', numbered, here) end
 return #mine
 """
 
-#: Acknowledge entries of a stream that several groups read; trimming is a step of its own.
-#: KEYS: stream, failures. ARGV: which Redis gave the entries, group, then two for each entry: entry id, JSON of its failure or ''.
-#: Returns how many entries it acknowledged.
+#: Acknowledge entries of a stream that several groups read; trimming is a separate step. KEYS: stream, failures. ARGV:
+#: the Redis that gave the entries, group, then two for each entry: entry id, JSON of its failure or ''. Returns the
+#: number of acknowledged entries.
 SETTLE = f"""
 redis.replicate_commands()
 {HERE}{REFUSE_OTHERS}
@@ -168,10 +170,10 @@ if #stored > 0 then done = done + redis.call('XACK', KEYS[1], ARGV[2], unpack(st
 return done
 """
 
-#: Give an entry up: move it from a stream to `dead` and record the failure, unless somebody else finished it. Where other groups read
-#: the stream too, it is copied: they may not have read it yet.
-#: KEYS: stream, dead, failures. ARGV: which Redis gave the entry, group, entry id, stage, reason, error class, deliveries, JSON of the
-#: failure, and the bytes that `dead` may take. Returns 1 or 0; -1 where `dead` is full, and the entry stays unfinished.
+#: Dead-letter an entry: move it from a stream to `dead` and record the failure, unless another consumer finished it. If
+#: other groups read the stream too, it is copied: they may not have read it yet. KEYS: stream, dead, failures. ARGV:
+#: the Redis that gave the entry, group, entry id, stage, reason, error class, deliveries, JSON of the failure, and the
+#: maximum bytes of `dead`. Returns 1 or 0; -1 if `dead` is full, and the entry stays unfinished.
 BURY = f"""
 redis.replicate_commands()
 {HERE}{REFUSE_OTHERS}
@@ -191,10 +193,10 @@ if #redis.call('XINFO', 'GROUPS', KEYS[1]) == 1 then redis.pcall('XDEL', KEYS[1]
 return 1
 """
 
-#: Move alerts from the inbox to their stream. The copy is made first: a Redis that has no memory for it leaves the alert. What is no JSON
-#: document with an episode and a transition of its own (UUIDs of version 8; services make version 5) is thrown away: whoever hands in
-#: may not end or hide what a service has found.
-#: KEYS: inbox, alerts. ARGV: most alerts. Returns how many it moved and how many it threw away.
+#: Move alerts from the inbox to their stream. The copy is made first: if Redis has no memory for it, the alert stays. A
+#: document that is not JSON with its own episode and transition (UUIDs of version 8; services make version 5) is
+#: discarded: a submitted alert must not end or hide one of a service. KEYS: inbox, alerts. ARGV: maximum number of
+#: alerts. Returns the numbers of moved and discarded alerts.
 ADMIT = f"""
 redis.replicate_commands()
 local x = '%x%x%x%x'
@@ -216,10 +218,10 @@ end
 return {{moved, refused}}
 """
 
-#: Send dead letters on their way again: each leaves `dead` in the same step in which it enters its stream, and only if it is still there,
-#: so two people who requeue at the same time send it once. The copy is made first: a Redis that has no memory for it leaves the letter.
-#: KEYS: dead, capture, failures, alerts. ARGV: three for each letter: its id in `dead`; 'c', 'f' or 'a', the stream it goes to; its data.
-#: Returns 1 or 0 for each letter, in order: whether it was moved.
+#: Requeue dead letters: each leaves `dead` in the same step in which it enters its stream, and only if it is still
+#: there, so concurrent requeues send it once. The copy is made first: if Redis has no memory for it, the letter stays.
+#: KEYS: dead, capture, failures, alerts. ARGV: three for each letter: its id in `dead`; 'c', 'f' or 'a', the target
+#: stream; its data. Returns 1 or 0 for each letter, in order: whether it was moved.
 REQUEUE = f"""
 redis.replicate_commands()
 local streams, moved = {{c = KEYS[2], f = KEYS[3], a = KEYS[4]}}, {{}}
@@ -234,12 +236,11 @@ end
 return moved
 """
 
-#: The closed watermark of a shard, kept so that it never goes back.
-#: KEYS: events, low watermark, watermark. ARGV: group; the watermark that the store has ('' while that is not known); the greatest `id`
-#: that is known to be given; which Redis was told so before. One that was not, or that lost what it was told, is told again: from then on
-#: it gives no `id` up to either.
-#: Returns the watermark as text, the id of the newest entry below which everything is stored ('' if none is left in the stream), which
-#: Redis this is, and 0 where it could not be told.
+#: Advance the closed watermark of a shard, which never decreases. KEYS: events, low watermark, watermark. ARGV: group;
+#: the watermark of the store ('' if unknown); the greatest `id` known to be issued; the Redis that was last told so. A
+#: Redis that was not told, or lost this information, is told again: from then on it issues no `id` up to either.
+#: Returns the watermark as text, the id of the newest entry below which everything is stored ('' if none is left in the
+#: stream), the id of this Redis, and 0 if it could not be told.
 WATERMARK = f"""
 redis.replicate_commands()
 {HERE}{_RECORD}
@@ -285,11 +286,12 @@ redis.pcall('SET', KEYS[3], string.format('%.0f', kept)) -- not while memory is 
 return answer(stored and stored[1] or '')
 """
 
-#: Trim a stream up to what all its groups have finished, and never what its own service has not: asked and trimmed in one step, on one
-#: server, since two connections may reach a master and the one it replaced.
-#: KEYS: stream. ARGV: group of the own service; the id below which that wants nothing any more ('' for what it has finished); the id below
-#: which nothing is kept for anybody else ('' for none), or how many entries are, the oldest going first ('' for all), and how many
-#: of them may go in one step. Returns the id below which it trimmed ('' without the own group).
+#: Trim a stream up to what all its groups have finished, and never what its own service has not: queried and trimmed in
+#: one step, on one server, because two connections may reach a master and its replaced predecessor. KEYS: stream. ARGV:
+#: group of the own service; the id below which that group needs nothing ('' for what it has finished); the id below
+#: which nothing is kept for other groups ('' for none), or the number of entries kept for them, the oldest trimmed
+#: first ('' for all), and how many of them may be trimmed in one step. Returns the id below which it trimmed (''
+#: without the own group).
 TRIM = f"""
 redis.replicate_commands()
 {_RECORD}
@@ -329,8 +331,9 @@ redis.call('XTRIM', KEYS[1], 'MINID', '~', floor, 'LIMIT', 0)
 return floor
 """
 
-#: Walk a stream without sending its entries, of which few are in memory at once. KEYS: stream. ARGV: first and last id, most entries.
-#: Returns how many entries there are up to the last one looked at, their bytes, and its id ('' if there are none).
+#: Walk a stream without sending its entries; only a few are in memory at once. KEYS: stream. ARGV: first and last id,
+#: maximum entries. Returns the number of entries up to the last one visited, their bytes, and its id ('' if there are
+#: none).
 STRIDE = f"""
 local first, found, bytes, last = ARGV[1], 0, 0, ''
 while found < tonumber(ARGV[3]) and bytes < {STRIDE_BYTES} do
@@ -343,9 +346,9 @@ end
 return {{found, bytes, last}}
 """
 
-#: Put right how many entries of a stream a group has read. KEYS: stream. ARGV: group; the id up to which entries were counted, how many
-#: there were; the state of the stream when the counting began ('' at first).
-#: Returns how many entries are unread, or -1 and the id up to which to count, '' where the stream was trimmed meanwhile; and the state.
+#: Correct the number of entries that a group has read. KEYS: stream. ARGV: group; the id up to which entries were
+#: counted, and their number; the state of the stream when the count began ('' at first). Returns the number of unread
+#: entries, or -1 and the id up to which to count, '' if the stream was trimmed meanwhile; and the state.
 COUNTED = f"""
 redis.replicate_commands()
 {_RECORD}
@@ -368,11 +371,11 @@ end
 return {{0, '', gone}}
 """
 
-#: Let the low watermark of a quiet shard follow the clock, or one quiet shard would hold back every export. `XSETID` keeps later entries
-#: above it, even if the clock is set back. Where a producer chose an id far ahead of the clock, the empty stream and its group go back to
-#: the clock: later entries are numbered as if that entry had not been.
-#: KEYS: capture, low watermark, overflow counter, which Redis numbered last. ARGV: shard, shards, group, 1 to wait for a writer (see
-#: `FORWARD`). Returns 1 if the shard was quiet.
+#: Advance the low watermark of a quiet shard with the clock; otherwise one quiet shard would hold back every export.
+#: `XSETID` keeps later entries above it, even if the clock is set back. If a producer chose an id far ahead of the
+#: clock, the empty stream and its group return to the clock: later entries are numbered as if that entry had not
+#: existed. KEYS: capture, low watermark, overflow counter, the Redis that issued the last id. ARGV: shard, shards,
+#: group, 1 to wait for a writer (see `FORWARD`). Returns 1 if the shard was quiet.
 QUIET = f"""
 redis.replicate_commands()
 local shard, shards = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -409,8 +412,9 @@ redis.pcall('SET', KEYS[2], string.format('%.0f', math.max(said, below(last) + 1
 return 1
 """
 
-#: Remove members of a group that hold nothing, so that restarts under ever new names leave none behind. One that lives is made again as it
-#: reads. KEYS: stream. ARGV: group, milliseconds for which nothing was heard of them, a name or '' for any. Returns how many.
+#: Remove group members without pending entries, so that restarts under new names leave none behind. A living one is
+#: created again as it reads. KEYS: stream. ARGV: group, milliseconds without activity, a name or '' for any. Returns
+#: their number.
 FORGET = f"""{_RECORD}
 local forgotten = 0
 for _, member in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do

@@ -1,4 +1,4 @@
-"""The frame of every service: connect, consume, report health, drain. A service adds its work and nothing else."""
+"""The frame of every service: connect, consume, report health, drain. A service adds only its work."""
 
 import asyncio
 import contextlib
@@ -34,31 +34,32 @@ from assay_schema.streams import Stream
 
 log = logging.getLogger(__name__)
 
-#: How often streams are looked at, in seconds.
+#: Seconds between checks of the streams.
 TICK_S = 0.5
-#: How often the settings of Redis are looked at, in seconds.
+#: Seconds between checks of Redis's settings.
 FITNESS_EVERY_S = 2.0
 #: Redis must have answered within this many seconds for the service to be ready.
 REDIS_SILENCE_S = 5.0
-#: How often members that are gone are removed from groups, in seconds.
+#: Seconds between removals of inactive members from groups.
 FORGET_EVERY_S = 600.0
-#: Why an entry that was to be given up is not.
-NO_ROOM = "dead letters take delivery.dead_bytes; see assay dead list, then requeue or drop some"
+#: Why an entry could not be dead-lettered.
+NO_ROOM = "dead letters exceed delivery.dead_bytes; see assay dead list, then requeue or drop some"
 #: A step that a service repeats.
 Chore = Callable[[], Awaitable[None]]
-#: Redis answers, and will not have us: a wrong password, missing rights.
+#: Redis answers but refuses us: a wrong password, missing rights.
 REFUSALS = (ResponseError, AuthenticationError)
-#: What to check then.
+#: Advice for a refusal.
 REDIS_REMEDY = (
     "user and password in redis.url (ASSAY_REDIS_URL) or redis.password_file, and the user's rights (deploy/redis)"
 )
 
 
 class Service:
-    """One process: consumers on the shards of its streams, a health port, and a tick for chores."""
+    """One process: consumers on the shards of its streams, a health port, and a tick for periodic work."""
 
     def __init__(self, name: str, settings: Settings, port: int) -> None:
-        self.name, self.settings = name, settings
+        self.name = name
+        self.settings = settings
         self.client = connect(settings.redis, attempts=5)
         self.broker = make_broker(settings.redis)
         self.consumers: list[Consumer] = []
@@ -68,9 +69,12 @@ class Service:
         self._gates: list[Chore] = []
         self._closers: list[Callable[[], None]] = []
         self._stoppers: list[Callable[[], None]] = []
-        #: Since when Redis owes each of our chores an answer.
+        #: Start time of each pending request to Redis, by chore.
         self._unanswered: dict[str, float] = {}
-        self._evicts, self._evicted, self._fitness_due, self._forget_due = "", 0, 0.0, 0.0
+        self._evicts = ""
+        self._evicted = 0
+        self._fitness_due = 0.0
+        self._forget_due = 0.0
         self._started = False
         self._failed = False
         self._closed = asyncio.Event()
@@ -108,36 +112,36 @@ class Service:
         subscribe(self.broker, consumer, document)
 
     def publishes(self, stream: Stream, shard: int, document: Any) -> None:
-        """Say in the AsyncAPI document that this service writes to a stream."""
+        """Document in the AsyncAPI document that this service writes to a stream."""
         publish_document(self.broker, stream, shard, document)
 
     def every_tick(self, chore: Chore) -> None:
-        """Run a chore a few times a second, beside all others; an unreachable Redis only skips it."""
+        """Run a chore a few times a second, in parallel with others; an unreachable Redis only skips it."""
         self._chores.append(chore)
 
     def gate(self, chore: Chore) -> None:
-        """Run a chore that may hold consumers back: once before they begin, and then every tick."""
+        """Run a chore that may hold consumers back: once before they start, and then every tick."""
         self._gates.append(chore)
         self._chores.append(chore)
 
     def needs(self, problems: Problems) -> None:
-        """Say on `/readyz` what keeps the service from being ready, beside what all services look at."""
+        """Report on `/readyz` additional reasons why the service is not ready."""
         self._needs.append(problems)
 
     def notes(self, notes: Problems) -> None:
-        """Show on `/readyz` what somebody should mend though the service does its work."""
+        """Show problems on `/readyz` that an operator should fix although the service works."""
         self._notes.append(notes)
 
     def at_stop(self, stop: Callable[[], None]) -> None:
-        """Do something when a stop begins, before the last batch is finished: such as ending long waits in it."""
+        """Call a function when a stop begins, before the last batch is finished, such as to end long waits."""
         self._stoppers.append(stop)
 
     def at_exit(self, close: Callable[[], None]) -> None:
-        """Close something after the last batch."""
+        """Call a function after the last batch."""
         self._closers.append(close)
 
     def application(self) -> FastStream:
-        """The FastStream application: what runs, and what its AsyncAPI document is made from."""
+        """Return the FastStream application, which runs and from which the AsyncAPI document is generated."""
         return FastStream(
             self.broker,
             specification=AsyncAPI(title=f"Assay {self.name}", version="1", description=f"The {self.name} service."),
@@ -149,7 +153,10 @@ class Service:
         )
 
     async def run(self) -> int:
-        """Serve until a signal. Exit code 0 after a clean drain; 1 when the service cannot go on, so that a supervisor restarts it."""
+        """Serve until a signal.
+
+        Exit code 0 after a clean drain; 1 if the service cannot continue, so that a supervisor restarts it.
+        """
         app = self.application()
         health = listen(self.settings.telemetry.host, self._port, f"ASSAY_{self.name}_PORT".upper())
         self._tasks = [
@@ -160,7 +167,10 @@ class Service:
         return 1 if self._failed else 0
 
     async def ask_the_time(self) -> None:
-        """Set the clock of this process by Redis's. Every service does now and then; ask again where much depends on it."""
+        """Set the clock of this process by Redis's.
+
+        Every service does this regularly; call it where accuracy matters.
+        """
         clock.set(*await servers(self.client)[0].time())
 
     async def _connect(self) -> None:
@@ -174,14 +184,14 @@ class Service:
                     await gate()
                 await leave_groups_alone(self.broker)
                 if not await appends_to_disk(self.client):
-                    log.warning("redis keeps no append-only file: if it dies, events are lost; set appendonly yes")
+                    log.warning("redis keeps no append-only file: if it crashes, events are lost; set appendonly yes")
                 return
             except OutOfMemoryError:
                 log.warning("waiting for redis: its memory is full", extra={"error_class": "OutOfMemoryError"})
                 await asyncio.sleep(1)
             except REFUSALS as error:
                 if refusal_of(error) != "BUSY":
-                    raise  # waiting mends nothing
+                    raise  # waiting would not help
                 log.warning("waiting for redis: a script does not end; see SCRIPT KILL", extra={"error_class": "BUSY"})
                 await asyncio.sleep(1)
             except RedisError as error:
@@ -194,7 +204,7 @@ class Service:
     async def _start(self) -> None:
         for consumer in self.consumers:
             consumer.start()
-        gc.freeze()  # what is alive now stays: collecting it again and again costs a quarter of the CPU
+        gc.freeze()  # freeze the objects that live now: collecting them repeatedly costs a quarter of the CPU
         gc.set_threshold(100_000, 50, 50)
         self._started = True
         shards = sorted({consumer.shard for consumer in self.consumers})
@@ -216,14 +226,14 @@ class Service:
             close()
         self._closed.set()
         await asyncio.gather(*self._tasks)
-        with contextlib.suppress(RedisError):  # who cannot leave is removed later by another
+        with contextlib.suppress(RedisError):  # another member removes a member that could not leave
             for consumer in self.consumers:
                 await consumer.leave()
         await self.client.aclose()
         log.info("stopped")
 
     async def _watch(self, app: FastStream) -> None:
-        """Give back what memory is free, and end the service when it cannot go on."""
+        """Return free memory, and end the service when it cannot continue."""
         given_back = 0.0
         while await self._pause():
             if time.monotonic() - given_back > memory.GIVE_BACK_EVERY_S:
@@ -231,13 +241,13 @@ class Service:
                 given_back = time.monotonic()
             self._show_unknown()
             if self._started and (dead := self._dead()):
-                log.error("cannot go on: %s", "; ".join(dead))
+                log.error("cannot continue: %s", "; ".join(dead))
                 self._failed = True
                 app.exit()
                 return
 
     async def _repeat(self, name: str, chore: Chore) -> None:
-        """Run a chore every tick. Each has its own turn: one that waits for the Redis of its shard delays no other."""
+        """Run a chore every tick, independently: one that waits for its shard's Redis delays no other."""
         while await self._pause():
             if not self._started:
                 continue
@@ -247,14 +257,14 @@ class Service:
                 self._unanswered.setdefault(name, time.monotonic())
 
     async def _pause(self) -> bool:
-        """Wait for the next tick; False when there is none."""
+        """Wait for the next tick; False if there is none."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(TICK_S):
                 await self._closed.wait()
         return not self._closed.is_set()
 
     async def _do(self, chore: Chore) -> bool:
-        """Run a chore; one that fails must not keep the others from their turn. Whether Redis answered."""
+        """Run a chore; a failure does not affect the others. True if Redis answered."""
         try:
             await chore()
         except RedisError as error:
@@ -294,12 +304,12 @@ class Service:
         metrics.PENDING.labels(consumer.stream.name, str(consumer.shard)).set(group.pending)
 
     def _redis_silent(self, *chores: str) -> bool:
-        """Whether Redis has owed one of these chores an answer for too long."""
+        """True if a request of these chores to Redis has been pending for too long."""
         now = time.monotonic()
         return any(now - self._unanswered.get(chore, now) > REDIS_SILENCE_S for chore in chores)
 
     def _show_unknown(self) -> None:
-        """Show nothing of a shard that Redis does not confirm any more."""
+        """Mark the state of shards as unknown if Redis does not confirm it."""
         for shard in {consumer.shard for consumer in self.consumers}:
             if self._redis_silent(f"shard {shard}"):
                 metrics.forget_shard(shard)
@@ -318,7 +328,7 @@ class Service:
         if not self._evicted:
             return []
         why = "events among them are lost; set maxmemory-policy noeviction, then CONFIG RESETSTAT"
-        return [f"redis threw {self._evicted} keys away (evicted_keys): {why}"]
+        return [f"redis evicted {self._evicted} keys (evicted_keys): {why}"]
 
     def _noted(self) -> list[str]:
         off = clock.host_is_off()
@@ -341,7 +351,7 @@ class Service:
 
 
 def main(name: str, build: Callable[[Settings], Service]) -> None:
-    """Entry point of a service's process: settings, logs, spans, then serve."""
+    """Run a service's process: settings, logs, spans, then serve."""
     memory.share_one_heap()
     try:
         settings = load_settings()

@@ -1,8 +1,9 @@
-"""The store: ClickHouse over HTTP, whether the embedded default or a server.
+"""Client for the store: ClickHouse over HTTP, whether the embedded default or a server.
 
-`connect` makes a client from settings, `insert_json_rows` writes one batch and checks that all of it was written, and `reason_of` says what
-an error means: whether to wait for the store (`db_down`), to look at rights (`rls_reject`) or to blame the rows (`check_violation`).
-Never log an error's own message: a broken constraint quotes the row. `describe` gives what is safe to keep.
+`connect` creates a client from settings, `insert_json_rows` writes one batch and checks that all of it was written, and
+`reason_of` classifies an error: wait for the store (`db_down`), check the rights (`rls_reject`) or blame the rows
+(`check_violation`). Never log an error's own message: a violated constraint quotes the row. `describe` returns what is
+safe to keep.
 """
 
 from collections.abc import Sequence
@@ -24,9 +25,9 @@ __all__ = ["Client", "StoreError", "WrittenRowsError", "connect", "describe", "i
 #: Every client: an insert is acknowledged only when it is written, never buffered by the engine.
 CLIENT_SETTINGS = {"async_insert": 0}
 
-#: Every insert. JSON is read exactly: precise floats, ISO times, no unknown column skipped, no null turned into a default.
-#: A batch is parsed in one thread: it is a few MiB, which several only share out.
-#: A batch may touch any number of days (a spool that is replayed), so the limit on partitions is off: it would block the batch for ever.
+#: Every insert. JSON is read exactly: precise floats, ISO times, no unknown column skipped, no null turned into a
+#: default. A batch is parsed in one thread: it is a few MiB, which several threads would only divide. A batch may have
+#: any number of days (a replayed spool), so the limit on partitions is off: it would block the batch permanently.
 INSERT_SETTINGS = {
     "async_insert": 0,
     "date_time_input_format": "best_effort",
@@ -39,28 +40,28 @@ INSERT_SETTINGS = {
 
 
 class StoreError(RuntimeError):
-    """The store did not do what was asked, or is not fit for it. The message says what mends it."""
+    """The store failed, or is not usable. The message names the fix."""
 
 
 class WrittenRowsError(StoreError):
-    """The store reported success for another number of rows than were sent: nothing of the batch may be acknowledged."""
+    """The store reported a different number of written rows: nothing of the batch may be acknowledged."""
 
 
 def connect(settings: StoreSettings, *, database: str | None = None) -> Client:
-    """A client for `settings`, in the database of the views unless `database` names another.
+    """Return a client, in the database of the views unless `database` names another.
 
-    Safe for several threads, each call a request of its own without a session. Raises `SettingsError` for an address that is none,
-    and the driver's errors (see `reason_of`) when the store cannot be reached or refuses the user.
+    Safe for several threads; each call is a separate request without a session. Raises `SettingsError` for an invalid
+    address, and the driver's errors (see `reason_of`) if the store cannot be reached or refuses the user.
     """
     address = urlsplit(settings.url)
     try:
         port = address.port
     except ValueError:
-        raise SettingsError("store.url (or ASSAY_STORE_URL): its port is no number from 1 to 65535") from None
+        raise SettingsError("store.url (or ASSAY_STORE_URL): invalid port: must be 1 to 65535") from None
     if address.scheme not in ("http", "https") or not address.hostname or address.username is not None:
         raise SettingsError(
             "store.url (or ASSAY_STORE_URL) must look like http://host:8123 or https://host:8443; "
-            "the user and password are settings of their own"
+            "the user and password are separate settings"
         )
     secure = address.scheme == "https"
     return clickhouse_connect.get_client(
@@ -86,13 +87,14 @@ def connect(settings: StoreSettings, *, database: str | None = None) -> Client:
 
 
 def insert_json_rows(client: Client, table: str, payload: bytes, rows: int, columns: Sequence[str] = ()) -> None:
-    """Write `rows` rows of `payload` into `table` (`database.table`); returns once the store says that all are written.
+    """Write `rows` rows of `payload` into `table`; returns once the store confirms that all are written.
 
-    A row is a JSON object, or, with `columns`, a JSON array of their values in this order, which the store reads faster. One a line.
+    `table` is `database.table`. A row is a JSON object, or, with `columns`, a JSON array of their values in this order,
+    which the store parses faster. One row per line.
 
-    At least once: after an error the whole batch may or may not be there, and is to be sent again; the tables make that harmless. No
-    deduplication token: the engine notes one before the rows are in place, and would take rows that a failed commit lost for stored.
-    Raises `WrittenRowsError`, or the driver's errors (see `reason_of`).
+    At least once: after an error the whole batch may or may not be stored, and must be sent again; the tables make that
+    harmless. There is no deduplication token: the engine records one before the rows are in place, so it would treat
+    rows lost by a failed commit as stored. Raises `WrittenRowsError`, or the driver's errors (see `reason_of`).
     """
     if not rows:
         return
@@ -107,7 +109,7 @@ def insert_json_rows(client: Client, table: str, payload: bytes, rows: int, colu
     if summary.written_rows != rows:
         raise WrittenRowsError(
             f"{table}: sent {rows} rows, the store reports {summary.written_rows}; nothing of the batch is acknowledged. "
-            "A proxy between Assay and the store that drops the X-ClickHouse-Summary header has this effect too."
+            "This also happens if a proxy between Assay and the store drops the X-ClickHouse-Summary header."
         )
 
 
@@ -120,10 +122,11 @@ def _chain(error: BaseException | None) -> list[BaseException]:
 
 
 def reason_of(error: BaseException) -> Reason:
-    """What an error of the store means, from the error and its causes.
+    """Classify an error of the store, from the error and its causes.
 
-    `db_down`: wait and try again, the rows are not to blame. `rls_reject`: the user lacks a right or a quota, somebody has to act.
-    `check_violation`: a row breaks a rule of the table, so isolate it. `other`: unknown, or the schema lacks what the code needs.
+    `db_down`: wait and retry, the rows are not to blame. `rls_reject`: the user lacks a right or a quota, an operator
+    has to act. `check_violation`: a row violates a rule of the table, so isolate it. `other`: unknown, or the schema is
+    older than the code.
     """
     chain = _chain(error)
     for link in chain:
@@ -131,7 +134,7 @@ def reason_of(error: BaseException) -> Reason:
             return Reason.OTHER
         if isinstance(link, ClickHouseError):
             if (code := getattr(link, "code", None)) is not None:
-                # Unknown fields mean that the table is older than the code, which is no fault of the row.
+                # Unknown fields mean that the table is older than the code, which is not the row's fault.
                 return Reason.OTHER if code == 117 and "Unknown field" in str(link) else REASONS.get(code, Reason.OTHER)
             if status := HTTP_STATUS.search(str(link)):
                 return {"401": Reason.RLS_REJECT, "403": Reason.RLS_REJECT}.get(status[1], Reason.DB_DOWN)
@@ -141,12 +144,15 @@ def reason_of(error: BaseException) -> Reason:
 
 
 def describe(error: BaseException) -> tuple[str, str]:
-    """The class and a detail of an error that are safe to log and store: the engine's name for it and the constraint, never a value."""
+    """Return class and detail of an error, safe to log and store.
+
+    These are the engine's name for it and the constraint, never a value.
+    """
     for link in _chain(error):
         if isinstance(link, StoreError):
             return type(link).__name__, str(link)
         if isinstance(link, ClickHouseError) and (code := getattr(link, "code", None)) is not None:
             name = getattr(link, "name", None) or f"code {code}"
             constraint = str(link).partition("Constraint `")[2].partition("`")[0] if code == 469 else ""
-            return str(name), f"breaks the constraint {constraint}" if constraint.isidentifier() else f"code {code}"
+            return str(name), f"violates the constraint {constraint}" if constraint.isidentifier() else f"code {code}"
     return type(error).__name__, ""

@@ -1,10 +1,13 @@
-"""What the engine's error codes mean for a delivery. Names and numbers are the engine's own (a test compares them)."""
+"""Classification of the engine's error codes.
+
+Names and numbers are the engine's (a test compares them).
+"""
 
 import re
 
 from assay_schema.failures import Reason
 
-#: The store is away, busy, full or in trouble: wait and try again.
+#: The store is away, busy, full or failing: wait and retry.
 DOWN = {
     "CANNOT_READ_FROM_FILE_DESCRIPTOR": 74,
     "CANNOT_WRITE_TO_FILE_DESCRIPTOR": 75,
@@ -45,7 +48,7 @@ DOWN = {
     "POCO_EXCEPTION": 1000,
 }
 
-#: The user may not: wrong identity, missing right, used-up quota, row policy, read-only user.
+#: Access denied: wrong identity, missing right, exhausted quota, row policy, read-only user.
 REFUSED = {
     "READONLY": 164,
     "UNKNOWN_USER": 192,
@@ -61,7 +64,7 @@ REFUSED = {
     "USER_EXPIRED": 720,
 }
 
-#: A row breaks a constraint, or does not read as the type of its column.
+#: A row violates a constraint, or cannot be parsed as the type of its column.
 VIOLATED = {
     "CANNOT_PARSE_TEXT": 6,
     "CANNOT_PARSE_ESCAPE_SEQUENCE": 25,
@@ -86,12 +89,12 @@ VIOLATED = {
     "UNKNOWN_ELEMENT_OF_ENUM": 691,
 }
 
-#: Engine error code to reason; a code that is not here is `other`.
+#: Engine error code to reason; any other code is `other`.
 REASONS = {
     code: reason
     for reason, codes in ((Reason.DB_DOWN, DOWN), (Reason.RLS_REJECT, REFUSED), (Reason.CHECK_VIOLATION, VIOLATED))
     for code in codes.values()
 }
 
-#: How the driver names the status of an answer that did not come from the engine, such as a proxy's 503.
+#: The driver's message for a status that did not come from the engine, such as a proxy's 503.
 HTTP_STATUS = re.compile(r"HTTP (?:driver received HTTP )?status (401|403|408|429|502|503|504)\b")

@@ -1,4 +1,4 @@
-"""Spans for batches: one span per batch, linked to the traces of the events it carried. Nothing captured goes into a span."""
+"""Spans for batches, linked to the traces of their events. No captured text goes into a span."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -12,14 +12,14 @@ from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
 
 from assay_schema.settings import TelemetrySettings
 
-#: Links on one span; more cost more than they tell.
+#: Maximum number of links on one span; more would cost more than they are worth.
 MOST_LINKS = 32
 
 _tracer = trace.get_tracer("assay")
 
 
 def export_spans(service: str, settings: TelemetrySettings) -> TracerProvider | None:
-    """Send this process's spans to the configured OTLP collector; without one, spans cost next to nothing."""
+    """Send this process's spans to the OTLP collector, if any; without one, spans cost almost nothing."""
     if settings.otlp_endpoint is None:
         return None
     provider = TracerProvider(resource=Resource.create({"service.name": f"assay-{service}"}))
@@ -30,7 +30,7 @@ def export_spans(service: str, settings: TelemetrySettings) -> TracerProvider | 
 
 @contextmanager
 def span(name: str, stream: str, group: str, entries: int) -> Iterator[None]:
-    """A consumer span over one batch, named by the messaging conventions of OpenTelemetry."""
+    """Record a consumer span over one batch, named by OpenTelemetry's messaging conventions."""
     attributes: dict[str, str | int] = {
         "messaging.system": "redis",
         "messaging.operation.name": "process",

@@ -1,4 +1,7 @@
-"""Secrets that would cross a network in clear. Pure, but for the files that hold passwords being named."""
+"""Detect secrets that would cross a network unencrypted.
+
+Pure, except for the paths of password files.
+"""
 
 import ipaddress
 from urllib.parse import urlsplit
@@ -10,12 +13,12 @@ _CLEAR = ("http", "redis")
 
 
 def host_in_clear(url: str) -> str | None:
-    """The host that reads what is sent to this address, and so may everybody between; None with TLS, on loopback and for a socket."""
+    """Return the host that would receive data unencrypted; None with TLS, on loopback and for a socket."""
     try:
         parts = urlsplit(url)
         hosts = [part.rpartition("@")[2] for part in parts.netloc.split(",")]
     except ValueError:
-        return None  # no address: whoever connects says so
+        return None  # an invalid address; the connection will report it
     if parts.scheme.lower() not in _CLEAR:
         return None
     names = (urlsplit(f"//{host}").hostname or "" for host in hosts)
@@ -23,15 +26,15 @@ def host_in_clear(url: str) -> str | None:
 
 
 def passwords_in_clear(settings: Settings) -> list[str]:
-    """A sentence for each password of Redis and the store that is sent without TLS to another host, with what mends it."""
+    """List each password of Redis and the store that is sent to another host without TLS, with the fix."""
     found = []
     if (host := host_in_clear(settings.redis.url.get_secret_value())) and _redis_password(settings.redis):
         found.append(
-            f"the password of Redis goes to {host} unencrypted; use rediss:// in redis.url (ASSAY_REDIS_URL) and redis.tls_ca_file"
+            f"the password of Redis is sent to {host} unencrypted; use rediss:// in redis.url (ASSAY_REDIS_URL) and redis.tls_ca_file"
         )
     if (host := host_in_clear(settings.store.url)) and _store_password(settings.store):
         found.append(
-            f"the password of the store goes to {host} unencrypted; use https:// in store.url (ASSAY_STORE_URL) and store.tls_ca_file"
+            f"the password of the store is sent to {host} unencrypted; use https:// in store.url (ASSAY_STORE_URL) and store.tls_ca_file"
         )
     return found
 

@@ -1,6 +1,7 @@
 """The closed watermark of a shard, and trimming below it.
 
-Watermark W: every capture entry with an `id` up to W is durably stored or recorded as a failure. Exports never read above it.
+Watermark W: every capture entry with an `id` up to W is durably stored or recorded as a failure. Exports never read
+above it.
 """
 
 import time
@@ -15,23 +16,26 @@ from assay_schema.ids import entry_parts
 from assay_schema.settings import DeliverySettings
 from assay_schema.streams import CAPTURE, EVENTS, Stream, low_key, numbered_key, overflow_key, watermark_key
 
-#: Seconds between two looks at shards without traffic: how far their watermark may be behind the clock.
+#: Seconds between checks of shards without traffic: the maximum delay of their watermark.
 QUIET_EVERY_S = 2.0
-#: Most entries between two marks made of what earlier runs left.
+#: Maximum number of entries between two marks for entries of earlier runs.
 STRIDE_ENTRIES = 500
-#: A history has at most about this many marks.
+#: Approximate maximum number of marks in a history.
 MARKS_MOST = 10_000
-#: How large an entry of a stream other than `events` is taken to be, in bytes, and how many are looked at in one trim.
+#: Assumed size of an entry of a stream other than `events`, in bytes, and the number of entries checked in one trim.
 SMALL_ENTRY_BYTES = 2_048
 OLDEST_ENTRIES = 1_000
-#: How long replicas may take to have a watermark, in milliseconds; a later look asks again.
+#: Milliseconds that replicas have to receive a watermark; a later check asks again.
 WAIT_MS = 500
-#: Bytes of a stream that a group which stands still may hold, unless the settings say otherwise.
+#: Maximum bytes of a stream held for a stopped group, unless the settings set another limit.
 HELD_BYTES = DeliverySettings().held_bytes
 
 
 class History:
-    """Decides up to where a stream may be trimmed so that about `entries` stored ones (or bytes) stay. Pure; its marks are bounded."""
+    """Decides how far a stream may be trimmed so that about `entries` stored ones (or bytes) remain.
+
+    Pure; the number of its marks is bounded.
+    """
 
     def __init__(self, entries: int) -> None:
         self._entries = entries
@@ -39,7 +43,10 @@ class History:
         self._marks: deque[tuple[int, str]] = deque()
 
     def mark(self, stored: int, entry_id: str) -> str | None:
-        """Note that `stored` entries in all are stored up to `entry_id`. Returns the id below which nothing need stay, if any."""
+        """Record that `stored` entries in total are stored up to `entry_id`.
+
+        Returns the id to trim below, if any.
+        """
         if not self._marks or stored >= self._marks[-1][0] + self._step:  # an idle service must not collect marks
             self._marks.append((stored, entry_id))
         found = None
@@ -49,26 +56,29 @@ class History:
 
 
 class Watermark:
-    """Reads and keeps the watermark of one shard. It never goes back, whoever asks and however often."""
+    """Reads and stores the watermark of one shard, which never decreases."""
 
     def __init__(
         self, client: Client, shard: int, group: str, history: int, held_bytes: int = HELD_BYTES, replicas: int = 0
     ) -> None:
         self.shard = shard
-        #: What the store is known to have of the shard: its watermark, None while that is not known, and the greatest `id` that was seen.
-        #: Redis is told, so that it gives no such `id` again.
+        #: The shard's state in the store: its watermark (None if unknown) and the greatest `id` seen. Redis is told, so
+        #: that it does not issue such an `id` again.
         self.stored: int | None = None
         self.given = 0
-        #: Which Redis answered last, by its replication id, and whether it could be told.
+        #: The Redis that answered last, by replication id, and whether it could be told.
         self.redis = b""
         self.told = True
         self._told_redis = b""
-        self._client, self._group, self._replicas = client, group, replicas
-        self._stride, self._cut = client.register_script(STRIDE), client.register_script(TRIM)
+        self._client = client
+        self._group = group
+        self._replicas = replicas
+        self._stride = client.register_script(STRIDE)
+        self._cut = client.register_script(TRIM)
         self._safe = 0
         self._keys = [EVENTS.key(shard), low_key(shard), watermark_key(shard)]
         self._history = History(history)
-        #: What stays at most, for live tail and for groups that have not finished it; beyond it, it goes all the same.
+        #: Maximum kept for live tail and for groups that have not finished it; anything beyond is trimmed anyway.
         self._held = History(held_bytes)
         self._floor = self._held_floor = "0-0"
         self._trimmed = "0-0"
@@ -78,9 +88,9 @@ class Watermark:
         self._left_bytes = 0
 
     async def advance(self, stored: int, stored_bytes: int = 0) -> int:
-        """The watermark now, as far as enough replicas have it. Trims events that are stored, no longer wanted for live tail, and finished
-        by every group there is.
+        """Return the current watermark that enough replicas have, and trim stored events.
 
+        Events are trimmed if they are stored, no longer needed for live tail, and finished by every existing group.
         `stored` and `stored_bytes` are this process's counts.
         """
         entry_id = await self._reach()
@@ -94,11 +104,14 @@ class Watermark:
         return self._safe
 
     async def _reach(self) -> bytes:
-        """Ask for the watermark, and tell what the store has. Returns the id of the newest entry below which everything is stored."""
+        """Query the watermark, and report the store's state.
+
+        Returns the id of the newest entry below which everything is stored.
+        """
         known = "" if self.stored is None else self.stored
         pipeline = self._client.pipeline(transaction=False, shard_hint=self._keys[0])
         pipeline.eval(WATERMARK, len(self._keys), *self._keys, self._group, known, self.given, self._told_redis)
-        if self._replicas:  # of this connection: what another has written may be on another server
+        if self._replicas:  # on this connection: the writes of another one may be on another server
             pipeline.execute_command("WAIT", self._replicas, WAIT_MS)
         answer, *have = await pipeline.execute(raise_on_error=False)
         if isinstance(answer, Exception):
@@ -106,7 +119,7 @@ class Watermark:
         watermark, entry_id, self.redis, told = answer
         if self.stored is not None and told:
             self._told_redis = self.redis
-        # A user of an earlier version may not ask. That makes nothing worse than it was, and is shown.
+        # A user of an earlier version lacks the right. This is no worse than before, and is shown.
         refused = bool(have) and isinstance(have[0], NoPermissionError)
         self.told = bool(told) and not refused
         if not have or refused or int(have[0]) >= self._replicas:
@@ -118,13 +131,16 @@ class Watermark:
         self._held_floor = self._held.mark(stored_bytes, entry_id) or self._held_floor
 
     async def _trim(self) -> None:
-        # Marks are of the past: a Redis that lost the end of its log, or whose clock was set back, has later entries below them.
+        # Marks are old: a Redis that lost the end of its log, or whose clock was set back, has later entries below
+        # them.
         arguments = [self._group, self._floor, self._held_floor, "", ""]
         self._trimmed = (await self._cut(keys=self._keys[:1], args=arguments)).decode()
 
     async def _count_left(self, until: bytes) -> tuple[int, int]:
-        """Count and mark what is stored already. Without it every restart would begin a history anew, and a service that is often
-        restarted would never trim."""
+        """Count and mark entries that are already stored.
+
+        Otherwise every restart would begin a new history, and a service that is often restarted would never trim.
+        """
         total, total_bytes, last = 0, 0, b"-"
         while until:
             found, found_bytes, last = await self._stride(keys=self._keys[:1], args=[last, until, self._steps])
@@ -137,25 +153,29 @@ class Watermark:
 
 
 async def trim_finished(client: Client, stream: Stream, shard: int, held_bytes: int = HELD_BYTES) -> None:
-    """Trim a stream of small entries up to what all its groups have finished; its first group always holds what it has not.
+    """Trim a stream of small entries up to what all its groups have finished.
 
-    What the others hold beyond about `held_bytes` goes, the oldest first.
+    The first group always keeps its unfinished entries. For the others, entries beyond about `held_bytes` are trimmed,
+    oldest first.
     """
     arguments = [stream.groups[0], "", "", held_bytes // SMALL_ENTRY_BYTES, OLDEST_ENTRIES]
     await client.register_script(TRIM)(keys=[stream.key(shard)], args=arguments)
 
 
 class Quiet:
-    """The scrubber's chore for shards without traffic: their watermark follows the clock (see the script). `await_writer` as of
-    `forward_finish`."""
+    """Advances the watermark of shards without traffic with the clock (see the script `QUIET`).
+
+    `await_writer` as in `forward_finish`.
+    """
 
     def __init__(self, client: Client, shards: int, *, await_writer: bool = False) -> None:
         self._script = client.register_script(QUIET)
-        self._shards, self._await_writer = shards, await_writer
+        self._shards = shards
+        self._await_writer = await_writer
         self._next = 0.0
 
     async def run(self) -> None:
-        """Look at every shard, once in `QUIET_EVERY_S`."""
+        """Check every shard, once in `QUIET_EVERY_S` seconds."""
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + QUIET_EVERY_S

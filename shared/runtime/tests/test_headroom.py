@@ -164,7 +164,7 @@ async def test_a_redis_that_was_away_is_looked_at_before_the_next_batch(
     redis_server.kill()
     with pytest.raises(RedisError):
         await headroom.run()
-    assert "redis does not say" in scrubber.held_back
+    assert "redis does not report" in scrubber.held_back
     redis_server.start()
     await pass_on(client, 100)
     await headroom.run()

@@ -128,7 +128,7 @@ def test_a_store_newer_than_the_code_is_refused_with_what_to_upgrade(
     settings = databases(server, "newer")
     migrate(settings)
     monkeypatch.setattr(runner, "migrations", lambda: migrations()[:1])
-    with pytest.raises(MigrationError, match=r"at version 2, this code knows 1.*Upgrade Assay"):
+    with pytest.raises(MigrationError, match=r"at version 2, but this code supports up to 1.*Upgrade Assay"):
         pending(settings)
 
 

@@ -261,7 +261,7 @@ def test_an_error_keeps_its_meaning_however_it_was_wrapped(client: Client) -> No
 def test_the_description_of_an_error_names_the_rule_and_never_quotes_the_row(client: Client) -> None:
     secret = "hunter2"
     for fields, expected in (
-        ({"query": secret * 10_000}, ("VIOLATED_CONSTRAINT", "breaks the constraint query_length")),
+        ({"query": secret * 10_000}, ("VIOLATED_CONSTRAINT", "violates the constraint query_length")),
         ({"tool_name": secret}, ("UNKNOWN_ELEMENT_OF_ENUM", "code 691")),
     ):
         error = error_of(lambda fields=fields: put(client, candidate(**fields)))  # type: ignore[misc]

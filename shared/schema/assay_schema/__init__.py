@@ -1,1 +1,1 @@
-"""The models of every stream, table and export. No I/O."""
+"""Models of every stream, table and export. No I/O."""

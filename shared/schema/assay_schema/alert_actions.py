@@ -1,7 +1,7 @@
-"""What to do about an alert: the SQL that shows more and the command that acknowledges it. Pure.
+"""Actions for an alert: the SQL with details, and the commands to explain and acknowledge it. Pure.
 
-Both are made of an alert's checked names and numbers only, never taken from its text: whoever may append to the stream `alerts` must not
-choose what people on call paste into a shell.
+They are built from an alert's validated names and numbers only, never from its text: a user that may append to the
+stream `alerts` must not control what on-call engineers paste into a shell.
 """
 
 import re
@@ -11,7 +11,7 @@ from uuid import UUID
 from assay_schema.alerts import Alert, AlertKind, is_handed_in
 from assay_schema.scores import CHECK_FAILED, QUANTILES, is_amount, is_of_answers
 
-#: Kinds that nobody can acknowledge: a lag is no new normal, and the judge's own episodes end by themselves.
+#: Kinds that cannot be acknowledged: a lag is not a new baseline, and the judge's own episodes end by themselves.
 _ENDS_BY_ITSELF = {
     AlertKind.LAG,
     AlertKind.WATERMARK_AGE,
@@ -19,12 +19,13 @@ _ENDS_BY_ITSELF = {
     AlertKind.JUDGE_STOPPED,
     AlertKind.JUDGE_DRIFT,
 }
-#: Kinds whose episodes have parts: what drift watches as a mean, a share or a mix of all of a project's answers, retrievals or queries.
+#: Kinds whose episodes can be split into parts: a mean, a share or a mix over all of a project's answers, retrievals or
+#: queries.
 EXPLAINED = frozenset({AlertKind.SCORE_DRIFT, AlertKind.RETRIEVAL_DRIFT, AlertKind.QUERY_DRIFT, AlertKind.JUDGE_ERRORS})
-#: Names that mean nothing to a shell or to SQL, inside quotes of either kind.
+#: Names that are harmless in a shell and in SQL, inside quotes of either kind.
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:/@+-]*")
 _METRIC = re.compile(r"[a-z][a-z0-9_]{0,63}")
-#: Operations of `candidates`, and what an amount is made of.
+#: Operations of `candidates`, and the columns of an amount.
 RETRIEVALS = ("query", "search")
 _AMOUNTS = {
     "latency": "latency_ms",
@@ -35,19 +36,23 @@ _BEFORE = timedelta(days=2)
 
 
 def nightly_group(project: str) -> str:
-    """The group of alerts about a project's nightly evaluation."""
+    """Return the group of alerts about a project's nightly evaluation."""
     return f"{project}/nightly"
 
 
 def acknowledge_command(alert_id: UUID | str, kind: str) -> str:
-    """The command that acknowledges an episode; '' for kinds that nobody can acknowledge. Raises `ValueError` when it is no id."""
+    """Return the command that acknowledges an episode; '' for kinds that cannot be acknowledged.
+
+    Raises `ValueError` for an invalid id.
+    """
     return "" if kind in _ENDS_BY_ITSELF else f"assay drift acknowledge {UUID(str(alert_id))}"
 
 
 def explain_command(alert_id: UUID | str, kind: str, metric: str | None) -> str:
-    """The command that says which part moved; '' where there are none: conditions of a whole, and evaluations, which are of no traffic.
+    """Return the command that explains which part changed; '' for kinds without parts.
 
-    Raises `ValueError` when it is no id."""
+    These are conditions of a whole, and evaluations, which are not of traffic. Raises `ValueError` for an invalid id.
+    """
     identity = UUID(str(alert_id))
     if kind not in EXPLAINED or is_handed_in(identity) or (kind == AlertKind.SCORE_DRIFT and not metric):
         return ""
@@ -55,12 +60,15 @@ def explain_command(alert_id: UUID | str, kind: str, metric: str | None) -> str:
 
 
 def amount_of(metric: str) -> str:
-    """SQL over `answers` or `candidates`: how much one took. Raises `KeyError` when it is no amount."""
+    """Return SQL over `answers` or `candidates` for an amount. Raises `KeyError` for other metrics."""
     return _AMOUNTS[metric.rsplit("_", 1)[0]]
 
 
 def samples_of(metric: str) -> tuple[str, str]:
-    """SQL over `scores`: a sample of a metric that drift watches, and which rows have one. Raises `ValueError` when it is no such name."""
+    """Return SQL over `scores`: the sample of a metric, and the condition for rows that have one.
+
+    Raises `ValueError` for an invalid name.
+    """
     if not _METRIC.fullmatch(metric):
         raise ValueError("not a metric's name")
     if is_amount(metric):
@@ -74,12 +82,12 @@ def samples_of(metric: str) -> tuple[str, str]:
 
 
 def query_of(alert: Alert) -> str:
-    """SQL that shows more, for `assay query`; '' where no table says more."""
+    """Return SQL with details for `assay query`; '' if no table has any."""
     project = f"project = '{alert.project}'"
     since = f"toDateTime64('{alert.since - _BEFORE:%Y-%m-%d %H:%M:%S}', 3, 'UTC')"
     if alert.group == nightly_group(alert.project):
         return (
-            "SELECT started_at, outcome, run_name, baseline, failed_metrics, detail FROM eval_outcomes"  # noqa: S608  # checked names
+            "SELECT started_at, outcome, run_name, baseline, failed_metrics, detail FROM eval_outcomes"  # noqa: S608  # validated names
             f" WHERE {project} ORDER BY started_at DESC LIMIT 14"
         )
     match alert.kind:

@@ -1,7 +1,8 @@
 """Alerts: one document for each transition of an episode. Numbers and names, never captured text.
 
-An episode is one thing that went wrong, from the first sign to its resolution: it has one `alert_id`, and every transition has a
-`transition_id` made of it and of its place in the episode. Whoever publishes, stores or sends the same transition twice can tell.
+An episode covers one problem from its first sign to its resolution. It has one `alert_id`, and every transition has a
+`transition_id` derived from it and from the transition's position. A transition that is published, stored or sent twice
+can therefore be recognized.
 """
 
 import re
@@ -18,7 +19,7 @@ from assay_schema.limits import NAME_MAX_CHARS, SAFE_INTEGER_MAX
 
 
 class AlertKind(StrEnum):
-    """What an alert can be about. The set is closed."""
+    """Kinds of alerts. The set is closed."""
 
     SCORE_DRIFT = "score_drift"
     RETRIEVAL_DRIFT = "retrieval_drift"
@@ -34,7 +35,7 @@ class AlertKind(StrEnum):
 
 
 class AlertState(StrEnum):
-    """Where an episode stands. It opens as `warn` or `critical`, and ends as `resolved`; `ok` is before the first transition."""
+    """State of an episode. It opens as `warn` or `critical` and ends as `resolved`; it starts from `ok`."""
 
     OK = "ok"
     WARN = "warn"
@@ -44,7 +45,7 @@ class AlertState(StrEnum):
 
 
 class Severity(StrEnum):
-    """How urgent a transition is: `critical` pages somebody, `warning` waits for working hours, `info` is for the record."""
+    """Urgency of a transition: `critical` pages, `warning` waits for working hours, `info` is a record."""
 
     INFO = "info"
     WARNING = "warning"
@@ -56,13 +57,14 @@ ALL_PROJECTS = "all"
 #: States in which an episode is open.
 OPEN_STATES = (AlertState.WARN, AlertState.CRITICAL, AlertState.RECOVERING)
 
-#: What no text of an alert may hold: control characters, line and paragraph separators, invisible and bidirectional marks. They can forge
-#: a line of a log, command a terminal, or show people other text than a program reads.
+#: Characters that no text of an alert may contain: control characters, line and paragraph separators, invisible and
+#: bidirectional marks. They can forge a line of a log, command a terminal, or show people different text than a program
+#: reads.
 _UNSEEN = re.compile(r"[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 
 def one_line(text: str) -> str:
-    """Text without the characters that alerts refuse: each becomes a space."""
+    """Replace the characters that alerts refuse by spaces."""
     return _UNSEEN.sub(" ", text)
 
 
@@ -82,61 +84,61 @@ class Alert(Model):
 
     schema_version: SchemaVersion = Field(default=1, description="Version of this format: 1.")
     alert_id: AnyUuid = Field(description="The episode: the same from its first transition to its last.")
-    transition_id: AnyUuid = Field(description="Idempotency key: made of `alert_id` and `sequence`.")
+    transition_id: AnyUuid = Field(description="Idempotency key: derived from `alert_id` and `sequence`.")
     sequence: Annotated[int, Field(ge=1, le=SAFE_INTEGER_MAX)] = Field(
-        description="Place of the transition in its episode, from 1."
+        description="Position of the transition in its episode, from 1."
     )
-    kind: AlertKind = Field(description="What the alert is about. The set is closed.")
+    kind: AlertKind = Field(description="Kind of the alert. The set is closed.")
     state: AlertState = Field(description="The state after this transition.")
     previous: AlertState = Field(description="The state before it; `ok` for the first.")
-    severity: Severity = Field(description="How urgent this transition is.")
+    severity: Severity = Field(description="Urgency of this transition.")
     project: Project = Field(description="The tenant; `all` for the whole system.")
-    service: Service | None = Field(default=None, description="The producer, when the alert is about one.")
-    metric: AlertMetric | None = Field(default=None, description="What was measured.")
+    service: Service | None = Field(default=None, description="The producer, if the alert is about one.")
+    metric: AlertMetric | None = Field(default=None, description="Name of the metric.")
     series: Annotated[str, StringConstraints(max_length=NAME_MAX_CHARS), _OneLine] | None = Field(
-        default=None, description="What the numbers come from: the judge's fingerprint or the embedding model."
+        default=None, description="Source of the numbers: the judge's fingerprint or the embedding model."
     )
-    since: UtcDatetime = Field(description="When the change is estimated to have begun, in UTC.")
-    at: UtcDatetime = Field(description="When the transition happened, by the time of the samples, in UTC.")
+    since: UtcDatetime = Field(description="Estimated start of the change, in UTC.")
+    at: UtcDatetime = Field(description="Time of the transition, by the time of the samples, in UTC.")
     value: Number | None = Field(default=None, description="The metric since the change.")
-    baseline: Number | None = Field(default=None, description="The metric as it was before, or the limit.")
+    baseline: Number | None = Field(default=None, description="The metric before the change, or the limit.")
     effect: Number | None = Field(
-        default=None, description="How much it changed: relative to the baseline, or a distance between 0 and 1."
+        default=None, description="Size of the change: relative to the baseline, or a distance between 0 and 1."
     )
     interval: Annotated[list[Number], Field(min_length=2, max_length=2)] | None = Field(
         default=None, description="95 % interval of `value`: low, high."
     )
     n: Annotated[int, Field(ge=0, le=SAFE_INTEGER_MAX)] | None = Field(
-        default=None, description="How many samples `value` is made of."
+        default=None, description="Number of samples behind `value`."
     )
     evidence: Number | None = Field(
-        default=None, description="Evidence as a fraction of what raises an alert; 1 or more has raised it."
+        default=None, description="Evidence relative to the alert threshold; at 1 or more it raised the alert."
     )
     group: Annotated[str, Field(max_length=255), _OneLine] = Field(
         default="", description="Transitions with the same group at the same time belong in one notice."
     )
     summary: Annotated[str, Field(min_length=1, max_length=500), _OneLine] = Field(
-        description="What happened, in one sentence. Never captured text."
+        description="One sentence about what happened. Never captured text."
     )
     query: Annotated[str, Field(max_length=4_000), _OneLine] = Field(
-        default="", description="SQL that shows more. The notifier writes its own."
+        default="", description="SQL with details. The notifier replaces it."
     )
     acknowledge: Annotated[str, Field(max_length=500), _OneLine] = Field(
         default="",
-        description="The command that acknowledges it: `assay drift acknowledge ...`; empty if nobody can. The notifier writes its own.",
+        description="The command that acknowledges it: `assay drift acknowledge ...`; empty if there is none. The notifier replaces it.",
     )
 
 
 def handed_in(identity: UUID) -> UUID:
-    """The identity as one that may be handed in: of version 8, which no service gives, so it is nobody else's. The same for the same."""
+    """Convert an id to one for submitted alerts: version 8, which no service uses. Deterministic."""
     return UUID(int=identity.int & ~(0xF << 76) | 8 << 76)
 
 
 def is_handed_in(identity: UUID) -> bool:
-    """Whether an identity was handed in: an evaluation's, and no service's."""
+    """True if an id is that of a submitted alert: from an evaluation, not from a service."""
     return identity.version == 8
 
 
 def transition_id(alert_id: UUID, sequence: int) -> UUID:
-    """The identity of an episode's transition: the same however often it is published."""
+    """Return the id of an episode's transition: the same however often it is published."""
     return uuid.uuid5(alert_id, str(sequence))

@@ -1,7 +1,7 @@
-"""Capture events: the envelope and its payload kinds, as producers send them and as the scrubber passes them on.
+"""Capture events: the envelope and its payload kinds, as sent by producers and as scrubbed.
 
-Producers' JSON is untrusted: `Event` is strict about types and keeps unknown keys out. Read it with `assay_schema.validation`:
-a pydantic error of its own may quote what it refused, an `InvalidEvent` never does.
+Producers' JSON is untrusted: `Event` is strict about types and drops unknown keys. Parse it with
+`assay_schema.validation`: an error of pydantic may quote the rejected value, an `InvalidEvent` never does.
 """
 
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ from assay_schema.limits import (
 
 
 class Kind(StrEnum):
-    """What happened. The payload's shape follows from it."""
+    """Kind of an event. It determines the payload's shape."""
 
     RETRIEVAL = "retrieval"
     ANSWER = "answer"
@@ -57,13 +57,16 @@ class Kind(StrEnum):
     FEEDBACK = "feedback"
 
 
-#: The kinds this version has tables for. The others are known, and refused by the scrubber until they have.
+#: The kinds with tables in this version. The scrubber refuses the other known kinds until they have tables.
 STORED_KINDS = (Kind.RETRIEVAL, Kind.ANSWER, Kind.FEEDBACK)
 
 
 @dataclass(frozen=True)
 class _TextForm:
-    """The one way to write a value in JSON. Pydantic alone also reads Unix times as text, braced UUIDs and the like."""
+    """The canonical JSON form of a value.
+
+    Pydantic alone also accepts Unix times as text, braced UUIDs and more.
+    """
 
     pattern: str
     format: str
@@ -112,8 +115,8 @@ def _distinct(names: list[str]) -> list[str]:
 
 
 def _utc(moment: datetime) -> datetime:
-    """In UTC, and in the years that every sink can hold: what falls outside would be stored as some other time."""
-    if not YEAR_MIN < moment.year < YEAR_MAX:  # a zone can move the year by one
+    """Convert to UTC, and require a year that every sink supports; others would be stored incorrectly."""
+    if not YEAR_MIN < moment.year < YEAR_MAX:  # a time zone can move the year by one
         raise PydanticCustomError(
             "year_out_of_range", "not between the years {ge} and {le}", {"ge": YEAR_MIN + 1, "le": YEAR_MAX - 1}
         )
@@ -121,7 +124,10 @@ def _utc(moment: datetime) -> datetime:
 
 
 def _portable(value: Any) -> Any:
-    """Free-form JSON that every later step can write again: no NaN, no infinity, no integer beyond 64 bits, no half characters."""
+    """Require free-form JSON that every later step can write again.
+
+    That is no NaN, no infinity, no integer beyond 64 bits, no lone surrogates.
+    """
     level, depth = [value], 0
     while level:
         depth += 1
@@ -130,7 +136,7 @@ def _portable(value: Any) -> Any:
         deeper: list[Any] = []
         for item in level:
             if isinstance(item, dict):
-                deeper.extend(item)  # keys are text too, and are checked like it
+                deeper.extend(item)  # keys are text too, and are checked the same way
                 deeper.extend(item.values())
             elif isinstance(item, list):
                 deeper.extend(item)
@@ -149,7 +155,7 @@ def _require_portable(scalar: Any) -> None:
                 try:
                     scalar.encode()
                 except UnicodeEncodeError:
-                    raise PydanticCustomError("lone_surrogate", "text with half a character") from None
+                    raise PydanticCustomError("lone_surrogate", "text with a lone surrogate") from None
         case int():
             if not INTEGER_MIN <= scalar <= INTEGER_MAX:
                 raise PydanticCustomError("integer_too_large", "an integer beyond 64 bits")
@@ -157,7 +163,7 @@ def _require_portable(scalar: Any) -> None:
             if not isfinite(scalar):
                 raise PydanticCustomError("finite_number", "a number that is not finite")
         case _:
-            raise PydanticCustomError("not_json", "a value that JSON has no form for")
+            raise PydanticCustomError("not_json", "a value without a JSON form")
 
 
 Project = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
@@ -170,7 +176,7 @@ Name = Annotated[str, StringConstraints(max_length=NAME_MAX_CHARS)]
 Names = Annotated[list[Name], Field(max_length=ITEMS_MAX), FailFast()]
 DistinctNames = Annotated[Names, AfterValidator(_distinct)]
 Query = Annotated[str, StringConstraints(max_length=QUERY_MAX_CHARS)]
-#: The limit is in bytes. As many characters is the nearest that JSON Schema can say.
+#: The limit is in bytes. The same number of characters is the closest limit that JSON Schema supports.
 Text = Annotated[str, StringConstraints(max_length=TEXT_MAX_BYTES), AfterValidator(_within_text_limit)]
 SafeInt = Annotated[int, Field(ge=-SAFE_INTEGER_MAX, le=SAFE_INTEGER_MAX)]
 ChunkIds = Annotated[list[SafeInt], Field(max_length=ITEMS_MAX), FailFast()]
@@ -184,7 +190,7 @@ FreeJson = Annotated[dict[str, Any], Field(max_length=ITEMS_MAX), AfterValidator
 PiiFamilies = dict[str, Annotated[int, Field(ge=0)]]
 PiiCategories = DistinctNames
 Detail = Literal["low", "medium", "high"]
-#: Exactly the integer 1: `Literal` alone would also read `true`.
+#: Exactly the integer 1: `Literal` alone would also accept `true`.
 SchemaVersion = Annotated[
     Literal[1],
     GetPydanticSchema(
@@ -195,16 +201,16 @@ SchemaVersion = Annotated[
 
 
 class Model(BaseModel):
-    """Strict about types, silent about unknown keys (they are kept out)."""
+    """Base model: strict about types, ignores unknown keys."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True, hide_input_in_errors=True)
 
 
 class Retrieval(Model):
-    """One retrieval: what was asked and which chunks came back, in result order."""
+    """One retrieval: the query and the chunks returned, in result order."""
 
     tool_name: Literal["query", "search"] = Field(description="The operation that retrieved.")
-    query: Query = Field(description="What was asked. At most 51,200 characters.")
+    query: Query = Field(description="The query. At most 51,200 characters.")
     retrieved_slugs: DistinctNames = Field(description="Distinct document slugs in result order.")
     retrieved_chunk_ids: ChunkIds = Field(description="Every chunk id in result order, duplicates kept: one per hit.")
     source_ids: DistinctNames = Field(default_factory=list, description="Distinct sources across the result.")
@@ -241,17 +247,17 @@ class Context(Model):
 
 
 class Citation(Model):
-    """Which passage supports which claim."""
+    """A citation: the passage that supports a claim."""
 
     context_id: Name = Field(description="The `id` of the passage cited.")
     claim: Text | None = Field(default=None, description="The claim it supports. At most 256 KiB of UTF-8.")
 
 
 class Answer(Model):
-    """One answer, with the passages it was given and the citations it made."""
+    """One answer, with the passages given to the model and the citations it made."""
 
-    query: Query = Field(description="What was asked. At most 51,200 characters.")
-    answer: Text = Field(description="What was answered. At most 256 KiB of UTF-8.")
+    query: Query = Field(description="The question. At most 51,200 characters.")
+    answer: Text = Field(description="The answer. At most 256 KiB of UTF-8.")
     contexts: Annotated[list[Context], Field(max_length=ITEMS_MAX), FailFast()] = Field(
         default_factory=list, description="The passages the model was given, in their order."
     )
@@ -269,27 +275,27 @@ class Feedback(Model):
     """A person's verdict on an earlier event."""
 
     target_event_id: EventId = Field(description="The `event_id` judged.")
-    verdict: Literal["positive", "negative"] = Field(description="What the person thought of it.")
-    text: Text | None = Field(default=None, description="What the person said. At most 256 KiB of UTF-8.")
+    verdict: Literal["positive", "negative"] = Field(description="The person's verdict.")
+    text: Text | None = Field(default=None, description="The person's comment. At most 256 KiB of UTF-8.")
     user_hash: Name | None = Field(default=None, description="A pseudonym of the person, made by the producer.")
 
 
 class ToolEvent(Model):
     """One tool call, or one event of the server that runs the tools."""
 
-    timestamp: UtcDatetime = Field(description="When it happened, by the server's clock.")
+    timestamp: UtcDatetime = Field(description="Time of the event, by the server's clock.")
     server_session_id: Name = Field(description="One run of the server.")
     kind: Literal["tool_call", "server_event"] = Field(description="The envelope's `kind` again.")
     tool_name: Name | None = Field(default=None, description="The tool called. Null for a server's event.")
     args_summary: FreeJson | None = Field(default=None, description="The call's arguments, as JSON.")
     status: Literal["success", "empty", "partial", "degraded", "error", "refused"] | None = Field(
-        default=None, description="How the call ended. Null for a server's event."
+        default=None, description="Result of the call. Null for a server's event."
     )
-    error_kind: Name | None = Field(default=None, description="Which error, when `status` is `error` or `refused`.")
+    error_kind: Name | None = Field(default=None, description="The kind of error, if `status` is `error` or `refused`.")
     duration_ms: Milliseconds | None = Field(default=None, description="Wall-clock time of the call, in milliseconds.")
     result_summary: FreeJson | None = Field(default=None, description="Counts and fingerprints of the result, as JSON.")
-    event_subtype: Name | None = Field(default=None, description="Which server event. Null for a tool call.")
-    message: Text | None = Field(default=None, description="A server event in words. At most 256 KiB of UTF-8.")
+    event_subtype: Name | None = Field(default=None, description="The kind of server event. Null for a tool call.")
+    message: Text | None = Field(default=None, description="Description of a server event. At most 256 KiB of UTF-8.")
 
 
 class ToolCall(ToolEvent):
@@ -319,7 +325,7 @@ class Session(Model):
 
 
 class Envelope(Model):
-    """What every event carries, whatever its kind."""
+    """Fields of every event, whatever its kind."""
 
     schema_version: SchemaVersion = Field(description="Version of this format: 1.")
     event_id: EventId = Field(description="UUIDv7 made by the producer: the idempotency key from SDK to table.")
@@ -329,53 +335,55 @@ class Envelope(Model):
     service: Service = Field(
         description="The producer's OpenTelemetry `service.name`. No control characters; at most 255 characters."
     )
-    occurred_at: UtcDatetime = Field(description="When it happened, by the producer's clock, in UTC with microseconds.")
+    occurred_at: UtcDatetime = Field(
+        description="Time of the event, by the producer's clock, in UTC with microseconds."
+    )
     traceparent: Traceparent | None = Field(default=None, description="W3C trace context of the caller.")
 
 
 class RetrievalEvent(Envelope):
     """A retrieval as captured."""
 
-    kind: Literal[Kind.RETRIEVAL] = Field(description="What happened; the payload's shape follows from it.")
-    payload: Retrieval = Field(description="What was captured.")
+    kind: Literal[Kind.RETRIEVAL] = Field(description="The kind of event; it determines the payload's shape.")
+    payload: Retrieval = Field(description="The captured data.")
 
 
 class AnswerEvent(Envelope):
     """An answer as captured."""
 
-    kind: Literal[Kind.ANSWER] = Field(description="What happened; the payload's shape follows from it.")
-    payload: Answer = Field(description="What was captured.")
+    kind: Literal[Kind.ANSWER] = Field(description="The kind of event; it determines the payload's shape.")
+    payload: Answer = Field(description="The captured data.")
 
 
 class FeedbackEvent(Envelope):
     """Feedback as captured."""
 
-    kind: Literal[Kind.FEEDBACK] = Field(description="What happened; the payload's shape follows from it.")
-    payload: Feedback = Field(description="What was captured.")
+    kind: Literal[Kind.FEEDBACK] = Field(description="The kind of event; it determines the payload's shape.")
+    payload: Feedback = Field(description="The captured data.")
 
 
 class ToolCallEvent(Envelope):
     """A tool call as captured."""
 
-    kind: Literal[Kind.TOOL_CALL] = Field(description="What happened; the payload's shape follows from it.")
-    payload: ToolCall = Field(description="What was captured.")
+    kind: Literal[Kind.TOOL_CALL] = Field(description="The kind of event; it determines the payload's shape.")
+    payload: ToolCall = Field(description="The captured data.")
 
 
 class ServerEventEvent(Envelope):
     """A tool server's event as captured."""
 
-    kind: Literal[Kind.SERVER_EVENT] = Field(description="What happened; the payload's shape follows from it.")
-    payload: ServerEvent = Field(description="What was captured.")
+    kind: Literal[Kind.SERVER_EVENT] = Field(description="The kind of event; it determines the payload's shape.")
+    payload: ServerEvent = Field(description="The captured data.")
 
 
 class SessionEvent(Envelope):
     """A session's transcript as captured."""
 
-    kind: Literal[Kind.SESSION] = Field(description="What happened; the payload's shape follows from it.")
-    payload: Session = Field(description="What was captured.")
+    kind: Literal[Kind.SESSION] = Field(description="The kind of event; it determines the payload's shape.")
+    payload: Session = Field(description="The captured data.")
 
 
-#: Stream `capture`: one of the six kinds, told apart by `kind`.
+#: Stream `capture`: one of the six kinds, distinguished by `kind`.
 Event = Annotated[
     RetrievalEvent | AnswerEvent | FeedbackEvent | ToolCallEvent | ServerEventEvent | SessionEvent,
     Field(discriminator="kind"),
@@ -383,20 +391,22 @@ Event = Annotated[
 
 
 class Scrubbed(Model):
-    """What the scrubber adds. `id` and `created_at` come from the capture entry, so a redelivered entry has the same ones."""
+    """Fields added by the scrubber.
 
-    id: Annotated[int, Field(ge=0, le=SAFE_INTEGER_MAX)] = Field(description="Place in the log; unique, below 2^53.")
+    `id` and `created_at` come from the capture entry, so a redelivered entry has the same values.
+    """
+
+    id: Annotated[int, Field(ge=0, le=SAFE_INTEGER_MAX)] = Field(description="Position in the log; unique, below 2^53.")
     created_at: UtcDatetime = Field(description="When the log received the capture entry (Redis clock, milliseconds).")
-    pii_families: PiiFamilies = Field(
-        default_factory=dict, description="How many findings of each family were removed."
-    )
+    pii_families: PiiFamilies = Field(default_factory=dict, description="Number of removed findings by family.")
     policy: Name = Field(description="Fingerprint of the scrubbing policy that was applied.")
     pii_attempted: PiiCategories = Field(
         default_factory=list,
-        description="Categories of personal data that were found, whatever the policy did with them.",
+        description="Categories of personal data that were found, whether or not the policy removed them.",
     )
     pii_blocked: PiiCategories = Field(
-        default_factory=list, description="Of these, the categories that were kept out: redacted, labelled or hashed."
+        default_factory=list,
+        description="The subset of these categories that was removed: redacted, labelled or hashed.",
     )
 
 
@@ -412,5 +422,5 @@ class ScrubbedFeedback(Scrubbed, FeedbackEvent):
     """Feedback without personal data."""
 
 
-#: Stream `events`: the kinds that are stored, scrubbed.
+#: Stream `events`: the stored kinds, scrubbed.
 ScrubbedEvent = Annotated[ScrubbedRetrieval | ScrubbedAnswer | ScrubbedFeedback, Field(discriminator="kind")]

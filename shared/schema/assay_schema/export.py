@@ -1,6 +1,7 @@
-"""Rows of the NDJSON export, version 1. The first seventeen fields of `RetrievalRow` are fixed for ever; others only join after them.
+"""Rows of the NDJSON export, version 1.
 
-Enums are closed. Consumers key by name and ignore keys they do not know.
+The first seventeen fields of `RetrievalRow` are fixed permanently; new fields are only added after them. Enums are
+closed. Consumers use names as keys and ignore unknown keys.
 """
 
 from typing import Annotated, Literal
@@ -40,15 +41,15 @@ RowEventId = Annotated[EventId, Field(description="UUIDv7 made by the producer."
 RowProject = Annotated[Project, Field(description="The tenant.")]
 RowService = Annotated[Service, Field(description="The producer's OpenTelemetry `service.name`.")]
 CreatedAt = Annotated[UtcDatetime, Field(description="When the event was received, in UTC. Rows are ordered by it.")]
-OccurredAt = Annotated[UtcDatetime, Field(description="When it happened, by the producer's clock, in UTC.")]
+OccurredAt = Annotated[UtcDatetime, Field(description="Time of the event, by the producer's clock, in UTC.")]
 RowTraceparent = Annotated[Traceparent | None, Field(description="W3C trace context of the caller.")]
-RowPii = Annotated[PiiFamilies, Field(description="How many findings of each family were removed.")]
+RowPii = Annotated[PiiFamilies, Field(description="Number of removed findings by family.")]
 RowAttempted = Annotated[
     PiiCategories,
-    Field(description="Categories of personal data that were found, whatever the policy did with them."),
+    Field(description="Categories of personal data that were found, whether or not the policy removed them."),
 ]
 RowBlocked = Annotated[
-    PiiCategories, Field(description="Of these, the categories that were kept out: redacted, labelled or hashed.")
+    PiiCategories, Field(description="The subset of these categories that was removed: redacted, labelled or hashed.")
 ]
 RowPolicy = Annotated[Name, Field(description="Fingerprint of the scrubbing policy that was applied.")]
 
@@ -59,7 +60,7 @@ class RetrievalRow(Model):
     schema_version: RowVersion
     id: RowId
     tool_name: Literal["query", "search"] = Field(description="The operation that retrieved.")
-    query: Query = Field(description="What was asked, scrubbed. At most 51,200 characters.")
+    query: Query = Field(description="The query, scrubbed. At most 51,200 characters.")
     retrieved_slugs: DistinctNames = Field(description="Distinct document slugs in result order.")
     retrieved_chunk_ids: ChunkIds = Field(description="Every chunk id in result order, duplicates kept: one per hit.")
     source_ids: DistinctNames = Field(description="Distinct sources across the result.")
@@ -92,8 +93,8 @@ class AnswerRow(Model):
 
     schema_version: RowVersion
     id: RowId
-    query: Query = Field(description="What was asked, scrubbed. At most 51,200 characters.")
-    answer: Text = Field(description="What was answered, scrubbed. At most 256 KiB of UTF-8.")
+    query: Query = Field(description="The question, scrubbed. At most 51,200 characters.")
+    answer: Text = Field(description="The answer, scrubbed. At most 256 KiB of UTF-8.")
     contexts: Annotated[list[Context], Field(max_length=ITEMS_MAX)] = Field(
         description="The passages the model was given, in their order, scrubbed."
     )
@@ -121,8 +122,8 @@ class FeedbackRow(Model):
     schema_version: RowVersion
     id: RowId
     target_event_id: EventId = Field(description="The `event_id` judged.")
-    verdict: Literal["positive", "negative"] = Field(description="What the person thought of it.")
-    text: Text | None = Field(description="What the person said, scrubbed. At most 256 KiB of UTF-8.")
+    verdict: Literal["positive", "negative"] = Field(description="The person's verdict.")
+    text: Text | None = Field(description="The person's comment, scrubbed. At most 256 KiB of UTF-8.")
     user_hash: Name | None = Field(description="A pseudonym of the person, made by the producer.")
     created_at: CreatedAt
     event_id: RowEventId

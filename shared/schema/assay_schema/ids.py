@@ -1,12 +1,13 @@
-"""Identity: `event_id` from the producer, `id` from the place in the log.
+"""Ids: `event_id` from the producer, `id` from the position in the log.
 
-`event_id` is a UUIDv7 (RFC 9562): it carries the producer's time and is the idempotency key from SDK to table.
+`event_id` is a UUIDv7 (RFC 9562): it contains the producer's time and is the idempotency key from SDK to table.
 
-`id` is the row's number in exports. It packs the capture entry's place in the log into 53 bits, so that every JSON parser reads it
-exactly: 40 bits of milliseconds since 2024-01-01 (enough until 2058), then 12 bits shared by the entry's sequence number within that
-millisecond and its shard, then a zero. With N shards an entry whose sequence reaches 4096 / N does not fit (a burst beyond four million
-entries a second, or a Redis clock that was set back); the script that forwards it gives it an odd `id` from a counter of the shard's own,
-as it does with an entry that came under an id far ahead of the clock.
+`id` is the row's number in exports. It packs the capture entry's position in the log into 53 bits, so that every JSON
+parser reads it exactly: 40 bits of milliseconds since 2024-01-01 (enough until 2058), then 12 bits shared by the
+entry's sequence number within that millisecond and its shard, then a zero. With N shards, an entry whose sequence
+reaches 4096 / N does not fit (a burst of more than four million entries per second, or a Redis clock that was set
+back). The script that forwards it then assigns an odd `id` from a separate counter of the shard, as it does for an
+entry whose id is far ahead of the clock.
 """
 
 import os
@@ -19,13 +20,14 @@ EPOCH_MS = 1_704_067_200_000
 #: Bits of an `id` below its milliseconds.
 PLACE_BITS = 13
 PLACES = 1 << PLACE_BITS
-#: The last Unix millisecond for which there is an `id`, but for a day that the counter may need.
+#: The last Unix millisecond with an `id`, except for a day that the counter may need.
 LAST_MS = EPOCH_MS + (1 << 53 - PLACE_BITS) - 86_400_000
-#: An entry id further ahead of the clock than this was chosen by a producer, in milliseconds; it dates and numbers nothing.
+#: An entry id further ahead of the clock than this, in milliseconds, was chosen by a producer; it is not used for times
+#: or ids.
 AHEAD_MAX_MS = 3_600_000
 
-# No secret is made here, so a seeded generator will do, and it saves a system call. It is this module's own: a program that seeds
-# Python's shared one to repeat its results must not repeat its identities.
+# No secret is made here, so a seeded generator is sufficient and saves a system call. It is private to this module: a
+# program that seeds Python's shared generator to repeat its results must not repeat its ids.
 _random = random.Random()  # noqa: S311
 _random_bits = _random.getrandbits
 os.register_at_fork(after_in_child=_random.seed)
@@ -36,10 +38,11 @@ _STEP_NS = 245
 
 
 def new_event_id() -> str:
-    """A fresh UUIDv7: Unix milliseconds, the rest of the clock in 12 bits (RFC 9562, section 6.2, method 3), 62 random bits.
+    """Return a new UUIDv7: Unix milliseconds, 12 bits of finer clock, 62 random bits.
 
-    Every call of a producer waits for this, so it takes a microsecond. The rest of the clock keeps a process's events in order, and clones
-    of a virtual machine, which share the generator's state, apart.
+    The clock bits follow RFC 9562, section 6.2, method 3. Every call of a producer waits for this, so it takes a
+    microsecond. The clock bits keep a process's events in order, and separate clones of a virtual machine, which share
+    the generator's state.
     """
     milliseconds, nanoseconds = divmod(time.time_ns(), 1_000_000)
     bits = (milliseconds << 16 | nanoseconds // _STEP_NS) << 64 | _VERSION_AND_VARIANT | _random_bits(62)
@@ -48,7 +51,7 @@ def new_event_id() -> str:
 
 
 def event_ms(event_id: UUID) -> int:
-    """The Unix milliseconds a UUIDv7 carries."""
+    """Return the Unix milliseconds in a UUIDv7."""
     return event_id.int >> 80
 
 
@@ -59,7 +62,10 @@ def entry_parts(entry_id: str) -> tuple[int, int]:
 
 
 def row_id(entry_id: str, shard: int = 0, shards: int = 1) -> int | None:
-    """The `id` of a capture entry, or None when its sequence number does not fit (see the module's docstring)."""
+    """Return the `id` of a capture entry, or None if its sequence number does not fit.
+
+    See the module's docstring.
+    """
     ms, sequence = entry_parts(entry_id)
     place = (sequence * shards + shard) * 2
     if place >= PLACES:
@@ -68,10 +74,10 @@ def row_id(entry_id: str, shard: int = 0, shards: int = 1) -> int | None:
 
 
 def row_ms(row: int) -> int:
-    """The Unix milliseconds of the capture entry an `id` was made from."""
+    """Return the Unix milliseconds of the capture entry behind an `id`."""
     return (row >> PLACE_BITS) + EPOCH_MS
 
 
 def first_row_at(ms: int) -> int:
-    """The smallest `id` an entry that arrived at Unix millisecond `ms` can have; times before the epoch give 0."""
+    """Return the smallest `id` of entries that arrive at Unix millisecond `ms`; 0 before the epoch."""
     return max(0, ms - EPOCH_MS) << PLACE_BITS

@@ -1,4 +1,7 @@
-"""Every limit of the contract, with its unit. What is over a limit is refused with a failure row; nothing is ever cut short."""
+"""Limits of the contract, with their units.
+
+Data over a limit is refused with a failure row; nothing is ever truncated.
+"""
 
 SCHEMA_VERSION = 1
 
@@ -12,15 +15,15 @@ ENTRY_MAX_BYTES = 1024 * 1024
 NAME_MAX_CHARS = 1_024
 #: Longest service name, in characters.
 SERVICE_MAX_CHARS = 255
-#: Most hits, contexts, citations or parameters one event may carry.
+#: Maximum number of hits, contexts, citations or parameters of one event.
 ITEMS_MAX = 10_000
 #: Deepest nesting of free-form JSON (`params`, tool arguments), in levels.
 NESTING_MAX = 64
-#: How far ahead of the log's clock an `event_id` may claim to be, in milliseconds (one day).
+#: How far the time in an `event_id` may be ahead of the log's clock, in milliseconds (one day).
 EVENT_AHEAD_MAX_MS = 24 * 60 * 60 * 1000
 #: Largest integer that every JSON parser reads exactly.
 SAFE_INTEGER_MAX = 2**53 - 1
-#: Integers in free-form JSON: what 64 bits hold, signed or unsigned, since serialisers write no others.
+#: Range of integers in free-form JSON: 64 bits, signed or unsigned, because serializers write no others.
 INTEGER_MIN, INTEGER_MAX = -(2**63), 2**64 - 1
-#: Times lie strictly between these years, the range of the store's DateTime64 (which would wrap others round).
+#: Times are strictly between these years, the range of the store's DateTime64 (other times would wrap around).
 YEAR_MIN, YEAR_MAX = 1900, 2299

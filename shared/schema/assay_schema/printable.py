@@ -1,17 +1,20 @@
-"""Text from elsewhere, made safe to show: a terminal or a log obeys control characters, and people trust what they see. Pure."""
+"""Make untrusted text safe to show: terminals and logs obey control characters, and people trust it.
+
+Pure.
+"""
 
 import re
 
 
 def printable(text: str) -> str:
-    """One line: control, format and bidirectional characters, line breaks included, shown as spaces."""
+    """Replace control, format and bidirectional characters and line breaks by spaces: one line."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(character if character.isprintable() else " " for character in text)
 
 
 def printable_lines(text: str) -> str:
-    """The same, but line feeds and tabs stay."""
+    """Replace control, format and bidirectional characters by spaces, but keep line feeds and tabs."""
     return "".join(character if character.isprintable() or character in "\n\t" else " " for character in text)
 
 
@@ -22,6 +25,9 @@ _MENTION = re.compile(r"(?<![A-Za-z0-9_])@|@(?![0-9])")
 
 
 def plain(text: str) -> str:
-    """One line without mentions, mark-up and links, for chats and Markdown: look-alikes in their place, as many characters."""
+    """Return one line without mentions, markup and links, for chats and Markdown.
+
+    Look-alike characters replace them, so the length stays the same.
+    """
     shown = printable(text).translate(_MARKUP).replace("://", ":\uff0f\uff0f")
     return _MENTION.sub("\uff20", shown)

@@ -1,4 +1,4 @@
-"""What a problem of validation says to people. Pure."""
+"""Describe validation problems for people. Pure."""
 
 from typing import Any
 
@@ -19,6 +19,6 @@ _WORDS = {
 
 
 def in_words(problem: Any) -> str:
-    """One of a `ValidationError`'s problems, without its place, and never with a value."""
+    """Describe one problem of a `ValidationError`, without its location, and never with a value."""
     message = str(problem["msg"]).removeprefix("Value error, ")
     return _WORDS.get(problem["type"]) or message.replace("Input should be", "must be", 1)

@@ -1,4 +1,4 @@
-"""The published formats: for each stream and export its JSON Schema, made from the models, and its example documents."""
+"""Published formats: the JSON Schema of each stream and export, and its example documents."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -16,14 +16,15 @@ from assay_schema.failures import Failure
 from assay_schema.limits import SCHEMA_VERSION
 from assay_schema.scores import Score
 
-#: Who writes and who reads a format, seen from Assay. It decides which changes break somebody; see `docs.generate.compatibility`.
+#: Who writes and who reads a format, from Assay's point of view. It determines which changes are breaking; see
+#: `docs.generate.compatibility`.
 Role = Literal["accepted", "exchanged", "emitted"]
 ROLE_KEYWORD = "x-assay-role"
 
 
 @dataclass(frozen=True)
 class Format:
-    """One stream's entry or one export's line."""
+    """Format of a stream's entry or an export's line."""
 
     name: str
     model: Any
@@ -36,9 +37,9 @@ class Format:
         return f"{self.name}.v{SCHEMA_VERSION}.json"
 
     def schema(self) -> dict[str, Any]:
-        """JSON Schema (draft 2020-12) of the format as the models define it now."""
+        """Return the JSON Schema (draft 2020-12) of the current models."""
         made = TypeAdapter(self.model).json_schema(schema_generator=_Generator)
-        made.pop("discriminator", None)  # OpenAPI's, redundant: each branch holds its `kind`
+        made.pop("discriminator", None)  # OpenAPI's, and redundant: each branch contains its `kind`
         made.pop("title", None)
         made.pop("description", None)
         return {
@@ -52,20 +53,22 @@ class Format:
 
 
 class _Generator(GenerateJsonSchema):
-    """Without titles of fields, which only repeat their names."""
+    """A schema generator that omits titles of fields, which only repeat their names."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002  # the interface's argument
         return False
 
 
 FORMATS = (
-    Format("capture", Event, "accepted", "Stream `capture`", "One event as a producer sends it, told apart by `kind`."),
+    Format(
+        "capture", Event, "accepted", "Stream `capture`", "One event as a producer sends it, distinguished by `kind`."
+    ),
     Format(
         "events", ScrubbedEvent, "exchanged", "Stream `events`", "One event without personal data, of a stored kind."
     ),
     Format("failures", Failure, "exchanged", "Stream `failures`", "One event that was not stored, or one incident."),
-    Format("scores", Score, "exchanged", "Stream `scores`", "What the judge thinks of one answer, and why."),
-    Format("alerts", Alert, "exchanged", "Stream `alerts`", "One transition of an episode of alerting."),
+    Format("scores", Score, "exchanged", "Stream `scores`", "The judge's scores of one answer, and their reasons."),
+    Format("alerts", Alert, "exchanged", "Stream `alerts`", "One transition of an alert episode."),
     Format(
         "export-retrieval",
         RetrievalRow,
@@ -85,11 +88,14 @@ def _format(name: str) -> Format:
     for each in FORMATS:
         if each.name == name:
             return each
-    raise KeyError(f"no stream or export {name}; there are {', '.join(each.name for each in FORMATS)}")
+    raise KeyError(f"no stream or export {name}; the available ones are {', '.join(each.name for each in FORMATS)}")
 
 
 def published_schema(name: str, *, released: bool = False) -> dict[str, Any]:
-    """The checked-in schema of a stream or export: the current one, or the last released one. `KeyError` for an unknown name."""
+    """Return the checked-in schema of a stream or export: current or last released.
+
+    Raises `KeyError` for an unknown name.
+    """
     folder = files("assay_schema") / "schemas"
     if released:
         folder = folder / "released"
@@ -99,7 +105,10 @@ def published_schema(name: str, *, released: bool = False) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Example:
-    """One checked-in document. `breaks` is the rule an invalid one breaks (`InvalidEvent.rule`); None for a valid one."""
+    """A checked-in document.
+
+    `breaks` is the rule that an invalid one violates (`InvalidEvent.rule`), or None.
+    """
 
     name: str
     document_bytes: bytes
@@ -107,10 +116,11 @@ class Example:
 
 
 def examples(stream: str, *, valid: bool = True) -> list[Example]:
-    """The example documents of a stream or export, by name. `KeyError` for an unknown stream.
+    """Return the example documents of a stream or export, by name.
 
-    They are files `examples/<stream>/valid/<name>.json` and `examples/<stream>/invalid/<name>.<rule>.json`, and go to tests as they
-    are, byte for byte: some invalid ones are not JSON at all. Every producer and consumer is tested against them.
+    They are files `examples/<stream>/valid/<name>.json` and `examples/<stream>/invalid/<name>.<rule>.json`, used in
+    tests byte for byte: some invalid ones are not JSON at all. Every producer and consumer is tested against them.
+    Raises `KeyError` for an unknown stream.
     """
     folder = files("assay_schema") / "examples" / _format(stream).name / ("valid" if valid else "invalid")
     found = []

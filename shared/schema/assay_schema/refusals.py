@@ -1,9 +1,11 @@
-"""Whether a text answers nothing: it is blank, or says no more than that the answer is not known. Pure and deterministic.
+"""Detect texts that give no answer: blank, or only saying that the answer is unknown.
 
-Rules over sentences, not a model: English first, and the plain "I don't know" of some other languages. A refusal in other words passes for
-an answer, which a judge then finds without claims or without support, and which an evaluation finds repeated. A sentence that says anything
-else makes the text an answer: "I don't know the exact year, but it was in the nineties" is one, and so is what says that something is not
-so ("It is not supported.").
+Pure and deterministic.
+
+Rules over sentences, not a model: English first, and the plain "I don't know" of some other languages. A refusal in
+other words counts as an answer, which a judge then finds without claims or without support, and which an evaluation
+finds repeated. A sentence that says anything else makes the text an answer: "I don't know the exact year, but it was in
+the nineties" is one, and so is a negation ("It is not supported.").
 """
 
 import re
@@ -11,7 +13,7 @@ import re
 _QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"'})
 _MARKS = re.compile(r"[*_`#>~\"()\[\]]+")
 _SPACE = re.compile(r"\s+")
-#: Sentences, and clauses that may say something else than the one before: "I'm sorry, but ...".
+#: Sentences, and clauses that may say something different from the previous one: "I'm sorry, but ...".
 _PARTS = re.compile(
     r"(?<=[.!?])\s+|(?<=[。！？])\s*|\n+|[;:—]\s+|,?\s+\b(?:but|however|yet|although|aber|mais|pero)\b,?\s+"
 )
@@ -26,7 +28,7 @@ _NOT = _any(
     "(?:(?:am|'m|was|were)|(?:have|has|'ve) been) (?:unable|not able) to", "(?:was|were)n't able to", "(?:have|has|'ve) not been able to",
 )  # fmt: skip
 _IS_NOT = r"(?:(?:'s| is| was) not|(?: is| was)n't)"
-#: What answers are made from: named so, or said to be what was given. Other data and results may be what the answer is about.
+#: Sources of an answer: named so, or described as given. Other data and results may be the answer's subject.
 _GIVEN = r"(?:provided|given|available|retrieved|supplied|above|search)"
 _SOURCES = (
     rf"(?:(?:(?:the|these|this|my|our|any|your) )?(?:{_GIVEN} )?"
@@ -34,7 +36,7 @@ _SOURCES = (
     rf"|(?:(?:the|these|this|my|our|any|your) )?{_GIVEN} (?:information|data|results?|files?)|my (?:training )?data|my information)"
     rf"(?: (?:{_GIVEN}|i have|that (?:i|you) \w+))?"
 )
-#: What somebody lacks who cannot answer.
+#: Things that a speaker who cannot answer lacks.
 _KNOWLEDGE = (
     r"(?:(?:any|the|this|that|these|those|an?|enough|sufficient|specific|relevant|further|more|such|much|additional|required) )*"
     r"(?:(?:\w+ )?(?:information|details?|answers?|context|idea|knowledge|clue|mention|references?|specifics)"
@@ -44,7 +46,7 @@ _ANSWER = (
     r"(?:the (?:answer|information|details?)(?: to your question| you (?:requested|asked for|need))?"
     r"|(?:this|that|the requested) information)"
 )
-#: What was asked, in words that stand for it.
+#: Words that stand for the question.
 _THAT = (
     r"(?:(?:to|for|with|on|about|of|you with) )*"
     r"(?:that|this|it|these|those|your (?:question|request|query)|th(?:e|is|at) (?:question|topic|request|query|one)|anything|so|such)\b"
@@ -60,13 +62,13 @@ _FIRST = _any(
     "(?:based on|from|according to) [^,]{0,80}, ",
     "as of [^,]{0,40}? (?=i )",
 )
-#: What follows words such as "no information", where they say that there is no answer.
+#: Words after "no information" and the like, if they state that there is no answer.
 _FOUND = (
     r"(?: (?:was|were|is|are|has been|have been|could be))?"
     rf"(?: (?:found|available|known|provided|given)(?:{_END}| (?:for|in|on|about|regarding|here|concerning) )"
     rf"| (?:in {_SOURCES}|for|on|about|regarding|concerning|to (?:answer|help|determine|say))\b|{_END})"
 )
-#: Somebody does not know, or will not say.
+#: The speaker does not know, or refuses to say.
 _SPEAKER = (
     rf"(?:i|we)(?:'ve)?(?: \w+ly)? (?:{_NOT}|not)(?: \w+ly)? (?:been able to )?(?:know|tell|determine|recall|be sure)\b",
     (
@@ -94,7 +96,7 @@ _SPEAKER = (
     ),
     r"(?:unable|not able) to (?:\w+ )?(?:answer|find|help|determine|provide|locate|say)\b",
 )
-#: What there is to answer from does not tell.
+#: The sources do not contain the answer.
 _MATERIAL = (
     (
         r"(?:there (?:is|was|are|were) |there's |there (?:is|are)n't |there(?:'s| is| are) not |i found |we found )?"
@@ -118,7 +120,7 @@ _MATERIAL = (
     rf"{_ANSWER}(?:{_IS_NOT} |(?:'s| is| was) un)(?:available|provided|there)\b",
     rf"not (?:mentioned|specified|stated|covered|found|known|available)(?: in {_SOURCES}| here)?{_END}",
 )
-#: It cannot be answered, whoever is asked.
+#: The question cannot be answered by anyone.
 _QUESTION = (
     r"(?:that|this|it|(?:the|your|that|this) question|the topic)(?:'s| is| falls| lies) (?:outside|beyond|not within|out of)\b",
     r"(?:that|this|it)(?:(?:'s| is) not|(?: is)n't) (?:something|a (?:question|topic)) (?:that )?(?:i|we) (?:can|know)\b",
@@ -148,7 +150,7 @@ _OTHER_LANGUAGES = (
     r"我?(?:不知道|不清楚|无法回答|没有找到|找不到|不确定)",
     r".{0,12}(?:모르겠습니다|알 수 없습니다|찾을 수 없습니다)$",
 )
-#: What stands where an answer should when something broke.
+#: Text in place of an answer after an error.
 _BROKEN = (
     rf"(?:http )?(?:[45]\d\d:? )?(?:internal server error|bad gateway|service unavailable|gateway time-?out|too many requests){_END}",
     rf"(?:http |error:? )?[45]\d\d(?: (?:not found|forbidden|unauthorized)){_END}",
@@ -163,17 +165,17 @@ _BROKEN = (
     rf"(?:rate limit|quota) (?:exceeded|reached){_END}",
 )
 _UNKNOWN = re.compile(f"^{_FIRST}*" + _any(*_SPEAKER, *_MATERIAL, *_QUESTION, *_OTHER_LANGUAGES, *_BROKEN))
-#: No answer wherever it stands, if nothing comes behind it.
+#: Not an answer in any position, if nothing follows it.
 _POLITE = re.compile(
     r"(?:hi|hello|hey|sorry|thanks|thank you|my apologies|i apologi[sz]e|apologies|unfortunately|as an ai(?: \w+){0,3}"
     r"|(?:i'm|i am|we're|we are) (?:\w+ )?(?:sorry|afraid))(?: there)?(?: (?:for|about) (?:the|that|this|any|your) \w+)?",
 )
-#: No answer beside the words that there is none; alone it may well be one.
+#: Not an answer next to a statement that there is none; alone it may be one.
 _ADVICE = re.compile(
     r"^(?:please|let me know|feel free|if you|you (?:can|could|may|might|should|will have to)|try|contact|consult|ask|check|refer to|see"
     r"|i(?:'d| would) be (?:happy|glad)|i hope|is there anything)\b",
 )
-#: What stands around an answer.
+#: Courtesies around an answer.
 _COURTESY = re.compile(
     r"^(?:here (?:is|are|'s)\b|(?:that|this)(?:'s| is) an? (?:great|good|excellent|interesting) question|(?:great|good) question"
     r"|(?:based on|according to) (?:the|your|these)[^,]{0,60}$|(?:i am|i'm|i(?:'d| would) be) (?:happy|glad|pleased)\b"
@@ -190,9 +192,9 @@ _NONE_AT_ALL = re.compile(
 
 
 def is_refusal(text: str) -> bool:
-    """Whether a text gives no answer: it is blank or without a letter or digit, or all it says is that the answer is not known.
+    """True if a text gives no answer: blank, without letters and digits, or only stating ignorance.
 
-    Greetings, apologies, advice where else to ask and questions in return are no answer either.
+    Greetings, apologies, advice on where else to ask and questions in return are not answers either.
     """
     plain = _plain(text)
     if not any(character.isalnum() for character in plain):
@@ -204,7 +206,7 @@ def is_refusal(text: str) -> bool:
 
 
 def is_courtesy(text: str) -> bool:
-    """Whether a sentence greets, thanks, asks back, or offers or advises where to go on, and says nothing of the matter."""
+    """True if a sentence only greets, thanks, asks back, or offers or advises further steps."""
     plain = _plain(text).strip(" .,!。！-–")
     return _is_polite(plain) or bool(_ADVICE.match(plain)) or bool(_COURTESY.match(plain))
 

@@ -1,8 +1,9 @@
-"""Every setting, in one place: what it means, its unit, its default. Pure: the caller hands in the environment and the file.
+"""All settings: meaning, unit and default. Pure: the caller passes in the environment and the file.
 
-Order, first match wins: environment `ASSAY_<SECTION>_<NAME>` (such as `ASSAY_WRITER_BATCH_ROWS`), then the file `assay.toml`
-(`[writer]`, `batch_rows = 5000`), then the default below. A name or value that does not fit stops the start with what would fit.
-The producers' SDK and the services read the same definitions through the same few lines, which is why this is not in the runtime.
+Order, first match wins: environment `ASSAY_<SECTION>_<NAME>` (such as `ASSAY_WRITER_BATCH_ROWS`), then the file
+`assay.toml` (`[writer]`, `batch_rows = 5000`), then the default below. An unknown name or invalid value stops the start
+with a message that lists valid ones. The producers' SDK and the services read the same definitions with the same few
+lines, which is why this is not in the runtime.
 """
 
 import difflib
@@ -16,18 +17,18 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, V
 from assay_schema.events import Project, Service
 from assay_schema.problems import in_words
 
-#: Names the settings file when it is not `./assay.toml`.
+#: Path of the settings file, if it is not `./assay.toml`.
 FILE_VARIABLE = "ASSAY_CONFIG"
 #: The capture switch (see `capture_on`); not a section's setting.
 SWITCH_VARIABLE = "ASSAY_CAPTURE"
 
 
 class SettingsError(ValueError):
-    """A setting has an unknown name or a value that does not fit. The message names it and says what would fit."""
+    """A setting has an unknown name or an invalid value. The message names it and the valid ones."""
 
 
 class Section(BaseModel):
-    """One section of settings."""
+    """Base class of the sections of settings."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
@@ -40,7 +41,7 @@ def _exact(value: Any) -> Any:
     raise ValueError("must be exactly true or false")
 
 
-#: A switch where a typo must never pass for an answer.
+#: A switch that must not be set by a typo.
 ExactBool = Annotated[bool, BeforeValidator(_exact)]
 
 
@@ -49,33 +50,33 @@ class RedisSettings(Section):
 
     url: SecretStr = Field(
         SecretStr("redis://127.0.0.1:6379/0"),
-        description="Address, with user and password if any. `rediss://` for TLS.",
+        description="Address, with user and password if needed. `rediss://` for TLS.",
     )
     mode: Literal["standalone", "cluster", "sentinel"] = Field(
         "standalone",
-        description="What is at the address: one Redis; nodes of a Redis Cluster; or Sentinels, which know the master. "
+        description="Kind of server at the address: a single Redis, nodes of a Redis Cluster, or Sentinels, which know the master. "
         "The last two may be several, separated by commas: `redis://user:password@host-1:6379,host-2:6379`.",
     )
-    sentinel_master: str = Field("assay", description="What the Sentinels call the master.")
+    sentinel_master: str = Field("assay", description="The Sentinels' name for the master.")
     sentinel_user: str | None = Field(
         None, examples=["assay"], description="User of the Sentinels; the address's user is that of the master."
     )
     sentinel_password_file: Path | None = Field(
-        None, examples=["/etc/assay/password"], description="File that holds the Sentinels' password, if they ask one."
+        None, examples=["/etc/assay/password"], description="File with the Sentinels' password, if they need one."
     )
     replicas: int = Field(
         0,
         ge=0,
         le=9,
-        description="Replicas that must have an event before the SDK counts it as handed over; 0 waits for none.",
+        description="Replicas that must have an event before the SDK counts it as delivered; 0 waits for none.",
     )
     password_file: Path | None = Field(
         None,
         examples=["/etc/assay/password"],
-        description="File that holds the password, instead of one in the address.",
+        description="File with the password, instead of a password in the address.",
     )
     tls_ca_file: Path | None = Field(
-        None, examples=["/etc/assay/ca.pem"], description="CA bundle that the server's certificate must chain to."
+        None, examples=["/etc/assay/ca.pem"], description="CA bundle that verifies the server's certificate."
     )
     tls_cert_file: Path | None = Field(None, examples=["/etc/assay/client.pem"], description="Client certificate.")
     tls_key_file: Path | None = Field(None, examples=["/etc/assay/client.key"], description="Client key.")
@@ -83,10 +84,10 @@ class RedisSettings(Section):
         1,
         ge=1,
         le=16,
-        description="How many shards each stream has. The same everywhere; changing it needs drained streams.",
+        description="Number of shards of each stream. Must be the same everywhere; drain the streams before changing it.",
     )
     connect_timeout_s: float = Field(2.0, gt=0, description="Seconds to wait for a connection.")
-    command_timeout_s: float = Field(10.0, gt=0, description="Seconds to wait for an answer.")
+    command_timeout_s: float = Field(10.0, gt=0, description="Seconds to wait for a reply.")
 
 
 class StoreSettings(Section):
@@ -96,10 +97,10 @@ class StoreSettings(Section):
     user: str = Field("default", description="User name.")
     password: SecretStr = Field(SecretStr(""), description="Password.")
     password_file: Path | None = Field(
-        None, examples=["/etc/assay/password"], description="File that holds the password, instead of the one above."
+        None, examples=["/etc/assay/password"], description="File with the password, instead of `password`."
     )
     tls_ca_file: Path | None = Field(
-        None, examples=["/etc/assay/ca.pem"], description="CA bundle that the server's certificate must chain to."
+        None, examples=["/etc/assay/ca.pem"], description="CA bundle that verifies the server's certificate."
     )
     database: str = Field(
         "assay", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="Database of the views that people query."
@@ -107,13 +108,13 @@ class StoreSettings(Section):
     base_database: str = Field(
         "assay_base", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="Database of the tables behind them."
     )
-    timeout_s: float = Field(60.0, gt=0, description="Seconds to wait for an answer.")
+    timeout_s: float = Field(60.0, gt=0, description="Seconds to wait for a reply.")
     uid: int = Field(
         65525,
         ge=1,
         lt=2**32 - 1,
-        description="Numeric user and group id that the embedded store takes when root runs `assay up` on a kernel without Landlock. "
-        "Use one that nothing else on the machine has.",
+        description="Numeric user and group id for the embedded store if root runs `assay up` on a kernel without Landlock. "
+        "Use an id that nothing else on the machine uses.",
     )
 
 
@@ -126,25 +127,31 @@ class CaptureSettings(Section):
         description="True is on, false is off, unset leaves it to `ASSAY_CAPTURE=1`. In the file only.",
     )
     scrub_pii: ExactBool = Field(
-        True, description="Scrub personal data. Off only if exactly false, whatever the capture switch says."
+        True, description="Scrub personal data. Off only if exactly false, whatever the capture switch is."
     )
     scrub: Literal["service", "producer"] = Field(
         "service",
-        description="Where text is scrubbed first: by the scrubber service, or already in the producer, before it leaves the process. "
+        description="Where text is scrubbed first: by the scrubber service, or in the producer, before it leaves the process. "
         "The latter needs the extra `assay-capture[scrub]`.",
     )
-    project: Project = Field("default", description="The tenant every event carries.")
+    project: Project = Field("default", description="The tenant of every event.")
     service: Service | None = Field(
         None, examples=["my-service"], description="The producer's name; the OpenTelemetry `service.name`."
     )
-    queue_entries: int = Field(10_000, ge=1, description="Events the SDK holds in memory before it drops (entries).")
-    queue_bytes: int = Field(64 * 1024 * 1024, ge=1024, description="The same bound in bytes.")
-    batch_entries: int = Field(500, ge=1, description="Most events sent to Redis in one round trip.")
+    queue_entries: int = Field(
+        10_000, ge=1, description="Events held in memory before the SDK drops new ones (entries)."
+    )
+    queue_bytes: int = Field(
+        64 * 1024 * 1024, ge=1024, description="Bytes held in memory before the SDK drops new events."
+    )
+    batch_entries: int = Field(500, ge=1, description="Maximum number of events sent to Redis in one round trip.")
     flush_interval_ms: int = Field(50, ge=1, description="Longest time an event waits for its batch, in milliseconds.")
-    exit_deadline_s: float = Field(5.0, ge=0, description="Seconds the SDK may take at exit to send what it holds.")
+    exit_deadline_s: float = Field(
+        5.0, ge=0, description="Seconds that the SDK may take at exit to send the events in memory."
+    )
     close_on_sigterm: ExactBool = Field(
         False,
-        description="Whether SIGTERM, in a program without a handler for it, sends what the SDK holds before it ends the process.",
+        description="On SIGTERM, send the events in memory before the process ends. Only in a program without its own handler for SIGTERM.",
     )
     durability: Literal["memory", "spool", "fsync"] = Field(
         "spool",
@@ -153,26 +160,28 @@ class CaptureSettings(Section):
     spool_dir: Path | None = Field(
         None,
         examples=["/var/lib/assay-spool"],
-        description="Directory of the spool, where each user has one of their own; default: `assay-spool` in the user's state directory.",
+        description="Directory of the spool, with a private directory for each user; default: `assay-spool` in the user's state directory.",
     )
     spool_bytes: int = Field(
         256 * 1024 * 1024,
         ge=1024,
-        description="Largest spool for one Redis, in bytes; beyond it events are dropped and counted.",
+        description="Maximum size of the spool for one Redis, in bytes; above it, events are dropped and counted.",
     )
     spool_adopt: str = Field(
         "",
         examples=["redis.example-6379-0-9f86d081884c7d65"],
-        description="What waits in the spool for another Redis and is to be sent to this one: names of directories in "
-        "`assay-spool-UID`, separated by commas; `unnamed` for what the version before left; `all`.",
+        description="Spooled events for another Redis that should be sent to this one: names of directories in "
+        "`assay-spool-UID`, separated by commas; `unnamed` for files of the previous version; `all`.",
     )
     high_water_entries: int = Field(
-        1_000_000, ge=1, description="Above this many unscrubbed entries in Redis, events wait in the spool."
+        1_000_000,
+        ge=1,
+        description="Maximum number of unscrubbed entries in Redis; above it, events wait in the spool.",
     )
     high_water_bytes: int = Field(
         256 * 1024 * 1024,
         ge=1024,
-        description="The same for the memory that unscrubbed entries take there, in bytes, for each shard.",
+        description="Maximum memory of unscrubbed entries in Redis, in bytes, for each shard; above it, events wait in the spool.",
     )
 
 
@@ -182,13 +191,13 @@ class DeliverySettings(Section):
     consumer: str | None = Field(
         None,
         examples=["scrubber-1"],
-        description="This process's consumer name; default: host and process number. A lasting name resumes unfinished entries at once.",
+        description="Consumer name of this process; default: host and process number. A permanent name resumes unfinished entries at once.",
     )
     visibility_timeout_s: float = Field(
         30.0, gt=0, description="Seconds after which another consumer may take over an unfinished entry."
     )
     max_deliveries: int = Field(
-        5, ge=1, description="Deliveries after which an entry that fails by its own fault is given up."
+        5, ge=1, description="Deliveries after which an entry that fails through its own fault becomes a dead letter."
     )
     history_entries: int = Field(
         10_000, ge=0, description="Stored entries kept in Redis for live tail (entries), within `held_bytes`."
@@ -196,155 +205,159 @@ class DeliverySettings(Section):
     held_bytes: int = Field(
         96 * 1024 * 1024,
         ge=1024,
-        description="Most bytes of each stream that stay after the writer has stored them: for live tail, and for a judge, drift "
-        "or notifier that stands still.",
+        description="Bytes of each stream kept after the writer has stored them: for live tail, and for a judge, drift "
+        "or notifier service that has stopped.",
     )
     high_water_entries: int = Field(
         1_000_000,
         ge=1,
-        description="Above this many entries that the writer has still to store, the scrubber waits; for each shard.",
+        description="Maximum number of entries not yet stored by the writer; above it, the scrubber waits; for each shard.",
     )
     high_water_bytes: int = Field(
         256 * 1024 * 1024,
         ge=1024,
-        description="The same for the memory that they take in Redis, in bytes.",
+        description="Maximum memory in Redis of entries not yet stored, in bytes; above it, the scrubber waits; for each shard.",
     )
     watermark_replicas: int = Field(
         1,
         ge=0,
-        description="Behind Sentinels, replicas that must have a watermark before exports go by it; elsewhere `redis.replicas` counts.",
+        description="With Sentinels, replicas that must have a watermark before exports use it; without them `redis.replicas` is used.",
     )
     dead_bytes: int = Field(
         64 * 1024 * 1024,
         ge=1024,
-        description="Most bytes of Redis's memory for given-up entries, for each shard; beyond it they stay unfinished in their stream.",
+        description="Maximum memory of dead letters in Redis, in bytes, for each shard; above it, entries stay unfinished in their stream.",
     )
-    dead_days: float = Field(7.0, gt=0, description="Days that given-up entries are kept.")
-    lag_limit_entries: int = Field(
-        100_000, ge=1, description="More unread entries than this and `/readyz` says not ready."
-    )
+    dead_days: float = Field(7.0, gt=0, description="Days that dead letters are kept.")
+    lag_limit_entries: int = Field(100_000, ge=1, description="Unread entries above which `/readyz` reports not ready.")
 
 
 class ScrubberSettings(Section):
     """The scrubber service."""
 
-    batch_entries: int = Field(500, ge=1, le=5_000, description="Most entries scrubbed in one step.")
+    batch_entries: int = Field(500, ge=1, le=5_000, description="Maximum number of entries scrubbed in one step.")
     scrub_slugs: ExactBool = Field(
         False,
-        description="Scrub slugs, source ids and context ids too; unless true they pass as they are, as the producer's own identifiers.",
+        description="Scrub slugs, source ids and context ids too; by default they are stored unchanged, as the producer's own identifiers.",
     )
     policy_file: Path | None = Field(
         None,
         examples=["/etc/assay/policy.toml"],
-        description="What to do with which findings, by project: a TOML file, read again when it changes. Unset: redact all.",
+        description="Actions for findings, by project: a TOML file, reloaded when it changes. Unset: redact all.",
     )
     hash_key: SecretStr | None = Field(
         None,
         examples=["at-least-sixteen-bytes"],
-        description="Key of the action `hash`, 16 bytes or more. The same key gives the same hashes; without it they say nothing.",
+        description="Key of the action `hash`, 16 bytes or more. The same key gives the same hashes; without it they reveal nothing.",
     )
     hash_key_file: Path | None = Field(
-        None, examples=["/etc/assay/hash-key"], description="File that holds the key, instead of the one above."
+        None, examples=["/etc/assay/hash-key"], description="File with the key, instead of `hash_key`."
     )
     vendor_keys: ExactBool = Field(
         False,
-        description="Look for keys of some 400 more vendors with kingfisher; needs the extra `assay-scrubber[kingfisher]`.",
+        description="Detect keys of some 400 more vendors with kingfisher; needs the extra `assay-scrubber[kingfisher]`.",
     )
     port: int = Field(9101, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
 
 
 class WriterSettings(Section):
-    """The writer service. A batch is written when the first of its three bounds is reached."""
+    """The writer service. A batch is written when the first of its three limits is reached."""
 
-    batch_rows: int = Field(5_000, ge=1, le=500_000, description="Rows in one insert.")
-    batch_bytes: int = Field(6 * 1024 * 1024, ge=1024, description="Bytes in one insert.")
-    batch_age_ms: int = Field(500, ge=1, description="Longest wait of the oldest row, in milliseconds.")
+    batch_rows: int = Field(5_000, ge=1, le=500_000, description="Maximum rows of an insert.")
+    batch_bytes: int = Field(6 * 1024 * 1024, ge=1024, description="Maximum bytes of an insert.")
+    batch_age_ms: int = Field(500, ge=1, description="Maximum wait of the oldest row, in milliseconds.")
     port: int = Field(9102, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
 
 
 class DriftSettings(Section):
-    """The drift service. Windows and thresholds of its alerts; time is that of the samples."""
+    """The drift service: windows and thresholds of its alerts. Time is that of the samples."""
 
     tolerance: float = Field(
         0.03,
         ge=0,
         lt=1,
         allow_inf_nan=False,
-        description="Relative drop from the baseline that is well: it raises no alert, and ends one.",
+        description="Tolerated relative drop from the baseline: it raises no alert, and ends one.",
     )
     critical_ratio: float = Field(
-        0.9, gt=0, lt=1, description="Share of the baseline below which a drop with evidence is critical."
+        0.9, gt=0, lt=1, description="Share of the baseline below which a significant drop is critical."
     )
     clean_evaluations: int = Field(
-        24, ge=1, description="Clean evaluations in a row, one an hour, until an episode is recovering."
+        24, ge=1, description="Consecutive clean evaluations, one an hour, until an episode is recovering."
     )
     cooldown_hours: float = Field(24.0, ge=0, description="Hours after a resolution before the same series may alert.")
     run_length_days: float = Field(
         365.0,
         gt=0,
-        description="Wanted mean time between false alarms, over all series of all metrics together, in days.",
+        description="Mean time between false alarms, over all series of all metrics together, in days.",
     )
-    critical_samples: int = Field(20, ge=2, description="Samples since the change that a critical drop needs.")
-    learning_samples: int = Field(300, ge=20, description="Samples a series needs for its first baseline.")
-    learning_days: float = Field(7.0, ge=0, description="Days a series needs for its first baseline.")
+    critical_samples: int = Field(20, ge=2, description="Samples since the change needed for a critical drop.")
+    learning_samples: int = Field(300, ge=20, description="Samples needed for the first baseline of a series.")
+    learning_days: float = Field(7.0, ge=0, description="Days needed for the first baseline of a series.")
     baseline_days: int = Field(
         30, ge=1, le=60, description="Days of a full baseline; then it is fixed until acknowledged."
     )
     rule: Literal["off", "warn", "critical"] = Field(
         "warn",
-        description="What the plain rule raises: a day's mean fell more than 10 % below the rolling or fixed baseline, beyond chance.",
+        description="Level of the plain rule: the mean of a day is significantly more than 10 % below the rolling or fixed baseline.",
     )
     rule_drop: float = Field(0.1, gt=0, lt=1, description="Drop of the plain rule, as a share of the baseline.")
     rule_hours: int = Field(24, ge=1, le=48, description="Window of the plain rule, in hours.")
-    rule_samples: int = Field(100, ge=1, description="Samples the plain rule needs in its window.")
+    rule_samples: int = Field(100, ge=1, description="Samples that the plain rule needs in its window.")
     ks_effect: float = Field(
-        0.1, ge=0, le=1, description="Kolmogorov-Smirnov distance that a change of retrieval scores must have to count."
+        0.1, ge=0, le=1, description="Minimum Kolmogorov-Smirnov distance for an alert on retrieval scores."
     )
-    query_reference_days: int = Field(14, ge=7, le=60, description="Days of queries that later ones are compared with.")
+    query_reference_days: int = Field(14, ge=7, le=60, description="Days of queries in the reference.")
     query_samples: int = Field(100, ge=10, description="Queries that a day needs to be compared.")
     query_deviations: float = Field(
-        5.0, gt=0, description="Standard deviations of the shuffled days by which queries must differ."
+        5.0, gt=0, description="Minimum shift of queries for an alert, in standard deviations of shuffled days."
     )
-    silence_hours: int = Field(6, ge=1, le=24, description="Window in which judged answers are missed, in hours.")
-    silence_ratio: float = Field(0.5, gt=0, lt=1, description="Share of what was expected below which it is silence.")
-    judge_error_ratio: float = Field(0.05, gt=0, lt=1, description="Share of judge errors in a day that is too much.")
-    lag_entries: int = Field(100_000, ge=1, description="Unread entries of a stream that are too many.")
-    watermark_minutes: float = Field(15.0, gt=0, description="Age of the watermark that is too much, in minutes.")
+    silence_hours: int = Field(6, ge=1, le=24, description="Window for the check of missing judged answers, in hours.")
+    silence_ratio: float = Field(
+        0.5, gt=0, lt=1, description="Share of the expected answers below which there is an alert for silence."
+    )
+    judge_error_ratio: float = Field(
+        0.05, gt=0, lt=1, description="Share of judge errors in a day that raises an alert."
+    )
+    lag_entries: int = Field(100_000, ge=1, description="Unread entries of a stream that raise an alert.")
+    watermark_minutes: float = Field(15.0, gt=0, description="Age of the watermark that raises an alert, in minutes.")
     kappa_min: float = Field(
         0.6,
         ge=-1,
         le=1,
-        description="Agreement of the judge with people (lower end of Cohen's kappa) without which no metric pages.",
+        description="Minimum agreement of the judge with people (lower end of Cohen's kappa) for a metric to page.",
     )
     tnr_min: float = Field(
         0.7,
         ge=0,
         le=1,
-        description="Share of bad answers that the judge must surely find (lower end of the TNR) for a metric to page.",
+        description="Minimum share of bad answers that the judge detects (lower end of the TNR) for a metric to page.",
     )
     calibration_labels: int = Field(50, ge=2, description="Labels that a calibration needs for a metric to page.")
     calibration_bad: int = Field(
-        10, ge=1, description="Answers that people call bad which a calibration needs for a metric to page."
+        10, ge=1, description="Answers labelled bad by people that a calibration needs for a metric to page."
     )
-    page_uncalibrated: bool = Field(False, description="Let metrics of a judge without calibration page as well.")
+    page_uncalibrated: bool = Field(False, description="Let metrics of an uncalibrated judge page as well.")
     day_minutes: float = Field(
         1440.0,
         gt=0,
-        description="Length of a day, in minutes, and of everything that is counted in days or hours; less only to simulate.",
+        description="Length of a day, in minutes, and of everything measured in days or hours; shorter only for simulations.",
     )
-    batch_entries: int = Field(500, ge=1, le=2_000, description="Most entries counted in one step.")
+    batch_entries: int = Field(500, ge=1, le=2_000, description="Maximum number of entries counted in one step.")
     port: int = Field(9104, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
 
 
 class NotifierSettings(Section):
-    """The notifier service: whom it tells of alerts. Addresses are separated by blanks; in a file, one a line."""
+    """The notifier service. Addresses are separated by blanks; in a file, one per line."""
 
     alertmanager_urls: SecretStr = Field(
         SecretStr(""),
         description="Prometheus Alertmanager, such as `http://alertmanager:9093`; every member of a cluster. Empty: none.",
     )
     alertmanager_urls_file: Path | None = Field(
-        None, examples=["/etc/assay/alertmanager-urls"], description="File that holds them instead."
+        None,
+        examples=["/etc/assay/alertmanager-urls"],
+        description="File with the addresses of Alertmanager, instead of `alertmanager_urls`.",
     )
     alertmanager_token_file: Path | None = Field(
         None, examples=["/etc/assay/alertmanager-token"], description="File with a bearer token for Alertmanager."
@@ -353,61 +366,65 @@ class NotifierSettings(Section):
         SecretStr(""), description="Receivers of signed webhooks (HMAC-SHA256). Empty: none."
     )
     webhook_urls_file: Path | None = Field(
-        None, examples=["/etc/assay/webhook-urls"], description="File that holds them instead."
+        None,
+        examples=["/etc/assay/webhook-urls"],
+        description="File with the addresses of webhooks, instead of `webhook_urls`.",
     )
     webhook_secret: SecretStr = Field(
-        SecretStr(""), description="What webhooks are signed with: 24 bytes or more, or `whsec_` and base64."
+        SecretStr(""), description="Secret that signs webhooks: 24 bytes or more, or `whsec_` and base64."
     )
     webhook_secret_file: Path | None = Field(
-        None, examples=["/etc/assay/webhook-secret"], description="File that holds it instead."
+        None, examples=["/etc/assay/webhook-secret"], description="File with the secret, instead of `webhook_secret`."
     )
     apprise_urls: SecretStr = Field(
         SecretStr(""), description="Apprise addresses: Slack, PagerDuty, Teams, e-mail and others. Empty: none."
     )
     apprise_urls_file: Path | None = Field(
-        None, examples=["/etc/assay/apprise-urls"], description="File that holds them instead."
+        None,
+        examples=["/etc/assay/apprise-urls"],
+        description="File with the Apprise addresses, instead of `apprise_urls`.",
     )
     tls_ca_file: Path | None = Field(
         None,
         examples=["/etc/assay/ca.pem"],
         description="CA bundle for the certificates of Alertmanager and webhooks; unset: the system's.",
     )
-    timeout_s: float = Field(5.0, gt=0, le=60, description="Seconds to wait for a receiver's answer.")
+    timeout_s: float = Field(5.0, gt=0, le=60, description="Seconds to wait for a receiver's reply.")
     group_wait_s: float = Field(
-        5.0, ge=0, le=600, description="Seconds to wait for more alerts, to tell people of them in one notice."
+        5.0, ge=0, le=600, description="Seconds to wait for more alerts, to send them in one notice."
     )
     resend_s: float = Field(
-        60.0, gt=0, description="Seconds between two posts that keep an open alert alive in Alertmanager."
+        60.0, gt=0, description="Seconds between two posts that keep an open alert active in Alertmanager."
     )
     expire_s: float = Field(
-        900.0, gt=0, description="Seconds after which Alertmanager takes an alert for over when nobody keeps it alive."
+        900.0, gt=0, description="Seconds after which Alertmanager resolves an alert that is no longer posted."
     )
     give_up_h: float = Field(
-        24.0, gt=0, description="Hours after which a notice that a receiver does not take becomes a dead letter."
+        24.0, gt=0, description="Hours after which a notice that a receiver does not accept becomes a dead letter."
     )
     port: int = Field(9105, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
 
 
 def _single(value: Any) -> Any:
     if value == "openai-batch":
-        raise ValueError("only Anthropic's API is used in batches; write openai, which is called answer by answer")
+        raise ValueError("batches exist only for Anthropic's API; use openai, which makes single calls")
     return value
 
 
 class JudgeSettings(Section):
-    """The judge service. Without a key it judges with the lexical baseline, offline and for nothing."""
+    """The judge service. Without a key it uses the lexical baseline, offline and free of charge."""
 
     backend: Annotated[
         Literal["auto", "anthropic", "anthropic-batch", "openai", "lexical"], BeforeValidator(_single)
     ] = Field(
         "auto",
-        description="Who judges: Anthropic's API, its message batches (half the price, within a day), any API that speaks OpenAI's chat "
-        "completions (`openai`; a model on this machine too), or the lexical baseline. `auto`: Anthropic's API when a key is set, else "
+        description="The judge: Anthropic's API, its message batches (half the price, within a day), any API that supports OpenAI's chat "
+        "completions (`openai`; a local model too), or the lexical baseline. `auto`: Anthropic's API if a key is set, else "
         "the baseline.",
     )
     api_key: SecretStr = Field(SecretStr(""), description="Key of the API.")
     api_key_file: Path | None = Field(
-        None, examples=["/etc/assay/anthropic-key"], description="File that holds the key, instead of the one above."
+        None, examples=["/etc/assay/anthropic-key"], description="File with the key, instead of `api_key`."
     )
     base_url: str | None = Field(
         None,
@@ -420,54 +437,60 @@ class JudgeSettings(Section):
         ge=0,
         allow_inf_nan=False,
         examples=[0.15],
-        description="`openai`: price of a million tokens read, in US dollars; 0 for a model of your own.",
+        description="`openai`: price per million tokens read, in US dollars; 0 for a self-hosted model.",
     )
     price_output_usd: float | None = Field(
-        None, ge=0, allow_inf_nan=False, examples=[0.6], description="`openai`: price of a million tokens written."
+        None,
+        ge=0,
+        allow_inf_nan=False,
+        examples=[0.6],
+        description="`openai`: price per million tokens written, in US dollars.",
     )
     json_mode: Literal["json_schema", "json_object", "none"] = Field(
         "json_schema",
         description="`openai`: how the API is asked for JSON: by its schema, as any JSON, or by the prompt alone.",
     )
-    effort: Literal["low", "medium", "high"] = Field("low", description="The effort the model is asked for.")
+    effort: Literal["low", "medium", "high"] = Field("low", description="The effort requested from the model.")
     rules_file: Path | None = Field(
         None,
         examples=["/etc/assay/judge.yaml"],
-        description="YAML with checks, boosts and prices of your own; unset takes those that come with Assay.",
+        description="YAML file with your own checks, boosts and prices; unset uses those that come with Assay.",
     )
     base_rate: float = Field(
         0.05, gt=0, le=1, allow_inf_nan=False, description="Share of answers in the unbiased base stream."
     )
     base_floor_per_day: int = Field(
-        50, ge=0, description="Base samples a quiet project gets in a day all the same, as far as it has answers."
+        50, ge=0, description="Minimum number of base samples per day in a quiet project, as far as it has answers."
     )
     salt: SecretStr = Field(
         SecretStr(""),
-        description="What the sample is drawn with; who knows it can foretell which events are judged. Empty: drawn once for each "
+        description="Salt of the sample; anyone who knows it can predict which events are judged. Empty: drawn once for each "
         "installation, and kept in Redis.",
     )
     budget_usd_per_day: float = Field(
         1.0,
         ge=0,
         allow_inf_nan=False,
-        description="Most that judging may cost in a day (UTC), in US dollars, for each project.",
+        description="Maximum cost of judging per day (UTC), in US dollars, for each project.",
     )
     budget_usd_per_day_all_projects: float = Field(
         10.0,
         ge=0,
         allow_inf_nan=False,
-        description="Most that judging may cost in a day (UTC), in US dollars, for all projects together; with several shards each shard "
-        "has an equal part of it. Producers choose project names, so the number of projects has no bound of its own.",
+        description="Maximum cost of judging per day (UTC), in US dollars, for all projects together; with several shards each shard "
+        "has an equal part of it. Producers choose project names, so the number of projects is otherwise unlimited.",
     )
     requests_per_minute: int = Field(
-        1_000, ge=1, description="Most requests to the API in a minute, over all replicas and projects."
+        1_000, ge=1, description="Maximum number of requests to the API per minute, over all replicas and projects."
     )
     tokens_per_minute: int = Field(
-        400_000, ge=1_000, description="Most tokens in a minute, read and written, over all replicas and projects."
+        400_000,
+        ge=1_000,
+        description="Maximum number of tokens per minute, read and written, over all replicas and projects.",
     )
-    concurrency: int = Field(8, ge=1, le=256, description="Answers judged at the same time by one process.")
+    concurrency: int = Field(8, ge=1, le=256, description="Answers that one process judges at the same time.")
     deadline_s: float = Field(
-        90.0, gt=0, le=600, allow_inf_nan=False, description="Seconds for one answer, tries and pauses included."
+        90.0, gt=0, le=600, allow_inf_nan=False, description="Seconds for one answer, including retries and pauses."
     )
     request_timeout_s: float = Field(
         45.0, gt=0, le=600, allow_inf_nan=False, description="Seconds to wait for one reply of the API."
@@ -475,26 +498,26 @@ class JudgeSettings(Section):
     max_input_bytes: int = Field(
         200_000,
         ge=1_000,
-        description="Largest question, answer and passages together, in bytes; a larger one is a judge error.",
+        description="Maximum size of question, answer and passages together, in bytes; a larger one is a judge error.",
     )
-    max_output_tokens: int = Field(4_096, ge=256, le=32_000, description="Longest verdict, in tokens.")
+    max_output_tokens: int = Field(4_096, ge=256, le=32_000, description="Maximum length of a verdict, in tokens.")
     batch_wait_s: float = Field(
         3_600.0,
         gt=0,
         allow_inf_nan=False,
-        description="`anthropic-batch`: longest an answer waits for its batch to be sent, in seconds.",
+        description="`anthropic-batch`: maximum seconds that an answer waits for its batch to be sent.",
     )
     batch_requests: int = Field(
-        1_000, ge=1, le=100_000, description="`anthropic-batch`: answers that make a batch at once."
+        1_000, ge=1, le=100_000, description="`anthropic-batch`: number of answers at which a batch is sent at once."
     )
     record_days: float = Field(
         8.0,
         gt=0,
         allow_inf_nan=False,
-        description="Days for which it is known which answers were judged; what comes again later is judged anew.",
+        description="Days for which judged answers are remembered; one that is redelivered later is judged again.",
     )
     anchors_every_days: float = Field(
-        7.0, ge=0, allow_inf_nan=False, description="Days between two rounds over the fixed anchor cases; 0 for none."
+        7.0, ge=0, allow_inf_nan=False, description="Days between rounds over the fixed anchor cases; 0 for none."
     )
     port: int = Field(9103, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
 
@@ -502,13 +525,15 @@ class JudgeSettings(Section):
 class EvalsSettings(Section):
     """The nightly evaluation, `assay eval nightly`. Nothing runs without a dataset and a target."""
 
-    dataset: Path | None = Field(None, examples=["/etc/assay/golden.jsonl"], description="Golden dataset to ask.")
+    dataset: Path | None = Field(
+        None, examples=["/etc/assay/golden.jsonl"], description="Golden dataset of the evaluation."
+    )
     target: str | None = Field(
         None,
         examples=["http://search:8080/v1/search"],
-        description="What is asked: `http://host/path`, `module:function`, or `command: program --flag`.",
+        description="Target of the evaluation: `http://host/path`, `module:function`, or `command: program --flag`.",
     )
-    hour: int = Field(3, ge=0, le=23, description="Hour of the day (UTC) from which on it may run, once a day.")
+    hour: int = Field(3, ge=0, le=23, description="Hour of the day (UTC) from which it may run, once a day.")
     baseline: str | None = Field(
         None,
         examples=["main"],
@@ -517,28 +542,28 @@ class EvalsSettings(Section):
     rules: Path | None = Field(
         None,
         examples=["/etc/assay/rules.toml"],
-        description="Rules that the night is held against: scorers, thresholds, floors and slices; `--rules` wins.",
+        description="Rules for the night: scorers, thresholds, floors and slices; `--rules` overrides it.",
     )
-    runs_dir: str = Field("runs", description="Folder that holds the runs.")
+    runs_dir: str = Field("runs", description="Folder of the runs.")
     project: str = Field(
         "default", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="Tenant whose system is evaluated."
     )
     judge: Literal["none", "lexical", "anthropic", "openai"] = Field(
         "none",
-        description="Who judges the answers too; `anthropic` needs `judge.api_key`, `openai` what `[judge]` says with that backend.",
+        description="Judge of the answers; `anthropic` needs `judge.api_key`, `openai` uses the `[judge]` settings of that backend.",
     )
     budget_usd: float = Field(
-        1.0, ge=0, allow_inf_nan=False, description="Most that judging one night may cost, in US dollars."
+        1.0, ge=0, allow_inf_nan=False, description="Maximum cost of judging one night, in US dollars."
     )
     deadline_minutes: float = Field(
-        120.0, gt=0, le=1_200, allow_inf_nan=False, description="Minutes after which an attempt is given up."
+        120.0, gt=0, le=1_200, allow_inf_nan=False, description="Minutes after which an attempt is abandoned."
     )
 
 
 class RetentionSettings(Section):
-    """How long tables keep rows. `prune` removes earlier."""
+    """Retention of rows in the tables. `assay prune` removes rows earlier."""
 
-    days: int = Field(90, ge=1, le=36_500, description="Days a row is kept, unless its project says otherwise.")
+    days: int = Field(90, ge=1, le=36_500, description="Days a row is kept, unless its project has its own value.")
     projects: dict[str, int] = Field(
         default_factory=dict,
         examples=[{"my-project": 30}],
@@ -549,11 +574,11 @@ class RetentionSettings(Section):
 class TelemetrySettings(Section):
     """Assay's own observability."""
 
-    host: str = Field("127.0.0.1", description="Address that health and metrics listen on.")
+    host: str = Field("127.0.0.1", description="Listen address of health and metrics.")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
-        "INFO", description="Least severe level that is logged."
+        "INFO", description="Minimum severity of log messages."
     )
-    log_format: Literal["json", "text"] = Field("json", description="One JSON object a line, or text for people.")
+    log_format: Literal["json", "text"] = Field("json", description="One JSON object per line, or text for people.")
     otlp_endpoint: str | None = Field(
         None,
         examples=["http://127.0.0.1:4318"],
@@ -579,7 +604,8 @@ class Settings(Section):
     telemetry: TelemetrySettings = TelemetrySettings()
 
 
-#: Where the secrets of a section are sent, by what decides it; and these secrets. `OTEL_...` are variables of OpenTelemetry's own.
+#: Setting that decides where a section's secrets are sent, and these secrets. `OTEL_...` are variables of OpenTelemetry
+#: itself.
 _SENT_TO = (
     ("redis", ("url", "tls_ca_file"), ("password_file", "sentinel_password_file")),
     ("store", ("url", "tls_ca_file"), ("password", "password_file")),
@@ -590,7 +616,7 @@ _SENT_TO = (
 
 
 def variables(model: type[Settings] = Settings) -> dict[str, tuple[str, str]]:
-    """Every environment variable and the (section, name) it sets."""
+    """Return every environment variable and the (section, name) it sets."""
     found = {}
     for section, field in model.model_fields.items():
         assert isinstance(field.annotation, type)
@@ -609,11 +635,11 @@ def settings_from(
     strict: bool = True,
     implicit: bool = False,
 ) -> Settings:
-    """Settings from an environment and the text of a settings file.
+    """Build settings from an environment and the text of a settings file.
 
-    `strict` also refuses unknown `ASSAY_*` variables; the SDK is not strict, since a producer's host may hold settings of newer services.
-    `implicit`: nobody named the file, it was just there, perhaps in a checkout of somebody else's code. Then it does not decide where
-    secrets go that it does not hold itself. Raises `SettingsError`.
+    `strict` also refuses unknown `ASSAY_*` variables; the SDK is not strict, because a producer's host may have
+    settings of newer services. `implicit`: the file was not named but found, perhaps in an untrusted checkout. It then
+    does not decide where secrets from other sources are sent. Raises `SettingsError`.
     """
     try:
         values: dict[str, Any] = tomllib.loads(file)
@@ -638,18 +664,21 @@ def settings_from(
 
 
 def capture_on(settings: CaptureSettings, environment: Mapping[str, str]) -> bool:
-    """The capture switch: the file's `capture.enabled` decides; unset, `ASSAY_CAPTURE` exactly `1` is on; otherwise off."""
+    """Return the capture switch.
+
+    The file's `capture.enabled` decides; if unset, `ASSAY_CAPTURE` exactly `1` is on; otherwise off.
+    """
     if settings.enabled is not None:
         return settings.enabled
     return environment.get(SWITCH_VARIABLE) == "1"
 
 
 def _expect_no_redirection(file: Mapping[str, Mapping[str, Any]], environment: Mapping[str, str], name: str) -> None:
-    """Raise `SettingsError` if a file that nobody named says where a secret is sent that comes from elsewhere."""
+    """Raise `SettingsError` if an implicit file decides where a secret from another source is sent."""
     for section, addresses, secrets in _SENT_TO:
         given = file.get(section, {})
         decides = [each for each in addresses if each in given and _variable(section, each) not in environment]
-        # Of the backends only this one has another address than a key without a name is for.
+        # Of the backends, only this one sends a key to a different default address.
         decides = [each for each in decides if each != "backend" or given[each] == "openai"]
         for secret in secrets if decides else ():
             variable = secret if secret.startswith("OTEL_") else _variable(section, secret)
@@ -661,7 +690,7 @@ def _expect_no_redirection(file: Mapping[str, Mapping[str, Any]], environment: M
                 continue
             raise SettingsError(
                 f"{section}.{decides[0]} comes from ./{name}, which was read only because it is in the working directory, and {source}: "
-                f"the secret would go where ./{name} says. Set {_variable(section, decides[0])}, or, if you trust the file, "
+                f"the secret would be sent where ./{name} says. Set {_variable(section, decides[0])}, or, if you trust the file, "
                 f"name it: {FILE_VARIABLE}={name}"
             )
 
@@ -672,7 +701,7 @@ def _variable(section: str, name: str) -> str:
 
 def _suggestion(name: str, known: Mapping[str, Any]) -> str:
     close = difflib.get_close_matches(name, known, n=1)
-    return f"; did you mean {close[0]}?" if close else f"; the known ones are {', '.join(sorted(known))}"
+    return f"; did you mean {close[0]}?" if close else f"; the valid ones are {', '.join(sorted(known))}"
 
 
 def _explain(problem: Any, file_name: str) -> str:

@@ -1,7 +1,7 @@
-"""Where a shard's Redis is: the hosts an address names, and what a cluster or a Sentinel answers when it is asked. Pure.
+"""Locate the Redis of a shard: hosts in an address, and replies of a cluster or a Sentinel. Pure.
 
-Services and the SDK ask alike, each with its own kind of connection, whenever they connect: so they find a master after a failover, and
-after a slot has moved to another one.
+Services and the SDK ask in the same way, each with its own kind of connection, whenever they connect. They therefore
+find the master after a failover, and after a slot has moved.
 """
 
 import hashlib
@@ -21,12 +21,15 @@ _PORTS = {"standalone": 6379, "cluster": 6379, "sentinel": 26_379}
 
 
 def slot_of(shard: int) -> int:
-    """The slot of all keys of a shard: CRC-16 (XMODEM) of what stands in braces, modulo the slots (Redis Cluster specification)."""
+    """Return the slot of all keys of a shard: CRC-16 (XMODEM) of the part in braces, modulo the slots.
+
+    See the Redis Cluster specification.
+    """
     return crc_hqx(str(shard).encode(), 0) % SLOTS
 
 
 def hosts(settings: RedisSettings) -> list[Address]:
-    """Every host that `redis.url` names, in order. Raises `SettingsError`."""
+    """Return every host in `redis.url`, in order. Raises `SettingsError`."""
     parts = urlsplit(settings.url.get_secret_value())
     if parts.scheme == "unix" and settings.mode == "standalone":
         return []
@@ -50,7 +53,10 @@ def _host(place: str, default_port: int) -> Address | None:
 
 
 def address_of(settings: RedisSettings) -> str:
-    """`redis.url` with its first host alone, as client libraries read it. It may hold a secret; never log it."""
+    """Return `redis.url` with its first host only, for client libraries.
+
+    It may contain a secret: never log it.
+    """
     named = hosts(settings)
     text = settings.url.get_secret_value()
     netloc = urlsplit(text).netloc
@@ -62,10 +68,10 @@ def address_of(settings: RedisSettings) -> str:
 
 
 def destination(settings: RedisSettings) -> str:
-    """A name for the Redis that is at the address: the same for all that mean the same servers, and fit for a directory.
+    """Return a name for the Redis at an address: equal for equal servers, and valid for a directory.
 
-    Hosts in any order, ports, the database's number, a socket's path and what Sentinels call the master make it. User, password, TLS,
-    `redis.mode`, shards and time-outs do not: with others of those it is the same Redis.
+    It depends on the hosts in any order, ports, the database number, a socket's path and the Sentinels' name for the
+    master. It does not depend on user, password, TLS, `redis.mode`, shards and time-outs.
     """
     parts = urlsplit(settings.url.get_secret_value())
     places = sorted({f"{host}:{port}" for host, port in hosts(settings)}) or [parts.path]
@@ -77,14 +83,16 @@ def destination(settings: RedisSettings) -> str:
 
 
 def _database(parts: SplitResult) -> str:
-    """The number of the database an address names, as redis-py reads it."""
+    """Return the database number of an address, as redis-py parses it."""
     named = parse_qs(parts.query).get("db", [""])[0] or ("" if parts.scheme == "unix" else parts.path.strip("/"))
     return str(int(named)) if named.isascii() and named.isdigit() else "0"
 
 
 def master_of_slot(slots: Any, slot: int, asked: str) -> Address | None:
-    """The master of a slot in an answer to `CLUSTER SLOTS`; None if nobody has it. A node that does not know its own name is the one
-    that was asked."""
+    """Return the master of a slot in a reply to `CLUSTER SLOTS`; None if no node has it.
+
+    A node that does not know its own name is the one that was asked.
+    """
     for first, last, master, *_ in slots:
         if first <= slot <= last:
             return _text(master[0]) or asked, int(master[1])
@@ -92,12 +100,12 @@ def master_of_slot(slots: Any, slot: int, asked: str) -> Address | None:
 
 
 def nodes_in(slots: Any, asked: str) -> list[Address]:
-    """All nodes in an answer to `CLUSTER SLOTS`, masters and replicas, each once."""
+    """Return all nodes in a reply to `CLUSTER SLOTS`, masters and replicas, without duplicates."""
     return list(dict.fromkeys((_text(node[0]) or asked, int(node[1])) for _, _, *nodes in slots for node in nodes))
 
 
 def master_named(answer: Any) -> Address | None:
-    """The address in an answer to `SENTINEL GET-MASTER-ADDR-BY-NAME`; None if this Sentinel does not know the name."""
+    """Return the address in a reply to `SENTINEL GET-MASTER-ADDR-BY-NAME`; None for an unknown name."""
     return (_text(answer[0]), int(answer[1])) if answer else None
 
 

@@ -1,8 +1,9 @@
-"""From bytes to models, with errors that are safe to log, store and show: they name fields and rules, never content. Pure.
+"""Parse bytes to models, with errors that are safe to log, store and show. Pure.
 
-Not refused, by design: unknown keys (kept out), a key written twice (the last one counts, as for most JSON parsers).
-Refused although some parsers let it pass: NaN and infinities, integers beyond 64 bits, half characters (a lone surrogate such as
-`"\\ud800"`), since no later step could write them again. A producer that cuts text must cut between characters.
+Errors name fields and rules, never content. Accepted by design: unknown keys (dropped), and duplicate keys (the last
+one counts, as for most JSON parsers). Refused although some parsers accept it: NaN and infinities, integers beyond 64
+bits, lone surrogates such as `"\ud800"`, because no later step could write them again. A producer that truncates text
+must cut between characters.
 """
 
 import json
@@ -24,17 +25,18 @@ from assay_schema.ids import event_ms
 from assay_schema.limits import ENTRY_MAX_BYTES, EVENT_AHEAD_MAX_MS, SCHEMA_VERSION
 from assay_schema.scores import Score
 
-#: Most problems of one document that a detail lists.
+#: Maximum number of problems of one document in a detail.
 PROBLEMS_MAX = 5
-#: How much of an entry over the limit is searched for its identity, in bytes.
+#: Bytes of an entry over the limit that are searched for its id.
 SEARCHED_BYTES = 64 * 1024
 
 
 class InvalidEvent(ValueError):  # noqa: N818  # the condition is the event's, not the program's
     """A document breaks the contract.
 
-    `rule` is a short stable name such as `unknown_kind` (for a field's own rules, pydantic's name of it, such as `string_too_long`);
-    `detail` says which field and which limit. Neither holds anything from the document but positions.
+    `rule` is a short stable name such as `unknown_kind` (for a field's own rules, pydantic's name of it, such as
+    `string_too_long`); `detail` names the field and the limit. Neither contains anything from the document except
+    positions.
     """
 
     def __init__(self, rule: str, detail: str) -> None:
@@ -58,46 +60,50 @@ _ROWS: dict[Kind, TypeAdapter[RetrievalRow | AnswerRow | FeedbackRow]] = {
 
 
 def parse_event(data: bytes) -> Event:
-    """A capture entry's event. Raises `InvalidEvent` and nothing else. About 10 µs for a retrieval of 1 KB."""
+    """Parse a capture entry's event, in about 10 µs per KB. Raises `InvalidEvent` and nothing else."""
     if len(data) > ENTRY_MAX_BYTES:
         raise InvalidEvent("entry_too_large", f"{len(data)} bytes; at most {ENTRY_MAX_BYTES} (1 MiB)")
     return _parse(_EVENT, data, _KINDS)
 
 
 def parse_scrubbed(data: bytes) -> ScrubbedEvent:
-    """An entry of the `events` stream. Raises `InvalidEvent`."""
+    """Parse an entry of the `events` stream. Raises `InvalidEvent`."""
     return _parse(_SCRUBBED, data, STORED_KINDS)
 
 
 def parse_failure(data: bytes) -> Failure:
-    """An entry of the `failures` stream. Raises `InvalidEvent`."""
+    """Parse an entry of the `failures` stream. Raises `InvalidEvent`."""
     return _parse(_FAILURE, data, ())
 
 
 def parse_score(data: bytes) -> Score:
-    """An entry of the `scores` stream. Raises `InvalidEvent`."""
+    """Parse an entry of the `scores` stream. Raises `InvalidEvent`."""
     return _parse(_SCORE, data, ())
 
 
 def parse_alert(data: bytes) -> Alert:
-    """An entry of the `alerts` stream. Raises `InvalidEvent`."""
+    """Parse an entry of the `alerts` stream. Raises `InvalidEvent`."""
     return _parse(_ALERT, data, ())
 
 
 def parse_row(kind: Kind, data: bytes) -> RetrievalRow | AnswerRow | FeedbackRow:
-    """One line of `assay export --kind KIND`. Raises `InvalidEvent`; `KeyError` for a kind that has no export."""
+    """Parse one line of `assay export --kind KIND`.
+
+    Raises `InvalidEvent`; `KeyError` for a kind without an export.
+    """
     return _parse(_ROWS[kind], data, ())
 
 
 def event_time_ok(event_id: UUID, log_ms: int) -> bool:
-    """Whether an event's own time is at most a day ahead of the log's clock (Unix milliseconds of the capture entry)."""
+    """True if an event's time is at most a day ahead of the log's clock (Unix milliseconds of the entry)."""
     return event_ms(event_id) <= log_ms + EVENT_AHEAD_MAX_MS
 
 
 def identity_of(data: bytes) -> tuple[UUID | None, str, str]:
-    """Event id, project and service of an entry that may be broken, as far as they can be read: for its failure row.
+    """Return event id, project and service of an entry that may be broken, for its failure row.
 
-    Never raises. What is missing, or is not plainly an identifier, is None or `unknown`: a broken producer may put anything anywhere.
+    Never raises. A value that is missing, or not clearly an identifier, is None or `unknown`: a broken producer may put
+    anything anywhere.
     """
     found = _envelope_of(data)
     event_id = found.get("event_id")
@@ -111,7 +117,7 @@ def identity_of(data: bytes) -> tuple[UUID | None, str, str]:
 
 _EVENT_ID = re.compile(r"[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-7[0-9A-Fa-f]{3}-[89ABab][0-9A-Fa-f]{3}-[0-9A-Fa-f]{12}")
 _PROJECT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-#: Stricter than the envelope's rule, which allows any printable text: here nothing vouches for it.
+#: Stricter than the envelope's rule, which allows any printable text: an unvalidated entry may contain anything.
 _SERVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,63}")
 _MEMBER = re.compile(rb'"(event_id|project|service)"\s*:\s*"([A-Za-z0-9._/-]{1,64})"')
 
@@ -140,7 +146,7 @@ def _parse(adapter: TypeAdapter[_T], data: bytes, kinds: Collection[Kind]) -> _T
         return adapter.validate_json(data)
     except ValidationError as error:
         invalid = _not_json(data, error) or _misfit(data, error, kinds)
-    raise invalid  # out here, so that pydantic's error, which may quote the document, is not chained to it
+    raise invalid  # here, so that pydantic's error, which may quote the document, is not chained to it
 
 
 def _not_json(data: bytes, error: ValidationError) -> InvalidEvent | None:
@@ -159,7 +165,7 @@ def _not_json(data: bytes, error: ValidationError) -> InvalidEvent | None:
     if "number out of range" in reason:
         return InvalidEvent("integer_too_large", f"an integer of thousands of digits, {where}")
     if "\\u" in text and _is_json_but_for_surrogates(text):
-        return InvalidEvent("lone_surrogate", f"text with half a character (a lone surrogate), {where}")
+        return InvalidEvent("lone_surrogate", f"text with a lone surrogate, {where}")
     return InvalidEvent("invalid_json", f"not JSON {where}")
 
 
@@ -192,7 +198,7 @@ def _misfit(data: bytes, error: ValidationError, kinds: Collection[Kind]) -> Inv
 
 
 def _explain(problem: Any, *, branched: bool) -> str:
-    """Field and rule of one pydantic error, and the rule's own limits; none of the error's message, input or other context."""
+    """Return field, rule and limits of one pydantic error, without its message, input or other context."""
     limits = {name: value for name, value in problem.get("ctx", {}).items() if name in _OUR_LIMITS}
     rule = ", ".join([problem["type"], *(f"{name} {value}" for name, value in limits.items())])
     loc = problem["loc"][1:] if branched else problem["loc"]  # a union's errors begin with its branch, the kind

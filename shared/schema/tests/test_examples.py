@@ -102,7 +102,7 @@ def test_every_kind_has_a_minimal_and_a_full_example() -> None:
 
 
 def test_examples_of_an_unknown_stream_are_refused_with_the_names_there_are() -> None:
-    with pytest.raises(KeyError, match="no stream or export clicks; there are capture, events"):
+    with pytest.raises(KeyError, match="no stream or export clicks; the available ones are capture, events"):
         examples("clicks")
 
 

@@ -1,10 +1,10 @@
-"""Reporters: a run handed over to where people already look at experiments.
+"""Reporters: send a run to an experiment tracker.
 
-A reporter is made by a function that takes where to report to (or None) and is named in the entry points `assay.reporters`, so another
-package can bring its own: `my-tracker = "my_package:my_reporter"`. Shipped here: files, otel, mlflow, braintrust, langfuse; the command
-line brings clickhouse.
+A reporter is created by a function that takes a destination (or None) and is listed in the entry points
+`assay.reporters`, so another package can add its own: `my-tracker = "my_package:my_reporter"`. Included are files,
+otel, mlflow, braintrust and langfuse; the command line adds clickhouse.
 
-Only names, ids and numbers are handed over. Questions and expected answers are in a report when its maker put them there.
+Only names, ids and numbers are sent. A report contains questions and expected answers only if its creator added them.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,18 +21,21 @@ GROUP = "assay.reporters"
 
 
 class ReporterError(EvalsError):
-    """A run that could not be handed over. Says where to and why, never what was in it; doing it again is safe."""
+    """A run that could not be sent.
+
+    The message says where to and why, never its content; a retry is safe.
+    """
 
 
 @dataclass(frozen=True)
 class Report:
-    """A run, and the cases whose texts may be told, by id: none unless somebody asked for it."""
+    """A run, and the cases whose texts may be sent, by id: none by default."""
 
     run: Run
     texts: Mapping[str, Case] = field(default_factory=dict)
 
     def facts(self) -> dict[str, Any]:
-        """What was measured with what, in words and numbers."""
+        """Return what was measured and how, as text and numbers."""
         config = self.run.config
         found = {
             "project": config.project,
@@ -50,28 +53,31 @@ class Report:
         return {name: value for name, value in found.items() if value is not None}
 
     def input_of(self, result: CaseResult) -> str | None:
-        """The question, where it may be told."""
+        """Return the question, if it may be sent."""
         case = self.texts.get(result.case_id)
         return case.query if case else None
 
     def expected_of(self, result: CaseResult) -> str | None:
-        """The expected answer, where there is one that may be told."""
+        """Return the expected answer, if there is one that may be sent."""
         case = self.texts.get(result.case_id)
         return case.expected_answer if case else None
 
 
 class Reporter(Protocol):
-    """Where a run is handed over."""
+    """Destination of a run."""
 
     def report(self, report: Report) -> str:
-        """Hand a run over; a second time replaces the first. Returns where it is now. Raises `ReporterError`."""
+        """Send a run; a second time replaces the first. Returns its location. Raises `ReporterError`."""
 
 
 MakeReporter = Callable[[str | None], Reporter]
 
 
 def open_reporter(named: str) -> Reporter:
-    """A reporter by `NAME` or `NAME=WHERE`. Raises `ReporterError` for an unknown one, and for one that cannot be set up."""
+    """Return a reporter by `NAME` or `NAME=WHERE`.
+
+    Raises `ReporterError` for an unknown one, and for one that cannot be set up.
+    """
     name, _, where = named.partition("=")
     known = {each.name: each for each in entry_points(group=GROUP)}
     if name not in known:
@@ -83,5 +89,5 @@ def open_reporter(named: str) -> Reporter:
 
 
 def known_scores(result: CaseResult) -> dict[str, float]:
-    """The metrics of a case that apply to it."""
+    """Return the applicable metrics of a case."""
     return {name: float(value) for name, value in result.metrics.items() if value is not None}

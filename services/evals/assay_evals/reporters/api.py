@@ -1,4 +1,4 @@
-"""One tracker's HTTP API: JSON in and out, tried again where it may fare better, and no key in clear text over a network."""
+"""HTTP client for a tracker's API: JSON, retries of transient errors, and no key sent unencrypted."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -15,17 +15,17 @@ TRIES = 4
 PAUSE_MOST_S = 30.0
 _AGAIN = {408, 425, 429, 500, 502, 503, 504}
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
-#: What to do about an answer that will not change.
+#: Advice for an error that a retry would not change.
 _MEANING = {
     401: "the key is refused",
-    403: "the key may not do this",
-    404: "there is nothing at this address",
+    403: "the key does not permit this",
+    404: "nothing exists at this address",
     413: "the report is too large",
 }
 
 
 class _AgainError(Exception):
-    """Another try may fare better, after so many seconds where the answer says it."""
+    """A retry may succeed, after the number of seconds in the answer, if any."""
 
     def __init__(self, why: str, pause_s: float | None = None) -> None:
         super().__init__(why)
@@ -39,7 +39,10 @@ def _again(error: Exception) -> bool | float:
 
 
 class Api:
-    """`who` is its name in messages. `headers` and `auth` hold keys, which are sent by https or to this machine only."""
+    """HTTP client.
+
+    `who` is its name in messages. `headers` and `auth` contain keys, sent by https or locally.
+    """
 
     def __init__(
         self, who: str, url: str, *, headers: Mapping[str, str] | None = None, auth: tuple[str, str] | None = None
@@ -49,7 +52,7 @@ class Api:
             raise ReporterError(f"{who}: write its address as https://host, without a user or password in it")
         if (headers or auth) and parts.scheme != "https" and parts.hostname not in _LOOPBACK:
             raise ReporterError(
-                f"{who}: {parts.hostname} is named by http://, and a key does not go over a network in clear text: use https://"
+                f"{who}: {parts.hostname} has an http:// address, and keys are not sent unencrypted over a network: use https://"
             )
         self.who = who
         self._client = httpx.Client(base_url=url.rstrip("/"), headers=headers, auth=auth, timeout=TIMEOUT_S)
@@ -61,7 +64,10 @@ class Api:
         self._client.close()
 
     def send(self, method: str, path: str, body: Any = None, *, missing_ok: bool = False, **parameters: str) -> Any:
-        """The answer's JSON; None for a 404 with `missing_ok`. Raises `ReporterError`, which never quotes what was sent or answered."""
+        """Return the answer's JSON; None for a 404 with `missing_ok`.
+
+        Raises `ReporterError`, which never quotes the request or the answer.
+        """
         try:
             for attempt in stamina.retry_context(on=_again, attempts=TRIES, timeout=120.0, wait_initial=0.2):
                 with attempt:
@@ -71,19 +77,19 @@ class Api:
         if answer.status_code == 404 and missing_ok:
             return None
         if answer.status_code >= 300:
-            why = _MEANING.get(answer.status_code, "it takes no such report")
+            why = _MEANING.get(answer.status_code, "it does not accept such a report")
             raise ReporterError(f"{self.who}: HTTP {answer.status_code} for {path.partition('?')[0]}: {why}")
         try:
             return answer.json() if answer.content else {}
         except ValueError:
-            raise ReporterError(f"{self.who}: {path} answered with no JSON: is this its API's address?") from None
+            raise ReporterError(f"{self.who}: {path} did not answer with JSON: is this its API's address?") from None
 
     def _once(self, method: str, path: str, body: Any, parameters: Mapping[str, str]) -> httpx.Response:
         try:
             answer = self._client.request(method, path, json=body, params=parameters or None)
         except httpx.LocalProtocolError:
             raise ReporterError(
-                f"{self.who}: a key or header holds what HTTP cannot carry, such as a line's end"
+                f"{self.who}: a key or header contains a character that HTTP does not allow, such as a line break"
             ) from None
         except httpx.TransportError as error:
             raise _AgainError(f"not reached ({type(error).__name__})") from None
@@ -95,7 +101,7 @@ class Api:
 
 
 def field(document: Any, *names: str, who: str) -> Any:
-    """A value in an answer. Raises `ReporterError` where it is not."""
+    """Return a value of an answer. Raises `ReporterError` if it is missing."""
     for name in names:
         if not isinstance(document, dict) or name not in document:
             raise ReporterError(f"{who}: its answer has no {'.'.join(names)}: is this its API's address?")

@@ -1,4 +1,4 @@
-"""A run in Braintrust, by its public API: an experiment in the project's name, an event for each case."""
+"""Send a run to Braintrust's public API: an experiment in the project's name, an event for each case."""
 
 import os
 from typing import Any
@@ -17,10 +17,11 @@ class Braintrust:
     """Events have the cases' ids, so a run that is reported again replaces them."""
 
     def __init__(self, url: str, key: str) -> None:
-        self._url, self._key = url, key
+        self._url = url
+        self._key = key
 
     def report(self, report: Report) -> str:
-        """Make or find project and experiment, and insert the cases."""
+        """Find or create project and experiment, and insert the cases."""
         run = report.run
         mark = str(identity(run))
         with Api("braintrust", self._url, headers={"Authorization": f"Bearer {self._key}"}) as api:
@@ -58,7 +59,10 @@ def _event(report: Report, mark: str, result: CaseResult) -> dict[str, Any]:
 
 
 def braintrust(where: str | None) -> Braintrust:
-    """`braintrust` or `braintrust=URL`; default: BRAINTRUST_API_URL, else Braintrust's own. The key is BRAINTRUST_API_KEY."""
+    """Set up `braintrust` or `braintrust=URL`; default: BRAINTRUST_API_URL, else Braintrust's own.
+
+    The key is BRAINTRUST_API_KEY.
+    """
     key = os.environ.get("BRAINTRUST_API_KEY")
     if not key:
         raise ReporterError("braintrust: set BRAINTRUST_API_KEY")

@@ -1,4 +1,4 @@
-"""A run as files: `report.json` whole, `cases.csv` a line for each case."""
+"""Write a run as files: the full `report.json`, and `cases.csv` with a line for each case."""
 
 import csv
 import io
@@ -10,13 +10,13 @@ from assay_runtime.private import write_whole
 
 
 class Files:
-    """Written whole, readable by their owner alone."""
+    """Writes complete files, readable by their owner only."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def report(self, report: Report) -> str:
-        """Write both files; what was there of this name is replaced."""
+        """Write both files, replacing existing ones."""
         folder = self._folder / report.run.run_id
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -43,10 +43,10 @@ def _table(report: Report) -> str:
 
 
 def _cell(value: object) -> object:
-    """A text that a spreadsheet would run as a formula begins with an apostrophe."""
+    """Prefix a text with an apostrophe if a spreadsheet would run it as a formula."""
     return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
 
 def files(where: str | None) -> Files:
-    """`files` or `files=FOLDER`; default: `reports`."""
+    """Set up `files` or `files=FOLDER`; default: `reports`."""
     return Files(Path(where or "reports"))

@@ -1,4 +1,4 @@
-"""A run in Langfuse: an experiment item for each case by its OpenTelemetry endpoint, and the metrics as scores of these items."""
+"""Send a run to Langfuse: an experiment item per case by OpenTelemetry, and metrics as scores."""
 
 import hashlib
 import json
@@ -20,10 +20,11 @@ _VERSION = {"x-langfuse-ingestion-version": "4"}
 
 
 class Langfuse:
-    """Ids of traces and scores are made of the run and the case, so a run that is reported again replaces what is there."""
+    """Ids of traces and scores derive from run and case, so a run that is reported again replaces them."""
 
     def __init__(self, url: str, keys: tuple[str, str]) -> None:
-        self._url, self._keys = url, keys
+        self._url = url
+        self._keys = keys
 
     def report(self, report: Report) -> str:
         """Send the items, then their scores."""
@@ -108,7 +109,10 @@ def _scores(report: Report, mark: str, result: CaseResult) -> Iterator[dict[str,
 
 
 def langfuse(where: str | None) -> Langfuse:
-    """`langfuse` or `langfuse=URL`; default: LANGFUSE_HOST, else Langfuse's cloud. Keys: LANGFUSE_PUBLIC_KEY, LANGFUSE_SECRET_KEY."""
+    """Set up `langfuse` or `langfuse=URL`; default: LANGFUSE_HOST, else Langfuse's cloud.
+
+    Keys: LANGFUSE_PUBLIC_KEY, LANGFUSE_SECRET_KEY.
+    """
     public, secret = os.environ.get("LANGFUSE_PUBLIC_KEY"), os.environ.get("LANGFUSE_SECRET_KEY")
     if not public or not secret:
         raise ReporterError("langfuse: set LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY")

@@ -1,4 +1,4 @@
-"""A run in MLflow, by its REST API 2.0: an experiment for each project and dataset, a run with means, intervals and facts."""
+"""Send a run to MLflow (REST API 2.0): an experiment per project and dataset, with its metrics."""
 
 import os
 import re
@@ -16,13 +16,13 @@ _TAG = "assay.run"
 
 
 class MLflow:
-    """Reported again, a run's metrics are replaced where they differ: MLflow keeps the latest value in front."""
+    """Reports to MLflow. A repeated report replaces metrics that differ: MLflow shows the latest value."""
 
     def __init__(self, url: str) -> None:
         self._url = url
 
     def report(self, report: Report) -> str:
-        """Make or find the run, and log its numbers."""
+        """Find or create the run, and log its numbers."""
         token, user = os.environ.get("MLFLOW_TRACKING_TOKEN"), os.environ.get("MLFLOW_TRACKING_USERNAME")
         headers = {"Authorization": f"Bearer {token}"} if token else None
         auth = (user, os.environ.get("MLFLOW_TRACKING_PASSWORD", "")) if user and not token else None
@@ -74,7 +74,7 @@ def _metrics(report: Report) -> list[dict[str, Any]]:
 
 
 def _key(name: str) -> str:
-    """A name as MLflow takes it: `recall@5` is `recall_at_5`."""
+    """Convert a name for MLflow: `recall@5` becomes `recall_at_5`."""
     return re.sub(r"[^\w.\- /]", "_", name.replace("@", "_at_"))[:250]
 
 
@@ -83,7 +83,10 @@ def _ms(moment: str) -> int:
 
 
 def mlflow(where: str | None) -> MLflow:
-    """`mlflow` or `mlflow=URL`; default: MLFLOW_TRACKING_URI. A key comes from MLFLOW_TRACKING_TOKEN, or _USERNAME and _PASSWORD."""
+    """Set up `mlflow` or `mlflow=URL`; default: MLFLOW_TRACKING_URI.
+
+    Credentials come from MLFLOW_TRACKING_TOKEN, or _USERNAME and _PASSWORD.
+    """
     url = where or os.environ.get("MLFLOW_TRACKING_URI")
     if not url:
         raise ReporterError("mlflow: say where: --to mlflow=https://host, or set MLFLOW_TRACKING_URI")

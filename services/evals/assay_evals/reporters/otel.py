@@ -1,4 +1,7 @@
-"""A run as OpenTelemetry events, `gen_ai.evaluation.result` for each case and metric, sent as logs by OTLP over HTTP."""
+"""Send a run as OpenTelemetry events (`gen_ai.evaluation.result`), as logs by OTLP over HTTP.
+
+There is one event for each case and metric.
+"""
 
 import hashlib
 import os
@@ -19,13 +22,17 @@ _BATCH = 1000
 
 
 class OpenTelemetry:
-    """A collector keeps what it gets: a run that is reported again is there twice, with the same trace ids."""
+    """Reports by OpenTelemetry.
+
+    A repeated report appears twice in the collector, with the same trace ids.
+    """
 
     def __init__(self, url: str, headers: dict[str, str]) -> None:
-        self._url, self._headers = url, headers
+        self._url = url
+        self._headers = headers
 
     def report(self, report: Report) -> str:
-        """Send an event for each metric of each case, and one for each case that ended in an error."""
+        """Send an event for each metric of each case, and one for each failed case."""
         run_id = str(identity(report.run))
         events = [event for result in report.run.results for event in _events(report, result, run_id)]
         facts = {f"assay.{name}": str(value) for name, value in report.facts().items()}
@@ -71,7 +78,10 @@ def _pairs(values: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def otel(where: str | None) -> OpenTelemetry:
-    """`otel` or `otel=URL`; default: OTEL_EXPORTER_OTLP_ENDPOINT. Headers: OTEL_EXPORTER_OTLP_HEADERS, as `name=value,name=value`."""
+    """Set up `otel` or `otel=URL`; default: OTEL_EXPORTER_OTLP_ENDPOINT.
+
+    Headers: OTEL_EXPORTER_OTLP_HEADERS, as `name=value,name=value`.
+    """
     url = where or os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT")
     if not url:
         raise ReporterError("otel: say where: --to otel=http://127.0.0.1:4318, or set OTEL_EXPORTER_OTLP_ENDPOINT")

@@ -1,4 +1,4 @@
-"""The migrations' files, and what runs them (`assay_runtime.migrate`)."""
+"""SQL files of the migrations, and their runner (`assay_runtime.migrate`)."""
 
 from assay_runtime.migrate import MigrationError, migrate, pending, schema_version
 

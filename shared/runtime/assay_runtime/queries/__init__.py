@@ -1,4 +1,4 @@
-"""Named queries for people who run the system: one file each, with what it answers and its parameters in the comment on top."""
+"""Named queries for operators: one file each, with a comment on its answer and parameters."""
 
 import re
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from importlib.resources import files
 
 @dataclass(frozen=True)
 class Parameter:
-    """One `{name:Type}` of a query, and the value it has unless another is given."""
+    """A `{name:Type}` parameter of a query, with its default."""
 
     name: str
     type: str
@@ -18,7 +18,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class NamedQuery:
-    """A query that answers one question. `sql` names the views without a database: run it in the views' database."""
+    """A query that answers one question. `sql` names the views without a database."""
 
     name: str
     summary: str
@@ -27,7 +27,7 @@ class NamedQuery:
 
     @property
     def defaults(self) -> dict[str, str]:
-        """The parameters as they are unless given."""
+        """Return the defaults of the parameters."""
         return {parameter.name: parameter.default for parameter in self.parameters}
 
 
@@ -37,7 +37,7 @@ _PARAMETER = re.compile(r"^-- (\w+) ([A-Za-z0-9()]+) = (.*?): (.+)$")
 
 @cache
 def named_queries() -> dict[str, NamedQuery]:
-    """Every query by its name (the file's, with `-` for `_`), in alphabetical order."""
+    """Return every query by name (the file's, with `-` for `_`), in alphabetical order."""
     found = [
         _parse(file.name, file.read_text(encoding="utf-8"))
         for file in files(__name__).iterdir()
