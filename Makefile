@@ -74,6 +74,7 @@ docs: setup  ## Regenerate the schemas, AsyncAPI documents, reference pages and 
 	@$(BIN)/python -m docs.generate.cluster_ddl --write
 	@$(BIN)/python -m docs.generate.family_reference --write
 	@$(BIN)/python -m docs.generate.rights_table --write
+	@$(BIN)/python -m docs.generate.package_picture --write
 
 site: setup $(SITE)/.installed  ## Build the documentation as a site with search: build/site/index.html
 	@$(SITE)/bin/python -m sphinx -q -W --keep-going -c docs/site -d build/site-cache . build/site

@@ -8,7 +8,7 @@ from pathlib import Path
 from assay_runtime.connection import OLDEST_REDIS
 from assay_runtime.migrate import ENGINE_MIN
 from assay_schema import settings
-from docs.generate import family_reference
+from docs.generate import family_reference, package_picture
 from docs.generate.asyncapi import main
 from tests.bench.__main__ import SUITES
 
@@ -32,6 +32,15 @@ def test_the_asyncapi_documents_are_what_the_services_generate() -> None:
 
 def test_the_reference_of_families_is_made_from_the_registry() -> None:
     assert family_reference.main(["--check"]) == 0, "run: make docs"
+
+
+def test_the_picture_of_packages_is_made_from_their_imports() -> None:
+    assert package_picture.main(["--check"]) == 0, "run: make docs"
+
+
+def test_an_arrow_that_others_imply_is_left_out() -> None:
+    imports = {"cli": {"operations", "schema"}, "operations": {"schema"}, "schema": set[str]()}
+    assert list(package_picture.reduced(imports)) == [("cli", "operations"), ("operations", "schema")]
 
 
 def test_the_table_of_rights_is_what_identities_and_grants_say() -> None:
