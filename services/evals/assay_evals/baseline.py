@@ -181,11 +181,11 @@ def _refuse_duplicates(kept: list[tuple[str, Captured]]) -> None:
 
 def deduplicate(rows: Iterable[Captured]) -> Iterator[Captured]:
     """Yield the first row of each question, tool and set of sources."""
-    seen = set()
+    keys = set()
     for row in rows:
         key = (row.tool_name, *row.source_ids, query_hash(row.query))
-        if key not in seen:
-            seen.add(key)
+        if key not in keys:
+            keys.add(key)
             yield row
 
 

@@ -224,14 +224,14 @@ def read_dataset(text: str) -> Dataset:
     """Parse a dataset. Raises `DatasetError` with every problem and its line or place."""
     header, records = _records(text.removeprefix("\ufeff"))  # as editors on Windows begin a file
     cases, problems = [], []
-    seen: dict[str, str] = {}
+    place_by_id: dict[str, str] = {}
     for place, record in records:
         if isinstance(record, JsonError):
             problems.append(f"{place}: {record}")
             continue
         name = record.get("id") if isinstance(record, dict) else None
-        if isinstance(name, str) and seen.setdefault(name, place) != place:
-            problems.append(f"{place}: the id {name[:NAME_MAX_CHARS]} is already that of {seen[name]}")
+        if isinstance(name, str) and place_by_id.setdefault(name, place) != place:
+            problems.append(f"{place}: the id {name[:NAME_MAX_CHARS]} is already that of {place_by_id[name]}")
         try:
             cases.append(Case.model_validate(record))
         except ValidationError as error:
