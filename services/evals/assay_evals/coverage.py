@@ -13,7 +13,7 @@ A case is answerable unless its `query_type` is `null`. Of answerable cases each
 
 Refusing what cannot be answered is right, and so is in none of these. Of cases that have no answer one is measured:
 
-- `null_refused`: 1 where the target says so, or nothing, and 0 where it makes an answer up.
+- `null_refused`: 1 if the target says that it does not know, or nothing; 0 if it invents an answer.
 """
 
 from collections.abc import Mapping, Sequence

@@ -2,11 +2,11 @@
 
 Three forms are read, told apart by their first character and line:
 
-- JSON, one object: `{"version": "1.0.0", "cases": [...]}`, with `name`, `created_at`, `description` and others beside them;
+- JSON, one object: `{"version": "1.0.0", "cases": [...]}`, optionally with `name`, `created_at`, `description` and others;
 - NDJSON with a header: the first line is that object without `cases`, with `"record": "dataset"` or a `version`; each further line a case;
 - NDJSON of cases alone; the version is then `0`.
 
-The schema only grows. A case's field that nobody knows is refused, since it may be a known one misspelt; what is a team's own belongs into
+The schema only grows. An unknown field of a case is rejected, since it may be a misspelt one; a team's own fields belong into
 its `metadata`.
 """
 
@@ -110,7 +110,7 @@ class Case(BaseModel):
 
     tags: list[Identifier] = Field(default_factory=list, description="What a team groups cases by.")
     reviewed: bool = Field(
-        default=True, description="False for a case that was mined or written by a model, until somebody looked at it."
+        default=True, description="False for a mined or generated case, until a person has reviewed it."
     )
     scorers: list[CaseScorer] = Field(
         default_factory=list,

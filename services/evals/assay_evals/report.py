@@ -393,7 +393,7 @@ def _ranking(title: str, result: CaseResult, relevance: dict[str, set[str]]) -> 
 def _between(paired: PairedRuns) -> str:
     config = paired.candidate.config
     cases = f"{paired.comparison.paired} cases of {config.dataset} {config.dataset_version}"
-    return f"{_name(paired.candidate)} beside {_name(paired.baseline)}, {cases}"
+    return f"{_name(paired.candidate)} compared with {_name(paired.baseline)}, {cases}"
 
 
 def _name(run: Run) -> str:

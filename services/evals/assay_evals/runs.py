@@ -58,7 +58,7 @@ def run_folder(runs: Path, name: str) -> Path:
 class RunConfig:
     """Configuration of a run.
 
-    Any two runs can be compared; a run can only be resumed if nothing but its concurrency differs.
+    Any two runs can be compared; a run can only be resumed if only its concurrency differs.
     """
 
     dataset: str

@@ -29,7 +29,7 @@ BLOCK_CELLS = 30_000
 TIE = 1e-9
 #: Draws that share their arrangements of the cases, and the most that are made at once: where cases are few, one arrangement says little.
 _BLOCK_ROWS = 200
-#: Statistics that differ by less, beside 1, are the same: sums of the same signs differ by their rounding.
+#: Statistics with a smaller relative difference are equal: sums with the same signs differ by rounding.
 _ROUNDING = 1e-6
 #: A variance below this share of the mean square is none: the statistic is infinite, and rounding cannot tell two such apart.
 _FLAT = 1e-4
@@ -78,7 +78,7 @@ def resampled_means(
     generator = generator_of(seed)
     small = np.uint16 if units <= 0xFFFF else np.uint32
     means = np.empty((resamples, columns))
-    uses = _USES if units < BLOCK_CELLS else 1  # rearranging very many cases costs more than drawing anew
+    uses = _USES if units < BLOCK_CELLS else 1  # permuting very many cases costs more than new draws
     draws = -(-resamples // uses)
     step = max(1, min(_BLOCK_ROWS, BLOCK_CELLS // units))
     offsets = np.arange(step)[:, None] * units
@@ -140,7 +140,7 @@ def interval(
     if (units or len(values)) == 1 or np.ptp(values) == 0:
         return Interval(centre, centre, "degenerate")
     if student if student is not None else count < STUDENT_BELOW:
-        # The spread of resampled means is that of the mean, but for the factor by which a sample's own spread is too small.
+        # The variance of resampled means is that of the mean, except for the factor by which a sample's variance is too small.
         count = max(count, 2)
         half = student_quantile(count - 1) * float(means.std()) * math.sqrt(count / (count - 1))
         return Interval(centre - half, centre + half, "student")
