@@ -20,8 +20,11 @@ _LOCAL = {"host": "redis", "consumerName": "<host>-<process>"}
 def document(service: str) -> str:
     """Return the document of `assay_<service>` as JSON, the same on every machine."""
     build = importlib.import_module(f"assay_{service}.app").build
-    found = build(Settings()).application().schema.to_specification().to_jsonable()
-    return re.sub(r"[ \t]+$", "", json.dumps(_portable(found), indent=2, sort_keys=True), flags=re.MULTILINE) + "\n"
+    specification = build(Settings()).application().schema.to_specification().to_jsonable()
+    return (
+        re.sub(r"[ \t]+$", "", json.dumps(_portable(specification), indent=2, sort_keys=True), flags=re.MULTILINE)
+        + "\n"
+    )
 
 
 def _portable(value: Any) -> Any:

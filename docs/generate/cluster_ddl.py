@@ -104,7 +104,7 @@ def distributed(statement: str) -> str | None:
 
 def statements(settings: RetentionSettings | None = None, redis_shards: int = 1) -> list[str]:
     """Return all statements in order: shard tables, distributed tables, retention, initial records."""
-    found: list[str] = []
+    statements_so_far: list[str] = []
     of_all: list[str] = []
     databases = [f"CREATE DATABASE IF NOT EXISTS `{database}` {_ON_CLUSTER}" for database in (BASE, VIEWS)]
     fronts: dict[str, str] = {}  # by name: a redefined view has one distributed table, with its last columns
@@ -116,7 +116,7 @@ def statements(settings: RetentionSettings | None = None, redis_shards: int = 1)
                     local(statement).replace(f"`{LOCAL_VIEWS}`", f"`{VIEWS}`").replace(f"`{LOCAL_BASE}`", f"`{BASE}`")
                 )
                 continue
-            found.append(local(statement))
+            statements_so_far.append(local(statement))
             if front := distributed(statement):
                 fronts[front.partition("\n")[0]] = front
     ttl = retention.expression(settings or RetentionSettings())
@@ -128,7 +128,7 @@ def statements(settings: RetentionSettings | None = None, redis_shards: int = 1)
         f"VALUES ({migration.version}, '{migration.name}', '{migration.checksum}')"
         for migration in migrations()
     ]
-    return [*found, *databases, *fronts.values(), *of_all, *kept, *records]
+    return [*statements_so_far, *databases, *fronts.values(), *of_all, *kept, *records]
 
 
 def document() -> str:

@@ -51,13 +51,13 @@ def main(arguments: list[str] | None = None, *, root: Path = ROOT) -> int:
     if not (root / SCHEMAS).is_dir():
         print(f"{COMMAND} works only in a checkout of the project: {SCHEMAS} is missing", file=sys.stderr)
         return 2
-    found = stale(root)
+    outdated = stale(root)
     if check:
-        for path in found:
+        for path in outdated:
             print(f"{path} is stale; run: {COMMAND}", file=sys.stderr)
-        return 1 if found else 0
+        return 1 if outdated else 0
     made = documents()
-    for path in found:
+    for path in outdated:
         if path in made:
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_bytes(made[path])

@@ -284,7 +284,7 @@ def test_what_a_tracker_says_is_never_quoted(
         ("mlflov", "did you mean mlflow?"),
         ("mlflow", "MLFLOW_TRACKING_URI"),
         ("otel", "OTEL_EXPORTER_OTLP_ENDPOINT"),
-        ("mlflow=http://tracker.example", "clear text"),
+        ("mlflow=http://tracker.example", "not sent unencrypted"),
         ("langfuse=ftp://x", "https://host"),
         ("mlflow=http://user:word@127.0.0.1", "without a user"),
     ],

@@ -33,11 +33,11 @@ class Masters:
         problem = "no node knows the master"
         for node in list(self._nodes):
             try:
-                found = self._asked(node, shard, password)
+                master = self._asked(node, shard, password)
             except (RedisConnectionError, RedisTimeoutError) as error:
-                problem, found = f"no node answered: {error}", None
-            if found:
-                return found
+                problem, master = f"no node answered: {error}", None
+            if master:
+                return master
             self._nodes.rotate(-1)
         raise RedisConnectionError(problem)
 

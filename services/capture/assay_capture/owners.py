@@ -151,8 +151,8 @@ class Owners:
         except OSError:
             return []
         others = [name for name in sorted(_directories(self._private)) if self._is_other(name)]
-        found = [name for name in others if any(map(_is_left, _owner_paths(self._private / name)))]
-        return [*found, UNNAMED] if self._unnamed() and UNNAMED not in self._adopt and ALL not in self._adopt else found
+        left = [name for name in others if any(map(_is_left, _owner_paths(self._private / name)))]
+        return [*left, UNNAMED] if self._unnamed() and UNNAMED not in self._adopt and ALL not in self._adopt else left
 
     def _is_other(self, name: str) -> bool:
         return name != self._directory.name and name not in self._adopt and ALL not in self._adopt

@@ -330,15 +330,15 @@ class Spool:
 
     def _take_over(self, owner: Owner) -> None:
         try:
-            found = [_Segment(owner.name, *segment) for segment in owner.segments()]
+            segments = [_Segment(owner.name, *segment) for segment in owner.segments()]
         except OSError:
-            found = []
-        if not found:
+            segments = []
+        if not segments:
             owner.release()
             return
         self._locked[owner.name] = owner
-        self.adopted_segments += len(found)
-        self._segments = sorted([*self._segments, *found])
+        self.adopted_segments += len(segments)
+        self._segments = sorted([*self._segments, *segments])
         reading = self._reading
         if reading is not None:
             self._segments.remove(reading.segment)

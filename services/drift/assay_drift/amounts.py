@@ -30,15 +30,15 @@ MEDIAN_TOLERANCE, MEDIAN_CRITICAL = 0.1, 0.8
 
 def amount_settings(settings: DriftSettings) -> Mapping[str, DriftSettings]:
     """Settings by metric: no plain rule (it is for scores), and wider tolerances for medians."""
-    found = {}
+    by_metric = {}
     for what in (LATENCY, COST):
         for name in QUANTILES:
             changed: dict[str, Any] = {"rule": "off"}
             if name == "p50":
                 tolerance = max(settings.tolerance, MEDIAN_TOLERANCE)
                 changed |= {"tolerance": tolerance, "critical_ratio": MEDIAN_CRITICAL}
-            found[f"{what}_{name}"] = settings.model_copy(update=changed)
-    return found
+            by_metric[f"{what}_{name}"] = settings.model_copy(update=changed)
+    return by_metric
 
 
 @dataclass(slots=True)

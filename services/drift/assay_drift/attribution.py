@@ -105,7 +105,7 @@ class Split:
         """
         if not self.change:
             return []
-        found = [
+        sentences = [
             f"{self.dimension} {each.name}: {shown(each.mean_before)} to {shown(each.mean_after)}, "
             f"{each.within / self.change:.0%} of the change"
             for each in sorted(self.parts, key=lambda part: -abs(part.within))
@@ -114,11 +114,11 @@ class Split:
         if abs(self.mix) > ERRORS * self.mix_error and self.mix * self.change > 0:
             shares = [each for each in self.parts if each.shifted]
             most = max(shares or self.parts, key=lambda part: abs(part.share_after - part.share_before))
-            found.append(
+            sentences.append(
                 f"mix of {self.dimension}s: {most.name} from {most.share_before:.0%} to {most.share_after:.0%} of the traffic, "
                 f"{self.mix / self.change:.0%} of the change"
             )
-        return found
+        return sentences
 
 
 def split(dimension: str, before: Mapping[str, Days], after: Mapping[str, Days]) -> Split | None:
@@ -180,11 +180,11 @@ def error_of_change(before: Days, after: Days, least: float = 0.0) -> float:
     # Samples that are equal within each period but differ between periods show how much they can vary.
     least = max(least, (old + new).deviation / 2)
     deviation = max(_pooled((old, new)), least)
-    found = 0.0
+    variance = 0.0
     for total in (old, new):
-        found += max(total.deviation, least) ** 2 / total.n if total.n else 0.0
+        variance += max(total.deviation, least) ** 2 / total.n if total.n else 0.0
     if freedom < LEAST_FREEDOM:
-        return sqrt(found)
+        return sqrt(variance)
     # The variance between days (DerSimonian and Laird's estimate), from the upper bound of the spread of their means.
     between = bound(sum(each.between for each in periods), freedom) * freedom
     weights = sum(total.n - _squares(days) / total.n for total, days in ((old, before), (new, after)) if total.n)
@@ -192,8 +192,8 @@ def error_of_change(before: Days, after: Days, least: float = 0.0) -> float:
     usual = (old.n + new.n) / sum(each.periods for each in periods)
     for total, days in ((old, before), (new, after)):
         if total.n:  # samples of less than a day are at least as correlated as those of a whole day
-            found += of_days * max(_squares(days) / total.n**2, usual / total.n)
-    return sqrt(found)
+            variance += of_days * max(_squares(days) / total.n**2, usual / total.n)
+    return sqrt(variance)
 
 
 def groups(rows: Iterable[tuple[str, int, int, float, float]]) -> dict[str, dict[int, Total]]:
@@ -201,12 +201,12 @@ def groups(rows: Iterable[tuple[str, int, int, float, float]]) -> dict[str, dict
 
     Names that are displayed alike are one group.
     """
-    found: dict[str, dict[int, Total]] = {}
+    totals: dict[str, dict[int, Total]] = {}
     for name, day, n, total, squares in rows:
         shown = one_line(name)[:NAME_CHARS] or "(none)"
-        days = found.setdefault(shown, {})
+        days = totals.setdefault(shown, {})
         days[day] = days.get(day, Total()) + Total(n, total, squares)
-    return found
+    return totals
 
 
 def _sum(days: Days) -> Total:
@@ -219,17 +219,17 @@ def _squares(days: Days) -> float:
 
 def _pooled(totals: Iterable[Total]) -> float:
     """Standard deviation of a sample from the mean of its total."""
-    known = [each for each in totals if each.n > 1]
-    freedom = sum(each.n - 1 for each in known)
-    return sqrt(sum(each.deviation**2 * (each.n - 1) for each in known) / freedom) if freedom else 0.0
+    estimable = [each for each in totals if each.n > 1]
+    freedom = sum(each.n - 1 for each in estimable)
+    return sqrt(sum(each.deviation**2 * (each.n - 1) for each in estimable) / freedom) if freedom else 0.0
 
 
 def _everything(totals: Mapping[str, Days]) -> dict[int, Total]:
-    found: dict[int, Total] = {}
+    by_day: dict[int, Total] = {}
     for days in totals.values():
         for day, total in days.items():
-            found[day] = found.get(day, Total()) + total
-    return found
+            by_day[day] = by_day.get(day, Total()) + total
+    return by_day
 
 
 def _without(everything: Days, days: Days) -> dict[int, Total]:

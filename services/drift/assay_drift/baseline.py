@@ -65,11 +65,11 @@ class Baseline:
 
 def total_of(days: dict[int, Total], first: int, last: int) -> Total:
     """Return the samples of the days from `first` to `last`, both included."""
-    found = Total()
+    total_so_far = Total()
     for day, total in days.items():
         if first <= day <= last:
-            found += total
-    return found
+            total_so_far += total
+    return total_so_far
 
 
 def baseline_of(days: dict[int, Total], full_days: int) -> Baseline | None:

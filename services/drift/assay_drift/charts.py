@@ -118,8 +118,8 @@ def svg(chart: Chart) -> str:
     band += [(x(p.at_ms), y(p.low, _TOP, low, high)) for p in reversed(points)]
     parts.append(f'<polygon points="{_joined(band)}" fill="#1565c0" fill-opacity="0.15"/>')
     parts.append(_line([(x(p.at_ms), y(p.mean, _TOP, low, high)) for p in points], "#1565c0"))
-    known = [(x(p.at_ms), y(p.baseline, _TOP, low, high)) for p in points if p.baseline is not None]
-    parts.append(_line(known, "#37474f", dashed=True))
+    baselines = [(x(p.at_ms), y(p.baseline, _TOP, low, high)) for p in points if p.baseline is not None]
+    parts.append(_line(baselines, "#37474f", dashed=True))
     parts.append(_line([(x(p.at_ms), y(_strength(p.evidence), _MIDDLE, 0, 1)) for p in points], "#6a1b9a"))
     limit = y(_strength(1.0), _MIDDLE, 0, 1)
     parts.append(
@@ -159,8 +159,8 @@ def _bounds(points: Sequence[Point]) -> tuple[float, float]:
 
 def _mark(chart: Chart, point: Point) -> str:
     marks = {"warn": "w", "critical": "C", "recovering": "r"}
-    found = [s.state for s in chart.spans if s.from_ms < point.at_ms + chart.day_ms and s.to_ms > point.at_ms]
-    worst = next((state for state in ("critical", "warn", "recovering") if state in found), "")
+    states = [s.state for s in chart.spans if s.from_ms < point.at_ms + chart.day_ms and s.to_ms > point.at_ms]
+    worst = next((state for state in ("critical", "warn", "recovering") if state in states), "")
     return marks.get(worst, "·")
 
 

@@ -94,8 +94,8 @@ class Project:
         value = drawn(hour)
         if now_ms - self.first_ms < max(2.0, settings.learning_days) * calendar.day_ms:
             return Finding("ok", value, 0.0, value)
-        known = min(USUAL_DAYS, int((now_ms - self.first_ms) // calendar.day_ms))
-        usual = [drawn(hour - HOURS * day) for day in range(1, known + 1)]
+        full_days = min(USUAL_DAYS, int((now_ms - self.first_ms) // calendar.day_ms))
+        usual = [drawn(hour - HOURS * day) for day in range(1, full_days + 1)]
         expected = min(median(usual), *(usual[6:7] or usual[:1]))  # compare a Sunday with the previous Sunday as well
         few = value < settings.silence_ratio * expected and _tail(value, expected) < SILENCE_BY_CHANCE
         if expected < LEAST_EXPECTED or not few:

@@ -14,8 +14,8 @@ def needed(evidence: Iterable[float], streams: int) -> float:
 
     `streams` is the number of all series, including those not listed.
     """
-    found = float(streams)
+    threshold = float(streams)
     for place, value in enumerate(sorted(evidence, reverse=True), 1):
         if value >= streams / place:
-            found = streams / place
-    return found
+            threshold = streams / place
+    return threshold

@@ -118,9 +118,9 @@ class Monitor(Watch):
 
     def observe_lost(self, project: str, at_ms: float, wall_ms: float) -> None:
         """Count an event that never reached the tables."""
-        found = self._project(project, at_ms, wall_ms)
-        _count(found.failures, self._calendar.hour(at_ms))
-        self._evaluate_project(project, found, wall_ms)
+        state = self._project(project, at_ms, wall_ms)
+        _count(state.failures, self._calendar.hour(at_ms))
+        self._evaluate_project(project, state, wall_ms)
 
     def _begun(self, key: str) -> Series:
         """Start a series.
@@ -308,8 +308,8 @@ class Monitor(Watch):
 
     def _advance_queries(self, key: str, queries: Queries, deviations: float, day: int) -> None:
         limit = self._settings.query_deviations
-        found: Level = "warn" if deviations >= limit else "ok"
-        reading = Reading(day * self._calendar.day_ms, found, found == "ok")
+        level: Level = "warn" if deviations >= limit else "ok"
+        reading = Reading(day * self._calendar.day_ms, level, level == "ok")
         transition = step(queries.episode, reading, Patience(2, self._calendar.hours(self._settings.cooldown_hours)))
         shift = queries.shift
         numbers = Numbers(

@@ -72,18 +72,18 @@ class Queries:
 
     def add(self, day: int, event_ids: Sequence[str], vectors: np.ndarray) -> None:
         """Count the queries of a day. Their vectors have length 1."""
-        found = self.days.get(day)
-        if found is None:
-            found = self.days[day] = Day(0, np.zeros(vectors.shape[1]), np.zeros(CLUSTERS))
-        found.n += len(event_ids)
-        found.vectors = found.vectors + vectors.sum(axis=0)
+        totals = self.days.get(day)
+        if totals is None:
+            totals = self.days[day] = Day(0, np.zeros(vectors.shape[1]), np.zeros(CLUSTERS))
+        totals.n += len(event_ids)
+        totals.vectors = totals.vectors + vectors.sum(axis=0)
         if self.centroids is not None:
-            found.clusters = found.clusters + np.bincount(nearest(self.centroids, vectors), minlength=CLUSTERS)
+            totals.clusters = totals.clusters + np.bincount(nearest(self.centroids, vectors), minlength=CLUSTERS)
         for event_id, vector in zip(event_ids, vectors, strict=True):
             key = int.from_bytes(blake2b(event_id.encode(), digest_size=6).digest())
-            found.kept.append((key, event_id, vector))
-        found.kept.sort(key=lambda each: each[0])
-        del found.kept[KEPT_A_DAY:]
+            totals.kept.append((key, event_id, vector))
+        totals.kept.sort(key=lambda each: each[0])
+        del totals.kept[KEPT_A_DAY:]
 
     def close(self, today: int, settings: DriftSettings) -> list[Shift]:
         """Compare the days before `today` with the reference; called when a new day begins.
@@ -220,8 +220,8 @@ def _shift(found: list[Any] | None) -> Shift | None:
 def nearest(centroids: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     """Return the index of the nearest centroid for each vector."""
     distances: np.ndarray = (centroids**2).sum(axis=1)[None, :] - 2 * vectors @ centroids.T
-    found: np.ndarray = distances.argmin(axis=1)
-    return found
+    clusters: np.ndarray = distances.argmin(axis=1)
+    return clusters
 
 
 def k_means(vectors: np.ndarray, rounds: int = 20) -> np.ndarray:

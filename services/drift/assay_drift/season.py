@@ -100,9 +100,9 @@ def season_of(days: Mapping[int, Total], slots: Mapping[int, Means]) -> Season:
     effect = max(_design_effect(groups, overall.deviation, alike=alike) for groups in (weekdays, list(slots.values())))
     offsets = []
     for slot in range(SLOTS):
-        found = slots.get(slot, Means())
-        known = TYPICAL**2 * found.n / (TYPICAL**2 * found.n + effect * overall.deviation**2)
-        offsets.append(known * (found.mean - overall.mean) if found.n else 0.0)
+        slot_means = slots.get(slot, Means())
+        shrinkage = TYPICAL**2 * slot_means.n / (TYPICAL**2 * slot_means.n + effect * overall.deviation**2)
+        offsets.append(shrinkage * (slot_means.mean - overall.mean) if slot_means.n else 0.0)
     return Season(tuple(offsets), effect, len(counted))
 
 

@@ -130,17 +130,17 @@ class Series:
         for first in range(before * HOURS, (before + 1) * HOURS, SLOT_HOURS):
             period = sum((self.hours.get(hour, Total()) for hour in range(first, first + SLOT_HOURS)), Total())
             self.slots.setdefault(slot_of(first), Means()).add(period)
-        found = season_of({d: t for d, t in self.days.items() if d not in self.dirty}, self.slots)
-        self.season = found if found.offsets else replace(self.season, days=found.days)
+        season = season_of({d: t for d, t in self.days.items() if d not in self.dirty}, self.slots)
+        self.season = season if season.offsets else replace(self.season, days=season.days)
 
     def _learn(self, settings: DriftSettings, calendar: Calendar) -> None:
         if self.episode.open or self.last_ms - self.first_ms < settings.learning_days * calendar.day_ms:
             return
         first = calendar.day(self.first_ms)
         clean = {day: total for day, total in self.days.items() if day >= first and day not in self.dirty}
-        found = baseline_of(clean, settings.baseline_days)
-        if found and found.n >= settings.learning_samples:
-            self.baseline = found
+        baseline = baseline_of(clean, settings.baseline_days)
+        if baseline and baseline.n >= settings.learning_samples:
+            self.baseline = baseline
 
     def evidence(self, settings: DriftSettings) -> float:
         """Return the evidence of a drop. A single series would alert at 1, once per run length."""
@@ -174,11 +174,11 @@ class Series:
         """
         if self.former is None:
             return False
-        seen = ((self.window(HOURS, calendar), self._offset(HOURS, calendar)), (self.since_change, 0.0))
+        windows = ((self.window(HOURS, calendar), self._offset(HOURS, calendar)), (self.since_change, 0.0))
         line, effect = (1 - settings.rule_drop) * self.former.mean, self.season.design_effect
         return any(
             total.n >= settings.rule_samples and _highest(total, self.former, effect) - offset < line
-            for total, offset in seen
+            for total, offset in windows
         )
 
     def window(self, hours: int, calendar: Calendar) -> Total:
@@ -217,13 +217,13 @@ class Series:
             return None
         hour = calendar.hour(now_ms)
         counts, self.evaluated_hour = hour > self.evaluated_hour, max(hour, self.evaluated_hour)
-        found = self.level(needed, settings, calendar, rule=counts) if level is None else level
-        if not counts and found in ("ok", self.episode.worst.value if self.episode.open else "ok"):
+        current = self.level(needed, settings, calendar, rule=counts) if level is None else level
+        if not counts and current in ("ok", self.episode.worst.value if self.episode.open else "ok"):
             return None  # nothing new, as after most samples
         recent = self.window(HOURS, calendar)
         reading = Reading(
             now_ms,
-            found,
+            current,
             clean=bool(recent.n) and self._clean(recent, reference, settings, calendar),
             counts=counts and bool(recent.n),
             recovered=self._recovered(settings),
@@ -268,11 +268,11 @@ class Series:
         """Accept the current level: close the episode and learn a baseline from the samples since then."""
         since = calendar.day(max(self.detector.since_ms, self.first_ms))
         fresh = {day: total for day, total in self.days.items() if day > since}
-        found = baseline_of(fresh, settings.baseline_days)
+        baseline = baseline_of(fresh, settings.baseline_days)
         transition = resolve(self.episode, now_ms, patience(settings, calendar))
         self.episode.cool_until_ms = 0.0
         self.dirty.clear()
-        self.baseline, self.former = (found if found and found.n >= settings.learning_samples else None), None
+        self.baseline, self.former = (baseline if baseline and baseline.n >= settings.learning_samples else None), None
         if self.baseline is None:  # learn from scratch, from the samples after the change
             self.first_ms = now_ms
         self.days = fresh
@@ -282,9 +282,9 @@ class Series:
 
     def continued(self) -> "Series":
         """Return a series that continues this one, with its own episode."""
-        found = Series.load(self.dump())
-        found.episode, found.since_change = Episode(), Total()
-        return found
+        copy = Series.load(self.dump())
+        copy.episode, copy.since_change = Episode(), Total()
+        return copy
 
     def dump(self) -> dict[str, Any]:
         """Return the state as JSON."""

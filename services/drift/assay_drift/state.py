@@ -176,11 +176,11 @@ class ShardState:
         return self._monitor
 
     def _is_calibrated(self, project: str, fingerprint: str, metric: str) -> bool:
-        found = self._calibration.get(f"{project}/{fingerprint}/{metric}".encode())
-        if found is None:
+        stored = self._calibration.get(f"{project}/{fingerprint}/{metric}".encode())
+        if stored is None:
             return False
         try:
-            told, settings = orjson.loads(found), self._settings
+            told, settings = orjson.loads(stored), self._settings
             return bool(
                 told["labels"] >= settings.calibration_labels
                 and told["bad"] >= settings.calibration_bad
@@ -194,8 +194,8 @@ class ShardState:
         samples = {each.key: each for each in outcomes if isinstance(each, Sample) and each.content is not None}
         if not samples:
             return []
-        found = await self._client.zmscore(drift_seen_key(self._shard), list(samples))
-        return [sample for sample, score in zip(samples.values(), found, strict=True) if score is None]
+        scores = await self._client.zmscore(drift_seen_key(self._shard), list(samples))
+        return [sample for sample, score in zip(samples.values(), scores, strict=True) if score is None]
 
     async def _commit(
         self,

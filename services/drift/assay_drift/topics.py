@@ -58,9 +58,9 @@ def grown(queries: Sequence[Query], vectors: np.ndarray) -> tuple[list[Topic], l
         old, new = (sum(days.values(), Total()) for days in (before, after))
         growth = new.mean - old.mean
         if growth > ERRORS * error_of_change(before, after):
-            found = np.flatnonzero((of == cluster) & late)[:EXAMPLES]
+            examples = np.flatnonzero((of == cluster) & late)[:EXAMPLES]
             topics.append(
-                (growth, cluster, Topic(old.mean, new.mean, tuple(queries[place].event_id for place in found)))
+                (growth, cluster, Topic(old.mean, new.mean, tuple(queries[place].event_id for place in examples)))
             )
     topics.sort(key=lambda each: (-each[0], each[1]))
     inside = np.isin(of, [cluster for _, cluster, _ in topics])
@@ -70,8 +70,8 @@ def grown(queries: Sequence[Query], vectors: np.ndarray) -> tuple[list[Topic], l
 def _some(places: np.ndarray) -> np.ndarray:
     """Return evenly spaced positions."""
     wanted = min(CLUSTERED, int(CLUSTERED_SHARE * len(places)))
-    found: np.ndarray = places[np.linspace(0, max(0, len(places) - 1), wanted).astype(int)]
-    return found
+    chosen: np.ndarray = places[np.linspace(0, max(0, len(places) - 1), wanted).astype(int)]
+    return chosen
 
 
 def _splits(queries: Sequence[Query], inside: np.ndarray, late: np.ndarray) -> list[Split]:
@@ -92,7 +92,7 @@ def _splits(queries: Sequence[Query], inside: np.ndarray, late: np.ndarray) -> l
 
 def _days(queries: Sequence[Query], inside: np.ndarray, chosen: np.ndarray) -> dict[int, Total]:
     """Return by day the number of chosen queries, and the number of those inside."""
-    found: dict[int, Total] = {}
+    by_day: dict[int, Total] = {}
     for place in np.flatnonzero(chosen).tolist():
-        found.setdefault(queries[place].day, Total()).add(float(inside[place]))
-    return found
+        by_day.setdefault(queries[place].day, Total()).add(float(inside[place]))
+    return by_day

@@ -44,11 +44,11 @@ class Watch(Kept):
 
     def evidence(self) -> dict[tuple[str, str], float]:
         """Return the greatest evidence by project and metric, relative to the alert threshold."""
-        found: dict[tuple[str, str], float] = {}
+        greatest: dict[tuple[str, str], float] = {}
         for key, each in self.series():
             project, metric, _ = key.split("/", 2)
-            found[project, metric] = max(self.share(each), found.get((project, metric), 0.0))
-        return found
+            greatest[project, metric] = max(self.share(each), greatest.get((project, metric), 0.0))
+        return greatest
 
     def share(self, series: Series) -> float:
         """Return the evidence of a series, relative to the alert threshold."""
@@ -98,11 +98,11 @@ class Watch(Kept):
     def _numbers(
         self, subject: Subject, series: Series, of: Scaled | Amount | None, detector: Detector, *, recovering: bool
     ) -> Numbers:
-        found = numbers_of(subject, series, detector, self._calendar, recovering=recovering)
-        found = replace(found, evidence=min(1e6, self.share(series)))
+        numbers = numbers_of(subject, series, detector, self._calendar, recovering=recovering)
+        numbers = replace(numbers, evidence=min(1e6, self.share(series)))
         if isinstance(of, Scaled):
-            return replace(found, effect=of.effect)
-        return found if of is None else replace(found, limit=of.limit)
+            return replace(numbers, effect=of.effect)
+        return numbers if of is None else replace(numbers, limit=of.limit)
 
     def _publish_acknowledged(
         self, subject: Subject, transition: Transition | None, episode: Episode, numbers: Numbers, wall_ms: float
@@ -112,8 +112,8 @@ class Watch(Kept):
         Its time is the wall clock's: samples may be hours old, or come from a replay of last year.
         """
         if transition:
-            told = replace(transition, at_ms=max(transition.at_ms, wall_ms))
-            self._publish(subject, told, episode, replace(numbers, acknowledged=True))
+            published = replace(transition, at_ms=max(transition.at_ms, wall_ms))
+            self._publish(subject, published, episode, replace(numbers, acknowledged=True))
 
     def _publish(self, subject: Subject, transition: Transition | None, episode: Episode, numbers: Numbers) -> None:
         if transition:

@@ -191,9 +191,9 @@ def amount_text(metric: str, amount: float | None) -> str:
 
 def limit_in(summary: str) -> float | None:
     """Parse the limit from the summary of an amount, as precisely as it is shown; None if there is none."""
-    found = _LIMIT.search(summary)
+    match = _LIMIT.search(summary)
     try:
-        return float(found[1].replace(",", "")) if found else None
+        return float(match[1].replace(",", "")) if match else None
     except ValueError:
         return None
 

@@ -40,11 +40,11 @@ def read_answer(value: Any, elapsed_ms: float) -> Retrieved:
         sources.append(source)
     facts = [_facts(each) for each in found]
     latency = whole.get("latency_ms")
-    known = isinstance(latency, int | float) and not isinstance(latency, bool) and 0 <= latency < float("inf")
+    is_number = isinstance(latency, int | float) and not isinstance(latency, bool) and 0 <= latency < float("inf")
     answer = whole.get("answer")
     return Retrieved(
         slugs=slugs,
-        latency_ms=float(latency) if known and latency is not None else elapsed_ms,
+        latency_ms=float(latency) if is_number and latency is not None else elapsed_ms,
         sources=sources,
         answer=answer if isinstance(answer, str) else None,
         citations=[(_hit(each)[0], _claim(each)) for each in whole.get("citations") or []],

@@ -174,18 +174,18 @@ def _refuse_duplicates(kept: list[tuple[str, Captured]]) -> None:
         shown = ", ".join(digest for _, _, digest in doubled[:5])
         lines = sorted(row.line for digest, row in kept if digest == doubled[0][2])[:5]
         raise BaselineError(
-            f"{len(doubled)} question(s) stand in it more than once, alike but for case and white space (query_hash {shown}; "
+            f"{len(doubled)} question(s) appear more than once, equal except for case and white space (query_hash {shown}; "
             f"the first on lines {', '.join(map(str, lines))}): keep one of each, or publish with --deduplicate"
         )
 
 
 def deduplicate(rows: Iterable[Captured]) -> Iterator[Captured]:
     """Yield the first row of each question, tool and set of sources."""
-    seen = set()
+    keys = set()
     for row in rows:
         key = (row.tool_name, *row.source_ids, query_hash(row.query))
-        if key not in seen:
-            seen.add(key)
+        if key not in keys:
+            keys.add(key)
             yield row
 
 

@@ -70,9 +70,9 @@ def _draws(
 ) -> tuple[Floats, Floats, Floats]:
     """Return draws of both bounds, and the weight of each column's heaviest unit, 0 without a value."""
     table = values[:, None] if values.ndim == 1 else values
-    known = ~np.isnan(table)
-    shares = known.astype(float) if weights is None else known * weights[:, None]
-    sums = np.where(known, table, 0.0) * shares
+    present = ~np.isnan(table)
+    shares = present.astype(float) if weights is None else present * weights[:, None]
+    sums = np.where(present, table, 0.0) * shares
     if clusters is not None:
         sums, shares = by_cluster(sums, clusters), by_cluster(shares, clusters)
     units, columns = sums.shape

@@ -39,25 +39,27 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 def case_metrics(case: Case, answer: Retrieved, depth: int) -> dict[str, float]:
     """Compute all applicable metrics, by name."""
-    found: dict[str, float] = {}
+    metrics: dict[str, float] = {}
     if case.required_citations and (answer.answer is not None or answer.citations):
         cited = {name for name, _ in answer.citations}
-        found["required_citations"] = _share(each in cited for each in case.required_citations)
+        metrics["required_citations"] = _share(each in cited for each in case.required_citations)
     if case.required_entities and answer.answer is not None:
         text = answer.answer.casefold()
-        found["required_entities"] = _share(each.casefold() in text for each in case.required_entities)
+        metrics["required_entities"] = _share(each.casefold() in text for each in case.required_entities)
     if case.expected_answer is not None and answer.answer is not None:
-        found["answer_f1"] = answer_f1(case.expected_answer, answer.answer)
+        metrics["answer_f1"] = answer_f1(case.expected_answer, answer.answer)
     if not answer.facts or case.query_type == "null":
-        return found
+        return metrics
     hits = answer.hits(case.relevance)
     first = list(hits.values())[:depth]
     if case.time_window is not None and any(hit.time is not None for hit in first):
-        found["temporal_accuracy"] = _share(hit.time is not None and hit.time in case.time_window for hit in first)
+        metrics["temporal_accuracy"] = _share(hit.time is not None and hit.time in case.time_window for hit in first)
     if case.expected_actors and any(hit.actors for hit in first):
         expected = {normalise(actor) for actor in case.expected_actors}
-        found["actor_attribution"] = _share(any(normalise(actor) in expected for actor in hit.actors) for hit in first)
-    return found | _paths([hit for name, hit in list(hits.items())[:depth] if case.relevance.get(name, 0) > 0])
+        metrics["actor_attribution"] = _share(
+            any(normalise(actor) in expected for actor in hit.actors) for hit in first
+        )
+    return metrics | _paths([hit for name, hit in list(hits.items())[:depth] if case.relevance.get(name, 0) > 0])
 
 
 def _paths(relevant: Sequence[Hit]) -> dict[str, float]:

@@ -26,7 +26,7 @@ def score(cases: Sequence[Case], answers: Sequence[Retrieved], config: RunConfig
     ]
     for row, case, answer in zip(rows, cases, answers, strict=True):
         if case.query_type != "null" and not any(case.relevance.values()):
-            row.update(dict.fromkeys(row))  # nobody said what should be retrieved
+            row.update(dict.fromkeys(row))  # there are no expected documents
         row.update(case_metrics(case, answer, max(config.cutoffs)) | answer_coverage(case, answer))
     return rows
 

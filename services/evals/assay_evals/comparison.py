@@ -136,8 +136,8 @@ class Comparison:
         blocking = [m.verdict for m in decides if m.rule.stage is Stage.BLOCK] + [m.verdict for m in self.shrunk]
         if not self.metrics:
             return Verdict.FAIL  # nothing was compared: silence is not health
-        found = [inconclusive if verdict is Verdict.INCONCLUSIVE else verdict for verdict in blocking]
-        return next((verdict for verdict in (Verdict.FAIL, Verdict.INCONCLUSIVE) if verdict in found), Verdict.PASS)
+        verdicts = [inconclusive if verdict is Verdict.INCONCLUSIVE else verdict for verdict in blocking]
+        return next((verdict for verdict in (Verdict.FAIL, Verdict.INCONCLUSIVE) if verdict in verdicts), Verdict.PASS)
 
 
 def compare(
@@ -167,11 +167,11 @@ def compare(
     alone = [[name for name in one if name not in other] for one, other in (measured, measured[::-1])]
     both = [name for name in measured[0] if name in measured[1]]
     names = [name for name in both if name != LATENCY and _both(baseline[name], candidate[name]).any()]
-    found = _means(names, baseline, candidate, chosen, clusters, weights, seed, resamples) if names else []
+    metrics = _means(names, baseline, candidate, chosen, clusters, weights, seed, resamples) if names else []
     if LATENCY in both and _both(baseline[LATENCY], candidate[LATENCY]).any():
-        found += _quantiles(baseline[LATENCY], candidate[LATENCY], chosen, seed)
+        metrics += _quantiles(baseline[LATENCY], candidate[LATENCY], chosen, seed)
     return Comparison(
-        found,
+        metrics,
         paired=lengths.pop() if lengths else 0,
         metrics_only_baseline=alone[0],
         metrics_only_candidate=alone[1],
@@ -194,21 +194,21 @@ def intervals(
 
     `limits` are those of `bounded` metrics; others have none.
     """
-    found: dict[str, Interval] = {}
+    by_name: dict[str, Interval] = {}
     shares = [name for name in columns if bounded(name)]
     if shares:
         table = np.column_stack([columns[name] for name in shares])
         bounds = bounded_intervals(table, *limits, resamples=resamples, seed=seed, clusters=clusters, weights=weights)
-        found |= {name: each for name, each in zip(shares, bounds, strict=True) if each is not None}
+        by_name |= {name: each for name, each in zip(shares, bounds, strict=True) if each is not None}
     others = [name for name in columns if not bounded(name) and not np.isnan(columns[name]).all()]
     if others:
         table = np.column_stack([columns[name] for name in others])
         means = resampled_means(table, resamples=resamples, seed=seed, clusters=clusters, weights=weights)
         for place, name in enumerate(others):
-            known = ~np.isnan(table[:, place])
-            units = None if clusters is None else _clusters(clusters, known)
-            found[name] = interval(table[:, place], means[:, place], units=units, weights=weights)
-    return found
+            present = ~np.isnan(table[:, place])
+            units = None if clusters is None else _clusters(clusters, present)
+            by_name[name] = interval(table[:, place], means[:, place], units=units, weights=weights)
+    return by_name
 
 
 def _both(one: Floats, other: Floats) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -236,7 +236,7 @@ def _means(
     )
     tests = _tests(names, deltas, rules, clusters, weights, seed, resamples)
     adjusted = _holm(tests, rules)
-    found = []
+    metrics = []
     for place, name in enumerate(names):
         rule, column = rule_of(name, rules), deltas[:, place]
         paired = ~np.isnan(column)
@@ -248,9 +248,9 @@ def _means(
         )
         test = tests[name]
         worse = delta > 0 if rule.lower_is_better else delta < 0
-        told = told_from_chance(bounds, test.two_sided, test.fell if worse else test.rose)
-        verdict = decide(delta, bounds, after, rule, told=told)
-        found.append(
+        significant = told_from_chance(bounds, test.two_sided, test.fell if worse else test.rose)
+        verdict = decide(delta, bounds, after, rule, told=significant)
+        metrics.append(
             MetricComparison(
                 metric=name,
                 n=int(paired.sum()),
@@ -268,7 +268,7 @@ def _means(
                 cases_needed=_more_cases(name, column, rule, units) if verdict is Verdict.INCONCLUSIVE else None,
             )
         )
-    return found
+    return metrics
 
 
 def _tests(
@@ -281,15 +281,15 @@ def _tests(
     resamples: int,
 ) -> dict[str, FlipTest]:
     """Test gains in two families, so that non-blocking metrics make no gate less sensitive."""
-    found: dict[str, FlipTest] = {}
+    by_name: dict[str, FlipTest] = {}
     for blocks in (True, False):
         family = [name for name in names if (rule_of(name, rules).stage is Stage.BLOCK) is blocks]
         if family:
             signs = [-1.0 if rule_of(name, rules).lower_is_better else 1.0 for name in family]
             gains = deltas[:, [names.index(name) for name in family]] * np.array(signs)
             tests = flip_tests(gains, resamples=resamples, seed=seed, clusters=clusters, weights=weights)
-            found |= dict(zip(family, tests, strict=True))
-    return found
+            by_name |= dict(zip(family, tests, strict=True))
+    return by_name
 
 
 def _holm(tests: Mapping[str, FlipTest], rules: Mapping[str, Rule]) -> dict[str, float]:
@@ -317,7 +317,7 @@ def _quantiles(before: Floats, after: Floats, rules: Mapping[str, Rule], seed: i
     before, after = before[paired], after[paired]
     changes = resampled_quantile_changes(before, after, list(QUANTILES.values()), seed=seed)
     tests = quantile_tests(before, after, list(QUANTILES.values()), seed=seed)
-    found = []
+    metrics = []
     for place, (name, share) in enumerate(QUANTILES.items()):
         rule = rule_of(name, rules)
         low, high = (float(bound) for bound in np.quantile(changes[:, place], [0.025, 0.975]))
@@ -326,10 +326,10 @@ def _quantiles(before: Floats, after: Floats, rules: Mapping[str, Rule], seed: i
         fell, rose = tests[place]
         worse, better = (rose, fell) if rule.lower_is_better else (fell, rose)
         two_sided = min(1.0, 2 * min(fell, rose))
-        told = told_from_chance(bounds, two_sided, worse if (other > one) is rule.lower_is_better else better)
-        verdict = decide(other - one, bounds, other, rule, told=told)
+        significant = told_from_chance(bounds, two_sided, worse if (other > one) is rule.lower_is_better else better)
+        verdict = decide(other - one, bounds, other, rule, told=significant)
         p_values = (two_sided, None, worse, better, None)
-        found.append(
+        metrics.append(
             MetricComparison(name, len(before), one, other, other - one, bounds, *p_values, verdict, rule, None)
         )
-    return found
+    return metrics

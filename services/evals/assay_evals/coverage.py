@@ -13,7 +13,7 @@ A case is answerable unless its `query_type` is `null`. Of answerable cases each
 
 Refusing what cannot be answered is right, and so is in none of these. Of cases that have no answer one is measured:
 
-- `null_refused`: 1 where the target says so, or nothing, and 0 where it makes an answer up.
+- `null_refused`: 1 if the target says that it does not know, or nothing; 0 if it invents an answer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,16 +48,16 @@ def over_repeats(each: Sequence[Mapping[str, float | None]]) -> dict[str, float 
     """
     if len(each) < 2:
         return dict(each[0]) if each else {}
-    found: dict[str, float | None] = {}
+    combined: dict[str, float | None] = {}
     for name in dict.fromkeys(name for one in each for name in one):
         values = [value for one in each if (value := one.get(name)) is not None]
         if values:
-            found[name] = fmean(values)
+            combined[name] = fmean(values)
         if len(values) > 1 and name not in (ANSWERED, COVERAGE, ABSTAINED, NULL_REFUSED):
-            found[JUDGE_NOISE + name] = stdev(values)
+            combined[JUDGE_NOISE + name] = stdev(values)
     faithful = [one.get("faithfulness") for one in each]
-    found[JUDGE_NOISE + "flips"] = float(len({value == 1.0 for value in faithful if value is not None}) > 1)
-    return found
+    combined[JUDGE_NOISE + "flips"] = float(len({value == 1.0 for value in faithful if value is not None}) > 1)
+    return combined
 
 
 def answer_coverage(case: Case, answer: Retrieved) -> dict[str, float]:

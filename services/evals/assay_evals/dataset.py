@@ -2,11 +2,11 @@
 
 Three forms are read, told apart by their first character and line:
 
-- JSON, one object: `{"version": "1.0.0", "cases": [...]}`, with `name`, `created_at`, `description` and others beside them;
+- JSON, one object: `{"version": "1.0.0", "cases": [...]}`, optionally with `name`, `created_at`, `description` and others;
 - NDJSON with a header: the first line is that object without `cases`, with `"record": "dataset"` or a `version`; each further line a case;
 - NDJSON of cases alone; the version is then `0`.
 
-The schema only grows. A case's field that nobody knows is refused, since it may be a known one misspelt; what is a team's own belongs into
+The schema only grows. An unknown field of a case is rejected, since it may be a misspelt one; a team's own fields belong into
 its `metadata`.
 """
 
@@ -110,7 +110,7 @@ class Case(BaseModel):
 
     tags: list[Identifier] = Field(default_factory=list, description="What a team groups cases by.")
     reviewed: bool = Field(
-        default=True, description="False for a case that was mined or written by a model, until somebody looked at it."
+        default=True, description="False for a mined or generated case, until a person has reviewed it."
     )
     scorers: list[CaseScorer] = Field(
         default_factory=list,
@@ -224,14 +224,14 @@ def read_dataset(text: str) -> Dataset:
     """Parse a dataset. Raises `DatasetError` with every problem and its line or place."""
     header, records = _records(text.removeprefix("\ufeff"))  # as editors on Windows begin a file
     cases, problems = [], []
-    seen: dict[str, str] = {}
+    place_by_id: dict[str, str] = {}
     for place, record in records:
         if isinstance(record, JsonError):
             problems.append(f"{place}: {record}")
             continue
         name = record.get("id") if isinstance(record, dict) else None
-        if isinstance(name, str) and seen.setdefault(name, place) != place:
-            problems.append(f"{place}: the id {name[:NAME_MAX_CHARS]} is already that of {seen[name]}")
+        if isinstance(name, str) and place_by_id.setdefault(name, place) != place:
+            problems.append(f"{place}: the id {name[:NAME_MAX_CHARS]} is already that of {place_by_id[name]}")
         try:
             cases.append(Case.model_validate(record))
         except ValidationError as error:

@@ -21,17 +21,17 @@ def in_snake_case(value: Any) -> Any:
     """
     if not isinstance(value, dict):
         return value
-    found = dict(value)
+    renamed = dict(value)
     for name in value:
         new = _RENAMED.get(name) or (_snake(name) if _CAMEL.fullmatch(name) else name)
-        if new not in found:
-            found[new] = found.pop(name)
-    if "expectedSourceIds" in value and (sources := found.pop("expected_source_ids", None)):
-        if not (found.get("expected_ids") or found.get("graded_relevance")):
-            found["expected_ids"] = sources
-        elif isinstance(metadata := found.get("metadata", {}), dict):
-            found["metadata"] = metadata | {"expected_source_ids": sources}
-    return found
+        if new not in renamed:
+            renamed[new] = renamed.pop(name)
+    if "expectedSourceIds" in value and (sources := renamed.pop("expected_source_ids", None)):
+        if not (renamed.get("expected_ids") or renamed.get("graded_relevance")):
+            renamed["expected_ids"] = sources
+        elif isinstance(metadata := renamed.get("metadata", {}), dict):
+            renamed["metadata"] = metadata | {"expected_source_ids": sources}
+    return renamed
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -68,11 +68,11 @@ def floor_checks(run: Run, rules: Mapping[str, Rule], rubrics: Collection[str] =
     for metric, rule in {**DEFAULT_RULES, **rules}.items():
         if rule.floor is None:
             continue
-        known = summaries.get(metric)
-        mean = known.mean if known else latency.get(metric)
+        summary = summaries.get(metric)
+        mean = summary.mean if summary else latency.get(metric)
         sign = -1.0 if rule.lower_is_better else 1.0
         failed = mean is None or below(sign * mean, sign * rule.floor)
-        low, high, n = (known.low, known.high, known.n) if known else (None, None, 0)
+        low, high, n = (summary.low, summary.high, summary.n) if summary else (None, None, 0)
         without = unscored(run.results, metric) if metric in rubrics else 0
         verdict = Verdict.FAIL if failed else Verdict.PASS
         if mean is not None and without and not failed:

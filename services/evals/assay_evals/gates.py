@@ -182,12 +182,12 @@ def _hold(
 ) -> None:
     for name, least in thresholds.items():
         observed, between = float(columns[name].mean()), bounds[name]
-        found = {"metric": name, "observed": observed, "threshold": least, "interval": [between.low, between.high]}
+        entry = {"metric": name, "observed": observed, "threshold": least, "interval": [between.low, between.high]}
         match held(observed, between, least):
             case Verdict.FAIL:
-                breaches.append(found)
+                breaches.append(entry)
             case Verdict.INCONCLUSIVE:
-                undecided.append(found | {"cases_needed": _more(columns[name], least)})
+                undecided.append(entry | {"cases_needed": _more(columns[name], least)})
             case _:
                 pass
 

@@ -81,14 +81,14 @@ def documents(rows: Iterable[Mapping[str, Any]]) -> list[Document]:
 
     Other rows are skipped.
     """
-    found: dict[str, Document] = {}
+    passages: dict[str, Document] = {}
     for row in rows:
         each: Mapping[str, Any]
         for each in row["contexts"] if isinstance(row.get("contexts"), list) else [row]:
             name, text = each.get("id", each.get("slug")), each.get("text")
             if isinstance(name, str) and isinstance(text, str) and 0 < len(name) <= NAME_MAX_CHARS and text.strip():
-                found.setdefault(name, Document(id=name, text=text[:PASSAGE_LONGEST]))
-    return list(found.values())
+                passages.setdefault(name, Document(id=name, text=text[:PASSAGE_LONGEST]))
+    return list(passages.values())
 
 
 def drawn(found: Sequence[Document], count: int, seed: int) -> list[Document]:
@@ -124,10 +124,10 @@ def schema_of(model: type[BaseModel]) -> dict[str, Any]:
 def written(text: str) -> Written | None:
     """Parse the writer's reply; None if it is invalid or has no question."""
     try:
-        found = Written.model_validate_json(text)
+        reply = Written.model_validate_json(text)
     except ValidationError:
         return None
-    return found if found.query.strip() and len(found.query) <= 2_000 else None
+    return reply if reply.query.strip() and len(reply.query) <= 2_000 else None
 
 
 def criticism(text: str) -> Criticism | None:

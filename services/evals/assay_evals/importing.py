@@ -63,18 +63,18 @@ def read_queries(text: str) -> dict[str, str]:
 
     Formats: lines of `qid<TAB>question`, or BEIR's NDJSON with `_id` and `text`.
     """
-    found: dict[str, str] = {}
+    queries: dict[str, str] = {}
     problems = []
     for number, line in _lines(text):
         name, query = _json_query(line) if line.startswith("{") else [*line.split("\t", 1), ""][:2]
         if not name or not query.strip():
             problems.append(f'line {number}: write qid<TAB>question, or {{"_id": "...", "text": "..."}}')
-        elif found.setdefault(name, query) != query:
+        elif queries.setdefault(name, query) != query:
             problems.append(f"line {number}: the same id has another question above")
-    if not found and not problems:
+    if not queries and not problems:
         problems.append("no questions")
     _raise(problems)
-    return found
+    return queries
 
 
 def _json_query(line: str) -> tuple[str, str]:
@@ -162,11 +162,11 @@ def _other_separator(columns: list[str]) -> list[str]:
 
 
 def _wrong_columns(columns: list[str]) -> list[str]:
-    known = list(Case.model_fields)
+    case_fields = list(Case.model_fields)
     problems = [
-        f"line 1: column {column[:64]!r}: not a field of a case{nearest(column, known)}; name your own metadata.{column[:32]}"
+        f"line 1: column {column[:64]!r}: not a field of a case{nearest(column, case_fields)}; name your own metadata.{column[:32]}"
         for column in columns
-        if in_snake_case({column: ""}).keys().isdisjoint(known) and not column.startswith("metadata.")
+        if in_snake_case({column: ""}).keys().isdisjoint(case_fields) and not column.startswith("metadata.")
     ]
     problems += [f"line 1: column {column[:64]!r} stands twice" for column in {*columns} if columns.count(column) > 1]
     if columns and "query" not in columns:
@@ -175,26 +175,26 @@ def _wrong_columns(columns: list[str]) -> list[str]:
 
 
 def _record(columns: list[str], row: list[str]) -> dict[str, object]:
-    found: dict[str, object] = {}
+    fields: dict[str, object] = {}
     for column, text in in_snake_case(dict(zip(columns, row, strict=True))).items():
         cell = text.strip()
         if not cell:
             continue
         if column.startswith("metadata."):
-            metadata = found.setdefault("metadata", {})
+            metadata = fields.setdefault("metadata", {})
             assert isinstance(metadata, dict)
             metadata[column.removeprefix("metadata.")] = cell
         elif column == "graded_relevance":
-            found[column] = _graded(cell)
+            fields[column] = _graded(cell)
         elif column in _LISTS:
-            found[column] = _parts(cell)
+            fields[column] = _parts(cell)
         elif column == "reviewed":
-            found[column] = {"true": True, "false": False}.get(cell.lower(), cell)
+            fields[column] = {"true": True, "false": False}.get(cell.lower(), cell)
         elif column == "inclusion_probability":
-            found[column] = float(cell)
+            fields[column] = float(cell)
         else:
-            found[column] = text if column in ("query", "expected_answer") else cell
-    return found
+            fields[column] = text if column in ("query", "expected_answer") else cell
+    return fields
 
 
 def _parts(cell: str) -> list[str]:
@@ -202,13 +202,13 @@ def _parts(cell: str) -> list[str]:
 
 
 def _graded(cell: str) -> dict[str, int]:
-    found = {}
+    graded = {}
     for part in _parts(cell):
         name, _, grade = part.rpartition("=")
         if not name or (value := _whole(grade)) is None:
             raise ValueError("graded_relevance: write id=grade, parted by ;")
-        found[name] = value
-    return found
+        graded[name] = value
+    return graded
 
 
 def from_known(questions: Iterable[KnownQuery], *, name: str) -> Dataset:

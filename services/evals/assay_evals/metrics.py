@@ -68,9 +68,9 @@ def judge(relevance: Sequence[Mapping[str, int]], rankings: Sequence[Sequence[st
             distinct = list(dict.fromkeys(ranking))
         returned[number] = len(distinct)
         grade = judged.get
-        found = [grade(document, 0) for document in distinct[:depth]]
-        flat += found
-        counts[number] = len(found)
+        grades_found = [grade(document, 0) for document in distinct[:depth]]
+        flat += grades_found
+        counts[number] = len(grades_found)
         ideal = sorted(judged.values(), reverse=True)
         if ideal and ideal[-1] < 0:
             raise ValueError("a grade is below 0")
@@ -142,15 +142,15 @@ def retrieval_metrics(
     depth = judged.grades.shape[1]
     if bad := [k for k in cutoffs if not 1 <= k <= depth]:
         raise ValueError(f"cut-off {bad[0]} is not between 1 and the depth of {depth}")
-    found = {"mrr": reciprocal_rank(judged)}
+    by_name = {"mrr": reciprocal_rank(judged)}
     for k in cutoffs:
-        found |= {
+        by_name |= {
             f"recall@{k}": recall(judged, k),
             f"precision@{k}": precision(judged, k),
             f"ndcg@{k}": ndcg(judged, k, gain),
             f"hit@{k}": hit(judged, k),
         }
-    return found | {"null_accuracy": null_accuracy(judged)}
+    return by_name | {"null_accuracy": null_accuracy(judged)}
 
 
 def below(value: float, least: float) -> bool:
@@ -160,7 +160,7 @@ def below(value: float, least: float) -> bool:
 
 def mean(values: Floats, weights: Floats | None = None) -> float | None:
     """Return the mean of the values that are numbers, weighted (Hajek) if weights are given, or None."""
-    known = ~np.isnan(values)
-    if not known.any():
+    present = ~np.isnan(values)
+    if not present.any():
         return None
-    return float(np.average(values[known], weights=None if weights is None else weights[known]))
+    return float(np.average(values[present], weights=None if weights is None else weights[present]))

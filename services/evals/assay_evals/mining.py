@@ -101,11 +101,11 @@ class Miner:
             if len(self._found) >= self._most:
                 return
             self._found[key] = Found(key[0], row["query"].strip())
-        found = self._found[key]
+        question = self._found[key]
         if "retrieved_slugs" in row:
             means = _names(row, "retrieved_slugs")
-            found.slugs = found.slugs or means
-            found.times += 1
+            question.slugs = question.slugs or means
+            question.times += 1
             means = means[:EXPECTED]
         else:
             means = _names(row, "citations", "context_id") or _names(row, "contexts", "id")
@@ -126,14 +126,14 @@ class Miner:
         for target, verdict in self._verdicts.values():
             if target in self._events:
                 key, means = self._events[target]
-                found = self._found[key]
+                question = self._found[key]
                 if verdict == "positive":
-                    found.positive += 1
-                    found.good.update(means)
+                    question.positive += 1
+                    question.good.update(means)
                 else:
-                    found.negative += 1
+                    question.negative += 1
         self._verdicts.clear()
-        questions = [found for found in self._found.values() if found.times or found.judged]
+        questions = [question for question in self._found.values() if question.times or question.judged]
         ordered = sorted(questions, key=lambda one: (-one.negative, -one.positive, _hash(one, salt)))
         taken = {normalise(case.query) for case in known.cases} if known else set()
         new = [one for one in ordered if normalise(one.query) not in taken]
@@ -163,9 +163,9 @@ def _names(row: Mapping[str, Any], field_name: str, key: str | None = None) -> l
     """
     listed = row.get(field_name) or []
     if isinstance(listed, list | tuple):
-        found = [each.get(key) if key and isinstance(each, Mapping) else each for each in listed]
-        names = [each for each in found if isinstance(each, str) and each]
-        if len(names) == len(found):
+        ids = [each.get(key) if key and isinstance(each, Mapping) else each for each in listed]
+        names = [each for each in ids if isinstance(each, str) and each]
+        if len(names) == len(ids):
             return [name for name in dict.fromkeys(names) if len(name) <= NAME_MAX_CHARS]
     raise CapturedError(f"{field_name} must be an array of {f'objects with {key}, an id' if key else 'ids'}")
 

@@ -143,21 +143,21 @@ def judged(
     failed = (
         [each.metric for each in _failed(paired)] + [each.metric for each in missed] + [each.name for each in below]
     )
-    told = ["the first run: there is nothing to compare with"]
+    sentences = ["the first run: there is nothing to compare with"]
     if paired:
-        told = [f"compared with {paired.baseline.run_id} over {paired.comparison.paired} cases"]
-        told += [f"{attempt.errored} cases ended in an error"] if attempt.errored else []
-        told += [shrinkage(each) for each in paired.comparison.shrunk if each.verdict is Verdict.FAIL]
-    told += [f"floor: {each}" for each in (*missed, *unscored)] + [f"floor: {each.name}: {each}" for each in below]
+        sentences = [f"compared with {paired.baseline.run_id} over {paired.comparison.paired} cases"]
+        sentences += [f"{attempt.errored} cases ended in an error"] if attempt.errored else []
+        sentences += [shrinkage(each) for each in paired.comparison.shrunk if each.verdict is Verdict.FAIL]
+    sentences += [f"floor: {each}" for each in (*missed, *unscored)] + [f"floor: {each.name}: {each}" for each in below]
     held = [(each.name, each.verdict, each.stage) for each in checks]
     if paired:
         held = [(each.metric, each.verdict, each.rule.stage) for each in paired.comparison.metrics] + held
     if undecided := [name for name, found, stage in held if found is Verdict.INCONCLUSIVE and stage is Stage.BLOCK]:
-        told.append(f"too few cases for a decision: {', '.join(undecided)}")
+        sentences.append(f"too few cases for a decision: {', '.join(undecided)}")
     outcome = Outcome.FAIL if missed else Outcome(verdict.value)
     if unscored and outcome is not Outcome.FAIL:  # no baseline for the next: what was not scored is asked again
         outcome = Outcome.ERROR
-    return replace(attempt, outcome=outcome, failed_metrics=list(dict.fromkeys(failed)), detail="; ".join(told))
+    return replace(attempt, outcome=outcome, failed_metrics=list(dict.fromkeys(failed)), detail="; ".join(sentences))
 
 
 def beyond_budget(attempt: Attempt, detail: str) -> Attempt:
@@ -192,10 +192,10 @@ _EPISODES = (
 
 def transitions(attempts: Sequence[Attempt], attempt: Attempt, paired: PairedRuns | None = None) -> list[Alert]:
     """Return an attempt's alerts: an episode lasts from the first bad night to the first good one."""
-    told = [Alert.model_validate_json(text) for each in attempts for text in each.alerts]
+    earlier_alerts = [Alert.model_validate_json(text) for each in attempts for text in each.alerts]
     found = []
     for kind, opens, closes, over in _EPISODES:
-        of_kind = [alert for alert in told if alert.kind is kind]
+        of_kind = [alert for alert in earlier_alerts if alert.kind is kind]
         last = max(of_kind, key=lambda alert: (alert.at, alert.sequence), default=None)
         is_open = last is not None and last.state is not AlertState.RESOLVED
         if attempt.outcome in opens and not is_open:

@@ -39,16 +39,16 @@ class PairedRuns:
             (each.rule for each in self.comparison.metrics if each.metric == metric), rule_of(metric, DEFAULT_RULES)
         )
         sign = -1.0 if rule.lower_is_better else 1.0
-        found = []
+        moved = []
         for before, after in self.pairs:
             one, other = before.value(metric), after.value(metric)
             if one is not None and other is not None and sign * other < sign * one:
-                found.append((before, after, other - one))
-        return sorted(found, key=lambda each: sign * each[2])[:count]
+                moved.append((before, after, other - one))
+        return sorted(moved, key=lambda each: sign * each[2])[:count]
 
     def by_query_type(self, metric: str) -> dict[str, tuple[int, float, float]]:
         """Return the number of pairs and both means, by query type."""
-        found = {}
+        by_type = {}
         for kind in dict.fromkeys(before.query_type for before, _ in self.pairs):
             values = [
                 (one, other, before.weight)
@@ -60,8 +60,8 @@ class PairedRuns:
             if values:
                 table = np.array(values)
                 one, other = np.average(table[:, :2], axis=0, weights=table[:, 2])
-                found[kind] = (len(values), float(one), float(other))
-        return found
+                by_type[kind] = (len(values), float(one), float(other))
+        return by_type
 
 
 def compare_runs(
@@ -195,21 +195,21 @@ def _unlike(baseline: Run, candidate: Run, gone: Sequence[str], rules: Mapping[s
     `gone`: metrics of the baseline that could not be compared.
     """
     one, other = baseline.config, candidate.config
-    found = []
+    reasons = []
     if one.dataset_fingerprint != other.dataset_fingerprint:
-        found.append("the dataset was changed between the runs: run both on the same version")
+        reasons.append("the dataset was changed between the runs: run both on the same version")
     if one.gain != other.gain:
-        found.append(f"nDCG has the gain {one.gain} in the baseline and {other.gain} in the candidate")
+        reasons.append(f"nDCG has the gain {one.gain} in the baseline and {other.gain} in the candidate")
     if max(one.cutoffs) != max(other.cutoffs):
-        found.append("the deepest cut-offs differ, and with them the reciprocal rank")
+        reasons.append("the deepest cut-offs differ, and with them the reciprocal rank")
     if one.judge and other.judge and one.judge != other.judge:
-        found.append("answers were judged by different judges")
+        reasons.append("answers were judged by different judges")
     blocks = any(rule_of(name, rules).stage is Stage.BLOCK for name in QUANTILES)
     if blocks and one.concurrency and other.concurrency and one.concurrency != other.concurrency:
         asked = f"{one.concurrency} in the baseline and {other.concurrency} in the candidate"
-        found.append(f"latency was measured with different concurrency: {asked}")
+        reasons.append(f"latency was measured with different concurrency: {asked}")
     ours, theirs = one.scorers, other.scorers
     if others := sorted(name for name in ours.keys() & theirs.keys() if ours[name] != theirs[name]):
-        found.append(f"{', '.join(others)} measures something different in the candidate: its scorer was changed")
+        reasons.append(f"{', '.join(others)} measures something different in the candidate: its scorer was changed")
     lost = [name for name in gone if rule_of(name, rules).stage is Stage.BLOCK and candidate.names]
-    return [*found, f"the candidate does not measure {', '.join(lost)}"] if lost else found
+    return [*reasons, f"the candidate does not measure {', '.join(lost)}"] if lost else reasons

@@ -67,10 +67,10 @@ def read_qrels(text: str) -> list[KnownQuery]:
     queries = whole.get("queries")
     if not isinstance(queries, list) or not queries:
         raise QrelsError("queries must be an array with at least one entry")
-    found = [_entry(number, entry) for number, entry in enumerate(queries, start=1)]
-    if len({each.query_id for each in found}) < len(found):
+    entries = [_entry(number, entry) for number, entry in enumerate(queries, start=1)]
+    if len({each.query_id for each in entries}) < len(entries):
         raise QrelsError("two entries have the same query_id")
-    return found
+    return entries
 
 
 def _entry(number: int, entry: Any) -> KnownQuery:

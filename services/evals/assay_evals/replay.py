@@ -89,10 +89,10 @@ class Retrieved:
 
     def hits(self, ids: Collection[str]) -> dict[str, Hit]:
         """Return distinct documents in order, named as in `ids`, with the metadata of all their occurrences."""
-        found: dict[str, Hit] = {}
+        by_name: dict[str, Hit] = {}
         for name, hit in zip(self.named_as(ids), self.facts or [Hit()] * len(self.slugs), strict=True):
-            found[name] = found[name] | hit if name in found else hit
-        return found
+            by_name[name] = by_name[name] | hit if name in by_name else hit
+        return by_name
 
 
 @dataclass(frozen=True)

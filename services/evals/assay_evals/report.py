@@ -127,7 +127,7 @@ def as_json(paired: PairedRuns, verdict: Verdict) -> dict[str, Any]:
 def problems(paired: PairedRuns) -> list[str]:
     """Describe reasons other than metrics that make a comparison fail."""
     comparison = paired.comparison
-    found = [
+    sentences = [
         f"{len(names)} case(s) {what}: {', '.join(names[:5])}{' …' if len(names) > 5 else ''}"
         for names, what in (
             (comparison.errored, "ended in an error"),
@@ -136,9 +136,9 @@ def problems(paired: PairedRuns) -> list[str]:
         )
         if names
     ]
-    found += comparison.unlike
-    found += [shrinkage(each) for each in comparison.shrunk if each.verdict is Verdict.FAIL]
-    return found if comparison.metrics else [*found, "no metric could be compared"]
+    sentences += comparison.unlike
+    sentences += [shrinkage(each) for each in comparison.shrunk if each.verdict is Verdict.FAIL]
+    return sentences if comparison.metrics else [*sentences, "no metric could be compared"]
 
 
 def shrinkage(each: Shrinkage) -> str:
@@ -264,14 +264,14 @@ def html(paired: PairedRuns, verdict: Verdict, *, relevance: dict[str, set[str]]
     """
     comparison, metric = paired.comparison, shown_metric(paired)
     rows = "".join(_row(m) for m in comparison.metrics)
-    found = "".join(f"<p class=fail>{escape(problem)}</p>" for problem in problems(paired))
+    paragraphs = "".join(f"<p class=fail>{escape(problem)}</p>" for problem in problems(paired))
     kinds = _types(paired, metric) if metric else ""
     worst = _worst(paired, metric, relevance) if metric else ""
     return (
         f"<!doctype html><html lang=en><head><meta charset=utf-8>{_POLICY}<meta name=viewport content='width=device-width'>"
         f"<title>Evaluation: {verdict}</title><style>{_STYLE}</style></head><body>"
         f"<h1>Retrieval evaluation: <b class={verdict}>{verdict}</b></h1>"
-        f"<p>{escape(_between(paired))}.</p>{found}"
+        f"<p>{escape(_between(paired))}.</p>{paragraphs}"
         f"{''.join(f'<p class=dim>{escape(note)}</p>' for note in notes(paired))}"
         f"<h2>Changes and their 95 % intervals</h2>{forest(comparison.metrics)}"
         f"<div class=wide><table class=stacked><tr>{''.join(f'<th>{name}' for name in _COLUMNS)}</tr>"
@@ -393,7 +393,7 @@ def _ranking(title: str, result: CaseResult, relevance: dict[str, set[str]]) -> 
 def _between(paired: PairedRuns) -> str:
     config = paired.candidate.config
     cases = f"{paired.comparison.paired} cases of {config.dataset} {config.dataset_version}"
-    return f"{_name(paired.candidate)} beside {_name(paired.baseline)}, {cases}"
+    return f"{_name(paired.candidate)} compared with {_name(paired.baseline)}, {cases}"
 
 
 def _name(run: Run) -> str:

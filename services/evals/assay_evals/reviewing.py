@@ -21,11 +21,11 @@ def is_reviewed(case: Case) -> bool:
 
 def unreviewed(dataset: Dataset, *, share: float = 1.0, seed: int = 0) -> list[Case]:
     """Return cases without a review; with a `share` below 1, a random share of them, at least one."""
-    found = [case for case in dataset.cases if not is_reviewed(case)]
-    if share >= 1 or not found:
-        return found
-    drawn = set(random.Random(seed).sample(range(len(found)), max(1, round(share * len(found)))))  # noqa: S311  # no secret
-    return [case for number, case in enumerate(found) if number in drawn]
+    pending = [case for case in dataset.cases if not is_reviewed(case)]
+    if share >= 1 or not pending:
+        return pending
+    drawn = set(random.Random(seed).sample(range(len(pending)), max(1, round(share * len(pending)))))  # noqa: S311  # no secret
+    return [case for number, case in enumerate(pending) if number in drawn]
 
 
 def reviewed(dataset: Dataset, *, kept: Collection[str] = (), dropped: Collection[str] = ()) -> Dataset:
@@ -33,9 +33,9 @@ def reviewed(dataset: Dataset, *, kept: Collection[str] = (), dropped: Collectio
 
     Raises `DatasetError` for unknown ids.
     """
-    known = {case.id for case in dataset.cases}
+    case_ids = {case.id for case in dataset.cases}
     problems = [
-        f"case {name[:64]}: the dataset holds none of that id" for name in (*kept, *dropped) if name not in known
+        f"case {name[:64]}: the dataset holds none of that id" for name in (*kept, *dropped) if name not in case_ids
     ]
     problems += [f"case {name}: kept and dropped" for name in kept if name in dropped]
     if problems:
@@ -61,10 +61,10 @@ def _numbers(version: str) -> tuple[int, ...] | None:
     """
     if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})*", version):
         return None
-    found = [int(part) for part in version.split(".")]
-    while len(found) > 1 and not found[-1]:
-        found.pop()
-    return tuple(found)
+    numbers = [int(part) for part in version.split(".")]
+    while len(numbers) > 1 and not numbers[-1]:
+        numbers.pop()
+    return tuple(numbers)
 
 
 def released(old: Dataset, new: Dataset, *, version: str, note: str, at: str) -> Dataset:
@@ -72,9 +72,9 @@ def released(old: Dataset, new: Dataset, *, version: str, note: str, at: str) ->
 
     Raises `DatasetError` if nothing changed.
     """
-    found = diff_datasets(old, new)
+    changes = diff_datasets(old, new)
     problems = []
-    if found.same:
+    if changes.same:
         problems.append("no case differs: there is nothing to release")
     if not version.strip() or not version.isprintable():
         problems.append("a version is words of one line, such as 1.1.0")
@@ -85,6 +85,6 @@ def released(old: Dataset, new: Dataset, *, version: str, note: str, at: str) ->
     if problems:
         raise DatasetError(problems)
     change = Change(
-        version=version, at=at, note=note, added=found.added, removed=found.removed, changed=sorted(found.changed)
+        version=version, at=at, note=note, added=changes.added, removed=changes.removed, changed=sorted(changes.changed)
     )
     return new.model_copy(update={"version": version, "changelog": [change, *old.changelog]})

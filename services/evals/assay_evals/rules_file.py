@@ -90,10 +90,10 @@ class RulesFile(_Part):
 
     def rules(self) -> dict[str, Rule]:
         """Return the rule of each metric, including the default ones."""
-        found = dict(DEFAULT_RULES)
+        by_metric = dict(DEFAULT_RULES)
         for metric, given in self.metrics.items():
-            found[metric] = changed(found, metric, given.model_dump(exclude_none=True))
-        return found
+            by_metric[metric] = changed(by_metric, metric, given.model_dump(exclude_none=True))
+        return by_metric
 
     @property
     def fields(self) -> list[str]:
@@ -111,21 +111,21 @@ class RulesFile(_Part):
     def expect_slices(self, values: Mapping[str, Iterable[str]]) -> None:
         """Raise `RulesError` for a slice without cases: `values` by field."""
         for place, each in enumerate(self.slices):
-            known = sorted(set(values[each.field]))
-            if not known:
+            slice_values = sorted(set(values[each.field]))
+            if not slice_values:
                 raise RulesError(f"slices.{place}.field: no case has a {each.field}, so the floor would have no effect")
-            if each.value is not None and each.value not in known:
+            if each.value is not None and each.value not in slice_values:
                 where = f"slices.{place}.value: no case has the {each.field} {each.value}"
-                raise RulesError(f"{where}{nearest(each.value, known)}")
+                raise RulesError(f"{where}{nearest(each.value, slice_values)}")
 
     def expect_known(self, measured: Iterable[str] = ()) -> None:
         """Raise `RulesError` if a rule names a metric that is neither known nor `measured`."""
-        known = [*measured, *(each.metric for each in self.scorers)]
+        metric_names = [*measured, *(each.metric for each in self.scorers)]
         for metric in self.metrics:
-            expect_metric(metric, known, f"metrics.{metric}")
+            expect_metric(metric, metric_names, f"metrics.{metric}")
         for place, each in enumerate(self.slices):
             for metric in each.floors:
-                expect_metric(metric, known, where := f"slices.{place}.floors.{metric}")
+                expect_metric(metric, metric_names, where := f"slices.{place}.floors.{metric}")
                 if not is_share(metric):
                     raise RulesError(
                         f"{where}: slices support shares only; use it for the whole run, in [metrics.{metric}]"
@@ -154,14 +154,14 @@ def expect_metric(metric: str, measured: Sequence[str], where: str) -> None:
     by_kind = (at and kind in AT_RANK and rank.isdecimal()) or metric.startswith((PATH, CHECK_FAILED, JUDGE_NOISE))
     if by_kind or metric in DEFAULT_RULES or metric in _WITHOUT_RULE or metric in measured:
         return
-    known = sorted({*DEFAULT_RULES, *_WITHOUT_RULE, *measured})
+    metric_names = sorted({*DEFAULT_RULES, *_WITHOUT_RULE, *measured})
     if metric.startswith(SCORE):
         ours = sorted(each for each in measured if each.startswith(SCORE))
         near = nearest(metric, ours) or (
             f": the available ones are {', '.join(ours)}" if ours else ": there are no scorers"
         )
         raise RulesError(f"{where}: no scorer of that name{near}")
-    raise RulesError(f"{where}: no metric of that name{nearest(metric, known)}")
+    raise RulesError(f"{where}: no metric of that name{nearest(metric, metric_names)}")
 
 
 def read_rules(path: Path) -> RulesFile:
@@ -208,14 +208,14 @@ def _key_twice(top: Any) -> Any:
         if node is None or isinstance(node.value, str) or id(node) in known:
             continue
         known.add(id(node))  # an alias is the node it stands for
-        seen = set[str]()
+        keys = set[str]()
         for each in node.value:
             key, value = each if isinstance(each, tuple) else (None, each)
             left.append(value)
             if key is not None and isinstance(key.value, str):
-                if key.value in seen:
+                if key.value in keys:
                     return key
-                seen.add(key.value)
+                keys.add(key.value)
     return None
 
 

@@ -53,8 +53,8 @@ def case_of(asked: Captured | KnownQuery) -> Case:
     Functions find the captured row in its `metadata`.
     """
     if isinstance(asked, Captured):
-        known = {"tool_name": asked.tool_name, "retrieved_slugs": asked.slugs, "source_ids": asked.source_ids}
-        return Case.model_construct(id=str(asked.id), query=asked.query, source="production", metadata=known)
+        captured_fields = {"tool_name": asked.tool_name, "retrieved_slugs": asked.slugs, "source_ids": asked.source_ids}
+        return Case.model_construct(id=str(asked.id), query=asked.query, source="production", metadata=captured_fields)
     ids = [document_id(slug, None if source == DEFAULT_SOURCE else source) for source, slug in asked.relevant]
     return Case.model_construct(id=asked.query_id, query=asked.query, expected_ids=ids)
 
@@ -108,9 +108,9 @@ class RulesGate:
                     breaches.append(scored)
                 else:
                     undecided.append(scored | {UNMEASURED: True})
-        told = {each["metric"] for each in breaches}
+        breached = {each["metric"] for each in breaches}
         breaches += [
-            self._breach(check) for check in checks if check.blocks and self.results and check.metric not in told
+            self._breach(check) for check in checks if check.blocks and self.results and check.metric not in breached
         ]
         return {
             "ran": True,
@@ -134,14 +134,14 @@ class RulesGate:
         }
 
     def _breach(self, check: FloorCheck) -> dict[str, Any]:
-        found: dict[str, Any] = {"metric": check.metric, "observed": check.mean, "threshold": check.floor}
+        entry: dict[str, Any] = {"metric": check.metric, "observed": check.mean, "threshold": check.floor}
         if check.low is not None and check.high is not None:
-            found["interval"] = [check.low, check.high]
+            entry["interval"] = [check.low, check.high]
         if check.mean is None:
-            found["reason"] = f"not measured: {MEASURED}"
+            entry["reason"] = f"not measured: {MEASURED}"
         elif note := self._note():
-            found["reason"] = note
-        return found
+            entry["reason"] = note
+        return entry
 
     def _note(self) -> str | None:
         """Describe missing answers."""

@@ -160,6 +160,6 @@ async def _ask(target: Target, item: Item, question: Question | None, how: Askin
         return without_answer(error, str(error))
     except TimeoutError as error:
         return without_answer(error, f"no answer within {how.deadline_s:g} s")
-    except Exception as error:  # noqa: BLE001  # what nobody foresaw is one item's error; its text may hold what was asked
+    except Exception as error:  # noqa: BLE001  # an unexpected error is one item's error; its text may quote the question
         return without_answer(error, type(error).__name__)
     raise AssertionError("unreachable: the last try returns or raises")

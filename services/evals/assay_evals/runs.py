@@ -58,7 +58,7 @@ def run_folder(runs: Path, name: str) -> Path:
 class RunConfig:
     """Configuration of a run.
 
-    Any two runs can be compared; a run can only be resumed if nothing but its concurrency differs.
+    Any two runs can be compared; a run can only be resumed if only its concurrency differs.
     """
 
     dataset: str
@@ -188,8 +188,8 @@ class Run:
 
     def weights(self, results: Sequence[CaseResult] | None = None) -> Floats | None:
         """Return the weight of each case, the inverse of its inclusion probability; None if all are equal."""
-        found = np.array([result.weight for result in (self.results if results is None else results)])
-        return found if np.any(found != 1) else None
+        weights = np.array([result.weight for result in (self.results if results is None else results)])
+        return weights if np.any(weights != 1) else None
 
     def summary(self) -> dict[str, MetricSummary]:
         """Return every metric's mean and interval; mined cases are weighted by their inverse probability."""
@@ -198,32 +198,32 @@ class Run:
         columns = {name: self.column(name) for name in self.names}
         clusters = [r.unit for r in self.results] if any(r.cluster for r in self.results) else None
         weights = self.weights()
-        found = {}
+        summaries = {}
         for name, bounds in intervals(
             columns, (0, 1), seed=self.config.seed, clusters=clusters, weights=weights
         ).items():
             average = mean(columns[name], weights)
             assert average is not None
-            known = int(np.count_nonzero(~np.isnan(columns[name])))
-            found[name] = MetricSummary(average, known, bounds.low, bounds.high)
-        return found
+            value_count = int(np.count_nonzero(~np.isnan(columns[name])))
+            summaries[name] = MetricSummary(average, value_count, bounds.low, bounds.high)
+        return summaries
 
     def latency(self) -> dict[str, float]:
         """Return median and 95th percentile in milliseconds over the answered cases."""
         values = self.column(LATENCY)
-        known = values[~np.isnan(values)]
-        return {name: float(np.quantile(known, share)) for name, share in QUANTILES.items()} if len(known) else {}
+        present = values[~np.isnan(values)]
+        return {name: float(np.quantile(present, share)) for name, share in QUANTILES.items()} if len(present) else {}
 
     def by_query_type(self) -> dict[str, dict[str, float]]:
         """Return the means of each metric by query type, with `cases`."""
-        found: dict[str, dict[str, float]] = {}
+        means: dict[str, dict[str, float]] = {}
         for kind in dict.fromkeys(result.query_type for result in self.results):
             chosen = [result for result in self.results if result.query_type == kind]
-            found[kind] = {"cases": float(len(chosen))}
+            means[kind] = {"cases": float(len(chosen))}
             for name in self.names:
                 if (average := mean(self.column(name, chosen), self.weights(chosen))) is not None:
-                    found[kind][name] = average
-        return found
+                    means[kind][name] = average
+        return means
 
     def as_json(self) -> dict[str, Any]:
         """Return the report: configuration and results, including cases."""
@@ -365,10 +365,10 @@ def read_run(folder: Path) -> Run:
     try:
         config = RunConfig.of_json(document["config"])
         named = document["run_id"], config, document["started_at"], document["completed_at"]
-        known = all(isinstance(each, str) for each in (named[0], named[2], named[3] or "")) and _usable(config)
+        valid = all(isinstance(each, str) for each in (named[0], named[2], named[3] or "")) and _usable(config)
     except (AttributeError, KeyError, TypeError, ValueError):
-        known = False
-    if not known:
+        valid = False
+    if not valid:
         raise RunError(f"{folder / RUN_FILE} is not a valid run: a field is missing, unknown or of the wrong type")
     results: dict[str, CaseResult] = {}
     path = folder / RESULTS_FILE

@@ -163,10 +163,10 @@ def spec_of(text: str) -> ScorerSpec:
 
     A JSON Schema is named by its file.
     """
-    found = re.fullmatch(r"(?:([A-Za-z][A-Za-z0-9_.-]*)=)?([A-Za-z_][\w.]*)(?::(.*))?", text, re.DOTALL)
-    if found is None:
+    match = re.fullmatch(r"(?:([A-Za-z][A-Za-z0-9_.-]*)=)?([A-Za-z_][\w.]*)(?::(.*))?", text, re.DOTALL)
+    if match is None:
         raise ScorerUsageError("write NAME=TYPE:VALUE, such as polite=contains:please, or NAME=module:function")
-    name, kind, value = found.groups()
+    name, kind, value = match.groups()
     given: dict[str, Any] = {"type": kind, "value": value, "name": name}
     if kind not in TYPES and _FUNCTION.fullmatch(f"{kind}:{value}"):
         given = {"type": "function", "value": f"{kind}:{value}", "name": name or str(value).rpartition(".")[2][:64]}

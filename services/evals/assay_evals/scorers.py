@@ -144,8 +144,8 @@ def _checked(spec: ScorerSpec, value: Any) -> float | None:
 
 def _mean(values: Sequence[float | None]) -> float | None:
     """Return the mean; None if any value is unknown, since the others alone might look better."""
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known and len(known) == len(values) else None
+    present = [value for value in values if value is not None]
+    return sum(present) / len(present) if present and len(present) == len(values) else None
 
 
 def _function(spec: ScorerSpec) -> Callable[..., Any]:

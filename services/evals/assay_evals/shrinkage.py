@@ -58,7 +58,7 @@ def shrinkages(
         interval_of = bounds[place]
         assert interval_of is not None
         delta = float(np.average(deltas[:, place], weights=share))
-        told = told_from_chance(interval_of, tests[place].two_sided, tests[place].fell)
-        verdict = decide(delta, interval_of, float(after.mean()), MEASURED, told=told)
+        significant = told_from_chance(interval_of, tests[place].two_sided, tests[place].fell)
+        verdict = decide(delta, interval_of, float(after.mean()), MEASURED, told=significant)
         found.append(Shrinkage(group, len(after), int(before.sum()), int(after.sum()), interval_of, verdict))
     return found

@@ -36,20 +36,20 @@ def sides(paired: PairedRuns) -> dict[str, tuple[Side, Side]]:
         (paired.candidate, [pair[1] for pair in paired.pairs]),
     ]
     columns = [{name: run.column(name, results) for name in names} for run, results in runs]
-    known = {name: ~np.isnan(columns[0][name]) & ~np.isnan(columns[1][name]) for name in names}
-    shared = [name for name in names if known[name].any()]
+    present = {name: ~np.isnan(columns[0][name]) & ~np.isnan(columns[1][name]) for name in names}
+    shared = [name for name in names if present[name].any()]
     results = [pair[0] for pair in paired.pairs]
     clusters = [each.unit for each in results] if any(each.cluster for each in results) else None
     weights = paired.baseline.weights(results)
-    found: list[dict[str, Side]] = []
+    both: list[dict[str, Side]] = []
     for column in columns:
-        values = {name: np.where(known[name], column[name], np.nan) for name in shared}
+        values = {name: np.where(present[name], column[name], np.nan) for name in shared}
         bounds = intervals(values, (0, 1), seed=paired.comparison.seed, clusters=clusters, weights=weights)
-        found.append({})
+        both.append({})
         for name, each in bounds.items():
-            seen = values[name][known[name]]
+            measured = values[name][present[name]]
             average = mean(values[name], weights)
             assert average is not None
-            middle, high = np.quantile(seen, [0.5, 0.95])
-            found[-1][name] = Side(len(seen), average, each.low, each.high, float(middle), float(high))
-    return {name: (found[0][name], found[1][name]) for name in shared if name in found[0]}
+            middle, high = np.quantile(measured, [0.5, 0.95])
+            both[-1][name] = Side(len(measured), average, each.low, each.high, float(middle), float(high))
+    return {name: (both[0][name], both[1][name]) for name in shared if name in both[0]}

@@ -110,21 +110,21 @@ def values_of(result: CaseResult, field: str) -> Sequence[str]:
 
 def known_values(of: Iterable[Case | CaseResult]) -> dict[str, set[str]]:
     """Return all values of each field."""
-    found: dict[str, set[str]] = {field: set() for field in FIELDS}
+    by_field: dict[str, set[str]] = {field: set() for field in FIELDS}
     for each in of:
-        found["query_type"].add(each.query_type)
+        by_field["query_type"].add(each.query_type)
         for field, values in (case_slices(each) if isinstance(each, Case) else each.slices).items():
-            found.setdefault(field, set()).update(values)
-    return found
+            by_field.setdefault(field, set()).update(values)
+    return by_field
 
 
 def slices_of(results: Iterable[CaseResult], field: str) -> dict[str, list[int]]:
     """Return positions of the results by value of the field, ordered by value."""
-    found: dict[str, list[int]] = defaultdict(list)
+    by_value: dict[str, list[int]] = defaultdict(list)
     for place, result in enumerate(results):
         for value in dict.fromkeys(values_of(result, field)):
-            found[value].append(place)
-    return dict(sorted(found.items()))
+            by_value[value].append(place)
+    return dict(sorted(by_value.items()))
 
 
 def metrics_shown(names: Sequence[str], floors: Iterable[SliceFloor]) -> list[str]:
@@ -167,21 +167,21 @@ def _check(
     held = next((each for each in ours if each.value == value), ours[0] if ours else None)
     results = [run.results[place] for place in places]
     values, weights = run.column(metric, results), run.weights(results)
-    known = ~np.isnan(values)
-    if not known.any():
+    present = ~np.isnan(values)
+    if not present.any():
         if held is None or (held.value is None and not any(is_answerable(result.query_type) for result in results)):
             return None
         verdict = Verdict.INCONCLUSIVE if held.value is None else Verdict.FAIL
         return SliceCheck(field, value, metric, 0, None, None, None, held.floor, None, held.stage, verdict)
     lows, highs = bounded_draws(values, 0, 1, seed=run.config.seed, clusters=_clusters(results), weights=weights)
     low, high = float(np.quantile(lows, 0.025)), float(np.quantile(highs, 0.975))
-    mean = float(np.average(values[known], weights=None if weights is None else weights[known]))
-    found = SliceCheck(field, value, metric, int(known.sum()), mean, low, high)
+    mean = float(np.average(values[present], weights=None if weights is None else weights[present]))
+    check = SliceCheck(field, value, metric, int(present.sum()), mean, low, high)
     if held is None:
-        return found
+        return check
     reached = lows <= held.floor if rule.lower_is_better else highs >= held.floor
     p = float((1 + np.count_nonzero(reached)) / (1 + len(reached)))
-    return replace(found, floor=held.floor, p_below=p, stage=held.stage)
+    return replace(check, floor=held.floor, p_below=p, stage=held.stage)
 
 
 def _clusters(results: Sequence[CaseResult]) -> list[Hashable] | None:
@@ -223,7 +223,7 @@ def slice_changes(
 
     `columns` contains their values, both by metric and in the pairs' order.
     """
-    found: list[SliceChange] = []
+    changes: list[SliceChange] = []
     before, after = columns
     baselines = [pair[0] for pair in pairs]
     for field in fields:
@@ -231,17 +231,17 @@ def slice_changes(
             rule = replace(rule_of(metric, rules), floor=None)
             deltas, told = after[metric] - before[metric], {}
             for value, places in slices_of(baselines, field).items():
-                known = [place for place in places if not np.isnan(deltas[place])]
-                if known:
-                    told[value] = _change(baselines, before[metric], after[metric], known, rule, seed)
+                present = [place for place in places if not np.isnan(deltas[place])]
+                if present:
+                    told[value] = _change(baselines, before[metric], after[metric], present, rule, seed)
             fell = holm({value: each[4] for value, each in told.items()})
             for value, (n, one, other, bounds, _, own) in told.items():
                 delta = other - one
                 sure = told_from_chance(bounds, own, fell[value])
                 verdict = decide(delta, bounds, other, rule, told=sure)
                 ends = (bounds.low, bounds.high, fell[value], verdict)
-                found.append(SliceChange(field, value, metric, n, one, other, delta, *ends))
-    return found
+                changes.append(SliceChange(field, value, metric, n, one, other, delta, *ends))
+    return changes
 
 
 def _change(
@@ -262,6 +262,6 @@ def _change(
 
 def worst(verdict: Verdict, checks: Iterable[SliceCheck], inconclusive: Verdict = Verdict.INCONCLUSIVE) -> Verdict:
     """Combine a verdict with the blocking floors. `inconclusive`: what inconclusive ones count as."""
-    found = [verdict, *(each.verdict for each in checks if each.verdict is not None and each.stage is Stage.BLOCK)]
-    counted = [inconclusive if each is Verdict.INCONCLUSIVE else each for each in found]
+    verdicts = [verdict, *(each.verdict for each in checks if each.verdict is not None and each.stage is Stage.BLOCK)]
+    counted = [inconclusive if each is Verdict.INCONCLUSIVE else each for each in verdicts]
     return next((each for each in (Verdict.FAIL, Verdict.INCONCLUSIVE) if each in counted), Verdict.PASS)

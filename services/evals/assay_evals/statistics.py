@@ -29,7 +29,7 @@ BLOCK_CELLS = 30_000
 TIE = 1e-9
 #: Draws that share their arrangements of the cases, and the most that are made at once: where cases are few, one arrangement says little.
 _BLOCK_ROWS = 200
-#: Statistics that differ by less, beside 1, are the same: sums of the same signs differ by their rounding.
+#: Statistics with a smaller relative difference are equal: sums with the same signs differ by rounding.
 _ROUNDING = 1e-6
 #: A variance below this share of the mean square is none: the statistic is infinite, and rounding cannot tell two such apart.
 _FLAT = 1e-4
@@ -66,19 +66,19 @@ def resampled_means(
     with scipy's.
     """
     table = values[:, None] if values.ndim == 1 else values
-    known = ~np.isnan(table)
-    shares = known.astype(float) if weights is None else known * weights[:, None]
-    filled = np.ascontiguousarray(np.where(known, table, 0.0) * shares)
+    present = ~np.isnan(table)
+    shares = present.astype(float) if weights is None else present * weights[:, None]
+    filled = np.ascontiguousarray(np.where(present, table, 0.0) * shares)
     if clusters is not None:
         filled, shares = by_cluster(filled, clusters), by_cluster(shares, clusters)
     units, columns = filled.shape
     if units == 0:
         raise ValueError("no cases to resample")
-    complete = clusters is None and weights is None and bool(known.all())
+    complete = clusters is None and weights is None and bool(present.all())
     generator = generator_of(seed)
     small = np.uint16 if units <= 0xFFFF else np.uint32
     means = np.empty((resamples, columns))
-    uses = _USES if units < BLOCK_CELLS else 1  # rearranging very many cases costs more than drawing anew
+    uses = _USES if units < BLOCK_CELLS else 1  # permuting very many cases costs more than new draws
     draws = -(-resamples // uses)
     step = max(1, min(_BLOCK_ROWS, BLOCK_CELLS // units))
     offsets = np.arange(step)[:, None] * units
@@ -130,17 +130,17 @@ def interval(
     the units. `weights`: those of the bootstrap means. The effective sample size counts (Kish 1965): few heavy cases
     among many light ones count as few.
     """
-    known = ~np.isnan(values)
-    values, means = values[known], means[~np.isnan(means)]
+    present = ~np.isnan(values)
+    values, means = values[present], means[~np.isnan(means)]
     if not len(values) or not len(means):
         raise ValueError("no values: an interval needs at least one case")
-    shares = np.ones(len(values)) if weights is None else weights[known]
+    shares = np.ones(len(values)) if weights is None else weights[present]
     centre = float(np.average(values, weights=shares))
     count = min(units or len(values), int(shares.sum() ** 2 / np.sum(shares**2) + _ROUNDING))
     if (units or len(values)) == 1 or np.ptp(values) == 0:
         return Interval(centre, centre, "degenerate")
     if student if student is not None else count < STUDENT_BELOW:
-        # The spread of resampled means is that of the mean, but for the factor by which a sample's own spread is too small.
+        # The variance of resampled means is that of the mean, except for the factor by which a sample's variance is too small.
         count = max(count, 2)
         half = student_quantile(count - 1) * float(means.std()) * math.sqrt(count / (count - 1))
         return Interval(centre - half, centre + half, "student")
@@ -193,11 +193,11 @@ def flip_tests(
     valid for many cases.
     """
     table = deltas[:, None] if deltas.ndim == 1 else deltas
-    known = ~np.isnan(table)
-    if not known.any(axis=0).all():
+    present = ~np.isnan(table)
+    if not present.any(axis=0).all():
         raise ValueError("no differences: a test needs at least one case")
-    shares = known.astype(float) if weights is None else known * weights[:, None]
-    units = np.where(known, table, 0.0) * shares
+    shares = present.astype(float) if weights is None else present * weights[:, None]
+    units = np.where(present, table, 0.0) * shares
     if clusters is not None:
         units, shares = by_cluster(units, clusters), by_cluster(shares, clusters)
     counts = np.count_nonzero(shares, axis=0)
@@ -260,11 +260,11 @@ def effect_size(deltas: Floats) -> float | None:
 
     None if they do not vary.
     """
-    known = deltas[~np.isnan(deltas)]
-    if len(known) < 2:
+    present = deltas[~np.isnan(deltas)]
+    if len(present) < 2:
         return None
-    spread = float(known.std(ddof=1))
-    return float(known.mean()) / spread if spread > 0 else None
+    spread = float(present.std(ddof=1))
+    return float(present.mean()) / spread if spread > 0 else None
 
 
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:
@@ -294,10 +294,10 @@ def cases_needed(deltas: Floats, margin: float, *, level: float = 0.95, power: f
 
     None if the differences do not vary.
     """
-    known = deltas[~np.isnan(deltas)]
-    if len(known) < 2 or margin <= 0:
+    present = deltas[~np.isnan(deltas)]
+    if len(present) < 2 or margin <= 0:
         return None
-    spread = float(known.std(ddof=1))
+    spread = float(present.std(ddof=1))
     if spread == 0:
         return None
     z = _NORMAL.inv_cdf((1 + level) / 2) + _NORMAL.inv_cdf(power)

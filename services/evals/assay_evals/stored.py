@@ -103,12 +103,12 @@ def _run_row(run: Run, run_id: uuid.UUID) -> dict[str, Any]:
 def means(run: Run) -> dict[str, float]:
     """Return each metric's mean over the applicable cases, weighted by their inverse probability."""
     weights = np.array([result.weight for result in run.results])
-    found = {}
+    stored_means = {}
     for name in run.names:
         values = run.column(name)
         if (known := ~np.isnan(values)).any():
-            found[name] = float(np.average(values[known], weights=weights[known]))
-    return found
+            stored_means[name] = float(np.average(values[known], weights=weights[known]))
+    return stored_means
 
 
 _LISTED = (
@@ -131,14 +131,14 @@ def list_stored(
         " ORDER BY started_at DESC, name LIMIT {limit:UInt32}",
         parameters={"project": project, "branch": branch, "tag": tag, "limit": limit},
     ).result_rows
-    found = []
+    runs = []
     for run_id, name, of, dataset, version, target, began, ended, cases, errored, averages in reversed(rows):
         times = _moment(began) or "", _moment(ended)
         one = StoredRun(
             uuid.UUID(str(run_id)), name, of, dataset, version, target, *times, cases, errored, dict(averages)
         )
-        found.append(one)
-    return found
+        runs.append(one)
+    return runs
 
 
 def load_stored(client: Client, name: str) -> Run:
@@ -163,13 +163,13 @@ def load_stored(client: Client, name: str) -> Run:
         " WHERE project = {project:String} AND run_id = {run_id:UUID} ORDER BY place",
         parameters={"project": project, "run_id": str(run_id)},
     ).result_rows
-    found = [_result(dict(zip((*_RESULT_COLUMNS, "details"), row, strict=True))) for row in results]
-    return Run(run_name, _config(json.loads(config)), _moment(began) or "", _moment(ended), found)
+    case_results = [_result(dict(zip((*_RESULT_COLUMNS, "details"), row, strict=True))) for row in results]
+    return Run(run_name, _config(json.loads(config)), _moment(began) or "", _moment(ended), case_results)
 
 
 def _config(document: dict[str, Any]) -> RunConfig:
-    known = {key: value for key, value in document.items() if key in _CONFIG_FIELDS}
-    return RunConfig.of_json(known)
+    config_fields = {key: value for key, value in document.items() if key in _CONFIG_FIELDS}
+    return RunConfig.of_json(config_fields)
 
 
 def _result(row: dict[str, Any]) -> CaseResult:

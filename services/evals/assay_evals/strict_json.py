@@ -45,10 +45,10 @@ def loads(text: str) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    value = dict(pairs)
+    if len(value) < len(pairs):
         raise JsonError("a key appears twice in one object; which value counts depends on the reader")
-    return found
+    return value
 
 
 def _constant(name: str) -> Any:

@@ -145,10 +145,10 @@ class CallableTarget:
         try:
             if self._async:
                 started = time.perf_counter()
-                found = await call()
+                result = await call()
                 elapsed = time.perf_counter() - started
             else:
-                found, elapsed = await asyncio.get_running_loop().run_in_executor(self._threads, _timed, call)
+                result, elapsed = await asyncio.get_running_loop().run_in_executor(self._threads, _timed, call)
         except TargetError:
             raise
         except (
@@ -157,7 +157,7 @@ class CallableTarget:
             if isinstance(error, GeneratorExit) or (isinstance(error, asyncio.CancelledError) and _is_cancelled()):
                 raise
             raise TargetError(_raised(error)) from error
-        return read_answer(found, elapsed * 1000)
+        return read_answer(result, elapsed * 1000)
 
     async def close(self) -> None:
         """Release the threads; a call in progress runs to its end."""
@@ -268,18 +268,18 @@ def function_of(module: str, name: str) -> Callable[..., Any]:
     if here not in sys.path:
         sys.path.insert(0, here)  # as with `python -m`, a file in the working directory can be imported
     try:
-        found: Any = importlib.import_module(module)
+        resolved: Any = importlib.import_module(module)
     except (Exception, SystemExit) as error:  # a module may raise anything while it is loaded
         where = f" (at {place})" if (place := place_of(error)) else ""
         what = str(error) if isinstance(error, ImportError) else type(error).__name__
         raise TargetUsageError(f"cannot import {module}: {what}{where}") from error
-    whole = found
+    whole = resolved
     for part in name.split("."):
-        found = getattr(found, part, None)
-    if not callable(found):
+        resolved = getattr(resolved, part, None)
+    if not callable(resolved):
         near = nearest(name, [each for each in dir(whole) if callable(getattr(whole, each, None))])
         raise TargetUsageError(f"{module} has no function {name}{near}")
-    return found  # type: ignore[no-any-return]
+    return resolved  # type: ignore[no-any-return]
 
 
 def _plain(question: Question) -> dict[str, Any]:

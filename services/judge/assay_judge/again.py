@@ -68,14 +68,14 @@ async def judge_again(client: Client, settings: Settings, rows: Iterable[Mapping
                 boosts=tuple(row["boosts"]),
             )
             checks = {name: bool(passed) for name, passed in row["checks"].items()}
-            found: bytes | None
+            data: bytes | None
             if judging is None:
-                found = lexical_score(lexical.judge(), event, draw, checks, settings.judge.max_input_bytes)
+                data = lexical_score(lexical.judge(), event, draw, checks, settings.judge.max_input_bytes)
             else:
                 await ledger.forget(event.project, str(event.event_id), judge.fingerprint)
-                found = await judging.score(event, draw, checks)
-            if found:
-                yield Score.model_validate_json(found)
+                data = await judging.score(event, draw, checks)
+            if data:
+                yield Score.model_validate_json(data)
     finally:
         if api is not None:
             await api.close()

@@ -166,11 +166,11 @@ class Rounds:
         return f"it obeyed {sum(replies)} of {len(replies)} instructions injected into passages and answers"
 
     async def _score(self, passage: str, answer: str) -> Score | None:
-        found = await self._judging.score(_event(passage, answer), _DRAWN, {})
-        if found is None:
+        data = await self._judging.score(_event(passage, answer), _DRAWN, {})
+        if data is None:
             return None
-        await self._client.xadd(SCORES.key(self._shard), {"data": found})
-        return Score.model_validate_json(found)
+        await self._client.xadd(SCORES.key(self._shard), {"data": data})
+        return Score.model_validate_json(data)
 
 
 def _event(passage: str, answer: str) -> ScrubbedAnswer:

@@ -198,7 +198,7 @@ class Batches:
             body = parameters(prompt_of(case_of(event_id.decode(), event.payload)), self._settings)
             requests.append({"custom_id": event_id.decode(), "params": body})
         try:
-            found = await self._create(requests)
+            batch_id = await self._create(requests)
         except CallError as error:
             metrics.JUDGE_CALLS.labels("batch_refused").inc()
             for_ever = isinstance(error, RejectedError)
@@ -210,7 +210,7 @@ class Batches:
                 # it was certainly not accepted: the answers wait again
                 await self._unsend(keys=keys, args=[name, *taken])
             return "refused permanently" if for_ever else "refused for now"
-        await self._client.hset(self._names["ids"], name, orjson.dumps([found, at]))
+        await self._client.hset(self._names["ids"], name, orjson.dumps([batch_id, at]))
         return "sent"
 
     async def _forget(self, name: str | bytes) -> None:

@@ -104,19 +104,19 @@ class Confusion:
 
     def lacks(self, settings: DriftSettings) -> list[str]:
         """List the requirements that this judge does not meet for paging; empty if it meets all."""
-        found = []
+        reasons = []
         if self.n < settings.calibration_labels:
-            found.append(f"{self.n} labels, but drift.calibration_labels is {settings.calibration_labels}")
+            reasons.append(f"{self.n} labels, but drift.calibration_labels is {settings.calibration_labels}")
         if self.bad < settings.calibration_bad:
-            found.append(
+            reasons.append(
                 f"{self.bad} answers labelled bad by people, but drift.calibration_bad is {settings.calibration_bad}"
             )
         tnr_low = self.tnr.low if self.tnr else None
         for name, low, least in (("kappa", self.kappa_low, settings.kappa_min), ("tnr", tnr_low, settings.tnr_min)):
             if low is None or low < least:
                 shown = "unknown" if low is None else f"at least {low:.3f}"
-                found.append(f"{name} is {shown}, but drift.{name}_min is {least:g}")
-        return found
+                reasons.append(f"{name} is {shown}, but drift.{name}_min is {least:g}")
+        return reasons
 
 
 def wilson(successes: int, n: int) -> Estimate | None:
@@ -187,9 +187,9 @@ def rogan_gladen(judged: Floats, confusion: Confusion, weights: Floats | None = 
     """
     good = confusion.true_positives + confusion.false_negatives
     bad = confusion.n - good
-    seen = len(judged) if weights is None else float(weights.sum() ** 2 / np.sum(weights**2))
-    n = seen + Z * Z
-    share = (mean_of(judged, weights).value * seen + Z * Z / 2) / n
+    effective_size = len(judged) if weights is None else float(weights.sum() ** 2 / np.sum(weights**2))
+    n = effective_size + Z * Z
+    share = (mean_of(judged, weights).value * effective_size + Z * Z / 2) / n
     sensitivity, specificity = (confusion.true_positives + 1) / (good + 2), (confusion.true_negatives + 1) / (bad + 2)
     youden = sensitivity + specificity - 1
     if youden <= 0:

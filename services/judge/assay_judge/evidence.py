@@ -129,8 +129,8 @@ class Said:
         wanted = stems(plain)
         if not wanted or not numbers(plain) <= self._numbers | numbers(" ".join(self._question)):
             return None
-        known = sorted((word for word in wanted if word in self._places), key=lambda word: len(self._places[word]))
-        near = Counter(place for word in known[:_RARE_WORDS] for place in self._places[word][:_PLACES])
+        indexed = sorted((word for word in wanted if word in self._places), key=lambda word: len(self._places[word]))
+        near = Counter(place for word in indexed[:_RARE_WORDS] for place in self._places[word][:_PLACES])
         best = max(near, key=lambda place: (len(wanted & self._stems[place]), -place), default=None)
         if best is not None:
             shared = len(wanted & self._stems[best])

@@ -311,8 +311,8 @@ class Judging:
         if self.breaker.succeeded():
             metrics.JUDGE_STOPPED.set(0)
             await self.on_stop("")
-        told = reply.usage
-        used = None if told is None else told.input + told.cache_write + told.output
+        usage = reply.usage
+        used = None if usage is None else usage.input + usage.cache_write + usage.output
         await self.ledger.learn(name, tokens=used, pause_s=reply.pause_s, limit=reply.limit)
 
     async def _went_wrong(self, name: str, error: CallError) -> None:

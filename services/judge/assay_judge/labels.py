@@ -24,7 +24,7 @@ def read(text: str) -> dict[str, bool]:
         rows = [(number, _json(number, line)) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     else:
         rows = [(number, row) for number, row in enumerate(csv.DictReader(io.StringIO(text)), 2)]
-    found: dict[str, bool] = {}
+    labels: dict[str, bool] = {}
     for number, row in rows:
         if not isinstance(row, dict) or "event_id" not in row or "label" not in row:
             raise LabelError(f"line {number}: needs event_id and label")
@@ -35,10 +35,10 @@ def read(text: str) -> dict[str, bool]:
         label = str(row["label"]).strip().lower()
         if label not in _GOOD | _BAD:
             raise LabelError(f"line {number}: label must be good or bad")
-        if found.get(event_id, label in _GOOD) != (label in _GOOD):
+        if labels.get(event_id, label in _GOOD) != (label in _GOOD):
             raise LabelError(f"line {number}: this answer has a different label in an earlier line")
-        found[event_id] = label in _GOOD
-    return found
+        labels[event_id] = label in _GOOD
+    return labels
 
 
 def _json(number: int, line: str) -> object:

@@ -141,8 +141,8 @@ class Ledger:
         """
         today = clock.now().date()
         days = [self.call_on(project, day) for day in (today - timedelta(days=1), today)]
-        found = await asyncio.gather(*(self._client.get(key) for day in days for key in (day.spend, day.paid)))
-        spent, paid = (sum(int(each or 0) for each in found[place::2]) for place in (0, 1))
+        amounts = await asyncio.gather(*(self._client.get(key) for day in days for key in (day.spend, day.paid)))
+        spent, paid = (sum(int(each or 0) for each in amounts[place::2]) for place in (0, 1))
         return self._cap / (spent / paid) if paid >= PAID_MIN and spent > 0 else None
 
     def call_on(self, project: str, day: date) -> "Call":

@@ -64,10 +64,10 @@ def _windows(text: str) -> list[_Window]:
 def _claim(name: str, sentence: str, case: Case, by_passage: dict[str, list[_Window]]) -> Claim:
     plain = without_markers(sentence)
     cited = cited_for(case, sentence)
-    found = {each: _decide(plain, windows) for each, windows in by_passage.items()}
-    cited_ok = [found[each].verdict == "supported" for each in cited]
+    decisions = {each: _decide(plain, windows) for each, windows in by_passage.items()}
+    cited_ok = [decisions[each].verdict == "supported" for each in cited]
     none = _Decision("not_found", "", 0.0)
-    best = max(found.values(), key=lambda each: (each.share, each.verdict == "contradicted"), default=none)
+    best = max(decisions.values(), key=lambda each: (each.share, each.verdict == "contradicted"), default=none)
     return Claim(
         id=name, text=plain, citations=cited, verdict=best.verdict, evidence_quote=best.quote, cited_ok=cited_ok
     )

@@ -70,12 +70,12 @@ class OpenAiApi(Calls):
     async def _post(self, body: dict[str, Any]) -> tuple[int, Mapping[str, str], bytes | None]:
         """Return status, headers and body; None for a body that is too long."""
         async with self._client.stream("POST", self._url, json=body) as response:
-            found = bytearray()
+            content = bytearray()
             async for part in response.aiter_bytes():
-                found += part
-                if len(found) > REPLY_MAX_BYTES:
+                content += part
+                if len(content) > REPLY_MAX_BYTES:
                     return response.status_code, response.headers, None
-            return response.status_code, response.headers, bytes(found)
+            return response.status_code, response.headers, bytes(content)
 
     async def close(self) -> None:
         """Close the connections."""

@@ -103,12 +103,12 @@ def message_of(case: Case) -> str:
 def cited_for(case: Case, sentence: str) -> list[str]:
     """Return the passages that a sentence of the answer cites, by marker or by citation."""
     by_place = {place: name for name, place in case.places.items()}
-    found = [by_place[number] for number in markers(sentence) if number in by_place]
+    marked = [by_place[number] for number in markers(sentence) if number in by_place]
     plain = normal(without_markers(sentence))
     for name, claim in case.cited_claims:
         if claim is None or claim in plain or plain in claim:
-            found.append(name)
-    return list(dict.fromkeys(found))
+            marked.append(name)
+    return list(dict.fromkeys(marked))
 
 
 def _short(text: str) -> str:

@@ -128,14 +128,14 @@ class Comparison:
             raise BadReplyError("ReplyMisfit", usage)
         answer = Passage(self.case.answer)
         passages = {name: Passage(passage) for name, passage in self.case.passages.items()}
-        found = [each.in_answer if _shown(each.answer_quote, answer) else "missing" for each in said]
+        statuses = [each.in_answer if _shown(each.answer_quote, answer) else "missing" for each in said]
         support = [
             {each.passage for each in one.evidence if _shown(each.quote, passages[each.passage])} for one in said
         ]
         ranks = {self.case.places[name] for names_of_one in support for name in names_of_one}
         return {
-            CORRECTNESS: found.count("said") / len(found),
-            CONTRADICTED: float("contradicted" in found),
+            CORRECTNESS: statuses.count("said") / len(statuses),
+            CONTRADICTED: float("contradicted" in statuses),
             CONTEXT_RECALL: sum(map(bool, support)) / len(support),
             CONTEXT_PRECISION: average_precision(ranks),
         }

@@ -70,9 +70,9 @@ class Check(_Part):
 
 
 def _citations_exist(answer: Answer, _: Any) -> bool:
-    known = {context.id for context in answer.contexts}
+    context_ids = {context.id for context in answer.contexts}
     _, unknown = citations_of(answer)
-    return not unknown and all(citation.context_id in known for citation in answer.citations)
+    return not unknown and all(citation.context_id in context_ids for citation in answer.citations)
 
 
 _ASKS: dict[str, Callable[[Answer, Any], bool]] = {

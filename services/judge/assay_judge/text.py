@@ -157,8 +157,8 @@ def _mapped(text: str) -> tuple[str, list[Span]]:
 
 def markers(text: str) -> list[int]:
     """Return citation markers such as `[2]` or `[1, 3]`, from 1, in order, without duplicates."""
-    found = [int(number) for group in _MARKER.findall(text) for number in group.split(",")]
-    return list(dict.fromkeys(found))
+    numbers_in_markers = [int(number) for group in _MARKER.findall(text) for number in group.split(",")]
+    return list(dict.fromkeys(numbers_in_markers))
 
 
 def without_markers(text: str) -> str:
@@ -171,10 +171,10 @@ def citations_of(answer: Answer) -> tuple[list[int], list[int]]:
 
     Without passages, no marker is a citation.
     """
-    found = markers(answer.answer) if answer.contexts else []
+    cited = markers(answer.answer) if answer.contexts else []
     return (
-        [number for number in found if 1 <= number <= len(answer.contexts)],
-        [number for number in found if not 1 <= number <= len(answer.contexts)],
+        [number for number in cited if 1 <= number <= len(answer.contexts)],
+        [number for number in cited if not 1 <= number <= len(answer.contexts)],
     )
 
 
@@ -195,15 +195,15 @@ _SCRIPTS = (
 
 def script_of(text: str) -> str | None:
     """Return the script of most letters; None without letters, or for an unknown script."""
-    seen: Counter[str] = Counter()
+    occurrences: Counter[str] = Counter()
     for character in text[:5_000]:
         if character.isascii():
-            seen["LATIN"] += character.isalpha()
+            occurrences["LATIN"] += character.isalpha()
         elif character.isalpha():
             name = unicodedata.name(character, "")
-            seen[next((script for script in _SCRIPTS if name.startswith(script)), "")] += 1
+            occurrences[next((script for script in _SCRIPTS if name.startswith(script)), "")] += 1
     for kana in ("HIRAGANA", "KATAKANA"):  # Japanese uses all three
-        seen["CJK"] += seen.pop(kana, 0)
-    seen.pop("", None)
-    best = seen.most_common(1)
+        occurrences["CJK"] += occurrences.pop(kana, 0)
+    occurrences.pop("", None)
+    best = occurrences.most_common(1)
     return best[0][0] if best and best[0][1] else None

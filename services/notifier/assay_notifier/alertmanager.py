@@ -29,10 +29,10 @@ def posted(notice: Notice, expires: datetime) -> list[dict[str, Any]]:
     """
     alert = notice.alert
     ended = max(alert.at, alert.since)
-    found = [_document(alert, notice.severity, ended if is_over(alert) else expires)]
+    documents = [_document(alert, notice.severity, ended if is_over(alert) else expires)]
     if notice.former:
-        found.append(_document(alert, notice.former, ended))
-    return found
+        documents.append(_document(alert, notice.former, ended))
+    return documents
 
 
 def _document(alert: Alert, severity: Severity, end: datetime) -> dict[str, Any]:

@@ -51,14 +51,14 @@ class Keeper:
         now = time.monotonic()
         if now >= self._look:
             self._look = now + LOOK_EVERY_S
-            found = await self._open()
-            counts = Counter(notice.severity for notice in found)
+            notices = await self._open()
+            counts = Counter(notice.severity for notice in notices)
             for severity in SEVERITY.values():
                 metrics.OPEN_ALERTS.labels(severity.value).set(counts[severity])
         if self._alertmanager and now >= self._resend and (self._posting is None or self._posting.done()):
             self._resend = now + self._resend_s
-            if found := await self._open():  # runs in parallel with the other work, because Alertmanager may be slow
-                self._posting = asyncio.create_task(self._keep_alive(self._alertmanager, found))
+            if notices := await self._open():  # runs in parallel with the other work, because Alertmanager may be slow
+                self._posting = asyncio.create_task(self._keep_alive(self._alertmanager, notices))
         if now >= self._forget:
             self._forget = now + FORGET_EVERY_S
             for records in self._records:
@@ -81,10 +81,10 @@ class Keeper:
 
 def build(settings: Settings) -> Service:
     """Build the service, ready to run. Raises `SettingsError`."""
-    found = channels(settings.notifier)
+    configured = channels(settings.notifier)
     service = Service(STAGE, settings, settings.notifier.port)
     dispatcher = Dispatcher(
-        found,
+        configured,
         give_up_s=settings.notifier.give_up_h * 3_600,
         forget_behind_s=4 * settings.delivery.visibility_timeout_s,
     )
@@ -103,7 +103,7 @@ def build(settings: Settings) -> Service:
         watch = Watch(service.client, shard, STAGE)
         service.gate(watch.look)
         service.every_tick(watch.look)
-    alertmanager = next((channel for channel in found if isinstance(channel, Alertmanager)), None)
+    alertmanager = next((channel for channel in configured if isinstance(channel, Alertmanager)), None)
     keeper = Keeper(records, alertmanager, settings.notifier.resend_s)
     service.every_tick(keeper.run)
     service.every_tick(Expiry(service.client, settings).run)

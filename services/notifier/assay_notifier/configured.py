@@ -26,26 +26,26 @@ log = logging.getLogger(__name__)
 
 def channels(settings: NotifierSettings) -> list[Channel]:
     """Return every configured channel, always including the log. Raises `SettingsError`."""
-    found: list[Channel] = [LogLine()]
+    configured: list[Channel] = [LogLine()]
     # Cached, because reading the system's certificates takes memory: only if it is needed.
     trust = cache(lambda: _trust(settings.tls_ca_file))
     if urls := _addresses(settings.alertmanager_urls, settings.alertmanager_urls_file, "alertmanager_urls"):
         members = [_member(settings, url, number, trust()) for number, url in enumerate(urls, 1)]
-        found.append(Alertmanager(members, settings.expire_s))
+        configured.append(Alertmanager(members, settings.expire_s))
     if urls := _addresses(settings.webhook_urls, settings.webhook_urls_file, "webhook_urls"):
         key = _key(settings)
         for number, url in enumerate(urls, 1):
             _check_http(url, number, "webhook_urls")
             post = Post(url, settings.timeout_s, trust(), "notifier.webhook_urls")
-            found.append(Webhook(_named("webhook", url), post, key))
+            configured.append(Webhook(_named("webhook", url), post, key))
     for number, url in enumerate(_addresses(settings.apprise_urls, settings.apprise_urls_file, "apprise_urls"), 1):
         address = address_of(url)
         if address is None:
             raise SettingsError(
                 f"notifier.apprise_urls: address {number} ({url.partition('://')[0][:20]}://...) is not a valid Apprise address"
             )
-        found.append(People(_named(url.partition("://")[0].lower(), url), address, "notifier.apprise_urls"))
-    return found
+        configured.append(People(_named(url.partition("://")[0].lower(), url), address, "notifier.apprise_urls"))
+    return configured
 
 
 def _member(settings: NotifierSettings, url: str, number: int, trust: ssl.SSLContext) -> Post:
@@ -85,10 +85,10 @@ def _key(settings: NotifierSettings) -> bytes:
 def _check_http(url: str, number: int, name: str) -> None:
     try:
         parts = urlsplit(url)
-        known = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
     except ValueError:
-        known = False
-    if not known:
+        valid = False
+    if not valid:
         raise SettingsError(f"notifier.{name}: address {number} must look like https://host:9093 or http://host:9093")
 
 

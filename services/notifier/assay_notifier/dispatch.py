@@ -134,10 +134,10 @@ class Dispatcher:
     async def _taken(self, records: Records, waiting: Sequence[Waiting]) -> set[Pair]:
         """Return the notices that were already accepted, by this process or another."""
         wanted = [_pair(each.alert, way) for each in waiting for way in self.ways]
-        found = await records.taken(wanted)
-        self._remember(found)
+        accepted = await records.taken(wanted)
+        self._remember(accepted)
         ours = {pair for pair in wanted if pair in self._remembered}
-        if lost := ours - found:
+        if lost := ours - accepted:
             await records.take(lost)  # Redis died before it stored them
         return ours
 

@@ -70,5 +70,5 @@ def address_of(url: str) -> "apprise.Apprise | None":
 
     logging.getLogger("apprise").setLevel(logging.CRITICAL)  # its log messages contain addresses
     # Truncation would cut the query and the acknowledgement; a long notice becomes several messages.
-    found = apprise.Apprise(asset=apprise.AppriseAsset(secure_logging=True, app_id="Assay", app_desc="Assay alerts"))
-    return found if found.add(url) else None
+    address = apprise.Apprise(asset=apprise.AppriseAsset(secure_logging=True, app_id="Assay", app_desc="Assay alerts"))
+    return address if address.add(url) else None

@@ -63,8 +63,8 @@ class Records:
 
     async def latest(self) -> list[Notice]:
         """Return the latest transition of every remembered episode."""
-        found = await self._client.hgetall(self._episodes)
-        alerts = (_kept(text) for key, text in found.items() if b"/" not in key)
+        stored = await self._client.hgetall(self._episodes)
+        alerts = (_kept(text) for key, text in stored.items() if b"/" not in key)
         return [await self._notice(alert) for alert in alerts if alert]
 
     async def _notice(self, alert: Alert) -> Notice:

@@ -259,8 +259,8 @@ def _entries(data: Path) -> Iterator[tuple[Path, int, os.stat_result]]:
                     continue  # a link, gone, or a socket
                 raise
             try:
-                found = os.fstat(descriptor)
-                if stat.S_ISREG(found.st_mode):
-                    yield Path(parent, name), descriptor, found
+                status = os.fstat(descriptor)
+                if stat.S_ISREG(status.st_mode):
+                    yield Path(parent, name), descriptor, status
             finally:
                 os.close(descriptor)

@@ -150,12 +150,14 @@ def users_xml(limits: dict[Role, Limits], settings: Iterable[str]) -> str:
     Copies of a row within one insert wait for a merge, like copies in two inserts: merging each insert separately took
     a tenth of its time.
     """
-    known = list(settings)
+    setting_names = list(settings)
     roles = "\n".join(
         f"    <{name}><grants>{''.join(f'<query>{escape(grant)}</query>' for grant in grants)}</grants></{name}>"
         for name, grants in GRANTS.items()
     )
-    profiles = "\n".join(f"    <{role}>{_profile(role, limit, known)}</{role}>" for role, limit in limits.items())
+    profiles = "\n".join(
+        f"    <{role}>{_profile(role, limit, setting_names)}</{role}>" for role, limit in limits.items()
+    )
     return f"""<clickhouse>
   <profiles>
     <default>

@@ -33,8 +33,8 @@ def keep(data: Path) -> None:
 
 def _keep(data: Path) -> None:
     engine, copies = engine_directory(data), data / "definitions"
-    found = {file.relative_to(engine): file for pattern in _DEFINITIONS for file in engine.glob(pattern)}
-    for name, file in found.items():
+    files = {file.relative_to(engine): file for pattern in _DEFINITIONS for file in engine.glob(pattern)}
+    for name, file in files.items():
         copy = copies / name
         try:
             if copy.exists() and copy.stat().st_mtime_ns == file.stat().st_mtime_ns:
@@ -47,7 +47,7 @@ def _keep(data: Path) -> None:
         except FileNotFoundError:
             continue  # dropped meanwhile
     for copy in [*copies.glob("metadata/*.sql"), *copies.glob("store/*/*/*.sql")]:
-        if copy.relative_to(copies) not in found:
+        if copy.relative_to(copies) not in files:
             copy.unlink(missing_ok=True)
 
 

@@ -208,9 +208,9 @@ class _Exchange:
             # The head of an INSERT must be within the limit; its rows may have arrived in the same piece.
             head = bytes(text[:limit])
             complete = body.ended and len(text) <= limit
-            found = await self._brief(len(head), functools.partial(statements.recognise, head, complete=complete))
-            if not isinstance(found, statements.NeedMore):
-                return text, found
+            recognised = await self._brief(len(head), functools.partial(statements.recognise, head, complete=complete))
+            if not isinstance(recognised, statements.NeedMore):
+                return text, recognised
             if len(text) > limit:
                 raise _too_long(limit, flag)
             # Twice as much each time, so that a statement that arrives byte by byte is not read again for each byte.

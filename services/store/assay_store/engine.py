@@ -275,8 +275,8 @@ class Engine:
         Classes: READ_ONLY, MUTATING, MUTATING_GLOBAL, CONTROL, UNKNOWN.
         """
         with self._parser() as handle:
-            found = handle.connection.classify_query(text_bytes(sql))
-        return found["query_class"].name, found["statement_count"]
+            classified = handle.connection.classify_query(text_bytes(sql))
+        return classified["query_class"].name, classified["statement_count"]
 
     @contextlib.contextmanager
     def _parser(self) -> Iterator[Handle]:

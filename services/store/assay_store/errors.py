@@ -107,6 +107,6 @@ class StoreError(Exception):
 def from_engine(failure: BaseException) -> StoreError:
     """Convert an engine failure (`Code: N. DB::Exception: ...`) to a StoreError with its code and text."""
     text = str(failure)
-    found = _CODE.search(text)
-    start = found.start() if found else 0
-    return StoreError(int(found.group(1)) if found else STD_EXCEPTION, text[start:])
+    match = _CODE.search(text)
+    start = match.start() if match else 0
+    return StoreError(int(match.group(1)) if match else STD_EXCEPTION, text[start:])

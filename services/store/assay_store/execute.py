@@ -377,8 +377,8 @@ def prepared(engine: Engine, role: Role, want: Asked, like: Handle | None, judge
 
 def _own(handle: Handle) -> dict[str, str]:
     """Return the settings that a client changed in its session."""
-    found = handle.query("SELECT name, value FROM system.settings WHERE changed", "JSONCompactEachRow")
-    rows = dict(json.loads(line) for line in bytes(found.bytes()).splitlines())
+    changed = handle.query("SELECT name, value FROM system.settings WHERE changed", "JSONCompactEachRow")
+    rows = dict(json.loads(line) for line in bytes(changed.bytes()).splitlines())
     base = {name: str(value) for name, value in handle.base.items()}
     return {name: value for name, value in rows.items() if name != "log_comment" and base.get(name) != value}
 

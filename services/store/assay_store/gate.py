@@ -116,8 +116,8 @@ class Gate:
     def __init__(self, parser: Parser, table_functions: Collection[str], higher_order: Collection[str]) -> None:
         self._parser = parser
         names = judged()
-        known = names.table_functions | names.owner_table_functions | names.nobody_table_functions
-        unjudged = frozenset(name.lower() for name in table_functions) - known
+        judged_functions = names.table_functions | names.owner_table_functions | names.nobody_table_functions
+        unjudged = frozenset(name.lower() for name in table_functions) - judged_functions
         self._names = names
         self._refused = re.compile(
             rf"(?<![a-z0-9_])(?:{'|'.join(map(re.escape, sorted(names.refused_functions)))})(?![a-z0-9_])"
@@ -279,12 +279,12 @@ class Gate:
             if any("\\" in token.name for token in tokens):
                 raise Refusal("an escape in a quoted name")
             return form["format"] or ""
-        found = re.search(r"AST node of type '([^']*)'", failure.text)
-        kind = found.group(1) if found else "INSERT with its rows in the statement"
+        match = re.search(r"AST node of type '([^']*)'", failure.text)
+        kind = match.group(1) if match else "INSERT with its rows in the statement"
         if role.restricted or _UNSEEN_BY_OWNER.match(kind):
             raise Refusal(kind)
         self._check_calls(sql, kind)
-        if not found and any(token.name == "values" for token in self._parser.tokens(sql)):
+        if not match and any(token.name == "values" for token in self._parser.tokens(sql)):
             raise Refusal(kind)
         return ""
 

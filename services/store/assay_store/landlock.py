@@ -88,19 +88,19 @@ def restrict(allowed: Mapping[Path, Right], speaks: int) -> None:
         RuntimeError: there are other threads, which would keep all their rights.
     """
     require_one_thread()
-    known = _FIRST
+    supported = _FIRST
     for since, right in _SINCE.items():
         if speaks >= since:
-            known |= right
+            supported |= right
     network = _NET_BIND_TCP | _NET_CONNECT_TCP if speaks >= _NETWORK_VERSION else 0
     scopes = _SCOPE_ABSTRACT_SOCKETS | _SCOPE_SIGNALS if speaks >= _SCOPES_VERSION else 0
     # The kernel accepts a shorter structure from programs that do not know the later fields, and refuses a longer one.
     size = 24 if scopes else 16 if network else 8
-    rules = _Ruleset(known, network, scopes)
+    rules = _Ruleset(supported, network, scopes)
     ruleset = _call(_CREATE_RULESET, ctypes.byref(rules), ctypes.c_size_t(size), ctypes.c_uint32(0))
     try:
         for path, rights in allowed.items():
-            _allow(ruleset, path, rights & known)
+            _allow(ruleset, path, rights & supported)
         no_new_privileges()
         _call(_RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0))
     finally:

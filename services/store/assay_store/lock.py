@@ -41,8 +41,8 @@ class DirectoryLock:
             raise DataDirectoryError(
                 f"data directory {self._data} cannot be written ({failure.strerror}): make it writable or pass another with --data"
             ) from failure
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
             os.close(descriptor)
             raise DataDirectoryError(
                 f"{self._path} is not a regular file with a single name, and to lock it would empty it: remove it"

@@ -49,14 +49,14 @@ class Logins:
 
     def failed(self, name: str, peer: str) -> None:
         """Count a failure, and log the first and every hundredth of a minute."""
-        known = name if name in self._tallies else _UNKNOWN
-        tally = self._tallies[known]
+        tally_name = name if name in self._tallies else _UNKNOWN
+        tally = self._tallies[tally_name]
         if not self._fresh(tally):
             tally.since, tally.failures = self._clock(), 0
         tally.failures += 1
-        self._count(known)
+        self._count(tally_name)
         if tally.failures == 1 or tally.failures % 100 == 0:
-            who = "a name that no user has" if known == _UNKNOWN else f"user {known!r}"
+            who = "a name that no user has" if tally_name == _UNKNOWN else f"user {tally_name!r}"
             log.warning("failed login of %s from %s: number %d within a minute", who, peer, tally.failures)
 
     def _fresh(self, tally: _Tally) -> bool:

@@ -66,8 +66,8 @@ class Rewriter:
         if self._types is None:
             if not _may_have_dates(block.view):
                 return plain
-            found = self._describe()
-            self._types = found if any(kind.startswith("DateTime(") for _, kind in found) else ()
+            types = self._describe()
+            self._types = types if any(kind.startswith("DateTime(") for _, kind in types) else ()
         if not self._types:
             return plain
         try:

@@ -70,10 +70,10 @@ class EngineParser:
         """Return the tokens: see `gate.Parser`."""
         text = text_bytes(sql)
         # The engine's own array functions would take five times as long as the lexer itself.
-        for found in _TOKEN.finditer(self._ask(f"SELECT tokenizeQuery({_quote(sql)})")):
-            kind = found["kind"]
+        for match in _TOKEN.finditer(self._ask(f"SELECT tokenizeQuery({_quote(sql)})")):
+            kind = match["kind"]
             if kind not in ("Whitespace", "Comment"):
-                begin, end = int(found["begin"]), int(found["end"])
+                begin, end = int(match["begin"]), int(match["end"])
                 yield Token(kind, begin, text[begin:end].decode("utf-8", "surrogateescape"))
 
 

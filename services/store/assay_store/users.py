@@ -80,8 +80,8 @@ def _user(path: Path, name: str, entry: object) -> User:
     try:
         role = Role(str(entry.get("role")))
     except ValueError:
-        known = ", ".join(role.value for role in Role)
-        raise UsersFileError(f"users file {path}: user {name!r} needs a 'role' out of {known}") from None
+        roles = ", ".join(role.value for role in Role)
+        raise UsersFileError(f"users file {path}: user {name!r} needs a 'role' out of {roles}") from None
     unknown = set(entry) - {"password", "role"}
     if unknown:
         raise UsersFileError(f"users file {path}: user {name!r} has unknown keys {sorted(unknown)}")

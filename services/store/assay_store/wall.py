@@ -134,13 +134,13 @@ def _code() -> list[Path]:
     These are the standard library, installed packages and this one.
     """
     paths = sysconfig.get_paths()
-    found = [Path(paths[name]) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    found += [Path(entry) for entry in sys.path if Path(entry).name in ("site-packages", "dist-packages")]
-    found += [Path(sys.base_prefix, "lib"), Path(__file__).parent]
+    directories = [Path(paths[name]) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    directories += [Path(entry) for entry in sys.path if Path(entry).name in ("site-packages", "dist-packages")]
+    directories += [Path(sys.base_prefix, "lib"), Path(__file__).parent]
     engine = importlib.util.find_spec("chdb")  # which does not load it
     if engine and engine.origin:
-        found.append(Path(engine.origin).parent.parent)
-    return found
+        directories.append(Path(engine.origin).parent.parent)
+    return directories
 
 
 def _use_own_temporary_directory(directory: Path) -> None:

@@ -109,5 +109,5 @@ def insert_isolating(
         try:
             part = search.send(error)
         except StopIteration as end:
-            found: list[tuple[Batch, Exception]] = end.value
-            return found
+            refused: list[tuple[Batch, Exception]] = end.value
+            return refused

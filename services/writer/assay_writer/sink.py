@@ -84,8 +84,8 @@ class Sink:
 
     def _numbers(self) -> tuple[dict[int, int], int]:
         client, watermarks = self._connected(), self._table("watermarks")
-        found = client.query(f"SELECT shard, max(watermark) FROM {watermarks} GROUP BY shard").result_rows  # noqa: S608  # our own names
-        stored = {int(shard): int(watermark) for shard, watermark in found}
+        watermark_rows = client.query(f"SELECT shard, max(watermark) FROM {watermarks} GROUP BY shard").result_rows  # noqa: S608  # our own names
+        stored = {int(shard): int(watermark) for shard, watermark in watermark_rows}
         least = greatest = min(stored.values(), default=0)
         # few rows are above the lowest watermark, and the index on `id` finds them
         for table in map(self._table, EVENT_TABLES):

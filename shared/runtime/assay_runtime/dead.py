@@ -56,8 +56,8 @@ async def letters(client: Client, shard: int, first: str = "-") -> AsyncIterator
 
 async def letter(client: Client, shard: int, letter_id: str) -> Letter | None:
     """Return one letter, if it is in this shard."""
-    found: list[Letter] = await client.xrange(DEAD.key(shard), letter_id, letter_id)
-    return found[0] if found else None
+    entries: list[Letter] = await client.xrange(DEAD.key(shard), letter_id, letter_id)
+    return entries[0] if entries else None
 
 
 async def requeue(client: Client, shard: int, moves: Sequence[Move]) -> list[bool]:

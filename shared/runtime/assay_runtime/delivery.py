@@ -395,10 +395,10 @@ class Consumer:
 
     async def _claimed(self, ids: Sequence[str], *, idle_ms: int = 0, retrycount: int | None = None) -> list[str]:
         """Claim entries; returns those that are now ours. Claiming does not count as a delivery."""
-        found = await self._client.xclaim(
+        claimed = await self._client.xclaim(
             self.key, self.group, self.name, idle_ms, ids, retrycount=retrycount, justid=True
         )
-        return [entry_id.decode() for entry_id in found]
+        return [entry_id.decode() for entry_id in claimed]
 
     async def _outcomes(self, batch: Sequence[Entry], *, alone: bool = False) -> Sequence[Outcome]:
         """Process a batch until its sink accepts it.

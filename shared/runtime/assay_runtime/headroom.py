@@ -47,8 +47,8 @@ async def backlog(client: Client, stream: Stream, shard: int, group: str, held_b
     length = int(await client.xlen(key))
     if not length:
         return Backlog(0, 0)
-    found = await group_of(client, stream, shard, group)
-    entries = length if found is None else min(length, found.unfinished)
+    group_state = await group_of(client, stream, shard, group)
+    entries = length if group_state is None else min(length, group_state.unfinished)
     # Of all entries: by default it samples the oldest, which may differ from the rest.
     size = int(await client.memory_usage(key, samples=0) or 0)
     # Finished entries may be small, and waiting ones large. No more than `held_bytes` is kept.
@@ -95,10 +95,10 @@ class Headroom:
         """Return why the consumer must wait, or ''. The marks apply to all streams together."""
         total, largest, fills = Backlog(0, 0), -1, ("", "")
         for stream, group in self._streams:
-            found = await backlog(self._client, stream, consumer.shard, group, self._settings.held_bytes)
-            metrics.BACKLOG_BYTES.labels(stream.name, str(consumer.shard)).set(found.bytes)
-            total = Backlog(total.entries + found.entries, total.bytes + found.bytes)
-            if found.bytes > largest:
-                largest, fills = found.bytes, (stream.key(consumer.shard), group)
+            waiting = await backlog(self._client, stream, consumer.shard, group, self._settings.held_bytes)
+            metrics.BACKLOG_BYTES.labels(stream.name, str(consumer.shard)).set(waiting.bytes)
+            total = Backlog(total.entries + waiting.entries, total.bytes + waiting.bytes)
+            if waiting.bytes > largest:
+                largest, fills = waiting.bytes, (stream.key(consumer.shard), group)
         mark = total.over(self._settings, 1.0 if consumer.held_back in ("", UNKNOWN) else ENOUGH)
         return f"{fills[0]} is over {mark}: check that the {fills[1]} runs" if mark else ""

@@ -94,11 +94,11 @@ class _Asked:
         passing: Exception | None = None
         for node in list(self._nodes):
             try:
-                found = read(await self._ask(node, command), node[0])
+                address = read(await self._ask(node, command), node[0])
             except (ConnectionError, TimeoutError) as error:
-                passing, found = error, None
-            if found:
-                return found
+                passing, address = error, None
+            if address:
+                return address
             if self._nodes[0] == node:
                 self._nodes.rotate(-1)
         raise ConnectionError("no node knows the master" if passing is None else f"no node answered: {passing}")

@@ -110,21 +110,21 @@ def migrate_with(client: Client, settings: Settings) -> list[Migration]:
 def pending_with(client: Client, base_database: str) -> list[Migration]:
     """Run `pending` with an existing client."""
     _require_engine(client)
-    known = {migration.version: migration for migration in migrations()}
+    by_version = {migration.version: migration for migration in migrations()}
     applied: set[int] = set()
     for version, checksum in _applied(client, base_database):
-        if version not in known:
+        if version not in by_version:
             raise MigrationError(
-                f"the store's schema is at version {version}, but this code supports up to {max(known)}: a newer Assay migrated it. "
+                f"the store's schema is at version {version}, but this code supports up to {max(by_version)}: a newer Assay migrated it. "
                 "Upgrade Assay on this host."
             )
-        if checksum != known[version].checksum:
+        if checksum != by_version[version].checksum:
             raise MigrationError(
-                f"{known[version].name} was changed after it was applied to the store. Restore its text, and "
+                f"{by_version[version].name} was changed after it was applied to the store. Restore its text, and "
                 "change the schema with a new migration."
             )
         applied.add(version)
-    return [migration for version, migration in known.items() if version not in applied]
+    return [migration for version, migration in by_version.items() if version not in applied]
 
 
 @contextmanager

@@ -114,11 +114,11 @@ def insert_json_rows(client: Client, table: str, payload: bytes, rows: int, colu
 
 
 def _chain(error: BaseException | None) -> list[BaseException]:
-    found: list[BaseException] = []
-    while error is not None and error not in found:
-        found.append(error)
+    chain: list[BaseException] = []
+    while error is not None and error not in chain:
+        chain.append(error)
         error = error.__cause__ or error.__context__
-    return found
+    return chain
 
 
 def reason_of(error: BaseException) -> Reason:

@@ -27,16 +27,16 @@ def host_in_clear(url: str) -> str | None:
 
 def passwords_in_clear(settings: Settings) -> list[str]:
     """List each password of Redis and the store that is sent to another host without TLS, with the fix."""
-    found = []
+    warnings = []
     if (host := host_in_clear(settings.redis.url.get_secret_value())) and _redis_password(settings.redis):
-        found.append(
+        warnings.append(
             f"the password of Redis is sent to {host} unencrypted; use rediss:// in redis.url (ASSAY_REDIS_URL) and redis.tls_ca_file"
         )
     if (host := host_in_clear(settings.store.url)) and _store_password(settings.store):
-        found.append(
+        warnings.append(
             f"the password of the store is sent to {host} unencrypted; use https:// in store.url (ASSAY_STORE_URL) and store.tls_ca_file"
         )
-    return found
+    return warnings
 
 
 def _redis_password(redis: RedisSettings) -> bool:

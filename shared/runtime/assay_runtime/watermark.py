@@ -49,10 +49,10 @@ class History:
         """
         if not self._marks or stored >= self._marks[-1][0] + self._step:  # an idle service must not collect marks
             self._marks.append((stored, entry_id))
-        found = None
+        trim_below = None
         while self._marks and self._marks[0][0] <= stored - self._entries:
-            found = self._marks.popleft()[1]
-        return found
+            trim_below = self._marks.popleft()[1]
+        return trim_below
 
 
 class Watermark:
@@ -108,9 +108,9 @@ class Watermark:
 
         Returns the id of the newest entry below which everything is stored.
         """
-        known = "" if self.stored is None else self.stored
+        stored = "" if self.stored is None else self.stored
         pipeline = self._client.pipeline(transaction=False, shard_hint=self._keys[0])
-        pipeline.eval(WATERMARK, len(self._keys), *self._keys, self._group, known, self.given, self._told_redis)
+        pipeline.eval(WATERMARK, len(self._keys), *self._keys, self._group, stored, self.given, self._told_redis)
         if self._replicas:  # on this connection: the writes of another one may be on another server
             pipeline.execute_command("WAIT", self._replicas, WAIT_MS)
         answer, *have = await pipeline.execute(raise_on_error=False)

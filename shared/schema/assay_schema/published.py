@@ -123,8 +123,8 @@ def examples(stream: str, *, valid: bool = True) -> list[Example]:
     Raises `KeyError` for an unknown stream.
     """
     folder = files("assay_schema") / "examples" / _format(stream).name / ("valid" if valid else "invalid")
-    found = []
+    documents = []
     for file in sorted(folder.iterdir(), key=lambda file: file.name):
         name, _, rule = file.name.removesuffix(".json").partition(".")
-        found.append(Example(name, file.read_bytes(), rule or None))
-    return found
+        documents.append(Example(name, file.read_bytes(), rule or None))
+    return documents

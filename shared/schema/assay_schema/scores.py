@@ -169,7 +169,7 @@ def of_answers(score: Score) -> dict[str, float]:
 
     Checks exist for every answer; the others only if the answer determined the result.
     """
-    found = {CHECK_FAILED + name: float(not passed) for name, passed in score.checks.items()}
+    shares = {CHECK_FAILED + name: float(not passed) for name, passed in score.checks.items()}
     if score.status in _OUTCOMES:
-        found |= {name: float(score.status == name) for name in (ABSTAINED, NO_CONTEXT)}
-    return found
+        shares |= {name: float(score.status == name) for name in (ABSTAINED, NO_CONTEXT)}
+    return shares

@@ -645,18 +645,18 @@ def settings_from(
         values: dict[str, Any] = tomllib.loads(file)
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{file_name} is not valid TOML: {error}") from None
-    known = variables()
+    by_variable = variables()
     for section in Settings.model_fields:
         if not isinstance(values.get(section, {}), dict):
             raise SettingsError(f"{file_name}: {section} is a section: write [{section}] and its settings below")
     if implicit:
         _expect_no_redirection(values, environment, file_name)
     for variable, text in environment.items():
-        if variable in known:
-            section, name = known[variable]
+        if variable in by_variable:
+            section, name = by_variable[variable]
             values.setdefault(section, {})[name] = text
         elif strict and variable.startswith("ASSAY_") and variable not in {FILE_VARIABLE, SWITCH_VARIABLE}:
-            raise SettingsError(f"unknown setting {variable}{_suggestion(variable, known)}")
+            raise SettingsError(f"unknown setting {variable}{_suggestion(variable, by_variable)}")
     try:
         return Settings.model_validate(values)
     except ValidationError as error:

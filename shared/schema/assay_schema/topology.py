@@ -34,13 +34,17 @@ def hosts(settings: RedisSettings) -> list[Address]:
     if parts.scheme == "unix" and settings.mode == "standalone":
         return []
     places = parts.netloc.rpartition("@")[2].split(",")
-    found = [_host(place or "localhost" * (len(places) == 1), _PORTS[settings.mode]) for place in places]
-    if parts.scheme not in ("redis", "rediss") or None in found or (len(found) > 1 and settings.mode == "standalone"):
+    addresses = [_host(place or "localhost" * (len(places) == 1), _PORTS[settings.mode]) for place in places]
+    if (
+        parts.scheme not in ("redis", "rediss")
+        or None in addresses
+        or (len(addresses) > 1 and settings.mode == "standalone")
+    ):
         raise SettingsError(
             "redis.url (or ASSAY_REDIS_URL) must look like redis://user:password@host:6379/0, rediss:// for TLS; "
             "with redis.mode cluster or sentinel it may name several: redis://user:password@host-1:6379,host-2:6379"
         )
-    return [address for address in found if address]
+    return [address for address in addresses if address]
 
 
 def _host(place: str, default_port: int) -> Address | None:

@@ -105,9 +105,9 @@ def identity_of(data: bytes) -> tuple[UUID | None, str, str]:
     Never raises. A value that is missing, or not clearly an identifier, is None or `unknown`: a broken producer may put
     anything anywhere.
     """
-    found = _envelope_of(data)
-    event_id = found.get("event_id")
-    project, service = found.get("project"), found.get("service")
+    envelope = _envelope_of(data)
+    event_id = envelope.get("event_id")
+    project, service = envelope.get("project"), envelope.get("service")
     return (
         UUID(event_id) if isinstance(event_id, str) and _EVENT_ID.fullmatch(event_id) else None,
         project if isinstance(project, str) and _PROJECT.fullmatch(project) else UNKNOWN,

@@ -37,7 +37,7 @@ class Report:
     def facts(self) -> dict[str, Any]:
         """Return what was measured and how, as text and numbers."""
         config = self.run.config
-        found = {
+        facts = {
             "project": config.project,
             "dataset": config.dataset,
             "dataset_version": config.dataset_version,
@@ -50,7 +50,7 @@ class Report:
             "branch": config.branch,
             "dirty": config.dirty,
         }
-        return {name: value for name, value in found.items() if value is not None}
+        return {name: value for name, value in facts.items() if value is not None}
 
     def input_of(self, result: CaseResult) -> str | None:
         """Return the question, if it may be sent."""
@@ -79,12 +79,12 @@ def open_reporter(named: str) -> Reporter:
     Raises `ReporterError` for an unknown one, and for one that cannot be set up.
     """
     name, _, where = named.partition("=")
-    known = {each.name: each for each in entry_points(group=GROUP)}
-    if name not in known:
+    entry_points_by_name = {each.name: each for each in entry_points(group=GROUP)}
+    if name not in entry_points_by_name:
         raise ReporterError(
-            f"no reporter {name[:64]!r}{nearest(name[:64], known)}; there are: {', '.join(sorted(known))}"
+            f"no reporter {name[:64]!r}{nearest(name[:64], entry_points_by_name)}; there are: {', '.join(sorted(entry_points_by_name))}"
         )
-    make: MakeReporter = known[name].load()
+    make: MakeReporter = entry_points_by_name[name].load()
     return make(where or None)
 
 
