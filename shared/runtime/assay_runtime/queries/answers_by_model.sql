@@ -1,4 +1,4 @@
--- How much each model answers: answers, latency, citations, and how many cite nothing.
+-- Answers by model: count, latency, citations, and answers without a citation.
 -- hours UInt32 = 24: hours back from now
 -- project String = '': one project; empty for all
 SELECT

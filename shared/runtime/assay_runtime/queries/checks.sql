@@ -1,4 +1,4 @@
--- Checks of layer 1 by day: how many answers passed and failed each.
+-- Layer-1 checks by day: answers that passed and failed each check.
 -- days UInt32 = 7: days back from today
 -- project String = '': one project; empty for all
 SELECT

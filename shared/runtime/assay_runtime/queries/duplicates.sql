@@ -1,4 +1,4 @@
--- Whether any event shows more than once: `duplicates` is 0 unless something is wrong with the store or Assay.
+-- Events that are visible more than once. `duplicates` is 0 unless the store or Assay has a defect.
 SELECT 'candidates' AS view, count() AS visible, uniqExact(event_id) AS distinct_events, visible - distinct_events AS duplicates
 FROM candidates
 UNION ALL

@@ -1,4 +1,4 @@
--- How many events happened in each minute, by kind, project and service.
+-- Events per minute, by kind, project and service.
 -- hours UInt32 = 1: hours back from now
 -- project String = '': one project; empty for all
 SELECT toStartOfMinute(event_time) AS minute, kind, project, service, count() AS events

@@ -1,5 +1,5 @@
--- What could not be stored, by reason, stage, error and producer. `lost` counts events that are not there; `recovered` those that are visible
--- by now, such as dead letters that were requeued; `incidents` times that a sink was away (nothing lost).
+-- Events that could not be stored, by reason, stage, error and producer. `lost`: events that are not in the store; `recovered`: events that are
+-- visible by now, such as requeued dead letters; `incidents`: outages of a sink (nothing is lost).
 -- hours UInt32 = 24: hours back from now
 -- project String = '': one project; empty for all
 WITH

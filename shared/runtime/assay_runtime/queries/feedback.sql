@@ -1,4 +1,4 @@
--- Verdicts by day, project and service.
+-- Feedback by day, verdict, project and service.
 -- hours UInt32 = 168: hours back from now
 -- project String = '': one project; empty for all
 SELECT

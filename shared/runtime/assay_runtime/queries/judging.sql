@@ -1,4 +1,4 @@
--- How many answers were judged by day, how it ended, and what it cost. `coverage` below 1: sampled answers are missing.
+-- Judged answers by day, with status and cost. `coverage` below 1: sampled answers are missing.
 -- days UInt32 = 30: days back from today
 -- project String = '': one project; empty for all
 SELECT

@@ -1,5 +1,5 @@
 -- Latency in milliseconds by minute, kind, project, service and tool, from the rollup.
--- Percentiles are nearest ranks in a histogram, the middle of a bucket 2 % wide; `retrieval-latency` interpolates, so the two differ a little.
+-- Percentiles are nearest ranks in a histogram with buckets 2 % wide. `retrieval-latency` interpolates, so the two differ slightly.
 -- hours UInt32 = 1: hours back from now
 -- project String = '': one project; empty for all
 WITH

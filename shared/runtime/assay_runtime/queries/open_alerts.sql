@@ -1,4 +1,4 @@
--- Alert episodes that are not over, the worst first, with how to acknowledge each.
+-- Open alert episodes, most severe first, with the command that acknowledges each.
 -- project String = '': one project; empty for all
 SELECT state, kind, project, service, metric, value, baseline, effect, interval, n, since, at, summary, acknowledge, alert_id
 FROM open_episodes

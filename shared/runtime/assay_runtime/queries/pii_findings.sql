@@ -1,4 +1,4 @@
--- How many findings of each family of personal data were removed, and in how many events, by project and service.
+-- Personal data removed, by family, project and service: findings and events.
 -- hours UInt32 = 24: hours back from now
 -- project String = '': one project; empty for all
 SELECT family, project, service, sum(findings) AS removed, count() AS events

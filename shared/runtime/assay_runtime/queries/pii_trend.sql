@@ -1,4 +1,4 @@
--- Findings of personal data by day and family, project and service, and the share of events that had any, from the rollup.
+-- Personal data removed by day, family, project and service, and the share of events with any, from the rollup.
 -- hours UInt32 = 168: hours back from now
 -- project String = '': one project; empty for all
 SELECT

@@ -1,5 +1,5 @@
--- Quality by day, metric and judge. `ppi_rate` and its interval are corrected by human labels where there are any; `mean` is the judge's
--- own word, each answer of the base stream weighted by 1 / base_probability; `judge status` shows them unweighted.
+-- Quality by day, metric and judge. `ppi_rate` and its interval are corrected by human labels if there are any. `mean` is the judge's own
+-- score, with each answer of the base stream weighted by 1 / base_probability; `judge status` shows unweighted means.
 -- days UInt32 = 30: days back from today
 -- project String = '': one project; empty for all
 -- metric String = '': one metric; empty for all

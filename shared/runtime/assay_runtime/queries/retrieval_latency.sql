@@ -1,5 +1,5 @@
--- The latency of retrievals in milliseconds (p50, p95, p99, greatest), by hour, project, service and operation.
--- Percentiles interpolate between events (a sample of them if there are many); those of `latency-trend` do not, so the two differ a little.
+-- Retrieval latency in milliseconds (p50, p95, p99, maximum), by hour, project, service and operation.
+-- Percentiles interpolate between events (a sample if there are many). `latency-trend` does not interpolate, so the two differ slightly.
 -- hours UInt32 = 24: hours back from now
 -- project String = '': one project; empty for all
 SELECT

@@ -1,4 +1,4 @@
--- The scores of first hits (mean and least), and how many retrievals had none, by hour, project, service and operation, from the rollup.
+-- Scores of first hits (mean and minimum) and the number of retrievals without any, by hour, project, service and operation, from the rollup.
 -- hours UInt32 = 24: hours back from now
 -- project String = '': one project; empty for all
 SELECT

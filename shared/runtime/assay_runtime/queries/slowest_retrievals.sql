@@ -1,7 +1,7 @@
--- The slowest retrievals, with what to look them up by.
+-- The slowest retrievals, with the ids to look them up.
 -- hours UInt32 = 24: hours back from now
 -- project String = '': one project; empty for all
--- limit UInt32 = 20: most rows
+-- limit UInt32 = 20: maximum number of rows
 SELECT
     event_time, round(latency_ms, 1) AS ms, project, service, tool_name, length(retrieved_chunk_ids) AS hits,
     leftUTF8(query, 80) AS query_start, traceparent, event_id

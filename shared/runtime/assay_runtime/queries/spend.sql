@@ -1,4 +1,4 @@
--- What judging cost by day, project and model, and what was passed over for want of budget.
+-- Cost of judging by day, project and model, and answers skipped because the budget was used up.
 -- days UInt32 = 30: days back from today
 -- project String = '': one project; empty for all
 SELECT

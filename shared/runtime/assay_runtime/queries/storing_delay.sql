@@ -1,4 +1,4 @@
--- How long events take from the log (Redis) to the tables, in milliseconds, by ten minutes. Producers' clocks do not enter.
+-- Delay from the log (Redis) to the tables in milliseconds, by ten minutes. Producers' clocks do not matter.
 -- hours UInt32 = 1: hours back from now
 -- project String = '': one project; empty for all
 SELECT

@@ -1,7 +1,7 @@
--- Which documents retrievals return most, and their share of all retrievals.
+-- The documents returned most often, and their share of all retrievals.
 -- hours UInt32 = 24: hours back from now
 -- project String = '': one project; empty for all
--- limit UInt32 = 20: most rows
+-- limit UInt32 = 20: maximum number of rows
 WITH
     (
         SELECT count() FROM candidates

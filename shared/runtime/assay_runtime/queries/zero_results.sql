@@ -1,4 +1,4 @@
--- The share of retrievals that found nothing, by project, service, operation and whether vector search ran.
+-- The share of retrievals without results, by project, service, operation and whether vector search ran.
 -- hours UInt32 = 24: hours back from now
 -- project String = '': one project; empty for all
 SELECT
