@@ -1,4 +1,4 @@
--- Feedback by day, verdict, project and service.
+-- Feedback by day, project and service, and the share that is positive.
 -- hours UInt32 = 168: hours back from now
 -- project String = '': one project; empty for all
 SELECT
