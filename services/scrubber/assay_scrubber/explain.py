@@ -5,8 +5,11 @@ A second look at the same text by the same rules, each as a family of its own, s
 
 import hashlib
 import re
+from bisect import bisect_left
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import fields, replace
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from . import vendor_keys
@@ -72,12 +75,15 @@ class Explaining(Scrubber):
         self._names[last] = _Named("api_key", BY_CATALOGUE)
         self._rules = Detector(families, (vendor_keys.finder(), last) if scrubber.policy.catalogue else None)
         self._text, self._spans = "", list[tuple[int, int, int]]()
+        self._starts, self._reach = list[int](), list[int]()
 
     def scrub(self, text: str, *, hint: bytes = b"") -> Scrubbed:
         """As `Scrubber.scrub`; `told` then speaks of this text."""
         scrubbed = self._scrubber.scrub(text, hint=hint)
         self._text = text
-        self._spans = sorted(self._rules.detect(project(text), hint), key=lambda s: s[2]) if scrubbed.findings else []
+        self._spans = sorted(self._rules.detect(project(text), hint)) if scrubbed.findings else []
+        self._starts = [start for start, _, _ in self._spans]
+        self._reach = list(accumulate((end for _, end, _ in self._spans), max))
         return scrubbed
 
     def told(self, finding: Finding) -> Told:
@@ -86,13 +92,20 @@ class Explaining(Scrubber):
             return Told(BY_POLICY, "any")
         if finding.family in NAMES:
             return Told(BY_MODEL, "any")  # its place counts in the text without the families' findings
-        found = [
-            (min(end, finding.end) - max(start, finding.start), named.rule)
-            for start, end, rank in self._spans
-            if (named := self._names[rank]).family == finding.family and start < finding.end and finding.start < end
+        overlaps = [
+            (min(end, finding.end) - max(start, finding.start), -rank)
+            for start, end, rank in self._spans_at(finding)
+            if self._names[rank].family == finding.family and finding.start < end
         ]
-        rule = max(found, key=lambda row: row[0])[1] if found else BESIDE_A_REPLACEMENT
+        rule = self._names[-max(overlaps)[1]].rule if overlaps else BESIDE_A_REPLACEMENT
         return Told(rule, shape_of(self._text[finding.start : finding.end]))
+
+    def _spans_at(self, finding: Finding) -> Iterator[tuple[int, int, int]]:
+        """Yield the spans that can overlap a finding, without a look at all the others: a text may have very many."""
+        place = bisect_left(self._starts, finding.end)
+        while place and self._reach[place - 1] > finding.start:
+            place -= 1
+            yield self._spans[place]
 
     def _single(self, policy: Policy) -> list[Family]:
         """Each rule as a family, in the order of the rules."""

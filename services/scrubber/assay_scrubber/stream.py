@@ -5,7 +5,8 @@ key of many lines is found. What cannot be scrubbed is left out and complained o
 """
 
 import json
-from bisect import bisect_left
+import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -181,8 +182,9 @@ def scrub_text(
             complain(number, f"{_reason(error)}; {text.count(chr(10)) or 1} lines from here left out")
             continue
         refused: dict[int, list[str]] = {}
+        line_at = _lines(text, number)
         for finding in scrubbed.findings:
-            line = number + text.count("\n", 0, finding.start)
+            line, _ = line_at(finding.start)
             for category in _refused(scrubber, {finding.family: 1}):
                 if category not in refused.setdefault(line, []):
                     refused[line].append(category)
@@ -191,6 +193,20 @@ def scrub_text(
         if warn is not None and scrubber.removed_keys is not None:
             _warn_of_names(scrubber.removed_keys, scrubbed.text, number, warn)
         yield scrubbed.text.encode("utf-8", "surrogateescape")
+
+
+def _lines(text: str, first: int) -> Callable[[int], tuple[int, int]]:
+    """Return a function from a position to the number of its line, that of the first given, and to where that line begins.
+
+    Counting from the start of the text for each finding would take time with the square of their number.
+    """
+    begins = [0, *(match.end() for match in re.finditer("\n", text))]
+
+    def line_at(position: int) -> tuple[int, int]:
+        place = bisect_right(begins, position) - 1
+        return first + place, begins[place]
+
+    return line_at
 
 
 def _warn_of_names(keys: "RemovedKeys", text: str, number: int, warn: Complain) -> None:
@@ -301,9 +317,10 @@ def explain_text(
         except Exception as error:  # noqa: BLE001
             complain(number, f"{_reason(error)}; {text.count(chr(10)) or 1} lines from here not looked at")
             continue
+        line_at = _lines(text, number)
         for finding in findings:
-            begin = text.rfind("\n", 0, finding.start) + 1
-            row = {"line": number + text.count("\n", 0, finding.start), **_shown(scrubber, finding)}
+            line, begin = line_at(finding.start)
+            row = {"line": line, **_shown(scrubber, finding)}
             yield row | {"start": finding.start - begin, "end": finding.end - begin}
 
 

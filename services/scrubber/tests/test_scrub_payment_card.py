@@ -1,8 +1,11 @@
 """Payment cards: what is found, what the text becomes, what is left alone."""
 
+import itertools
 from collections.abc import Callable
 
 import pytest
+
+from assay_scrubber.engine import Scrubber
 
 FOUND = [
     # text, found, output
@@ -91,3 +94,18 @@ def test_payment_card_is_removed(check: Callable[..., None], text: str, found: l
 @pytest.mark.parametrize("text", KEPT)
 def test_what_only_looks_like_payment_card_stays(check: Callable[..., None], text: str) -> None:
     check("payment_card", text, [], text)
+
+
+@pytest.mark.parametrize("sizes", [(4, 4, 4, 4), (4, 6, 5), (4, 6, 4), (4, 3, 3, 3), (4, 4, 4, 4, 3)])
+def test_columns_of_numbers_in_a_cards_sizes_are_judged_whatever_is_between_them(
+    scrubber: Scrubber, sizes: tuple[int, ...]
+) -> None:
+    groups = ["4572383744258493178"[sum(sizes[:place]) :][:size] for place, size in enumerate(sizes)]
+    for between in itertools.product([" ", "  ", "-", "--", ". ", "."], repeat=len(sizes) - 1):
+        text = "".join(map("".join, itertools.zip_longest(groups, between, fillvalue="")))
+        result = scrubber.scrub(text)
+        assert result.text in (text, "[REDACTED]"), text
+
+
+def test_a_row_of_counts_stays(scrubber: Scrubber) -> None:
+    assert scrubber.scrub("   4572  383744  25849 main.py").text == "   4572  383744  25849 main.py"

@@ -141,7 +141,7 @@ def _grouped(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         return None
     if tail and lengths[-1] > _USUAL and is_card((card + tail).translate(None, _NOT_DIGITS)):
         return match.start(1), match.end(2)
-    if len(card) == _USUAL + 3:  # four groups of four, one character between them
+    if len(card) == _USUAL + 3 and card[5:6].isdigit():  # four groups of four, one character between them
         total = _SUMS[card[:4]] + _SUMS[card[5:9]] + _SUMS[card[10:14]] + _SUMS[card[15:]]
         return (match.start(1), _with_code(view, match.end(1))) if total % 10 == 0 and _USUAL in lengths else None
     digits = card.translate(None, _NOT_DIGITS)
