@@ -10,6 +10,7 @@ ROOT = Path(__file__).parents[2]
 #: Packages whose prose was rewritten; others are added as they are finished.
 FINISHED = (
     "services/capture/assay_capture",
+    "services/cli/assay_cli",
     "services/drift/assay_drift",
     "services/evals/assay_evals",
     "services/judge/assay_judge",

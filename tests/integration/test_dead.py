@@ -344,7 +344,7 @@ def test_what_cannot_be_requeued_stays_and_is_named_and_so_is_what_is_not_there(
     assert done.stdout == "requeued 1 dead letter: 1 to capture\n"
     assert done.stderr.splitlines() == [
         f"{broken} cannot be requeued: it is no event: its JSON is broken; drop it",
-        "not there: 1-0",
+        "not found: 1-0",
     ]
     assert [facts["id"] for facts in system.listed()] == [broken]
 
@@ -403,7 +403,7 @@ def test_dropping_counts_exactly_and_asks_first(system: System) -> None:
     ids = [facts["id"] for facts in system.listed()]
     assert system.assay("drop", ids[0], ids[1], ids[0], "--yes").stdout == "dropped 2 dead letters\n"
     done = system.assay("drop", ids[0], "--yes", code=1)
-    assert (done.stdout, done.stderr) == ("dropped 0 dead letters\n", f"not there: {ids[0]}\n")
+    assert (done.stdout, done.stderr) == ("dropped 0 dead letters\n", f"not found: {ids[0]}\n")
 
     def answered(answer: bytes) -> tuple[bytes, bytes]:
         terminal, stdin = pty.openpty()

@@ -80,7 +80,7 @@ def test_a_healthy_system_is_all_ok_in_json_and_for_people(system: System) -> No
     } == set(found)  # fmt: skip
     done = system.cli.run("doctor", role="owner")
     assert done.returncode == 0
-    assert done.stdout.decode().splitlines()[-1] == f"{len(found)} ok, 0 to look at, 0 failed"
+    assert done.stdout.decode().splitlines()[-1] == f"{len(found)} ok, 0 warnings, 0 failed"
 
 
 @pytest.mark.parametrize("system", SERVERS, indirect=True)

@@ -142,10 +142,10 @@ def test_a_refusal_counts_as_irrelevant_and_what_is_no_longer_measured_fails(ass
     assert found["faithfulness"] == 1.0, "of the answers that are left"
     told = assay("eval", "compare", "right", "unsure", "--inconclusive", "pass", code=1).output
     assert "faithfulness" in told
-    assert "measured of 6 of 60 answerable cases, in the baseline of 60" in told
+    assert "measured for 6 of 60 answerable cases, in the baseline of 60" in told
     # Even where nobody looks at the new metrics, a mean over fewer cases is not let through.
     stages = [f"--stage={name}=informational" for name in ("answered", "coverage", "abstained", "answer_relevancy")]
-    assert "measured of 6 of 60" in assay("eval", "compare", "right", "unsure", *stages, code=1).output
+    assert "measured for 6 of 60" in assay("eval", "compare", "right", "unsure", *stages, code=1).output
 
 
 def test_a_model_overrules_what_rules_take_for_a_refusal(
@@ -202,7 +202,7 @@ def test_a_search_without_answers_has_none_of_these_metrics(assay: Assay) -> Non
 
 def test_a_reply_whose_results_have_another_name_is_told(assay: Assay) -> None:
     run = ("eval", "run", "--dataset", dataset(5), "--progress", "none", "--target")
-    words = "a reply has them under `results`"
+    words = "a response needs them under `results`"
     assert words in assay(*run, "covered_target:misnamed").output
     assert words not in assay(*run, "covered_target:right", "--name", "right").output
     told = assay(*run, "covered_target:misname", "--name", "wrong", code=2).output

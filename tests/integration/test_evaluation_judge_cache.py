@@ -49,7 +49,7 @@ def evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, api: AnthropicServ
 
 def test_what_was_paid_for_once_is_not_paid_again(evaluate: Evaluate, api: AnthropicServer) -> None:
     first, told = evaluate("one")
-    assert f"0 of {CASES} verdicts kept from before, which saved $0.0000" in told
+    assert f"0 of {CASES} verdicts reused, which saved $0.0000" in told
     paid = api.nano
     again, told = evaluate("two", "--judge-budget", "0")
     assert api.nano == paid
@@ -60,7 +60,7 @@ def test_what_was_paid_for_once_is_not_paid_again(evaluate: Evaluate, api: Anthr
     kept = {"hits": CASES, "calls": CASES, "saved_usd": pytest.approx(paid / 1e9)}
     assert again["judge_cache"] == kept
     shown = CliRunner().invoke(app, ["eval", "show", "two"]).output
-    assert f"judge cache: {CASES} of {CASES} verdicts kept from before" in shown
+    assert f"judge cache: {CASES} of {CASES} verdicts reused" in shown
     resumed, _ = evaluate("two", "--resume")
     assert resumed["judge_cache"] == kept, "nothing was asked again"
 
@@ -75,7 +75,7 @@ def test_what_is_said_of_the_cache_in_a_file_that_somebody_changed_breaks_nothin
 
 def test_no_cache_is_read_or_written_where_none_is_wanted(evaluate: Evaluate, api: AnthropicServer) -> None:
     _, told = evaluate("one", "--no-judge-cache")
-    assert "kept from before" not in told
+    assert "verdicts reused" not in told
     assert not Path("runs/.judge-cache").exists()
     evaluate("two", "--no-judge-cache")
     assert sorted(api.billed.values()) == [2] * CASES

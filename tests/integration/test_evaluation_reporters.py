@@ -241,7 +241,7 @@ def test_texts_of_another_dataset_are_refused(assay: Assay) -> None:
     changed = Path("golden.jsonl").read_text().replace(QUESTION, "another question")
     Path("other.jsonl").write_text(changed)
     told = ("eval", "report", "one", "--to", "files=elsewhere", "--report-text", "--dataset", "other.jsonl")
-    assert "is not what one was asked" in assay(*told, code=2).stderr
+    assert "is not the dataset of one" in assay(*told, code=2).stderr
     assert not Path("elsewhere").exists()
 
 
@@ -284,7 +284,7 @@ def test_what_a_tracker_says_is_never_quoted(
         ("mlflov", "did you mean mlflow?"),
         ("mlflow", "MLFLOW_TRACKING_URI"),
         ("otel", "OTEL_EXPORTER_OTLP_ENDPOINT"),
-        ("mlflow=http://tracker.example", "clear text"),
+        ("mlflow=http://tracker.example", "unencrypted"),
         ("langfuse=ftp://x", "https://host"),
         ("mlflow=http://user:word@127.0.0.1", "without a user"),
     ],

@@ -75,14 +75,14 @@ def test_a_closed_stdin_or_stdout_is_told_without_a_traceback(policy: Path, clos
     command = f'"{sys.executable}" -m assay_cli scrub {closed}'
     done = subprocess.run(["sh", "-c", command], input=b"x", stderr=subprocess.PIPE, check=False)
     assert done.returncode == 2
-    assert done.stderr.decode() == f"assay: {name} is closed: run assay scrub < FILE > CLEAN\n"
+    assert done.stderr.decode() == f"assay: {name} is closed; usage: assay scrub < FILE > CLEAN\n"
 
 
 def test_a_project_that_the_policy_does_not_name_is_told(policy: Path) -> None:
     result = RUN.invoke(app, ["scrub", "--policy", str(policy), "--project", "labs"], input="ann@example.com\n")
     assert (result.exit_code, result.stdout) == (0, "[EMAIL]\n")
     assert result.stderr == (
-        "assay: warning: the policy says nothing of project 'labs', so the rules for all count; it does of: lab\n"
+        "assay: warning: the policy has no section for project 'labs', so the default rules apply; its projects: lab\n"
     )
 
 

@@ -99,7 +99,7 @@ class ResultsFile:
         ]
         sealed = before.get("target_seal")
         if not differing and sealed is not None and not opens(str(sealed), self._target):
-            differing = ["--target (in what is not written down of it)"]
+            differing = ["--target (in a redacted part)"]
         if differing:
             raise OperationError(
                 "invalid",

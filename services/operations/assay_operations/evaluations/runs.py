@@ -26,7 +26,8 @@ def free_name(name: str | None, runs: Path, resume: bool) -> str:
     begun = (folder / RUN_FILE).exists()
     if begun and not resume:
         raise OperationError(
-            "conflict", f"{folder} holds a run already: go on with --resume, name another, or delete that folder"
+            "conflict",
+            f"{folder} already contains a run: resume it with --resume, choose another name, or delete that folder",
         )
     if resume and not begun:
         raise OperationError("not_found", f"--resume: {runs} holds no run {name}: leave --resume out to begin one")
