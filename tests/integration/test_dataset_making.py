@@ -59,7 +59,7 @@ def test_what_cannot_be_imported_exits_2_and_prints_nothing(assay: Assay) -> Non
     assert "line 2" in found.stderr
     assert "line 3" in found.stderr
     assert "--queries" in assay("dataset", "import", "trec", "bad.csv", code=2).stderr
-    assert "no folder" in assay("dataset", "import", "beir", "bad.csv", code=2).stderr
+    assert "is not a folder" in assay("dataset", "import", "beir", "bad.csv", code=2).stderr
     assert "bad.csv" in assay("dataset", "import", "qrels", "bad.csv", code=2).stderr
 
 

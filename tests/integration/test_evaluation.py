@@ -180,7 +180,7 @@ def test_a_replay_goes_on_after_the_rows_it_wrote(assay: Assay, tmp_path: Path) 
     again = json.loads(assay("replay", *options, "--resume").stdout)
     assert again["summary"]["rows_replayed"] == whole["summary"]["rows_replayed"] == 5
     assert [json.loads(line)["line"] for line in kept.read_text().splitlines()] == [1, 2, 3, 4, 5]
-    assert "there already" in assay("replay", *options, code=2).output
+    assert "already exists" in assay("replay", *options, code=2).output
 
 
 @pytest.mark.xdist_group("evaluation")
@@ -327,7 +327,7 @@ BASELINE = ("--baseline", "main.baseline.ndjson")
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("gate", "--target", SEARCH), "name --baseline, --qrels, or both"),
+        (("gate", "--target", SEARCH), "pass --baseline, --qrels, or both"),
         (("gate", "--target", SEARCH, "--baseline", "none.ndjson"), "no file none.ndjson"),
         (("gate", "--target", SEARCH, "--qrels", "none.json"), "no file none.json"),
         (
@@ -340,10 +340,10 @@ BASELINE = ("--baseline", "main.baseline.ndjson")
         (("gate", "--target", SEARCH, *BASELINE, "--threshold-recall", "1.5"), "between 0 and 1"),
         (("gate", "--target", SEARCH, *BASELINE, "--threshold-latency-multiplier", "1_0"), "is not a number"),
         (("gate", "--target", SEARCH, *BASELINE, "--threshold-jaccard", "٠"), "is not a number"),
-        (("gate", "--target", SEARCH, *BASELINE, "--threshold-recall", "0.5"), "of --qrels: give that too"),
+        (("gate", "--target", SEARCH, *BASELINE, "--threshold-recall", "0.5"), "of --qrels: pass that too"),
         (
             ("gate", "--target", SEARCH, "--qrels", "qrels.json", "--threshold-top1", "0.5"),
-            "of --baseline: give that too",
+            "of --baseline: pass that too",
         ),
         (("gate", "--target", SEARCH, *BASELINE, "-k", "0"), "-k: 0 is below 1"),
         (("gate", "--target", SEARCH, *BASELINE, "-k", "x"), "'-k'"),
@@ -352,7 +352,7 @@ BASELINE = ("--baseline", "main.baseline.ndjson")
         (("bench", "publish", "--from", "none.ndjson", "--to", "x"), "no file none.ndjson"),
         (
             ("bench", "publish", "--from", "captured.ndjson", "--to", "main.baseline.ndjson"),
-            "write over it with --force",
+            "to overwrite it: --force",
         ),
         (("bench", "publish", "--from", "captured.ndjson", "--to", "x", "--threshold-jaccard", "2"), "between 0 and 1"),
         (("bench", "publish", "--from", "captured.ndjson"), "--to"),
@@ -372,7 +372,7 @@ BASELINE = ("--baseline", "main.baseline.ndjson")
         (("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--cutoffs", "5,50"), "--cutoffs"),
         (("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--gain", "log"), "--gain"),
         (("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--resume"), "--resume needs --name"),
-        (("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--resume", "--name", "r"), "holds no run r"),
+        (("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--resume", "--name", "r"), "no run r in"),
         (("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--name", "../r"), "is not the name of a folder"),
         (("bench", "publish", "--from", "captured.ndjson", "--to", "./captured.ndjson", "--force"), "--from reads"),
         (
