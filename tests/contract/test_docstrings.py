@@ -15,8 +15,10 @@ FINISHED = (
     "services/evals/assay_evals",
     "services/judge/assay_judge",
     "services/notifier/assay_notifier",
+    "services/operations/assay_operations",
     "services/store/assay_store",
     "services/writer/assay_writer",
+    "shared/access/assay_access",
     "shared/runtime/assay_runtime",
     "shared/schema/assay_schema",
 )

@@ -190,5 +190,5 @@ def test_ner_without_its_extra_says_what_to_install(policy: Path) -> None:
 def test_a_policy_file_that_is_not_there_is_told_in_words(tmp_path: Path) -> None:
     result = RUN.invoke(app, ["pii", "policy", "check", str(tmp_path / "nope.toml")])
     assert result.exit_code == 1
-    assert "nope.toml: there is no such file" in result.output
+    assert "nope.toml: no such file" in result.output
     assert "Errno" not in result.output
