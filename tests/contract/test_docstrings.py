@@ -10,12 +10,15 @@ ROOT = Path(__file__).parents[2]
 #: Packages whose prose was rewritten; others are added as they are finished.
 FINISHED = (
     "services/capture/assay_capture",
+    "services/cli/assay_cli",
     "services/drift/assay_drift",
     "services/evals/assay_evals",
     "services/judge/assay_judge",
     "services/notifier/assay_notifier",
+    "services/operations/assay_operations",
     "services/store/assay_store",
     "services/writer/assay_writer",
+    "shared/access/assay_access",
     "shared/runtime/assay_runtime",
     "shared/schema/assay_schema",
 )

@@ -56,7 +56,7 @@ def test_the_test_notice_goes_through_every_channel_and_each_says_how_it_went(tm
         receiver.close()
     assert done.returncode == 1, done.stderr
     said = dict(line.split(": ", 1) for line in done.stdout.decode().splitlines())
-    taken = {name.partition("-")[0] for name, answer in said.items() if answer == "took the test notice"}
+    taken = {name.partition("-")[0] for name, answer in said.items() if answer == "accepted the test notice"}
     assert taken == {"log", "webhook", "json"}
     assert "cannot be reached" in said["alertmanager"]
     assert "check notifier.alertmanager_urls" in said["alertmanager"]

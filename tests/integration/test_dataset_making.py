@@ -59,7 +59,7 @@ def test_what_cannot_be_imported_exits_2_and_prints_nothing(assay: Assay) -> Non
     assert "line 2" in found.stderr
     assert "line 3" in found.stderr
     assert "--queries" in assay("dataset", "import", "trec", "bad.csv", code=2).stderr
-    assert "no folder" in assay("dataset", "import", "beir", "bad.csv", code=2).stderr
+    assert "is not a folder" in assay("dataset", "import", "beir", "bad.csv", code=2).stderr
     assert "bad.csv" in assay("dataset", "import", "qrels", "bad.csv", code=2).stderr
 
 
@@ -71,8 +71,8 @@ def test_a_run_of_another_program_is_compared_with_ones_own(assay: Assay) -> Non
         "".join(f"{n} Q0 z 1 2.5 bm25\n{n} Q0 a 2 1.5 bm25\n" for n in range(199)) + "x Q0 a 1 1 bm25\n"
     )
     found = assay("eval", "import", "bm25.run", "--dataset", "golden.jsonl", "--name", "bm25")
-    assert "1 case(s) that the file lacks" in found.stderr
-    assert "1 qid(s) left out" in found.stderr
+    assert "1 case(s) missing in the file" in found.stderr
+    assert "1 qid(s) skipped" in found.stderr
     assay("eval", "run", "--dataset", "golden.jsonl", "--target", "made_target:search", "--name", "own")
     shown = json.loads(assay("eval", "show", "bm25", "--json").stdout)
     assert shown["metrics"]["mrr"]["mean"] == pytest.approx(199 / 400)

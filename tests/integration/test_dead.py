@@ -238,7 +238,7 @@ def test_a_poison_entry_is_buried_shown_without_its_text_requeued_once_mended_an
         assert failed() == [("TooManyDeliveries", 0, 1)]
         doctor = system.cli(store_url=store.url).run("doctor", "--json", role="owner")
         [finding] = [each for each in json.loads(doctor.stdout) if each["check"].startswith("failures")]
-        assert (finding["status"], finding["summary"]) == ("ok", "other 1 (1 given up as dead letters, 1 stored since)")
+        assert (finding["status"], finding["summary"]) == ("ok", "other 1 (1 dead letters, 1 stored since)")
     assert system.root.xlen(DEAD.key()) == 0
     said = (tmp_path / "scrubber.log").read_text() + (tmp_path / "writer.log").read_text()
     assert "dead letters expired" in said
@@ -343,8 +343,8 @@ def test_what_cannot_be_requeued_stays_and_is_named_and_so_is_what_is_not_there(
     done = system.assay("requeue", good, broken, "1-0", code=1)
     assert done.stdout == "requeued 1 dead letter: 1 to capture\n"
     assert done.stderr.splitlines() == [
-        f"{broken} cannot be requeued: it is no event: its JSON is broken; drop it",
-        "not there: 1-0",
+        f"{broken} cannot be requeued: it is not an event: its JSON is invalid; drop it",
+        "not found: 1-0",
     ]
     assert [facts["id"] for facts in system.listed()] == [broken]
 
@@ -403,7 +403,7 @@ def test_dropping_counts_exactly_and_asks_first(system: System) -> None:
     ids = [facts["id"] for facts in system.listed()]
     assert system.assay("drop", ids[0], ids[1], ids[0], "--yes").stdout == "dropped 2 dead letters\n"
     done = system.assay("drop", ids[0], "--yes", code=1)
-    assert (done.stdout, done.stderr) == ("dropped 0 dead letters\n", f"not there: {ids[0]}\n")
+    assert (done.stdout, done.stderr) == ("dropped 0 dead letters\n", f"not found: {ids[0]}\n")
 
     def answered(answer: bytes) -> tuple[bytes, bytes]:
         terminal, stdin = pty.openpty()

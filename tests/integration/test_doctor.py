@@ -80,7 +80,7 @@ def test_a_healthy_system_is_all_ok_in_json_and_for_people(system: System) -> No
     } == set(found)  # fmt: skip
     done = system.cli.run("doctor", role="owner")
     assert done.returncode == 0
-    assert done.stdout.decode().splitlines()[-1] == f"{len(found)} ok, 0 to look at, 0 failed"
+    assert done.stdout.decode().splitlines()[-1] == f"{len(found)} ok, 0 warnings, 0 failed"
 
 
 @pytest.mark.parametrize("system", SERVERS, indirect=True)
@@ -92,7 +92,7 @@ def test_waiting_pending_and_given_up_entries_are_counted(system: System) -> Non
     found = system.doctor()
     assert found["stream capture"]["summary"].startswith("5 entries, scrubber: lag 3, 2 pending (oldest ")
     assert (found["stream capture"]["status"], found["stream dead"]["status"]) == ("warn", "warn")
-    assert "5 entries given up" in found["stream dead"]["summary"]
+    assert "5 dead letters after" in found["stream dead"]["summary"]
     assert "secret words" not in json.dumps(found)
 
 
@@ -131,7 +131,7 @@ def test_failures_of_the_last_day_are_a_warning_by_reason(system: System) -> Non
     made.append(failure(10, days_old=1.5, reason="other"))
     insert_json_rows(system.owner, "assay_base.capture_failures", lines(made), len(made))
     found = system.doctor()["failures in 24 h"]
-    listed = "check_violation 3, db_down 1 (1 outage in which nothing was lost)"
+    listed = "check_violation 3, db_down 1 (1 outage without loss)"
     assert (found["status"], found["summary"]) == ("warn", listed)
     assert found["hint"] == "assay query failures"
 

@@ -72,7 +72,7 @@ async def test_acknowledge_closes_the_episode_when_the_service_takes_note(
 def test_what_is_no_alert_id_is_refused(tmp_path: Path) -> None:
     found = Cli(tmp_path).run("drift", "acknowledge", "faithfulness", role="operator")
     assert found.returncode == 2
-    assert b"is not an alert's id" in found.stderr
+    assert b"is not an alert id" in found.stderr
 
 
 def test_a_simulated_drop_is_drawn_and_dated(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_a_limit_that_no_alert_names_is_worked_out_again(migrated: StoreServer) 
     identity, alerts = episode("score_drift", "unnamed", "latency_p50", "answer", summary="it rose")
     stored(migrated, answers=slow_answers(3, "unnamed", worse="api"), alerts=alerts)
     first, part = told(migrated, identity)
-    assert "above 110 ms, a limit worked out again" in first  # a tenth above the median
+    assert "above 110 ms, a limit recomputed" in first  # a tenth above the median
     assert part.startswith("  service api: ")
 
 
@@ -213,18 +213,19 @@ def test_questions_of_a_new_kind_are_told_by_who_asks_them(migrated: StoreServer
     lines_told = told(migrated, identity)
     clusters = [line for line in lines_told if line.startswith("  a cluster grew: 0.0% to ")]
     assert clusters
-    named = {identity for line in clusters for identity in line.rpartition("such as ")[2].split(", ")}
+    named = {identity for line in clusters for identity in line.rpartition("for example ")[2].split(", ")}
     asked = {row["event_id"]: row["query"] for row in rows}
     assert all(NEW in asked[each] for each in named)
     parts = [line.strip() for line in lines_told if line.startswith("    ")]
     assert parts[0].startswith("service web: 0.0% to ")
     assert not any(part.startswith("service api") for part in parts)
     assert not any(word in line for line in lines_told for word in ("signing", "refund"))
-    assert "the alert went by" not in lines_told[0]
+    assert "the alert used" not in lines_told[0]
     elsewhere, alerts = episode("query_drift", "asked", "queries", "another-model")
     stored(migrated, alerts=alerts)
     assert (
-        f"({embedder()[0]}; the alert went by another-model, which may see other kinds)" in told(migrated, elsewhere)[0]
+        f"({embedder()[0]}; the alert used another-model, which can form other clusters)"
+        in told(migrated, elsewhere)[0]
     )
 
 
@@ -257,7 +258,7 @@ def test_parts_are_named_of_nothing_but_by_rare_chance(migrated: StoreServer) ->
 def test_episodes_without_parts_are_refused(migrated: StoreServer, kind: str) -> None:
     identity, alerts = episode(kind, f"refused-{kind.replace('_', '-')}", None, None)
     stored(migrated, alerts=alerts)
-    with pytest.raises(OperationError, match="no parts to tell apart; its alert"):
+    with pytest.raises(OperationError, match="no parts to compare; its alert"):
         told(migrated, identity)
 
 

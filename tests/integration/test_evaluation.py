@@ -139,7 +139,7 @@ def test_a_regression_is_stopped_an_improvement_and_a_neutral_change_are_let_thr
     (tmp_path / "runs/broken").mkdir()
     (tmp_path / "runs/broken/run.json").write_text("{")
     listed = assay("eval", "list", "--json")
-    assert (len(listed.stdout.splitlines()), "left out: runs/broken" in listed.stderr) == (3, True)
+    assert (len(listed.stdout.splitlines()), "skipped: runs/broken" in listed.stderr) == (3, True)
     shown = json.loads(assay("eval", "show", "main", "--json").stdout)
     assert (shown["cases"], shown["errored"], len(shown["results"])) == (367, 0, 367)
     assert "❌" in (tmp_path / "r.md").read_text()
@@ -180,7 +180,7 @@ def test_a_replay_goes_on_after_the_rows_it_wrote(assay: Assay, tmp_path: Path) 
     again = json.loads(assay("replay", *options, "--resume").stdout)
     assert again["summary"]["rows_replayed"] == whole["summary"]["rows_replayed"] == 5
     assert [json.loads(line)["line"] for line in kept.read_text().splitlines()] == [1, 2, 3, 4, 5]
-    assert "there already" in assay("replay", *options, code=2).output
+    assert "already exists" in assay("replay", *options, code=2).output
 
 
 @pytest.mark.xdist_group("evaluation")
@@ -214,8 +214,8 @@ def test_the_correctness_gate_holds_known_right_questions(assay: Assay, tmp_path
         (tmp_path / f"{name}.json").write_text(json.dumps({"schema_version": 1, "queries": named}))
     assay("gate", "--qrels", "right.json", "--target", SEARCH, "--threshold-recall", "1")
     few = assay("gate", "--qrels", "few.json", "--target", SEARCH, code=3).stdout
-    assert "correctness: cannot tell" in few
-    assert "beside a threshold of 0.700: too few to tell, about 11 would" in few
+    assert "correctness: inconclusive" in few
+    assert "against a threshold of 0.700: too few rows for a verdict, about 11 needed" in few
     assay("gate", "--qrels", "few.json", "--target", SEARCH, "--inconclusive", "pass")
     assay("gate", "--qrels", "few.json", "--target", SEARCH, "--inconclusive", "fail", code=1)
     assert "expected_top1_hit_rate -\n" in assay("gate", "--qrels", "without.json", "--target", SEARCH).stdout
@@ -299,7 +299,10 @@ def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
     target = ("--target", "stopping_target:stops", "--progress", "none")
     capture(tmp_path)
     for arguments, words in (
-        (("eval", "run", "--dataset", GOLDEN, "--name", "r"), "; go on with the same command and: --name r --resume"),
+        (
+            ("eval", "run", "--dataset", GOLDEN, "--name", "r"),
+            "; to continue, run the same command with: --name r --resume",
+        ),
         (("replay", "--against", "captured.ndjson"), "nothing was kept: --output FILE keeps each row"),
     ):
         program = [str(Path(sys.executable).parent / "assay"), *arguments, *target]
@@ -324,7 +327,7 @@ BASELINE = ("--baseline", "main.baseline.ndjson")
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("gate", "--target", SEARCH), "name --baseline, --qrels, or both"),
+        (("gate", "--target", SEARCH), "pass --baseline, --qrels, or both"),
         (("gate", "--target", SEARCH, "--baseline", "none.ndjson"), "no file none.ndjson"),
         (("gate", "--target", SEARCH, "--qrels", "none.json"), "no file none.json"),
         (
@@ -337,10 +340,10 @@ BASELINE = ("--baseline", "main.baseline.ndjson")
         (("gate", "--target", SEARCH, *BASELINE, "--threshold-recall", "1.5"), "between 0 and 1"),
         (("gate", "--target", SEARCH, *BASELINE, "--threshold-latency-multiplier", "1_0"), "is not a number"),
         (("gate", "--target", SEARCH, *BASELINE, "--threshold-jaccard", "٠"), "is not a number"),
-        (("gate", "--target", SEARCH, *BASELINE, "--threshold-recall", "0.5"), "of --qrels: give that too"),
+        (("gate", "--target", SEARCH, *BASELINE, "--threshold-recall", "0.5"), "of --qrels: pass that too"),
         (
             ("gate", "--target", SEARCH, "--qrels", "qrels.json", "--threshold-top1", "0.5"),
-            "of --baseline: give that too",
+            "of --baseline: pass that too",
         ),
         (("gate", "--target", SEARCH, *BASELINE, "-k", "0"), "-k: 0 is below 1"),
         (("gate", "--target", SEARCH, *BASELINE, "-k", "x"), "'-k'"),
@@ -349,7 +352,7 @@ BASELINE = ("--baseline", "main.baseline.ndjson")
         (("bench", "publish", "--from", "none.ndjson", "--to", "x"), "no file none.ndjson"),
         (
             ("bench", "publish", "--from", "captured.ndjson", "--to", "main.baseline.ndjson"),
-            "write over it with --force",
+            "to overwrite it: --force",
         ),
         (("bench", "publish", "--from", "captured.ndjson", "--to", "x", "--threshold-jaccard", "2"), "between 0 and 1"),
         (("bench", "publish", "--from", "captured.ndjson"), "--to"),
@@ -363,13 +366,13 @@ BASELINE = ("--baseline", "main.baseline.ndjson")
         (("replay", "--target", SEARCH, "--against", "bad.ndjson"), "line 1: not JSON"),
         (("replay", "--target", SEARCH, "--against", "captured.ndjson", "--limit", "0"), "--limit: 0 is below 1"),
         (("replay", "--target", SEARCH, "--against", "captured.ndjson", "--resume"), "--resume needs --output"),
-        (("replay", "--target", SEARCH, "--against", "captured.ndjson", "--verbose"), "give --json too"),
+        (("replay", "--target", SEARCH, "--against", "captured.ndjson", "--verbose"), "--verbose needs --json"),
         (("replay", "--against", "captured.ndjson"), "--target"),
         (("eval", "run", "--dataset", "bad.ndjson", "--target", SEARCH), "line 1: not JSON"),
         (("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--cutoffs", "5,50"), "--cutoffs"),
         (("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--gain", "log"), "--gain"),
         (("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--resume"), "--resume needs --name"),
-        (("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--resume", "--name", "r"), "holds no run r"),
+        (("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--resume", "--name", "r"), "no run r in"),
         (("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--name", "../r"), "is not the name of a folder"),
         (("bench", "publish", "--from", "captured.ndjson", "--to", "./captured.ndjson", "--force"), "--from reads"),
         (
@@ -394,7 +397,7 @@ BASELINE = ("--baseline", "main.baseline.ndjson")
         ),
         (("gate", "--target", SEARCH, *BASELINE, "--retries", "-1"), "--retries must be 0 or more"),
         (("dataset", "stats", "bad.ndjson"), "line 1: not JSON"),
-        (("dataset", "merge", GOLDEN), "two datasets or more"),
+        (("dataset", "merge", GOLDEN), "pass at least two datasets"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_a_line_with_exit_2(
@@ -448,7 +451,7 @@ def test_a_report_takes_only_the_dataset_that_the_runs_were_asked(assay: Assay, 
     compare = ("eval", "compare", "a", "a", "--inconclusive", "pass", "--html", "report.html", "--dataset")
     assay(*compare, GOLDEN)
     (tmp_path / "other.json").write_text('[{"id": "c", "query": "q", "expected_ids": ["x"]}]')
-    assert "is not what these runs were asked" in assay(*compare, "other.json", code=2).output
+    assert "is not the dataset of these runs" in assay(*compare, "other.json", code=2).output
 
 
 @pytest.mark.xdist_group("evaluation")
@@ -470,7 +473,7 @@ def test_what_cannot_be_read_of_results_is_counted_and_said_once(assay: Assay, t
     run = ("eval", "run", "--dataset", GOLDEN, "--target", "vague_target:find", "--name", "v", "--limit", "3")
     told = assay(*run).stderr
     for field in ("time", "actors"):
-        assert told.count(f"3 result(s) say {field} in a way that cannot be read") == 1
+        assert told.count(f"3 result(s) have an unreadable `{field}`; treated as missing") == 1
 
 
 @pytest.mark.xdist_group("evaluation")
@@ -601,7 +604,7 @@ def test_a_gate_that_cannot_look_at_latency_says_so(assay: Assay, tmp_path: Path
     rows.write_text(rows.read_text().replace('"latency_ms": 100', '"latency_ms": 0'))
     assay("bench", "publish", "--from", str(rows), "--to", "hand.baseline.ndjson")
     told = assay("gate", "--baseline", "hand.baseline.ndjson", "--target", SLOW, "--inconclusive", "pass").stderr
-    assert "no latency to compare with" in told
+    assert "the baseline has no latency" in told
 
 
 @pytest.mark.xdist_group("evaluation")
@@ -630,9 +633,9 @@ def test_scrubbed_questions_do_not_fail_an_unchanged_system_and_are_counted_apar
     ]
     rows.write_text("\n".join([*kept, *scrubbed]))
     said = assay("bench", "publish", "--from", str(rows), "--to", "mixed.baseline.ndjson").stderr
-    assert "personal data was taken out of 30 row(s): a gate counts those apart" in said
+    assert "personal data was removed from 30 row(s): a gate counts those separately" in said
     told = assay("gate", "--baseline", "mixed.baseline.ndjson", "--target", SEARCH).stdout
-    assert "counted apart, since personal data was taken out: 30 row(s), mean_jaccard 0." in told
+    assert "counted separately, since personal data was removed: 30 row(s), mean_jaccard 0." in told
     found = json.loads(assay("gate", "--baseline", "mixed.baseline.ndjson", "--target", SEARCH, "--json").stdout)
     assert (found["verdict"], found["regression_gate"]["summary"]["rows_scrubbed"]) == ("pass", 30)
     assert found["regression_gate"]["scrubbed"]["mean_jaccard"] < 0.7

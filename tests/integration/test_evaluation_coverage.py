@@ -202,7 +202,7 @@ def test_a_search_without_answers_has_none_of_these_metrics(assay: Assay) -> Non
 
 def test_a_reply_whose_results_have_another_name_is_told(assay: Assay) -> None:
     run = ("eval", "run", "--dataset", dataset(5), "--progress", "none", "--target")
-    words = "a reply has them under `results`"
+    words = "a response needs them under `results`"
     assert words in assay(*run, "covered_target:misnamed").output
     assert words not in assay(*run, "covered_target:right", "--name", "right").output
     told = assay(*run, "covered_target:misname", "--name", "wrong", code=2).output

@@ -49,18 +49,20 @@ def evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, api: AnthropicServ
 
 def test_what_was_paid_for_once_is_not_paid_again(evaluate: Evaluate, api: AnthropicServer) -> None:
     first, told = evaluate("one")
-    assert f"0 of {CASES} verdicts kept from before, which saved $0.0000" in told
+    assert f"0 of {CASES} verdicts reused, which saved $0.0000" in told
     paid = api.nano
     again, told = evaluate("two", "--judge-budget", "0")
     assert api.nano == paid
-    assert f"judged for $0.0000; 0 skipped by the budget, 0 without a verdict; {CASES} of {CASES} verdicts kept" in told
+    assert (
+        f"judged for $0.0000; 0 skipped by the budget, 0 without a verdict; {CASES} of {CASES} verdicts reused" in told
+    )
     assert f"which saved ${paid / 1e9:.4f}" in told
     assert again["metrics"]["faithfulness"] == first["metrics"]["faithfulness"]
     assert first["judge_cache"] == {"hits": 0, "calls": CASES, "saved_usd": 0.0}
     kept = {"hits": CASES, "calls": CASES, "saved_usd": pytest.approx(paid / 1e9)}
     assert again["judge_cache"] == kept
     shown = CliRunner().invoke(app, ["eval", "show", "two"]).output
-    assert f"judge cache: {CASES} of {CASES} verdicts kept from before" in shown
+    assert f"judge cache: {CASES} of {CASES} verdicts reused" in shown
     resumed, _ = evaluate("two", "--resume")
     assert resumed["judge_cache"] == kept, "nothing was asked again"
 
@@ -75,7 +77,7 @@ def test_what_is_said_of_the_cache_in_a_file_that_somebody_changed_breaks_nothin
 
 def test_no_cache_is_read_or_written_where_none_is_wanted(evaluate: Evaluate, api: AnthropicServer) -> None:
     _, told = evaluate("one", "--no-judge-cache")
-    assert "kept from before" not in told
+    assert "verdicts reused" not in told
     assert not Path("runs/.judge-cache").exists()
     evaluate("two", "--no-judge-cache")
     assert sorted(api.billed.values()) == [2] * CASES
@@ -93,7 +95,7 @@ def test_a_cache_that_somebody_else_made_gives_no_verdict(
     assert not any(b"valve" in path.read_bytes() for path in files)
     (tmp_path / "judge.toml").write_text(own)
     _, told = evaluate("ours")
-    assert f"0 of {CASES} verdicts kept" in told
+    assert f"0 of {CASES} verdicts reused" in told
     assert sorted(api.billed.values()) == [2] * CASES
 
 
@@ -129,4 +131,4 @@ def test_repeats_are_paid_for_each_and_tell_how_far_the_judge_is_from_itself(
 @pytest.mark.parametrize("repeats", ["1", "11", "0"])
 def test_repeats_have_bounds(evaluate: Evaluate, repeats: str) -> None:
     _, told = evaluate("one", "--repeats", repeats, code=2)
-    assert "--repeats: from 2 to 10" in told
+    assert "--repeats must be 2 to 10" in told

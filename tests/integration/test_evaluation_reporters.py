@@ -241,7 +241,7 @@ def test_texts_of_another_dataset_are_refused(assay: Assay) -> None:
     changed = Path("golden.jsonl").read_text().replace(QUESTION, "another question")
     Path("other.jsonl").write_text(changed)
     told = ("eval", "report", "one", "--to", "files=elsewhere", "--report-text", "--dataset", "other.jsonl")
-    assert "is not what one was asked" in assay(*told, code=2).stderr
+    assert "is not the dataset of one" in assay(*told, code=2).stderr
     assert not Path("elsewhere").exists()
 
 

@@ -310,7 +310,7 @@ def test_a_cursor_file_is_written_only_after_success(sink: Sink, tmp_path: Path)
         (["--kind", "session"], "--kind: 'session' is not one of retrieval, answer, feedback"),
         (["--kind", "answer", "--tool", "query"], "--tool: rows of kind answer have no tool"),
         (["--since", "1h", "--until", "2h"], "--until 2h is before --since 1h"),
-        (["--limit", "5", "--cursor-file", "c"], "--limit with --cursor-file would skip"),
+        (["--limit", "5", "--cursor-file", "c"], "--limit with --cursor-file would permanently skip"),
         (["--progress", "loud"], "--progress"),
     ],
 )

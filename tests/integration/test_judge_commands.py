@@ -148,7 +148,7 @@ def test_calibration_is_shown_kept_and_told_to_drift(
     assert json.loads(told)["tnr"] == pytest.approx(18 / 19)
     text = cli.run("judge", "calibrate", "--labels", str(file), "--dry-run", role="owner").stdout.decode()
     assert "Cohen's kappa          0.965" in text
-    assert "80 of 81 labelled answers are of the base stream" in text
+    assert "80 of 81 labelled answers are in the base stream" in text
     assert "PPI (published)" in text
 
 
@@ -278,7 +278,7 @@ def test_evidence_that_is_not_stored_is_said_so(cli: Cli, owner: Client) -> None
     data, score = judged("The pump has two valves.", "The pump has two valves.")
     old = {name: value for name, value in score.items() if name != "verdicts"}  # as the version before publishes it
     keep(owner, [(data, old)])
-    assert b"assay judge rejudge judges again" in cli.run("judge", "show", score["event_id"], role="sre").stdout
+    assert b"to judge it again: assay judge rejudge" in cli.run("judge", "show", score["event_id"], role="sre").stdout
     owner.command("TRUNCATE TABLE assay_base.answers")
     gone = cli.run("judge", "show", score["event_id"], role="sre")
     assert (gone.returncode, b"the answer itself is not" in gone.stderr) == (2, True)

@@ -133,7 +133,7 @@ def test_on_a_terminal_it_asks_first(sink: Sink, typed: bytes, kept: list[int]) 
         os.write(person, typed)
         assert process.wait(60) == 0
         assert process.stderr is not None
-        assert b"Delete them for ever?" in process.stderr.read()
+        assert b"Delete them permanently?" in process.stderr.read()
         assert [sink.count(table) for table in TABLES] == kept
     finally:
         stop(process)
@@ -144,7 +144,7 @@ def test_on_a_terminal_it_asks_first(sink: Sink, typed: bytes, kept: list[int]) 
 def test_where_nobody_can_be_asked_it_deletes_nothing_unless_told_to(sink: Sink) -> None:
     done = sink.cli.run("prune", "--older-than", "0d", role="owner")
     assert (done.returncode, done.stdout) == (2, b"")
-    assert b"nothing was deleted; say --yes" in done.stderr
+    assert b"nothing was deleted; pass --yes" in done.stderr
     assert [sink.count(table) for table in TABLES] == [2, 2, 2, 2, 2]
     assert sink.cli.run("prune", "--older-than", "0d", "--dry-run", role="owner").returncode == 0
 

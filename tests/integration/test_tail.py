@@ -139,11 +139,11 @@ def test_a_restart_of_redis_loses_and_repeats_nothing(cli: Cli, server: RedisSer
         add(root, event("before"))
         out.wait_for(lambda lines: len(lines) == 1)
         server.kill()
-        err.wait_for(lambda lines: any(b"Redis is away" in line for line in lines))
+        err.wait_for(lambda lines: any(b"Redis is unavailable" in line for line in lines))
         server.start()
         add(root, event("after"))
         assert queries(out.wait_for(lambda lines: len(lines) == 2)) == ["before", "after"]
-        err.wait_for(lambda lines: any(b"Redis is back" in line for line in lines))
+        err.wait_for(lambda lines: any(b"Redis is available again" in line for line in lines))
     finally:
         stop(process)
 

@@ -1,4 +1,4 @@
-"""Exit codes: 0 ok, 1 a finding (the command worked, and what it found is not right), 2 usage or operational, 3 cannot tell."""
+"""Exit codes: 0 ok, 1 a finding (the command found a problem), 2 usage or operation, 3 inconclusive."""
 
 OK = 0
 FINDING = 1

@@ -1,4 +1,4 @@
-"""Groups of commands that are loaded when they are named: `assay --version` loads none of them."""
+"""Command groups that are imported on first use: `assay --version` imports none of them."""
 
 import importlib
 from collections.abc import Mapping, MutableMapping
@@ -9,13 +9,13 @@ from typer.core import TyperGroup
 
 
 class LazyGroup(TyperGroup):
-    """Finds its commands by name as `module:attribute`: a function, or the `typer.Typer` of a group."""
+    """A group of commands that are given as `module:attribute`: a function, or a `typer.Typer`."""
 
     members: ClassVar[Mapping[str, str]] = {}
 
     @property
     def commands(self) -> MutableMapping[str, Any]:
-        """All of them, loaded."""
+        """All commands by name, imported."""
         return {name: _loaded(name, where) for name, where in self.members.items()}
 
     @commands.setter
@@ -23,28 +23,28 @@ class LazyGroup(TyperGroup):
         assert not value, "a lazy group has members"
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
-        """Their names, in order."""
+        """Return the names of the commands, in order."""
         return list(self.members)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
-        """One of them, loaded; None for a name that is none."""
+        """Import and return a command; None if there is no command of this name."""
         where = self.members.get(cmd_name)
         return None if where is None else _loaded(cmd_name, where)
 
 
 def lazy_group(help_text: str, members: Mapping[str, str], **settings: Any) -> typer.Typer:
-    """A group of commands, each by its name as `module:attribute`."""
+    """Return a group whose commands are given by name as `module:attribute`."""
     cls = type("Group", (LazyGroup,), {"members": dict(members)})
     return typer.Typer(cls=cls, no_args_is_help=True, help=help_text, **settings)
 
 
 def _loaded(name: str, where: str) -> Any:
     module, _, attribute = where.partition(":")
-    found = getattr(importlib.import_module(module), attribute)
-    if isinstance(found, typer.Typer):
-        group = typer.main.get_group(found)
+    member = getattr(importlib.import_module(module), attribute)
+    if isinstance(member, typer.Typer):
+        group = typer.main.get_group(member)
         group.name = name
         return group
     single = typer.Typer(add_completion=False)
-    single.command(name)(found)
+    single.command(name)(member)
     return typer.main.get_command(single)

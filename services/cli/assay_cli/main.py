@@ -1,6 +1,6 @@
-"""The `assay` command: where each of its commands is, and how their errors end.
+"""The `assay` command: its subcommands, and how their errors are reported.
 
-Exit codes: 0 ok, 1 a finding, 2 usage or operational. What a person can mend is one line on stderr; a traceback means a defect.
+Exit codes: 0 ok, 1 a finding, 2 a usage or operational error. An error that the user can fix is one line on stderr; a traceback is a bug.
 """
 
 import importlib.metadata
@@ -22,7 +22,7 @@ _COMMANDS = "assay_cli.commands"
 
 
 class _Commands(LazyGroup):
-    """Turns the errors that `explain` knows into one line on stderr and exit code 2."""
+    """Turn the errors that `explain` knows into one line on stderr and exit code 2."""
 
     members: ClassVar[Mapping[str, str]] = {
         **{
@@ -41,10 +41,10 @@ class _Commands(LazyGroup):
     }
 
     def invoke(self, ctx: Any) -> Any:
-        # numpy reads this when it is loaded. Resampling multiplies many small matrices, which took two to six times as long in several
-        # threads as in one, because the threads wait for one another.
+        # numpy reads this on import. Resampling multiplies many small matrices, which takes two to six times as long in several threads
+        # as in one, because the threads wait for one another.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        # The store's client also logs what it raises; without a handler that would be a second line.
+        # The store's client also logs the errors that it raises; without a handler they would be printed twice.
         logging.getLogger("clickhouse_connect").addHandler(logging.NullHandler())
         try:
             return super().invoke(ctx)
@@ -60,7 +60,7 @@ class _Commands(LazyGroup):
 
 
 def _traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """What the interpreter shows of a defect, whose text may hold anything."""
+    """Print the traceback of a bug. Its text can contain captured data, so it is filtered for the terminal."""
     echo("".join(traceback.format_exception(kind, error, trace)), err=True, nl=False)
 
 
@@ -79,4 +79,4 @@ def assay(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Capture what retrieval systems do, scrub it, store it, and ask about it."""
+    """Capture, scrub, store, query and evaluate what retrieval systems do."""

@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""Options that several commands share."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,24 +10,26 @@ from assay_operations.evaluations.rules import SLICE_FIELDS
 DataDirectory = Annotated[
     Path,
     typer.Option(
-        "--data", help="Data directory of `assay up`, whose credentials are used unless settings name others."
+        "--data", help="Data directory of `assay up`. Its credentials are used unless the settings name others."
     ),
 ]
-InStore = Annotated[bool, typer.Option("--store", help="Read from the store rather than from files.")]
+InStore = Annotated[bool, typer.Option("--store", help="Read from the store instead of from files.")]
 Rules = Annotated[
-    Path | None, typer.Option(help="A checked-in file of scorers, thresholds and floors, .toml or .yaml.")
+    Path | None, typer.Option(help="File of scorers, thresholds and floors, .toml or .yaml; default: none.")
 ]
 Slices = Annotated[
     list[str] | None,
-    typer.Option("--slice", metavar="FIELD", help=f"Show slices too: {', '.join(SLICE_FIELDS)}; may be repeated."),
+    typer.Option(
+        "--slice", metavar="FIELD", help=f"Also show slices by this field: {', '.join(SLICE_FIELDS)}; repeatable."
+    ),
 ]
 Scorers = Annotated[
     list[str] | None,
     typer.Option(
         "--scorer",
         metavar="NAME=TYPE:VALUE",
-        help="Score each answer, such as polite=contains:please or NAME=module:function; may be repeated.",
+        help="Score each answer, for example polite=contains:please or NAME=module:function; repeatable.",
     ),
 ]
-RunsFolder = Annotated[Path, typer.Option("--runs", help="Folder that holds the runs.")]
-DatasetFile = Annotated[Path, typer.Argument(help="A dataset: JSON, or NDJSON with or without a header line.")]
+RunsFolder = Annotated[Path, typer.Option("--runs", help="Folder of the runs.")]
+DatasetFile = Annotated[Path, typer.Argument(help="Dataset: JSON, or NDJSON with or without a header line.")]

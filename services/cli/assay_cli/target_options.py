@@ -1,4 +1,4 @@
-"""Options of every command that asks a system under test."""
+"""Options of every command that queries a system under test."""
 
 from typing import Annotated
 
@@ -10,18 +10,20 @@ TargetName = Annotated[
     str,
     typer.Option(
         "--target",
-        help="What is asked: http://host/path, module:function, or 'command: program --flag'.",
+        help="System to query: http://host/path, module:function, or 'command: program --flag'.",
         show_default=False,
     ),
 ]
-Workspace = Annotated[str | None, typer.Option(help="Sent to an HTTP target as X-Workspace-ID.")]
-Concurrency = Annotated[int, typer.Option(help="Questions asked at a time.")]
-Deadline = Annotated[float, typer.Option("--deadline", help="Seconds that one question may take, with all its tries.")]
-Retries = Annotated[int, typer.Option(help="Tries beyond the first where the target may fare better.")]
+Workspace = Annotated[
+    str | None, typer.Option(help="Value of the X-Workspace-ID header for an HTTP target; default: not sent.")
+]
+Concurrency = Annotated[int, typer.Option(help="Number of queries in flight at a time.")]
+Deadline = Annotated[float, typer.Option("--deadline", help="Timeout of one query in seconds, retries included.")]
+Retries = Annotated[int, typer.Option(help="Retries per query for errors that may be transient.")]
 ShowErrors = Annotated[
     bool,
     typer.Option(
         "--show-errors",
-        help=f"Print the first {ERRORS_SHOWN} errors in full on stderr. They may hold what was asked, and are in no file.",
+        help=f"Print the first {ERRORS_SHOWN} errors in full on stderr. They can contain query text, and are never written to a file.",
     ),
 ]

@@ -1,4 +1,4 @@
-"""What `--help` prints: the markup of the terminal's library must not swallow words in brackets."""
+"""Text of `--help`: plain English, and words in brackets are not swallowed by the markup of the terminal's library."""
 
 import re
 from collections.abc import Iterator
@@ -9,6 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from assay_cli.main import app
+from tests.plain_english import hits
 
 _IN_BRACKETS = re.compile(r"\[[a-z][a-z_.-]*\]")
 
@@ -19,9 +20,17 @@ def commands(group: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple
         yield from commands(command, (*path, name))
 
 
+def texts_of(command: click.Command) -> list[str]:
+    return [command.help or "", *(getattr(each, "help", None) or "" for each in command.params)]
+
+
 def said_of(command: click.Command) -> str:
-    options = (getattr(each, "help", None) or "" for each in command.params)
-    return " ".join([command.help or "", *options])
+    return " ".join(texts_of(command))
+
+
+def habits_in(command: click.Command) -> list[str]:
+    """Return every habit of wording in the help of a command and its options."""
+    return [f"{hit.words!r}: write {hit.instead}" for text in texts_of(command) for hit in hits(text)]
 
 
 WITH_BRACKETS = [
@@ -42,3 +51,16 @@ def test_every_option_of_a_gate_says_what_it_is() -> None:
     by_path = dict(commands(typer.main.get_command(app)))
     for path in (("gate",), ("bench", "publish")):
         assert [each.name for each in by_path[path].params if not getattr(each, "help", None)] == []
+
+
+def test_every_help_text_is_plain_english() -> None:
+    found = {" ".join(path): habits_in(command) for path, command in commands(typer.main.get_command(app))}
+    assert {path: habits for path, habits in found.items() if habits} == {}
+
+
+def test_a_habit_in_a_help_text_is_found() -> None:
+    option = click.Option(["--retries"], help="Tries where the target may fare better.")
+    assert habits_in(click.Command("ask", help="Run this to mend it.", params=[option])) == [
+        "'mend': write fix",
+        "'fare': write performs, does",
+    ]

@@ -75,14 +75,14 @@ def test_a_closed_stdin_or_stdout_is_told_without_a_traceback(policy: Path, clos
     command = f'"{sys.executable}" -m assay_cli scrub {closed}'
     done = subprocess.run(["sh", "-c", command], input=b"x", stderr=subprocess.PIPE, check=False)
     assert done.returncode == 2
-    assert done.stderr.decode() == f"assay: {name} is closed: run assay scrub < FILE > CLEAN\n"
+    assert done.stderr.decode() == f"assay: {name} is closed; usage: assay scrub < FILE > CLEAN\n"
 
 
 def test_a_project_that_the_policy_does_not_name_is_told(policy: Path) -> None:
     result = RUN.invoke(app, ["scrub", "--policy", str(policy), "--project", "labs"], input="ann@example.com\n")
     assert (result.exit_code, result.stdout) == (0, "[EMAIL]\n")
     assert result.stderr == (
-        "assay: warning: the policy says nothing of project 'labs', so the rules for all count; it does of: lab\n"
+        "assay: warning: the policy has no section for project 'labs', so the default rules apply; its projects: lab\n"
     )
 
 
@@ -190,5 +190,5 @@ def test_ner_without_its_extra_says_what_to_install(policy: Path) -> None:
 def test_a_policy_file_that_is_not_there_is_told_in_words(tmp_path: Path) -> None:
     result = RUN.invoke(app, ["pii", "policy", "check", str(tmp_path / "nope.toml")])
     assert result.exit_code == 1
-    assert "nope.toml: there is no such file" in result.output
+    assert "nope.toml: no such file" in result.output
     assert "Errno" not in result.output

@@ -1,1 +1,1 @@
-"""What people and programs ask of the system: typed in, typed out, nothing printed."""
+"""Operations behind the commands: typed input, typed results, nothing printed."""

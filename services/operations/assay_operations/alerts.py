@@ -1,4 +1,4 @@
-"""Alerts that are stored, and whether every channel takes one."""
+"""List stored alerts, and test the notification channels."""
 
 import asyncio
 from pathlib import Path
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def alerts_listed(data: Path, *, everything: bool, project: str = "") -> list[dict[str, Any]]:
-    """The episodes that are open, the worst first, or every transition; of one project if one is named."""
+    """List open episodes, most severe first, or every transition; optionally of one project."""
     from assay_runtime.queries import named_queries
 
     named = named_queries()["alerts" if everything else "open-alerts"]
@@ -23,7 +23,7 @@ def alerts_listed(data: Path, *, everything: bool, project: str = "") -> list[di
 
 
 def shown_row(row: dict[str, Any]) -> dict[str, Any]:
-    """A row whose commands are ours: what was published as one is only a sign that there is one."""
+    """Return a row with commands made here: a published command only shows that there is one."""
     from assay_schema.alert_actions import acknowledge_command, explain_command
 
     identity, kind = row["alert_id"], row["kind"]
@@ -34,7 +34,7 @@ def shown_row(row: dict[str, Any]) -> dict[str, Any]:
 
 
 async def send_to_all(channels: "list[Channel]", notices: "list[Notice]") -> dict[str, str]:
-    """What each channel that failed says."""
+    """Send notices to every channel, and return the error of each that failed."""
     from assay_notifier.channel import NotDeliveredError
 
     async def one(channel: "Channel") -> str | None:
@@ -50,10 +50,13 @@ async def send_to_all(channels: "list[Channel]", notices: "list[Notice]") -> dic
 
 
 def send_test_notice(settings: NotifierSettings) -> dict[str, str | None]:
-    """Send a test notice, and its end, through every configured channel: by channel, why it did not take it, or None."""
+    """Send a test notice and its resolution to every channel.
+
+    Return the error by channel, None on success.
+    """
     from assay_notifier.configured import channels
     from assay_notifier.sample import sample_notices
 
-    found = channels(settings)
-    failed = asyncio.run(send_to_all(found, sample_notices()))
-    return {channel.name: failed.get(channel.name) for channel in found}
+    configured = channels(settings)
+    failed = asyncio.run(send_to_all(configured, sample_notices()))
+    return {channel.name: failed.get(channel.name) for channel in configured}

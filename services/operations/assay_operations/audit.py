@@ -1,6 +1,6 @@
-"""Who did what and when, for later: a line of JSON for each attempt, in `<data>/audit`, a file for each kind and ISO week.
+"""Audit log in `<data>/audit`: one JSON line per attempt, one file per kind and ISO week.
 
-Files are only appended to, and only their owner can read them. Entries hold names, hashes and numbers, never captured text.
+Files are append-only, and only their owner can read them. Entries contain names, hashes and numbers, never captured text.
 """
 
 import json
@@ -17,7 +17,7 @@ FOLDER = "audit"
 
 
 def record(data: Path, kind: str, entry: Mapping[str, Any]) -> str:
-    """Append an entry, with its time as `ts`. What was done stands even if this fails: returns why then, else nothing."""
+    """Append an entry, with its time as `ts`. Never raises: returns the reason of a failure, else ''."""
     now = datetime.now(UTC)
     year, week, _ = now.isocalendar()
     path = data / FOLDER / f"{kind}-{year}-W{week:02}.jsonl"

@@ -1,4 +1,4 @@
-"""With whose credentials a command speaks to Redis and the store."""
+"""Clients of Redis and the store, with the credentials of an identity."""
 
 import asyncio
 import contextlib
@@ -23,16 +23,16 @@ DEFAULT_DATA = Path("data")
 
 
 def settings_for(identity: Identity, data: Path) -> Settings:
-    """Settings with the credentials of an identity. Raises `SettingsError` or `OperationError`.
+    """Load settings with the credentials of an identity. Raises `SettingsError` or `OperationError`.
 
-    `ASSAY_CONFIG` decides alone. Otherwise the environment and `./assay.toml` do if they say where Redis or the store is;
-    if they do not, the file that `assay up` wrote for this identity in its data directory.
+    The file that `ASSAY_CONFIG` names takes precedence. Otherwise the environment and `./assay.toml` apply if they set the address of
+    Redis or the store; if not, the file that `assay up` wrote for this identity in its data directory.
     """
     return settings_and_source(identity, data)[0]
 
 
 def settings_and_source(identity: Identity, data: Path) -> tuple[Settings, str]:
-    """The same, and where they were found, in words."""
+    """Load settings as `settings_for` does, and describe their source."""
     from assay_runtime.config import load_settings
 
     settings = load_settings()
@@ -47,12 +47,12 @@ def settings_and_source(identity: Identity, data: Path) -> tuple[Settings, str]:
     except PermissionError:
         raise OperationError(
             "refused",
-            f"not allowed to read {file}; run this as the user who ran `assay up`, or name a settings file with {FILE_VARIABLE}",
+            f"no permission to read {file}; run this as the user who ran `assay up`, or name a settings file with {FILE_VARIABLE}",
         ) from None
-    if others:  # what `assay up` writes is not; what came with somebody's checkout is
+    if others:  # a file that `assay up` wrote is private; one that came with a checkout is not
         raise OperationError(
             "refused",
-            f"{file} may be read by others, so it is not taken for one that `assay up` wrote: "
+            f"other users can read {file}, so it is not a file that `assay up` wrote: "
             f"run chmod 600 {file} if it is, or name it with {FILE_VARIABLE}",
         )
     if present:
@@ -60,7 +60,7 @@ def settings_and_source(identity: Identity, data: Path) -> tuple[Settings, str]:
     where = f"./{file.parent}" if not file.is_absolute() else str(file.parent)
     raise OperationError(
         "not_found",
-        f"no {where} here: run this where `make run` runs, or name the data directory with --data, "
+        f"no {where}: run this in the directory of `make run`, name the data directory with --data, "
         f"or settings with {FILE_VARIABLE}"
         if not file.parent.exists()
         else f"no {file}; `assay up` writes it, or name settings with {FILE_VARIABLE}",
@@ -68,27 +68,27 @@ def settings_and_source(identity: Identity, data: Path) -> tuple[Settings, str]:
 
 
 def secrets_file(identity: Identity, data: Path) -> Path:
-    """Where `assay up` keeps the settings of an identity."""
+    """Return the settings file that `assay up` writes for an identity."""
     return data / "secrets" / f"{identity}.toml"
 
 
-#: The engine's codes for a table and a database that are not there, and for a user it does not let in.
+#: The engine's error codes for a missing table or database, and for a refused user.
 _NOT_MIGRATED, _REFUSED = {60, 81}, {192, 193, 194, 516}
 
 
-#: Longest that a command waits for the store's first answer, which takes milliseconds; the later ones may take `store.timeout_s`.
+#: Timeout of the store's first answer in seconds; it takes milliseconds. Later answers have `store.timeout_s`.
 _FIRST_ANSWER_S = 10.0
 
 
 @contextlib.contextmanager
 def open_store(settings: StoreSettings, *, database: str | None = None) -> Iterator["Client"]:
-    """A client of the store. Its errors, from connecting to the end of the block, become `OperationError`s that say what mends them."""
+    """Open a client of the store. Its errors within the block become `OperationError`s with a fix."""
     from clickhouse_connect.driver.exceptions import ClickHouseError
     from urllib3 import Timeout
 
     from assay_runtime.store import connect
 
-    logging.getLogger("clickhouse_connect").addHandler(logging.NullHandler())  # what it has to say, its exceptions say
+    logging.getLogger("clickhouse_connect").addHandler(logging.NullHandler())  # its exceptions carry the same text
     first = settings.model_copy(update={"timeout_s": min(settings.timeout_s, _FIRST_ANSWER_S)})
     answered = False
     try:
@@ -106,13 +106,13 @@ def _explained(error: Exception, settings: StoreSettings, answered: bool) -> str
     code = getattr(error, "code", None)
     if hangs(error) and not answered:
         return (
-            f"{settings.url} accepts connections and gave no answer within {settings.timeout_s:g} s: it hangs or is overloaded. See its "
+            f"{settings.url} accepts connections but gave no answer within {settings.timeout_s:g} s: it hangs or is overloaded. See its "
             "log and `assay doctor`, restart it, or correct store.url (ASSAY_STORE_URL)"
         )
     if hangs(error):
         return (
-            f"{settings.url} accepts connections and gave no answer within {settings.timeout_s:g} s: it hangs or is overloaded (see its "
-            "log), or what was asked takes longer than store.timeout_s (ASSAY_STORE_TIMEOUT_S)"
+            f"{settings.url} accepts connections but gave no answer within {settings.timeout_s:g} s: it hangs or is overloaded (see its "
+            "log), or the query takes longer than store.timeout_s (ASSAY_STORE_TIMEOUT_S)"
         )
     if code is None and "Code: " not in str(error):
         return f"no answer at {settings.url}; start it (assay up starts an embedded one), or correct store.url (ASSAY_STORE_URL)"
@@ -127,20 +127,20 @@ def _explained(error: Exception, settings: StoreSettings, answered: bool) -> str
 
 
 def engine_message(text: str) -> str:
-    """The engine's code and message out of a driver's error. Pure."""
-    found = re.search(r"Code: \d+\. DB::Exception: .*", text, re.DOTALL)
-    message = " ".join((found[0] if found else text).replace("DB::Exception: ", "").split())
+    """Extract the engine's code and message from a driver's error. Pure."""
+    match = re.search(r"Code: \d+\. DB::Exception: .*", text, re.DOTALL)
+    message = " ".join((match[0] if match else text).replace("DB::Exception: ", "").split())
     message = re.sub(r" ?\(version [^)]*\)+| ?\(for url [^)]*\)", "", message)
     return message if len(message) <= 600 else message[:600] + " …"
 
 
 def run_with_redis(identity: Identity, data: Path, work: Callable[["Redis", Settings], Awaitable[Result]]) -> Result:
-    """Do something with Redis as one identity, and close it."""
+    """Run an operation with a Redis client of an identity, and close the client."""
     settings = settings_for(identity, data)
     from assay_runtime.connection import connect as connect_redis
 
     async def run() -> Result:
-        # No second try: a step whose answer was lost may have been done, and would then be miscounted.
+        # No retries: a step whose answer was lost may have taken effect, and would be miscounted.
         client = connect_redis(settings.redis, attempts=0)
         try:
             return await work(client, settings)

@@ -1,4 +1,4 @@
-"""The error of every operation, and one line for the errors of others."""
+"""The error of every operation, and one-line messages for the errors of libraries."""
 
 import re
 import sys
@@ -7,23 +7,25 @@ from typing import Literal
 from assay_access.errors import AccessError
 from assay_schema.settings import SettingsError
 
-#: What went wrong, for programs: a command exits with 2 on each, a web server answers 503, 403, 404, 422 or 409.
+#: Kind of error, for programs: a command exits with 2 on each, a web server answers 503, 403, 404, 422 or 409.
 Kind = Literal["unavailable", "refused", "not_found", "invalid", "conflict"]
 
 
 class OperationError(Exception):
-    """An operation cannot be done. Its text is the message, then the `fix`: the setting or command that helps."""
+    """An operation failed. Its text is the message and the `fix`: the setting or command that helps."""
 
     def __init__(self, kind: Kind, message: str, fix: str = "") -> None:
         super().__init__(f"{message}; {fix}" if fix else message)
-        self.kind, self.message, self.fix = kind, message, fix
+        self.kind = kind
+        self.message = message
+        self.fix = fix
 
 
 def explain(error: BaseException) -> str | None:
-    """One clear message for an error that is not a defect of Assay, or None when a traceback is what helps."""
+    """Return a one-line message for an error that is not a bug of Assay; None if a traceback helps more."""
     if isinstance(error, OperationError | AccessError | SettingsError):
         return str(error)
-    # An error of a client library can only have come from a library that is loaded; loading one to ask would cost start-up time.
+    # An error of a client library comes from a library that is loaded; importing one for this check would cost start-up time.
     redis = sys.modules.get("redis.exceptions")
     if redis is not None and isinstance(error, redis.RedisError):
         return f"Redis: {_first_line(error)} (is it running? see redis.url, or start everything with: assay up)"
@@ -42,7 +44,7 @@ def explain(error: BaseException) -> str | None:
 
 
 def hangs(error: BaseException | None) -> bool:
-    """Whether a server took the connection and then did not answer in time, as one that is stopped or overloaded does."""
+    """Return True if a server accepted the connection but did not answer in time."""
     while error is not None:
         if type(error).__name__ == "ReadTimeoutError" or str(error).startswith(
             "Timeout reading from"
@@ -53,7 +55,7 @@ def hangs(error: BaseException | None) -> bool:
 
 
 def _store_problem(error: BaseException) -> str:
-    """The client wraps a refused connection in four layers of words."""
+    """Return the cause of a store error: the client wraps a refused connection in four layers of text."""
     unreachable = re.search(r"host='([^']+)', port=(\d+)\): Max retries exceeded", str(error))
     return f"cannot connect to {unreachable[1]}:{unreachable[2]}" if unreachable else _first_line(error)
 

@@ -1,4 +1,4 @@
-"""What people think of answers and retrievals."""
+"""User feedback on answers and retrievals."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ ORDER BY day DESC, project, service, kind"""
 
 
 def summary(data: Path, *, seconds: int, project: str = "") -> list[dict[str, Any]]:
-    """Verdicts by day, project, service and kind of what they judge."""
+    """Count feedback by day, project, service and kind of the judged event."""
     with open_store(settings_for("sre", data).store) as client:
         answer = client.query(_SUMMARY, parameters={"seconds": seconds, "project": project})
     return [dict(zip(answer.column_names, row, strict=True)) for row in answer.result_rows]

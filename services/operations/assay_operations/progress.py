@@ -1,10 +1,10 @@
-"""How far a long operation has come."""
+"""Progress of a long operation."""
 
 from typing import Protocol
 
 
 class Counts(Protocol):
-    """What an operation counts on while it works; a bar in a terminal, or a number in an answer."""
+    """Counters that an operation updates while it works."""
 
     rows: int
     total: int | None

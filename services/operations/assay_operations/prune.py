@@ -1,4 +1,4 @@
-"""Delete what arrived long ago, before retention would: `plan_prune`, then `apply`."""
+"""Delete old rows before retention does: `plan_prune`, then `apply`."""
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from assay_runtime.store import Client
 
 
-#: Identities in one statement when later copies are deleted by name.
+#: Identities per statement when later copies are deleted by identity.
 _NAMED_AT_ONCE = 1_000
-#: A part that the engine merged into another since it was listed.
+#: Error codes of a part that the engine merged into another since it was listed.
 _PART_GONE = {232, 384}
-#: Seconds between two questions whether the engine has finished.
+#: Seconds between polls of the engine's progress: the first, and the maximum.
 _PAUSE_FIRST_S, _PAUSE_MAX_S = 0.02, 1.0
 
 
 @dataclass(frozen=True)
 class Target:
-    """A table, the column that tells its rows apart (copies of one row share it), and the one that says when a row arrived."""
+    """A table, the column that identifies a row (copies share it), and the column of its arrival."""
 
     name: str
     identity: str
@@ -40,7 +40,7 @@ FAILURES = Target("capture_failures", "failure_id", has_event_time=False)
 
 
 def targets(kind: Kind | None) -> list[Target]:
-    """The tables that hold a kind, with answers their scores; all of them, failures too, when no kind is named."""
+    """Return the tables of a kind (scores with answers); without a kind all tables, failures included."""
     events = [
         Target(source.view, "event_id", has_event_time=True) for k, source in SOURCES.items() if kind in (None, k)
     ]
@@ -50,15 +50,15 @@ def targets(kind: Kind | None) -> list[Target]:
 
 
 def conditions(upto_ms: int | None, project: str | None, arrived: str = "created_at") -> list[str]:
-    """Parts of a WHERE clause: rows that arrived up to a Unix millisecond (None: all), and perhaps of one project."""
-    found = [] if upto_ms is None else [f"{arrived} <= fromUnixTimestamp64Milli({upto_ms}, 'UTC')"]
-    return found + ([] if project is None else [f"project = {literal(project)}"])
+    """Return WHERE conditions: arrival up to a Unix millisecond (None: all), and optionally a project."""
+    by_time = [] if upto_ms is None else [f"{arrived} <= fromUnixTimestamp64Milli({upto_ms}, 'UTC')"]
+    return by_time + ([] if project is None else [f"project = {literal(project)}"])
 
 
 def later_copies(table: str, target: Target, upto_ms: int | None, project: str | None) -> str | None:
-    """A query for the identities of rows that arrived later but are copies of one that is to go, as a producer's retry leaves them.
+    """Return a query for later copies of rows to delete, as a producer's retry leaves them.
 
-    They go too: without its first copy a row that no reader has seen would come into sight, under another `id`.
+    They are deleted too: without the first copy, a later copy would become visible under another `id`.
     """
     if upto_ms is None:
         return None
@@ -66,7 +66,7 @@ def later_copies(table: str, target: Target, upto_ms: int | None, project: str |
     later = [f"NOT ({arrived})", *of_project]
     if (
         target.has_event_time
-    ):  # an event is received at most a day before its own time, so its copies bear no later time
+    ):  # an event is received at most a day before its own time, so its copies have no later time
         later.append(f"event_time <= fromUnixTimestamp64Milli({upto_ms + EVENT_AHEAD_MAX_MS}, 'UTC')")
     return (
         f"SELECT DISTINCT {target.identity} FROM {table} WHERE {' AND '.join([arrived, *of_project])}"  # noqa: S608 - checked or quoted
@@ -76,7 +76,7 @@ def later_copies(table: str, target: Target, upto_ms: int | None, project: str |
 
 @dataclass(frozen=True)
 class Part:
-    """One file of a table: how many rows, and how many of them are to go."""
+    """One part of a table: its number of rows, and how many of them are to be deleted."""
 
     partition: str
     name: str
@@ -85,7 +85,7 @@ class Part:
 
 
 def sort_out(parts: Iterable[Part]) -> tuple[list[Part], dict[str, int]]:
-    """What can be dropped whole, and the partitions in which rows must be picked out, with their number. Pure."""
+    """Return the parts to drop whole, and the partitions with single rows to delete, with counts. Pure."""
     whole = [part for part in parts if part.doomed == part.rows]
     mixed: dict[str, int] = {}
     for part in parts:
@@ -95,7 +95,7 @@ def sort_out(parts: Iterable[Part]) -> tuple[list[Part], dict[str, int]]:
 
 
 class TablePruning:
-    """The pruning of one table."""
+    """Deletion of old rows of one table."""
 
     def __init__(
         self, client: "Client", settings: StoreSettings, target: Target, upto_ms: int | None, project: str | None
@@ -111,7 +111,7 @@ class TablePruning:
         self._late: list[str] = []
 
     def count(self) -> None:
-        """Find out what there is to do."""
+        """Count the rows to delete."""
         self.visible = self.left()
         self._late = [str(identity) for (identity,) in self._rows(self._late_query)] if self._late_query else []
         copies = sum(
@@ -121,11 +121,11 @@ class TablePruning:
         self.stored = sum(part.doomed for part in self._parts()) + copies
 
     def left(self) -> int:
-        """Visible rows that are to go and are still there."""
+        """Count the visible rows that are still to be deleted."""
         return int(self._rows(f"SELECT count() FROM {self._view} WHERE {self._where}")[0][0])  # noqa: S608 - checked or quoted
 
     def run(self, seen: Counts) -> None:
-        """Delete. Safe to repeat after an interruption."""
+        """Delete the rows. Safe to repeat after an interruption."""
         for condition in self._late_conditions():
             self._delete("", condition)
         whole, mixed = sort_out(self._parts())
@@ -153,9 +153,9 @@ class TablePruning:
         return self._client.query(query).result_rows
 
     def _drop(self, part: Part) -> bool:
-        """Drop a part, or return False when the engine has merged it into another meanwhile.
+        """Drop a part. Return False if the engine has merged it into another meanwhile.
 
-        Parts rather than partitions, because a part never grows: what arrives while this runs is in another one.
+        Parts instead of partitions, because a part never grows: rows that arrive meanwhile are in another part.
         """
         from clickhouse_connect.driver.exceptions import DatabaseError
 
@@ -168,9 +168,9 @@ class TablePruning:
         return True
 
     def _delete(self, where_at: str, condition: str) -> None:
-        """Rewrite without some rows: they leave the disk too, once the engine deletes the parts that it replaced, minutes later.
+        """Rewrite parts without some rows, which leave the disk minutes later with the replaced parts.
 
-        The engine works on its own and is asked how far it is, so that a long rewrite is not taken for a store that does not answer.
+        The engine works asynchronously and is polled, so that a long rewrite is not mistaken for a store that does not answer.
         """
         self._client.command(
             f"ALTER TABLE {self._base} DELETE {where_at} WHERE {condition}", settings={"mutations_sync": 0}
@@ -184,7 +184,7 @@ class TablePruning:
         while unfinished := self._rows(still_at_work):
             if reasons := [str(reason) for (reason,) in unfinished if reason]:
                 raise OperationError(
-                    "unavailable", f"store: rows of {self._base} cannot be removed: {engine_message(reasons[0])}"
+                    "unavailable", f"store: cannot delete rows of {self._base}: {engine_message(reasons[0])}"
                 )
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, _PAUSE_MAX_S)
@@ -192,25 +192,25 @@ class TablePruning:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a pruning would delete, table by table."""
+    """The rows to delete, by table."""
 
     tables: list[TablePruning]
 
     @property
     def visible(self) -> int:
-        """Rows that readers see and that are to go."""
+        """Number of rows to delete, as readers see them."""
         return sum(table.visible for table in self.tables)
 
     @property
     def stored(self) -> int:
-        """The same with their copies, as they are stored."""
+        """Number of rows to delete, as stored, copies included."""
         return sum(table.stored for table in self.tables)
 
 
 def plan_prune(
     client: "Client", settings: StoreSettings, *, upto_ms: int | None, project: str | None, kind: Kind | None
 ) -> Plan:
-    """Count what arrived up to a Unix millisecond (None: everything), of one project or kind if one is named."""
+    """Count the rows that arrived up to a Unix millisecond (None: all), optionally of a project or kind."""
     tables = [TablePruning(client, settings, target, upto_ms, project) for target in targets(kind)]
     for table in tables:
         table.count()
@@ -218,7 +218,10 @@ def plan_prune(
 
 
 def apply(plan: Plan, seen: Counts) -> int:
-    """Delete what was planned. Returns how many rows that old were stored meanwhile. Safe to repeat after an interruption."""
+    """Delete the planned rows. Return the number of rows of that age that were stored meanwhile.
+
+    Safe to repeat after an interruption.
+    """
     seen.total = plan.stored
     for table in plan.tables:
         table.run(seen)

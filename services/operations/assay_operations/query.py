@@ -1,4 +1,4 @@
-"""Questions to the store, by name or in SQL."""
+"""Query the store, by name or in SQL."""
 
 import difflib
 import re
@@ -18,7 +18,10 @@ _BLOCK_BYTES = 64 * 1024
 
 
 def resolve(question: str, parameters: list[str]) -> tuple[str, dict[str, str]]:
-    """The SQL of a question and its parameters' values. Raises `OperationError` for a name or parameter that is not known. Pure."""
+    """Return the SQL of a query and its parameter values.
+
+    Raises `OperationError` for an unknown name. Pure.
+    """
     from assay_runtime.queries import named_queries
 
     given = {}
@@ -44,7 +47,7 @@ def resolve(question: str, parameters: list[str]) -> tuple[str, dict[str, str]]:
 
 
 def names_a_format(sql: str) -> bool:
-    """Whether SQL ends in a FORMAT clause, which the store would take for an attempt at more than reading. Pure."""
+    """Return True if SQL ends in a FORMAT clause, which the store would refuse. Pure."""
     statement = re.sub(r"/\*.*?\*/|--[^\n]*$", " ", sql, flags=re.DOTALL).rstrip("; \n\t")
     return re.search(r"[\s)'\"`]FORMAT\s+(?!(?:ASC|DESC)$)[A-Za-z]\w*$", statement, re.IGNORECASE) is not None
 
@@ -62,7 +65,7 @@ def blocks(client: "Client", sql: str, values: dict[str, str], form: str) -> Ite
 
 
 def rows_of(client: "Client", sql: str, values: dict[str, str]) -> Iterator[list[Any]]:
-    """The names of the columns, then the rows."""
+    """Yield the names of the columns, then the rows."""
     for piece in Lines("[").through(blocks(client, sql, values, "JSONCompactEachRowWithNames")):
         for line in piece.splitlines():
             yield orjson.loads(line)

@@ -1,4 +1,4 @@
-"""Policies of scrubbing, and what they look for."""
+"""Scrubbing policies, and the families they detect."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def policies(file: Path | None) -> "PolicySet":
-    """The policies of `file`, or of the settings' own. Raises OperationError."""
+    """Read the policies of `file`, or of the settings. Raises `OperationError`."""
     from assay_runtime.config import load_settings
     from assay_scrubber.policies import read_policies
     from assay_scrubber.policy import PolicyError
@@ -22,7 +22,7 @@ def policies(file: Path | None) -> "PolicySet":
     try:
         return read_policies(settings)
     except FileNotFoundError:
-        raise OperationError("not_found", f"{settings.policy_file}: there is no such file") from None
+        raise OperationError("not_found", f"{settings.policy_file}: no such file") from None
     except OSError as error:
         raise OperationError("unavailable", f"{settings.policy_file}: cannot be read ({error.strerror})") from None
     except PolicyError as error:
@@ -30,7 +30,7 @@ def policies(file: Path | None) -> "PolicySet":
 
 
 def families_of(policy: "Policy") -> list[dict[str, str]]:
-    """What a policy looks for: name, category, what happens to it, what it is."""
+    """List the families of a policy: name, category, action, description."""
     from assay_scrubber.registry import SCRUB_KEY
 
     return [

@@ -1,4 +1,4 @@
-"""Scrubbed events as they pass, from the log itself."""
+"""Follow scrubbed events live, from the stream."""
 
 import asyncio
 import heapq
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from assay_runtime.connection import Client
 
 
-#: Entries asked for at once; what is held in memory is at most this many for each shard.
+#: Entries per read; also the maximum number in memory per shard.
 _PAGE = 8
-#: How long one question for news may take, in milliseconds; also how soon a reader that left is noticed.
+#: Timeout of a blocking read in milliseconds; also the time within which a departed reader is noticed.
 _BLOCK_MS = 1_000
 _RETRY_FIRST_S, _RETRY_MAX_S = 0.1, 2.0
 Entry = tuple[bytes, dict[bytes, bytes]]
@@ -23,12 +23,12 @@ Answer = TypeVar("Answer")
 
 
 def wanted(event: Mapping[str, Any], kind: str | None, project: str | None) -> bool:
-    """Whether an event is of the kind and project that were asked for; None is any."""
+    """Return True if an event has the given kind and project; None is any."""
     return kind in (None, event.get("kind")) and project in (None, event.get("project"))
 
 
 def event_of(raw: bytes) -> dict[str, Any] | None:
-    """The event in an entry, or None where there is none."""
+    """Parse the event of an entry; None if it is not one."""
     try:
         event = orjson.loads(raw)
     except orjson.JSONDecodeError:
@@ -46,10 +46,10 @@ async def entries(
     tell: Callable[[str], None],
     still_read: Callable[[], None],
 ) -> AsyncIterator[bytes]:
-    """The `data` of entries, oldest first, then of new ones as they come. Bounded memory. Calls `caught_up` in between.
+    """Yield the `data` of entries, oldest first, then of new ones. Calls `caught_up` in between.
 
-    Each entry once, in each shard's order. The first question fails if Redis cannot be reached or refuses; later ones wait for it to
-    come back, and go on after the last entry seen; `tell` gets a line about that. `still_read` raises when nobody reads any more.
+    Yields each entry once, in the order of its shard, with bounded memory. The first read fails if Redis is unavailable or refuses;
+    later reads wait for it and continue after the last entry; `tell` gets a line about that. `still_read` raises when the reader is gone.
     """
     last = dict.fromkeys(keys, f"{from_ms}-0")
     await client.xrange(keys[0], count=1)
@@ -58,8 +58,8 @@ async def entries(
         return await _patiently(ask, tell, still_read)
 
     async def page(key: str, start: str) -> list[Entry]:
-        found: list[Entry] = await patiently(lambda: client.xrange(key, min=start, count=_PAGE))
-        return found
+        answer: list[Entry] = await patiently(lambda: client.xrange(key, min=start, count=_PAGE))
+        return answer
 
     waiting = {key: await page(key, last[key]) for key in keys}
     heap = [(_place(entries[0][0]), key) for key, entries in waiting.items() if entries]
@@ -77,7 +77,7 @@ async def entries(
     if not follow:
         return
 
-    # One question for each shard, since the shards of a Redis Cluster are on several servers.
+    # One read per shard, since the shards of a Redis Cluster are on several servers.
     async def news(key: str) -> list[Entry]:
         answer = await patiently(lambda: client.xread({key: last[key]}, count=_PAGE, block=_BLOCK_MS))
         return answer[0][1] if answer else []
@@ -107,21 +107,21 @@ def _place(entry_id: bytes) -> tuple[int, int]:
 async def _patiently(
     ask: Callable[[], Awaitable[Answer]], tell: Callable[[str], None], still_read: Callable[[], None]
 ) -> Answer:
-    """Ask until Redis answers, saying once that it is away."""
+    """Retry until Redis answers, and report an outage once."""
     from assay_runtime.connection import PASSING_ERRORS
 
-    delay, said = _RETRY_FIRST_S, False
+    delay, reported = _RETRY_FIRST_S, False
     while True:
         try:
             answer = await ask()
         except PASSING_ERRORS as error:
-            if not said:
-                tell(f"Redis is away ({type(error).__name__}); waiting for it")
-            said = True
+            if not reported:
+                tell(f"Redis is unavailable ({type(error).__name__}); waiting for it")
+            reported = True
             await asyncio.sleep(delay)
             delay = min(delay * 2, _RETRY_MAX_S)
             still_read()
         else:
-            if said:
-                tell("Redis is back")
+            if reported:
+                tell("Redis is available again")
             return answer

@@ -1,4 +1,4 @@
-"""What people type for a moment: a duration ago, a date and time, or the cursor of an earlier export. Pure."""
+"""Parse time bounds: a duration ago, an ISO 8601 time, or the cursor of an earlier export. Pure."""
 
 import re
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _DURATION = re.compile(r"([0-9]{1,15})(ms|s|m|h|d)")
 _CURSOR = re.compile(r"[0-9]+")
 _DAY_MS = 86_400_000
-#: No export printed a smaller cursor than this, but 0: it would be of the first day that an `id` can tell.
+#: No export prints a smaller cursor than this, except 0: it would be of the first day that an `id` can express.
 _CURSOR_MIN = first_row_at(EPOCH_MS + _DAY_MS)
 _UNIX_START = datetime(1970, 1, 1, tzinfo=UTC)
 
-DURATION_HELP = "an integer and a unit (ms, s, m, h or d), such as 90s or 7d"
+DURATION_HELP = "an integer and a unit (ms, s, m, h or d), for example 90s or 7d"
 
 
 @dataclass(frozen=True)
 class Bound:
-    """An edge of a window of rows, as a place in the log.
+    """An edge of a window of rows, as a position in the log.
 
-    `place` is the greatest `id` that counts as at or before the edge. `is_cursor` tells an exact place from one worked out from a time.
+    `place` is the greatest `id` at or before the edge. `is_cursor`: the position is exact, not computed from a time.
     """
 
     place: int
@@ -31,15 +31,18 @@ class Bound:
 
 
 def duration_ms(text: str, option: str) -> int:
-    """Milliseconds of a duration such as `7d`. Raises `OperationError` naming `option`."""
+    """Return the milliseconds of a duration such as `7d`. Raises `OperationError` naming `option`."""
     match = _DURATION.fullmatch(text)
     if not match:
-        raise OperationError("invalid", f"{option}: {text!r} is not a duration; give {DURATION_HELP}")
+        raise OperationError("invalid", f"{option}: {text!r} is not a duration; use {DURATION_HELP}")
     return int(match[1]) * _UNITS_MS[match[2]]
 
 
 def moment_ms(text: str, now_ms: int, option: str) -> int:
-    """Unix milliseconds of a duration ago or an ISO 8601 date and time (UTC when it names no zone). Raises `OperationError`."""
+    """Return the Unix milliseconds of a duration ago or an ISO 8601 time (UTC without a zone).
+
+    Raises `OperationError`.
+    """
     if _DURATION.fullmatch(text):
         return max(0, now_ms - duration_ms(text, option))
     try:
@@ -56,9 +59,9 @@ def moment_ms(text: str, now_ms: int, option: str) -> int:
 
 
 def bound(text: str, now_ms: int, option: str) -> Bound:
-    """The edge of a window: digits alone are a cursor, else a moment of arrival (`created_at`). Raises `OperationError`.
+    """Return the edge of a window: digits alone are a cursor, else a time of arrival (`created_at`).
 
-    `created_at` has whole milliseconds, so a time inside one stands for all of it.
+    `created_at` has whole milliseconds, so a time within a millisecond includes all of it. Raises `OperationError`.
     """
     if _CURSOR.fullmatch(text):
         if 0 < int(text[:17]) < _CURSOR_MIN:
@@ -68,9 +71,9 @@ def bound(text: str, now_ms: int, option: str) -> Bound:
 
 
 def cursor(text: str, where: str) -> int:
-    """The cursor that an export printed. Raises `OperationError` naming `where` it was read."""
+    """Parse a cursor that an export printed. Raises `OperationError` naming `where` it was read."""
     if not _CURSOR.fullmatch(text) or len(text) > 16 or int(text) > SAFE_INTEGER_MAX:
         raise OperationError(
-            "invalid", f"{where}: {text[:40]!r} is not a cursor; give the number that `assay export` printed"
+            "invalid", f"{where}: {text[:40]!r} is not a cursor; use the number that `assay export` printed"
         )
     return int(text)

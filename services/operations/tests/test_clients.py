@@ -56,7 +56,7 @@ def test_where_up_has_not_been_it_says_where_to_go_instead_of_trying_an_address_
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     with pytest.raises(
-        OperationError, match=r"no \./data/secrets here: run this where `make run` runs.*--data.*ASSAY_CONFIG"
+        OperationError, match=r"no \./data/secrets: run this in the directory of `make run`.*--data.*ASSAY_CONFIG"
     ):
         settings_for("owner", DATA)
 

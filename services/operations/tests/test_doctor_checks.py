@@ -81,20 +81,20 @@ EVENTS = StreamFacts("events", 0, 10, ("writer",), (READ,))
         (replace(EVENTS, groups=()), Status.WARN, "group writer missing"),
         (replace(EVENTS, expected=("writer", "judge"), optional=("judge",)), Status.OK, "10 entries, writer: lag 0"),
         (replace(EVENTS, expected=("writer", "judge")), Status.WARN, "group judge missing"),
-        (replace(EVENTS, groups=(replace(READ, consumers=0),)), Status.WARN, "nobody reads it: there is no writer"),
+        (replace(EVENTS, groups=(replace(READ, consumers=0),)), Status.WARN, "unread stream: no writer is running"),
         (replace(EVENTS, groups=(replace(READ, consumers=0, hears_askers=False),)), Status.OK, "writer: lag 0"),
-        (replace(EVENTS, groups=(replace(READ, lag=5, consumers=0),)), Status.FAIL, "nobody reads it"),
+        (replace(EVENTS, groups=(replace(READ, lag=5, consumers=0),)), Status.FAIL, "unread stream"),
         (
             replace(EVENTS, groups=(replace(READ, lag=5, silent_ms=16_000),)),
             Status.FAIL,
-            "nothing heard of the writer for 16 s",
+            "no sign of life of the writer for 16 s",
         ),
         (
             replace(EVENTS, groups=(replace(READ, pending=1, silent_ms=16_000),)),
             Status.FAIL,
-            "nothing heard of the writer",
+            "no sign of life of the writer",
         ),
-        (replace(EVENTS, groups=(replace(READ, silent_ms=16_000),)), Status.WARN, "nothing heard of the writer"),
+        (replace(EVENTS, groups=(replace(READ, silent_ms=16_000),)), Status.WARN, "no sign of life of the writer"),
         (replace(EVENTS, groups=(replace(READ, lag=5, silent_ms=14_000),)), Status.OK, "lag 5, 0 pending"),
         (
             replace(EVENTS, groups=(replace(READ, silent_ms=16_000, hears_askers=False),)),
@@ -109,12 +109,12 @@ EVENTS = StreamFacts("events", 0, 10, ("writer",), (READ,))
         (
             replace(EVENTS, groups=(replace(READ, pending=1, silent_ms=46_000, hears_askers=False),)),
             Status.FAIL,
-            "nothing heard of the writer for 46 s",
+            "no sign of life of the writer for 46 s",
         ),
         (
             replace(EVENTS, groups=(replace(READ, lag=1, silent_ms=16_000, hears_askers=False),)),
             Status.FAIL,
-            "nothing heard of the writer",
+            "no sign of life of the writer",
         ),
         (
             replace(
@@ -124,7 +124,7 @@ EVENTS = StreamFacts("events", 0, 10, ("writer",), (READ,))
                 groups=(READ, replace(JUDGE, lag=1)),
             ),
             Status.WARN,
-            "nothing heard of the judge for 16 s",
+            "no sign of life of the judge for 16 s",
         ),
         (
             replace(
@@ -149,8 +149,8 @@ EVENTS = StreamFacts("events", 0, 10, ("writer",), (READ,))
             "3 pending (oldest 95 s)",
         ),
         (StreamFacts("dead", 0, 0, (), ()), Status.OK, "empty"),
-        (StreamFacts("dead", 0, 2, (), ()), Status.WARN, "2 entries given up after 5 deliveries"),
-        (StreamFacts("dead", 0, 2, (), (), memory=256 * 1024**2), Status.FAIL, "there is no room for more"),
+        (StreamFacts("dead", 0, 2, (), ()), Status.WARN, "2 dead letters after 5 deliveries"),
+        (StreamFacts("dead", 0, 2, (), (), memory=256 * 1024**2), Status.FAIL, "no room for more"),
     ],
 )
 def test_a_stream_is_well_while_its_group_keeps_up(facts: StreamFacts, status: Status, said: str) -> None:
@@ -211,7 +211,7 @@ def test_failures_are_counted_by_reason_most_first_with_dead_letters_and_what_wa
     assert checks.failures([]) == Finding("failures in 24 h", Status.OK, "none")
     finding = checks.failures([FailureFacts("other", 3, given_up=3, recovered=2), FailureFacts("db_down", 1_200)])
     assert finding.status is Status.WARN
-    assert finding.summary == "db_down 1,200, other 3 (3 given up as dead letters, 2 stored since)"
+    assert finding.summary == "db_down 1,200, other 3 (3 dead letters, 2 stored since)"
 
 
 def test_failures_of_events_that_were_all_stored_since_are_no_warning() -> None:
@@ -313,8 +313,8 @@ def test_the_memory_of_a_service_is_shown_against_its_bound(held: int, peak: int
     ("keeps_from", "status", "said"),
     [
         ({}, Status.OK, "not the embedded store"),
-        ({"files": False, "network": False}, Status.WARN, "can open whatever its account can"),
-        ({"files": False, "closed_files": True, "network": False}, Status.WARN, "has a uid of its own"),
+        ({"files": False, "network": False}, Status.WARN, "can open every file of its account"),
+        ({"files": False, "closed_files": True, "network": False}, Status.WARN, "has a separate uid"),
         ({"files": True, "network": False}, Status.WARN, "can open connections"),
         ({"files": True, "network": True}, Status.OK, "only its own files"),
     ],
@@ -329,7 +329,7 @@ def test_a_store_that_the_kernel_does_not_confine_is_a_warning(
 @pytest.mark.parametrize("reason", Reason)
 def test_every_reason_why_the_store_has_no_uid_of_its_own_is_told(reason: Reason) -> None:
     found = checks.wall({"files": False, "closed_files": False, "network": False}, reason.value)
-    assert (found.status, "no Landlock; no uid of its own: " in found.summary) == (Status.WARN, True)
+    assert (found.status, "no Landlock; no separate uid: " in found.summary) == (Status.WARN, True)
     assert ("warning in its log" in found.hint) == (reason is not Reason.NOT_ROOT)
 
 

@@ -82,4 +82,4 @@ def test_an_open_episode_with_little_evidence_says_what_it_waits_for() -> None:
         watched.observe_score(score(at_ms, value, number), at_ms)
     [row] = of(rows_of(watched, settings), "faithfulness")
     assert (row["state"], row["evidence"] < 1) == ("critical", True)
-    assert "(open until it has recovered, or is acknowledged)" in line(row)
+    assert "(open until it recovers or is acknowledged)" in line(row)

@@ -2,4 +2,4 @@
 
 
 class AccessError(Exception):
-    """Secrets cannot be read, or not be kept from others. The message names the file and what to do."""
+    """Secrets cannot be read or kept private. The message names the file and the fix."""

@@ -1,10 +1,11 @@
-"""Who may do what. Pure: the Redis users, the store's users and each identity's settings follow from the one table below.
+"""The identities and their rights. Pure.
 
-An identity holds only what its work needs: a stolen producer's password reads nothing, a stolen scrubber's password shows nothing stored.
+The Redis users, the store's users and each identity's settings are generated from the table below. An identity has only the rights that
+its work needs: a stolen producer password reads nothing, and a stolen scrubber password shows nothing that is stored.
 
-In Redis each grant pairs commands with keys. Redis keeps the pairs apart as selectors, and checks scripts' inner commands against them
-too; read and write key permissions would not do, because `EVALSHA` needs both on every key it names. Two limits of Redis itself: `XADD`
-cannot be had without its trimming options, and a consumer group's reader may also read the stream without the group.
+In Redis each grant pairs commands with keys. Redis keeps the pairs separate as selectors, and also checks the commands within scripts
+against them. Read and write key permissions would not be enough, because `EVALSHA` needs both on every key it names. Two limits of Redis
+itself: `XADD` cannot be granted without its trimming options, and the reader of a consumer group can also read the stream without it.
 """
 
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ _READ_AS_GROUP = (
     "xreadgroup", "xack", "xlen", "xrange", "xrevrange", "xpending", "xclaim", "xautoclaim",
     "xinfo|stream", "xinfo|groups", "xinfo|consumers", "xgroup|create", "xgroup|createconsumer", "xgroup|delconsumer", "xgroup|setid",
 )  # fmt: skip
-#: For the service that a stream is emptied by: the others only read it.
+#: For the service that deletes the entries of a stream; other services only read it.
 _READ_AND_EMPTY = (*_READ_AS_GROUP, "xdel", "xtrim")
 _SERVICE = ("time", "info", "script|load", "script|exists")
 _RUN_SCRIPTS = ("eval", "evalsha")
@@ -50,13 +51,13 @@ _alerts, _alert_inbox = ALERTS.key(), alert_inbox_key()
 _low, _watermark, _overflow, _numbered = low_key(), watermark_key(), overflow_key(), numbered_key()
 _notices, _episodes = notices_key(), episodes_key()
 _drift, _drift_seen, _acknowledged, _calibration = drift_key(), drift_seen_key(), acknowledged_key(), calibration_key()
-#: The judge's own: spend, records of its calls, traffic. Their names hold projects and events.
+#: The judge's own keys: spend, records of its calls, traffic. Their names contain projects and events.
 _judge = f"{PREFIX}:{{0}}:judge:*"
 
 
 @dataclass(frozen=True)
 class Grant:
-    """These commands on these keys (named as of shard 0). Without keys: commands that touch none."""
+    """Commands on keys (named as of shard 0). Without keys: commands that need none."""
 
     commands: tuple[str, ...]
     keys: tuple[str, ...] = ()
@@ -64,7 +65,7 @@ class Grant:
 
 @dataclass(frozen=True)
 class Identity:
-    """One holder of credentials. No grants: no user in Redis. No `store_role`: no user in the store."""
+    """A holder of credentials. Without grants: no Redis user. Without `store_role`: no user of the store."""
 
     name: str
     purpose: str
@@ -78,12 +79,12 @@ _owner = (Grant(("time", "info")), _watch, Grant(("memory|usage",), (_dead,)), G
 IDENTITIES = (
     Identity(
         "producer",
-        "Hands events in; reads nothing.",
+        "Sends events; reads nothing.",
         (Grant(("wait",)), Grant(("xadd", "xlen", "memory|usage"), (_capture,))),
     ),
     Identity(
         "scrubber",
-        "Reads what producers handed in, passes scrubbed events and failures on.",
+        "Reads raw events of producers, publishes scrubbed events and failures.",
         (
             Grant(_SERVICE),
             Grant((*_READ_AND_EMPTY, "xsetid", "del"), (_capture,)),
@@ -96,7 +97,7 @@ IDENTITIES = (
     ),
     Identity(
         "writer",
-        "Reads scrubbed events, failures, scores and alerts, writes them to the store.",
+        "Reads scrubbed events, failures, scores and alerts, and writes them to the store.",
         (
             Grant((*_SERVICE, "wait")),
             Grant(_READ_AND_EMPTY, (_events, _failures, _scores, _alerts)),
@@ -146,7 +147,7 @@ IDENTITIES = (
     ),
     Identity(
         "notifier",
-        "Reads alerts, tells people and machines of them; sees no event and no row.",
+        "Reads alerts and sends notifications; sees no event and no row.",
         (
             Grant(_SERVICE),
             Grant(_READ_AS_GROUP, (_alerts,)),
@@ -159,24 +160,24 @@ IDENTITIES = (
     ),
     Identity(
         "sre",
-        "A person who looks: live tail of scrubbed events, queries, what drift and judge stand at.",
+        "An engineer on call: live tail of scrubbed events, queries, status of drift and judge.",
         (
             Grant(("xread", "xrange", "xrevrange", "xlen", "xinfo|stream"), (_events,)),
             Grant(("hgetall", "hkeys"), (_drift, _acknowledged, _calibration)),
         ),
         store_role="sre",
     ),
-    Identity("exporter", "Exports from the store; not known to Redis.", store_role="exporter"),
+    Identity("exporter", "Exports from the store; has no Redis user.", store_role="exporter"),
     Identity(
         "evaluator",
-        "Stores evaluation runs and how nightly ones ended, reads these again, hands alerts in; sees nothing that was captured.",
-        # Not `XADD`: it could trim away the alerts of others. A list knows no such option.
+        "Stores and reads evaluation runs and nightly outcomes, submits alerts; sees no captured data.",
+        # Not `XADD`, which could trim away other alerts. A list has no such option.
         (Grant(("rpush",), (_alert_inbox,)),),
         store_role="evaluator",
     ),
     Identity(
         "operator",
-        "A person who sends dead letters on their way again, or drops them, and acknowledges alerts; reads no other stream.",
+        "A person who requeues or drops dead letters, and acknowledges alerts; reads no other stream.",
         (
             Grant(("hset", "hexists", "hgetall", "hkeys"), (_acknowledged,)),
             Grant(("hgetall", "hkeys"), (_drift,)),
@@ -186,14 +187,14 @@ IDENTITIES = (
             Grant(("eval",), (_dead, _capture, _failures, _alerts)),
         ),
     ),
-    Identity("owner", "Creates tables, prunes, examines the system; sees no entry of a stream.", _owner, "owner"),
+    Identity("owner", "Creates tables, prunes, runs health checks; sees no entry of a stream.", _owner, "owner"),
     Identity(
         "admin",
-        "Starts and watches the embedded Redis; sees no entry of a stream.",
+        "Starts and monitors the embedded Redis; sees no entry of a stream.",
         (*_owner, Grant(("config|get", "script|kill"))),
     ),
 )
 REDIS_IDENTITIES = tuple(identity for identity in IDENTITIES if identity.grants)
 STORE_IDENTITIES = tuple(identity for identity in IDENTITIES if identity.store_role)
-#: Those with a settings file of their own.
+#: Identities with a settings file.
 SETTINGS_IDENTITIES = tuple(identity for identity in IDENTITIES if identity.name != "admin")

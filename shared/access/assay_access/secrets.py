@@ -1,7 +1,7 @@
-"""The secrets of one data directory: made once, kept in `<data>/secrets` (0700, files 0600), everything else written from them.
+"""Secrets of a data directory, generated once in `<data>/secrets` (0700, files 0600).
 
-`passwords.json` is the source. The ACL file, the store's users and the settings files follow from it at every start, because ports,
-the Redis version and the table of identities may have changed since.
+`passwords.json` is the source. The ACL file, the store's users and the settings files are generated from it at every start, because
+ports, the Redis version and the table of identities may have changed since.
 """
 
 import json
@@ -20,13 +20,13 @@ from assay_access.identities import REDIS_IDENTITIES, SETTINGS_IDENTITIES, STORE
 from assay_access.settings_files import Ports, settings_text
 
 _PASSWORDS = "passwords.json"
-#: Bytes of randomness in a password.
+#: Random bytes of a password.
 _PASSWORD_BYTES = 32
 
 
 @dataclass(frozen=True)
 class Passwords:
-    """Each identity's passwords, by name: one for Redis, another for the store."""
+    """Passwords of each identity, by name: one for Redis, another for the store."""
 
     redis: Mapping[str, str]
     store: Mapping[str, str]
@@ -36,7 +36,7 @@ class Passwords:
 
 
 def load_or_create(directory: Path) -> Passwords:
-    """The passwords of a data directory; what is missing is generated. Raises `AccessError` when the file cannot be read."""
+    """Read the passwords of a data directory, and generate missing ones. Raises `AccessError`."""
     make_private(directory)
     path = directory / _PASSWORDS
     try:
@@ -65,7 +65,7 @@ def write_derived(
     spool: Path,
     base: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write the ACL file, the store's users, one settings file for each identity, and the SRE's for curl."""
+    """Write the ACL file, the store's users, one settings file per identity, and curl's for the SRE."""
     hashes = {name: password_hash(password) for name, password in passwords.redis.items()}
     write_private(directory / "redis-users.acl", acl_file(hashes, redis_version))
     users = {
@@ -89,9 +89,9 @@ def write_derived(
 
 
 def make_private(directory: Path, *, passable: bool | None = False) -> None:
-    """Create a directory that only its owner may enter. Raises `AccessError` when that cannot be.
+    """Create a directory that only its owner can enter. Raises `AccessError`.
 
-    `passable`: others may go through it to what is open to them, but not see what there is; None leaves that as it is.
+    `passable`: others can traverse it, but not list it; None leaves that unchanged.
     """
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -106,7 +106,7 @@ def make_private(directory: Path, *, passable: bool | None = False) -> None:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Replace a file at once with one that only its owner may read; untouched when it already says this."""
+    """Replace a file atomically with a private one; it is not touched if it already has this text."""
     try:
         if path.read_text() == text and not path.stat().st_mode & 0o077:
             return

@@ -11,7 +11,7 @@ from pydantic import BaseModel, SecretStr
 from assay_access.identities import Identity
 from assay_schema.settings import Settings
 
-#: Every service's consumer under `assay up`: the same after a restart, so that a service takes over its unfinished entries at once.
+#: Consumer name of every service under `assay up`. It is stable, so that a service resumes its pending entries after a restart.
 CONSUMER = "assay-up"
 
 
@@ -26,12 +26,12 @@ class Ports:
     judge: int
     drift: int
     notifier: int
-    #: A real Alertmanager, where a scenario starts one.
+    #: A real Alertmanager, if a scenario starts one.
     alertmanager: int
 
     @classmethod
     def from_base(cls, base: int) -> "Ports":
-        """Consecutive ports from `base`."""
+        """Return consecutive ports from `base`."""
         return cls(*range(base, base + len(fields(cls))))
 
 
@@ -44,13 +44,15 @@ def settings_text(
     spool: Path,
     base: Mapping[str, Any] | None = None,
 ) -> str:
-    """One identity's settings file. `base` holds a person's own settings; addresses and credentials replace what it says of them.
+    """Return the settings file of an identity.
 
-    A secret of a section, such as the address of a chat, is only in the file of the service that the section is for.
+    `base` has the user's settings, except addresses and credentials.
+
+    A secret of a section, such as the address of a chat, is only in the file of the service that uses the section.
     """
-    theirs = {place for place in secret_settings() if place[0] != identity.name}
+    foreign = {setting for setting in secret_settings() if setting[0] != identity.name}
     sections: dict[str, dict[str, Any]] = {
-        section: {name: value for name, value in values.items() if (section, name) not in theirs}
+        section: {name: value for name, value in values.items() if (section, name) not in foreign}
         for section, values in (base or {}).items()
     }
     for section, kept in (("redis", ("shards", "connect_timeout_s", "command_timeout_s")), ("store", ("timeout_s",))):
@@ -64,26 +66,26 @@ def settings_text(
             "password": store_password,
         }
     capture = sections.get("capture", {})
-    # In its own directory, all is for its own Redis, whatever port that had before.
+    # In its own directory all spooled events are for its own Redis, also if its port has changed.
     sections["capture"] = ({} if "spool_dir" in capture else {"spool_dir": str(spool), "spool_adopt": "all"}) | capture
     for service in (field.name for field in fields(Ports) if field.name in Settings.model_fields):
         if service in ("redis", "store"):
             continue
         sections[service] = sections.get(service, {}) | {"port": getattr(ports, service)}
     sections["telemetry"] = {"log_format": "text"} | sections.get("telemetry", {}) | {"host": "127.0.0.1"}
-    head = f"# {identity.name}: {identity.purpose}\n# Written by `assay up` at every start; put settings of your own in assay.toml.\n"
+    head = f"# {identity.name}: {identity.purpose}\n# Written by `assay up` at every start; put your own settings in assay.toml.\n"
     return head + "".join(_toml_section(name, values) for name, values in sections.items() if values)
 
 
 def secret_settings() -> set[tuple[str, str]]:
-    """Section and name of every setting that is a secret."""
-    found = set()
+    """Return the section and name of every secret setting."""
+    secrets = set()
     for section, field in Settings.model_fields.items():
         model = field.annotation
         assert isinstance(model, type)
         assert issubclass(model, BaseModel)
-        found |= {(section, name) for name, inner in model.model_fields.items() if inner.annotation is SecretStr}
-    return found
+        secrets |= {(section, name) for name, inner in model.model_fields.items() if inner.annotation is SecretStr}
+    return secrets
 
 
 def _toml_section(name: str, values: Mapping[str, Any]) -> str:

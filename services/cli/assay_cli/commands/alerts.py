@@ -1,4 +1,4 @@
-"""`assay alerts`: what is open, and whether everybody who should hear of it does."""
+"""`assay alerts`: open alerts, and a test of the notification channels."""
 
 import json
 import shlex
@@ -15,18 +15,18 @@ from assay_operations.clients import DEFAULT_DATA, settings_for
 from assay_schema.printable import printable
 
 alerts = typer.Typer(
-    no_args_is_help=True, help="Alerts on the quality of answers: list them, or test how they are told."
+    no_args_is_help=True, help="List alerts on the quality of answers, or test the notification channels."
 )
 
 
 @alerts.command("list")
 def list_alerts(
-    everything: Annotated[bool, typer.Option("--all", help="Every transition, those of ended episodes too.")] = False,
-    project: Annotated[str, typer.Option(help="Of one project only.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="List every transition, ended episodes included.")] = False,
+    project: Annotated[str, typer.Option(help="Only this project; default: all.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Show the episodes that are open, the worst first. Exit code 1 if there are any, 0 if none."""
+    """List open episodes, the most severe first. Exit code 0 if there are none, 1 if there are any."""
     rows = alerts_listed(data, everything=everything, project=project)
     for row in rows:
         if as_json:
@@ -41,7 +41,7 @@ def list_alerts(
 
 
 def line(row: dict[str, Any], data: Path) -> str:
-    """An episode for people; its commands reach the same system as the one that lists it. Pure."""
+    """Format an episode for people; the commands in it use the same data directory. Pure."""
     what = f"{row['kind']}{' of ' + row['metric'] if row['metric'] else ''}"
     where = f"{row['project']}{'/' + row['service'] if row['service'] else ''}"
     moment = row["at"].strftime("%Y-%m-%d %H:%M:%SZ")
@@ -55,17 +55,17 @@ def line(row: dict[str, Any], data: Path) -> str:
 
 @alerts.command("test")
 def send_test(data: DataDirectory = DEFAULT_DATA) -> None:
-    """Send a test notice through every configured channel, and its end. Exit code 1 if one did not take it."""
-    found = send_test_notice(settings_for("notifier", data).notifier)
-    for channel, why in found.items():
-        echo(f"{channel}: {'took the test notice' if why is None else why}")
-    if len(found) == 1:
+    """Send a test notice and its resolution to every configured channel. Exit code 1 if a channel failed."""
+    outcomes = send_test_notice(settings_for("notifier", data).notifier)
+    for channel, why in outcomes.items():
+        echo(f"{channel}: {'accepted the test notice' if why is None else why}")
+    if len(outcomes) == 1:
         echo(_nobody(data), err=True)
-    raise typer.Exit(FINDING if any(why is not None for why in found.values()) else 0)
+    raise typer.Exit(FINDING if any(why is not None for why in outcomes.values()) else 0)
 
 
 def _nobody(data: Path) -> str:
     return (
-        "only the log is told: set alertmanager_urls, webhook_urls or apprise_urls under [notifier] in assay.toml, "
+        "alerts go to the log only: set alertmanager_urls, webhook_urls or apprise_urls under [notifier] in assay.toml, "
         f"then start the notifier again (`assay up` writes them to {data / 'secrets/notifier.toml'})"
     )

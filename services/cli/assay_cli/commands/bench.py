@@ -1,4 +1,4 @@
-"""`assay bench publish`: freeze what the regression gate compares with."""
+"""`assay bench publish`: freeze a baseline for the regression gate."""
 
 import json
 import os
@@ -14,34 +14,36 @@ from assay_operations.clients import DEFAULT_DATA
 from assay_operations.evaluations.baselines import publish as publish_baseline
 from assay_operations.evaluations.baselines import thresholds_of
 
-bench = typer.Typer(no_args_is_help=True, help="Baselines for `assay gate`: publish captured rows under a hash.")
+bench = typer.Typer(no_args_is_help=True, help="Publish captured rows as a baseline for `assay gate`.")
 
 
 @bench.callback()
 def _bench() -> None:
-    """Keep `publish` a command of its own."""
+    """Keep `publish` a separate subcommand."""
 
 
 @bench.command()
 def publish(
     source: Annotated[
-        Path, typer.Option("--from", help="Captured rows: what `assay export --kind retrieval` printed.")
+        Path, typer.Option("--from", help="Captured rows, as printed by `assay export --kind retrieval`.")
     ],
-    to: Annotated[Path, typer.Option(help="The baseline to write, such as main.baseline.ndjson.")],
-    label: Annotated[str | None, typer.Option(help="Its name; default: the file's.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write over a baseline that is there.")] = False,
+    to: Annotated[Path, typer.Option(help="Baseline file to write, for example main.baseline.ndjson.")],
+    label: Annotated[str | None, typer.Option(help="Name of the baseline; default: the name of the file.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing baseline.")] = False,
     deduplicate: Annotated[
-        bool, typer.Option("--deduplicate", help="Keep the first row of a question that was captured several times.")
+        bool, typer.Option("--deduplicate", help="Keep only the first row of each question.")
     ] = False,
     threshold_jaccard: Jaccard = None,
     threshold_top1: Top1 = None,
     threshold_latency_multiplier: LatencyMultiplier = None,
     data: DataDirectory = DEFAULT_DATA,
-    as_json: Annotated[bool, typer.Option("--json", help="What was published, as JSON on stdout.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the metadata of the baseline as JSON.")] = False,
 ) -> None:
-    """Freeze captured rows as a baseline. A hash covers all that a gate reads, so that nothing can be changed in it unseen.
+    """Freeze captured rows as a baseline.
 
-    Each attempt is a line in audit/bench-publish-YEAR-Wweek.jsonl of the data directory.
+    A hash covers everything that a gate reads, so that a change to it is detected.
+
+    Every attempt is recorded in audit/bench-publish-YEAR-Wweek.jsonl of the data directory.
     """
     from assay_evals.baseline import Thresholds
 
@@ -58,9 +60,9 @@ def publish(
         echo(f"published {metadata['row_count']:,} row(s) as {metadata['label']} to {to}")
     for count, what in (
         (made.blank, "have an empty question, which cannot be asked"),
-        (made.repeated, "ask the same again"),
+        (made.repeated, "repeat a question"),
     ):
         if count:
             echo(f"left out {count:,} row(s) that {what}", err=True)
     if made.scrubbed:
-        echo(f"personal data was taken out of {made.scrubbed:,} row(s): a gate counts those apart", err=True)
+        echo(f"personal data was removed from {made.scrubbed:,} row(s): a gate counts those separately", err=True)

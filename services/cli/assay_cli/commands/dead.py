@@ -1,4 +1,4 @@
-"""`assay dead`: entries given up after too many deliveries. Look at them, send them on their way again, or drop them."""
+"""`assay dead`: list, show, requeue or drop dead letters (entries that failed too many deliveries)."""
 
 import json
 import sys
@@ -23,25 +23,28 @@ from assay_schema.settings import Settings
 if TYPE_CHECKING:
     from assay_runtime.connection import Client
 
-#: Letters that a table shows; --json shows all.
+#: Maximum rows of the table; --json shows all.
 _ROWS = 100
-#: Columns of the table. A letter's whole metadata is in --json and `show`.
+#: Columns of the table. The complete metadata is in --json and `show`.
 _COLUMNS = (
     "id", "buried_at", "stream", "stage", "reason", "error_class", "deliveries", "bytes", "project", "service", "event_id",
 )  # fmt: skip
 
 dead = typer.Typer(
-    no_args_is_help=True, help="Entries given up after too many deliveries: list, show, requeue or drop them."
+    no_args_is_help=True, help="List, show, requeue or drop dead letters, the entries that failed too many deliveries."
 )
 
-Ids = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Letters, by the id that list shows.")]
-Reasons = Annotated[str | None, typer.Option("--reason", help="Only those given up for this reason.")]
-Stages = Annotated[str | None, typer.Option("--stage", help="Only those that this service gave up.")]
+Ids = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="IDs as shown by `assay dead list`.")]
+Reasons = Annotated[str | None, typer.Option("--reason", help="Only dead letters with this reason; default: all.")]
+Stages = Annotated[str | None, typer.Option("--stage", help="Only dead letters of this service; default: all.")]
 Since = Annotated[
-    str | None, typer.Option("--since", help="Only those given up since: a duration ago (2h) or an ISO 8601 time.")
+    str | None,
+    typer.Option(
+        "--since", help="Only dead letters since then: a duration ago (2h) or an ISO 8601 time; default: all."
+    ),
 ]
-All = Annotated[bool, typer.Option("--all", help="All of them.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only count.")]
+All = Annotated[bool, typer.Option("--all", help="Select all dead letters.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Count them, and change nothing.")]
 
 
 @dead.command("list")
@@ -49,10 +52,12 @@ def list_letters(
     reason: Reasons = None,
     stage: Stages = None,
     since: Since = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line; the counts go to stderr.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object per line; counts go to stderr.")
+    ] = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """List dead letters, oldest first, and count them by stage and reason. Nothing of their content is shown."""
+    """List dead letters, oldest first, and count them by stage and reason. Their content is not shown."""
     wanted = filter_of(reason, stage, since)
 
     async def work(client: "Client", settings: Settings) -> None:
@@ -77,24 +82,24 @@ def list_letters(
 
 @dead.command()
 def show(
-    name: Annotated[str, typer.Argument(metavar="ID", help="The letter, by the id that list shows.")],
+    name: Annotated[str, typer.Argument(metavar="ID", help="ID as shown by `assay dead list`.")],
     unsafe_raw: Annotated[
-        bool, typer.Option("--unsafe-raw", help="Also show text that was never scrubbed; it may hold personal data.")
+        bool, typer.Option("--unsafe-raw", help="Also show unscrubbed text, which can contain personal data.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Show one dead letter. Its content only if it is scrubbed, unless --unsafe-raw."""
+    """Show one dead letter. Its content is shown only if it is scrubbed, or with --unsafe-raw."""
     wanted = name_of(name)
 
     async def work(client: "Client", settings: Settings) -> None:
-        found = [letter async for letter in named(client, settings, wanted)]
-        if not found:
-            raise CommandError(f"no dead letter {wanted}; `assay dead list` shows those there are")
-        if len(found) > 1:
-            several = " or ".join(called(letter, settings) for letter in found)
+        letters = [letter async for letter in named(client, settings, wanted)]
+        if not letters:
+            raise CommandError(f"no dead letter {wanted}; `assay dead list` shows the IDs")
+        if len(letters) > 1:
+            several = " or ".join(called(letter, settings) for letter in letters)
             raise CommandError(f"several shards have {wanted}; name one of them: {several}")
-        letter = found[0]
+        letter = letters[0]
         facts: dict[str, Any] = letter.metadata(_kept(settings))
         shown = letter.data.decode(errors="replace") if letter.scrubbed or unsafe_raw else None
         if as_json:
@@ -102,7 +107,11 @@ def show(
             return
         for fact, value in facts.items():
             echo(f"{fact:<12} {printable('unknown' if value is None else str(value))}")
-        echo("content" if shown is not None else "content      not shown: it was not scrubbed; see --unsafe-raw")
+        echo(
+            "content"
+            if shown is not None
+            else "content      not shown: it is not scrubbed; pass --unsafe-raw to show it"
+        )
         for line in _indented(shown or ""):
             echo(printable(line))
 
@@ -120,14 +129,17 @@ def requeue(
     dry_run: DryRun = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Send dead letters on their way again, under their own `event_id`; mend first what they died of. Exit code 1 if any was left."""
+    """Requeue dead letters under their original `event_id`.
+
+    Fix the cause first. Exit code 1 if any was not requeued.
+    """
     chosen = Choice("requeue", ids, everything, filter_of(reason, stage, since))
 
     async def work(client: "Client", settings: Settings) -> bool:
         sent = Requeue(dry_run=dry_run, tell=lambda text: echo(text, err=True))
         try:
             await sent.all_of(client, settings, chosen)
-        finally:  # also when Redis goes away in the middle: what was sent is sent
+        finally:  # also if Redis disconnects halfway: requeued letters stay requeued
             echo(_summary(sent))
         return _tell_missing(chosen) or bool(sent.left)
 
@@ -144,10 +156,15 @@ def drop(
     stage: Stages = None,
     since: Since = None,
     dry_run: DryRun = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask. Needed where nobody can be asked.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Skip the confirmation prompt (required without a terminal).")
+    ] = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Delete dead letters for ever; their rows in `capture_failures` stay. Exit code 1 if a named one is not there."""
+    """Delete dead letters permanently; their rows in `capture_failures` stay.
+
+    Exit code 1 if a given ID does not exist.
+    """
     chosen = Choice("drop", ids, everything, filter_of(reason, stage, since))
 
     with ends_quietly():
@@ -158,7 +175,7 @@ def drop(
         elif (
             plan.names
             and not yes
-            and not agreed(lambda: echo(f"about to drop {summary}", err=True), "Drop them for ever?")
+            and not agreed(lambda: echo(f"about to drop {summary}", err=True), "Drop them permanently?")
         ):
             echo("nothing was dropped", err=True)
             return
@@ -170,9 +187,9 @@ def drop(
 
 
 def _tell_missing(chosen: Choice) -> bool:
-    """Say which of the named are not there; whether there are such."""
+    """Print the given IDs that do not exist. Return True if there are any."""
     for name in chosen.missing:
-        echo(f"not there: {name}", err=True)
+        echo(f"not found: {name}", err=True)
     return bool(chosen.missing)
 
 
@@ -209,7 +226,7 @@ def _letters(count: int) -> str:
 
 
 def _summary(sent: Requeue) -> str:
-    """What was done, in exact numbers."""
+    """Summarize what was requeued, with exact counts."""
     where = ", ".join(f"{count:,} to {stream}" for stream, count in sorted(sent.sent.items()))
     verb = "would requeue" if sent.dry_run else "requeued"
     return f"{verb} {_letters(sent.sent.total())}{f': {where}' if where else ''}"

@@ -1,4 +1,4 @@
-"""`assay doctor`: is the system well, and if not, what mends it."""
+"""`assay doctor`: health checks, with a fix for each problem."""
 
 import dataclasses
 import json
@@ -15,10 +15,15 @@ from assay_operations.doctor.examine import examine
 
 
 def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="A JSON list of check, status, summary, hint.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print a JSON list of check, status, summary and hint.")
+    ] = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Examine configuration, Redis, the store and this host. Exit code 1 when a check fails; warnings are not failures."""
+    """Check configuration, Redis, the store and this host.
+
+    Exit code 1 if a check fails; warnings do not fail.
+    """
     with ends_quietly():
         findings = examine(data)
         if as_json:
@@ -46,4 +51,5 @@ def _print(findings: list[Finding]) -> None:
     console = Console()
     console.print(table)
     counts = {status: sum(finding.status is status for finding in findings) for status in Status}
-    console.print(f"{counts[Status.OK]} ok, {counts[Status.WARN]} to look at, {counts[Status.FAIL]} failed")
+    warnings = f"{counts[Status.WARN]} warning{'' if counts[Status.WARN] == 1 else 's'}"
+    console.print(f"{counts[Status.OK]} ok, {warnings}, {counts[Status.FAIL]} failed")

@@ -1,4 +1,4 @@
-"""`assay drift`: what the drift service watches, what it found, and what it would find."""
+"""`assay drift`: status, history and causes of quality drift, and a simulation of the detector."""
 
 import json
 import time
@@ -22,18 +22,20 @@ from assay_schema.settings import DriftSettings
 if TYPE_CHECKING:
     from assay_operations.drift.charts import Chart
 
-Svg = Annotated[Path | None, typer.Option("--svg", help="Write the chart to this file as SVG.")]
-Png = Annotated[Path | None, typer.Option("--png", help="Write it as PNG; needs the package resvg-py.")]
+Svg = Annotated[Path | None, typer.Option("--svg", help="Also write the chart to this file as SVG.")]
+Png = Annotated[
+    Path | None, typer.Option("--png", help="Also write the chart to this file as PNG; needs the package resvg-py.")
+]
 
-drift = typer.Typer(no_args_is_help=True, help="Drift of quality: what is watched, what was found, and why.")
+drift = typer.Typer(no_args_is_help=True, help="Show the monitored series, their drift and its causes.")
 
 
 @drift.command()
 def explain(
-    alert_id: Annotated[str, typer.Argument(metavar="ALERT_ID", help="The episode, as its alert names it.")],
+    alert_id: Annotated[str, typer.Argument(metavar="ALERT_ID", help="ID of the episode, as in its alert.")],
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Say which services, models, sources and so on moved in an episode, or whether the mix of traffic did."""
+    """Explain an episode: which services, models and sources changed, or whether the traffic mix did."""
     identity = episode_named(alert_id)
     settings = settings_for("sre", data)
     with ends_quietly(), open_store(settings.store) as store:
@@ -43,10 +45,13 @@ def explain(
 
 @drift.command()
 def status(
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Show every series that is watched, its baseline and its evidence. Exit code 1 if an episode is open, 0 if none."""
+    """Show every monitored series with its baseline and evidence.
+
+    Exit code 0 if no episode is open, 1 if one is.
+    """
 
     from assay_cli.output.drift import line
 
@@ -58,68 +63,71 @@ def status(
             else:
                 echo(line(row))
         if not rows:
-            echo("nothing is watched yet: the drift service has seen no samples", err=True)
+            echo("no series yet: the drift service has read no samples", err=True)
         raise typer.Exit(FINDING if any(row["state"] in ("warn", "critical", "recovering") for row in rows) else 0)
 
 
 @drift.command()
 def acknowledge(
-    alert_id: Annotated[str, typer.Argument(metavar="ALERT_ID", help="The episode, as its alert names it.")],
+    alert_id: Annotated[str, typer.Argument(metavar="ALERT_ID", help="ID of the episode, as in its alert.")],
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Accept what an episode reports as the new normal: it closes, and the baseline is learned from what came since the change."""
+    """Accept the current level as the new baseline, and close the episode.
+
+    The baseline is re-learned from the samples since the change.
+    """
     identity = episode_named(alert_id)
 
     taken = run_with_redis("operator", data, lambda client, settings: acknowledge_episode(client, settings, identity))
     echo(
         f"acknowledged {identity}"
         if taken
-        else f"noted {identity}: the drift service will close it when it runs (assay doctor says what is well)"
+        else f"noted {identity}: the drift service will close it when it runs (to check: assay doctor)"
     )
 
 
 @drift.command()
 def history(
-    project: Annotated[str, typer.Option(help="The project.")] = "default",
-    metric: Annotated[str, typer.Option(help="The metric, as `status` names it.")] = "faithfulness",
-    series: Annotated[str | None, typer.Option(help="The judge's fingerprint; default: the latest.")] = None,
-    since: Annotated[str, typer.Option(help="A duration ago (60d) or an ISO 8601 time.")] = "60d",
+    project: Annotated[str, typer.Option(help="Project to show.")] = "default",
+    metric: Annotated[str, typer.Option(help="Metric, as in `assay drift status`.")] = "faithfulness",
+    series: Annotated[str | None, typer.Option(help="Fingerprint of the judge; default: the latest.")] = None,
+    since: Annotated[str, typer.Option(help="Start of the period: a duration ago (60d) or an ISO 8601 time.")] = "60d",
     queries: Annotated[
-        bool, typer.Option("--queries", help="Instead: clusters of queries that grew, with scrubbed examples.")
+        bool, typer.Option("--queries", help="Show the query clusters that grew instead, with scrubbed examples.")
     ] = False,
     svg: Svg = None,
     png: Png = None,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Draw a metric: daily means with their interval, the baseline, the evidence, and the episodes."""
+    """Chart a metric: daily means with intervals, the baseline, the evidence, and the episodes."""
     with ends_quietly():
         if queries:
             _show_queries(project, data)
             return
-        settings, found_in = settings_and_source("sre", data)
+        settings, settings_source = settings_and_source("sre", data)
         with open_store(settings.store) as store:
             source = series or latest(store, project, metric)
             start_ms = moment_ms(since, int(time.time() * 1000), "--since")
-            found = samples(store, project, metric, source, start_ms)
+            history = samples(store, project, metric, source, start_ms)
             spans = spans_of(store, project, metric, source)
         from assay_operations.drift.charts import replay
 
         title = f"{metric} of {project} by {source}"
-        _draw(replay(title, metric, found, settings.drift, spans=spans), svg, png)
-        echo(printable(_worked_out_with(settings.drift, found_in)))
+        _draw(replay(title, metric, history, settings.drift, spans=spans), svg, png)
+        echo(printable(_settings_note(settings.drift, settings_source)))
 
 
-def _worked_out_with(watched: DriftSettings, found_in: str) -> str:
-    """What a history hangs on: with other settings than the service's, it shows another baseline than `status`."""
+def _settings_note(drift: DriftSettings, source: str) -> str:
+    """Name the settings behind a history: with other settings than the service's, its baseline differs from that of `status`."""
     return (
-        f"  worked out anew: a day is {watched.day_minutes:g} minutes, a baseline needs {watched.learning_samples} samples "
-        f"over {watched.learning_days:g} days; settings of {found_in}"
+        f"  recomputed: a day is {drift.day_minutes:g} minutes, a baseline needs {drift.learning_samples} samples "
+        f"over {drift.learning_days:g} days; settings of {source}"
     )
 
 
 def _show_queries(project: str, data: Path) -> None:
-    found = run_with_redis("sre", data, lambda client, settings: query_shifts(client, settings, project))
-    shifts = [(key, shift) for key, shift in found if shift]
+    series = run_with_redis("sre", data, lambda client, settings: query_shifts(client, settings, project))
+    shifts = [(key, shift) for key, shift in series if shift]
     if not shifts:
         echo(f"the queries of {printable(project)} have not been compared yet")
         return
@@ -140,21 +148,21 @@ def _show_queries(project: str, data: Path) -> None:
 
 @drift.command()
 def simulate(
-    drop: Annotated[float, typer.Option(help="Share of the mean that is lost.")] = 0.1,
-    ramp: Annotated[bool, typer.Option("--ramp", help="Lose it each day anew, instead of once.")] = False,
-    at_day: Annotated[int, typer.Option(help="The day on which it begins.")] = 60,
-    days: Annotated[int, typer.Option(min=10, max=730, help="Days in all.")] = 100,
-    per_day: Annotated[int, typer.Option(min=10, max=5_000, help="Scores a day.")] = 500,
-    mean: Annotated[float, typer.Option(help="Mean of the scores.")] = 0.85,
-    deviation: Annotated[float, typer.Option(help="Standard deviation of a score.")] = 0.2,
-    seed: Annotated[int, typer.Option(help="Another seed, another year.")] = 0,
+    drop: Annotated[float, typer.Option(help="Size of the drop, as a share of the mean, 0 to 1.")] = 0.1,
+    ramp: Annotated[bool, typer.Option("--ramp", help="Decline gradually, every day, instead of in one step.")] = False,
+    at_day: Annotated[int, typer.Option(help="Day on which the drop begins.")] = 60,
+    days: Annotated[int, typer.Option(min=10, max=730, help="Length of the simulation in days.")] = 100,
+    per_day: Annotated[int, typer.Option(min=10, max=5_000, help="Scores per day.")] = 500,
+    mean: Annotated[float, typer.Option(help="Mean of the scores, 0.05 to 0.95.")] = 0.85,
+    deviation: Annotated[float, typer.Option(help="Standard deviation of the scores.")] = 0.2,
+    seed: Annotated[int, typer.Option(help="Random seed of the simulation.")] = 0,
     svg: Svg = None,
     png: Png = None,
 ) -> None:
-    """Put scores that never happened through the detector, with your settings: how soon would a drop be found?"""
+    """Run the detector with your settings on simulated scores, to see how soon it detects a drop."""
     if not 0.05 <= mean <= 0.95 or not 0 < deviation**2 < mean * (1 - mean) or not 0 <= drop < 1:
         raise CommandError(
-            "no such scores: --mean 0.05 to 0.95, --deviation below sqrt(mean * (1 - mean)), --drop 0 to 1"
+            "out of range: --mean 0.05 to 0.95, --deviation below sqrt(mean * (1 - mean)), --drop 0 to 1"
         )
     from assay_operations.drift.charts import Scenario, day_of, simulated
     from assay_runtime.config import load_settings

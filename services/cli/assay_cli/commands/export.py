@@ -1,4 +1,4 @@
-"""`assay export`: captured events as NDJSON."""
+"""`assay export`: print captured events as NDJSON."""
 
 from pathlib import Path
 from typing import Annotated
@@ -19,27 +19,31 @@ def export(
     since: Annotated[
         str | None,
         typer.Option(
-            help="Rows after this: a duration ago (7d), an ISO 8601 time (UTC unless it names a zone), or the cursor of an earlier export."
+            help="Only rows after this: a duration ago (7d), an ISO 8601 time (UTC unless it names a zone), or a cursor; default: all."
         ),
     ] = None,
-    until: Annotated[str | None, typer.Option(help="Rows up to and including this; the same forms.")] = None,
-    limit: Annotated[int | None, typer.Option(help="At most this many rows, the newest.")] = None,
-    tool: Annotated[str | None, typer.Option(metavar="query|search", help="Only retrievals by this operation.")] = None,
-    kind: Annotated[
-        str, typer.Option(metavar="retrieval|answer|feedback", help="Which kind of event.")
-    ] = Exported.RETRIEVAL,
-    project: Annotated[str | None, typer.Option(help="Only this project's.")] = None,
-    cursor_file: Annotated[
-        Path | None, typer.Option(help="Continue after the cursor in this file, and leave the new one there.")
+    until: Annotated[
+        str | None, typer.Option(help="Only rows up to and including this, in the same forms; default: now.")
     ] = None,
-    progress: Annotated[Mode, typer.Option(help="Progress on stderr: for people, as JSON, or none.")] = Mode.AUTO,
-    quiet: Annotated[bool, typer.Option("--quiet", help="The same as --progress none.")] = False,
+    limit: Annotated[int | None, typer.Option(help="Maximum number of rows, the newest; default: no limit.")] = None,
+    tool: Annotated[
+        str | None, typer.Option(metavar="query|search", help="Only retrievals by this operation; default: all.")
+    ] = None,
+    kind: Annotated[
+        str, typer.Option(metavar="retrieval|answer|feedback", help="Kind of event to export.")
+    ] = Exported.RETRIEVAL,
+    project: Annotated[str | None, typer.Option(help="Only this project; default: all.")] = None,
+    cursor_file: Annotated[
+        Path | None, typer.Option(help="Continue after the cursor in this file, and write the new cursor to it.")
+    ] = None,
+    progress: Annotated[Mode, typer.Option(help="Format of progress on stderr.")] = Mode.AUTO,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print no progress; short for --progress none.")] = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Print captured events as NDJSON, newest first, and the cursor to continue from on stderr.
+    """Print captured events as NDJSON, newest first, and the cursor for the next export on stderr.
 
-    Windows that chain, each `--since` the cursor of the one before, hold every event once. With --cursor-file, --since counts only for
-    the first run, before the file exists.
+    A chain of exports, each with the previous cursor as `--since`, contains every event exactly once. With --cursor-file, --since
+    applies only to the first run, before the file exists.
     """
     with ends_quietly(), alone(cursor_file, limit):
         ask = Request.checked(since, until, limit, tool, kind, project, cursor_file)
@@ -48,10 +52,10 @@ def export(
         with open_store(settings.store) as client:
             span = window(ask.since, ask.until, stored_watermark(client, settings.store.database))
             selection = Selection(ask.kind, span.after, span.upto, ask.tool, ask.project)
-            with Progress(Mode.NONE if quiet else progress) as seen:
-                run_export(client, settings.store.database, selection, ask.limit, out, seen)
+            with Progress(Mode.NONE if quiet else progress) as counter:
+                run_export(client, settings.store.database, selection, ask.limit, out, counter)
         out.flush()
         if cursor_file:
             settle(out)
             write_cursor(cursor_file, span.cursor)
-    echo(f"exported {seen.rows} row(s); cursor {span.cursor}", err=True)
+    echo(f"exported {counter.rows} row(s); cursor {span.cursor}", err=True)

@@ -1,4 +1,4 @@
-"""`assay feedback`: what people think of answers and retrievals."""
+"""`assay feedback`: user feedback on answers and retrievals."""
 
 import json
 from datetime import date
@@ -12,22 +12,25 @@ from assay_operations.clients import DEFAULT_DATA
 from assay_operations.feedback import summary as feedback_by_day
 from assay_operations.time_bounds import duration_ms
 
-feedback = typer.Typer(no_args_is_help=True, help="What people think of answers and retrievals.")
+feedback = typer.Typer(no_args_is_help=True, help="Summarize user feedback on answers and retrievals.")
 
 
 @feedback.callback()
 def _group() -> None:
-    """What people think of answers and retrievals."""
+    """Summarize user feedback on answers and retrievals."""
 
 
 @feedback.command()
 def summary(
-    since: Annotated[str, typer.Option(help="How long back.")] = "30d",
-    project: Annotated[str, typer.Option(help="Only this project's; empty for all.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    since: Annotated[str, typer.Option(help="Length of the period that ends now, for example 30d.")] = "30d",
+    project: Annotated[str, typer.Option(help="Only this project; default: all.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Count verdicts beside what they judge, by day, project, service and kind: answer, retrieval, or unknown if it is not stored."""
+    """Count feedback by day, project, service and kind.
+
+    The kind is answer, retrieval, or unknown if the event is not stored.
+    """
     seconds = duration_ms(since, "--since") // 1000
     with ends_quietly():
         rows = feedback_by_day(data, seconds=seconds, project=project)
@@ -37,7 +40,7 @@ def summary(
             else:
                 echo(_line(row))
         if not rows:
-            echo("no feedback: hand it in with the SDK's capture.feedback", err=True)
+            echo("no feedback yet: send it with the SDK's capture.feedback", err=True)
 
 
 def _line(row: dict[str, Any]) -> str:

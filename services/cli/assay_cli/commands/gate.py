@@ -1,4 +1,4 @@
-"""`assay gate`: may this change be merged?"""
+"""`assay gate`: merge gate for a retrieval system."""
 
 import json
 from pathlib import Path
@@ -19,20 +19,22 @@ from assay_cli.threshold_options import Jaccard, LatencyMultiplier, Top1, least
 from assay_operations.evaluations.gate import plan_gate
 from assay_operations.evaluations.target import TargetConfig
 
-Recall = Annotated[str | None, least("Least mean recall@k of known-right questions, 0 to 1; default 0.70.")]
-FirstRelevant = Annotated[str | None, least("Least share of questions whose first result is right; default 0.60.")]
+Recall = Annotated[str | None, least("Minimum mean recall@k on --qrels, 0 to 1; default 0.70.")]
+FirstRelevant = Annotated[
+    str | None, least("Minimum share of queries whose first result is relevant, 0 to 1; default 0.60.")
+]
 ExpectedTop1 = Annotated[
-    str | None, least("Least share of questions whose first result is the expected first; default 0.50.")
+    str | None, least("Minimum share of queries whose first result is the expected one, 0 to 1; default 0.50.")
 ]
 
 
 def gate(
     target: TargetName,
-    baseline: Annotated[
-        Path | None, typer.Option(help="A published baseline: is what comes back still the same?")
+    baseline: Annotated[Path | None, typer.Option(help="Published baseline to compare the results with.")] = None,
+    qrels: Annotated[
+        Path | None, typer.Option(help="Queries with known correct results (qrels); fails if they are not returned.")
     ] = None,
-    qrels: Annotated[Path | None, typer.Option(help="Known-right questions: does what is right come back?")] = None,
-    k: Annotated[int, typer.Option("-k", help="How many results of a known-right question count.")] = 10,
+    k: Annotated[int, typer.Option("-k", help="Number of results per query of --qrels that count.")] = 10,
     threshold_jaccard: Jaccard = None,
     threshold_top1: Top1 = None,
     threshold_latency_multiplier: LatencyMultiplier = None,
@@ -41,23 +43,27 @@ def gate(
     threshold_expected_top1: ExpectedTop1 = None,
     rules: Rules = None,
     scorer: Scorers = None,
-    judge: Annotated[str | None, typer.Option(metavar="anthropic|openai", help="Whose model answers rubrics.")] = None,
+    judge: Annotated[
+        str | None, typer.Option(metavar="anthropic|openai", help="API that judges rubrics; default: none.")
+    ] = None,
     judge_budget: Annotated[
-        str | None, typer.Option(metavar="USD", help="Most that rubrics may cost; default 1.", show_default=False)
+        str | None,
+        typer.Option(metavar="USD", help="Budget for judging rubrics, in USD; default 1.", show_default=False),
     ] = None,
     inconclusive: Annotated[
-        Undecided, typer.Option(help="What thresholds count as that too few rows can tell about.")
+        Undecided, typer.Option(help="How to count thresholds with too few rows for a verdict.")
     ] = Undecided.INCONCLUSIVE,
-    as_json: Annotated[bool, typer.Option("--json", help="The verdict as JSON on stdout.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
     workspace: Workspace = None,
     concurrency: Concurrency = 5,
     deadline: Deadline = 30.0,
     retries: Retries = 2,
     show_errors: ShowErrors = False,
-    progress: Annotated[Mode, typer.Option(help="Progress on stderr: for people, as JSON, or none.")] = Mode.AUTO,
+    progress: Annotated[Mode, typer.Option(help="Format of progress on stderr.")] = Mode.AUTO,
 ) -> None:
-    """Hold a system against a baseline, known-right questions, or both. Exits 0 if all pass, 1 on a breach, 2 if it cannot be asked,
-    3 if there are too few rows to tell.
+    """Compare a system with a baseline, with qrels, or both.
+
+    Exit code 0 if all pass, 1 on a breach, 2 if the system cannot be queried, 3 if there are too few rows for a verdict.
     """
     from assay_evals.verdicts import Verdict
 
@@ -68,8 +74,8 @@ def gate(
         of_baseline=(threshold_jaccard, threshold_top1, threshold_latency_multiplier),
         of_known=(threshold_recall, threshold_first_relevant, threshold_expected_top1),
     )  # fmt: skip
-    with ends_quietly(stopped=lambda: "nothing was kept, a gate begins anew"), Progress(progress) as seen:
-        verdict = plan.run(seen, Verdict(inconclusive.value))
+    with ends_quietly(stopped=lambda: "nothing was kept; run the gate again"), Progress(progress) as counter:
+        verdict = plan.run(counter, Verdict(inconclusive.value))
     if plan.answers:
         tell(plan.answers.judge)
     if as_json:
@@ -77,7 +83,7 @@ def gate(
     else:
         echo(in_words(verdict))
     if verdict["regression_gate"].get("latency_skipped"):
-        echo("the baseline has no latency to compare with: that check was skipped", err=True)
+        echo("latency check skipped: the baseline has no latency", err=True)
     errors.say_how()
-    if (found := Verdict(verdict["verdict"])) is not Verdict.PASS:
-        raise typer.Exit(INCONCLUSIVE if found is Verdict.INCONCLUSIVE else FINDING)
+    if (outcome := Verdict(verdict["verdict"])) is not Verdict.PASS:
+        raise typer.Exit(INCONCLUSIVE if outcome is Verdict.INCONCLUSIVE else FINDING)

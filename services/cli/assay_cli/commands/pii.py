@@ -1,4 +1,4 @@
-"""`assay pii`: what is looked for, and whether a policy file is right."""
+"""`assay pii`: families of personal data, and a check of policy files."""
 
 import contextlib
 import json
@@ -13,18 +13,25 @@ from assay_cli.output.terminal import echo, ends_quietly
 from assay_operations.errors import OperationError
 from assay_operations.scrub import families_of, policies
 
-pii = typer.Typer(no_args_is_help=True, help="What is looked for, and whether a policy file is right.")
-policy_commands = typer.Typer(no_args_is_help=True, help="Policy files.")
+pii = typer.Typer(no_args_is_help=True, help="List the families of personal data, and check policy files.")
+policy_commands = typer.Typer(no_args_is_help=True, help="Check policy files.")
 pii.add_typer(policy_commands, name="policy")
 
 
 @pii.command("families")
 def families(
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
-    file: Annotated[Path | None, typer.Option("--policy", metavar="FILE", help="With this policy's actions.")] = None,
-    project: Annotated[str, typer.Option(help="As for this project.")] = "default",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--policy",
+            metavar="FILE",
+            help="Policy file whose actions are shown; default: scrubber.policy_file, if set.",
+        ),
+    ] = None,
+    project: Annotated[str, typer.Option(help="Project whose actions are shown.")] = "default",
 ) -> None:
-    """List the families of personal data: name, category, what happens to it, what it is."""
+    """List the families of personal data: name, category, action, description."""
     rows = families_of(policies(file).of(project))
     with ends_quietly():
         if as_json:
@@ -41,16 +48,16 @@ def _each(rows: list[dict[str, str]], line: Callable[[dict[str, str]], str]) -> 
 
 
 @policy_commands.command("check")
-def check(file: Annotated[Path, typer.Argument(metavar="FILE", help="The policy file.")]) -> None:
-    """Read a policy file as the scrubber would: exit code 0 and what it says, or 1 and what is wrong."""
+def check(file: Annotated[Path, typer.Argument(metavar="FILE", help="Policy file.")]) -> None:
+    """Validate a policy file as the scrubber would. Exit code 0 and the policies, or 1 and the error."""
     try:
-        found = policies(file)
+        checked = policies(file)
     except OperationError as error:
         echo(f"assay: {error}", err=True)
         raise typer.Exit(FINDING) from None
     with contextlib.suppress(BrokenPipeError):
-        for name, policy in (("every other project", found.default), *sorted(found.projects.items())):
-            said = ", ".join(f"{family} {action}" for family, action in sorted(policy.actions.items()))
+        for name, policy in (("every other project", checked.default), *sorted(checked.projects.items())):
+            actions = ", ".join(f"{family} {action}" for family, action in sorted(policy.actions.items()))
             slugs = "; slugs too" if policy.scrub_slugs else ""
             keys = f"; keys: {', '.join(sorted(policy.scrub_keys))}" if policy.scrub_keys else ""
-            echo(f"{policy.fingerprint}  {name}: {said or 'all redact'}{slugs}{keys}")
+            echo(f"{policy.fingerprint}  {name}: {actions or 'all redact'}{slugs}{keys}")

@@ -1,4 +1,4 @@
-"""`assay prune`: delete what arrived long ago, before retention would."""
+"""`assay prune`: delete old rows before retention does."""
 
 import time
 from typing import Annotated
@@ -19,17 +19,20 @@ from assay_schema.events import Kind
 
 def prune(
     older_than: Annotated[
-        str, typer.Option(help="Delete what arrived this long ago or earlier, such as 30d; 0d is everything.")
+        str, typer.Option(help="Delete rows that arrived this long ago or earlier, for example 30d; 0d is everything.")
     ],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count.")] = False,
-    project: Annotated[str | None, typer.Option(help="Only this project's.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count the rows, and delete nothing.")] = False,
+    project: Annotated[str | None, typer.Option(help="Only this project; default: all.")] = None,
     kind: Annotated[
-        str | None, typer.Option(metavar="retrieval|answer|feedback", help="Only this kind, and no failures.")
+        str | None,
+        typer.Option(metavar="retrieval|answer|feedback", help="Only this kind, and no failures; default: all."),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask. Needed where nobody can be asked.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Skip the confirmation prompt (required without a terminal).")
+    ] = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Delete rows by when they arrived (`created_at`), failures and scores included; what is deleted cannot be brought back."""
+    """Delete rows permanently by the time they arrived (`created_at`), failures and scores included."""
     with ends_quietly():
         if kind is not None and kind not in {k.value for k in SOURCES}:
             raise CommandError(f"--kind: {kind!r} is not one of {', '.join(SOURCES)}")
@@ -44,15 +47,15 @@ def prune(
             if (
                 not yes
                 and plan.stored
-                and not agreed(lambda: _report(plan, "about to delete", err=True), "Delete them for ever?")
+                and not agreed(lambda: _report(plan, "about to delete", err=True), "Delete them permanently?")
             ):
                 echo("nothing was deleted", err=True)
                 return
-            with Progress(Mode.AUTO) as seen:
-                left = apply(plan, seen)
+            with Progress(Mode.AUTO) as counter:
+                left = apply(plan, counter)
             _report(plan, "deleted")
             if left:
-                echo(f"{left} row(s) that old were stored meanwhile; run this again for them", err=True)
+                echo(f"{left} more row(s) of that age were stored meanwhile; run this again to delete them", err=True)
 
 
 def _report(plan: Plan, what: str, *, err: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""`assay query`: questions to the store, by name or in SQL."""
+"""`assay query`: query the store, by name or in SQL."""
 
 import csv
 import io
@@ -21,13 +21,13 @@ from assay_operations.query import blocks, names_a_format, resolve, rows_of
 if TYPE_CHECKING:
     from assay_runtime.store import Client
 
-#: What a cell begins with that a spreadsheet takes for a formula, as it is or after it has trimmed it; full-width forms too.
+#: First characters that make a spreadsheet read a cell as a formula, directly or after trimming; full-width forms included.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _NUMBER = re.compile(r"[+-]?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]+)?")
 
 
 class Format(StrEnum):
-    """How answers are printed."""
+    """Output format of a query."""
 
     TABLE = "table"
     JSON = "json"
@@ -36,22 +36,22 @@ class Format(StrEnum):
 
 def query(
     question: Annotated[
-        str | None, typer.Argument(metavar="NAME|SQL", help="A named query, SQL, or - for SQL from stdin.")
+        str | None, typer.Argument(metavar="NAME|SQL", help="Named query, SQL, or - for SQL from stdin.")
     ] = None,
-    list_names: Annotated[bool, typer.Option("--list", help="Show the named queries and their parameters.")] = False,
+    list_names: Annotated[bool, typer.Option("--list", help="List the named queries and their parameters.")] = False,
     param: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A parameter, {NAME:Type} in SQL; may be repeated.")
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Parameter, {NAME:Type} in SQL; repeatable.")
     ] = None,
     output: Annotated[
-        Format, typer.Option("--format", help="A table, one JSON object a line, or CSV with names.")
+        Format, typer.Option("--format", help="Print a table, one JSON object per line, or CSV with a header.")
     ] = Format.TABLE,
     keep_formulas: Annotated[
         bool,
-        typer.Option("--keep-formulas", help="CSV: leave text that a spreadsheet would run as a formula as it is."),
+        typer.Option("--keep-formulas", help="CSV: do not escape text that a spreadsheet would run as a formula."),
     ] = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Ask the store, reading only. Without a question: show the named ones."""
+    """Query the store, read-only. Without an argument, list the named queries."""
     with ends_quietly():
         if list_names or question is None:
             _list()
@@ -69,8 +69,8 @@ def _list() -> None:
 
     for named in named_queries().values():
         echo(f"{named.name}\n    {named.summary}")
-        for each in named.parameters:
-            echo(f"    --param {each.name}={each.default or repr('')}  {each.meaning}")
+        for parameter in named.parameters:
+            echo(f"    --param {parameter.name}={parameter.default or repr('')}  {parameter.meaning}")
 
 
 def _answer(client: "Client", sql: str, values: dict[str, str], output: Format, keep_formulas: bool) -> None:
@@ -92,7 +92,7 @@ def _answer(client: "Client", sql: str, values: dict[str, str], output: Format, 
 
 
 def no_formula(text: str) -> str:
-    """Text that a spreadsheet shows instead of running it: with a `'` before what begins a formula. Numbers stay. Pure."""
+    """Escape text that a spreadsheet would run as a formula with a leading `'`. Numbers stay. Pure."""
     return f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
 
 

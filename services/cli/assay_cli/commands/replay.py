@@ -1,4 +1,4 @@
-"""`assay replay`: captured retrievals asked again, and how much the answers moved."""
+"""`assay replay`: replay captured queries, and report how much the results changed."""
 
 import json
 from pathlib import Path
@@ -17,28 +17,33 @@ from assay_operations.evaluations.target import TargetConfig
 if TYPE_CHECKING:
     from assay_evals.replay import ReplaySummary, RowResult
 
-#: Characters of a question that a line for people shows.
+#: Characters of a query that a line for people shows.
 _QUERY_SHOWN = 60
 
 
 def replay(
-    against: Annotated[Path, typer.Option(help="Captured rows: an export, a baseline, or written by hand (NDJSON).")],
+    against: Annotated[Path, typer.Option(help="Captured rows as NDJSON: an export, a baseline, or written by hand.")],
     target: TargetName,
-    limit: Annotated[int | None, typer.Option(help="Only the first N rows: of an export, the newest.")] = None,
-    k: Annotated[int | None, typer.Option("-k", help="Compare the first K; default: as many as were captured.")] = None,
-    top_regressions: Annotated[int, typer.Option(help="How many of the rows that moved most are shown.")] = 5,
-    as_json: Annotated[bool, typer.Option("--json", help="The summary as JSON on stdout.")] = False,
+    limit: Annotated[
+        int | None, typer.Option(help="Only the first N rows (of an export, the newest); default: all.")
+    ] = None,
+    k: Annotated[
+        int | None, typer.Option("-k", help="Compare the first K results; default: as many as were captured.")
+    ] = None,
+    top_regressions: Annotated[int, typer.Option(help="Number of rows to show, those that changed most.")] = 5,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="With --json: every row's result too, as it is done.")
+        bool, typer.Option("--verbose", help="With --json: also print the result of every row.")
     ] = False,
     output: Annotated[
-        Path | None, typer.Option(help="Write each row's result here as it is done (NDJSON), to go on from later.")
+        Path | None,
+        typer.Option(help="Write the result of each row here as NDJSON, so that --resume works; default: none."),
     ] = None,
     resume: Annotated[
         bool,
         typer.Option(
             "--resume",
-            help="Go on with the rows that --output does not hold, and ask those again that errored; "
+            help="Continue with the rows that are missing in --output and those that errored; "
             "same --target, -k and --against.",
         ),
     ] = False,
@@ -47,11 +52,14 @@ def replay(
     deadline: Deadline = 30.0,
     retries: Retries = 2,
     show_errors: ShowErrors = False,
-    progress: Annotated[Mode, typer.Option(help="Progress on stderr: for people, as JSON, or none.")] = Mode.AUTO,
+    progress: Annotated[Mode, typer.Option(help="Format of progress on stderr.")] = Mode.AUTO,
 ) -> None:
-    """Ask a system what was captured, and say how far its answers are from those of then. Exits 0 however far; `assay gate` judges."""
+    """Replay captured queries against a system and report how much its results changed.
+
+    Exit code 0 for any change; see `assay gate`.
+    """
     if verbose and not as_json:
-        raise CommandError("--verbose shows every row's result in JSON: give --json too")
+        raise CommandError("--verbose needs --json: pass both")
     errors = ErrorsOfTarget(show_errors)
     system = TargetConfig(target, workspace, concurrency, deadline, retries, on_error=errors, keep_said=show_errors)
     replayed = Replay(against, system, limit=limit, k=k, top=top_regressions, output=output, resume=resume)
@@ -61,10 +69,10 @@ def replay(
         count = f"{summary.rows_total:,} rows are done"
         if output is None:
             return f"{count}, and nothing was kept: --output FILE keeps each row as it is done"
-        return f"{count} and kept; go on with the same command and: --resume"
+        return f"{count} and kept; to continue, run the same command with: --resume"
 
-    with ends_quietly(stopped=kept), Progress(progress) as seen:
-        replayed.run(seen, report.add if report else None)
+    with ends_quietly(stopped=kept), Progress(progress) as counter:
+        replayed.run(counter, report.add if report else None)
         if report:
             report.end(summary)
     if as_json and not report:
@@ -78,19 +86,19 @@ def replay(
 
 
 class _Report:
-    """`--json --verbose`, written as rows are done, so that a million of them need no memory: `schema_version`, `results`, `summary`."""
+    """Document of `--json --verbose`: `schema_version`, `results`, `summary`. Rows are written as they are done, to save memory."""
 
     def __init__(self) -> None:
         self._rows = 0
 
     def add(self, result: "RowResult") -> None:
-        """The next row."""
+        """Write the result of the next row."""
         before = ",\n    " if self._rows else '{\n  "schema_version": 1,\n  "results": [\n    '
         emit(before + json.dumps(result.as_json(), ensure_ascii=False), nl=False)
         self._rows += 1
 
     def end(self, summary: "ReplaySummary") -> None:
-        """What closes the document."""
+        """Write the summary and close the document."""
         shape = json.dumps(summary.as_json(), ensure_ascii=False, indent=2).replace("\n", "\n  ")
         emit(f'\n  ],\n  "summary": {shape}\n}}')
 
@@ -118,12 +126,12 @@ def _say_how_far(summary: "ReplaySummary") -> None:
     echo(
         f"Mean Jaccard@k:   {summary.mean_jaccard:.3f}\n"
         f"Top-1 stability:  {summary.top1_stability_rate:.1%}\n"
-        f"Mean nDCG@k:      {summary.as_json()['mean_ndcg']:.3f}  (beside the captured order)\n"
+        f"Mean nDCG@k:      {summary.as_json()['mean_ndcg']:.3f}  (against the captured order)\n"
         f"Mean latency Δ:   {summary.mean_latency_delta_ms:+,.0f} ms{ratio}, {summary.rows_over_2x_latency:,} over 2×"
     )
     if summary.rows_source_ambiguous:
         count = f"{summary.rows_source_ambiguous:,} row(s)"
-        echo(f"{count} were captured from several sources, without saying which slug is whose: compared by slug alone")
+        echo(f"{count} were captured from several sources without a source per slug: compared by slug alone")
     if summary.worst:
         echo(f"\nTop {len(summary.worst)} regression(s):")
     for result in summary.worst:

@@ -1,4 +1,4 @@
-"""`assay tail`: scrubbed events as they pass, from the log itself."""
+"""`assay tail`: show scrubbed events live, from the stream."""
 
 import asyncio
 import contextlib
@@ -21,21 +21,23 @@ from assay_operations.time_bounds import duration_ms
 from assay_schema.events import STORED_KINDS
 from assay_schema.streams import EVENTS
 
-#: Characters of text on a line that goes to no terminal.
+#: Characters of text per line if stdout is not a terminal.
 _TEXT_CHARS = 80
 
 
 def tail(
     since: Annotated[
-        str, typer.Option(help="How far back to begin, such as 90s or 1h; what was trimmed is not shown.")
+        str, typer.Option(help="How far back to begin, for example 90s or 1h; trimmed events are not shown.")
     ] = "5m",
-    no_follow: Annotated[bool, typer.Option("--no-follow", help="Print what there is and exit.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
-    kind: Annotated[str | None, typer.Option(metavar="retrieval|answer|feedback", help="Only this kind.")] = None,
-    project: Annotated[str | None, typer.Option(help="Only this project's.")] = None,
+    no_follow: Annotated[bool, typer.Option("--no-follow", help="Print the events so far and exit.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
+    kind: Annotated[
+        str | None, typer.Option(metavar="retrieval|answer|feedback", help="Only this kind; default: all.")
+    ] = None,
+    project: Annotated[str | None, typer.Option(help="Only this project; default: all.")] = None,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Show scrubbed events as they pass, until Ctrl-C. Raw events are never shown."""
+    """Show scrubbed events live, until Ctrl-C. Raw events are never shown."""
     with ends_quietly(interrupted=0):
         if kind is not None and kind not in STORED_KINDS:
             raise CommandError(f"--kind: {kind!r} is not one of {', '.join(STORED_KINDS)}")
@@ -74,7 +76,7 @@ def tail(
 
 
 async def _until_interrupted(work: Coroutine[Any, Any, None]) -> None:
-    """Run `work`; Ctrl-C cancels it again and again until it ends, since redis-py can take one cancellation for a time-out of its own."""
+    """Run `work` until it ends. Ctrl-C cancels it repeatedly, since redis-py can mistake a cancellation for its own timeout."""
     task, loop = asyncio.ensure_future(work), asyncio.get_running_loop()
 
     def interrupt() -> None:
@@ -87,7 +89,7 @@ async def _until_interrupted(work: Coroutine[Any, Any, None]) -> None:
 
 
 def nothing_yet(since: str, *, follow: bool) -> str:
-    """What to say when the window holds nothing to show, so that silence is not taken for a defect. Pure."""
+    """Return the note for an empty window, so that silence is not mistaken for a fault. Pure."""
     longer = "1h" if duration_ms(since, "--since") < duration_ms("1h", "--since") else "7d"
     waiting = "; waiting for new ones" if follow else ""
     older = f"older: --since {longer}"
@@ -95,13 +97,13 @@ def nothing_yet(since: str, *, follow: bool) -> str:
 
 
 def pretty(event: Mapping[str, Any], text_chars: int) -> str:
-    """One line for people: time (UTC), kind, project/service, operation, latency, hits, text, and what was scrubbed from it. Pure."""
+    """Format an event as one line: time (UTC), operation, latency, hits, text, scrubbed families. Pure."""
     payload = event.get("payload") or {}
     kind = str(event.get("kind", ""))
     operation = payload.get("tool_name") or payload.get("model") or payload.get("verdict") or ""
     latency = f"{payload['latency_ms']:.0f} ms" if isinstance(payload.get("latency_ms"), int | float) else ""
-    found = payload.get("retrieved_chunk_ids") if kind == "retrieval" else payload.get("contexts")
-    hits = f"{len(found)} hit{'s' if len(found) != 1 else ''}" if isinstance(found, list) else ""
+    results = payload.get("retrieved_chunk_ids") if kind == "retrieval" else payload.get("contexts")
+    hits = f"{len(results)} hit{'s' if len(results) != 1 else ''}" if isinstance(results, list) else ""
     text = str(payload.get("query") or payload.get("text") or payload.get("target_event_id") or "")
     if len(text) > text_chars:
         text = text[: max(1, text_chars - 1)] + "…"
@@ -115,7 +117,7 @@ def pretty(event: Mapping[str, Any], text_chars: int) -> str:
 
 
 def _clock(created_at: str) -> str:
-    """The time of day of an ISO 8601 time, in UTC as all of Assay's are."""
+    """Return the time of day of an ISO 8601 time, which is in UTC."""
     time_of_day = created_at.partition("T")[2].partition("+")[0].rstrip("Z")
     whole, _, fraction = time_of_day.partition(".")
     return f"{whole or '--:--:--'}.{(fraction + '000')[:3]}"
@@ -131,7 +133,7 @@ def _print(out: BinaryIO, line: bytes) -> None:
 
 
 def _notice_departed_reader() -> None:
-    """Raise `BrokenPipeError` when nobody reads stdout any more, even while there is nothing to write."""
+    """Raise `BrokenPipeError` if the reader of stdout is gone, even while there is nothing to write."""
     poll = select.poll()
     poll.register(sys.stdout.fileno(), 0)
     if any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0)):

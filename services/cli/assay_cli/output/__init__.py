@@ -1,1 +1,1 @@
-"""What commands print: text, tables, progress, verdicts."""
+"""Output of commands: text, tables, progress, verdicts."""

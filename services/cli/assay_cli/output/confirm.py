@@ -1,4 +1,4 @@
-"""The question before something is deleted for ever."""
+"""Confirmation prompt before something is deleted permanently."""
 
 import sys
 from collections.abc import Callable
@@ -10,8 +10,8 @@ from assay_cli.output.terminal import printable
 
 
 def agreed(show: Callable[[], None], question: str) -> bool:
-    """Show on stderr what is about to go, and ask. Raises `CommandError` where nobody can be asked: silence is not consent."""
+    """Show what would be deleted, and ask for confirmation. Raises `CommandError` without a terminal."""
     if not sys.stdin.isatty():
-        raise CommandError("nobody can be asked here, so nothing was deleted; say --yes (or --dry-run to count only)")
+        raise CommandError("not a terminal, so nothing was deleted; pass --yes to confirm, or --dry-run to count only")
     show()
     return typer.confirm(printable(question), err=True)

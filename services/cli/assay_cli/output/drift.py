@@ -1,4 +1,4 @@
-"""A watched series in a line."""
+"""One line for a monitored series."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from assay_cli.output.terminal import printable
 
 
 def line(row: dict[str, Any]) -> str:
-    """A row for people."""
+    """Format the status of a monitored series for people."""
     from assay_operations.drift.charts import share_text
 
     name = f"{row['project']} {row['metric'] or row['watched']}"

@@ -1,17 +1,17 @@
-"""A judged answer, sentence by sentence, for people."""
+"""Format a judged answer for people, sentence by sentence."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from assay_cli.output.terminal import printable
 
-#: Characters of a sentence or a quote that are shown; what is cut is counted.
+#: Characters shown of a sentence or a quote; the rest is counted.
 SHOWN = 400
 _WORDS = {"contradicted": "CONTRADICTED", "not_found": "NO SUPPORT", "supported": "supported", "": "-"}
 
 
 def as_text(row: Mapping[str, Any], sentences: list[dict[str, Any]]) -> str:
-    """For people. Captured text is filtered for the terminal, and what is cut is marked."""
+    """Format a judged answer. Captured text is filtered for the terminal, and cuts are marked."""
     lines = [
         f"answer {row['event_id']}, project {printable(row['project'])}, judged by {printable(row['model'])} ({row['fingerprint']})"
     ]
@@ -27,17 +27,17 @@ def as_text(row: Mapping[str, Any], sentences: list[dict[str, Any]]) -> str:
         lines += [f"{'':12}    {_evidence(claim)}" for claim in sentence["claims"]]
     if left_out := row["claims"] - len(row["verdicts"]):
         lines.append(
-            f"\nThe places of {left_out} claims are not stored."
+            f"\nThe evidence of {left_out} claims is not stored."
             if row["verdicts"]
-            else "\nJudged before evidence was stored; assay judge rejudge judges again."
+            else "\nJudged before evidence was stored; to judge it again: assay judge rejudge"
         )
     return "\n".join(lines)
 
 
 def _evidence(claim: Mapping[str, Any]) -> str:
-    demoted = " (called supported, which this does not show)" if claim["demoted"] else ""
+    demoted = " (the judge said supported, but gave no valid evidence)" if claim["demoted"] else ""
     if claim["passage"] is None:
-        return f"no passage says so{demoted}"
+        return f"no passage supports it{demoted}"
     return f'passage {claim["passage"]} ({printable(claim["context_id"])}): "{_short(claim["quote"])}"{demoted}'
 
 

@@ -1,4 +1,4 @@
-"""The floors of a run: which were not reached, and what the command ends with."""
+"""Floors of a run: those that were missed, and the exit code of the command."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -13,23 +13,24 @@ if TYPE_CHECKING:
 
 
 def exit_code(run: "Run", floors: "Sequence[FloorCheck]", checks: "Iterable[SliceCheck]") -> int:
-    """What a run ends with: 1 if a case ended in an error or a floor is not reached, 3 if a slice has too few cases to tell, or a floor too
-    few scores.
+    """Return the exit code of a run.
+
+    1 if a case ended in an error or a floor was missed, 3 if a slice or a floor has too few cases for a verdict.
     """
     from assay_evals.slices import worst
     from assay_evals.verdicts import Verdict
 
-    found = worst(Verdict.PASS, checks)
-    if run.errored or any(each.blocks for each in floors) or found is Verdict.FAIL:
+    verdict = worst(Verdict.PASS, checks)
+    if run.errored or any(floor.blocks for floor in floors) or verdict is Verdict.FAIL:
         return FINDING
-    return INCONCLUSIVE if found is Verdict.INCONCLUSIVE or any(each.undecided for each in floors) else 0
+    return INCONCLUSIVE if verdict is Verdict.INCONCLUSIVE or any(floor.undecided for floor in floors) else 0
 
 
-def tell_floors(found: "Iterable[FloorCheck]") -> None:
-    """Say which floors were not reached, and whether that decides."""
+def tell_floors(floors: "Iterable[FloorCheck]") -> None:
+    """Print the floors that were missed, and whether they block."""
     from assay_evals.verdicts import Stage, Verdict
 
-    for each in found:
-        if each.verdict is not Verdict.PASS:
-            stage = "" if each.stage is Stage.BLOCK else f" ({each.stage.value})"
-            echo(printable(f"floor{stage}: {each}"), err=True)
+    for floor in floors:
+        if floor.verdict is not Verdict.PASS:
+            stage = "" if floor.stage is Stage.BLOCK else f" ({floor.stage.value})"
+            echo(printable(f"floor{stage}: {floor}"), err=True)

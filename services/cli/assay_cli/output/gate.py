@@ -1,4 +1,4 @@
-"""A gate's verdict in words."""
+"""Format the verdict of a merge gate."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ _SHOWN = (
 
 
 def in_words(verdict: dict[str, Any]) -> str:
-    """What a person reads of a verdict: each gate, what it measured, and what is beside its threshold."""
+    """Format a verdict for people: each gate, its measurements, and the thresholds that were missed."""
     lines = []
     for name, part in (("regression", verdict["regression_gate"]), ("correctness", verdict["correctness_gate"])):
         if not part["ran"]:
@@ -25,7 +25,7 @@ def in_words(verdict: dict[str, Any]) -> str:
         lines += [f"{_beside(each)}{_too_few(each)}" for each in part["undecided"]]
         if scrubbed := part.get("scrubbed", {}).get("rows_replayed"):
             apart = ", ".join(f"{key} {_figure(part['scrubbed'][key])}" for key in _SHOWN if key in part["scrubbed"])
-            lines.append(f"  counted apart, since personal data was taken out: {scrubbed:,} row(s), {apart}")
+            lines.append(f"  counted separately, since personal data was removed: {scrubbed:,} row(s), {apart}")
         if part["breaches"]:
             lines += _missed(part)
     lines += _by_rules(verdict["rules_gate"]) if "rules_gate" in verdict else []
@@ -33,7 +33,7 @@ def in_words(verdict: dict[str, Any]) -> str:
 
 
 def _by_rules(part: dict[str, Any]) -> list[str]:
-    """What scorers and floors say of the answers."""
+    """Format the results of scorers and floors."""
     summary = part["summary"]
     figures = [f"{name} {_figure(each['mean'])}" for name, each in summary["metrics"].items()]
     counted = f"answers {summary['answers'] - summary['without_answer']:,} of {summary['answers']:,}"
@@ -42,42 +42,44 @@ def _by_rules(part: dict[str, Any]) -> list[str]:
     lines += [f"{_beside(each)} (does not block)" for each in part["warnings"]]
     lines += [f"  {part['note']}"] if part["note"] and not part["breaches"] else []
     if scrubbed := summary["rows_scrubbed"]:
-        lines.append(f"  not scored, since personal data was taken out: {scrubbed:,} row(s)")
+        lines.append(f"  not scored, since personal data was removed: {scrubbed:,} row(s)")
     return lines
 
 
 def _state(part: dict[str, Any]) -> str:
-    return "FAIL" if part["breaches"] else "cannot tell" if part["undecided"] else "pass"
+    return "FAIL" if part["breaches"] else "inconclusive" if part["undecided"] else "pass"
 
 
 def _beside(each: dict[str, Any]) -> str:
-    """What was measured, with its interval, and what it is held against."""
+    """Format a measurement with its interval and its threshold."""
     between = "[{:.3f}, {:.3f}] ".format(*each["interval"]) if "interval" in each else ""
-    told = "".join(f"   {each[key]}" for key in ("error_tail", "reason") if each.get(key))
+    reasons = "".join(f"   {each[key]}" for key in ("error_tail", "reason") if each.get(key))
     observed, least = _figure(each.get("observed")), _figure(each.get("threshold"))
-    return f"  {each['metric']}: {observed} {between}beside a threshold of {least}{told}"
+    return f"  {each['metric']}: {observed} {between}against a threshold of {least}{reasons}"
 
 
 def _too_few(each: dict[str, Any]) -> str:
     if "interval" not in each:
         return ""
-    return f": too few to tell, about {each['cases_needed']:,} would" if each["cases_needed"] else ": too close to tell"
+    if not each["cases_needed"]:
+        return ": too close to the threshold for a verdict"
+    return f": too few rows for a verdict, about {each['cases_needed']:,} needed"
 
 
 def _missed(part: dict[str, Any]) -> list[str]:
-    """The questions behind a breach: what is right and did not come back, and what came first."""
+    """List the queries behind a breach: the relevant results that are missing, and the first result."""
     lines = []
     for miss in part.get("missed", ()):
         more = miss["missing_total"] - len(miss["missing"])
         missing = ", ".join(miss["missing"]) + (f" and {more} more" if more else "")
-        told = [f"recall {_figure(miss['recall_at_k'])}"]
-        told += [f"missing {missing}"] if missing else []
-        told.append(f"first {miss['first']}" if miss["first"] else "nothing came back")
-        told += [f"expected first {miss['expected_top1']}"] if miss["expected_top1"] else []
-        lines.append(f"  {miss['query_id']}: {'; '.join(told)}")
+        details = [f"recall {_figure(miss['recall_at_k'])}"]
+        details += [f"missing {missing}"] if missing else []
+        details.append(f"first {miss['first']}" if miss["first"] else "no results")
+        details += [f"expected first {miss['expected_top1']}"] if miss["expected_top1"] else []
+        lines.append(f"  {miss['query_id']}: {'; '.join(details)}")
         lines += [f"    {miss['hint']}"] if miss["hint"] else []
     left = part.get("missed_total", 0) - len(part.get("missed", ()))
-    return [*lines, f"  and {left:,} more question(s) that missed something"] if left else lines
+    return [*lines, f"  and {left:,} more question(s) with missing results"] if left else lines
 
 
 def _figure(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""How far people agree, in a line."""
+"""Agreement between two raters, in one line."""
 
 from typing import TYPE_CHECKING
 
@@ -6,8 +6,8 @@ if TYPE_CHECKING:
     from assay_operations.judging.labels import Confusion
 
 
-def people(found: "Confusion") -> str:
-    """How far two people agree, in a line."""
-    if found.kappa is None:
-        return f"agreement {found.agreement:.3f}; Cohen's kappa unknown: all labels are alike"
-    return f"agreement {found.agreement:.3f}, Cohen's kappa {found.kappa:.3f} (at least {found.kappa_low:.3f})"
+def people(table: "Confusion") -> str:
+    """Format the agreement of two raters."""
+    if table.kappa is None:
+        return f"agreement {table.agreement:.3f}; Cohen's kappa unknown: all labels are equal"
+    return f"agreement {table.agreement:.3f}, Cohen's kappa {table.kappa:.3f} (at least {table.kappa_low:.3f})"

@@ -9,13 +9,13 @@ from enum import StrEnum
 from types import TracebackType
 from typing import Self, TextIO
 
-#: Seconds between two signs of life: where a person watches, and in a log.
+#: Seconds between progress lines: on a terminal, and in a log.
 EVERY_TERMINAL_S = 1.0
 EVERY_LOG_S = 10.0
 
 
 class Mode(StrEnum):
-    """What progress looks like."""
+    """Format of progress on stderr."""
 
     AUTO = "auto"
     JSON = "json"
@@ -23,13 +23,13 @@ class Mode(StrEnum):
 
 
 def for_people(rows: int, total: int | None, elapsed_s: float) -> str:
-    """One line for people."""
+    """Return a progress line for people."""
     share = f" of {total:,}" if total else ""
     return f"{rows:,}{share} rows, {_rate(rows, elapsed_s):,.0f} rows/s, {elapsed_s:.0f} s"
 
 
 def for_machines(rows: int, total: int | None, elapsed_s: float) -> str:
-    """One JSON object for machines. `total_rows` is null until it is known."""
+    """Return a progress line as a JSON object. `total_rows` is null until it is known."""
     return json.dumps(
         {
             "event": "progress",
@@ -46,7 +46,7 @@ def _rate(rows: int, elapsed_s: float) -> float:
 
 
 class Progress:
-    """Counts rows and says so from a thread of its own, so that a store that is still thinking shows too."""
+    """Counts rows and prints them from its own thread, so that it shows while the store computes."""
 
     def __init__(self, mode: Mode, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream or sys.stderr
@@ -79,7 +79,7 @@ class Progress:
             self.say()
 
     def say(self) -> None:
-        """Write where things stand."""
+        """Write the current progress."""
         text = (for_machines if self._mode is Mode.JSON else for_people)(
             self.rows, self.total, self._clock() - self._start
         )

@@ -1,4 +1,4 @@
-"""Rows of a query: a table where it fits the terminal, else a value a line."""
+"""Rows of a query: a table if it fits the terminal, else one value per line."""
 
 import shutil
 import sys
@@ -26,12 +26,12 @@ def show_rows(rows: list[dict[str, Any]], as_json: bool, nothing: str) -> None:
 
 
 def width(rows: list[dict[str, Any]]) -> int:
-    """Columns of a terminal that the rows need as a table. Pure."""
-    return sum(3 + max(len(str(each)) for each in (name, *(row[name] for row in rows))) for name in rows[0])
+    """Return the number of terminal columns that the rows need as a table. Pure."""
+    return sum(3 + max(len(str(value)) for value in (name, *(row[name] for row in rows))) for name in rows[0])
 
 
 def stacked(rows: list[dict[str, Any]]) -> str:
-    """Rows one below the other, a value a line, for a terminal on which their table would be torn apart. Pure."""
+    """Format rows with one value per line, for a terminal that is too narrow for their table. Pure."""
     longest = max(map(len, rows[0]))
     return "\n\n".join(
         "\n".join(f"{name:{longest}}  {printable('' if value is None else str(value))}" for name, value in row.items())

@@ -1,4 +1,4 @@
-"""Runs, for people and programs."""
+"""Format evaluation runs for people and programs."""
 
 import json
 from dataclasses import asdict
@@ -16,34 +16,34 @@ if TYPE_CHECKING:
     from assay_evals.slices import SliceCheck
 
 
-def summary_of(found: "Run") -> str:
-    """A run in a screenful."""
-    config = found.config
+def summary_of(run: "Run") -> str:
+    """Summarize a run in a screenful."""
+    config = run.config
     lines = [
-        f"{found.run_id}: {len(found.results):,} cases of {config.dataset} {config.dataset_version}, {len(found.errored)} errored",
+        f"{run.run_id}: {len(run.results):,} cases of {config.dataset} {config.dataset_version}, {len(run.errored)} errored",
         *(
-            f"  {name:20} {each.mean:.3f}  [{each.low:.3f}, {each.high:.3f}]  n={each.n}"
-            for name, each in found.summary().items()
+            f"  {name:20} {metric.mean:.3f}  [{metric.low:.3f}, {metric.high:.3f}]  n={metric.n}"
+            for name, metric in run.summary().items()
         ),
-        *(f"  {name:20} {value:,.1f}" for name, value in found.latency().items()),
+        *(f"  {name:20} {value:,.1f}" for name, value in run.latency().items()),
     ]
-    if (cached := found.judge_cache).get("calls"):
-        saved = f"{cached['hits']:,} of {cached['calls']:,} verdicts kept from before, which saved ${cached['saved_usd']:.4f}"
+    if (cached := run.judge_cache).get("calls"):
+        saved = f"{cached['hits']:,} of {cached['calls']:,} verdicts reused, which saved ${cached['saved_usd']:.4f}"
         lines.append(f"  judge cache: {saved}")
-    lines += [f"  errored: {result.case_id}: {result.error}" for result in found.errored[:ERRORS_SHOWN]]
-    if (more := len(found.errored) - ERRORS_SHOWN) > 0:
+    lines += [f"  errored: {result.case_id}: {result.error}" for result in run.errored[:ERRORS_SHOWN]]
+    if (more := len(run.errored) - ERRORS_SHOWN) > 0:
         lines.append(f"  errored: and {more:,} more")
     return "\n".join(map(printable, lines))
 
 
 def show_run(
-    found: "Run", as_json: bool, floors: "list[FloorCheck] | None" = None, checks: "Sequence[SliceCheck]" = ()
+    run: "Run", as_json: bool, floors: "list[FloorCheck] | None" = None, checks: "Sequence[SliceCheck]" = ()
 ) -> None:
     if as_json:
-        held = {} if floors is None else {"floors": floors_as_json(floors)}
-        held |= {"slices": [asdict(each) for each in checks]} if checks else {}
-        emit(json.dumps(found.as_json() | held, ensure_ascii=False, indent=2))
+        extra = {} if floors is None else {"floors": floors_as_json(floors)}
+        extra |= {"slices": [asdict(check) for check in checks]} if checks else {}
+        emit(json.dumps(run.as_json() | extra, ensure_ascii=False, indent=2))
     else:
         from assay_evals.report import slices_in_words
 
-        echo("\n".join([summary_of(found), *map(printable, slices_in_words(checks))]))
+        echo("\n".join([summary_of(run), *map(printable, slices_in_words(checks))]))

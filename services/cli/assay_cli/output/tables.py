@@ -1,4 +1,4 @@
-"""Rows as a table."""
+"""Format rows as a table."""
 
 import sys
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import orjson
 
 from assay_cli.output.terminal import echo, printable
 
-#: Rows a table shows: for a person at a terminal, and elsewhere, where all of them have to be in memory to align the columns.
+#: Maximum rows of a table: on a terminal, and elsewhere, where all rows have to be in memory to align the columns.
 _ROWS_TERMINAL = 100
 _ROWS_TABLE = 10_000
 #: Decimals of a float in a table, or significant digits below 1; JSON and CSV have them all.
@@ -17,21 +17,21 @@ _FLOAT_DIGITS = 6
 
 
 def text_of(value: Any, null: str) -> str:
-    """A value as text: JSON, unless it is text already."""
+    """Return a value as text: text unchanged, anything else as JSON."""
     if value is None:
         return null
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
 def cell(value: Any, null: str = "null") -> str:
-    """A value in a table, which is for people: a float without the digits that only a machine needs. Pure."""
+    """Return a value for a table cell: floats are rounded for people. Pure."""
     if isinstance(value, float):
         value = round(value, _FLOAT_DIGITS) if abs(value) >= 1 else float(f"{value:.{_FLOAT_DIGITS}g}")
     return text_of(value, null)
 
 
 def print_table(names: list[str], rows: Iterator[list[Any]], null: str = "null") -> None:
-    """Rows as a table: as wide as the terminal, and as wide as it takes elsewhere."""
+    """Print rows as a table: as wide as the terminal, or as wide as needed without one."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -42,8 +42,8 @@ def print_table(names: list[str], rows: Iterator[list[Any]], null: str = "null")
     most = _ROWS_TERMINAL if terminal else _ROWS_TABLE
     shown = list(islice(rows, most))
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for place, name in enumerate(names):
-        numbers = bool(shown) and all(isinstance(row[place], int | float) or row[place] is None for row in shown)
+    for column, name in enumerate(names):
+        numbers = bool(shown) and all(isinstance(row[column], int | float) or row[column] is None for row in shown)
         table.add_column(Text(printable(name)), justify="right" if numbers else "left", overflow="fold")
     for row in shown:
         table.add_row(*(Text(printable(cell(value, null))) for value in row))

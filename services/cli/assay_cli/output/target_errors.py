@@ -1,31 +1,35 @@
-"""Errors of a system under test in full, for the developer who asked to see them: on stderr, never in a file, a run or a report."""
+"""Full errors of a system under test, on request: on stderr, never in a file, a run or a report."""
 
 import traceback
 
 from assay_cli.output.terminal import echo, printable
 
-#: Errors that are shown where there are more.
+#: Maximum number of errors that are shown.
 ERRORS_SHOWN = 3
-#: Lines of one error: the last ones, which say most.
+#: Maximum lines of one error; the last lines are kept, because they say most.
 _LINES = 40
 
 
 class ErrorsOfTarget:
-    """Counts a system's errors; `in_full` prints the first of them as they come: tracebacks, responses, and stderr of commands."""
+    """Counts a target's errors.
+
+    `in_full` prints the first ones: tracebacks, responses, and stderr of commands.
+    """
 
     def __init__(self, in_full: bool) -> None:
-        self.in_full, self._count = in_full, 0
+        self.in_full = in_full
+        self._count = 0
 
     def __call__(self, error: Exception) -> None:
-        """The next one."""
+        """Count an error, and print it if it is one of the first."""
         self._count += 1
         if self.in_full and self._count <= ERRORS_SHOWN:
             echo("\n".join([f"error {self._count}:", *_lines(error)]), err=True)
 
     def say_how(self) -> None:
-        """How to see them, if there were any and nobody did."""
+        """Print how to see the errors, if there were any and none was shown."""
         if self._count and not self.in_full:
-            echo("see what was raised, here and in no file: --show-errors", err=True)
+            echo("to print these errors on stderr (they are never written to a file): --show-errors", err=True)
 
 
 def _lines(error: Exception) -> list[str]:

@@ -1,8 +1,8 @@
-"""Everything the command prints goes through here: text for people, data for programs, and how both end.
+"""All output of the command line: text for people, data for programs, and clean exits.
 
-What is shown was captured from strangers, or answered by systems under test. A terminal obeys control characters in it: they can clear the
-screen, set the title, write to the clipboard, or reverse what is read. So text for people never has any, wherever it goes. Data for
-programs (NDJSON, CSV, scrubbed text) is exact in a file or a pipe, and filtered like text only where stdout is a terminal.
+The output contains text from users and from systems under test. A terminal obeys control characters in such text: they can clear the
+screen, set the title, write to the clipboard, or reverse the reading direction. So text for people never contains any, even in a file.
+Data for programs (NDJSON, CSV, scrubbed text) is exact in a file or a pipe, and is filtered like text only if stdout is a terminal.
 """
 
 import codecs
@@ -30,7 +30,7 @@ __all__ = [
     "printable",
 ]
 
-#: 128 + SIGINT, what shells report for a program that Ctrl-C ended.
+#: 128 + SIGINT: the exit code that shells report for a program stopped by Ctrl-C.
 INTERRUPTED = 130
 
 
@@ -40,36 +40,37 @@ def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
 
 
 def emit(text: str, *, nl: bool = True) -> None:
-    """Print data for programs: exact, but where stdout is a terminal."""
+    """Print data for programs: exact, except on a terminal, where control characters are filtered."""
     typer.echo(printable_lines(text) if sys.stdout.isatty() else text, nl=nl)
 
 
 def data_output() -> BinaryIO:
-    """Where data for programs is streamed to: stdout's bytes, filtered where it is a terminal."""
+    """Return the byte stream of stdout for data; control characters are filtered if it is a terminal."""
     return cast("BinaryIO", _Filtered(sys.stdout.buffer)) if sys.stdout.isatty() else sys.stdout.buffer
 
 
 def closed_stream() -> str:
-    """`stdin` or `stdout` where the caller closed it (`<&-`, `>&-`), or ''."""
+    """Return `stdin` or `stdout` if the caller closed it (`<&-`, `>&-`), else ''."""
     return "stdin" if sys.stdin is None else "stdout" if sys.stdout is None else ""
 
 
 def can_ask() -> bool:
-    """Whether a person is there to answer."""
+    """Return True if stdin is a terminal, so that a prompt can be answered."""
     return sys.stdin.isatty()
 
 
 def asked(question: str, default: str) -> str:
-    """What a person answers to a question on stderr, in small letters; nothing but Enter is the default."""
+    """Prompt on stderr and return the answer in lower case; Enter alone means the default."""
     answer: str = typer.prompt(printable(question), default=default, err=True)
     return answer.strip().lower()
 
 
 class _Filtered(io.BufferedIOBase):
-    """Passes UTF-8 on without its control characters; pieces may end within a character."""
+    """Write UTF-8 without control characters; a piece may end within a character."""
 
     def __init__(self, out: BinaryIO) -> None:
-        self._out, self._decode = out, codecs.getincrementaldecoder("utf-8")("replace").decode
+        self._out = out
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
 
     def writable(self) -> bool:
         return True
@@ -88,9 +89,9 @@ class _Filtered(io.BufferedIOBase):
 
 @contextlib.contextmanager
 def ends_quietly(*, interrupted: int = INTERRUPTED, stopped: Callable[[], str] | None = None) -> Iterator[None]:
-    """No traceback: exit 0 when the reader closed the pipe (as `head` does), `interrupted` on Ctrl-C.
+    """Exit without a traceback: code 0 on a closed pipe (as `head` leaves), `interrupted` on Ctrl-C.
 
-    `stopped` is what a person who pressed it is told: what is kept, and how to go on.
+    `stopped` returns the note that is printed on Ctrl-C: what was kept, and how to resume.
     """
     try:
         yield

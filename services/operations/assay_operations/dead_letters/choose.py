@@ -1,4 +1,4 @@
-"""Which dead letters an operation is about."""
+"""Selection of dead letters for an operation."""
 
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
@@ -12,37 +12,40 @@ if TYPE_CHECKING:
 
 
 class Choice:
-    """Which letters a command is to change; to say nothing must not mean all. No ids: all that the filter wants."""
+    """The dead letters that a command changes.
+
+    Without ids: all that match the filter, which must be given.
+    """
 
     def __init__(self, command: str, ids: list[str] | None, everything: bool, wanted: Filter) -> None:
         self._names = list(dict.fromkeys(map(name_of, ids or [])))
         self._wanted = wanted
-        #: Those of the named that are not there.
+        #: The given ids that do not exist.
         self.missing: list[Name] = []
         if self._names and everything:
-            raise OperationError("invalid", f"{command}: give ids or --all, not both")
+            raise OperationError("invalid", f"{command}: pass ids or --all, not both")
         if not (self._names or everything or wanted):
             raise OperationError(
-                "invalid", f"{command}: which ones? give ids, a filter (--reason, --stage, --since) or --all"
+                "invalid", f"{command}: nothing selected; pass ids, a filter (--reason, --stage, --since) or --all"
             )
 
     async def letters(self, client: "Client", settings: Settings) -> AsyncIterator[DeadLetter]:
-        """The named ones that pass the filter, or all that pass it when none is named."""
+        """Yield the given letters that match the filter, or all that match if none is given."""
         if not self._names:
             async for letter in matching(client, settings, self._wanted):
                 yield letter
         for name in self._names:
-            found = False
+            exists = False
             async for letter in named(client, settings, name):
-                found = True
+                exists = True
                 if self._wanted.wants(letter):
                     yield letter
-            if not found:
+            if not exists:
                 self.missing.append(name)
 
 
 async def matching(client: "Client", settings: Settings, wanted: Filter) -> AsyncIterator[DeadLetter]:
-    """All that pass, shard by shard, oldest first."""
+    """Yield all letters that match, shard by shard, oldest first."""
     from assay_runtime.dead import letters
 
     for shard in range(settings.redis.shards):
@@ -54,7 +57,7 @@ async def matching(client: "Client", settings: Settings, wanted: Filter) -> Asyn
 
 
 async def named(client: "Client", settings: Settings, name: Name) -> AsyncIterator[DeadLetter]:
-    """Those of this name: one at most, unless several shards have it."""
+    """Yield the letters of this name: at most one, unless several shards have it."""
     from assay_runtime.dead import letter
 
     for shard in range(settings.redis.shards):

@@ -1,4 +1,4 @@
-"""Delete dead letters for ever: `plan_drop`, then `apply`."""
+"""Delete dead letters permanently: `plan_drop`, then `apply`."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ class Plan:
     """The letters that would be deleted."""
 
     names: list[Name]
-    #: How many of each (stage, reason), in words.
+    #: Counts by stage and reason, as text.
     tally: str
 
 
 async def plan_drop(client: "Client", settings: Settings, chosen: Choice) -> Plan:
-    """Find what was chosen."""
+    """Find the selected letters."""
     doomed, counts = [], Counter[tuple[str, str]]()
     async for letter in chosen.letters(client, settings):
         doomed.append(Name(letter.shard, letter.id))
@@ -31,7 +31,7 @@ async def plan_drop(client: "Client", settings: Settings, chosen: Choice) -> Pla
 
 
 async def apply(client: "Client", settings: Settings, plan: Plan) -> int:
-    """Delete what was planned and is still there. Returns how many letters that were."""
+    """Delete the planned letters that still exist. Return their number."""
     from assay_runtime.dead import drop
 
     if not plan.names:

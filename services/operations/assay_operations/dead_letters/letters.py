@@ -1,6 +1,6 @@
-"""Dead letters as people see them, and as they go on their way again: fields of an entry in, facts and bytes out.
+"""Dead letters for display and for requeueing: fields of an entry in, metadata and bytes out.
 
-What came from `capture` was never scrubbed, and neither metadata nor errors may hold any of it.
+Letters of `capture` were never scrubbed, so neither metadata nor errors may contain any of their content.
 """
 
 import re
@@ -23,25 +23,25 @@ from assay_schema.ids import entry_parts
 from assay_schema.streams import ALERTS, CAPTURE, EVENTS, FAILURES, FIELD, SCORES, STREAMS, Stream
 from assay_schema.validation import InvalidEvent, identity_of, parse_failure
 
-#: The `policy` of events that were stored while scrubbing was off: their text is as raw as that of `capture`.
+#: The `policy` of events stored while scrubbing was off: their text is raw, like that of `capture`.
 _UNSCRUBBED = "off"
-#: What the scrubber added to an event; it will add it anew.
+#: Fields that the scrubber adds to an event; it adds them again.
 _ADDED = frozenset(Scrubbed.model_fields)
 _NAME = re.compile(r"(?:([0-9]{1,2})/)?([0-9]{1,20}-[0-9]{1,20})")
 
 
 class NotRequeueableError(ValueError):
-    """A dead letter cannot go on its way again. The message says why, without any of its content."""
+    """A dead letter that cannot be requeued. The message is the reason, without any of its content."""
 
 
 @dataclass(frozen=True)
 class DeadLetter:
-    """One entry of `dead`."""
+    """One entry of the stream `dead`."""
 
-    #: Its id in `dead`, whose time is that of its burial.
+    #: Its id in `dead`, which contains the time of the move there.
     id: str
     shard: int
-    #: Where it was when it was given up: a stream's name, and its id there.
+    #: Its origin: the name of the stream, and its id there.
     stream: str
     entry_id: str
     stage: str
@@ -52,7 +52,7 @@ class DeadLetter:
 
     @classmethod
     def of(cls, shard: int, letter_id: bytes, fields: Mapping[bytes, bytes]) -> "DeadLetter":
-        """From an entry as Redis gives it. Never raises: what is missing is empty."""
+        """Make a dead letter from an entry of Redis. Never raises: missing fields are empty."""
 
         def text(name: str) -> str:
             return fields.get(name.encode(), b"").decode(errors="replace")
@@ -72,12 +72,12 @@ class DeadLetter:
 
     @property
     def buried_ms(self) -> int:
-        """Unix milliseconds of its burial, by Redis's clock."""
+        """Unix milliseconds of the move to `dead`, by Redis's clock."""
         return entry_parts(self.id)[0]
 
     @property
     def scrubbed(self) -> bool:
-        """Whether what it holds may be shown: a scrubbed event or a failure, and surely so."""
+        """True if its content may be shown: it is certainly a scrubbed event, a failure or an alert."""
         if self.stream == EVENTS.name:
             event = _object(self.data)
             return event is not None and isinstance(event.get("policy"), str) and event["policy"] != _UNSCRUBBED
@@ -96,7 +96,7 @@ class DeadLetter:
         return False
 
     def metadata(self, kept: timedelta) -> dict[str, Any]:
-        """All that may be shown of any letter, in the order of the table's columns. `kept` is how long letters are kept."""
+        """Return all that may be shown of any letter, in the order of the columns. `kept` is their retention."""
         event_id, project, service = identity_of(self.data)
         buried = datetime.fromtimestamp(self.buried_ms / 1000, UTC)
         return {
@@ -118,10 +118,10 @@ class DeadLetter:
         }
 
     def requeued(self) -> tuple[Stream, bytes]:
-        """The stream it goes back to, and what it says there. Raises `NotRequeueableError`.
+        """Return the stream to requeue to, and the data. Raises `NotRequeueableError`.
 
-        A scrubbed event is turned back into one as producers send it, under its own `event_id`; scrubbing what is scrubbed changes
-        nothing, but its `pii_families` then count only what is found anew.
+        A scrubbed event is turned back into one as producers send it, under its original `event_id`. Scrubbing it again changes nothing,
+        except that its `pii_families` count only new findings.
         """
         if self.stream == CAPTURE.name:
             return CAPTURE, self.data
@@ -130,12 +130,12 @@ class DeadLetter:
         if self.stream == ALERTS.name:
             return ALERTS, self.data
         if self.stream == SCORES.name:
-            raise NotRequeueableError("it is a score, not an event; judge its answer anew: assay judge rejudge")
+            raise NotRequeueableError("it is a score, not an event; to judge its answer again: assay judge rejudge")
         if self.stream != EVENTS.name:
-            raise NotRequeueableError("it does not say which stream it came from")
+            raise NotRequeueableError("it does not name the stream it came from")
         event = _object(self.data)
         if event is None:
-            raise NotRequeueableError("it is no event: its JSON is broken")
+            raise NotRequeueableError("it is not an event: its JSON is invalid")
         return CAPTURE, orjson.dumps({name: value for name, value in event.items() if name not in _ADDED})
 
 
@@ -153,7 +153,7 @@ def _iso(moment: datetime) -> str:
 
 @dataclass(frozen=True)
 class Name:
-    """What people call a letter: its id, which several shards may have, or `SHARD/ID`."""
+    """The name of a letter on the command line: its id, which several shards may have, or `SHARD/ID`."""
 
     shard: int | None
     id: str
@@ -163,7 +163,7 @@ class Name:
 
 
 def name_of(text: str) -> Name:
-    """Raises `OperationError` when this names no letter."""
+    """Parse the name of a letter. Raises `OperationError`."""
     match = _NAME.fullmatch(text)
     if not match:
         raise OperationError("invalid", f"{text[:60]!r} is not the id of a dead letter; `assay dead list` shows them")
@@ -172,7 +172,7 @@ def name_of(text: str) -> Name:
 
 @dataclass(frozen=True)
 class Filter:
-    """Which letters a command is about. None is no condition."""
+    """Conditions on the letters of a command. None is no condition."""
 
     reason: str | None = None
     stage: str | None = None
@@ -187,11 +187,11 @@ class Filter:
 
     @property
     def first(self) -> str:
-        """The least id that can pass."""
+        """The smallest id that can match."""
         return "-" if self.since_ms is None else f"{self.since_ms}-0"
 
     def wants(self, letter: DeadLetter) -> bool:
-        """Whether a letter passes."""
+        """Return True if a letter matches."""
         return (
             self.reason in (None, letter.reason)
             and self.stage in (None, letter.stage)
@@ -200,13 +200,13 @@ class Filter:
 
 
 def filter_of(reason: str | None, stage: str | None, since: str | None) -> Filter:
-    """The letters given up for a reason, by a stage, and since a duration ago or a moment. Raises `OperationError`."""
+    """Return a filter by reason, stage, and start (a duration ago or a time). Raises `OperationError`."""
     now_ms = time.time_ns() // 1_000_000
     return Filter(reason, stage, None if since is None else max(0, moment_ms(since, now_ms, "--since")))
 
 
 def tally(letters: Iterable[tuple[str, str]]) -> str:
-    """How many of each (stage, reason), the most first, such as `scrubber/other 2, writer/other 1`."""
+    """Format the counts by stage and reason, largest first: `scrubber/other 2, writer/other 1`."""
     counts = letters if isinstance(letters, Counter) else Counter(letters)
     return ", ".join(
         f"{stage or '?'}/{reason or '?'} {count:,}"

@@ -1,4 +1,4 @@
-"""Send dead letters on their way again."""
+"""Requeue dead letters."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 
 class Requeue:
-    """Requeues, page by page, and keeps count."""
+    """Requeues letters page by page, and counts them."""
 
     def __init__(self, *, dry_run: bool, tell: Callable[[str], None]) -> None:
-        """`tell` gets a line about each letter that was left."""
+        """`tell` gets a line about each letter that was not requeued."""
         self.dry_run = dry_run
         self.left = 0
-        #: How many went to which stream.
+        #: Requeued letters by stream.
         self.sent = Counter[str]()
         self._tell = tell
 
     async def all_of(self, client: "Client", settings: Settings, chosen: "Choice") -> None:
-        """All that was chosen."""
+        """Requeue all selected letters."""
         from assay_runtime.dead import PAGE
 
         waiting: list[DeadLetter] = []
@@ -46,15 +46,15 @@ class Requeue:
             except NotRequeueableError as error:
                 self._leave(letter, settings, f"cannot be requeued: {error}; drop it")
         if self.dry_run:
-            self.sent.update(each.target.name for each in moves)
+            self.sent.update(attempt.target.name for attempt in moves)
             return
         by_id = {letter.id: letter for letter in letters}
         done = await move(client, letters[0].shard, moves) if moves else []
-        for each, moved in zip(moves, done, strict=True):
+        for attempt, moved in zip(moves, done, strict=True):
             if moved:
-                self.sent[each.target.name] += 1
+                self.sent[attempt.target.name] += 1
             else:
-                self._leave(by_id[each.letter_id], settings, "gone meanwhile: requeued, dropped or expired")
+                self._leave(by_id[attempt.letter_id], settings, "gone meanwhile: requeued, dropped or expired")
 
     def _leave(self, letter: DeadLetter, settings: Settings, why: str) -> None:
         self.left += 1

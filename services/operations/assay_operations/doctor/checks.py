@@ -1,6 +1,6 @@
-"""What `assay doctor` makes of what it measured. Pure: measurements in, findings out.
+"""Health checks of `assay doctor`. Pure: measurements in, findings out.
 
-`fail` is what loses events or stops them; `warn` is what will, or what a person should know of.
+`fail`: events are lost or stopped. `warn`: they will be, or an operator should know.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from assay_schema.streams import DEAD
 
 
 class Status(StrEnum):
-    """How a check came out."""
+    """Outcome of a check."""
 
     OK = "ok"
     WARN = "warn"
@@ -21,7 +21,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """The outcome of one check. `hint` says what to run or set; empty when all is well."""
+    """The outcome of one check. `hint` is the command or setting that fixes it; empty if healthy."""
 
     check: str
     status: Status
@@ -30,25 +30,25 @@ class Finding:
 
 
 def worst(*statuses: Status) -> Status:
-    """The worst of several."""
+    """Return the worst of several statuses."""
     return max(statuses, key=list(Status).index, default=Status.OK)
 
 
-#: Why a store without Landlock has no account of its own, by the reasons in its metrics.
+#: Why a store without Landlock has no separate account, by the reasons in its metrics.
 _ACCOUNT_KEPT = {
-    "not_root": "no uid of its own: it was not started as root",
-    "path": "no uid of its own: a directory on the path to its data is closed to other accounts",
-    "python": "no uid of its own: Python or its packages are in a directory that is closed to other accounts",
-    "foreign": "no uid of its own: its data directory holds files of another account or program",
-    "links": "no uid of its own: files of its data have hard links elsewhere",
-    "refused": "no uid of its own: the kernel refused it",
+    "not_root": "no separate uid: it was not started as root",
+    "path": "no separate uid: a directory on the path to its data is closed to other accounts",
+    "python": "no separate uid: Python or its packages are in a directory that is closed to other accounts",
+    "foreign": "no separate uid: its data directory contains files of another account or program",
+    "links": "no separate uid: files of its data have hard links elsewhere",
+    "refused": "no separate uid: the kernel refused it",
 }
 
 
 def wall(keeps_from: Mapping[str, bool], account_kept: str = "") -> Finding:
-    """What the kernel keeps the embedded store's process from, by the store's own metrics; empty for a ClickHouse server.
+    """Check how the kernel confines the embedded store, from the store's metrics (empty for ClickHouse).
 
-    `account_kept` is the store's reason for having no account of its own where there is no Landlock.
+    `account_kept` is the reason why the store has no separate account, if there is no Landlock.
     """
     name = "store's process"
     if not keeps_from:
@@ -56,13 +56,13 @@ def wall(keeps_from: Mapping[str, bool], account_kept: str = "") -> Finding:
     hint = "see docs/security.md"
     if not keeps_from.get("files") and keeps_from.get("closed_files"):
         summary = (
-            "has a uid of its own; only the check of statements keeps readers from world-readable files, programs and connections "
+            "has a separate uid; only the check of statements keeps readers from world-readable files, programs and connections "
             "(no Landlock)"
         )
         return Finding(name, Status.WARN, summary, f"use Linux 5.19 or later with Landlock; {hint}")
     if not keeps_from.get("files"):
         reason = "; ".join(["no Landlock", *filter(None, [_ACCOUNT_KEPT.get(account_kept, "")])])
-        summary = f"can open whatever its account can; only the check of statements keeps readers from it ({reason})"
+        summary = f"can open every file of its account; only the check of statements keeps readers from them ({reason})"
         fix = "use Linux 5.19 or later with Landlock"
         if account_kept and account_kept != "not_root":
             fix += ", or follow the store's warning in its log"
@@ -76,44 +76,44 @@ def wall(keeps_from: Mapping[str, bool], account_kept: str = "") -> Finding:
 
 
 def broken_parts(tables: Mapping[str, int]) -> Finding:
-    """How many parts of which tables could not be read when the store started."""
+    """Check for table parts that the store could not read when it started."""
     name = "store's parts"
     if not tables:
-        return Finding(name, Status.OK, "all could be read")
+        return Finding(name, Status.OK, "all are readable")
     words = ", ".join(f"{count} of {table}" for table, count in sorted(tables.items()))
     return Finding(
         name,
         Status.WARN,
-        f"could not be read at a start of the store, and were put aside: {words}",
-        "a write to its disk failed: look at the disk; then see docs/store.md, Failed writes",
+        f"unreadable when the store started, and detached: {words}",
+        "a write to its disk failed: check the disk; then see docs/store.md, Failed writes",
     )
 
 
-#: Hours after which a nightly evaluation that came to no result is missed.
+#: Hours without a result after which a nightly evaluation counts as missed.
 NIGHT_MISSED_H = 49
 
 
 def nightly_evaluation(configured: bool, outcomes: Sequence[tuple[str, float, str]]) -> Finding:
-    """How the nightly evaluations of a week ended, the latest last; each: outcome, hours ago, detail."""
+    """Check the nightly evaluations of a week, the latest last; each is outcome, hours ago, detail."""
     name = "nightly evaluation"
-    ended = [each for each in outcomes if each[0] != "rate_limited"]
+    ended = [night for night in outcomes if night[0] != "rate_limited"]
     if not ended:
-        summary = "configured, and has not run yet" if configured else "not configured"
+        summary = "configured, has not run yet" if configured else "not configured"
         return Finding(
             name,
             Status.OK,
             summary,
-            "" if configured else "to run one: evals.dataset, evals.target, assay eval nightly",
+            "" if configured else "to enable it: set evals.dataset and evals.target, then run assay eval nightly",
         )
     counts = {
-        outcome: sum(each[0] == outcome for each in ended) for outcome in dict.fromkeys(each[0] for each in ended)
+        outcome: sum(night[0] == outcome for night in ended) for outcome in dict.fromkeys(night[0] for night in ended)
     }
     words = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
     outcome, hours, detail = ended[-1]
     summary = f"{words} in a week; the latest {hours:.0f} h ago: {outcome}{': ' + detail if detail else ''}"
-    if configured and min(each[1] for each in ended) > NIGHT_MISSED_H:
+    if configured and min(night[1] for night in ended) > NIGHT_MISSED_H:
         return Finding(name, Status.WARN, summary, "none since: is `assay eval nightly` running?")
-    # Few cases seldom pass; nothing is wrong where none is told worse.
+    # With few cases a pass is rare; without a significant regression nothing is wrong.
     if counts.keys() <= {"pass", "inconclusive"}:
         return Finding(name, Status.OK, summary)
     return Finding(
@@ -122,16 +122,16 @@ def nightly_evaluation(configured: bool, outcomes: Sequence[tuple[str, float, st
 
 
 def transport(settings: Settings) -> list[Finding]:
-    """Passwords that others on the way can read."""
+    """Check for passwords that are sent in clear text."""
     from assay_runtime.transport import passwords_in_clear
 
-    found = [problem.partition("; ") for problem in passwords_in_clear(settings)]
-    return [Finding("transport", Status.WARN, summary, hint) for summary, _, hint in found]
+    problems = [problem.partition("; ") for problem in passwords_in_clear(settings)]
+    return [Finding("transport", Status.WARN, summary, hint) for summary, _, hint in problems]
 
 
 @dataclass(frozen=True)
 class RedisFacts:
-    """From `INFO`. Memory in bytes; `memory_limit` 0 is none."""
+    """Facts from Redis's `INFO`. Memory in bytes; a `memory_limit` of 0 is none."""
 
     version: str
     append_only: bool
@@ -141,7 +141,7 @@ class RedisFacts:
     eviction: str
     evicted: int
     replicas: int = 0
-    #: Valkey says which Redis it stands for in `version`; its own is here.
+    #: Valkey's own version; its `version` is that of the Redis it is compatible with.
     valkey: str = ""
 
 
@@ -149,8 +149,8 @@ MEMORY_WARN, MEMORY_FAIL = 0.75, 0.95
 
 
 def redis_version(facts: RedisFacts) -> Finding:
-    """Services do not start with an old version: it knows neither selectors nor how far a group has read."""
-    from assay_runtime.connection import OLDEST_REDIS  # slow to import, for a command that asks Redis nothing
+    """Check the server's version: services do not start with one without selectors and group lags."""
+    from assay_runtime.connection import OLDEST_REDIS  # slow to import, for commands that do not use Redis
 
     shown = f"Valkey {facts.valkey}" if facts.valkey else facts.version
     if _version(facts.version) < OLDEST_REDIS:
@@ -160,7 +160,7 @@ def redis_version(facts: RedisFacts) -> Finding:
 
 
 def redis_persistence(facts: RedisFacts) -> Finding:
-    """Without an append-only file a crash of Redis loses what is not stored yet."""
+    """Check the append-only file: without it a crash of Redis loses events that are not stored yet."""
     check = "redis persistence"
     if not facts.append_only:
         return Finding(
@@ -177,14 +177,14 @@ def redis_persistence(facts: RedisFacts) -> Finding:
 
 
 def redis_memory(facts: RedisFacts) -> Finding:
-    """Streams must neither be evicted nor grow until Redis refuses writes."""
+    """Check memory: streams must neither be evicted nor grow until Redis refuses writes."""
     check, used = "redis memory", size(facts.memory)
     if facts.eviction != "noeviction":
         return Finding(
             check,
             Status.FAIL,
-            f"{used}; {facts.eviction} may evict streams, so services do not start",
-            "set maxmemory-policy noeviction in redis.conf, or where your provider has its settings",
+            f"{used}; {facts.eviction} can evict streams, so services do not start",
+            "set maxmemory-policy noeviction in redis.conf, or in the settings of your provider",
         )
     if facts.evicted:
         return Finding(
@@ -203,20 +203,20 @@ def redis_memory(facts: RedisFacts) -> Finding:
 
 
 def redis_replicas(facts: RedisFacts, awaited: int) -> Finding:
-    """What takes over when a master dies. `awaited` is `redis.replicas`: with fewer, producers spool."""
+    """Check the replicas of a master. `awaited` is `redis.replicas`: with fewer, producers spool."""
     check, summary = "redis replicas", f"{facts.replicas} connected"
     if facts.replicas < awaited:
         return Finding(
-            check, Status.FAIL, f"{summary}, redis.replicas is {awaited}: producers spool", "bring replicas back"
+            check, Status.FAIL, f"{summary}, redis.replicas is {awaited}: producers spool", "restart the replicas"
         )
     if not facts.replicas:
         return Finding(
-            check, Status.WARN, "none: nothing takes over if this master dies", "add a replica, or wait for it"
+            check, Status.WARN, "none: nothing takes over if this master fails", "add a replica, or wait for it"
         )
     return Finding(check, Status.OK, summary)
 
 
-#: A consumer of which nothing was heard for half a visibility time-out is silent; but never sooner than this, in seconds.
+#: A consumer is silent after half a visibility timeout without a sign of life, but not sooner than this, in seconds.
 SILENT_S = 3.0
 
 
@@ -229,32 +229,34 @@ class GroupFacts:
     pending: int
     lag: int
     oldest_pending_ms: int | None = None
-    #: The names of its consumers, and for how long nothing was heard of any of them; None where that is not known.
+    #: The names of its consumers, and the time since the last sign of life of any of them; None if unknown.
     members: tuple[str, ...] = ()
     silent_ms: int | None = None
-    #: Whether a consumer is heard when it asks in vain. Redis before 7.2 knows only of those that were given entries.
+    #: True if a read without entries counts as a sign of life. Redis before 7.2 notices only reads that return entries.
     hears_askers: bool = True
 
     @property
     def waiting(self) -> int:
-        """Entries it has not finished."""
+        """Number of entries that the group has not acknowledged."""
         return self.pending + self.lag
 
     def silent(self, visibility_timeout_s: float) -> bool:
-        """Whether its consumers are dead or hang: a live one asks every second, and shows that it holds entries four times in a visibility
-        time-out, also while it is held back."""
+        """Return True if its consumers are dead or hang.
+
+        A live one reads every second, and renews its claim on entries four times per visibility timeout, even under backpressure.
+        """
         if self.silent_ms is None:
             return False
         patience_ms = max(visibility_timeout_s / 2, SILENT_S) * 1_000
         if not self.hears_askers and not self.lag:
-            # Nothing fresh came, so nothing need be heard; what another left pending is taken over after the time-out.
+            # No new entries, so no sign of life is due; entries that another left pending are taken over after the timeout.
             patience_ms = patience_ms * 3 if self.pending else float("inf")
         return self.silent_ms > patience_ms
 
 
 @dataclass(frozen=True)
 class StreamFacts:
-    """One shard of one stream: who must read it, and who does."""
+    """One shard of one stream: the groups that must read it, and those that do."""
 
     name: str
     shard: int
@@ -263,12 +265,12 @@ class StreamFacts:
     groups: tuple[GroupFacts, ...]
     #: Groups of services that need not run.
     optional: tuple[str, ...] = ()
-    #: Bytes of Redis's memory, of dead letters only.
+    #: Bytes of Redis's memory; only for dead letters.
     memory: int = 0
 
 
 def stream(facts: StreamFacts, settings: DeliverySettings) -> Finding:
-    """Whether a stream's entries are read, and soon enough."""
+    """Check that the entries of a stream are read, and soon enough."""
     check = f"stream {facts.name}" + (f" (shard {facts.shard})" if facts.shard else "")
     if facts.name == DEAD.name:
         if facts.length:
@@ -277,9 +279,9 @@ def stream(facts: StreamFacts, settings: DeliverySettings) -> Finding:
             return Finding(
                 check,
                 Status.FAIL if full else Status.WARN,
-                f"{_count(facts.length, 'entry', 'entries')} given up after {settings.max_deliveries} deliveries{room}"
-                + ("; there is no room for more (delivery.dead_bytes)" if full else ""),
-                "assay dead list shows them; mend what they died of, then: assay dead requeue --all",
+                f"{_count(facts.length, 'dead letter', 'dead letters')} after {settings.max_deliveries} deliveries{room}"
+                + ("; no room for more (delivery.dead_bytes)" if full else ""),
+                "list them: assay dead list; fix the cause, then: assay dead requeue --all",
             )
         return Finding(check, Status.OK, "empty")
     parts, statuses, hints = [_count(facts.length, "entry", "entries")], [Status.OK], []
@@ -301,7 +303,7 @@ def stream(facts: StreamFacts, settings: DeliverySettings) -> Finding:
                 hints.append(f"start the {name}; if it runs, it hangs or cannot reach Redis: see its log")
         elif group.lag > settings.lag_limit_entries:
             statuses.append(Status.WARN)
-            hints.append(f"more than delivery.lag_limit_entries wait; start more of the {name}, or see its log")
+            hints.append(f"lag is above delivery.lag_limit_entries; start more instances of the {name}, or see its log")
         if group.pending and (group.oldest_pending_ms or 0) > 3_000 * settings.visibility_timeout_s:
             statuses.append(Status.WARN)
             hints.append(f"entries are stuck; see the {name}'s log and the failures below")
@@ -309,11 +311,11 @@ def stream(facts: StreamFacts, settings: DeliverySettings) -> Finding:
 
 
 def _unread(group: GroupFacts, visibility_timeout_s: float) -> str:
-    """That nobody reads for a group, in words; empty where somebody does."""
+    """Return why a group is unread; empty if it is read."""
     if not group.consumers and (group.waiting or group.hears_askers):
-        return f"nobody reads it: there is no {group.name}"
+        return f"unread stream: no {group.name} is running"
     if group.silent(visibility_timeout_s):
-        return f"nobody reads it: nothing heard of the {group.name} for {age((group.silent_ms or 0) / 1_000)}"
+        return f"unread stream: no sign of life of the {group.name} for {age((group.silent_ms or 0) / 1_000)}"
     return ""
 
 
@@ -322,55 +324,60 @@ def _oldest(group: GroupFacts) -> str:
 
 
 def schema(applied: int, known: int) -> Finding:
-    """Whether the store's tables are those this version works with."""
+    """Check that the store's tables are those of this version."""
     summary = f"version {applied}"
     if applied < known:
         return Finding("schema", Status.FAIL, f"{summary}, this version needs {known}", "run: assay migrate")
     if applied > known:
-        return Finding("schema", Status.FAIL, f"{summary}, this version knows {known}", "upgrade Assay on this host")
+        return Finding("schema", Status.FAIL, f"{summary}, this version needs {known}", "upgrade Assay on this host")
     return Finding("schema", Status.OK, summary)
 
 
-#: How long the watermark may stand still while entries wait, in seconds.
+#: Seconds that the watermark can stand still while entries wait, before it is a warning.
 WATERMARK_STALE_S = 60.0
 
 
 def final_reads(skip_indexes: bool, exact: bool) -> Finding:
-    """Whether a view shows each event once: with skip indexes and without exact mode, a window can show a later copy of an event."""
+    """Check that views show each event once.
+
+    With skip indexes and without exact mode, a window can show a later copy of an event.
+    """
     if skip_indexes and not exact:
         return Finding(
             "views",
             Status.FAIL,
-            "may show an event twice",
+            "can show an event twice",
             "set use_skip_indexes_if_final_exact_mode = 1 in the profiles of the store's users",
         )
     return Finding("views", Status.OK, "show each event once")
 
 
 def watermark(place: int, moved_s_ago: float, waiting: int | None) -> Finding:
-    """Exports read up to the watermark, so one that stands still holds them back. `waiting` is None where Redis did not say."""
+    """Check that the watermark advances, since exports end at it. `waiting` is None if it is unknown."""
     moved = f"{place}, moved {age(moved_s_ago)} ago"
     if waiting is None:
         return Finding(
             "watermark",
             Status.WARN,
-            f"{moved}; Redis does not say whether entries wait",
-            "see what failed of Redis and the streams above",
+            f"{moved}; unknown whether entries wait",
+            "see the failed checks of Redis and the streams above",
         )
     if waiting and moved_s_ago > WATERMARK_STALE_S:
         return Finding(
             "watermark",
             Status.WARN,
             f"{moved}, while {_count(waiting, 'entry waits', 'entries wait')}",
-            "see the logs and /readyz of the scrubber and the writer: what they wait for holds exports back",
+            "see the logs and /readyz of the scrubber and the writer; exports wait for them",
         )
     return Finding("watermark", Status.OK, moved if waiting else f"{moved}; nothing waits")
 
 
 @dataclass(frozen=True)
 class FailureFacts:
-    """Failures of one reason: all, those by too many deliveries (dead letters), those whose event is visible by now, and those that are no
-    event's: outages of a sink, while which events wait."""
+    """Failures of one reason: the total, dead letters, events visible by now, and outages of a sink.
+
+    Dead letters failed too many deliveries. An outage is not the failure of an event: events wait meanwhile.
+    """
 
     reason: str
     count: int
@@ -380,7 +387,7 @@ class FailureFacts:
 
 
 def failures(by_reason: Sequence[FailureFacts]) -> Finding:
-    """Failures of the last 24 hours, counted by reason. Events that were requeued and stored since are no reason to warn."""
+    """Check the failures of the last 24 hours by reason. Events stored since do not count as a warning."""
     if not by_reason:
         return Finding("failures in 24 h", Status.OK, "none")
     listed = ", ".join(map(_reason, sorted(by_reason, key=lambda facts: -facts.count)))
@@ -390,25 +397,25 @@ def failures(by_reason: Sequence[FailureFacts]) -> Finding:
 
 
 def open_alerts(by_state: Mapping[str, int]) -> Finding:
-    """Alert episodes on the quality of answers that are not over, by state."""
+    """Check for open alert episodes on the quality of answers, by state."""
     if not by_state:
         return Finding("alerts", Status.OK, "none open")
     listed = ", ".join(f"{count:,} {state}" for state, count in sorted(by_state.items()))
     return Finding("alerts", Status.WARN, f"{listed} open", "assay alerts list")
 
 
-#: How many of the latest answers that the judge was asked about are looked at, and the fewest errors that say anything.
+#: Number of the latest judged answers that are checked, and the minimum number of errors for a warning.
 JUDGED_LATELY, JUDGE_ERRORS_LEAST = 100, 3
-#: The share of errors that is too many, as for `assay judge status`.
+#: Maximum share of errors, as for `assay judge status`.
 JUDGE_ERRORS_MOST = 0.05
 
 
 def judging(scored: int, errors: Mapping[str, int], stopped: str) -> Finding:
-    """The latest answers that the judge was asked about, errors by what failed, and why judging stopped if it did."""
+    """Check the latest answers that were judged, with the causes of errors, and why judging stopped."""
     from assay_judge.reasons import reasons
 
     if stopped:
-        return Finding("judging", Status.WARN, stopped, "mend it; the answers that wait in Redis are judged then")
+        return Finding("judging", Status.WARN, stopped, "fix it; the answers that wait in Redis are judged then")
     failed = sum(errors.values())
     asked = scored + failed
     if not asked:
@@ -416,28 +423,31 @@ def judging(scored: int, errors: Mapping[str, int], stopped: str) -> Finding:
     if failed < JUDGE_ERRORS_LEAST or failed <= JUDGE_ERRORS_MOST * asked:
         return Finding("judging", Status.OK, f"{scored:,} of the last {asked:,} answers have a verdict")
     listed = ", ".join(f"{why}: {count:,}" for count, why in reasons(errors))
-    said = f"{failed:,} of the last {asked:,} answers have no verdict: {listed}"
-    return Finding("judging", Status.WARN, said, "assay judge status; correct the settings in brackets")
+    summary = f"{failed:,} of the last {asked:,} answers have no verdict: {listed}"
+    return Finding("judging", Status.WARN, summary, "see assay judge status; correct the settings in brackets")
 
 
 def _reason(facts: FailureFacts) -> str:
     outages = "outage" if facts.outages == 1 else "outages"
     parts = {
-        "given up as dead letters": facts.given_up,
+        "dead letters": facts.given_up,
         "stored since": facts.recovered,
-        f"{outages} in which nothing was lost": facts.outages,
+        f"{outages} without loss": facts.outages,
     }
     notes = ", ".join(f"{count:,} {what}" for what, count in parts.items() if count)
     return f"{facts.reason} {facts.count:,}" + (f" ({notes})" if notes else "")
 
 
-#: A spool that holds events longer than this, in seconds, is not on its way out.
+#: Seconds after which events in a spool count as stuck.
 SPOOL_OLD_S = 60.0
 
 
 @dataclass(frozen=True)
 class SpoolFacts:
-    """What producers of one user spooled on this host for one Redis: its destination's name, or `unnamed` for what an old version left."""
+    """Spooled events on this host for one Redis, by the name of its destination.
+
+    The name is `unnamed` for the spool of an old version.
+    """
 
     destination: str
     size_bytes: int
@@ -445,7 +455,7 @@ class SpoolFacts:
 
 
 def spool(found: Sequence[SpoolFacts], destination: str, limit_bytes: int) -> Finding:
-    """The producers' spools on this host: they fill while Redis is away. `destination` names the Redis of these settings."""
+    """Check the producers' spools on this host. `destination` names the Redis of these settings."""
     if not found:
         return Finding("spool", Status.OK, "empty")
     fullest = max(found, key=lambda facts: facts.size_bytes)
@@ -458,36 +468,34 @@ def spool(found: Sequence[SpoolFacts], destination: str, limit_bytes: int) -> Fi
         if facts.destination != destination
     ]
     if others:
-        summary += f"; for another Redis than {destination}: {', '.join(others)}"
+        summary += f"; for a Redis other than {destination}: {', '.join(others)}"
     if fullest.size_bytes > 0.9 * limit_bytes:
         return Finding(
             "spool",
             Status.FAIL,
             f"{summary}: events are dropped when it is full",
-            "bring Redis back, or raise capture.spool_bytes",
+            "restore Redis, or raise capture.spool_bytes",
         )
     if others:
-        hint = (
-            "a producer with that address sends it; if this Redis took that one's place, name it in capture.spool_adopt"
-        )
+        hint = "a producer with that address sends it; if this Redis replaced that one, name it in capture.spool_adopt"
         return Finding("spool", Status.WARN, summary, hint)
     if old:
-        hint = "events leave it when a producer with this spool runs and reaches Redis"
+        hint = "a producer with this spool sends it as soon as it runs and reaches Redis"
         return Finding("spool", Status.WARN, summary, hint)
     return Finding("spool", Status.OK, summary)
 
 
-#: The second is what the store leaves free: it takes nothing more then.
+#: The second is the space that the store keeps free: it refuses inserts below it.
 DISK_WARN_BYTES, DISK_FAIL_BYTES = 2 * 1024**3, 512 * 1024**2
 
 
-#: From this part of its bound on, the memory of a service is a warning.
+#: Share of its bound from which the memory of a service is a warning.
 SERVICE_MEMORY_WARN = 0.9
 
 
 @dataclass(frozen=True)
 class MemoryFacts:
-    """Resident memory of a service in bytes: now, at most since it started (0 where the system does not say), and its bound."""
+    """Resident memory of a service in bytes: current, bound, and peak since its start (0 if unknown)."""
 
     held: int
     bound: int
@@ -495,7 +503,7 @@ class MemoryFacts:
 
 
 def memory(service: str, facts: MemoryFacts) -> Finding:
-    """A service's resident memory against its bound."""
+    """Check a service's resident memory against its bound."""
     summary = f"{size(facts.held)} of {size(facts.bound)}" + (f", peak {size(facts.peak)}" if facts.peak else "")
     if facts.held > facts.bound * SERVICE_MEMORY_WARN or facts.peak > facts.bound:
         status = Status.FAIL if facts.held > facts.bound else Status.WARN
@@ -509,17 +517,17 @@ def memory(service: str, facts: MemoryFacts) -> Finding:
 
 
 def no_memory(service: str, address: str, why: str) -> Finding:
-    """A service of this host that does not say how much memory it has."""
+    """Report a service of this host that does not report its memory."""
     return Finding(
         f"memory of the {service}",
         Status.WARN,
-        f"not known: {address} {why}",
-        f"see the log of the {service}: it hangs or died; if it listens elsewhere, set {service}.port as it has it",
+        f"unknown: {address} {why}",
+        f"see the log of the {service}: it hangs or died; if it listens elsewhere, set {service}.port to its port",
     )
 
 
 def disk(free: int, total: int, where: str) -> Finding:
-    """Room for the store, Redis's log and the spool."""
+    """Check the free space for the store, Redis's append-only file and the spool."""
     summary = f"{size(free)} free of {size(total)} at {where}"
     status = Status.FAIL if free < DISK_FAIL_BYTES else Status.WARN if free < DISK_WARN_BYTES else Status.OK
     return Finding(
@@ -534,7 +542,7 @@ CLOCK_WARN_S, CLOCK_FAIL_S = 1.0, 60.0
 
 
 def clock(name: str, ahead_s: float) -> Finding:
-    """A clock against this host's. Redis's clock dates every row (`created_at`)."""
+    """Check a clock against this host's. Redis's clock dates every row (`created_at`)."""
     off = abs(ahead_s)
     status = Status.FAIL if off >= CLOCK_FAIL_S else Status.WARN if off >= CLOCK_WARN_S else Status.OK
     summary = f"{age(off)} {'ahead of' if ahead_s > 0 else 'behind'} this host"
@@ -547,9 +555,9 @@ def clock(name: str, ahead_s: float) -> Finding:
 
 
 def stream_ids(ahead_s: float) -> Finding:
-    """The newest entry that any group was given, against Redis's own clock.
+    """Check the newest delivered entry against Redis's own clock.
 
-    Whoever may append to a stream may choose an id, and every later entry gets a higher one; the ids of rows and `created_at` follow it.
+    A producer can choose an id, and every later entry gets a higher one; the ids of rows and `created_at` follow it.
     """
     check = "stream ids"
     if ahead_s < CLOCK_WARN_S:
@@ -558,23 +566,23 @@ def stream_ids(ahead_s: float) -> Finding:
         check,
         Status.FAIL if ahead_s >= CLOCK_FAIL_S else Status.WARN,
         f"{age(ahead_s)} ahead of Redis's clock",
-        "its clock was set back, or a producer chose an id of its own; what to do: Ids ahead of the clock, in deploy/redis/README.md",
+        "its clock was set back, or a producer chose its own id; see Ids ahead of the clock in deploy/redis/README.md",
     )
 
 
 def secrets(modes: Iterable[tuple[str, int]]) -> Finding:
-    """Files with passwords, by name and permission bits: only their owner may have any."""
+    """Check files with passwords, by name and permission bits: only their owner may have any."""
     modes = list(modes)
     open_ones = [name for name, mode in modes if mode & 0o077]
     if open_ones:
         return Finding(
-            "secrets", Status.FAIL, f"others may use {', '.join(open_ones)}", f"chmod go= {' '.join(open_ones)}"
+            "secrets", Status.FAIL, f"other users can read {', '.join(open_ones)}", f"chmod go= {' '.join(open_ones)}"
         )
     return Finding("secrets", Status.OK, f"{len(modes)} private" if modes else "none on this host")
 
 
 def size(count: float) -> str:
-    """Bytes for people."""
+    """Format a number of bytes for people."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if count < 1024:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
@@ -583,7 +591,7 @@ def size(count: float) -> str:
 
 
 def age(seconds: float) -> str:
-    """Seconds for people."""
+    """Format a number of seconds for people."""
     if seconds < 1:
         return f"{max(0.0, seconds) * 1_000:.0f} ms"
     for limit, unit, length in ((120, "s", 1), (7_200, "min", 60), (172_800, "h", 3_600)):

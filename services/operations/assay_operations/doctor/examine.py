@@ -1,4 +1,4 @@
-"""Every check that can be made of a system: what is well, what is not, and what mends it."""
+"""All health checks of a system, with a fix for each problem."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def examine(data: Path) -> list[Finding]:
-    """Every check that can be made."""
+    """Make every check that is possible, and return the findings."""
     try:
         settings, source = settings_and_source("owner", data)
     except SettingsError as error:
@@ -40,17 +40,17 @@ def examine(data: Path) -> list[Finding]:
 
 
 class Examination:
-    """Collects findings; a probe that raises becomes one too."""
+    """Collects findings; a probe that raises becomes a finding too."""
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
 
     def add(self, *findings: Finding) -> None:
-        """Take findings in."""
+        """Add findings."""
         self.findings += findings
 
     def check(self, name: str, probe: Callable[[], Finding], hint: str) -> bool:
-        """Make one check. Returns whether the probe worked."""
+        """Make one check. Return True if the probe worked."""
         try:
             self.add(probe())
         except Exception as error:  # noqa: BLE001 - whatever stops a probe is itself the finding
@@ -59,7 +59,7 @@ class Examination:
         return True
 
     async def check_async(self, name: str, probe: Callable[[], Awaitable[list[Finding]]], hint: str) -> bool:
-        """The same for a probe that awaits."""
+        """Make one check with an asynchronous probe. Return True if it worked."""
         try:
             self.add(*await probe())
         except Exception as error:  # noqa: BLE001 - whatever stops a probe is itself the finding
@@ -69,7 +69,7 @@ class Examination:
 
 
 def _hint(error: BaseException) -> str:
-    """What to do about an error that has a remedy of its own, whatever was asked; '' for the others."""
+    """Return the fix of an error that has its own, regardless of the check; '' for others."""
     return _HANGS_HINT if hangs(error) else _BUSY_HINT if str(error).startswith("BUSY ") else ""
 
 
@@ -78,23 +78,23 @@ def _brief(error: BaseException) -> str:
     return text if len(text) <= 300 else text[:300] + " …"
 
 
-#: Seconds after which streams that look unread are looked at again.
+#: Seconds after which streams that look unread are checked again.
 _SECOND_LOOK_S = 1.0
-#: Seconds that Redis and the store have for their first answer, and the store for each one after that.
+#: Timeouts in seconds: for the first answer of Redis and the store, and for later answers of the store.
 _FIRST_ANSWER_S, _ANSWER_S = 5.0, 20.0
 _HANGS_HINT = (
-    "it accepts connections and does not answer: see its log and the load of its host; if it hangs, restart it"
+    "it accepts connections but does not answer: see its log and the load of its host; if it hangs, restart it"
 )
 _BUSY_HINT = (
     "a script does not end: as admin, run SCRIPT KILL, or restart Redis if it refuses that; see docs/security.md"
 )
 _REDIS_HINT = "start Redis (assay up starts an embedded one), or correct redis.url (ASSAY_REDIS_URL)"
-_RIGHTS_HINT = "doctor needs the owner's identity; see redis.url (ASSAY_REDIS_URL)"
+_RIGHTS_HINT = "doctor needs the credentials of `owner`; see redis.url (ASSAY_REDIS_URL)"
 _STORE_HINT = "start the store (assay up starts an embedded one), or correct store.url (ASSAY_STORE_URL) and its user"
 
 
 async def _redis(settings: Settings, patient: Examination) -> list[StreamFacts] | None:
-    """What Redis says. Returns the streams' facts; None where it did not give them."""
+    """Check Redis. Return the facts of the streams; None if they are not available."""
     from assay_runtime.connection import connect, servers
 
     streams: list[StreamFacts] = []
@@ -104,28 +104,28 @@ async def _redis(settings: Settings, patient: Examination) -> list[StreamFacts] 
         return [Finding("redis", Status.OK, "answers")]
 
     async def server() -> list[Finding]:
-        found = []
+        findings = []
         for shard, one in enumerate(masters := servers(client)):
             facts = await probes.redis_facts(one)
             of_one = [checks.redis_version(facts), checks.redis_persistence(facts), checks.redis_memory(facts)]
             if settings.redis.mode != "standalone":
                 of_one.append(checks.redis_replicas(facts, settings.redis.replicas))
             of = f" of shard {shard}" if len(masters) > 1 else ""
-            found += [dataclasses.replace(finding, check=f"{finding.check}{of}") for finding in of_one]
-        return found
+            findings += [dataclasses.replace(finding, check=f"{finding.check}{of}") for finding in of_one]
+        return findings
 
     async def clock() -> list[Finding]:
         return [checks.clock("redis", await probes.redis_ahead_s(client))]
 
     async def flow() -> list[Finding]:
         facts = await probes.stream_facts(client, settings.redis.shards)
-        found = [checks.stream(each, settings.delivery) for each in facts]
-        if worst(*(finding.status for finding in found)) is Status.FAIL:  # it may have come this moment
+        findings = [checks.stream(shard, settings.delivery) for shard in facts]
+        if worst(*(finding.status for finding in findings)) is Status.FAIL:  # entries may have arrived this moment
             await asyncio.sleep(_SECOND_LOOK_S)
             facts = await probes.stream_facts(client, settings.redis.shards)
-            found = [checks.stream(each, settings.delivery) for each in facts]
+            findings = [checks.stream(shard, settings.delivery) for shard in facts]
         streams.extend(facts)
-        return found
+        return findings
 
     async def ids() -> list[Finding]:
         return [checks.stream_ids(await probes.ids_ahead_s(client, settings.redis.shards))]
@@ -166,7 +166,7 @@ def _store(settings: Settings, patient: Examination, streams: list[StreamFacts] 
         patient.check(
             "store's parts",
             lambda: checks.broken_parts(probes.broken_parts(client)),
-            "doctor needs the owner's identity",
+            "doctor needs the credentials of `owner`",
         )
         if not patient.check("schema", lambda: _schema(client, names.base_database), "run: assay migrate"):
             return
@@ -183,7 +183,7 @@ def _store(settings: Settings, patient: Examination, streams: list[StreamFacts] 
                 if group.name not in facts.optional  # the watermark does not wait for these
             )
         )
-        hint = "run: assay migrate; doctor needs the owner's identity"
+        hint = "run: assay migrate; doctor needs the credentials of `owner`"
         patient.check(
             "watermark", lambda: checks.watermark(*probes.watermark_place(client, names.database), waiting), hint
         )
@@ -248,7 +248,7 @@ def _memory(settings: Settings, patient: Examination, streams: list[StreamFacts]
             found = probes.memory_of(host, port)
         except OSError as error:
             if isinstance(getattr(error, "reason", error), TimeoutError):
-                return checks.no_memory(service, f"{host}:{port}", "accepts connections and does not answer")
+                return checks.no_memory(service, f"{host}:{port}", "accepts connections but does not answer")
             if _runs_here(service, streams):
                 return checks.no_memory(service, f"{host}:{port}", "does not answer")
             return None  # it may run elsewhere
@@ -259,7 +259,7 @@ def _memory(settings: Settings, patient: Examination, streams: list[StreamFacts]
 
 
 def _runs_here(service: str, streams: list[StreamFacts]) -> bool:
-    """Whether a consumer of this service, by its name, was started on this host and did not leave."""
+    """Return True if a consumer of this service, by its name, was started on this host and did not leave."""
     from assay_access.settings_files import CONSUMER
 
     members = (name for facts in streams for group in facts.groups if group.name == service for name in group.members)

@@ -1,4 +1,4 @@
-"""What `assay doctor` measures. Each probe may raise; the command turns that into a finding."""
+"""Probes of `assay doctor`. Each probe may raise; `Examination` turns the error into a finding."""
 
 import os
 import re
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from assay_runtime.connection import Client as Redis
     from assay_runtime.store import Client as Store
 
-#: The Redis from which on a consumer is heard when it asks in vain; Valkey names one that does.
+#: Version of Redis since which a read without entries counts as a sign of life; Valkey reports a later one.
 HEARS_ASKERS = (7, 2)
-#: Seconds that a service has to show its metrics.
+#: Timeout of a service's metrics in seconds.
 _METRICS_TIMEOUT_S = 3
-#: Services on this host are reached directly, whatever `http_proxy` says.
+#: Services on this host are reached directly, without `http_proxy`.
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 async def redis_facts(client: "Redis") -> RedisFacts:
-    """Version, persistence, memory and replicas."""
+    """Read the version, persistence, memory and replicas of Redis."""
     sections = ("server", "persistence", "memory", "replication", "stats")
     server, persistence, memory, replication, stats = [await client.info(section) for section in sections]
     return RedisFacts(
@@ -54,16 +54,16 @@ async def redis_facts(client: "Redis") -> RedisFacts:
 
 
 async def redis_ahead_s(client: "Redis") -> float:
-    """By how many seconds Redis's clock is ahead of this host's."""
+    """Return the seconds that Redis's clock is ahead of this host's."""
     before = time.time()
     seconds, microseconds = await client.time()
     return float(seconds + microseconds / 1e6 - (before + time.time()) / 2)
 
 
 async def ids_ahead_s(client: "Redis", shards: int) -> float:
-    """By how many seconds the newest entry that any group was given is ahead of Redis's clock; negative when it is behind.
+    """Return the seconds that the newest delivered entry is ahead of Redis's clock; negative if behind.
 
-    Of a stream itself nobody but its readers may ask the newest id, so one that no group has been given yet does not show.
+    Only readers of a stream may read its newest id, so an entry that was not delivered yet does not count.
     """
     newest_ms = 0
     for key in (stream.key(shard) for shard in range(shards) for stream in STREAMS if stream.groups):
@@ -74,7 +74,7 @@ async def ids_ahead_s(client: "Redis", shards: int) -> float:
 
 
 async def _groups(client: "Redis", key: str) -> list[dict[str, Any]]:
-    """The groups of a stream; none before there is one."""
+    """Return the groups of a stream; empty before the stream exists."""
     from redis.exceptions import ResponseError
 
     try:
@@ -86,7 +86,7 @@ async def _groups(client: "Redis", key: str) -> list[dict[str, Any]]:
 
 
 async def stream_facts(client: "Redis", shards: int) -> list[StreamFacts]:
-    """Every shard of every stream. Needs no right to read entries."""
+    """Read the facts of every shard of every stream. Needs no right to read entries."""
     now_ms = int((await client.time())[0]) * 1_000
     return [await _stream(client, stream, shard, now_ms) for shard in range(shards) for stream in STREAMS]
 
@@ -102,7 +102,7 @@ async def _stream(client: "Redis", stream: Stream, shard: int, now_ms: int) -> S
     found = []
     for name, group in (await groups(client, stream, shard) if stream.groups else {}).items():
         consumers = await client.xinfo_consumers(key, name)
-        # Where an older server has lost count of the unread, there may be none, and so nothing to hear of.
+        # If an older server has lost count of the unread entries, there may be none, and so no sign of life to expect.
         telling = consumers and (hears_askers or group.counted or group.pending)
         found.append(
             GroupFacts(
@@ -127,14 +127,17 @@ async def _oldest_ms(client: "Redis", key: str, group: str, pending: int, now_ms
 
 
 def store_ahead_s(client: "Store") -> float:
-    """By how many seconds the store's clock is ahead of this host's."""
+    """Return the seconds that the store's clock is ahead of this host's."""
     before = time.time()
     now_ms = client.query("SELECT toUnixTimestamp64Milli(now64(3))").result_rows[0][0]
     return float(now_ms / 1_000 - (before + time.time()) / 2)
 
 
 def final_settings(client: "Store") -> tuple[bool, bool]:
-    """Whether FINAL uses skip indexes, and whether exactly. A server that has no such settings does the first not, the second always."""
+    """Return whether FINAL uses skip indexes, and whether in exact mode.
+
+    Defaults without the settings: False, True.
+    """
     rows = client.query(
         "SELECT name, value FROM system.settings "
         "WHERE name IN ('use_skip_indexes_if_final', 'use_skip_indexes_if_final_exact_mode')"
@@ -144,7 +147,10 @@ def final_settings(client: "Store") -> tuple[bool, bool]:
 
 
 def memory_of(host: str, port: int) -> MemoryFacts | None:
-    """What a service on this host says of its memory; None where something else answers. Raises `OSError` where nothing does."""
+    """Read the memory of a service on this host; None if something else answers.
+
+    Raises `OSError` if nothing answers.
+    """
     try:
         with _DIRECT.open(f"http://{host}:{port}/metrics", timeout=_METRICS_TIMEOUT_S) as answer:  # a host of ours
             text = answer.read().decode()
@@ -159,7 +165,7 @@ def memory_of(host: str, port: int) -> MemoryFacts | None:
 
 
 def wall_of(url: str) -> tuple[dict[str, bool], str]:
-    """What the kernel keeps the store's process from, empty where the server has no such metric; why it has no account of its own."""
+    """Read how the kernel confines the store ({} if unknown), and why it has no separate account."""
     try:
         with urllib.request.urlopen(f"{url.rstrip('/')}/metrics", timeout=5) as answer:  # noqa: S310  # a host of ours
             text = answer.read().decode()
@@ -171,7 +177,7 @@ def wall_of(url: str) -> tuple[dict[str, bool], str]:
 
 
 def broken_parts(client: "Store") -> dict[str, int]:
-    """By table, the parts that the store could not read when it started and that nobody has dropped since."""
+    """Count by table the parts that were unreadable when the store started and are not dropped yet."""
     rows = client.query(
         "SELECT database || '.' || table, count() FROM system.detached_parts WHERE startsWith(reason, 'broken') GROUP BY ALL"
     ).result_rows
@@ -179,7 +185,10 @@ def broken_parts(client: "Store") -> dict[str, int]:
 
 
 def failures_by_reason(client: "Store") -> list[FailureFacts]:
-    """Failures of the last 24 hours, as `assay query failures` counts them. `client` must be one of the views' database."""
+    """Count the failures of the last 24 hours as `assay query failures` does.
+
+    `client` must use the views' database.
+    """
     from assay_runtime.queries import named_queries
 
     question, found = named_queries()["failures"], dict[str, FailureFacts]()
@@ -197,7 +206,7 @@ def failures_by_reason(client: "Store") -> list[FailureFacts]:
 
 
 def nightly_outcomes(client: "Store", database: str) -> list[tuple[str, float, str]]:
-    """How the nightly evaluations of a week ended, how many hours ago, and why; the latest last."""
+    """Read the nightly evaluations of a week: outcome, hours ago, detail; the latest last."""
     query = (
         "SELECT toString(outcome), dateDiff('second', started_at, now64(3)) / 3600, detail"  # noqa: S608 - a checked setting
         f" FROM {database}.eval_outcomes WHERE started_at BETWEEN now() - toIntervalDay(7) AND now() ORDER BY started_at"
@@ -206,7 +215,7 @@ def nightly_outcomes(client: "Store", database: str) -> list[tuple[str, float, s
 
 
 def watermark_place(client: "Store", database: str) -> tuple[int, float]:
-    """The watermark, and how many seconds ago it moved."""
+    """Read the watermark, and the seconds since it moved."""
     query = (
         "SELECT watermark, toUnixTimestamp64Milli(now64(3)) - toUnixTimestamp64Milli(updated_at)"  # noqa: S608 - a checked setting
         f" FROM {database}.watermark"
@@ -216,8 +225,10 @@ def watermark_place(client: "Store", database: str) -> tuple[int, float]:
 
 
 def spool_facts(directory: Path) -> list[SpoolFacts]:
-    """What waits in a spool, by destination. Each user's events are in a directory of their own; those that this user may not read are
-    not counted."""
+    """Measure the spooled events by destination.
+
+    Each user's events are in a separate directory; those that this user cannot read are not counted.
+    """
     sizes, oldest = Counter[str](), dict[str, float]()
     for path in directory.glob("assay-spool-*/**/*.jsonl"):
         try:
@@ -234,7 +245,7 @@ def spool_facts(directory: Path) -> list[SpoolFacts]:
 
 
 def spool_directory(settings: CaptureSettings) -> Path:
-    """Where producers on this host spool, unless they were told otherwise: as the SDK decides it."""
+    """Return the default spool directory of producers on this host, as the SDK decides it."""
     if settings.spool_dir:
         return settings.spool_dir
     if (state := os.environ.get("XDG_STATE_HOME")) and Path(state).is_absolute():
@@ -246,7 +257,7 @@ def spool_directory(settings: CaptureSettings) -> Path:
 
 
 def secret_modes(data: Path) -> list[tuple[str, int]]:
-    """The permission bits of files with passwords on this host."""
+    """Read the permission bits of files with passwords on this host."""
     directory = data / "secrets"
     paths = [directory, *sorted(directory.iterdir())] if directory.is_dir() else []
     if named := os.environ.get(FILE_VARIABLE):
@@ -255,9 +266,9 @@ def secret_modes(data: Path) -> list[tuple[str, int]]:
 
 
 def open_alerts(client: "Store") -> dict[str, int]:
-    """Open alert episodes by state. `client` must be one of the views' database."""
-    found = client.query("SELECT state, count() AS n FROM open_episodes GROUP BY state")
-    return {str(state): int(count) for state, count in found.result_rows}
+    """Count open alert episodes by state. `client` must use the views' database."""
+    answer = client.query("SELECT state, count() AS n FROM open_episodes GROUP BY state")
+    return {str(state): int(count) for state, count in answer.result_rows}
 
 
 _JUDGED_LATELY = """
@@ -270,9 +281,9 @@ SELECT error, failed, count() FROM (
 
 
 def judged_lately(client: "Store") -> tuple[int, dict[str, int], str]:
-    """How many of the latest answers have a verdict, what failed for how many, and why judging stopped ('' if it did not).
+    """Count the latest answers with a verdict and by error, with the reason if judging stopped, else ''.
 
-    `client` must be one of the views' database.
+    `client` must use the views' database.
     """
     found = client.query(_JUDGED_LATELY, parameters={"most": JUDGED_LATELY}).result_rows
     stopped = client.query("SELECT summary FROM open_episodes WHERE kind = 'judge_stopped' LIMIT 1").result_rows

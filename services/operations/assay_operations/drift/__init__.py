@@ -1,1 +1,1 @@
-"""What the drift service watches, and why it raised an alert."""
+"""Status, history and causes of drift, from Redis and the store."""

@@ -1,4 +1,4 @@
-"""Accept what an episode reports as the new normal."""
+"""Accept the level of an episode as the new baseline."""
 
 import asyncio
 import time
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from assay_runtime.connection import Client
 
 
-#: How long `acknowledge` waits for the service to take note, in seconds.
+#: Seconds that `acknowledge` waits for the service.
 _WAIT_S = 15.0
 
 
 async def acknowledge(client: "Client", settings: Settings, alert_id: str) -> bool:
-    """Tell the drift service of it. Returns whether the service has taken note; without one it will when it runs."""
+    """Acknowledge an episode. Return True if the service has processed it; if not, it will when it runs."""
     from assay_schema.streams import acknowledged_key
 
     keys = [acknowledged_key(shard) for shard in range(settings.redis.shards)]

@@ -1,4 +1,4 @@
-"""Charts of drift: a metric's history, or a year that never happened."""
+"""Charts of drift: the history of a metric, or a simulation."""
 
 import importlib
 from collections.abc import Iterable
@@ -11,12 +11,12 @@ from assay_schema.settings import DriftSettings
 
 __all__ = ["Chart", "Scenario", "Span", "day_of", "png", "replay", "share_text", "simulated", "svg", "terminal"]
 
-#: 2026-01-01, in Unix milliseconds: when a simulated year begins.
+#: 2026-01-01 in Unix milliseconds: the start of a simulation.
 _START_MS = 1_767_225_600_000.0
 
 
 def simulated(scenario: Scenario, seed: int, watched: DriftSettings) -> Chart:
-    """What the detector would find in scores that never happened."""
+    """Run the detector on simulated scores."""
     times, scores = samples(scenario, seed)
     pairs: Iterable[tuple[float, float]] = (
         (_START_MS + at * DAY_MS, score) for at, score in zip(times.tolist(), scores.tolist(), strict=True)
@@ -27,16 +27,16 @@ def simulated(scenario: Scenario, seed: int, watched: DriftSettings) -> Chart:
 
 
 def day_of(at_ms: float) -> float:
-    """Which day of a simulated year a moment is on."""
+    """Return the day of a simulation for a time in Unix milliseconds."""
     return (at_ms - _START_MS) / DAY_MS
 
 
 def png(picture: str) -> bytes:
-    """A chart's SVG as PNG. Raises `OperationError` without the package for it."""
+    """Convert the SVG of a chart to PNG. Raises `OperationError` without the package for it."""
     try:
         resvg = importlib.import_module("resvg_py")
     except ImportError:
         raise OperationError(
-            "unavailable", "--png needs the package resvg-py: pip install resvg-py (or give --svg)"
+            "unavailable", "--png needs the package resvg-py: pip install resvg-py (or use --svg)"
         ) from None
     return bytes(resvg.svg_to_bytes(svg_string=picture))

@@ -1,4 +1,4 @@
-"""Which service, model, source and so on moved when a series did, from what is stored."""
+"""Explain an episode: the services, models and sources whose stored samples changed."""
 
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -15,30 +15,28 @@ if TYPE_CHECKING:
 
 
 def episode_named(alert_id: str) -> str:
-    """An alert's id as it is stored. Raises `OperationError` for what is none."""
+    """Parse the id of an alert. Raises `OperationError`."""
     try:
         return str(UUID(alert_id))
     except ValueError:
         raise OperationError(
-            "invalid", f"{printable(alert_id)!r} is not an alert's id; `assay alerts list` shows those that are open"
+            "invalid", f"{printable(alert_id)!r} is not an alert id; `assay alerts list` shows the open ones"
         ) from None
 
 
 def explained(store: "Store", alert_id: str, settings: "DriftSettings") -> list[str]:
-    """What is known of an episode's parts, a line each."""
+    """Explain an episode by its parts, one per line. Raises `OperationError`."""
     from assay_schema.alert_actions import explain_command
     from assay_schema.alerts import AlertKind
     from assay_schema.scores import is_amount
 
     episode = drift_parts.episode_of(store, alert_id)
     if episode is None:
-        raise OperationError(
-            "not_found", f"no episode {alert_id} is stored; `assay alerts list` shows those that are open"
-        )
+        raise OperationError("not_found", f"no episode {alert_id} is stored; `assay alerts list` shows the open ones")
     if not explain_command(alert_id, episode.kind, episode.metric):
         raise OperationError(
             "invalid",
-            f"an episode of {episode.kind} has no parts to tell apart; its alert has the query that shows more, if any does",
+            f"an episode of {episode.kind} has no parts to compare; its alert may have a query that shows more",
         )
     match episode.kind:
         case AlertKind.QUERY_DRIFT:
@@ -77,12 +75,10 @@ def _amount(store: "Store", episode: "Episode", settings: "DriftSettings") -> li
     limit, learned = limit_in(episode.summary), ""
     if limit is None:
         limit = drift_parts.limit_before(store, episode, settings, QUANTILES[episode.metric.rsplit("_", 1)[1]])
-        learned = ", a limit worked out again from the first stored days before the change"
+        learned = ", a limit recomputed from the first stored days before the change"
     what = f"{episode.metric} of {episode.project}"
     if limit is None:
-        return [
-            f"{what}: the alert names no limit, and too little is stored from before the change to work it out again"
-        ]
+        return [f"{what}: the alert names no limit, and too little is stored from before the change to recompute it"]
     things = "retrievals" if episode.series in RETRIEVALS else "answers"
     splits = drift_parts.amount_splits(store, episode, Calendar.of(settings).day_ms, limit)
     return _shares(f"{what} ({episode.series}), above {amount_text(episode.metric, limit)}{learned}", things, splits)
@@ -93,9 +89,7 @@ def _retrieval(store: "Store", episode: "Episode", settings: "DriftSettings") ->
 
     if episode.metric not in drift_parts.TOP:
         known = " and ".join(drift_parts.TOP)
-        raise OperationError(
-            "invalid", f"this alert's metric is not measured of retrieval scores, of which {known} are"
-        )
+        raise OperationError("invalid", f"the metric of this alert is not measured on retrieval scores; {known} are")
     splits = drift_parts.retrieval_splits(store, episode, Calendar.of(settings).day_ms)
     what = f"{episode.metric} of {episode.project} ({episode.series})"
     if not splits:
@@ -114,18 +108,18 @@ def _queries(store: "Store", episode: "Episode", settings: "DriftSettings") -> l
     queries, texts = drift_parts.queries_of(store, episode, Calendar.of(settings).day_ms)
     name, embed = embedder()
     what = f"queries of {episode.project}"
-    found = grown(queries, embed(texts)) if queries else None
-    if found is None:
-        return [f"{what}: too few are stored of before the change, or since"]
-    topics, splits = found
-    other = "" if name == episode.series else f"; the alert went by {episode.series}, which may see other kinds"
-    lines = [f"{what}, by what they are about ({name}{other})"]
+    clusters = grown(queries, embed(texts)) if queries else None
+    if clusters is None:
+        return [f"{what}: too few are stored from before or since the change"]
+    topics, splits = clusters
+    other = "" if name == episode.series else f"; the alert used {episode.series}, which can form other clusters"
+    lines = [f"{what}, by topic ({name}{other})"]
     for topic in topics:
         share = f"{topic.before:.1%} to {topic.after:.1%} of the queries"
-        lines.append(f"  a cluster grew: {share}, such as {', '.join(topic.examples)}")
+        lines.append(f"  a cluster grew: {share}, for example {', '.join(topic.examples)}")
     if not topics:
-        return [*lines, "  no cluster grew beyond what chance and the difference between days give"]
-    lines.append(f"  the questions: assay drift history --queries --project {episode.project}")
+        return [*lines, "  no cluster grew significantly"]
+    lines.append(f"  to list the queries: assay drift history --queries --project {episode.project}")
     parts = [line for each in splits for line in each.told(percent)]
     if parts:
         lines.append("  of the queries in clusters that grew:")
@@ -145,9 +139,9 @@ def _shares(what: str, things: str, splits: "list[Split]") -> list[str]:
 def _told(splits: "list[Split]", *, share: bool = False) -> list[str]:
     from assay_drift.attribution import number, percent
 
-    told = [f"  {line}" for each in splits for line in each.told(percent if share else number)]
-    dimensions = _or([each.dimension for each in splits])
-    return told or [f"  no {dimensions} stands out beyond chance, nor does their mix"]
+    lines = [f"  {line}" for split in splits for line in split.told(percent if share else number)]
+    dimensions = _or([split.dimension for split in splits])
+    return lines or [f"  no significant difference by {dimensions}, nor in their mix"]
 
 
 def _or(names: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""A metric's stored samples, and its episodes."""
+"""Stored samples and episodes of a metric."""
 
 import time
 from typing import TYPE_CHECKING
@@ -27,13 +27,13 @@ WHERE project = {project:String} AND metric = {metric:String} AND series = {seri
 
 
 def latest(store: "Store", project: str, metric: str) -> str:
-    found = str(store.query(_of(_LATEST, metric), parameters={"project": project}).result_rows[0][0])
-    if not found:
+    fingerprint = str(store.query(_of(_LATEST, metric), parameters={"project": project}).result_rows[0][0])
+    if not fingerprint:
         raise OperationError(
             "invalid",
-            f"no scores of {printable(metric)} for {printable(project)}; `assay drift status` shows what there is",
+            f"no scores of {printable(metric)} for {printable(project)}; `assay drift status` lists the series",
         )
-    return found
+    return fingerprint
 
 
 def samples(store: "Store", project: str, metric: str, series: str, since_ms: int) -> list[tuple[float, float]]:
@@ -43,19 +43,19 @@ def samples(store: "Store", project: str, metric: str, series: str, since_ms: in
 
 
 def _of(statement: str, metric: str) -> str:
-    """A statement about a metric's samples."""
+    """Fill a statement with the columns of a metric."""
     from assay_schema.alert_actions import samples_of
     from assay_schema.scores import is_amount
 
     if is_amount(metric):
         raise OperationError(
-            "invalid", f"--metric: {metric} is not of scores; its alert (assay alerts list) has a query that shows it"
+            "invalid", f"--metric: {metric} is not a score; its alert (assay alerts list) has a query that shows it"
         )
     try:
         value, has_one = samples_of(metric)
     except ValueError:
         raise OperationError(
-            "invalid", f"--metric: {printable(metric)!r} is no metric; `assay drift status` shows those there are"
+            "invalid", f"--metric: {printable(metric)!r} is not a metric; `assay drift status` lists them"
         ) from None
     return statement.replace("VALUE", value).replace("HAS_ONE", has_one)
 
@@ -66,8 +66,8 @@ def spans_of(store: "Store", project: str, metric: str, series: str) -> "list[Sp
     rows = store.query(_STEPS, parameters={"project": project, "metric": metric, "series": series}).result_rows
     now_ms = time.time() * 1000
     spans = []
-    for place, (alert_id, state, at_ms) in enumerate(rows):
-        following = rows[place + 1] if place + 1 < len(rows) else None
+    for index, (alert_id, state, at_ms) in enumerate(rows):
+        following = rows[index + 1] if index + 1 < len(rows) else None
         until = float(following[2]) if following and following[0] == alert_id else now_ms
         spans.append(Span(str(state), float(at_ms), until))
     return spans

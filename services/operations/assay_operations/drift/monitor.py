@@ -1,4 +1,4 @@
-"""What the drift service watches, as it keeps it in Redis."""
+"""State of the drift service in Redis."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ async def monitor_of(client: "Client", settings: Settings, shard: int) -> "Monit
 
 
 async def watched(client: "Client", settings: Settings) -> list[dict[str, Any]]:
-    """A row for each series that is watched, over all shards."""
+    """Return a row per monitored series, over all shards."""
     from assay_operations.drift.status import rows_of
 
     return [
@@ -36,9 +36,14 @@ async def watched(client: "Client", settings: Settings) -> list[dict[str, Any]]:
 
 
 async def query_shifts(client: "Client", settings: Settings, project: str) -> list[tuple[str, Any]]:
-    """The series of a project's queries and how far each has shifted; no shift before they were compared."""
-    found = [await monitor_of(client, settings, shard) for shard in range(settings.redis.shards)]
-    return [(key, each.shift) for one in found for key, each in one.queries.items() if key.startswith(f"{project}/")]
+    """Return the query series of a project with the shift of each; None before the first comparison."""
+    monitors = [await monitor_of(client, settings, shard) for shard in range(settings.redis.shards)]
+    return [
+        (key, queries.shift)
+        for monitor in monitors
+        for key, queries in monitor.queries.items()
+        if key.startswith(f"{project}/")
+    ]
 
 
 _EXAMPLES = """
@@ -49,6 +54,6 @@ SELECT toString(event_id), query FROM answers WHERE event_id IN {ids:Array(UUID)
 
 
 def examples(store: "Store", ids: list[Any]) -> dict[str, str]:
-    """The scrubbed questions of events, by id."""
+    """Read the scrubbed queries of events, by id."""
     rows = store.query(_EXAMPLES, parameters={"ids": ids}).result_rows if ids else []
     return {str(identity): str(text) for identity, text in rows}

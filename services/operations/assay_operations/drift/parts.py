@@ -1,4 +1,4 @@
-"""The stored samples of an episode by their parts: SQL over the views, for `assay drift explain`."""
+"""Split the stored samples of an episode by dimension: SQL over the views, for `assay drift explain`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from assay_runtime.store import Client as Store
     from assay_schema.settings import DriftSettings
 
-#: Days before the change that it is compared with, in the length of day in use.
+#: Days before the change to compare with, in the configured length of a day.
 BEFORE_DAYS = 14
-#: Far in the future, for an episode that goes on.
+#: Far in the future, for an episode that is open.
 NEVER_MS = 4_000_000_000_000
-#: Groups of a dimension that are read by name, those with the most samples; the rest are read as one. And queries of each time.
+#: Maximum groups of a dimension that are read by name (the largest; the rest is one group), and queries per period.
 _NAMES, _QUERIES = 100, 3_000
 
 _WITHIN = """project = {project:String}
@@ -33,13 +33,13 @@ _RETRIEVAL_PARTS = {
 }
 #: The series of an episode of retrieval scores: the embedding model.
 _EMBEDDED = "if(ifNull(embedding_model, '') = '', '-', toString(embedding_model)) = {series:String} AND notEmpty(retrieved_scores)"
-#: What is measured of retrieval scores.
+#: Metrics of retrieval scores.
 TOP = {"top_1": "retrieved_scores[1]", "mean_of_k": "arrayAvg(retrieved_scores)"}
 
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """What is stored of an episode, with its times in Unix milliseconds."""
+    """A stored episode, with times in Unix milliseconds."""
 
     alert_id: str
     project: str
@@ -51,7 +51,7 @@ class Episode:
     until_ms: int | None
 
     def named(self, day_ms: float) -> dict[str, Any]:
-        """The parameters of a statement about it and the days before."""
+        """Return the parameters of a statement about the episode and the days before."""
         return {
             "project": self.project,
             "series": self.series,
@@ -70,13 +70,13 @@ FROM alerts WHERE alert_id = {id:UUID} AND state IN ('warn', 'critical') ORDER B
 
 
 def episode_of(store: "Store", alert_id: str) -> Episode | None:
-    """The stored episode; None if there is none."""
+    """Read a stored episode; None if there is none."""
     rows = store.query(_EPISODE, parameters={"id": alert_id}).result_rows
     return Episode(alert_id, *rows[0]) if rows else None
 
 
 def score_splits(store: "Store", episode: Episode, day_ms: float) -> "list[Split]":
-    """Of scores and of shares of answers."""
+    """Split scores and shares of answers by dimension."""
     from assay_schema.alert_actions import samples_of
 
     value, has_one = samples_of(episode.metric)
@@ -84,7 +84,7 @@ def score_splits(store: "Store", episode: Episode, day_ms: float) -> "list[Split
 
 
 def error_splits(store: "Store", episode: Episode, day_ms: float) -> "list[Split]":
-    """Of answers that the judge failed on. The alert is of the 24 hours before it opened."""
+    """Split answers that the judge failed on. The alert is about the 24 hours before it opened."""
     earlier = replace(episode, since_ms=round(episode.since_ms - day_ms))
     judged = "status NOT IN ('not_sampled', 'skipped_budget')"
     return _of_scores(store, earlier, day_ms, "toFloat64(status = 'judge_error')", judged)
@@ -100,7 +100,7 @@ def _of_scores(store: "Store", episode: Episode, day_ms: float, value: str, whic
 
 
 def amount_splits(store: "Store", episode: Episode, day_ms: float, limit: float) -> "list[Split]":
-    """Of answers or retrievals that took more than the limit."""
+    """Split the share of answers or retrievals above the limit."""
     from assay_schema.alert_actions import amount_of
 
     table, parts, which = _table(episode)
@@ -109,7 +109,7 @@ def amount_splits(store: "Store", episode: Episode, day_ms: float, limit: float)
 
 
 def limit_before(store: "Store", episode: Episode, settings: "DriftSettings", share: float) -> float | None:
-    """The limit that the first stored days before the change give, as the service learns it; None where they are too few."""
+    """Recompute the limit from the first stored days before the change; None if they are too few."""
     from assay_drift.amounts import KEPT_SAMPLES, Amount, limit_of
     from assay_drift.series import Calendar
     from assay_schema.alert_actions import amount_of
@@ -127,12 +127,12 @@ def limit_before(store: "Store", episode: Episode, settings: "DriftSettings", sh
     named["end"] = max(round(rows[0][0] + Amount.days_needed(settings) * day_ms), rows[-1][0]) + 1
     if named["end"] > episode.since_ms:
         return None
-    found = store.query(
+    amounts = store.query(
         f"SELECT toFloat64({amount_of(episode.metric)}) FROM {table} WHERE {_WITHIN}{which} "  # noqa: S608
         f"ORDER BY sipHash64(event_id) LIMIT {KEPT_SAMPLES}",
         parameters=named,
     ).result_rows
-    return limit_of([float(amount) for (amount,) in found], share)
+    return limit_of([float(amount) for (amount,) in amounts], share)
 
 
 def _table(episode: Episode) -> tuple[str, Mapping[str, str], str]:
@@ -144,7 +144,7 @@ def _table(episode: Episode) -> tuple[str, Mapping[str, str], str]:
 
 
 def retrieval_splits(store: "Store", episode: Episode, day_ms: float) -> "list[Split]":
-    """Of retrieval scores, each as its place among those before the change: 0.5 is unchanged, whatever the scale."""
+    """Split retrieval scores, each as its rank among those before the change: 0.5 is unchanged."""
     value, named = TOP[episode.metric], episode.named(day_ms)
     rows = f"candidates WHERE {_WITHIN} AND {_EMBEDDED}"
     shares = ", ".join(str(place / 100) for place in range(101))
@@ -160,7 +160,7 @@ def retrieval_splits(store: "Store", episode: Episode, day_ms: float) -> "list[S
 
 
 def _splits(store: "Store", value: str, rows: str, parts: Mapping[str, str], named: Mapping[str, Any]) -> "list[Split]":
-    """The split of a value of some rows by each dimension."""
+    """Split a value of some rows by each dimension."""
     from assay_drift.attribution import REST, groups, split
 
     pairs = ", ".join(f"('{name}', {sql})" for name, sql in parts.items())
@@ -178,18 +178,18 @@ SELECT dimension, if(place <= {_NAMES}, name, '{REST}') AS shown, day, sum(n), s
         (str(of), (str(name), int(day), int(n), float(total), float(squares)))
         for of, name, day, n, total, squares in store.query(statement, parameters=dict(named)).result_rows
     ]
-    found = []
+    splits = []
     for dimension in parts:
         times = [
             groups(row for of, row in cells if of == dimension and (row[1] >= 0) is after) for after in (False, True)
         ]
         if made := split(dimension, times[0], times[1]):
-            found.append(made)
-    return found
+            splits.append(made)
+    return splits
 
 
 def queries_of(store: "Store", episode: Episode, day_ms: float) -> "tuple[list[Query], list[str]]":
-    """A sample of the queries before the change and of those since, without bias, and their scrubbed texts."""
+    """Sample the queries before and since the change, without bias, with their scrubbed texts."""
     from assay_drift.embedding import LONGEST
     from assay_drift.topics import Query
 
@@ -205,5 +205,5 @@ def queries_of(store: "Store", episode: Episode, day_ms: float) -> "tuple[list[Q
         statement = f"SELECT * FROM ({both}) WHERE {when} ORDER BY sipHash64(event_id) LIMIT {_QUERIES}"  # noqa: S608
         rows += store.query(statement, parameters=episode.named(day_ms)).result_rows
     rows.sort(key=lambda row: str(row[0]))
-    found = [Query(str(row[0]), int(row[1]), {"service": str(row[3]), "operation": str(row[4])}) for row in rows]
-    return found, [str(row[2]) for row in rows]
+    queries = [Query(str(row[0]), int(row[1]), {"service": str(row[3]), "operation": str(row[4])}) for row in rows]
+    return queries, [str(row[2]) for row in rows]

@@ -1,4 +1,4 @@
-"""What is watched: one row for each series. Pure."""
+"""Status of the monitored series, one row each. Pure."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ _EMPTY: dict[str, Any] = {"baseline": None, "last_day": None, "n_last_day": None
 
 
 def rows_of(monitor: "Monitor", watched: DriftSettings) -> list[dict[str, Any]]:
-    """What a shard watches. Means are those of the metric itself; `evidence` is the share of what raises an alert."""
+    """Return the series of a shard. Means are in the metric's unit; `evidence` of 1 raises an alert."""
     from assay_drift.readings import shown
     from assay_drift.series import HOURS, Calendar
     from assay_schema.alerts import AlertKind
@@ -70,7 +70,7 @@ def rows_of(monitor: "Monitor", watched: DriftSettings) -> list[dict[str, Any]]:
 def _note(
     series: "Series", of: "Scaled | Amount | None", share: float, watched: DriftSettings, calendar: "Calendar"
 ) -> str:
-    """Why a series stands where it does, when its numbers do not say so."""
+    """Return the reason for the state of a series, if its numbers do not show it."""
     from assay_drift.amounts import Amount
 
     scaled, amount = (None, of) if isinstance(of, Amount) else (of, None)
@@ -84,14 +84,14 @@ def _note(
         seen = scaled.seen if scaled else sum(total.n for total in series.days.values())
         return f"{seen} of {watched.learning_samples} samples, {days:.1f} of {watched.learning_days:g} days"
     if series.episode.open and share < 1:
-        return "open until it has recovered, or is acknowledged"
+        return "open until it recovers or is acknowledged"
     if scaled and not series.episode.open and share >= 1 and scaled.effect < watched.ks_effect:
         return f"too small to matter: Kolmogorov-Smirnov distance {scaled.effect:.2g}, below {watched.ks_effect:g}"
     return ""
 
 
 def _above(metric: str, of: "Scaled | Amount | None") -> str:
-    """What a share of amounts is a share of."""
+    """Return the limit that a share of amounts refers to."""
     from assay_drift.amounts import Amount
     from assay_drift.wording import amount_text
 

@@ -1,4 +1,4 @@
-"""What a gate compares with: published baselines, known-right questions, thresholds."""
+"""Published baselines, qrels and thresholds of a merge gate."""
 
 import json
 import os
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Published:
-    """A baseline that was written."""
+    """A published baseline."""
 
     metadata: dict[str, Any]
     #: Rows that were left out: without a question, and of a question that another row has.
@@ -41,13 +41,16 @@ def publish(
     deduplicate: bool,
     tell: Callable[[str], None],
 ) -> Published:
-    """Freeze captured rows as a baseline, and record the attempt below `data`; `tell` gets why if that fails. Raises `OperationError`."""
+    """Freeze captured rows as a baseline, and record the attempt in the audit log below `data`.
+
+    `tell` gets the reason if the recording fails. Raises `OperationError`.
+    """
     from assay_evals.errors import EvalsError
 
     if to.exists() and source.exists() and to.samefile(source):
-        raise OperationError("invalid", f"--to: {to} is the file that --from reads: name another")
+        raise OperationError("invalid", f"--to: {to} is the file that --from reads: choose another")
     if to.exists() and not force:
-        raise OperationError("conflict", f"--to: {to} is there already; write over it with --force")
+        raise OperationError("conflict", f"--to: {to} already exists; to overwrite it: --force")
     attempt: dict[str, Any] = {
         "label": label or to.name.removesuffix(".ndjson").removesuffix(".baseline"),
         "source_hash": None,
@@ -97,7 +100,7 @@ def _publish(
 
 
 def baseline_of(path: Path) -> "Baseline":
-    """A published baseline. Raises `OperationError`."""
+    """Read a published baseline. Raises `OperationError`."""
     from assay_evals.baseline import BaselineError, read_baseline
 
     try:
@@ -107,7 +110,7 @@ def baseline_of(path: Path) -> "Baseline":
 
 
 def qrels_of(path: Path) -> "list[KnownQuery]":
-    """Known-right questions. Raises `OperationError`."""
+    """Read queries with known correct results (qrels). Raises `OperationError`."""
     from assay_evals.qrels import QrelsError, read_qrels
 
     try:
@@ -117,7 +120,7 @@ def qrels_of(path: Path) -> "list[KnownQuery]":
 
 
 def thresholds_of(default: "Thresholds", jaccard: str | None, top1: str | None, multiplier: str | None) -> "Thresholds":
-    """The thresholds of a regression gate: those that are given, over the default. Raises `OperationError`."""
+    """Return the thresholds of a regression gate: options over the default. Raises `OperationError`."""
     from dataclasses import replace
 
     given = {
@@ -129,7 +132,7 @@ def thresholds_of(default: "Thresholds", jaccard: str | None, top1: str | None, 
 
 
 def floors_given(default: "Floors", recall: str | None, first: str | None, top1: str | None) -> "Floors":
-    """The floors of a correctness gate: those that are given, over the default. Raises `OperationError`."""
+    """Return the floors of a correctness gate: options over the default. Raises `OperationError`."""
     from dataclasses import replace
 
     given = {

@@ -1,4 +1,4 @@
-"""What is checked out where the command runs: the commit, the branch, and whether tracked files were changed since."""
+"""The commit and branch of the working directory, and whether tracked files have changes."""
 
 import os
 import subprocess
@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Checkout:
-    """All None outside a checkout; no branch where a commit is checked out by itself, as most CI does, unless CI names it."""
+    """A git checkout; all None outside of one.
+
+    A detached HEAD, as in most CI, has the branch that CI names.
+    """
 
     code_version: str | None
     branch: str | None
@@ -15,7 +18,7 @@ class Checkout:
 
 
 def checkout() -> Checkout:
-    """Of the working directory, by git. Files that git does not track make nothing dirty: runs are such files."""
+    """Read the checkout of the working directory from git. Untracked files, such as runs, are not dirty."""
     commit = _git("rev-parse", "HEAD")
     if commit is None:
         return Checkout(None, None, None)

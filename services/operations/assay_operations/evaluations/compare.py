@@ -1,4 +1,4 @@
-"""Whether two runs can be compared by what options name."""
+"""Compare two runs by the rules that options name."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ def compared(
     floors: list[str] | None,
     stages: list[str] | None,
 ) -> "PairedRuns":
-    """Two runs case by case. Raises `OperationError` for a rule that would hold nothing."""
+    """Compare two runs case by case. Raises `OperationError` for a rule without effect."""
     from assay_evals.paired import compare_runs
 
     expect_known(held, (*before.names, *after.names))
@@ -45,7 +45,7 @@ def compared(
 
 
 def was_asked(golden: "Dataset", found: "Run") -> bool:
-    """Whether a run was asked this dataset, or, as with `--limit`, a part of it."""
+    """Return True if a run is over this dataset, or (as with `--limit`) a part of it."""
     cases = {result.case_id for result in found.results}
     part = golden.model_copy(update={"cases": [case for case in golden.cases if case.id in cases]})
     return found.config.dataset_fingerprint in (golden.fingerprint, part.fingerprint)
@@ -81,12 +81,12 @@ def rules_given(
 def pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:
     pairs = [(each.rpartition("=")[0], each.rpartition("=")[2]) for each in given or []]
     if any(not metric for metric, _ in pairs):
-        raise OperationError("invalid", f"{option}: write METRIC=VALUE, such as {option} mrr=0.05")
+        raise OperationError("invalid", f"{option}: use METRIC=VALUE, for example {option} mrr=0.05")
     return pairs
 
 
 def expect_named(option: str, given: list[str] | None, measured: list[str]) -> None:
-    """A stage that does not block may be of what these runs do not measure, and not of what nothing does."""
+    """Expect known metrics. A stage that does not block may name a metric that these runs do not measure."""
     from assay_evals.errors import EvalsError
     from assay_evals.rules_file import expect_metric
 
@@ -98,7 +98,7 @@ def expect_named(option: str, given: list[str] | None, measured: list[str]) -> N
 
 
 def expect_measured(option: str, given: list[str] | None, paired: "PairedRuns") -> None:
-    """A rule for a metric that is not there would hold nothing, in silence."""
+    """Expect measured metrics: a rule for another metric would silently have no effect."""
     from assay_evals.dataset_fields import nearest
 
     names = [each.metric for each in paired.comparison.metrics]

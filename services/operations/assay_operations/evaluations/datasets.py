@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def load(file: Path, option: str = "FILE") -> "Dataset":
-    """A dataset from a file. Raises `DatasetError`, which becomes one clear message."""
+    """Read a dataset from a file. Raises `OperationError`."""
     from assay_evals.dataset import DatasetError, read_dataset
 
     try:
@@ -25,12 +25,12 @@ def load(file: Path, option: str = "FILE") -> "Dataset":
 
 
 def expect_reviewed(golden: "Dataset", file: Path, tell: Callable[[str], None], *, required: bool) -> None:
-    """Tell how many cases nobody looked at. Raises `OperationError` where all have to be."""
+    """Report the number of unreviewed cases. Raises `OperationError` if all must be reviewed."""
     from assay_evals.reviewing import unreviewed
 
     if not (left := len(unreviewed(golden))):
         return
-    told = f"{left:,} of {len(golden.cases):,} cases of {file} are unreviewed"
+    count = f"{left:,} of {len(golden.cases):,} cases of {file} are unreviewed"
     if required:
-        raise OperationError("invalid", f"--require-reviewed: {told}: look at them with: assay dataset review {file}")
-    tell(f"{told}: what they expect may be wrong")
+        raise OperationError("invalid", f"--require-reviewed: {count}: review them with: assay dataset review {file}")
+    tell(f"{count}: their expected results may be wrong")

@@ -1,4 +1,4 @@
-"""The files that options name."""
+"""Read the files that options name."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def lines_of(path: Path, option: str) -> Iterator[str]:
-    """The lines of a text file, one at a time. Raises `OperationError` naming the option."""
+    """Yield the lines of a text file. Raises `OperationError` naming the option."""
     from assay_evals import files
     from assay_evals.errors import EvalsError
 
@@ -22,7 +22,7 @@ def lines_of(path: Path, option: str) -> Iterator[str]:
 
 
 def captured_of(path: Path, option: str) -> "Iterator[Captured]":
-    """The captured rows of a file, one at a time. Raises `OperationError` naming the option and the file."""
+    """Yield the captured rows of a file. Raises `OperationError` naming the option and the file."""
     from assay_evals.captured import CapturedError, read_captured
 
     try:
@@ -32,7 +32,7 @@ def captured_of(path: Path, option: str) -> "Iterator[Captured]":
 
 
 def rows_of(files: Iterable[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The objects of NDJSON files after `--from`, each with where it stands. Raises `OperationError` that says where."""
+    """Yield the objects of NDJSON files, each with its location. Raises `OperationError` naming it."""
     from assay_evals.captured import CapturedError, parse_line
 
     for path in files:

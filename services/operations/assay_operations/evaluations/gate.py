@@ -1,4 +1,4 @@
-"""Hold a system against a baseline, known-right questions, or both."""
+"""Compare a system with a baseline, with qrels, or both."""
 
 import os
 from dataclasses import dataclass
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from assay_evals.targets import Target
     from assay_evals.verdicts import Verdict
 
-#: Three thresholds as they were typed; None keeps the default.
+#: Three thresholds as text; None keeps the default.
 Typed = tuple[str | None, str | None, str | None]
 
 
 @dataclass(frozen=True)
 class GatePlan:
-    """A gate of which everything is known to be possible that costs nothing to find out."""
+    """A gate that passed every check that costs nothing."""
 
     target: "Target"
     how: "Asking"
@@ -34,11 +34,11 @@ class GatePlan:
     thresholds: "Thresholds"
     floors: "Floors"
     answers: Answers | None
-    #: The files that were given, by the gate and the name in the verdict.
+    #: The files of the options, by gate and key in the verdict.
     files: dict[tuple[str, str], Path]
 
     def run(self, seen: Counts, inconclusive: "Verdict") -> dict[str, Any]:
-        """The verdict, as JSON has it. `inconclusive` is what too few rows count as."""
+        """Run the gate and return the verdict as JSON data. `inconclusive` is the verdict for too few rows."""
         from assay_evals.replaying import run_gate
 
         seen.total = (len(self.published.rows) if self.published else 0) + len(self.known)
@@ -78,12 +78,12 @@ def plan_gate(
     of_baseline: Typed,
     of_known: Typed,
 ) -> GatePlan:
-    """Find out whatever cannot be before anything is asked or paid. Raises `OperationError`."""
+    """Validate everything before the system is queried or anything is paid. Raises `OperationError`."""
     from assay_evals.baseline import Thresholds
     from assay_evals.qrels import Floors
 
     if baseline is None and qrels is None:
-        raise OperationError("invalid", "name --baseline, --qrels, or both")
+        raise OperationError("invalid", "nothing to compare with; pass --baseline, --qrels, or both")
     if k < 1:
         raise OperationError("invalid", f"-k: {k} is below 1")
     published = baseline_of(baseline) if baseline else None
@@ -104,6 +104,6 @@ def plan_gate(
 
 
 def _expect_file(file: Path | None, thresholds: Typed, needed: str) -> None:
-    """A threshold of a gate that is not asked for would hold nothing, in silence."""
-    if file is None and any(each is not None for each in thresholds):
-        raise OperationError("invalid", f"{needed}: give that too")
+    """Refuse a threshold of a gate that does not run: it would silently have no effect."""
+    if file is None and any(threshold is not None for threshold in thresholds):
+        raise OperationError("invalid", f"{needed}: pass that too")

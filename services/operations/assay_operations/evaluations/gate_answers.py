@@ -1,4 +1,4 @@
-"""What `assay gate` holds answers against: scorers and floors of a team's own, and the judge that answers its rubrics."""
+"""Scorers, floors and the rubric judge of `assay gate`."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Answers:
-    """What answers are held against."""
+    """The rules, scorers and judge for the answers of a gate."""
 
     rules: "RulesFile"
     scoring: "Scoring"
@@ -31,7 +31,7 @@ class Answers:
 def answers_held(
     rules: Path | None, scorers: list[str] | None, judge: str | None, budget: str | None, deadline_s: float
 ) -> Answers | None:
-    """What the options ask for; None where they ask for nothing. Raises `OperationError` for what would hold nothing."""
+    """Return the rules of the options; None without any. Raises `OperationError` for one without effect."""
     from assay_evals.errors import EvalsError
     from assay_evals.rules_gate import expect_fit
 

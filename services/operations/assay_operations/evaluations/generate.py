@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Made:
-    """What came of a generation."""
+    """The result of a generation."""
 
     passages: int
     cases: "list[Case]"
-    #: Why how many were dropped.
+    #: Counts of dropped cases by reason.
     dropped: Counter[str]
     spent_usd: float
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A generation in which everything can be done that costs nothing: only money is still to be spent."""
+    """A generation that passed every check that costs nothing."""
 
     model: "Model"
     chosen: "list[Document]"
@@ -46,7 +46,7 @@ class Plan:
     embed: "Embed"
 
     def run(self) -> Made:
-        """Spend it."""
+        """Generate the cases, which spends money."""
         from assay_evals.generating import unlike
 
         cases, dropped = asyncio.run(_write_cases(self.model, self.chosen))
@@ -58,7 +58,7 @@ class Plan:
 def plan_generation(
     files: list[Path], target: TargetConfig, count: int, budget_usd: float, known: Path | None, seed: int
 ) -> Plan:
-    """Find out whatever cannot be before money is spent. Raises `OperationError`."""
+    """Validate everything before money is spent. Raises `OperationError`."""
     from assay_drift.embedding import embedder
     from assay_evals.generating import documents, drawn
 
@@ -74,7 +74,7 @@ def plan_generation(
 
 
 async def _write_cases(model: "Model", chosen: "list[Document]") -> "tuple[list[Case], Counter[str]]":
-    """Cases for passages, and why how many came to none."""
+    """Write cases for passages, and count the failures by reason."""
     from assay_evals import generating as g
 
     dropped: Counter[str] = Counter()
@@ -107,7 +107,7 @@ async def _write_cases(model: "Model", chosen: "list[Document]") -> "tuple[list[
 
 
 def _round_trip(cases: "list[Case]", target: "Target", how: "Asking") -> "tuple[list[Case], Counter[str]]":
-    """The cases for which the target has the passage among its first results."""
+    """Keep the cases whose passage is among the first results of the target."""
     from contextlib import aclosing
 
     from assay_evals.generating import ROUND_TRIP
@@ -140,26 +140,26 @@ def _round_trip(cases: "list[Case]", target: "Target", how: "Asking") -> "tuple[
 
 
 class Failed:
-    """A call that brought no reply; `why` is safe to show."""
+    """A call without a reply; `why` is safe to show."""
 
     def __init__(self, why: str) -> None:
         self.why = why
 
 
 class Model:
-    """The judge's model, on a budget that what is spent is never above."""
+    """The judge's model, within a budget that is never exceeded."""
 
     def __init__(self, budget_usd: float) -> None:
         self._calls = PaidCalls(
             budget_usd,
             without_key="writing cases needs a model: set judge.api_key_file (ASSAY_JUDGE_API_KEY_FILE) to the file of a key of "
-            "Anthropic's API. Without one, mine cases out of production: assay dataset mine",
+            "Anthropic's API. Without one, mine cases from production: assay dataset mine",
         )
         self.settings: JudgeSettings = self._calls.settings
 
     @property
     def spent_usd(self) -> float:
-        """What it cost, and may have cost."""
+        """Dollars that were spent, or may have been."""
         from assay_judge.pricing import dollars
 
         return dollars(self._calls.spent)
@@ -169,7 +169,10 @@ class Model:
         await self._calls.close()
 
     async def ask(self, system: str, message: str, shape: "type[BaseModel]") -> str | Failed:
-        """A reply's text. Raises `OperationError` when the API takes no call of ours at all."""
+        """Ask the model, and return the text of its reply.
+
+        Raises `OperationError` if the API refuses all calls.
+        """
         from assay_evals.generating import schema_of
         from assay_judge.api import CallError, Prompt
 

@@ -1,4 +1,4 @@
-"""Datasets of what other programs write."""
+"""Import datasets from other formats."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -16,7 +16,7 @@ Made = TypeVar("Made")
 
 
 class Form(StrEnum):
-    """What a dataset is imported from."""
+    """Format to import a dataset from."""
 
     TREC = "trec"
     BEIR = "beir"
@@ -27,7 +27,7 @@ class Form(StrEnum):
 def imported(
     form: Form, source: Path, queries: Path | None, split: str, name: str, tell: Callable[[str], None]
 ) -> "Dataset":
-    """A dataset of what another program wrote; `tell` gets what was left out. Raises `OperationError`."""
+    """Import a dataset from another format; `tell` gets the omissions. Raises `OperationError`."""
     from assay_evals import importing
     from assay_evals.qrels import QrelsError, read_qrels
 
@@ -41,7 +41,7 @@ def imported(
     if form is Form.BEIR:
         if not source.is_dir():
             raise OperationError(
-                "invalid", f"{source} is no folder: beir has queries.jsonl and qrels/{split}.tsv in one"
+                "invalid", f"{source} is not a folder: beir needs one with queries.jsonl and qrels/{split}.tsv"
             )
         source, queries = source / "qrels" / f"{split}.tsv", source / "queries.jsonl"
     assert queries is not None

@@ -1,4 +1,4 @@
-"""A run of what another program retrieved."""
+"""Import the results of another program as a run."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Imported:
-    """A run, how many cases the file lacks, and how many of its qids are no case."""
+    """A run, the number of cases missing in the file, and of its qids that are not in the dataset."""
 
     run: "Run"
     missing: int
@@ -25,7 +25,7 @@ class Imported:
 def import_trec(
     file: Path, dataset: Path, name: str | None, runs: Path, *, k: int, project: str, tags: tuple[str, ...]
 ) -> Imported:
-    """Make a run of results as TREC has them. Raises `OperationError`."""
+    """Make a run from results in TREC format. Raises `OperationError`."""
     from assay_evals.case_results import case_result, score
     from assay_evals.dataset import DatasetError
     from assay_evals.importing import read_trec_run

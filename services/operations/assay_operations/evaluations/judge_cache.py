@@ -1,4 +1,4 @@
-"""Replies of the judge's API that were paid for once: the same model asked the same gives them again, for nothing.
+"""Cache of paid replies of the judge's API: the same prompt to the same model is not paid twice.
 
 An entry is named by a hash of all that was asked, and encrypted under a key that comes from the API's key (AES-GCM, with the name as
 associated data). So an entry of somebody else (a checkout's, an artefact's) is no entry, and nobody without the key reads what it says:
@@ -24,14 +24,14 @@ _NONCE = 12
 
 
 class Kept(NamedTuple):
-    """A reply, and what it cost in nano-dollars."""
+    """A reply, and its cost in nano-dollars."""
 
     text: str
     nano: int
 
 
 class JudgeCache:
-    """Entries in a folder, for who has the key. `hits`, `misses`, and `saved` nano-dollars are counted."""
+    """Encrypted entries in a folder. Counts `hits`, `misses`, and `saved` nano-dollars."""
 
     def __init__(self, folder: Path, key: str) -> None:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -44,12 +44,12 @@ class JudgeCache:
         self._cipher = AESGCM(secret)
 
     def name_of(self, judge: str, prompt: "Prompt", most: int, repeat: int) -> str:
-        """What an entry is called: by the judge's fingerprint, all that is sent, and which of several tries it is."""
+        """Return the name of an entry, from the judge's fingerprint, all that is sent, and the repeat."""
         asked = json.dumps([judge, prompt.system, prompt.message, prompt.schema, most, repeat], sort_keys=True)
         return hmac.digest(self._name, asked.encode(), "sha256").hex()
 
     def get(self, name: str) -> Kept | None:
-        """An entry of that name, if there is one and it is ours."""
+        """Return the entry of a name, if it exists and was written with the same key."""
         from cryptography.exceptions import InvalidTag
 
         with contextlib.suppress(OSError, InvalidTag, ValueError, TypeError, KeyError, RecursionError):
@@ -61,7 +61,7 @@ class JudgeCache:
         return None
 
     def put(self, name: str, kept: Kept) -> None:
-        """Keep a reply, if it can be."""
+        """Store a reply, if that is possible."""
         nonce = secrets.token_bytes(_NONCE)
         body = self._cipher.encrypt(nonce, json.dumps(kept._asdict()).encode(), name.encode())
         path = self._path(name)
@@ -71,7 +71,7 @@ class JudgeCache:
             write_whole(path, nonce + body)
 
     def count(self, kept: Kept | None) -> None:
-        """A reply was taken from here, or was not here."""
+        """Count a hit, or a miss for None."""
         if kept is None:
             self.misses += 1
         else:
@@ -83,5 +83,5 @@ class JudgeCache:
 
 
 def cache_in(runs: Path, key: str) -> JudgeCache | None:
-    """The cache beside the runs. Without a key there is nothing to seal it with, and so none."""
+    """Return the cache in a folder of runs; None without a key to encrypt it with."""
     return JudgeCache(runs / CACHE_FOLDER, key) if key else None

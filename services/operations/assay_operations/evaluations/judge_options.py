@@ -1,4 +1,4 @@
-"""The judge that options name."""
+"""The judge of an evaluation, from options."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,16 +20,14 @@ def judge_named(
     repeats: int | None = None,
     reference: bool = False,
 ) -> RunJudge | None:
-    """The judge of these options; None without one."""
+    """Return the judge of the options; None without one. Raises `OperationError`."""
     if repeats is not None and not 2 <= repeats <= REPEATS_MOST:
-        raise OperationError("invalid", f"--repeats: from 2 to {REPEATS_MOST}")
+        raise OperationError("invalid", f"--repeats must be 2 to {REPEATS_MOST}")
     if name is None:
         if repeats is not None:
-            raise OperationError("invalid", "--repeats is how often each answer is judged: it needs --judge")
+            raise OperationError("invalid", "--repeats needs --judge")
         if reference:
-            raise OperationError(
-                "invalid", "--reference is decided by a model: name one with --judge anthropic or openai"
-            )
+            raise OperationError("invalid", "--reference needs a model: pass --judge anthropic or openai")
         return None
     cap = a_number(budget, "--judge-budget")
     if cap is not None and cap < 0:
@@ -39,7 +37,7 @@ def judge_named(
 
 
 def with_spending(judge: RunJudge | None, folder: "RunFolder", spending: Path | None = None) -> "RunFolder":
-    """A run's folder, with what judging it has cost so far: kept in that folder, or in another. Raises `OperationError`."""
+    """Attach the cost of judging to a run's folder: kept there, or in another. Raises `OperationError`."""
     if judge is not None:
         try:
             judge.go_on((spending or folder.folder) / SPENDING_FILE, folder)

@@ -1,4 +1,4 @@
-"""What judging a run has cost, over all processes that worked on it: a file in the run's folder, written before each call."""
+"""Cost of judging a run over all its processes: a file in the run's folder, written before each call."""
 
 import contextlib
 from pathlib import Path
@@ -12,7 +12,7 @@ SPENDING_FILE = "judge.ndjson"
 
 
 class Spending:
-    """Nano-dollars spent and set aside, and the cases that the budget left unjudged, with the cap that they met.
+    """Nano-dollars spent and reserved, and the cases that the budget left unjudged, with that budget.
 
     What a killed process had set aside stays spent: its call may have been billed. Without a file it is known to this process alone.
     """
@@ -23,10 +23,10 @@ class Spending:
         self._file: IO[bytes] | None = None
 
     def keep_in(self, path: Path) -> None:
-        """Go on with what a file says, and write down there what follows. Raises `OperationError`."""
+        """Continue from a file, and record further costs in it. Raises `OperationError`."""
         try:
             known = path.read_bytes() if path.exists() else b""
-            whole = known[: known.rfind(b"\n") + 1]  # a call whose line is cut short was not made
+            whole = known[: known.rfind(b"\n") + 1]  # a call with an incomplete line was not made
             for line in whole.splitlines():
                 entry = orjson.loads(line)
                 self.spent += int(entry.get("nano", 0))
@@ -39,16 +39,16 @@ class Spending:
             raise OperationError("unavailable", f"{path}: {error.strerror or type(error).__name__}") from None
         except (ValueError, TypeError, KeyError, AttributeError):
             raise OperationError(
-                "invalid", f"{path} is damaged, so what the run has cost is not known: start another run"
+                "invalid", f"{path} is damaged, so the cost of the run is unknown: start another run"
             ) from None
 
     def add(self, nano: int) -> None:
-        """Set money aside, or (below 0) give back what was not needed. It is written down when this returns."""
+        """Reserve money, or (below 0) release it. It is recorded when this returns."""
         self.spent += nano
         self._write({"nano": nano})
 
     def skip(self, case_id: str, cap: int) -> None:
-        """The budget did not reach for a case."""
+        """Record that the budget did not suffice for a case."""
         self.skipped[case_id] = cap
         self._write({"skipped": case_id, "cap": cap})
 

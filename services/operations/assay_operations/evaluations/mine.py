@@ -1,4 +1,4 @@
-"""Rows of production, to mine golden cases from."""
+"""Mine golden cases from rows of production."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,7 +26,7 @@ _READ = {
 
 
 def miner_of_files(files: list[Path], project: str) -> "Miner":
-    """What is mined from: rows of `assay export`."""
+    """Return a miner of rows of `assay export`."""
     from assay_evals.mining import Miner
 
     miner = Miner()
@@ -35,7 +35,7 @@ def miner_of_files(files: list[Path], project: str) -> "Miner":
 
 
 def miner_of_store(data: Path, since: str, project: str, rows: int) -> "Miner":
-    """What is mined from: the newest rows of the store."""
+    """Return a miner of the newest rows of the store."""
     from assay_evals.mining import Miner
 
     miner = Miner()
@@ -47,7 +47,7 @@ def miner_of_store(data: Path, since: str, project: str, rows: int) -> "Miner":
 def mine(
     miner: "Miner", limit: int, *, known: "Dataset | None", alike: float, negative_only: bool
 ) -> "tuple[Mined, str]":
-    """The cases, and the name of what told which questions are alike."""
+    """Return the cases, and the name of the embedder that found similar questions."""
     from assay_drift.embedding import embedder
 
     name, embed = embedder()
@@ -55,7 +55,7 @@ def mine(
 
 
 def _read_files(files: list[Path], miner: "Miner", project: str) -> None:
-    """Hand on the rows of exported files, their questions scrubbed once more."""
+    """Read the rows of exported files, and scrub their questions again."""
     from assay_evals.captured import CapturedError
     from assay_operations.scrub import policies
     from assay_scrubber.engine import Scrubber
@@ -70,13 +70,13 @@ def _read_files(files: list[Path], miner: "Miner", project: str) -> None:
 
 
 def _scrubbed(row: dict[str, Any], scrubber: Any) -> dict[str, Any]:
-    """A file may be hand-made: its questions are scrubbed once more, which changes nothing of what was."""
+    """Scrub the question of a row again, since a file may be hand-made; scrubbed text stays the same."""
     query = row.get("query")
     return row | {"query": scrubber.scrub(query).text} if isinstance(query, str) else row
 
 
 def _read_store(client: "Client", miner: "Miner", since_ms: int, project: str, rows: int) -> None:
-    """Hand on the newest rows of the store."""
+    """Read the newest rows of the store."""
     for view, columns in _READ.items():
         for row in _rows(client, view, columns, since_ms, project, rows):
             if view == "answers":

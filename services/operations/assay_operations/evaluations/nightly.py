@@ -39,7 +39,10 @@ _LOCK = ".nightly.lock"
 
 
 class Nightly:
-    """The configured evaluation. `now` is the clock, in UTC. Raises `OperationError` when nothing is configured."""
+    """The configured evaluation.
+
+    `now` is the clock, in UTC. Raises `OperationError` if none is configured.
+    """
 
     def __init__(
         self,
@@ -61,21 +64,25 @@ class Nightly:
             )
         if is_implicit("evals", "target") and not evals.target.startswith(("http://", "https://")):
             raise not_trusted("target", "it is code to run")
-        self.settings, self._now, self._dataset, self._target = settings, now, evals.dataset, evals.target
-        self._rules, self._scorers = rules, scorers
+        self.settings = settings
+        self._now = now
+        self._dataset = evals.dataset
+        self._target = evals.target
+        self._rules = rules
+        self._scorers = scorers
         self.evaluation = evaluation_of(self._dataset.stem, self._target)
         self._deadline = timedelta(minutes=evals.deadline_minutes)
         self._caught_up = False
 
     def why_not(self, attempts: "Sequence[Attempt] | None" = None) -> str | None:
-        """Why no attempt may begin now; None if one may."""
+        """Return the reason why no attempt may begin now; None if one may."""
         from assay_evals.nightly import why_not
 
         attempts = self._attempts() if attempts is None else attempts
         return why_not(attempts, self._now(), self.settings.evals.hour, self._deadline)
 
     def attempt(self) -> "Attempt":
-        """One attempt, if it may be, with its outcome in the store and its alerts on the stream."""
+        """Make an attempt, if one may begin: stores its outcome and publishes its alerts."""
         from assay_evals.nightly import Attempt, Outcome, transitions
 
         evals = self.settings.evals
@@ -83,7 +90,7 @@ class Nightly:
         with self._alone() as alone:
             attempts = self._attempts()
             self._catch_up(attempts)
-            reason = self.why_not(attempts) if alone else "another process is at it"
+            reason = self.why_not(attempts) if alone else "another process is running it"
             if reason is not None:
                 attempt = replace(attempt, outcome=Outcome.RATE_LIMITED, ended_at=self._now(), detail=reason)
                 self._store(attempt)
@@ -98,7 +105,7 @@ class Nightly:
         return attempt
 
     def _evaluate(self, attempt: "Attempt", attempts: "Sequence[Attempt]") -> "tuple[Attempt, PairedRuns | None]":
-        """The run and what came of it. Never raises: what goes wrong is an outcome."""
+        """Run the evaluation. Never raises: an error is an outcome."""
         from assay_evals.errors import EvalsError
         from assay_evals.nightly import Outcome
 
@@ -198,7 +205,7 @@ class Nightly:
 
     @contextmanager
     def _alone(self) -> Iterator[bool]:
-        """Whether no other process of this host is at it; the kernel lets go of a dead one's lock."""
+        """Yield True if no other process of this host runs it; the kernel releases the lock of a dead one."""
         runs = Path(self.settings.evals.runs_dir)
         runs.mkdir(parents=True, exist_ok=True)
         with open(runs / _LOCK, "a", opener=opener) as lock:
@@ -222,14 +229,14 @@ class Nightly:
             store_attempt(client, self.settings.store, attempt)
 
     def _catch_up(self, attempts: "Sequence[Attempt]") -> None:
-        """Once in a process: publish again what the one before may not have come to."""
-        recent = [each for each in attempts if each.alerts and self._now() - each.started_at < CATCH_UP]
+        """Publish the alerts that an earlier process may not have published; once per process."""
+        recent = [past for past in attempts if past.alerts and self._now() - past.started_at < CATCH_UP]
         if recent and not self._caught_up:
             self._publish(recent[-1])
         self._caught_up = True
 
     def _publish(self, attempt: "Attempt") -> None:
-        """Hand the attempt's transitions in as alerts. Without Redis they stay in the row, for the next start."""
+        """Publish the transitions of an attempt as alerts. Without Redis they stay in the row, for the next start."""
         from redis.exceptions import RedisError
 
         from assay_runtime.connection import connect
@@ -254,4 +261,4 @@ class Nightly:
 
 
 class _NoKeyError(Exception):
-    """A judge is configured whose key is not."""
+    """A judge is configured without its key."""

@@ -1,4 +1,4 @@
-"""What a night is held against: its rules, and the run that it is compared with."""
+"""Rules and baseline of a nightly evaluation."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def not_trusted(setting: str, why: str) -> OperationError:
-    """The refusal of code that a file names which nobody named."""
+    """Return the error for code in a settings file that was read implicitly."""
     return OperationError(
         "refused",
         f"evals.{setting} comes from ./assay.toml, which was read only because it is in the working directory, and {why}: "
@@ -26,7 +26,7 @@ def not_trusted(setting: str, why: str) -> OperationError:
 
 
 def rules_for(named: Path | None, configured: Path | None) -> "RulesFile":
-    """The rules that the command line names, else those of `evals.rules`, else none. Raises `OperationError`."""
+    """Read the rules of the command line, else of `evals.rules`, else none. Raises `OperationError`."""
     from assay_evals.errors import EvalsError
     from assay_evals.rules_file import RulesFile, read_rules
     from assay_runtime.config import is_implicit
@@ -45,7 +45,7 @@ def rules_for(named: Path | None, configured: Path | None) -> "RulesFile":
 def baseline_of(
     client: "Client", evals: EvalsSettings, attempts: "Sequence[Attempt]", config: "RunConfig"
 ) -> "Run | None":
-    """The run that one of this configuration is compared with: `evals.baseline`, or the last that passed; None where there is none."""
+    """Return the run to compare with: `evals.baseline`, or the last that passed; None without one."""
     from assay_evals.nightly import worth_comparing
     from assay_evals.paired import comparable
     from assay_evals.stored import load_stored

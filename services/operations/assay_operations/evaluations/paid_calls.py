@@ -1,4 +1,4 @@
-"""Calls to the judge's API that a command pays for: money is set aside before each, what fails for a while is tried again."""
+"""Paid calls to the judge's API: money is reserved before each, and transient errors are retried."""
 
 import asyncio
 import contextlib
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Seconds before a call that the API was too busy for is tried again, and how often it is tried in all.
+#: Seconds before a retry when the API is busy, and the maximum number of attempts.
 AGAIN_S, TRIES = 1.0, 3
-#: Most seconds that a reply of the API may have us wait.
+#: Maximum seconds to wait that a reply of the API can ask for.
 PAUSE_MOST_S = 30.0
 
 
 class NoMoneyError(Exception):
-    """The budget does not reach for a call, which was not made."""
+    """The budget does not suffice for a call, which was not made."""
 
 
 class PaidCalls:
-    """The judge's model at its price, within a budget. What is spent, or may have been, is never above it."""
+    """The judge's model at its price, within a budget that is never exceeded."""
 
     def __init__(self, budget_usd: float, *, without_key: str, cached_in: Path | None = None) -> None:
         """`without_key`: what a person is told who has set no key; `cached_in`: the folder beside whose runs replies are kept.
@@ -44,7 +44,7 @@ class PaidCalls:
             if not key_of(self.settings):
                 raise OperationError("invalid", without_key)
             self.settings = self.settings.model_copy(update={"backend": "anthropic"})
-        #: Who is asked.
+        #: The judge that is called.
         self.judge = judge_of(self.settings)
         self._tariff = tariff_for(self.settings, load_rules(self.settings.rules_file))
         self._api = api_of(self.settings)
@@ -55,11 +55,13 @@ class PaidCalls:
 
     @property
     def spent(self) -> int:
-        """Nano-dollars that were paid, or may have been, by this process and those before it."""
+        """Nano-dollars that were paid, or may have been, by this process and earlier ones."""
         return self.spending.spent
 
     async def ask(self, prompt: "Prompt", read: Callable[[str, "Usage | None"], T], *, repeat: int = 0) -> T:
-        """What `read` makes of a reply; it may raise `BadReplyError`. A reply that was kept costs nothing; each `repeat` has its own.
+        """Ask the API, and return the reply as parsed by `read`, which may raise `BadReplyError`.
+
+        A cached reply costs nothing; each `repeat` has its own.
 
         Raises `NoMoneyError` when the budget does not reach, `CallError` when no try brought anything, and `OperationError` when the API
         takes no call of ours at all.
@@ -103,7 +105,7 @@ class PaidCalls:
                 return found
 
     def _settle(self, bound: int, usage: "Usage | None") -> None:
-        """Replace what was set aside by what it cost; where that is not known it stays."""
+        """Replace a reservation by the cost; if that is unknown, the reservation stays."""
         if usage is not None:
             self.spending.add(self._tariff.cost(usage) - bound)
 

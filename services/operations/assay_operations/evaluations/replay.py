@@ -1,4 +1,4 @@
-"""Captured retrievals asked again."""
+"""Replay captured queries against a system."""
 
 from collections.abc import Callable
 from itertools import islice
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Replay:
-    """Asks a system what was captured; `summary` says how far its answers are from those of then, also while it works."""
+    """Replays captured queries; `summary` holds how much the results changed, also while it runs."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class Replay:
         output: Path | None,
         resume: bool,
     ) -> None:
-        """Raises `OperationError` for what cannot be."""
+        """Validate the options. Raises `OperationError`."""
         from assay_evals.replay import ReplaySummary
 
         for option, value, least in (("--limit", limit, 1), ("-k", k, 1), ("--top-regressions", top, 0)):
@@ -44,7 +44,7 @@ class Replay:
         self._output, self._resume = output, resume
 
     def run(self, seen: Counts, on_result: "Callable[[RowResult], None] | None" = None) -> None:
-        """Ask about every row, and keep each result in the output's file as it is done."""
+        """Replay every row, and write each result to the output file as it is done."""
         from assay_evals.replaying import question_of, result_of
 
         rows = islice(captured_of(self._against, "--against"), self._limit)

@@ -1,4 +1,4 @@
-"""The file of a replay's results: NDJSON, a line for each row, in the order of the rows; and going on with it.
+"""Results file of a replay: NDJSON, one line per row, in the order of the rows; resumable.
 
 Beside `FILE` stands `FILE.run.json`, which says what it was begun with. Going on writes `FILE.part`: results that stand are copied, rows
 that errored are asked again, and what comes behind is asked. At the end, or when the next process finds it after a kill, the part takes
@@ -24,12 +24,15 @@ _BLOCK = 65_536
 
 
 def _private(path: Path, mode: str) -> TextIO:
-    """A file for results, which only its owner may read: they hold what was asked."""
+    """Open a private file: results contain queries."""
     return cast("TextIO", open(path, mode, encoding="utf-8", buffering=1, opener=opener))
 
 
 def begun_with(against: Path, target: str, k: int | None) -> dict[str, Any]:
-    """What a replay is begun with, without secrets, and what must be the same to go on with it. A pipe is not read for it."""
+    """Return the inputs of a replay, without secrets, which must be the same to resume it.
+
+    Pipes are not read.
+    """
     from assay_evals.target_names import seal, shown
 
     sha256 = None
@@ -40,7 +43,7 @@ def begun_with(against: Path, target: str, k: int | None) -> dict[str, Any]:
 
 
 class ResultsFile:
-    """Results by row. Without a path it keeps nothing. Raises `OperationError` for a file that cannot be begun or gone on with."""
+    """Results by row; without a path nothing is kept. Raises `OperationError` for an unusable file."""
 
     def __init__(self, path: Path | None, resume: bool, against: Path, target: str, k: int | None) -> None:
         self._path, self._resume = path, resume
@@ -54,7 +57,7 @@ class ResultsFile:
             return self
         if path.exists() and not self._resume:
             raise OperationError(
-                "conflict", f"--output: {path} is there already: go on with --resume, or name another file"
+                "conflict", f"--output: {path} already exists: continue it with --resume, or choose another file"
             )
         if path.is_dir() or not path.parent.is_dir():
             raise OperationError(
@@ -99,7 +102,7 @@ class ResultsFile:
         ]
         sealed = before.get("target_seal")
         if not differing and sealed is not None and not opens(str(sealed), self._target):
-            differing = ["--target (in what is not written down of it)"]
+            differing = ["--target (in a redacted part)"]
         if differing:
             raise OperationError(
                 "invalid",
@@ -107,7 +110,7 @@ class ResultsFile:
             )
 
     def _fold(self) -> None:
-        """Put what a resumed process has written in the place of as many lines of the file."""
+        """Replace the first lines of the file by those that a resumed process has written."""
         assert self._path is not None
         _cut_half_line(self._path)
         if not self._part.exists():
@@ -120,7 +123,7 @@ class ResultsFile:
         self._part.replace(self._path)
 
     def with_earlier(self, rows: "Iterator[Captured]") -> "Iterator[tuple[Captured, RowResult | None]]":
-        """Each row with the result it has already; None where it has to be asked, also because it errored."""
+        """Yield each row with its earlier result; None if it must be replayed, also after an error."""
         for number, line in enumerate(self._earlier or (), start=1):
             row = next(rows, None)
             if row is None:
@@ -135,14 +138,14 @@ class ResultsFile:
             yield row, None
 
     def write(self, result: "RowResult") -> None:
-        """One line a row; what was asked stays in the captured file."""
+        """Write the result of a row; the query stays in the captured file only."""
         if self._file:
             record = {key: value for key, value in result.as_json().items() if key != "query"}
             self._file.write(json.dumps({"line": result.row.line} | record, ensure_ascii=False) + "\n")
 
 
 def _result(row: "Captured", line: str) -> "RowResult | None":
-    """The result that a line holds of this row; None if it is of another, or none at all."""
+    """Return the result of a row in a line; None if the line belongs to another row or is invalid."""
     from assay_evals.replay import RowResult
 
     with suppress(ValueError, KeyError, TypeError):
@@ -170,7 +173,7 @@ def _read_object(path: Path) -> dict[str, Any]:
 
 
 def _cut_half_line(path: Path) -> None:
-    """Take off a last line that was being written when the process was killed."""
+    """Cut off an incomplete last line, which a killed process leaves."""
     with path.open("rb+") as file:
         size = file.seek(0, 2)
         while size:

@@ -1,4 +1,4 @@
-"""Runs handed over to where people look at experiments."""
+"""Send runs to experiment trackers, and write reports to files."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def open_reporters(names: list[str] | None, option: str) -> "list[tuple[str, Reporter]]":
-    """Each reporter with its name. Raises `OperationError` before anything is asked or paid."""
+    """Open reporters by name. Raises `OperationError` before anything is asked or paid."""
     from assay_evals.reporters import ReporterError, open_reporter
 
     try:
@@ -26,16 +26,16 @@ def open_reporters(names: list[str] | None, option: str) -> "list[tuple[str, Rep
 def report_run(
     run: "Run", reporters: "list[tuple[str, Reporter]]", texts: "Dataset | None", tell: Callable[[str], None]
 ) -> None:
-    """Hand a run to each, and `tell` where it is. One that cannot take it keeps it from no other. Raises `OperationError` at the end."""
+    """Send a run to each reporter, and `tell` its location. Raises `OperationError` after all were tried."""
     from assay_evals.reporters import Report, ReporterError
 
     log_no_tries()
     cases = {result.case_id for result in run.results}
-    told = {case.id: case for case in texts.cases if case.id in cases} if texts else {}
+    shared = {case.id: case for case in texts.cases if case.id in cases} if texts else {}
     failed: dict[str, str] = {}
     for name, reporter in reporters:
         try:
-            tell(f"{name}: {reporter.report(Report(run, told))}")
+            tell(f"{name}: {reporter.report(Report(run, shared))}")
         except (ReporterError, OperationError) as error:
             failed[name] = str(error)
     if failed:
@@ -45,19 +45,19 @@ def report_run(
 
 
 def expect_place(option: str, path: Path | None) -> None:
-    """A report's file that cannot be one is told before anything is written."""
+    """Refuse an unusable path for a report before anything is written. Raises `OperationError`."""
     if path is None:
         return
     if path.name == "-" or path.is_dir():
         raise OperationError(
-            "invalid", f"{option}: {path} is {'a folder' if path.is_dir() else 'not a file'}: name a file"
+            "invalid", f"{option}: {path} is {'a folder' if path.is_dir() else 'not a file'}: pass the path of a file"
         )
     if not path.parent.is_dir():
         raise OperationError("invalid", f"{option}: no folder {path.parent}")
 
 
 def write_report(option: str, path: Path, text: str) -> None:
-    """Write a report's file. Raises `OperationError`."""
+    """Write a report to a file. Raises `OperationError`."""
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:

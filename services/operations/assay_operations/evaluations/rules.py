@@ -1,4 +1,4 @@
-"""Scorers and rules as options name them: `--scorer`, `--rules`, and what a run's floors say."""
+"""Scorers, rules and floors from the options `--scorer` and `--rules`."""
 
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ SLICE_FIELDS = ("query_type", "tag", "source", "complexity")
 
 
 def rules_of(path: Path | None) -> "RulesFile":
-    """The rules of `--rules`, or none. Raises `OperationError`."""
+    """Read the rules of `--rules`, or none. Raises `OperationError`."""
     from assay_evals.errors import EvalsError
     from assay_evals.rules_file import RulesFile, read_rules
 
@@ -31,7 +31,7 @@ def rules_of(path: Path | None) -> "RulesFile":
 
 
 def fields_of(slices: list[str] | None, rules: "RulesFile") -> list[str]:
-    """What is sliced by. Raises `OperationError` for what nothing is."""
+    """Return the fields to slice by. Raises `OperationError` for an unknown field."""
     from assay_evals.dataset_fields import nearest
 
     for field in slices or []:
@@ -46,7 +46,7 @@ def fields_of(slices: list[str] | None, rules: "RulesFile") -> list[str]:
 def part_of(
     golden: "Dataset", limit: int | None, sample: int | None, seed: int, fields: list[str]
 ) -> "tuple[Dataset, Dataset, dict[str, Any]]":
-    """What a run is a run of, which of its cases are asked, and what the run says of a sample. Raises `OperationError`.
+    """Return the dataset of a run, the cases to ask, and the description of a sample.
 
     The first N cases are a dataset of their own; a sample, stratified by the fields (`query_type` without any), is a part of the whole one.
     """
@@ -67,7 +67,10 @@ def part_of(
 
 
 def expect_slices(rules: "RulesFile", fields: "Iterable[str]", of: "Iterable[Case | CaseResult]") -> None:
-    """Raises `OperationError` for a floor of a slice that no case is in, and for one of the `fields` that no case has."""
+    """Refuse a floor of an empty slice, and one of the `fields` that no case has.
+
+    Raises `OperationError`.
+    """
     from assay_evals.errors import EvalsError
     from assay_evals.slices import known_values
 
@@ -83,7 +86,7 @@ def expect_slices(rules: "RulesFile", fields: "Iterable[str]", of: "Iterable[Cas
 def scoring_of(
     given: list[str] | None, rules: "RulesFile", cases: "Iterable[Case]", rubric: "Rubric | None", deadline_s: float
 ) -> "Scoring":
-    """The scorers of a run. Raises `OperationError` for one that cannot be used, and for rules of metrics that nobody knows."""
+    """Return the scorers of a run. Raises `OperationError` for an unusable scorer or an unknown metric."""
     from assay_evals.errors import EvalsError
     from assay_evals.scorer_specs import spec_of
     from assay_evals.scorers import Scoring
@@ -106,7 +109,7 @@ def scoring_of(
 
 
 def expect_known(rules: "RulesFile", measured: Iterable[str]) -> None:
-    """Raises `OperationError` for a rule of a metric that is neither Assay's nor `measured`."""
+    """Refuse a rule of a metric that is neither Assay's nor `measured`. Raises `OperationError`."""
     from assay_evals.errors import EvalsError
 
     try:
@@ -116,14 +119,14 @@ def expect_known(rules: "RulesFile", measured: Iterable[str]) -> None:
 
 
 def floors_of(run: "Run", rules: "RulesFile", rubrics: "Collection[str]") -> "list[FloorCheck]":
-    """What the floors say of a run; `rubrics` are the metrics that a model gives."""
+    """Check the floors of a run; `rubrics` are the metrics that a model gives."""
     from assay_evals.floors import floor_checks
 
     return floor_checks(run, rules.rules(), rubrics)
 
 
 def as_json(found: "Iterable[FloorCheck]") -> list[Mapping[str, object]]:
-    """The floors for a run's report."""
+    """Return the floors for the report of a run."""
     from dataclasses import asdict
 
     return [asdict(each) for each in found]

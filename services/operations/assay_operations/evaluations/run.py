@@ -1,4 +1,4 @@
-"""Ask a system every question of a golden dataset, and write the run down as it goes."""
+"""Evaluate a system on a golden dataset, and record the run as it progresses."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What is run, as `assay eval run` has it; None is the default of each."""
+    """Options of `assay eval run`; None is the default."""
 
     dataset: Path
     system: TargetConfig
@@ -62,7 +62,7 @@ class RunRequest:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """A run of which everything is known to be possible that costs nothing to find out."""
+    """A run that passed every check that costs nothing."""
 
     name: str
     golden: "Dataset"
@@ -76,7 +76,7 @@ class RunPlan:
     fields: list[str]
 
     async def run(self, seen: Counts) -> "Run":
-        """Ask what is not asked yet."""
+        """Run the cases that are not done yet."""
         from assay_evals.evaluation import evaluate_into
 
         seen.total, seen.rows = len(self.golden.cases), len(self.folder.done)
@@ -99,23 +99,26 @@ class RunPlan:
                 await self.judge.close()
 
     def floors(self, done: "Run") -> "list[FloorCheck]":
-        """What the floors of its rules say of the run."""
+        """Check the floors of the run."""
         return floors_of(done, self.held, self.scoring.rubrics(self.golden.cases))
 
     def checks(self, done: "Run") -> "list[SliceCheck]":
-        """What its slices say of the run."""
+        """Check the slices of the run."""
         from assay_evals.slices import slice_checks
 
         return slice_checks(done, self.fields, self.held.slice_floors(), self.held.rules())
 
 
 def plan_run(request: RunRequest, tell: Callable[[str], None]) -> RunPlan:
-    """Find out whatever cannot be before anything is asked or paid; `tell` gets warnings. Raises `OperationError`."""
+    """Validate everything before anything is asked or paid; `tell` gets warnings.
+
+    Raises `OperationError`.
+    """
     from assay_evals.runs import RunConfig, RunFolder
     from assay_evals.target_names import shown
 
     if request.resume and request.name is None:
-        raise OperationError("invalid", "--resume needs --name, the run to go on with")
+        raise OperationError("invalid", "--resume needs --name, the run to continue")
     golden = load(request.dataset, "--dataset")
     fields = fields_of(request.slices, held := rules_of(request.rules))
     expect_slices(held, fields, golden.cases)
@@ -125,7 +128,7 @@ def plan_run(request: RunRequest, tell: Callable[[str], None]) -> RunPlan:
         raise OperationError("invalid", f"--gain: {request.gain!r} is not one of linear, burges")
     reporters = open_reporters(request.reporters, "--report")
     if request.reference and not any(case.expected_answer for case in golden.cases):
-        raise OperationError("invalid", "--reference: no case has an expected_answer to be held against")
+        raise OperationError("invalid", "--reference: no case has an expected_answer to compare with")
     judge = judge_named(
         request.judge,
         request.judge_budget,

@@ -1,4 +1,4 @@
-"""Judging the answers of an evaluation run with the judge that samples production, on a budget of the run's own."""
+"""Judge the answers of an evaluation run with production's judge, within the run's own budget."""
 
 import asyncio
 from collections import Counter
@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Most often that one answer is judged.
+#: Maximum number of times that one answer is judged.
 REPEATS_MOST = 10
 
 
 class RunJudge:
-    """Judges answers: `lexical`, or the model that settings name. Money is set aside before each call; at the cap answers go unjudged.
+    """Judges answers: `lexical`, or the model that settings name.
+
+    Money is set aside before each call; at the cap answers go unjudged.
 
     What the judge could not judge has no metrics of it, and is counted: `skipped` by the budget, `errors` by the API. These have coverage
     0, so that a judge which fails does not pass for a good system, and are asked about again when the run goes on. An answer that cannot
@@ -50,12 +52,12 @@ class RunJudge:
         if name not in ("lexical", "anthropic", "openai"):
             raise OperationError("invalid", f"--judge: {name!r} is not one of lexical, anthropic, openai")
         self.unfit = self.spent_before = 0
-        #: Calls that brought no verdict, by what failed.
+        #: Calls without a verdict, by cause.
         self.failures: Counter[str] = Counter()
         self.repeats, self._reference = repeats, reference
-        #: Where the lexical judge reads, one answer at a time.
+        #: Thread of the lexical judge, which reads one answer at a time.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="judge")
-        #: Verdicts that came.
+        #: Number of verdicts.
         self.verdicts = 0
         #: Cases that the budget left unjudged, now or before.
         self._unjudged: set[str] = set()
@@ -84,16 +86,19 @@ class RunJudge:
 
     @property
     def spent(self) -> int:
-        """Nano-dollars that judging the run has cost, in this process and those before it."""
+        """Nano-dollars that judging the run has cost, in this process and earlier ones."""
         return self._paid.spent if self._paid else 0
 
     @property
     def skipped(self) -> int:
-        """How many cases the budget left unjudged."""
+        """Number of cases that the budget left unjudged."""
         return len(self._unjudged)
 
     def go_on(self, spending: Path, folder: "RunFolder") -> None:
-        """Count what earlier processes spent on the run, and ask those cases again that met a smaller budget. Raises `OperationError`."""
+        """Add the costs of earlier processes, and retry cases that met a smaller budget.
+
+        Raises `OperationError`.
+        """
         if self._paid is None:
             return
         self._paid.spending.keep_in(spending)
@@ -109,18 +114,18 @@ class RunJudge:
 
     @property
     def digests(self) -> dict[str, str]:
-        """What is asked beside the judge's own question, by metric: a run that was asked otherwise is not comparable."""
+        """Digests of additional prompts, by metric: runs with other prompts are not comparable."""
         from assay_judge.reference import DIGEST, METRICS
 
         return dict.fromkeys(METRICS, DIGEST) if self._reference else {}
 
     async def __call__(self, case: "Case", answer: "Retrieved") -> dict[str, float | None]:
-        """The judge's metrics of one answer, beside its passages and, where that is asked for, beside the expected answer."""
+        """Judge one answer against its passages and, with `reference`, against the expected answer."""
         found = await self._beside_passages(case, answer)
         return found | await self._beside_reference(case, answer) if self._reference else found
 
     async def _beside_reference(self, case: "Case", answer: "Retrieved") -> dict[str, float | None]:
-        """Nothing where nothing is expected or answered; None for all where the budget or the API gave out."""
+        """Compare with the expected answer; {} without one, None for all if the budget or the API failed."""
         from assay_evals.coverage import JUDGE_NOISE, is_answerable, over_repeats
         from assay_judge.prompt import case_of
         from assay_judge.reference import METRICS, UNSAID, comparison_of
@@ -142,7 +147,7 @@ class RunJudge:
         return found
 
     async def _beside_passages(self, case: "Case", answer: "Retrieved") -> dict[str, float | None]:
-        """The judge's metrics of one answer, whether it could be judged, and the checks it failed; nothing where the target gives none.
+        """Return the judge's metrics of one answer, its coverage and its failed checks; {} without an answer.
 
         Rules say whether an answer refuses; a model that finds claims in it, or none, overrules them. To refuse a question that has an
         answer is irrelevant; to refuse one that has none is right, which is not paid for.
@@ -218,11 +223,11 @@ class RunJudge:
 
     @property
     def rubric(self) -> "Rubric | None":
-        """Answers rubrics; None for a judge without a model."""
+        """The rubric function of the judge; None for a judge without a model."""
         return self._meets if self._paid else None
 
     async def _meets(self, criterion: str, case: "Case", answer: str) -> float | None:
-        """Whether an answer meets a criterion, 0 or 1, the mean of its repeats; None where the budget or the API gave out."""
+        """Score an answer by a criterion, 0 to 1, as the mean of its repeats; None if the budget or the API failed."""
         from assay_judge.rubric import prompt_of, score_in
 
         prompt = prompt_of(criterion, case.query, answer)
@@ -243,36 +248,36 @@ class RunJudge:
             self._paid.spending.skip(case_id, self._paid.cap)
         except CallError as error:
             self.failures[error.kind] += 1
-            self._paid.spending.skip(case_id, -1)  # any budget is more: whoever goes on asks again
+            self._paid.spending.skip(case_id, -1)  # any budget is larger, so a resumed run asks again
         else:
             self.verdicts += 1
             return found
         return None
 
     async def close(self) -> None:
-        """Close the connections to the API, and the file."""
+        """Close the connections to the API, and the cost file."""
         self._thread.shutdown(wait=False, cancel_futures=True)
         if self._paid is not None:
             await self._paid.close()
 
     @property
     def errors(self) -> int:
-        """Calls that brought no verdict."""
+        """Number of calls without a verdict."""
         return self.failures.total()
 
     @property
     def failed(self) -> bool:
-        """Whether the API judged nothing, of all that it was asked."""
+        """True if there were errors and not a single verdict."""
         return self.errors > 0 and not self.verdicts
 
     def why_failed(self) -> list[tuple[int, str]]:
-        """How many calls brought no verdict, by the reason in words, the most first."""
+        """Count the calls without a verdict by reason, largest first."""
         from assay_judge.reasons import reasons
 
         return reasons(self.failures)
 
     def cache_use(self) -> dict[str, float]:
-        """How many of the verdicts that were asked for were kept from before, and what that saved; empty without a cache."""
+        """Return the cache's hits, calls and savings in dollars; empty without a cache."""
         from assay_judge.pricing import dollars
 
         if self._paid is None or (cache := self._paid.cache) is None:
@@ -280,7 +285,7 @@ class RunJudge:
         return {"hits": cache.hits, "calls": cache.hits + cache.misses, "saved_usd": dollars(cache.saved)}
 
     def close_note(self) -> str | None:
-        """What a person should know at the end."""
+        """Return the closing note on cost and unjudged answers; None if there is nothing to report."""
         from assay_judge.pricing import dollars
 
         unfit = f"{self.unfit} answers too long or malformed to be judged" if self.unfit else None
@@ -288,12 +293,12 @@ class RunJudge:
             return unfit
         note = f"judged for ${dollars(self.spent):.4f}; {self.skipped} skipped by the budget, {self.errors} without a verdict"
         if cache := self._paid.cache:
-            note += f"; {cache.hits} of {cache.hits + cache.misses} verdicts kept from before, which saved ${dollars(cache.saved):.4f}"
+            note += f"; {cache.hits} of {cache.hits + cache.misses} verdicts reused, which saved ${dollars(cache.saved):.4f}"
         return f"{note}; {unfit}" if unfit else note
 
 
 def _lacks(result: "CaseResult") -> bool:
-    """Whether a score is not there that a model gives."""
+    """Return True if a score that a model gives is missing."""
     from assay_evals.scorer_specs import SCORE
     from assay_judge.reference import METRICS
     from assay_schema.scores import Metric
@@ -303,7 +308,7 @@ def _lacks(result: "CaseResult") -> bool:
 
 
 def _as_captured(case: "Case", answer: "Retrieved") -> Any:
-    """The answer as a service would capture it; None where it could not be."""
+    """Return the answer as a service would capture it; None if it is not valid."""
     from pydantic import ValidationError
 
     from assay_schema.events import Answer

@@ -1,4 +1,4 @@
-"""Evaluation runs in the store, as the `evaluator`: write them, list them, find one."""
+"""Write, list and read evaluation runs in the store, as the identity `evaluator`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def store(run: "Run", data: Path) -> str:
-    """Write a run to the store. Returns its id. Raises `OperationError`; the files are there all the same."""
+    """Write a run to the store, and return its id. Raises `OperationError`; the files stay in any case."""
     from assay_evals.stored import store_run
 
     try:
@@ -22,28 +22,28 @@ def store(run: "Run", data: Path) -> str:
             return str(store_run(client, settings, run))
     except OperationError as error:
         raise OperationError(
-            "unavailable", f"{error}; the run is on disk, store it later with: assay eval store {run.run_id}"
+            "unavailable", f"{error}; the run is on disk; to store it later: assay eval store {run.run_id}"
         ) from None
 
 
 class ClickHouse:
-    """The store as a reporter: a run that is there is replaced."""
+    """The store as a reporter: an existing run is replaced."""
 
     def __init__(self, data: Path) -> None:
         self._data = data
 
     def report(self, report: "Report") -> str:
-        """Write the run and its results, no texts."""
+        """Write the run and its results, without texts."""
         return f"run {store(report.run, self._data)}"
 
 
 def clickhouse(where: str | None) -> ClickHouse:
-    """`clickhouse` or `clickhouse=DATA`, the data directory of `assay up`; settings say which store, as for every command."""
+    """Open the reporter `clickhouse` or `clickhouse=DATA`, with DATA the data directory of `assay up`."""
     return ClickHouse(Path(where) if where else DEFAULT_DATA)
 
 
 def stored(name: str, data: Path) -> "Run":
-    """One run."""
+    """Read a run from the store."""
     from assay_evals.stored import load_stored
 
     with open_store(settings_for("evaluator", data).store) as client:
@@ -53,7 +53,7 @@ def stored(name: str, data: Path) -> "Run":
 def stored_runs(
     data: Path, *, project: str = "", branch: str = "", tag: str = "", limit: int = 1_000
 ) -> "list[StoredRun]":
-    """The newest runs that match, the newest last."""
+    """List the newest runs that match, newest last."""
     from assay_evals.stored import list_stored
 
     with open_store(settings_for("evaluator", data).store) as client:

@@ -1,4 +1,4 @@
-"""Folders of runs: their names, and finding one."""
+"""Names and folders of runs."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +14,10 @@ DEFAULT_RUNS = Path("runs")
 
 
 def free_name(name: str | None, runs: Path, resume: bool) -> str:
-    """The run's name: the one given, or the time. Raises `OperationError` for one that is taken, or that no folder can have."""
+    """Return the name of a run: the given one, or the time.
+
+    Raises `OperationError` if it is taken or invalid.
+    """
     from assay_evals.runs import RUN_FILE, RunError, run_folder
 
     if name is None:
@@ -22,19 +25,20 @@ def free_name(name: str | None, runs: Path, resume: bool) -> str:
     try:
         folder = run_folder(runs, name)
     except RunError as error:
-        raise OperationError("invalid", f"--name: {error}; where the runs are kept is --runs") from None
+        raise OperationError("invalid", f"--name: {error}; to choose the folder of the runs: --runs") from None
     begun = (folder / RUN_FILE).exists()
     if begun and not resume:
         raise OperationError(
-            "conflict", f"{folder} holds a run already: go on with --resume, name another, or delete that folder"
+            "conflict",
+            f"{folder} already contains a run: resume it with --resume, choose another name, or delete that folder",
         )
     if resume and not begun:
-        raise OperationError("not_found", f"--resume: {runs} holds no run {name}: leave --resume out to begin one")
+        raise OperationError("not_found", f"--resume: no run {name} in {runs}: omit --resume to start one")
     return name
 
 
 def cutoffs_of(text: str | None, k: int) -> tuple[int, ...]:
-    """The ranks at which metrics are cut off. Raises `OperationError`."""
+    """Return the cutoff ranks of the metrics. Raises `OperationError`."""
     from assay_evals.metrics import DEFAULT_CUTOFFS
 
     if k < 1:
@@ -46,12 +50,12 @@ def cutoffs_of(text: str | None, k: int) -> tuple[int, ...]:
     except ValueError:
         raise OperationError("invalid", f"--cutoffs: {text!r} is not a list of ranks such as 5,10") from None
     if not 1 <= found[0] <= found[-1] <= k:
-        raise OperationError("invalid", f"--cutoffs: {text!r} must lie between 1 and the {k} results that -k asks for")
+        raise OperationError("invalid", f"--cutoffs: {text!r} must be between 1 and {k} (-k)")
     return found
 
 
 def find_run(name: str, runs: Path) -> "Run":
-    """A run by its name, or by its folder."""
+    """Read a run by its name or its folder."""
     from assay_evals.runs import read_run
 
     return read_run(Path(name) if (Path(name) / "run.json").exists() else runs / name)

@@ -7,8 +7,11 @@ TAG_MAX_CHARS = 64
 
 
 def tags_of(given: list[str] | None) -> tuple[str, ...]:
-    """A run's tags, each once, sorted. Raises `OperationError` for what would not be one word or line in a list."""
+    """Return the tags of a run, unique and sorted.
+
+    Raises `OperationError` for an unprintable or long one.
+    """
     for tag in given or ():
         if not tag.strip() or len(tag) > TAG_MAX_CHARS or not tag.isprintable():
-            raise OperationError("invalid", f"--tag: a tag has 1 to {TAG_MAX_CHARS} characters and no line end")
+            raise OperationError("invalid", f"--tag: a tag needs 1 to {TAG_MAX_CHARS} printable characters on one line")
     return tuple(sorted({*(given or ())}))

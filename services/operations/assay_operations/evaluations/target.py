@@ -1,4 +1,4 @@
-"""A system under test, and how it is asked."""
+"""A system under test, and the options for querying it."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -16,20 +16,20 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class TargetConfig:
-    """A system under test and how it is asked."""
+    """A system under test, with concurrency, timeout and retries."""
 
     target: str
     workspace: str | None = None
     concurrency: int = 5
     deadline_s: float = 30.0
     retries: int = 2
-    #: Told of each error of the system.
+    #: Called with each error of the system.
     on_error: Callable[[Exception], None] | None = None
-    #: Whether errors keep what a command said on stderr.
+    #: True if errors keep the stderr of a command.
     keep_said: bool = False
 
     def open(self) -> "tuple[Target, Asking]":
-        """The target and how it is asked. Raises `OperationError` for what cannot be."""
+        """Open the target, and return it with the runner's options. Raises `OperationError`."""
         from assay_evals.errors import TargetUsageError
         from assay_evals.runner import Asking
         from assay_evals.targets import open_target
@@ -57,7 +57,7 @@ class TargetConfig:
         question: "Callable[[Item], Question | None]",
         take: "Callable[[Asked[Item]], None]",
     ) -> None:
-        """Ask about every item and hand on each answer, in the order of the items."""
+        """Query the target for every item, and pass each answer to `take`, in the order of the items."""
         from assay_evals.runner import ask_each
 
         target, how = self.open()
@@ -65,7 +65,7 @@ class TargetConfig:
 
 
 def log_no_tries() -> None:
-    """Each try that failed would be a line in the log; a result counts its tries, and says what the last one ended in."""
+    """Switch off the log of failed attempts: a result already has their number and the last error."""
     from stamina.instrumentation import set_on_retry_hooks
 
     set_on_retry_hooks([])

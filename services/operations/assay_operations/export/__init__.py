@@ -1,1 +1,1 @@
-"""Captured events, out of the store."""
+"""Export captured events from the store."""

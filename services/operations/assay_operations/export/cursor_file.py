@@ -1,4 +1,4 @@
-"""The file in which an export keeps how far it came, and the lock beside it that keeps a second export out meanwhile."""
+"""The cursor file of an export, and its lock file, which keeps a second export out."""
 
 import contextlib
 import fcntl
@@ -14,9 +14,9 @@ from assay_operations.time_bounds import cursor
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Keep other exports with this file out: two at once would export the same rows. Raises `OperationError` if there is one.
+    """Lock a cursor file: two exports at once would export the same rows. Raises `OperationError`.
 
-    The lock file stays: if it were removed, a third export could lock a new one while a second still waits for the old.
+    The lock file is never removed: else a third export could lock a new file while a second still waits for the old one.
     """
     target = path.resolve()
     try:
@@ -29,7 +29,7 @@ def locked(path: Path) -> Iterator[None]:
         except BlockingIOError:
             raise OperationError(
                 "conflict",
-                f"--cursor-file: another export is using {path}; wait for its end, or give each export a file of its own",
+                f"--cursor-file: another export is using {path}; wait for its end, or give each export its own file",
             ) from None
         except OSError as error:
             raise OperationError(
@@ -41,7 +41,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def read_cursor(path: Path) -> int | None:
-    """The cursor that the last export left, or None for the first. Raises `OperationError`."""
+    """Read the cursor of the previous export; None for the first. Raises `OperationError`."""
     try:
         text = path.read_text()
     except FileNotFoundError:
@@ -52,9 +52,11 @@ def read_cursor(path: Path) -> int | None:
 
 
 def write_cursor(path: Path, place: int) -> None:
-    """Replace the file in one step that survives a crash: either the old cursor is there or the new one. Raises `OperationError`.
+    """Replace the cursor atomically: after a crash it is the old one or the new one.
 
-    Never by a smaller cursor, whoever wrote the larger one meanwhile.
+    Raises `OperationError`.
+
+    A larger cursor that another process wrote meanwhile is kept.
     """
     if (read_cursor(path) or 0) > place:
         return
@@ -84,18 +86,18 @@ def write_cursor(path: Path, place: int) -> None:
 
 
 def alone(cursor_file: Path | None, limit: int | None) -> contextlib.AbstractContextManager[None]:
-    """Keep other exports with this file out, if there is one. Raises `OperationError`."""
+    """Lock the cursor file, if there is one. Raises `OperationError`."""
     if cursor_file is None:
         return contextlib.nullcontext()
     if limit is not None:
         raise OperationError(
             "invalid",
-            "--limit with --cursor-file would skip the rows beyond the limit for ever; use one of them, or bound the window by --until",
+            "--limit with --cursor-file would permanently skip rows beyond the limit; use one of them, or bound the window with --until",
         )
     return locked(cursor_file)
 
 
 def settle(out: BinaryIO) -> None:
-    """Rows before cursor: what went to a file is on disk before the cursor says so. A pipe has nothing to settle."""
+    """Sync the rows to disk before the cursor is written. Does nothing for a pipe."""
     with contextlib.suppress(OSError, ValueError):
         os.fsync(out.fileno())

@@ -1,6 +1,6 @@
-"""What of an answer's bytes may be passed on: whole lines that are rows. Pure.
+"""Pass on the bytes of an answer as whole lines that are rows. Pure.
 
-A store that fails in mid-answer has already said that all is well, so it can only put its error, as text, where rows should be.
+A store that fails in the middle of an answer has already sent its status, so its error is text in place of rows.
 """
 
 import re
@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 
 
 class BrokenAnswerError(Exception):
-    """The store's answer stopped being rows. The message is what the engine said, if it said anything."""
+    """An answer of the store that broke off. The message is the engine's error, if there is one."""
 
 
 class Lines:
-    """Passes on the whole lines of an answer, and counts them."""
+    """Passes on whole lines of an answer, and counts them."""
 
     def __init__(self, line_start: str) -> None:
         self._start = line_start.encode()
@@ -21,8 +21,11 @@ class Lines:
         self.size = 0
 
     def through(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
-        """The blocks' bytes up to each one's last line feed. Raises `BrokenAnswerError` before passing on anything but rows."""
-        rest: list[bytes] = []  # of a line that may span many blocks
+        """Yield the bytes of blocks, in whole lines.
+
+        Raises `BrokenAnswerError` before anything that is not a row.
+        """
+        rest: list[bytes] = []  # start of a line that may span many blocks
         for block in blocks:
             cut = block.rfind(b"\n") + 1
             if not cut:
@@ -45,6 +48,6 @@ class Lines:
 
 
 def _said(text: bytes) -> str:
-    """The engine's own words, without a row that may stand around them."""
-    found = re.search(rb"Code: \d+\.? ?[^\r\n]{0,300}", text)
-    return found[0].decode(errors="replace") if found else "the answer breaks off"
+    """Return the engine's error, without a row around it."""
+    match = re.search(rb"Code: \d+\.? ?[^\r\n]{0,300}", text)
+    return match[0].decode(errors="replace") if match else "the answer breaks off"

@@ -1,19 +1,19 @@
-"""How an export of any size stays small: it reads the log newest first, in chunks that each fit in memory. Pure.
+"""Plan an export of any size in chunks that fit in memory, newest first. Pure.
 
-Sorting a whole table would need memory or disk in proportion to it. Instead the store counts rows per slice of time, from which follow
-chunks of about `CHUNK_BYTES`; only each chunk is sorted. A slice that holds too much is counted again in finer slices: of time first,
-and of `id` where a single millisecond holds too much (as it does while a Redis whose clock was set back catches up).
+Sorting a whole table would need memory or disk in proportion to it. Instead the store counts rows per slice of time, which gives chunks
+of about `CHUNK_BYTES`; only each chunk is sorted. A slice with too many rows is counted again in finer slices: of time first, and of
+`id` if a single millisecond has too many (as it does while a Redis whose clock was set back catches up).
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-#: What a chunk should come to, in bytes of NDJSON. Fifteen times this is what the store was seen to need for sorting it.
+#: Target size of a chunk in bytes of NDJSON. The store needs up to fifteen times this to sort it, as measured.
 CHUNK_BYTES = 16 * 1024 * 1024
 ROWS_FIRST = 1_000
 ROWS_MAX = 100_000
-#: Into how many slices a chunk is cut at most, by one query.
+#: Maximum slices of a chunk per query.
 SLICES = 1_024
 
 Range = tuple[int, int]
@@ -22,9 +22,9 @@ Axis = Literal["created", "ids"]
 
 @dataclass(frozen=True)
 class Chunk:
-    """Rows that arrived within `created` and are numbered within `ids` (both inclusive; times in Unix milliseconds).
+    """Rows with `created_at` in `created` and `id` in `ids` (both inclusive; times in Unix milliseconds).
 
-    `events` are the bounds of their own times, by which the store finds them without reading anything else.
+    `events` are the bounds of their event times, by which the store finds them without reading other rows.
     """
 
     created: Range
@@ -35,18 +35,18 @@ class Chunk:
 
     @property
     def axis(self) -> Axis | None:
-        """Along what it can be cut, or None when it cannot."""
+        """The axis along which it can be cut; None if it cannot."""
         if self.created[0] < self.created[1]:
             return "created"
         return "ids" if self.ids[0] < self.ids[1] else None
 
     def slice_width(self, axis: Axis) -> int:
-        """The width of slices that cut it into at most `SLICES` along an axis."""
+        """Return the width of slices that cut it into at most `SLICES` along an axis."""
         low, high = self.created if axis == "created" else self.ids
         return (high - low) // SLICES + 1
 
     def joined(self, older: "Chunk") -> "Chunk | None":
-        """This chunk and the next older one as one, or None where the bounds of both would take in other rows too."""
+        """Join this chunk with the next older one; None if their bounds would include other rows."""
         if not (self.whole_milliseconds and older.whole_milliseconds) and self.created != older.created:
             return None
         return Chunk(
@@ -63,21 +63,21 @@ def _around(one: Range, other: Range) -> Range:
 
 
 class Pace:
-    """How many rows make a chunk of about `CHUNK_BYTES`, learned from one chunk to the next."""
+    """Number of rows per chunk of about `CHUNK_BYTES`, learned from chunk to chunk."""
 
     def __init__(self) -> None:
         self.rows = ROWS_FIRST
 
     def learn(self, rows: int, size: int) -> None:
-        """Take in that `rows` rows came to `size` bytes. It speeds up by steps and slows down at once."""
+        """Learn that `rows` rows had `size` bytes. The number grows in steps and shrinks at once."""
         if rows:
             self.rows = max(1, min(CHUNK_BYTES * rows // max(size, 1), self.rows * 4, ROWS_MAX))
 
 
 def chunks(whole: Chunk, cut: Callable[[Chunk, Axis], list[Chunk]], pace: Pace) -> Iterator[Chunk]:
-    """The rows of `whole` in chunks of at most `pace.rows`, newest first.
+    """Yield the rows of `whole` in chunks of at most `pace.rows`, newest first.
 
-    `cut` returns a chunk's slices, newest first, empty ones left out.
+    `cut` returns the slices of a chunk, newest first, without empty ones.
     """
     waiting = [whole] if whole.rows else []
     ready: Chunk | None = None

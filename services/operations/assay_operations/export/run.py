@@ -1,4 +1,4 @@
-"""Captured events as lines of JSON, newest first."""
+"""Export captured events as lines of JSON, newest first."""
 
 import time
 from collections.abc import Iterator
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 _BLOCK_BYTES = 256 * 1024
-#: Asked of engines that let this user choose: `/` as itself, no cache filled with what is read once.
+#: Settings for engines that let this user choose: do not escape `/`.
 _WISHES = {"output_format_json_escape_forward_slashes": 0}
-_AGAIN = "the export is not complete, run it again"
+_AGAIN = "the export is not complete; run it again"
 
 
 class Exported(StrEnum):
-    """Kinds that can be exported."""
+    """Kinds of event that can be exported."""
 
     RETRIEVAL = "retrieval"
     ANSWER = "answer"
@@ -36,7 +36,7 @@ class Exported(StrEnum):
 
 
 class Tool(StrEnum):
-    """Operations that retrieve."""
+    """Retrieval operations."""
 
     QUERY = "query"
     SEARCH = "search"
@@ -44,7 +44,7 @@ class Tool(StrEnum):
 
 @dataclass(frozen=True)
 class Window:
-    """Rows with `after < id <= upto` are exported; `cursor` is where the next window starts."""
+    """The rows with `after < id <= upto`; `cursor` is the start of the next window."""
 
     after: int
     upto: int
@@ -52,10 +52,12 @@ class Window:
 
 
 def window(since: Bound | None, until: Bound | None, watermark: int) -> Window:
-    """The rows between two edges that are certainly complete: nothing above the watermark. Pure.
+    """Return the window between two edges, bounded by the watermark, below which all rows are stored.
 
-    A cursor never goes back. A time is no such promise: events that arrived before it may not be stored yet, so the next window
-    starts at the watermark even when that is below `since`.
+    Pure.
+
+    A cursor never moves back. A time is not a guarantee: events that arrived before it may not be stored yet, so the next window
+    starts at the watermark even if that is below `since`.
     """
     after = since.place if since else -1
     upto = min(until.place if until else SAFE_INTEGER_MAX, watermark)
@@ -82,14 +84,14 @@ class Request:
         project: str | None,
         cursor_file: Path | None,
     ) -> "Request":
-        """What was asked for, or `OperationError` naming the option that cannot be."""
+        """Validate the options of an export. Raises `OperationError` naming the option."""
         if limit is not None and limit < 1:
             raise OperationError("invalid", f"--limit: {limit} is below 1")
         _one_of("--tool", tool, Tool)
         _one_of("--kind", kind, Exported)
         if tool is not None and kind != Exported.RETRIEVAL:
             raise OperationError(
-                "invalid", f"--tool: rows of kind {kind} have no tool; leave it out, or use --kind retrieval"
+                "invalid", f"--tool: rows of kind {kind} have no tool; omit it, or use --kind retrieval"
             )
         now_ms = time.time_ns() // 1_000_000
         lower = bound(since, now_ms, "--since") if since is not None else None
@@ -115,7 +117,10 @@ def stored_watermark(client: "Client", database: str) -> int:
 def export(
     client: "Client", database: str, selection: Selection, limit: int | None, out: BinaryIO, seen: Counts
 ) -> None:
-    """Write the selected rows. Raises `OperationError` when the store breaks off, `BrokenPipeError` when the reader has left."""
+    """Write the selected rows.
+
+    Raises `OperationError` if the store's answer breaks off, `BrokenPipeError` if the reader has left.
+    """
     pace = Pace()
 
     def cut(chunk: Chunk, axis: Axis) -> list[Chunk]:
@@ -135,7 +140,7 @@ def export(
         except BrokenAnswerError as error:
             raise OperationError("unavailable", f"store: {error}; {_AGAIN}") from None
         if through.rows != wanted and through.rows != min(_count(client, database, selection, chunk), left):
-            raise OperationError("unavailable", f"store: {through.rows} of {wanted} rows came; {_AGAIN}")
+            raise OperationError("unavailable", f"store: received {through.rows} of {wanted} rows; {_AGAIN}")
         pace.learn(through.rows, through.size)
         left -= through.rows
         if not left:
@@ -143,7 +148,7 @@ def export(
 
 
 def _count(client: "Client", database: str, selection: Selection, chunk: Chunk) -> int:
-    """How many rows of a chunk there are now: retention or `prune` may have taken some since it was planned."""
+    """Count the rows of a chunk: retention or `prune` may have deleted some since it was planned."""
     return int(client.query(counts(database, selection, chunk)).result_rows[0][-1])
 
 

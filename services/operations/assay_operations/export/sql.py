@@ -1,7 +1,7 @@
-"""The SQL of an export. Pure: text in, text out.
+"""SQL of an export. Pure: text in, text out.
 
-The store writes each line of NDJSON itself, so that this program only passes bytes on: numbers keep every digit, whatever
-JSON was captured comes back as it was, and no engine setting that a reader might not be allowed to change has a say.
+The store formats each line of NDJSON, and this program only passes bytes on: numbers keep every digit, captured JSON stays unchanged,
+and the result does not depend on engine settings, which a reader may not be allowed to change.
 """
 
 import types
@@ -22,7 +22,7 @@ from assay_schema.limits import SCHEMA_VERSION
 
 @dataclass(frozen=True)
 class Source:
-    """A kind's view and the model of its rows."""
+    """The view of a kind, and the model of its rows."""
 
     view: str
     row: type[BaseModel]
@@ -34,17 +34,17 @@ SOURCES = {
     Kind.FEEDBACK: Source("feedback", FeedbackRow),
 }
 
-#: How every line begins.
+#: Start of every line.
 LINE_START = f'{{"schema_version":{SCHEMA_VERSION},'
 
 
 def _bare(annotation: Any) -> Any:
-    """A type without the constraints it is annotated with."""
+    """Return a type without the constraints of its annotation."""
     return annotation.__origin__ if typing.get_origin(annotation) is typing.Annotated else annotation
 
 
 def _json(column: str, annotation: object) -> str:
-    """An SQL expression for a column as JSON text, by the type its model gives it."""
+    """Return an SQL expression for a column as JSON text, by its type in the model."""
     annotation = _bare(annotation)
     origin, arguments = typing.get_origin(annotation), [_bare(argument) for argument in typing.get_args(annotation)]
     if origin in (typing.Union, types.UnionType):
@@ -66,12 +66,14 @@ def _json(column: str, annotation: object) -> str:
         item = _object(arguments[0], lambda name: f"tupleElement(item, '{name}')")
         return f"concat('[', arrayStringConcat(arrayMap(item -> {item}, {column}), ','), ']')"
     if origin is dict:
-        return f"replaceAll({column}, '\\n', ' ')"  # the JSON text it was captured as; between its values a line feed may stand
+        return (
+            f"replaceAll({column}, '\\n', ' ')"  # the captured JSON text, which can contain line feeds between values
+        )
     raise TypeError(f"no JSON form for {column}: {annotation}")
 
 
 def _object(model: type[BaseModel], column: Callable[[str], str], start: str = "{") -> str:
-    """An SQL expression for a JSON object: the model's fields, in the model's order, after `start`."""
+    """Return an SQL expression for a JSON object: the model's fields in order, after `start`."""
     parts: list[str] = []
     for name, field in model.model_fields.items():
         if name != "schema_version":
@@ -80,19 +82,19 @@ def _object(model: type[BaseModel], column: Callable[[str], str], start: str = "
 
 
 def line(row: type[BaseModel]) -> str:
-    """An SQL expression for one line of the export, without its line feed."""
+    """Return an SQL expression for one line of the export, without its line feed."""
     return _object(row, lambda name: name, LINE_START)
 
 
 def literal(text: str) -> str:
-    """A string as an SQL literal."""
+    """Return a string as an SQL literal."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Which rows an export is about: `after < id <= upto`, and perhaps one tool or project."""
+    """The rows of an export: `after < id <= upto`, and optionally one tool or project."""
 
     kind: Kind
     after: int
@@ -101,13 +103,13 @@ class Selection:
     project: str | None = None
 
     def conditions(self) -> list[str]:
-        """Its parts of a WHERE clause."""
-        found = [f"id > {self.after}", f"id <= {self.upto}"]
+        """Return the conditions of its WHERE clause."""
+        parts = [f"id > {self.after}", f"id <= {self.upto}"]
         if self.tool is not None:
-            found.append(f"tool_name = {literal(self.tool)}")
+            parts.append(f"tool_name = {literal(self.tool)}")
         if self.project is not None:
-            found.append(f"project = {literal(self.project)}")
-        return found
+            parts.append(f"project = {literal(self.project)}")
+        return parts
 
 
 def _moment(unix_ms: int) -> str:
@@ -127,7 +129,7 @@ def _chunk_conditions(chunk: Chunk) -> list[str]:
 
 
 def counts(database: str, selection: Selection, chunk: Chunk | None = None, axis: Axis | None = None) -> str:
-    """A query for the chunks that a chunk falls into along an axis, newest first; without a chunk, for the whole selection as one.
+    """Return a query for the slices of a chunk along an axis, newest first; without a chunk, for all.
 
     Columns: bounds of `created_at`, of `id` and of the event's own time (Unix milliseconds), and the number of rows.
     """
@@ -145,7 +147,7 @@ def counts(database: str, selection: Selection, chunk: Chunk | None = None, axis
 
 
 def chunk_from(row: Sequence[int], parent: Chunk | None = None, axis: Axis | None = None) -> Chunk:
-    """A row of `counts` as a chunk."""
+    """Make a chunk from a row of `counts`."""
     return Chunk(
         created=(row[0], row[1]),
         ids=(row[2], row[3]),
@@ -156,7 +158,7 @@ def chunk_from(row: Sequence[int], parent: Chunk | None = None, axis: Axis | Non
 
 
 def lines(database: str, selection: Selection, chunk: Chunk, limit: int) -> str:
-    """A query for a chunk's lines, newest first."""
+    """Return a query for the lines of a chunk, newest first."""
     source = SOURCES[selection.kind]
     conditions = " AND ".join(_chunk_conditions(chunk) + selection.conditions())
     return (

@@ -1,4 +1,4 @@
-"""A judged answer with the passages it was judged by."""
+"""Read a judged answer with the passages that it was judged by."""
 
 import uuid
 from typing import Any
@@ -22,15 +22,15 @@ def judged_answer(settings: Settings, event_id: str, fingerprint: str) -> dict[s
         wanted = str(uuid.UUID(event_id))
     except ValueError:
         raise OperationError(
-            "invalid", f"{event_id!r} is not an event_id; it looks like 019b7f2e-5c00-7a3b-8c4d-1e2f3a4b5c6d"
+            "invalid", f"{event_id!r} is not an event_id such as 019b7f2e-5c00-7a3b-8c4d-1e2f3a4b5c6d"
         ) from None
     with open_store(settings.store) as store:
-        found = store.query(_EVIDENCE, parameters={"event_id": wanted, "fingerprint": fingerprint})
-        rows = [dict(row) for row in found.named_results()]
+        answer = store.query(_EVIDENCE, parameters={"event_id": wanted, "fingerprint": fingerprint})
+        rows = [dict(row) for row in answer.named_results()]
     if not rows:
         raise OperationError("not_found", f"no score of answer {wanted} is stored; see assay judge status")
     if not rows[0]["stored"]:
         raise OperationError(
-            "not_found", f"the score of answer {wanted} is stored, the answer itself is not (any more)"
+            "not_found", f"the score of answer {wanted} is stored, but the answer itself is not (any more)"
         )
     return rows[0]

@@ -1,4 +1,4 @@
-"""Hold the judge against people's labels, and keep the result."""
+"""Compare the judge with human labels, and store the result."""
 
 import uuid
 from dataclasses import dataclass
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Calibration:
-    """How far a judge agrees with people on one metric."""
+    """The agreement of a judge with people on one metric."""
 
     #: The row of `calibrations`.
     row: dict[str, Any]
     confusion: "Confusion"
-    #: The share of good answers, by how it is estimated; empty without answers to estimate it of.
+    #: Estimates of the share of good answers, by method; empty without answers.
     rates: "dict[str, Estimate | None]"
     #: Answers of the base stream behind the rates.
     live: int
-    #: What keeps alerts on this metric from being critical.
+    #: Reasons why alerts on this metric cannot be critical.
     lacks: list[str]
 
 
@@ -41,7 +41,10 @@ def calibration(
     fingerprint: str,
     threshold: float,
 ) -> Calibration:
-    """Compare labels by event id with what a judge (the one that judged last, where `fingerprint` is empty) said of the same answers."""
+    """Compare labels by event id with a judge's verdicts on the same answers.
+
+    Without a `fingerprint`, the judge is the latest one.
+    """
     import numpy as np
 
     from assay_judge.calibration import Confusion, rectifier
@@ -51,10 +54,10 @@ def calibration(
     if len(known) < 2:
         raise OperationError(
             "invalid",
-            f"{len(known)} of {len(given)} labelled answers are of the base stream of project {project} and have a {metric} by {who};"
-            " nothing to compare",
+            f"{len(known)} of {len(given)} labelled answers are in the base stream of project {project} and have a {metric} by {who};"
+            " at least 2 are needed",
         )
-    people, verdicts = [given[each] for each in known], [value >= threshold for value, _ in known.values()]
+    people, verdicts = [given[name] for name in known], [value >= threshold for value, _ in known.values()]
     confusion = Confusion.of(people, verdicts)
     weights = np.array([weight for _, weight in known.values()])
     correction = rectifier(np.array(people, dtype=np.float64), np.array(verdicts, dtype=np.float64), weights)
@@ -67,19 +70,19 @@ def calibration(
 
 
 def _last_judge(store: "Store", project: str) -> str:
-    found = store.query(
+    rows = store.query(
         "SELECT fingerprint FROM scores WHERE project = {project:String} AND status = 'scored' ORDER BY judged_at DESC LIMIT 1",
         parameters={"project": project},
     ).result_rows
-    if not found:
+    if not rows:
         raise OperationError("not_found", f"no answer of project {project} was scored yet; see --project")
-    return str(found[0][0])
+    return str(rows[0][0])
 
 
 def _values(
     store: "Store", project: str, fingerprint: str, metric: str, event_ids: list[str]
 ) -> dict[str, tuple[float, float]]:
-    """By labelled answer of the base stream, the metric and what the answer counts: the inverse of the probability it was drawn with."""
+    """Read the metric and the weight (inverse sampling probability) of labelled answers of the base stream."""
     rows = store.query(
         "SELECT toString(event_id), metrics[{metric:String}], 1 / base_probability FROM scores WHERE project = {project:String} AND base"
         " AND status = 'scored' AND fingerprint = {fingerprint:String} AND mapContains(metrics, {metric:String})"
@@ -90,7 +93,7 @@ def _values(
 
 
 def _live(store: "Store", project: str, fingerprint: str, metric: str, threshold: float) -> list[tuple[bool, float]]:
-    """Verdicts on the base stream of the last 30 days, and what each counts."""
+    """Read the verdicts on the base stream of the last 30 days, with their weights."""
     rows = store.query(
         "SELECT metrics[{metric:String}] >= {threshold:Float64}, 1 / base_probability FROM scores WHERE project = {project:String} AND base"
         " AND status = 'scored' AND fingerprint = {fingerprint:String} AND mapContains(metrics, {metric:String})"
@@ -103,8 +106,8 @@ def _live(store: "Store", project: str, fingerprint: str, metric: str, threshold
 def _calibration_row(
     confusion: "Confusion", correction: "Mean", project: str, metric: Metric, fingerprint: str, threshold: float
 ) -> dict[str, Any]:
-    def ends(name: str, found: "Estimate | None") -> dict[str, float | None]:
-        values = found or (None, None, None)
+    def ends(name: str, estimate: "Estimate | None") -> dict[str, float | None]:
+        values = estimate or (None, None, None)
         return dict(zip((name, f"{name}_low", f"{name}_high"), values, strict=True))
 
     return {
@@ -130,14 +133,14 @@ def _calibration_row(
 def _rates(
     live: list[tuple[bool, float]], correction: "Mean", confusion: "Confusion", labels: "Floats", weights: "Floats"
 ) -> dict[str, "Estimate | None"]:
-    """The share of good answers, by how it is estimated; empty without answers to estimate it of."""
+    """Estimate the share of good answers, by method; empty without answers."""
     import numpy as np
 
     from assay_judge.calibration import human, ppi, raw, rogan_gladen
 
     if len(live) < 2:
         return {}
-    judged, drawn = (np.array(each, dtype=np.float64) for each in zip(*live, strict=True))
+    judged, drawn = (np.array(column, dtype=np.float64) for column in zip(*live, strict=True))
     return {
         "raw": raw(judged, drawn),
         "ppi": ppi(judged, correction, drawn),
@@ -146,24 +149,24 @@ def _rates(
     }
 
 
-def keep(store: "Store", settings: Settings, found: Calibration) -> None:
+def keep(store: "Store", settings: Settings, result: Calibration) -> None:
     """Store a calibration."""
     from assay_runtime.store import insert_json_rows
 
-    insert_json_rows(store, f"{settings.store.base_database}.calibrations", orjson.dumps(found.row), 1)
+    insert_json_rows(store, f"{settings.store.base_database}.calibrations", orjson.dumps(result.row), 1)
 
 
-async def tell_drift(settings: Settings, found: Calibration) -> None:
-    """Where the drift service looks before it pages."""
+async def tell_drift(settings: Settings, result: Calibration) -> None:
+    """Publish a calibration to the drift service, which reads it before a critical alert."""
     from assay_runtime.connection import connect
 
-    row, confusion = found.row, found.confusion
+    row, confusion = result.row, result.confusion
     client = connect(settings.redis)
-    told = {name: row[name] for name in ("kappa", "tnr", "tnr_low", "labels", "calibrated_at")}
-    told |= {"kappa_low": confusion.kappa_low, "bad": confusion.bad}
+    published = {name: row[name] for name in ("kappa", "tnr", "tnr_low", "labels", "calibrated_at")}
+    published |= {"kappa_low": confusion.kappa_low, "bad": confusion.bad}
     try:
         for shard in range(settings.redis.shards):
             field = f"{row['project']}/{row['fingerprint']}/{row['metric']}"
-            await client.hset(calibration_key(shard), field, orjson.dumps(told))
+            await client.hset(calibration_key(shard), field, orjson.dumps(published))
     finally:
         await client.aclose()

@@ -1,24 +1,26 @@
-"""An answer sentence by sentence, each with the judge's verdict and the passage that decides. Pure."""
+"""The sentences of an answer, with the judge's verdict and the deciding passage of each. Pure."""
 
 from collections.abc import Mapping
 from typing import Any
 
-#: The worst verdict of a sentence's claims is the sentence's.
+#: The verdict of a sentence is the worst verdict of its claims.
 _WORST_FIRST = ("contradicted", "not_found", "supported")
 
 
 def sentences_of(row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The sentences of a stored answer: text, verdict (empty where no claim was found), and the evidence of each claim in them."""
+    """Return the sentences of a stored answer: text, verdict (empty without a claim), evidence by claim."""
     from assay_judge.text import sentence_spans
 
-    answer, contexts = row["answer"], [_named(("id", "source_id", "text", "score"), each) for each in row["contexts"]]
-    verdicts = [_named(_VERDICT, each) for each in row["verdicts"]]
-    found = []
+    answer = row["answer"]
+    contexts = [_named(("id", "source_id", "text", "score"), context) for context in row["contexts"]]
+    verdicts = [_named(_VERDICT, verdict) for verdict in row["verdicts"]]
+    sentences = []
     for start, end in sentence_spans(answer):
-        here = [each for each in verdicts if start <= each["answer_from"] < end]
-        worst = next((name for name in _WORST_FIRST if any(each["verdict"] == name for each in here)), "")
-        found.append({"text": answer[start:end], "verdict": worst, "claims": [_claim(each, contexts) for each in here]})
-    return found
+        here = [verdict for verdict in verdicts if start <= verdict["answer_from"] < end]
+        worst = next((name for name in _WORST_FIRST if any(verdict["verdict"] == name for verdict in here)), "")
+        claims = [_claim(verdict, contexts) for verdict in here]
+        sentences.append({"text": answer[start:end], "verdict": worst, "claims": claims})
+    return sentences
 
 
 _VERDICT = ("verdict", "demoted", "answer_from", "answer_to", "passage", "quote_from", "quote_to")

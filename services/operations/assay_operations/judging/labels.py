@@ -1,4 +1,4 @@
-"""People's labels of judged answers."""
+"""Human labels of judged answers."""
 
 import os
 from collections.abc import Mapping
@@ -27,17 +27,17 @@ ORDER BY sipHash64(s.event_id, {seed:UInt64})
 
 
 def sample(store: "Store", *, project: str, since_ms: int, seed: int, count: int) -> list[dict[str, Any]]:
-    """A random sample of the judged answers of the base stream; which ones depends on the seed alone."""
+    """Sample judged answers of the base stream at random; the sample depends on the seed alone."""
     drawn = {"project": project, "since": since_ms, "seed": seed, "count": count}
     return [dict(row) for row in store.query(_SAMPLE, parameters=drawn).named_results()]
 
 
-def append(path: Path, event_id: str, said: str) -> None:
-    """One more line, readable by its owner alone, on disk when this returns."""
+def append(path: Path, event_id: str, label: str) -> None:
+    """Append a label to a private file; it is on disk when this returns."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         with os.fdopen(descriptor, "ab") as file:
-            file.write(orjson.dumps({"event_id": event_id, "label": said}) + b"\n")
+            file.write(orjson.dumps({"event_id": event_id, "label": label}) + b"\n")
             file.flush()
             os.fsync(descriptor)
     except OSError as error:
@@ -45,20 +45,20 @@ def append(path: Path, event_id: str, said: str) -> None:
 
 
 def of_two(one: Mapping[str, bool], other: Mapping[str, bool]) -> "Confusion":
-    """Two people's labels of the answers that both labelled. Raises `OperationError` for too few."""
+    """Compare two people's labels of the answers that both labelled. Raises `OperationError` for too few."""
     from assay_judge.calibration import Confusion
 
     both = sorted(one.keys() & other.keys())
     if len(both) < 2:
         raise OperationError(
             "invalid",
-            f"{len(both)} answer(s) are labelled in both files: nothing to compare; label with the same --seed",
+            f"{len(both)} answer(s) are labelled in both files, at least 2 are needed; label with the same --seed",
         )
     return Confusion.of([one[name] for name in both], [other[name] for name in both])
 
 
 def read_labels(path: Path) -> dict[str, bool]:
-    """Labels by event id, True for good. Raises `OperationError` that names the file and line."""
+    """Read labels by event id, True for good. Raises `OperationError` that names the file and line."""
     from assay_judge.labels import LabelError, read
 
     try:

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 
 def statuses_of(only: list[str] | None) -> list[str]:
-    """The statuses that are named. Raises `OperationError` for what is none."""
-    if unknown := [each for each in only or () if each not in set(ScoreStatus)]:
+    """Parse statuses. Raises `OperationError` for an unknown one."""
+    if unknown := [status for status in only or () if status not in set(ScoreStatus)]:
         raise OperationError("invalid", f"--status: {unknown[0]!r} is not one of {', '.join(ScoreStatus)}")
-    return [ScoreStatus(each).value for each in only or ()]
+    return [ScoreStatus(status).value for status in only or ()]
 
 
 def answers_to_judge(
     store: "Store", project: str, only: list[str], since: str, limit: int, *, negative_feedback: bool
 ) -> list[dict[str, Any]]:
-    """Stored answers with what their last score says of how they were drawn."""
+    """Read stored answers with the sampling probabilities of their last score."""
     conditions = ["a.project = {project:String}", "a.event_time >= fromUnixTimestamp64Milli({since:Int64})"]
     parameters: dict[str, Any] = {"project": project, "since": since_ms(since), "limit": limit, "only": only}
     if negative_feedback:
@@ -44,7 +44,7 @@ def answers_to_judge(
 
 
 async def rejudge(settings: Settings, answers: list[dict[str, Any]]) -> dict[str, int]:
-    """Judge them and publish their scores. Returns how many ended in each status."""
+    """Judge answers and publish their scores. Return the counts by status."""
     from assay_judge.again import judge_again
     from assay_runtime.connection import connect
 

@@ -1,4 +1,4 @@
-"""How answers were judged, and what that cost."""
+"""Statuses and costs of judged answers."""
 
 import time
 from typing import Any

@@ -3,7 +3,7 @@
 from assay_cli.lazy import lazy_group
 
 group = lazy_group(
-    "Golden datasets: questions with what a good system retrieves and says.",
+    "Check, build, review and release golden datasets: queries with relevant results and expected answers.",
     {
         "validate": f"{__name__}.check:validate",
         "stats": f"{__name__}.check:stats",

@@ -1,4 +1,4 @@
-"""`assay dataset`: golden datasets. Check them, count them, compare and join them."""
+"""`assay dataset validate|stats|diff|merge`: check, count, compare and merge golden datasets."""
 
 import json
 from dataclasses import asdict
@@ -14,15 +14,15 @@ from assay_cli.output.terminal import echo, emit, printable
 from assay_operations.evaluations.datasets import load
 from assay_operations.evaluations.files import lines_of
 
-AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def validate(file: DatasetFile, as_json: AsJson = False) -> None:
-    """Check a dataset. Exits 1 and names every problem with its line if there are any."""
+    """Validate a dataset, and list every problem with its line. Exit code 1 if there are any."""
     from assay_evals.dataset import DatasetError, read_dataset
 
     try:
-        found = read_dataset("".join(lines_of(file, "FILE")))
+        dataset = read_dataset("".join(lines_of(file, "FILE")))
     except DatasetError as error:
         if as_json:
             emit(json.dumps({"schema_version": 1, "valid": False, "problems": error.problems}, indent=2))
@@ -32,21 +32,21 @@ def validate(file: DatasetFile, as_json: AsJson = False) -> None:
             echo(f"{file}: {len(error.problems)} problem(s)", err=True)
         raise typer.Exit(FINDING) from None
     if as_json:
-        shape = {"name": found.name, "version": found.version, "cases": len(found.cases)}
-        emit(json.dumps({"schema_version": 1, "valid": True} | shape | {"fingerprint": found.fingerprint}))
+        shape = {"name": dataset.name, "version": dataset.version, "cases": len(dataset.cases)}
+        emit(json.dumps({"schema_version": 1, "valid": True} | shape | {"fingerprint": dataset.fingerprint}))
     else:
-        echo(f"{file}: {len(found.cases):,} cases, version {found.version}, fingerprint {found.fingerprint[:16]}")
+        echo(f"{file}: {len(dataset.cases):,} cases, version {dataset.version}, fingerprint {dataset.fingerprint[:16]}")
 
 
 def stats(file: DatasetFile, as_json: AsJson = False) -> None:
-    """Count a dataset's cases by type of query, source and complexity."""
+    """Count the cases of a dataset by query type, source and complexity."""
     from assay_evals.dataset import dataset_stats
 
-    found = asdict(dataset_stats(load(file)))
+    counts = asdict(dataset_stats(load(file)))
     if as_json:
-        emit(json.dumps({"schema_version": 1} | found, indent=2))
+        emit(json.dumps({"schema_version": 1} | counts, indent=2))
         return
-    for name, value in found.items():
+    for name, value in counts.items():
         title = name.replace("_", " ")
         if isinstance(value, dict):
             echo(f"{title + ':':22}" + ", ".join(f"{key} {count}" for key, count in value.items()))
@@ -55,38 +55,41 @@ def stats(file: DatasetFile, as_json: AsJson = False) -> None:
 
 
 def diff(old: DatasetFile, new: DatasetFile, as_json: AsJson = False) -> None:
-    """Say which cases came, went or changed, and whether the version did. Exits 1 if any case did."""
+    """List the cases that were added, removed or changed, and a change of version.
+
+    Exit code 1 if any case differs.
+    """
     from assay_evals.dataset import diff_datasets
 
     before, after = load(old), load(new)
-    found = diff_datasets(before, after)
+    changes = diff_datasets(before, after)
     if as_json:
         versions = {"old_version": before.version, "new_version": after.version}
-        emit(json.dumps({"schema_version": 1} | asdict(found) | versions, indent=2))
+        emit(json.dumps({"schema_version": 1} | asdict(changes) | versions, indent=2))
     else:
-        for mark, names in (("+", found.added), ("-", found.removed)):
+        for mark, names in (("+", changes.added), ("-", changes.removed)):
             for name in names:
                 echo(printable(f"{mark} {name}"))
-        for name, fields in found.changed.items():
+        for name, fields in changes.changed.items():
             echo(printable(f"~ {name}: {', '.join(fields)}"))
-        counts = f"{len(found.added)} added, {len(found.removed)} removed, {len(found.changed)} changed"
+        counts = f"{len(changes.added)} added, {len(changes.removed)} removed, {len(changes.changed)} changed"
         version = f"; version {before.version} became {after.version}" if before.version != after.version else ""
         echo(counts + version, err=True)
-    if not found.same:
+    if not changes.same:
         raise typer.Exit(FINDING)
 
 
 def merge(
-    files: Annotated[
-        list[Path], typer.Argument(help="Datasets; a case that stands in several must be the same in each.")
-    ],
-    version: Annotated[str | None, typer.Option(help="The result's version; default: the first one's.")] = None,
+    files: Annotated[list[Path], typer.Argument(help="Datasets; a case that is in several must be identical in each.")],
+    version: Annotated[
+        str | None, typer.Option(help="Version of the result; default: that of the first dataset.")
+    ] = None,
 ) -> None:
-    """Join datasets, and print the result as NDJSON."""
+    """Merge datasets, and print the result as NDJSON."""
     from assay_evals.dataset import merge_datasets, write_dataset
 
     if len(files) < 2:
-        raise CommandError("name two datasets or more")
+        raise CommandError("pass at least two datasets")
     first, *others = [load(file) for file in files]
     for line in write_dataset(merge_datasets(first, others, version=version)):
         emit(line)

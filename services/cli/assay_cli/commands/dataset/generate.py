@@ -1,4 +1,4 @@
-"""`assay dataset generate`: synthetic golden cases by the judge's API, on a budget."""
+"""`assay dataset generate`: synthetic golden cases, written by the judge's API within a budget."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,17 +17,20 @@ from assay_operations.numbers import a_number
 def generate(
     files: Annotated[
         list[Path],
-        typer.Option("--from", help='Passages: NDJSON of {"id", "text"}, or exported answers; may be repeated.'),
+        typer.Option("--from", help='Passages: NDJSON of {"id", "text"}, or exported answers; repeatable.'),
     ],
     target: TargetName,
-    count: Annotated[int, typer.Option(help="Passages for which a question is written.")] = 20,
+    count: Annotated[int, typer.Option(help="Number of passages to write a question for.")] = 20,
     known: Annotated[
-        Path | None, typer.Option("--known", help="A dataset: nothing alike to its cases is kept.")
+        Path | None, typer.Option("--known", help="Existing dataset; generated cases similar to it are dropped.")
     ] = None,
-    budget: Annotated[str, typer.Option("--budget", metavar="USD", help="Most that it may cost.")] = "1",
-    seed: Annotated[int, typer.Option(help="Of the draw of passages.")] = 0,
+    budget: Annotated[str, typer.Option("--budget", metavar="USD", help="Maximum cost in USD.")] = "1",
+    seed: Annotated[int, typer.Option(help="Random seed for sampling passages.")] = 0,
 ) -> None:
-    """Have a model write questions, another call check them, and the target find them; print what holds as NDJSON to review."""
+    """Generate cases with a model, and print them as NDJSON for review.
+
+    A second call checks each question, and the target must find it.
+    """
     from assay_evals.dataset import Dataset, write_dataset
 
     cap = a_number(budget, "--budget")
@@ -39,7 +42,7 @@ def generate(
         why = ", ".join(f"{number} {reason}" for reason, number in made.dropped.most_common()) or "none"
         echo(f"{made.passages} passages: {len(made.cases)} cases kept, dropped: {why}; ${made.spent_usd:.4f}", err=True)
         if not made.cases:
-            raise CommandError("no case was kept")
+            raise CommandError("no case was kept: see the reasons above")
         today = datetime.now(UTC).date().isoformat()
         for line in write_dataset(Dataset(name="synthetic", version=today, created_at=today, cases=made.cases)):
             echo(line)

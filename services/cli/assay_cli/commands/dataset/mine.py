@@ -1,4 +1,4 @@
-"""`assay dataset mine`: golden cases out of production, for a person to review."""
+"""`assay dataset mine`: golden cases from production, to be reviewed."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,37 +22,37 @@ if TYPE_CHECKING:
 def mine(
     files: Annotated[
         list[Path] | None,
-        typer.Option("--from", help="Rows of `assay export` of any kind, rather than the store; may be repeated."),
+        typer.Option("--from", help="Read rows of `assay export` of any kind instead of the store; repeatable."),
     ] = None,
-    limit: Annotated[int, typer.Option(help="Most cases.")] = 50,
-    since: Annotated[str, typer.Option(help="From the store: only rows of this long back.")] = "30d",
-    project: Annotated[str, typer.Option(help="Only this project's; empty for all.")] = "",
-    known: Annotated[Path | None, typer.Option("--known", help="A dataset: what it holds already is left out.")] = None,
-    negative: Annotated[
-        bool, typer.Option("--negative", help="Only questions whose answers people found bad.")
-    ] = False,
+    limit: Annotated[int, typer.Option(help="Maximum number of cases.")] = 50,
+    since: Annotated[str, typer.Option(help="From the store: period that ends now, for example 30d.")] = "30d",
+    project: Annotated[str, typer.Option(help="Only this project; default: all.")] = "",
+    known: Annotated[
+        Path | None, typer.Option("--known", help="Existing dataset; questions that it contains are left out.")
+    ] = None,
+    negative: Annotated[bool, typer.Option("--negative", help="Only questions with negative feedback.")] = False,
     alike: Annotated[
-        str, typer.Option("--alike", help="Cosine from which on two questions count as one.", metavar="NUMBER")
+        str, typer.Option("--alike", help="Minimum cosine at which two questions count as one.", metavar="NUMBER")
     ] = "0.95",
-    rows: Annotated[int, typer.Option(help="From the store: most rows of each kind, the newest.")] = 200_000,
+    rows: Annotated[int, typer.Option(help="From the store: maximum rows of each kind, the newest.")] = 200_000,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Make cases of what was asked in production, and print them as NDJSON to review. Judged questions come first."""
+    """Make cases from production queries, and print them as NDJSON for review. Judged queries come first."""
     from assay_evals.dataset import Dataset, write_dataset
 
     if limit < 1 or rows < 1:
-        raise CommandError("--limit and --rows are 1 or more")
+        raise CommandError("--limit and --rows must be 1 or more")
     cosine = a_number(alike, "--alike")
     if cosine is None or not 0 < cosine <= 1:
-        raise CommandError("--alike: above 0, at most 1")
+        raise CommandError("--alike must be above 0 and at most 1")
     with ends_quietly():
         miner = miner_of_files(files, project) if files else miner_of_store(data, since, project, rows)
         mined, name = mine_cases(
             miner, limit, known=load(known, "--known") if known else None, alike=cosine, negative_only=negative
         )
         echo(
-            f"{mined.rows:,} rows, {mined.questions:,} questions, {mined.alike:,} alike to others ({name}), "
-            f"{mined.known:,} known already: {len(mined.cases):,} of {mined.pool:,} chosen",
+            f"{mined.rows:,} rows, {mined.questions:,} questions, {mined.alike:,} similar to others ({name}), "
+            f"{mined.known:,} already known: {len(mined.cases):,} of {mined.pool:,} chosen",
             err=True,
         )
         if not mined.cases:
@@ -65,7 +65,7 @@ def mine(
 
 
 def _to_review(cases: "list[Case]") -> str:
-    """What a person has to do with them; a null case holds that nothing should come back, which nobody said of these."""
+    """Return the note for the reviewer. A null case asserts that nothing is relevant, which nothing has confirmed for these."""
     empty = sum(case.query_type == "null" for case in cases)
-    also = f"; {empty:,} became null cases, since nothing was retrieved for them: take out what should find something"
+    also = f"; {empty:,} became null cases, since nothing was retrieved for them: remove those that should have results"
     return f"all of them are unreviewed{also if empty else ''}"

@@ -1,4 +1,4 @@
-"""`assay dataset import|review|release`: cases that come from elsewhere, who looked at them, and what each version changed."""
+"""`assay dataset import|review|release`: import cases, review them, release a version."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,22 +20,22 @@ def import_dataset(
     form: Annotated[
         Form,
         typer.Argument(
-            help="trec: a file of judgements. beir: a folder with queries.jsonl and qrels/. csv: a table. qrels: a gate's questions."
+            help="trec: a judgement file. beir: a folder with queries.jsonl and qrels/. csv: a table. qrels: the queries of a gate."
         ),
     ],
-    source: Annotated[Path, typer.Argument(help="The file, or for beir the folder.")],
+    source: Annotated[Path, typer.Argument(help="File, or for beir the folder.")],
     queries: Annotated[
-        Path | None, typer.Option(help='trec: the questions, as qid<TAB>question or {"_id", "text"} lines.')
+        Path | None, typer.Option(help='trec: file of queries, as qid<TAB>query or {"_id", "text"} lines.')
     ] = None,
-    split: Annotated[str, typer.Option(help="beir: which judgements, qrels/SPLIT.tsv.")] = "test",
-    name: Annotated[str | None, typer.Option(help="The dataset's name; default: the file's.")] = None,
+    split: Annotated[str, typer.Option(help="beir: split of the judgements, qrels/SPLIT.tsv.")] = "test",
+    name: Annotated[str | None, typer.Option(help="Name of the dataset; default: the name of the file.")] = None,
 ) -> None:
-    """Make a dataset of what other programs write, and print it as NDJSON. What is left out is told on stderr."""
+    """Import a dataset from another format, and print it as NDJSON. Omitted cases are reported on stderr."""
     from assay_evals.dataset import write_dataset
 
     if (queries is None) == (form is Form.TREC):
         raise CommandError(
-            "--queries: trec needs the file with the questions" if queries is None else "--queries: is for trec"
+            "trec needs the file of queries: pass --queries" if queries is None else "--queries is only for trec"
         )
     made = imported(form, source, queries, split, name or source.resolve().stem, tell=lambda text: echo(text, err=True))
     for line in write_dataset(made):
@@ -45,16 +45,19 @@ def import_dataset(
 
 def review(
     file: DatasetFile,
-    keep: Annotated[list[str] | None, typer.Option(metavar="ID", help="A case that is right as it stands.")] = None,
-    drop: Annotated[list[str] | None, typer.Option(metavar="ID", help="A case to take away.")] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="Case to keep, now reviewed; repeatable.")
+    ] = None,
+    drop: Annotated[list[str] | None, typer.Option(metavar="ID", help="Case to remove; repeatable.")] = None,
     share: Annotated[
-        float, typer.Option(help="Ask about this share of them, drawn at random.", min=0.0, max=1.0)
+        float,
+        typer.Option(help="Share of the unreviewed cases to review, sampled at random, 0 to 1.", min=0.0, max=1.0),
     ] = 1.0,
-    seed: Annotated[int, typer.Option(help="Of the draw.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed of the sample.", min=0)] = 0,
 ) -> None:
-    """Look at cases that were mined or written by a model: in a terminal one after the other, else with --keep and --drop.
+    """Review mined and generated cases: one by one in a terminal, else with --keep and --drop.
 
-    Prints the dataset afterwards as NDJSON; the file stays as it is. Without an answer, which cases are unreviewed is told on stderr.
+    Prints the reviewed dataset as NDJSON; the file is not changed. Without a decision, unreviewed cases are listed on stderr.
     """
     from assay_evals.dataset import DatasetError, write_dataset
     from assay_evals.reviewing import reviewed, unreviewed
@@ -67,7 +70,7 @@ def review(
             for case in left:
                 echo(f"unreviewed: {case.id}", err=True)
             echo(
-                f"{len(left):,} of {len(before.cases):,} cases; say --keep ID or --drop ID, or answer in a terminal",
+                f"{len(left):,} of {len(before.cases):,} cases; pass --keep ID or --drop ID, or run it in a terminal",
                 err=True,
             )
         else:
@@ -91,21 +94,24 @@ def _ask(cases: "list[Case]") -> tuple[list[str], list[str]]:
             echo(f"  answer:   {case.expected_answer}", err=True)
         if case.notes:
             echo(f"  notes:    {case.notes}", err=True)
-        said = asked("[k]eep, [d]rop, [l]ater, [q]uit", default="l")[:1]
-        if said == "q":
+        decision = asked("[k]eep, [d]rop, [l]ater, [q]uit", default="l")[:1]
+        if decision == "q":
             break
-        if said in ("k", "d"):
-            (kept if said == "k" else dropped).append(case.id)
+        if decision in ("k", "d"):
+            (kept if decision == "k" else dropped).append(case.id)
     return kept, dropped
 
 
 def release(
     old: DatasetFile,
     new: DatasetFile,
-    version: Annotated[str, typer.Option(help="The new version, such as 1.1.0.")],
-    note: Annotated[str, typer.Option(help="Why, in a sentence; it stands in the changelog.")],
+    version: Annotated[str, typer.Option(help="New version, for example 1.1.0.")],
+    note: Annotated[str, typer.Option(help="Reason for the change, in one sentence, for the changelog.")],
 ) -> None:
-    """Print NEW as a version of its own, whose changelog names the cases that came, went or changed since OLD."""
+    """Release NEW under a version, with a changelog of the cases added, removed or changed since OLD.
+
+    Prints NDJSON.
+    """
     from assay_evals.dataset import DatasetError, write_dataset
     from assay_evals.reviewing import released
 

@@ -3,7 +3,7 @@
 from assay_cli.lazy import lazy_group
 
 group = lazy_group(
-    "Evaluation runs over golden datasets: run, list, show, compare.",
+    "Run, list, show and compare evaluations over golden datasets.",
     {
         "run": f"{__name__}.run:run",
         "store": f"{__name__}.show:store",

@@ -1,4 +1,4 @@
-"""`assay eval compare`: two runs case by case, and whether the change may be merged."""
+"""`assay eval compare`: compare two runs case by case, with a verdict on the change."""
 
 import json
 from enum import StrEnum
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Undecided(StrEnum):
-    """What metrics that cannot tell count as."""
+    """Verdict that inconclusive metrics count as."""
 
     INCONCLUSIVE = "inconclusive"
     PASS = "pass"  # noqa: S105
@@ -33,36 +33,45 @@ class Undecided(StrEnum):
 
 
 def compare(
-    baseline: Annotated[str, typer.Argument(help="A run's name, or its folder.")],
-    candidate: Annotated[str, typer.Argument(help="Another, over the same cases.")],
+    baseline: Annotated[str, typer.Argument(help="Name or folder of the baseline run.")],
+    candidate: Annotated[str, typer.Argument(help="Name or folder of the candidate run, over the same cases.")],
     runs: RunsFolder = DEFAULT_RUNS,
     threshold: Annotated[
         list[str] | None,
-        typer.Option(metavar="METRIC=NUMBER", help="The worsening that fails a metric, such as recall@10=0.03."),
+        typer.Option(
+            metavar="METRIC=NUMBER", help="Regression that fails a metric, for example recall@10=0.03; repeatable."
+        ),
     ] = None,
     floor: Annotated[
-        list[str] | None, typer.Option(metavar="METRIC=NUMBER", help="What the candidate's mean must reach.")
+        list[str] | None,
+        typer.Option(metavar="METRIC=NUMBER", help="Minimum of the candidate's mean, for example mrr=0.5; repeatable."),
     ] = None,
     stage: Annotated[
-        list[str] | None, typer.Option(metavar="METRIC=STAGE", help="informational, warn or block, such as mrr=warn.")
+        list[str] | None,
+        typer.Option(metavar="METRIC=STAGE", help="informational, warn or block, for example mrr=warn; repeatable."),
     ] = None,
     rules: Rules = None,
     slices: Slices = None,
     inconclusive: Annotated[
-        Undecided, typer.Option(help="What metrics that cannot tell count as.")
+        Undecided, typer.Option(help="Treat inconclusive metrics as pass or fail.")
     ] = Undecided.INCONCLUSIVE,
-    seed: Annotated[int, typer.Option(min=0, help="Of the resamples.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="The comparison as JSON on stdout.")] = False,
-    markdown: Annotated[Path | None, typer.Option(help="Write a report for a pull request here.")] = None,
-    junit_file: Annotated[Path | None, typer.Option("--junit", help="Write JUnit XML here.")] = None,
-    html: Annotated[Path | None, typer.Option(help="Write a page with pictures here.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the resampling.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Write a Markdown report for a pull request to this file.")
+    ] = None,
+    junit_file: Annotated[Path | None, typer.Option("--junit", help="Write JUnit XML to this file.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write an HTML report with charts to this file.")] = None,
     dataset: Annotated[
-        Path | None, typer.Option(help="The dataset, so that the page marks what should come back.")
+        Path | None, typer.Option(help="Dataset of the runs, so that the HTML report marks relevant results.")
     ] = None,
     in_store: InStore = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Compare two runs, case by case. Exits 0 pass, 1 fail, 2 if they cannot be compared, 3 if there are too few cases to tell."""
+    """Compare two runs case by case.
+
+    Exit code 0 pass, 1 fail or not comparable, 2 no comparison was made (such as a missing run), 3 too few cases for a verdict.
+    """
     from assay_evals import report
     from assay_evals.junit import junit
     from assay_evals.verdicts import Verdict
@@ -75,8 +84,8 @@ def compare(
         evaluation_store.stored(name, data) if in_store else find_run(name, runs) for name in (baseline, candidate)
     )
     golden = load(dataset, "--dataset") if dataset else None
-    if golden and not any(was_asked(golden, each) for each in (before, after)):
-        raise CommandError(f"--dataset: {dataset} is not what these runs were asked: give that one, or leave it out")
+    if golden and not any(was_asked(golden, run) for run in (before, after)):
+        raise CommandError(f"--dataset: {dataset} is not the dataset of these runs: pass the right one, or omit it")
     paired = compared(
         before, after, held, holding, slices=slices, seed=seed, thresholds=threshold, floors=floor, stages=stage
     )
@@ -103,9 +112,9 @@ def _compared(paired: "PairedRuns", verdict: "Verdict") -> str:
     from assay_evals.report import change, meaning, notes, number, problems, slices_in_words
 
     lines = [
-        f"{each.verdict.value:13} {each.metric:16} {number(each.baseline, each.metric):>9} {number(each.candidate, each.metric):>9}"
-        f"  {change(each):32} {each.rule.stage.value:14} {meaning(each)}"
-        for each in paired.comparison.metrics
+        f"{row.verdict.value:13} {row.metric:16} {number(row.baseline, row.metric):>9} {number(row.candidate, row.metric):>9}"
+        f"  {change(row):32} {row.rule.stage.value:14} {meaning(row)}"
+        for row in paired.comparison.metrics
     ]
     sliced = slices_in_words([*paired.checks, *paired.changes])
     return "\n".join(map(printable, [*problems(paired), *lines, *sliced, *notes(paired), f"verdict: {verdict.value}"]))

@@ -1,4 +1,4 @@
-"""`assay eval nightly`: the configured evaluation once a day."""
+"""`assay eval nightly`: run the configured evaluation once a day."""
 
 import signal
 import threading
@@ -17,17 +17,22 @@ from assay_operations.evaluations.nightly import Nightly
 if TYPE_CHECKING:
     from assay_evals.nightly import Attempt
 
-#: Seconds between two looks at the clock.
+#: Seconds between two checks of the clock.
 LOOK_EVERY_S = 60.0
 
 
 def nightly(
-    once: Annotated[bool, typer.Option("--once", help="One attempt now, if today's has not been, and exit.")] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="Make one attempt now, unless today's is done, and exit.")
+    ] = False,
     rules: Rules = None,
     scorer: Scorers = None,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Run the evaluation of \\[evals] once a day. With --once exits 0 pass (or not due), 1 fail, 2 no result, 3 inconclusive."""
+    """Run the evaluation of \\[evals] once a day.
+
+    With --once, exit code 0 pass (or not due), 1 fail, 2 no result, 3 inconclusive.
+    """
     worker = Nightly(settings_for("evaluator", data), lambda: datetime.now(UTC), rules=rules, scorers=scorer)
     if once:
         attempt = worker.attempt()
@@ -36,20 +41,20 @@ def nightly(
             raise typer.Exit(code)
         return
     stop = threading.Event()
-    for each in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(each, lambda *_: stop.set())
+    for stopping in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(stopping, lambda *_: stop.set())
     echo(f"evaluating every night from {worker.settings.evals.hour:02}:00 UTC on", err=True)
     while not stop.is_set():
         try:
             if worker.why_not() is None:
                 attempt = worker.attempt()
                 echo(f"{attempt.outcome}: {attempt.detail}", err=True)
-        except OperationError as error:  # the store is away: look again
+        except OperationError as error:  # the store is unavailable: retry
             echo(f"assay: {error}", err=True)
         stop.wait(LOOK_EVERY_S)
 
 
 def exit_code(attempt: "Attempt") -> int:
-    """What a process that made this attempt ends with."""
+    """Return the exit code of a process that made this attempt."""
     codes = {"pass": 0, "rate_limited": 0, "fail": FINDING, "inconclusive": INCONCLUSIVE}
     return codes.get(attempt.outcome.value, OPERATIONAL)

@@ -1,4 +1,4 @@
-"""`assay eval report`, and `--report` of `assay eval run`: a run handed over to where people already look at experiments."""
+"""`assay eval report`, and `--report` of `assay eval run`: send a run to an experiment tracker."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,27 +14,30 @@ from assay_operations.evaluations.runs import DEFAULT_RUNS, find_run
 
 
 def report(
-    name: Annotated[str, typer.Argument(metavar="RUN", help="A run's name, or its folder.")],
+    name: Annotated[str, typer.Argument(metavar="RUN", help="Name or folder of the run.")],
     to: Annotated[
         list[str],
         typer.Option(
             metavar="NAME[=WHERE]",
-            help="files, clickhouse, otel, mlflow, braintrust, langfuse, or another package's; may be repeated.",
+            help="files, clickhouse, otel, mlflow, braintrust, langfuse, or the name of a plugin; repeatable.",
         ),
     ],
     runs: RunsFolder = DEFAULT_RUNS,
     report_text: Annotated[
-        bool, typer.Option("--report-text", help="With the questions and expected answers of --dataset.")
+        bool, typer.Option("--report-text", help="Include the questions and expected answers of --dataset.")
     ] = False,
-    dataset: Annotated[Path | None, typer.Option(help="The dataset that was asked.")] = None,
+    dataset: Annotated[Path | None, typer.Option(help="Dataset of the run; only for --report-text.")] = None,
 ) -> None:
-    """Hand a run over to where people look at experiments: names, ids and numbers, no text unless you ask. Doing it again is safe."""
+    """Send a run to an experiment tracker.
+
+    It gets names, IDs and numbers, and text only with --report-text. Safe to repeat.
+    """
     if report_text != (dataset is not None):
-        raise CommandError("--report-text and --dataset belong together: the texts are the dataset's")
+        raise CommandError("--report-text and --dataset belong together: pass both or neither")
     reporters = open_reporters(to, "--to")
     run, golden = find_run(name, runs), load(dataset, "--dataset") if dataset else None
     if golden is not None and golden.fingerprint != run.config.dataset_fingerprint:
         raise CommandError(
-            f"--dataset: {dataset} is not what {run.run_id} was asked: its texts would stand beside answers to others"
+            f"--dataset: {dataset} is not the dataset of {run.run_id}: its texts would be paired with other answers"
         )
     report_run(run, reporters, golden, lambda text: echo(text, err=True))

@@ -1,4 +1,4 @@
-"""`assay eval run`: ask a system every question of a golden dataset."""
+"""`assay eval run`: evaluate a system on a golden dataset."""
 
 import asyncio
 from pathlib import Path
@@ -30,75 +30,84 @@ if TYPE_CHECKING:
 
 
 def run(
-    dataset: Annotated[Path, typer.Option(help="The golden dataset.")],
+    dataset: Annotated[Path, typer.Option(help="Golden dataset.")],
     target: TargetName,
-    name: Annotated[str | None, typer.Option(help="The run's name; default: the time.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the run; default: the current time.")] = None,
     runs: RunsFolder = DEFAULT_RUNS,
-    k: Annotated[int, typer.Option("-k", help="How many results are asked for.")] = 10,
+    k: Annotated[int, typer.Option("-k", help="Number of results to request per query.")] = 10,
     cutoffs: Annotated[
         str | None,
         typer.Option(
             metavar="RANKS",
-            help="Ranks at which metrics are cut off; default 5,10, as far as -k reaches.",
+            help="Cutoff ranks of the metrics; default 5,10, up to -k.",
             show_default=False,
         ),
     ] = None,
     gain: Annotated[
-        str, typer.Option(metavar="linear|burges", help="Gain of nDCG: the grade, or 2^grade - 1.")
+        str, typer.Option(metavar="linear|burges", help="Gain function of nDCG: the grade, or 2^grade - 1.")
     ] = "linear",
-    label: Annotated[str | None, typer.Option(help="What reports call this run; default: its name.")] = None,
-    limit: Annotated[int | None, typer.Option(help="Only the first N cases.")] = None,
+    label: Annotated[str | None, typer.Option(help="Label of the run in reports; default: its name.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Only the first N cases; default: all.")] = None,
     sample: Annotated[
-        int | None, typer.Option(min=1, help="Ask N of the cases that stand for all: the same ones each time.")
+        int | None,
+        typer.Option(min=1, help="Run a representative sample of N cases, the same each time; default: all."),
     ] = None,
     slices: Slices = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the sample, and of the resamples behind the intervals.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the sample and of the resampling.")] = 0,
     judge: Annotated[
-        str | None, typer.Option(metavar="lexical|anthropic|openai", help="Judge the answers too, as production's are.")
+        str | None,
+        typer.Option(
+            metavar="lexical|anthropic|openai", help="Also score the answers, with the same judge as production."
+        ),
     ] = None,
     judge_budget: Annotated[
         str | None,
-        typer.Option(metavar="USD", help="Most that judging this run may cost; default 1.", show_default=False),
+        typer.Option(metavar="USD", help="Budget for judging this run, in USD; default 1.", show_default=False),
     ] = None,
     repeats: Annotated[
         int | None,
         typer.Option(
-            metavar="K", help="Judge each answer K times (2 to 10): means count, and the judge's own noise is reported."
+            metavar="K",
+            help="Judge each answer K times (2 to 10), use the means, and report the noise of the judge; default: once.",
         ),
     ] = None,
     reference: Annotated[
-        bool, typer.Option("--reference", help="Have the judge's model hold answers against the expected ones too.")
+        bool, typer.Option("--reference", help="Also have the judge's model compare answers with the expected ones.")
     ] = False,
     no_judge_cache: Annotated[
-        bool, typer.Option("--no-judge-cache", help="Pay for verdicts again that an earlier run paid for.")
+        bool, typer.Option("--no-judge-cache", help="Do not reuse verdicts of earlier runs.")
     ] = False,
     scorer: Scorers = None,
     rules: Rules = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
-    project: Annotated[str, typer.Option(help="The tenant whose system this is.")] = "default",
-    tag: Annotated[list[str] | None, typer.Option(help="A word to find the run by; may be repeated.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
+    project: Annotated[str, typer.Option(help="Project of the system.")] = "default",
+    tag: Annotated[list[str] | None, typer.Option(help="Tag to find the run by; repeatable.")] = None,
     require_reviewed: Annotated[
-        bool, typer.Option("--require-reviewed", help="Refuse a dataset with cases that nobody looked at.")
+        bool, typer.Option("--require-reviewed", help="Refuse a dataset with unreviewed cases.")
     ] = False,
-    to_store: Annotated[bool, typer.Option("--store", help="Write the run to the store as well.")] = False,
+    to_store: Annotated[bool, typer.Option("--store", help="Also write the run to the store.")] = False,
     report: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME[=WHERE]", help="Hand the run over too, as `assay eval report` does; may be repeated."
+            metavar="NAME[=WHERE]", help="Also send the run to a tracker, like `assay eval report`; repeatable."
         ),
     ] = None,
-    report_text: Annotated[bool, typer.Option("--report-text", help="With questions and expected answers.")] = False,
+    report_text: Annotated[
+        bool, typer.Option("--report-text", help="With --report: include questions and expected answers.")
+    ] = False,
     data: DataDirectory = DEFAULT_DATA,
-    as_json: Annotated[bool, typer.Option("--json", help="The report as JSON on stdout.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     workspace: Workspace = None,
     concurrency: Concurrency = 5,
     deadline: Deadline = 30.0,
     retries: Retries = 2,
     show_errors: ShowErrors = False,
-    progress: Annotated[Mode, typer.Option(help="Progress on stderr: for people, as JSON, or none.")] = Mode.AUTO,
+    progress: Annotated[Mode, typer.Option(help="Format of progress on stderr.")] = Mode.AUTO,
 ) -> None:
-    """Ask a system every question of a dataset and write the run down as it goes. Exits 1 if a case ended in an error, or a floor
-    of --rules that blocks is not reached.
+    """Run every case of a dataset against a system, and record the results as they come.
+
+    Exit code 0 if every case ran, 1 if a case ended in an error or a blocking floor of --rules was missed, 3 if there are too few cases
+    for a verdict.
     """
     errors = ErrorsOfTarget(show_errors)
     system = TargetConfig(target, workspace, concurrency, deadline, retries, on_error=errors, keep_said=show_errors)
@@ -112,10 +121,10 @@ def run(
 
     def kept() -> str:
         count = f"{len(plan.folder.done):,} of {len(plan.golden.cases):,} cases are done"
-        return f"{count}; go on with the same command and: --name {plan.name} --resume"
+        return f"{count}; to continue, run the same command with: --name {plan.name} --resume"
 
-    with ends_quietly(stopped=kept), Progress(progress) as seen:
-        done = asyncio.run(plan.run(seen))
+    with ends_quietly(stopped=kept), Progress(progress) as counter:
+        done = asyncio.run(plan.run(counter))
     unknown = tell(plan.judge)
     _tell_unread(plan.folder.unread)
     _tell_nothing_found(plan.golden, done)
@@ -136,13 +145,12 @@ def _tell(text: str) -> None:
 
 def _tell_unread(unread: "Mapping[str, int]") -> None:
     for field, results in unread.items():
-        told = f"{results:,} result(s) say {field} in a way that cannot be read"
-        echo(f"{told}: they count as if they said none", err=True)
+        echo(f"{results:,} result(s) have an unreadable `{field}`; treated as missing", err=True)
 
 
-def _tell_nothing_found(golden: "Dataset", found: "Run") -> None:
-    """That no question got a result, though results are expected: the likeliest reason is a reply of another form."""
+def _tell_nothing_found(golden: "Dataset", run: "Run") -> None:
+    """Warn if no query got a result although results are expected: the response probably has another form."""
     expected = {case.id for case in golden.cases if case.relevance}
-    asked = [each for each in found.results if each.case_id in expected and not each.error]
-    if asked and not any(each.retrieved for each in asked):
-        echo("no question got a result: a reply has them under `results`, see docs/evaluation.md, targets", err=True)
+    asked = [result for result in run.results if result.case_id in expected and not result.error]
+    if asked and not any(result.retrieved for result in asked):
+        echo("no query got a result: a response needs them under `results`, see docs/evaluation.md, targets", err=True)

@@ -1,4 +1,4 @@
-"""`assay eval list` and `assay eval import`: the runs there are, and those that another program made."""
+"""`assay eval list` and `assay eval import`: list runs, and import runs of other programs."""
 
 import json
 from dataclasses import asdict
@@ -23,33 +23,33 @@ if TYPE_CHECKING:
 
 def list_runs(
     runs: RunsFolder = DEFAULT_RUNS,
-    limit: Annotated[int, typer.Option(min=1, help="The newest N.")] = 1_000,
-    project: Annotated[str, typer.Option(help="Of this tenant's system only.")] = "",
-    tag: Annotated[str, typer.Option(help="With this tag only.")] = "",
-    branch: Annotated[str, typer.Option(help="Made on this branch only.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of runs, the newest.")] = 1_000,
+    project: Annotated[str, typer.Option(help="Only this project; default: all.")] = "",
+    tag: Annotated[str, typer.Option(help="Only runs with this tag; default: all.")] = "",
+    branch: Annotated[str, typer.Option(help="Only runs of this branch; default: all.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
     in_store: InStore = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """List runs, the newest last."""
+    """List runs, newest last."""
     if in_store:
         stored = evaluation_store.stored_runs(data, project=project, branch=branch, tag=tag, limit=limit)
         _list_stored(stored, as_json)
         return
-    found = [each for folder in sorted(runs.iterdir()) if (each := _read(folder))] if runs.is_dir() else []
+    existing = [run for folder in sorted(runs.iterdir()) if (run := _read(folder))] if runs.is_dir() else []
     chosen = [
-        each
-        for each in sorted(found, key=lambda one: one.started_at)
-        if (not project or each.config.project == project)
-        and (not tag or tag in each.config.tags)
-        and (not branch or each.config.branch == branch)
+        run
+        for run in sorted(existing, key=lambda one: one.started_at)
+        if (not project or run.config.project == project)
+        and (not tag or tag in run.config.tags)
+        and (not branch or run.config.branch == branch)
     ][-limit:]
-    for each in chosen:
-        _tell(each, as_json)
-    if not found:
+    for run in chosen:
+        _tell(run, as_json)
+    if not existing:
         echo(f"no runs in {runs}; start one with: assay eval run", err=True)
     elif not chosen:
-        echo(f"none of {len(found):,} run(s) in {runs} has this project, tag and branch", err=True)
+        echo(f"none of {len(existing):,} run(s) in {runs} has this project, tag and branch", err=True)
 
 
 def _tell(run: "Run", as_json: bool) -> None:
@@ -61,53 +61,56 @@ def _tell(run: "Run", as_json: bool) -> None:
         code = {"code_version": config.code_version, "dirty": config.dirty}
         emit(json.dumps(shape | counts | of | code, ensure_ascii=False))
         return
-    state = "ended" if run.completed_at else "stopped: go on with --resume"
+    state = "complete" if run.completed_at else "interrupted: continue with --resume"
     cases = f"{len(run.results):,} cases, {len(run.errored)} errored"
     made = [config.branch or "", "changed files" if config.dirty else "", *config.tags]
-    where = "".join(f", {each}" for each in made if each)
+    where = "".join(f", {part}" for part in made if part)
     echo(f"{run.run_id:28} {run.started_at[:19]}  {config.dataset} {config.dataset_version}  {cases}, {state}{where}")
 
 
-def _list_stored(found: "list[StoredRun]", as_json: bool) -> None:
-    for each in found:
+def _list_stored(stored: "list[StoredRun]", as_json: bool) -> None:
+    for run in stored:
         if as_json:
-            emit(json.dumps(asdict(each) | {"run_id": str(each.run_id)}, ensure_ascii=False))
+            emit(json.dumps(asdict(run) | {"run_id": str(run.run_id)}, ensure_ascii=False))
         else:
-            state = "ended" if each.completed_at else "stopped"
-            cases = f"{each.cases:,} cases, {each.errored} errored"
+            state = "complete" if run.completed_at else "interrupted"
+            cases = f"{run.cases:,} cases, {run.errored} errored"
             echo(
-                f"{each.name:28} {each.started_at[:19]}  {each.dataset} {each.dataset_version}  {cases}, {state}  {each.run_id}"
+                f"{run.name:28} {run.started_at[:19]}  {run.dataset} {run.dataset_version}  {cases}, {state}  {run.run_id}"
             )
-    if not found:
+    if not stored:
         echo("no such runs in the store; store one with: assay eval run --store, or assay eval store RUN", err=True)
 
 
 def _read(folder: Path) -> "Run | None":
-    """A run for the list, which one folder that cannot be read does not keep from the others."""
+    """Read a run for the list. An unreadable folder is reported and skipped."""
     from assay_evals.runs import RUN_FILE, RunError, read_run
 
     try:
         return read_run(folder) if (folder / RUN_FILE).exists() else None
     except RunError as error:
-        echo(f"left out: {error}", err=True)
+        echo(f"skipped: {error}", err=True)
         return None
 
 
 def import_run(
-    file: Annotated[Path, typer.Argument(help="Results as TREC has them: qid Q0 docid rank score tag.")],
-    dataset: Annotated[Path, typer.Option(help="The golden dataset, whose case ids are the file's qids.")],
-    name: Annotated[str | None, typer.Option(help="The run's name; default: the time.")] = None,
+    file: Annotated[Path, typer.Argument(help="Results in TREC format: qid Q0 docid rank score tag.")],
+    dataset: Annotated[Path, typer.Option(help="Golden dataset whose case IDs are the qids of the file.")],
+    name: Annotated[str | None, typer.Option(help="Name of the run; default: the current time.")] = None,
     runs: RunsFolder = DEFAULT_RUNS,
-    k: Annotated[int, typer.Option("-k", min=1, help="How many results count.")] = 10,
-    project: Annotated[str, typer.Option(help="The tenant whose system this is.")] = "default",
-    tag: Annotated[list[str] | None, typer.Option(help="A word to find the run by; may be repeated.")] = None,
+    k: Annotated[int, typer.Option("-k", min=1, help="Number of results per query that count.")] = 10,
+    project: Annotated[str, typer.Option(help="Project of the system.")] = "default",
+    tag: Annotated[list[str] | None, typer.Option(help="Tag to find the run by; repeatable.")] = None,
 ) -> None:
-    """Make a run of what another program retrieved, to compare with others. A case that the file lacks was answered with nothing."""
+    """Import the results of another program as a run.
+
+    A case that is missing in the file counts as a query without results.
+    """
     made = import_trec(file, dataset, name, runs, k=k, project=project, tags=tags_of(tag))
     echo(summary_of(made.run))
     for count, what in (
-        (made.missing, "case(s) that the file lacks count as nothing found"),
-        (made.unasked, "qid(s) left out: no case"),
+        (made.missing, "case(s) missing in the file count as queries without results"),
+        (made.unasked, "qid(s) skipped: not in the dataset"),
     ):
         if count:
             echo(f"{count:,} {what}", err=True)

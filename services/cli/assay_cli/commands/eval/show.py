@@ -1,4 +1,4 @@
-"""`assay eval show` and `assay eval store`: a run of before."""
+"""`assay eval show` and `assay eval store`: show or store an existing run."""
 
 from typing import Annotated
 
@@ -14,23 +14,23 @@ from assay_operations.evaluations.runs import DEFAULT_RUNS, find_run
 
 
 def store(
-    name: Annotated[str, typer.Argument(metavar="RUN", help="A run's name, or its folder.")],
+    name: Annotated[str, typer.Argument(metavar="RUN", help="Name or folder of the run.")],
     runs: RunsFolder = DEFAULT_RUNS,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Write a run from its folder to the store; one that is there is replaced."""
+    """Write a run from its folder to the store; an existing copy is replaced."""
     echo(evaluation_store.store(find_run(name, runs), data))
 
 
 def show(
-    name: Annotated[str, typer.Argument(metavar="RUN", help="A run's name, or its folder.")],
+    name: Annotated[str, typer.Argument(metavar="RUN", help="Name or folder of the run.")],
     runs: RunsFolder = DEFAULT_RUNS,
     slices: Slices = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The whole report, cases included.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole report as JSON, cases included.")] = False,
     in_store: InStore = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Show a run: its metrics with intervals, latency, and types of query."""
+    """Show a run: metrics with intervals, latency, and query types."""
     found = evaluation_store.stored(name, data) if in_store else find_run(name, runs)
     from assay_evals.slices import slice_checks
 

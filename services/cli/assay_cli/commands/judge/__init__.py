@@ -3,7 +3,7 @@
 from assay_cli.lazy import lazy_group
 
 group = lazy_group(
-    "Judged answers: status, cost, calibration against people, judging again.",
+    "Show how answers are judged and what it costs, calibrate the judge, and re-judge answers.",
     {
         "status": f"{__name__}.status:status",
         "cost": f"{__name__}.status:cost",

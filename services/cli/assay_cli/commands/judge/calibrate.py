@@ -1,4 +1,4 @@
-"""`assay judge calibrate`: how far the judge can be trusted."""
+"""`assay judge calibrate`: agreement between the judge and human labels."""
 
 import asyncio
 from pathlib import Path
@@ -19,43 +19,47 @@ from assay_schema.scores import Metric
 if TYPE_CHECKING:
     from assay_operations.judging.labels import Confusion
 
-Project = Annotated[str, typer.Option("--project", help="The tenant.")]
-AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of a table.")]
+Project = Annotated[str, typer.Option("--project", help="Project of the answers.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
 def calibrate(
-    labels: Annotated[Path, typer.Option("--labels", help="NDJSON or CSV with event_id and label (good or bad).")],
-    metric: Annotated[Metric, typer.Option(help="Which metric the labels are about.")] = Metric.FAITHFULNESS,
-    threshold: Annotated[float, typer.Option(min=0, max=1, help="The judge calls an answer good from here on.")] = 1.0,
+    labels: Annotated[
+        Path, typer.Option("--labels", help="Labels: NDJSON or CSV with event_id and label (good or bad).")
+    ],
+    metric: Annotated[Metric, typer.Option(help="Metric that the labels are about.")] = Metric.FAITHFULNESS,
+    threshold: Annotated[
+        float, typer.Option(min=0, max=1, help="Minimum score at which the judge counts an answer as good.")
+    ] = 1.0,
     project: Project = "default",
-    fingerprint: Annotated[str, typer.Option(help="The judge; unset: the one that judged last.")] = "",
+    fingerprint: Annotated[str, typer.Option(help="Fingerprint of the judge; default: the latest.")] = "",
     second: Annotated[
-        Path | None, typer.Option("--second", help="Another person's labels, to see how far people agree themselves.")
+        Path | None, typer.Option("--second", help="Labels of a second person, to measure how far people agree.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the result, and store nothing.")] = False,
     as_json: AsJson = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Hold the judge against people's labels of a random subset of what it scored, and keep the result.
+    """Compare the judge with human labels of a random sample of judged answers, and store the result.
 
-    Only labels of the base stream count: what a rule boosted is not what people mostly get. Exit code 1 when there are too few of them, or
-    the judge agrees too little, for alerts on this metric to be critical.
+    Only labels of the base stream count, because boosted answers are not representative. Exit code 1 if there are too few labels, or
+    too little agreement, for alerts on this metric to be critical.
     """
     given = read_labels(labels)
     raters = of_two(given, read_labels(second)) if second else None
     owner = settings_for("owner", data)
     with open_store(owner.store, database=owner.store.database) as store:
-        found = calibration(store, owner, given, project, metric, fingerprint, threshold)
-        _report(found, len(given), raters, as_json=as_json)
+        result = calibration(store, owner, given, project, metric, fingerprint, threshold)
+        _report(result, len(given), raters, as_json=as_json)
         if not dry_run:
-            keep(store, owner, found)
-            asyncio.run(tell_drift(settings_for("judge", data), found))
-    if found.lacks:
+            keep(store, owner, result)
+            asyncio.run(tell_drift(settings_for("judge", data), result))
+    if result.lacks:
         raise typer.Exit(FINDING)
 
 
-def _report(found: Calibration, given: int, raters: "Confusion | None", *, as_json: bool) -> None:
-    row, confusion, rates, live, lacks = found.row, found.confusion, found.rates, found.live, found.lacks
+def _report(result: Calibration, given: int, raters: "Confusion | None", *, as_json: bool) -> None:
+    row, confusion, rates, live, lacks = result.row, result.confusion, result.rates, result.live, result.lacks
     if as_json:
         shown = {name: estimate and estimate._asdict() for name, estimate in rates.items()}
         emit(
@@ -73,20 +77,20 @@ def _report(found: Calibration, given: int, raters: "Confusion | None", *, as_js
     kappa = (
         f"{confusion.kappa:.3f}  (at least {confusion.kappa_low:.3f})"
         if confusion.kappa is not None
-        else "unknown (all alike)"
+        else "unknown (all labels are equal)"
     )
     lines = [
         f"{row['metric']} >= {row['threshold']:g} by judge {row['fingerprint']}, project {row['project']}",
-        f"{confusion.n} of {given} labelled answers are of the base stream and were scored by it",
+        f"{confusion.n} of {given} labelled answers are in the base stream and were scored by this judge",
         "",
         "               judge: good   judge: bad",
         f"people: good   {confusion.true_positives:11d}   {confusion.false_negatives:10d}",
         f"people: bad    {confusion.false_positives:11d}   {confusion.true_negatives:10d}",
         "",
         f"Cohen's kappa          {kappa}",
-        f"TPR (good found good)  {of(confusion.tpr)}",
-        f"TNR (bad found bad)    {of(confusion.tnr)}",
-        *([f"people, each other     {people(raters)}, {raters.n} answers"] if raters else []),
+        f"TPR (good as good)     {of(confusion.tpr)}",
+        f"TNR (bad as bad)       {of(confusion.tnr)}",
+        *([f"between raters         {people(raters)}, {raters.n} answers"] if raters else []),
     ]
     if rates:
         names = {
@@ -97,14 +101,14 @@ def _report(found: Calibration, given: int, raters: "Confusion | None", *, as_js
         }
         lines += ["", f"share of good answers, base stream of 30 days ({live} answers), with 95 % intervals:"]
         lines += [f"  {label:22} {of(rates[name])}" for name, label in names.items()]
-    gate = "stay warnings:" if lacks else "may be critical"
+    gate = "stay warnings:" if lacks else "can be critical"
     echo(
         "\n".join(
             [
                 *lines,
                 "",
                 f"alerts on {row['metric']} of project {row['project']} {gate}",
-                *(f"  {each}" for each in lacks),
+                *(f"  {reason}" for reason in lacks),
             ]
         )
     )

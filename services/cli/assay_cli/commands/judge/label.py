@@ -1,7 +1,7 @@
-"""`assay judge label` and `assay judge agreement`: people's labels of a random sample of judged answers, and how far people agree.
+"""`assay judge label|agreement`: label judged answers, and compare two people's labels.
 
-Whoever labels sees the question, the passages and the answer, and nothing of what the judge said. Which answers are drawn depends on the
-seed alone: two people who label with one seed label the same.
+Labelling is blind: it shows the question, the passages and the answer, and no result of the judge. The sample depends on the seed alone,
+so two people with the same seed label the same answers.
 """
 
 import time
@@ -20,32 +20,34 @@ from assay_operations.clients import DEFAULT_DATA, open_store, settings_for
 from assay_operations.judging.labels import append, of_two, read_labels, sample
 from assay_operations.time_bounds import moment_ms
 
-#: Characters of a passage that are shown; what is cut is counted. The answer is shown whole: it is what is labelled.
+#: Characters shown of a passage; the rest is counted. The answer is shown whole, because it is what is labelled.
 PASSAGE_SHOWN = 2_000
 
 
 def label(
-    count: Annotated[int, typer.Option(min=1, help="How many answers are drawn.")] = 100,
-    project: Annotated[str, typer.Option("--project", help="The tenant.")] = "default",
-    since: Annotated[str, typer.Option(help="From when on: a duration ago or an ISO 8601 time.")] = "30d",
-    seed: Annotated[int, typer.Option(min=0, help="Of the draw: people with the same one label the same answers.")] = 0,
+    count: Annotated[int, typer.Option(min=1, help="Number of answers in the sample.")] = 100,
+    project: Annotated[str, typer.Option("--project", help="Project of the answers.")] = "default",
+    since: Annotated[str, typer.Option(help="Start of the period: a duration ago or an ISO 8601 time.")] = "30d",
+    seed: Annotated[
+        int, typer.Option(min=0, help="Random seed of the sample; people with the same seed label the same answers.")
+    ] = 0,
     output: Annotated[
-        Path | None, typer.Option("--output", help="File of labels, NDJSON; what it holds already is not asked again.")
+        Path | None, typer.Option("--output", help="NDJSON file of labels; answers that it contains are skipped.")
     ] = None,
     list_only: Annotated[
-        bool, typer.Option("--list", help="Only print the event_ids that are left, for a labelling tool of your own.")
+        bool, typer.Option("--list", help="Print the event_ids left to label, for another labelling tool.")
     ] = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Label a random sample of the judged answers in a terminal: good or bad, without seeing what the judge said.
+    """Label a random sample of judged answers in a terminal, without the results of the judge.
 
-    Each label is on disk before the next answer is shown, so you may stop at any time. The file goes to `assay judge calibrate`.
+    Each label is written before the next answer is shown, so you can stop at any time. The file is for `assay judge calibrate`.
     """
     if output is None and not list_only:
-        raise CommandError("--output: say where the labels go, such as --output alice.ndjson")
+        raise CommandError("no file for the labels: pass --output, for example --output alice.ndjson")
     done = read_labels(output) if output and output.exists() else {}
     if not list_only and not can_ask():
-        raise CommandError("labelling asks in a terminal; without one: --list prints which answers to label")
+        raise CommandError("labelling needs a terminal; without one, --list prints the answers to label")
     with open_store(settings_for("sre", data).store) as store:
         since_ms = moment_ms(since, int(time.time() * 1000), "--since")
         rows = sample(store, project=project, since_ms=since_ms, seed=seed, count=count)
@@ -59,7 +61,7 @@ def label(
             emit(row["event_id"])
     if output is None or list_only:
         return
-    said = 0
+    labelled = 0
     for number, row in enumerate(left, start=len(rows) - len(left) + 1):
         echo(_as_text(row, number, len(rows)))
         answer = asked("[g]ood, [b]ad, [s]kip, [q]uit", default="s")[:1]
@@ -67,16 +69,16 @@ def label(
             break
         if answer in ("g", "b"):
             append(output, row["event_id"], "good" if answer == "g" else "bad")
-            said += 1
-    echo(f"{said:,} labelled now, {len(done) + said:,} in {output}: assay judge calibrate --labels {output}")
+            labelled += 1
+    echo(f"{labelled:,} labelled now, {len(done) + labelled:,} in {output}: assay judge calibrate --labels {output}")
 
 
 def _as_text(row: Mapping[str, Any], number: int, of: int) -> str:
     lines = [f"\n{number} of {of}: {row['event_id']}", "asked:", f"  {_plain(row['query'])}", "passages:"]
-    for place, context in enumerate(row["contexts"], start=1):
+    for position, context in enumerate(row["contexts"], start=1):
         name, text = (context["id"], context["text"]) if isinstance(context, Mapping) else (context[0], context[2])
         cut = f" [{len(text) - PASSAGE_SHOWN:,} more characters]" if len(text) > PASSAGE_SHOWN else ""
-        lines.append(f"  {place} ({printable(name)}): {_plain(text[:PASSAGE_SHOWN])}{cut}")
+        lines.append(f"  {position} ({printable(name)}): {_plain(text[:PASSAGE_SHOWN])}{cut}")
     return "\n".join([*lines, "answer:", f"  {_plain(row['answer'])}", ""])
 
 
@@ -86,26 +88,26 @@ def _plain(text: str) -> str:
 
 def agreement(
     first: Annotated[Path, typer.Argument(help="Labels of one person: NDJSON or CSV with event_id and label.")],
-    second: Annotated[Path, typer.Argument(help="Labels of another, of the same answers.")],
-    as_json: Annotated[bool, typer.Option("--json", help="JSON, with the answers they differ on.")] = False,
+    second: Annotated[Path, typer.Argument(help="Labels of a second person for the same answers.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with the answers they differ on.")] = False,
 ) -> None:
-    """Say how far two people agree. No judge can agree with people more than they do with each other."""
+    """Measure how far two people agree, which limits how far any judge can agree with people."""
     one, other = read_labels(first), read_labels(second)
-    found = of_two(one, other)
+    table = of_two(one, other)
     differ = sorted(name for name in one.keys() & other.keys() if one[name] != other[name])
     if as_json:
-        shown = {"n": found.n, "agreement": found.agreement, "kappa": found.kappa, "kappa_low": found.kappa_low}
+        shown = {"n": table.n, "agreement": table.agreement, "kappa": table.kappa, "kappa_low": table.kappa_low}
         only = {"only_first": len(one.keys() - other.keys()), "only_second": len(other.keys() - one.keys())}
         emit(orjson.dumps(shown | only | {"differ": differ}).decode())
         return
     lines = [
-        f"{found.n:,} answers that both labelled ({len(one):,} and {len(other):,} labels)",
+        f"{table.n:,} answers that both labelled ({len(one):,} and {len(other):,} labels)",
         "",
         "                second: good   second: bad",
-        f"first: good     {found.true_positives:12d}   {found.false_negatives:11d}",
-        f"first: bad      {found.false_positives:12d}   {found.true_negatives:11d}",
+        f"first: good     {table.true_positives:12d}   {table.false_negatives:11d}",
+        f"first: bad      {table.false_positives:12d}   {table.true_negatives:11d}",
         "",
-        people(found),
+        people(table),
         *(f"they differ on {name}" for name in differ[:20]),
         *([f"... and {len(differ) - 20:,} more"] if len(differ) > 20 else []),
     ]

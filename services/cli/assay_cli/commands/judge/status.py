@@ -1,4 +1,4 @@
-"""`assay judge status`, `cost` and `show`: what judging does, what it costs, and what it said of an answer."""
+"""`assay judge status|cost|show`: counts of judged answers, their cost, and the verdict on one."""
 
 from typing import Annotated
 
@@ -14,37 +14,40 @@ from assay_operations.doctor.checks import JUDGE_ERRORS_MOST
 from assay_operations.judging.answer import judged_answer
 from assay_operations.judging.status import COST, STATUS, rows_since
 
-AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of a table.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
 def status(
-    since: Annotated[str, typer.Option(help="From when on: a duration ago or an ISO 8601 time.")] = "1d",
+    since: Annotated[str, typer.Option(help="Start of the period: a duration ago or an ISO 8601 time.")] = "1d",
     as_json: AsJson = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """How answers were judged: states by project and judge. Exit code 1 when more than 5 % of the sampled ended in an error."""
+    """Count judged answers by status, project and judge.
+
+    Exit code 1 if more than 5 % of the sampled answers ended in an error.
+    """
     rows = rows_since(settings_for("sre", data), STATUS, since)
-    show_rows(rows, as_json, "no answer was judged yet; the judge runs as: python -m assay_judge")
+    show_rows(rows, as_json, "no answer was judged yet; to start the judge: python -m assay_judge")
     if any(row["judge_error"] > JUDGE_ERRORS_MOST * row["sampled"] for row in rows):
         raise typer.Exit(FINDING)
 
 
 def cost(
-    since: Annotated[str, typer.Option(help="From when on: a duration ago or an ISO 8601 time.")] = "30d",
+    since: Annotated[str, typer.Option(help="Start of the period: a duration ago or an ISO 8601 time.")] = "30d",
     as_json: AsJson = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """What judging cost, by day, project and model."""
+    """Show the cost of judging by day, project and model."""
     show_rows(rows_since(settings_for("sre", data), COST, since), as_json, "nothing was spent")
 
 
 def show(
-    event_id: Annotated[str, typer.Argument(help="The answer's event_id.")],
-    fingerprint: Annotated[str, typer.Option(help="The judge; unset: the one that judged last.")] = "",
+    event_id: Annotated[str, typer.Argument(help="event_id of the answer.")],
+    fingerprint: Annotated[str, typer.Option(help="Fingerprint of the judge; default: the latest.")] = "",
     as_json: AsJson = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Show an answer sentence by sentence: which has support, where in the passages it stands, and which has none."""
+    """Show the verdict on an answer sentence by sentence, with the supporting or contradicting passages."""
     from assay_cli.output.evidence import as_text
     from assay_operations.judging.evidence import sentences_of
 
