@@ -9,12 +9,12 @@ from .extent import ending, judged, value_of
 from .values import (
     OF_NAMES,
     TEMPLATE,
+    is_credential,
     is_disguised,
     is_file,
     is_lone_token,
     is_password,
     is_scrambled,
-    is_short_key,
     is_spoken,
     is_token,
     is_written,
@@ -216,8 +216,8 @@ def _is_camel(view: View, match: re.Match[bytes]) -> bool:
 
 
 # Tokens that only say where a list goes on, or which request this is.
-_NO_SECRET = re.compile(
-    rb"(?:page|next|continuation|pagination|cursor|sync|idempotency|request|scroll|resume|skip|delta|start|marker)[_\- ]?$"
+PAGES = re.compile(
+    rb"(?:page|next|continuation|pagination|cursor|sync|idempotency|request|scroll|resume|skip|delta|start|marker)[_\- ]?(?:token )?$"
 )
 
 
@@ -247,7 +247,7 @@ def _short(view: View, match: re.Match[bytes], span: tuple[int, int], *, quoted:
     """A value that is shorter than tokens are, after a word that can name nothing but a credential, or where only a value can stand."""
     start, end = span
     value, link, at, raw = view.raw[start:end], match["link"], match.start("link"), view.raw
-    if len(value) < _SHORTEST_OF_LETTERS or value.isalpha() or value.isdigit() or not is_short_key(value):
+    if len(value) < _SHORTEST_OF_LETTERS or not is_credential(value) or (value.isdigit() and not quoted):
         return None
     named = raw[max(0, at - 4) : at].rstrip()[-1:] in (b'"', b"'")
     verb = link.startswith((b"is", b"was"))
@@ -284,7 +284,7 @@ def _short(view: View, match: re.Match[bytes], span: tuple[int, int], *, quoted:
 
 
 def _token(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    if _NO_SECRET.search(view.low, max(0, match.start() - 16), match.start()):
+    if PAGES.search(view.low, max(0, match.start() - 16), match.start()):
         return None
     if not match["link"] and view.low[max(0, match.start() - 12) : match.start()].rfind(b"--") < 0:
         return None
