@@ -230,6 +230,8 @@ def _changed(view: View, match: re.Match[bytes]) -> Iterator[tuple[int, int]]:
 
 # In a form, on the line below its label.
 _BELOW = re.compile(rb"(?<![,;|\t])password:?[ \t]{0,4}\r?\n[ \t]{0,8}(?P<value>[^\s,;|]{6,64})(?=[ \t]*(?:\r?\n|$))")
+# The same where a string ends with it, as a reader sees one: `"Password:\\nrain17"`.
+_BELOW_IN_STRING = re.compile(rb"password:?[ \t]{0,4}\r?\n[ \t]{0,8}(?P<value>[^\s,;|\"'\\]{6,64}+)(?=[\"'])")
 
 
 def _pw(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -272,6 +274,7 @@ RULES = (
         opens=rb"changed [a-z ]+ from ",
         spread=_changed,
     ),
+    Rule(_BELOW_IN_STRING, _pw, lower=True, anchored=True, needle=b"password", opens=rb"password:?[ \t]*\r?\n"),
     Rule(_BELOW, _pw, lower=True, anchored=True, needle=b"password", opens=rb"password:?[ \t]*\r?\n"),
     *(
         Rule(
