@@ -17,7 +17,7 @@ _AUTHORIZATION = re.compile(
 )
 _PARAMETERS = re.compile(rb"[A-Za-z][\w\-]{0,24}=[^ ]")
 _BASIC = re.compile(rb"basic[ \t]{1,4}+([A-Za-z0-9+/_\-]{8,}+={0,2})", re.IGNORECASE)
-_SHORTEST, _FEWEST_DIGITS, _LONG = 8, 4, 40
+_SHORTEST, _SHORTEST_ID, _FEWEST_DIGITS, _LONG = 8, 20, 4, 40
 
 
 def _authorization(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -146,7 +146,9 @@ def is_session(value: bytes) -> bool:
         return False
     if is_scrambled(value):
         return True
-    return (len(value) >= _LONG or _is_opaque(value)) and is_token(value) and not is_slug(value)
+    if len(value) < _SHORTEST_ID or (len(value) < _LONG and not _is_opaque(value)):
+        return False
+    return is_token(value) and not is_slug(value)
 
 
 def is_session_cookie(value: bytes) -> bool:

@@ -54,7 +54,7 @@ _HINT_COOKIE = re.compile(rb"(?:^| )cookies? (?:value )?$")
 
 # The name of a session, whatever framework; `_session_id` is a cookie's, `session_id` a column of many tables.
 _HINT_SESSION = re.compile(rb"(?:^| )(?:sid|session(?: ?id)?) $")
-_HINT_COOKIE_OF_SESSION = re.compile(rb"(?:^ | )session id $|^connect sid $")
+_HINT_COOKIE_OF_SESSION = re.compile(rb"^(?: session id|connect sid) $")
 _HINT_PW = re.compile(rb"(?:^| )pw $")
 _HINT_PASSCODE = re.compile(rb"(?:^| )passcode $")
 
