@@ -41,11 +41,14 @@ _SPELLED_DOT = rb"(?: ?[\[({<] ?(?:dot|punkt|punto|ponto|point|\.) ?[\])}>] ?| (
 # Only where no word of a sentence could stand: `at the dot by the door` is none.
 _TOP = (
     rb"(?:com|org|net|edu|gov|mil|info|biz|io|ai|dev|app|co|uk|us|ca|de|fr|es|nl|be|ch|eu|ru|jp|cn|au|nz|br|mx|pl|se|dk|fi|pt|ie|cz"
-    rb"|example|test)"
+    rb"|gr|hu|ro|sk|si|bg|hr|lt|lv|ee|lu|tr|ua|il|kr|tw|hk|sg|za|ar|cl|example|test"
+    # Words of a sentence, unless it ends there.
+    rb"|(?:no|at|is|in|it|me)(?=[ \t]*(?:[.,;:!?)\n]|$)))"
 )
 _LABEL = rb"[a-z0-9\x80][a-z0-9\x80\-]{0,62}+"
 _BRACKETED = re.compile(
-    rb"(?:[\[({<] ?(?:at|@|arroba) ?[\])}>] ?|@)%b(?:(?:%b|\.)%b){0,4}(?:%b%b|\.[a-z]{2,24})(?![a-z0-9])"
+    rb"(?:[\[({<] ?(?:at|@|arroba|\x80t) ?[\])}>] ?|@)%b(?:(?:%b|\.)%b){0,4}"
+    rb"(?:%b%b| ?[\[({<] ?(?:dot|punkt|punto|ponto|point|\.) ?[\])}>] ?[a-z]{2,24}|\.[a-z]{2,24})(?![a-z0-9])"
     % (_LABEL, _SPELLED_DOT, _LABEL, _SPELLED_DOT, _TOP)
 )
 _SPELLED = re.compile(rb" (?:at|@) %b(?: dot %b){0,4} dot %b(?![a-z0-9])" % (_LABEL, _LABEL, _TOP))
@@ -100,6 +103,8 @@ FAMILY = Family(
                     b"at)",
                     b"at}",
                     b"<at>",
+                    b"\x80t)",
+                    b"\x80t]",
                     b"@]",
                     b"@)",
                     b"@}",

@@ -345,7 +345,7 @@ def _marked(_: View, match: re.Match[bytes]) -> tuple[int, int]:
 # Numbers for value added tax are persons' too, where a person trades; the country's letters stand before them.
 _VAT = tuple(
     rules_after(
-        "vat vatno idnr vatnumber tva ust ustid ustidnr mwst btw btwnummer iva nif piva moms mva uid alv dph pvm \x80fa afa dds",
+        "vat vatno idnr vatnumber tva ust ustid ustidnr mwst btw btwnummer iva nif piva moms cvr mva uid alv dph pvm \x80fa afa dds",
         rb"((?:at[ ]?u|be|bg|ch[ ]?e|cy|cz|de|dk|ee|el|gr|es|eu|fi|fr|gb|xi|hr|hu|ie|it|lt|lu|lv|mt|nl|no|pl|pt|ro|rs|se|si|sk)[ \-]?"
         rb"[a-z0-9]{0,2}[ .\-]?[0-9](?:[ .\-]?[0-9]){5,11}(?:b[0-9]{2}|[a-z]{1,2})?)(?![a-z0-9])",
     )

@@ -9,12 +9,12 @@ from .extent import ending, judged, value_of
 from .values import (
     OF_NAMES,
     TEMPLATE,
+    is_credential,
     is_disguised,
     is_file,
     is_lone_token,
     is_password,
     is_scrambled,
-    is_short_key,
     is_spoken,
     is_token,
     is_written,
@@ -81,7 +81,8 @@ _BEFORE_KEY = re.compile(
     rb"(?:api|access|accesskey|account|private|shared|signing|encryption|master|auth|consumer|client|storage|app|application|service|"
     rb"subscription|license|webhook|jwt|session|deploy|host|functions?|primary|secondary|secret|security|hmac|aes|sym|admin|server|crypto|"
     rb"cipher|vault|unseal|recovery|backup|integration|ingest|ingestion|registration|bot|tenant|sas|cookie|csrf|totp|writer?|mms"
-    rb"|routing)[_\-. ]?$|login\($|(?<![a-z0-9])x-(?!idem|cache|surr|req|part|sort|obj|row|trace|corr)[a-z0-9]{2,12}-$"
+    rb"|routing)[_\-. ]?$|login\($"
+    rb"|(?<![a-z])(?:my|your|our) $|(?<![a-z0-9])x-(?!idem|cache|surr|req|part|sort|obj|row|trace|corr)[a-z0-9]{2,12}-$"
 )
 _ENVIRONMENT = re.compile(rb"(?:^|[\s;\"'`({|&\-])[A-Z][A-Z0-9_]*$|(?:^|[\s\"'])-D[\w.\-]+$")
 _LINE = re.compile(rb"(?:^|\n)[ \t]{0,32}(?:- |> |\* )?[\w.\-]{1,64}[ \t]?$")
@@ -149,6 +150,8 @@ def _password(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         named_so = kind not in (None, b"words", b"code", b"e") and link not in (b"", b"==")
         if link == b">" and view.raw[end : end + 2] != b"</":
             return None
+        if _CLASS_OF_ERROR.search(view.raw, max(0, match.start() - 12), match.start()):
+            return None
         return (start, end) if named_so and is_digits(view.low, value, end) and _is_alone(view, match) else None
     good = is_password(value, quoted=quoted) or (
         kind is not None and is_written(value) and _only_a_value(view, match, value, end)
@@ -180,6 +183,10 @@ _SHORTEST_DIGITS = 5
 def is_digits(low: bytes, value: bytes, end: int) -> bool:
     """True for digits that are a password, which ends at `end`, and no count of anything."""
     return value.isdigit() and len(value) >= _SHORTEST_DIGITS and _UNITS.match(low, end) is None
+
+
+# `InvalidPassword: 48213`: what a traceback ends with.
+_CLASS_OF_ERROR = re.compile(rb"(?:Invalid|Incorrect|Wrong|Bad|Missing|Unknown|Weak|Expired|Empty|Unusable)$")
 
 
 def _is_alone(view: View, match: re.Match[bytes]) -> bool:
@@ -216,8 +223,8 @@ def _is_camel(view: View, match: re.Match[bytes]) -> bool:
 
 
 # Tokens that only say where a list goes on, or which request this is.
-_NO_SECRET = re.compile(
-    rb"(?:page|next|continuation|pagination|cursor|sync|idempotency|request|scroll|resume|skip|delta|start|marker)[_\- ]?$"
+PAGES = re.compile(
+    rb"(?:page|next|continuation|pagination|cursor|sync|idempotency|request|scroll|resume|skip|delta|start|marker)[_\- ]?(?:token )?$"
 )
 
 
@@ -247,7 +254,7 @@ def _short(view: View, match: re.Match[bytes], span: tuple[int, int], *, quoted:
     """A value that is shorter than tokens are, after a word that can name nothing but a credential, or where only a value can stand."""
     start, end = span
     value, link, at, raw = view.raw[start:end], match["link"], match.start("link"), view.raw
-    if len(value) < _SHORTEST_OF_LETTERS or value.isalpha() or value.isdigit() or not is_short_key(value):
+    if len(value) < _SHORTEST_OF_LETTERS or not is_credential(value) or (value.isdigit() and not quoted):
         return None
     named = raw[max(0, at - 4) : at].rstrip()[-1:] in (b'"', b"'")
     verb = link.startswith((b"is", b"was"))
@@ -284,7 +291,7 @@ def _short(view: View, match: re.Match[bytes], span: tuple[int, int], *, quoted:
 
 
 def _token(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    if _NO_SECRET.search(view.low, max(0, match.start() - 16), match.start()):
+    if PAGES.search(view.low, max(0, match.start() - 16), match.start()):
         return None
     if not match["link"] and view.low[max(0, match.start() - 12) : match.start()].rfind(b"--") < 0:
         return None

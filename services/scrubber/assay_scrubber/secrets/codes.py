@@ -19,7 +19,7 @@ _BE = (
 _KIND = (
     rb"(?:verification|verify|security|access|login|log-?in|sign-?in|authentication|authenticator|authorization|auth|confirmation"
     rb"|one[ \-]?time|2fa|mfa|two-factor|otp|sms"
-    rb"|pass|unlock|pairing|activation|backup|recovery|validation|card|reset|v\x80rification|verificaci\x80n|verificacion|verifica(?:\x80\x80o|cao)?|confirmaci\x80n|confirma\x80\x80o"
+    rb"|pass|door|gate|alarm|garage|keypad|intercom|lockbox|unlock|pairing|activation|backup|recovery|validation|card|reset|v\x80rification|verificaci\x80n|verificacion|verifica(?:\x80\x80o|cao)?|confirmaci\x80n|confirma\x80\x80o"
     rb"|confirmation|connexion|s\x80curit\x80|seguridad|seguran\x80a|acceso|acesso|sicurezza|conferma|accesso|weryfikacyjny|verificatie"
     rb"|bekr\x80ftelse|do\x80rulama|onay|x\x80c minh|x\x80c th\x80c)"
 )
@@ -46,7 +46,8 @@ _ALONE = re.compile(
 _AFTER = re.compile(
     rb"(?: is (?:your|the) [^\n.]{0,40}?(?:code|otp|passcode|pin)\b| (?:ist|est|es|\x80) (?:ihr|dein|votre|ton|tu|su|il tuo"
     rb"|seu) [^\n.]{0,40}?(?:code|c\x80digo|codigo|codice)"
-    rb"| to (?:log|sign) ?in\b| to (?:verify|confirm) your\b| (?:as|for) your [^\n.]{0,24}?code\b)"
+    rb"| to (?:log|sign) ?in\b| to (?:verify|confirm) your\b| (?:as|for) your [^\n.]{0,24}?code\b| as (?:the|my) %b[ \-]?code\b)"
+    % _KIND
 )
 _NUMBER = re.compile(rb"(?<![\w.\-#$])((?:[a-z]{1,2}-)?[0-9]{3}[ \-]?[0-9]{1,5})[\"'*]{0,2}(?![0-9])")
 _ENTERED = re.compile(
@@ -66,8 +67,10 @@ _PIN = re.compile(
     + _QUOTES
     + rb"(?P<code>[0-9]{4}(?: [0-9]{4})?|[0-9]{3} [0-9]{3}|[0-9]{5,8})(?![\w%/:\-]|\.[0-9])"
 )
-_MY_PIN = re.compile(rb" pin(?:[ \-]code)? (?P<code>[0-9]{4,8})(?![\w.%/:\-])")
-_MINE = re.compile(rb"(?<![a-z])(?:my|your|his|her|card|the|sim|mein|meine|mon|mi|minha|il mio|mijn)(?:'s)?$")
+_MY_PIN = re.compile(rb" pin[12]?(?:[ \-]code)? (?P<code>[0-9]{4,8})(?![\w.%/:\-])")
+_MINE = re.compile(
+    rb"(?<![a-z])(?:my|your|his|her|card|the|sim|mein|meine|mon|mi|minha|il mio|mijn)(?:'s)?(?: (?:bank|card|atm|debit|credit|sim|visa))?$"
+)
 _CVV = re.compile(
     rb"(?:(?:cvv2?|cvc2?|cvn|card (?:security|verification) (?:code|value|number)|security code|kartenpr\x80fnummer|pr\x80fziffer"
     rb"|cryptogramme)(?:[ _\-]?(?:code|number|nr))?)[\"'\])]{0,2}"
@@ -146,7 +149,7 @@ def _before(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 def _mine(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     at = match.start()
-    mine = _MINE.search(view.low, max(0, at - 12), at) or _OF_A_CARD.search(view.low, max(0, at - 96), at)
+    mine = _MINE.search(view.low, max(0, at - 24), at) or _OF_A_CARD.search(view.low, max(0, at - 96), at)
     return match.span("code") if mine else None
 
 
@@ -222,7 +225,7 @@ RULES = (
         _before,
         lower=True,
         fewest=4,
-        opens=rb"[0-9][\"'*]* (?:is (?:your|the)|ist|est|es|\x80|to (?:log|sign|verify|confirm)|(?:as|for) your) ",
+        opens=rb"[0-9][\"'*]* (?:is (?:your|the)|ist|est|es|\x80|to (?:log|sign|verify|confirm)|(?:as|for) your|as (?:the|my)) ",
     ),
     Rule(
         _ENTERED,
@@ -267,7 +270,7 @@ RULES = (
         )
         for word in (b"2fa", b"totp", b"mfa", b"otp", b"authenticator")
     ),
-    Rule(_MY_PIN, _mine, lower=True, anchored=True, fewest=4, needle=b" pin", opens=rb" pin(?:[ \-]code)? [0-9]"),
+    Rule(_MY_PIN, _mine, lower=True, anchored=True, fewest=4, needle=b" pin", opens=rb" pin[12]?(?:[ \-]code)? [0-9]"),
     *(
         Rule(_CVV, _announced, lower=True, anchored=True, fewest=3, needle=word)
         for word in (

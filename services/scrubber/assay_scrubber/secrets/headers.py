@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from assay_scrubber.encoded import base64_at
 from assay_scrubber.family import Rule, View, nothing
 
-from .values import TEMPLATE, is_placeholder, is_slug, is_token, is_unmistakable
+from .values import TEMPLATE, is_placeholder, is_scrambled, is_slug, is_token, is_unmistakable
 
 # As a line of a header, a tuple, JSON, a pair of name and value, or an argument of a command.
 _AUTHORIZATION = re.compile(
@@ -17,7 +17,7 @@ _AUTHORIZATION = re.compile(
 )
 _PARAMETERS = re.compile(rb"[A-Za-z][\w\-]{0,24}=[^ ]")
 _BASIC = re.compile(rb"basic[ \t]{1,4}+([A-Za-z0-9+/_\-]{8,}+={0,2})", re.IGNORECASE)
-_SHORTEST, _FEWEST_DIGITS, _LONG = 8, 4, 40
+_SHORTEST, _SHORTEST_ID, _FEWEST_DIGITS, _LONG = 8, 20, 4, 40
 
 
 def _authorization(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -140,11 +140,24 @@ _SID = re.compile(
 )
 
 
+def is_session(value: bytes) -> bool:
+    """Whether what a session's own name announces is random: ids of analytics have letters of one case only."""
+    if value.islower() or value.isupper():
+        return False
+    if is_scrambled(value):
+        return True
+    if len(value) < _SHORTEST_ID or (len(value) < _LONG and not _is_opaque(value)):
+        return False
+    return is_token(value) and not is_slug(value)
+
+
+def is_session_cookie(value: bytes) -> bool:
+    """The same where the name is a framework's own."""
+    return is_token(value) or _UUID.fullmatch(value) is not None
+
+
 def _sid(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    value = view.raw[slice(*match.span("value"))]
-    if value.islower() or value.isupper() or (len(value) < _LONG and not _is_opaque(value)):
-        return None
-    return match.span("value") if is_token(value) and not is_slug(value) else None
+    return match.span("value") if is_session(view.raw[slice(*match.span("value"))]) else None
 
 
 def _session_id(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:

@@ -1,8 +1,9 @@
 """Secrets that sentences give away: `the password for the portal is …`, `mein Passwort lautet …`, `login ana password …`."""
 
 import re
+from collections.abc import Iterator
 
-from assay_scrubber.family import Rule, View
+from assay_scrubber.family import Rule, View, nothing
 
 from .assigned import FOREIGN, NOW, is_clear, is_digits
 from .extent import ending
@@ -59,12 +60,13 @@ def _prose(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 # Whose or what key it is, when nothing stands between it and its value: a key of a cache or a table may look the same.
 _WHOSE = re.compile(
-    rb"(?:^|[^a-z])(?:api|(?:my|your|our)(?: [a-z0-9]{2,16})?|access|secret|auth|license|client|private|service|signing|encryption|master)"
+    rb"(?:^|[^a-z])(?:api|(?:my|your|our)(?: [a-z0-9]{2,16})?|use this"
+    rb"|access|secret|auth|license|client|private|service|signing|encryption|master)"
     rb"[ _\-]$|api$"
 )
 # The password itself, not how many there are or how old they get.
 _ITSELF = re.compile(rb"[a-z]+ (?:is|was|has|will|set|changed|reset|for|of|to|on|at|in)\b")
-_SHORTEST_LONG = 20
+_SHORTEST_LONG = 16
 
 
 def _is_long(value: bytes) -> bool:
@@ -73,11 +75,14 @@ def _is_long(value: bytes) -> bool:
 
 # Without a verb, or with one of another language: then the value must not read as a word of prose.
 _PASSWORDS = (
-    rb"(?:password|passwort|passord|(?:wlan|wi-?fi|netzwerk)[ \-](?:schl\x80ssel|key|clave)|pass(?=[ :])"
+    rb"(?:password|passwort|passord|(?:wlan|wi-?fi|netzwerk)[ \-](?:schl\x80ssel|key|clave)|cl\x80 (?:du )?(?:wi-?fi|wlan)|pass(?=[ :])"
     rb"|passphrase|passcode|passwd|mot de passe|clave|contrase.{1,2}a|%b)" % b"|".join(FOREIGN)
 )
 _WORD = rb"(?: [a-z\x80][a-z\x80'\-]{0,12})"
-_COPULA = rb"(?:is|ist|lautet|war|est|es|era|\x80|e'|e|on|jest|to|\x80r|er|je|van|var|l\x80|olarak|fue|foi|heter|som|adalah|este|:)"
+_COPULA = (
+    rb"(?:is|ist|lautet|war|est|es|era|\x80|e'|e|on|jest|to|\x80r|er|je|van|var|l\x80|olarak|fue|foi|heter|som|adalah|este"
+    rb"|ge\x80ndert (?:auf|in)|:)"
+)
 # A value without quotes: up to a space, or what ends a clause.
 _ALONE = rb"(?P<value>[^\s\"'`,;<>()\[\]{}|]{5,128}+)"
 _NOW = rb"(?: (?:jetzt|nun|d\x80sormais|maintenant|ahora|agora|adesso|ora|nu|n\x80|teraz|te\x80|\x80imdi|simdi|now))?"
@@ -88,7 +93,7 @@ _SPOKEN = re.compile(
 )
 _USER = re.compile(
     rb"(?:login|user(?:name|id)?|account|benutzer(?:name)?|usuario|utilisateur|utente"
-    rb"|gebruiker)[ :=]{1,3}[\w.@\-]{1,48}[,;/ ]{1,3}(?:und |and |et |y |e |mit |with )?$"
+    rb"|gebruiker)(?: is| ist| est| es)?[ :=]{1,3}[\w.@\-]{1,48}[,;/ ]{1,3}(?:und |and |et |y |e |mit |with )?$"
 )
 
 
@@ -171,7 +176,7 @@ def _identified(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 # The value first: `use … as the password`. An abbreviation: `user ana, PW …`.
 _NAMED_AFTER = re.compile(rb"(?:password|passphrase|passwort|passcode)")
 _FIRST = re.compile(
-    rb"(?:^|[\s\"'`:(])([^\s\"'`]{6,64})[\"'`]? (?:is|as) (?:the |your |my |our |a )?(?:[a-z\-]{2,12} )?$"
+    rb"(?:^|[\s\"'`:(])([^\s\"'`]{6,64})[\"'`]?(?: (?:is|as)|(?:,| -| \x81)? that(?:'| i)s) (?:the |your |my |our |a )?(?:[a-z\-]{2,12} )?$"
 )
 _PW = re.compile(
     rb"(?<![a-z0-9_\-])(?:p/?w|mdp)(?: is| ist| est|[\x80\x81]{1,2})?(?:(?<=[\x80\x81])|[ ]{0,2}(?:->|=>|-(?= ))[ ]{0,2}|[ :=]{1,3})"
@@ -179,13 +184,54 @@ _PW = re.compile(
 )
 
 
+_CLAUSE_ENDS = re.compile(rb"[ \t]*(?:[.,;:!?)\n]|$)")
+
+
 def _first(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     named = _FIRST.search(view.raw, max(0, match.start() - 110), match.start())
-    return named.span(1) if named is not None and is_spoken(named.group(1)) else None
+    if named is None or not is_spoken(named.group(1)):
+        return None
+    if named.group().find(b" that") >= 0 and not _CLAUSE_ENDS.match(view.low, match.end()):
+        return None  # `issue4242, that's the password bug`
+    return named.span(1)
+
+
+# `is my password still …?`; `the password for the VPN (…) expired`; `user and p`; both of them when one was changed.
+_ASKED = re.compile(rb"password (?:still|really|actually) [\"'`]?" + _ALONE)
+_OWNER = re.compile(rb"(?<![a-z])(?:is|was) (?:my|your|the|his|her|our|their)(?: [a-z\-]{2,12})? $")
+_IN_BRACKETS = re.compile(rb"password (?:for|of|to|on)%b{1,4} \([\"'`]?%b[\"'`]?\)" % (_WORD, _ALONE))
+_U_AND_P = re.compile(rb"(?<![a-z0-9_\-])u: ?[\w.@\-]{2,48}[,;/ ]{1,3}p: ?" + _ALONE)
+_CHANGED = re.compile(
+    rb"changed (?:it|them|my password|the password|my pass|my pw) from "
+    rb"[\"'`]?(?P<old>[^\s\"'`]{6,64}+)[\"'`]? to [\"'`]?(?P<new>[^\s\"'`]{6,64}+)"
+)
+_THREE_DIGITS, _REACH = re.compile(rb"[0-9]{3}"), 100
+
+
+def _asked(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    return _pw(view, match) if _OWNER.search(view.low, max(0, match.start() - 32), match.start()) else None
+
+
+def _bracketed(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    """Of three digits or more: names of what it opens stand so too."""
+    return _pw(view, match) if _THREE_DIGITS.search(match["value"]) else None
+
+
+def _changed(view: View, match: re.Match[bytes]) -> Iterator[tuple[int, int]]:
+    near = view.low[max(0, match.start() - _REACH) : match.end() + _REACH]
+    if near.find(b"password") < 0:
+        return
+    for name in ("old", "new"):
+        start, end = match.span(name)
+        value = view.raw[start:end].rstrip(b".,;:?")
+        if is_spoken(value):
+            yield start, start + len(value)
 
 
 # In a form, on the line below its label.
 _BELOW = re.compile(rb"(?<![,;|\t])password:?[ \t]{0,4}\r?\n[ \t]{0,8}(?P<value>[^\s,;|]{6,64})(?=[ \t]*(?:\r?\n|$))")
+# The same where a string ends with it, as a reader sees one: `"Password:\\nrain17"`.
+_BELOW_IN_STRING = re.compile(rb"password:?[ \t]{0,4}\r?\n[ \t]{0,8}(?P<value>[^\s,;|\"'\\]{6,64}+)(?=[\"'])")
 
 
 def _pw(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -202,10 +248,33 @@ RULES = (
             lower=True,
             anchored=True,
             needle=word,
-            opens=rb"(?:is|as) (?:the |your |my |our |a )?(?:[a-z\-]+ )?" + word,
+            opens=rb"(?:is|as|'s) (?:the |your |my |our |a )?(?:[a-z\-]+ )?" + word,
         )
         for word in (b"password", b"passphrase", b"passwort", b"passcode")
     ),
+    Rule(_ASKED, _asked, lower=True, anchored=True, needle=b"password", opens=rb"password (?:still|really|actually) "),
+    Rule(
+        _IN_BRACKETS,
+        _bracketed,
+        lower=True,
+        anchored=True,
+        fewest=3,
+        needle=b"password",
+        opens=rb"password (?:for|of|to|on) [^\n()]+ \(",
+    ),
+    Rule(
+        _U_AND_P, _pw, lower=True, anchored=True, needle=b"u: ", opens=rb"(?:^|[^a-z0-9_\-])u: [a-z0-9_.@\-]+[,;/ ]+p:"
+    ),
+    Rule(
+        _CHANGED,
+        nothing,
+        lower=True,
+        anchored=True,
+        needle=b"changed ",
+        opens=rb"changed [a-z ]+ from ",
+        spread=_changed,
+    ),
+    Rule(_BELOW_IN_STRING, _pw, lower=True, anchored=True, needle=b"password", opens=rb"password:?[ \t]*\r?\n"),
     Rule(_BELOW, _pw, lower=True, anchored=True, needle=b"password", opens=rb"password:?[ \t]*\r?\n"),
     *(
         Rule(
@@ -238,6 +307,8 @@ RULES = (
             b"wifi",
             b"wi-fi",
             b"netzwerk",
+            b"cl\x80 wi",
+            b"cl\x80 du wi",
             b"passphrase",
             b"passcode",
             b"passwd",

@@ -1,7 +1,7 @@
 """Secrets in columns: CSV, Markdown and INSERT statements, in which only the head of a column names what stands in it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 from assay_scrubber.family import Rule, View, nothing
 
@@ -67,33 +67,53 @@ def _unread(view: View, start: int) -> bool:
     return not view.judged.get(key) and view.judged.setdefault(key, True)
 
 
+# The string that a table begins in, in a line of JSON or of a program: `{"body": "user,password\\n…"}` as a reader sees it.
+_IN_STRING = re.compile(rb"[:,=\[({][ \t]{0,4}[brun]?(?P<quote>[\"'])[^\"'\n]{0,160}$")
+_LONGEST_HEAD = 200
+
+
 def _columns(view: View, match: re.Match[bytes]) -> Iterator[tuple[int, int]]:
     """The columns under a head. A table has a row of labels, and rows of as many cells."""
     low, (start, end) = view.low, _line(view.low, match.start())
-    if end - start > _LONGEST_LINE or not _unread(view, start):
+    if end - start <= _LONGEST_LINE and _unread(view, start) and (yield from _table(view, start, end, None)):
         return
+    opening = _IN_STRING.search(low, max(start, match.start() - _LONGEST_HEAD), match.start())
+    if opening is None:
+        return
+    first, quote = opening.end("quote"), opening["quote"]
+    if low.find(quote, first, end) < 0 and end - first <= _LONGEST_LINE and _unread(view, first):
+        yield from _table(view, first, end, quote)
+
+
+def _table(view: View, start: int, end: int, quote: bytes | None) -> Generator[tuple[int, int], None, bool]:
+    """What goes of the table whose head stands from `start` to `end`; true when it is a head. `quote`: what ends it, if in a string."""
+    low = view.low
     head = low[start:end].rstrip(b"\r")
     mark = next((mark for mark in (b"|", b"\t", b";", b",") if head.find(mark) >= 0), None)
     if mark is None:
-        return
+        return False
     names = [head[a:b].strip(b"\"'`*") for a, b in _cells(head, mark, 0)]
     wanted = [number for number, name in enumerate(names) if _NAME.fullmatch(name)]
     if len(names) < 2 or not wanted or not all(_LABEL.fullmatch(name) for name in names):
-        return
+        return False
     for _ in range(_MOST_ROWS):
         start, end = end + 1, _line(low, end + 1)[1]
-        if start >= len(low) or end - start > _LONGEST_LINE or not _unread(view, start):
-            return
-        line = view.raw[start:end].rstrip(b"\r")
-        if _RULER.fullmatch(line) and line.strip():
-            continue
+        closed = low.find(quote, start, end) if quote is not None else -1
+        last = closed if closed >= 0 else end
+        if start >= len(low) or last - start > _LONGEST_LINE or not _unread(view, start):
+            return True
+        line = view.raw[start:last].rstrip(b"\r")
+        ruler = _RULER.fullmatch(line) and line.strip()
         cells = _cells(line, mark, start)
-        if len(cells) != len(names):
-            return
-        for number in wanted:
+        if not ruler and len(cells) != len(names):
+            return True
+        for number in () if ruler else wanted:
             a, b = cells[number]
             if _is_secret(names[number], view.raw[a:b]):
                 yield a, b
+        if closed >= 0:
+            return True
+    return True
 
 
 _INSERT = re.compile(

@@ -227,6 +227,41 @@ def is_short_key(value: bytes) -> bool:
     )
 
 
+_PARTS = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_SPEAKABLE = re.compile(rb"(?i:.*[aeiouy].*)|[A-Z]+")
+_AFTER_DIGITS = re.compile(rb"[0-9]+([A-Za-z]{7,})")
+_DATE = re.compile(rb"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])(?:[0-9]{2}){0,3}")
+_FEWEST_KINDS_OF_DIGITS, _FEWEST_UNSPEAKABLE = 4, 2
+
+
+def is_jumbled(value: bytes) -> bool:
+    """True for letters of both cases that are no words in a row: `xmWiBrjKIR`, but not `myAwsDbKey`."""
+    if len(value) < SHORTEST_LOOSE or not value.isalpha():
+        return False
+    parts = _PARTS.findall(value)
+    unspeakable = sum(_SPEAKABLE.fullmatch(part) is None for part in parts)
+    return unspeakable >= _FEWEST_UNSPEAKABLE and len(parts) * 5 >= len(value) * 2
+
+
+def is_credential(value: bytes) -> bool:
+    """As `is_short_key`, also for letters in no order and for digits, where no word of a sentence and no count can stand."""
+    if value.isdigit():
+        return (
+            len(value) >= SHORTEST_LOOSE
+            and len(set(value)) >= _FEWEST_KINDS_OF_DIGITS
+            and _DATE.fullmatch(value) is None
+        )
+    if value.isalpha():
+        return is_jumbled(value)
+    after = _AFTER_DIGITS.fullmatch(value)
+    if after is not None:  # `24hours`, and not `4Fmputywqcc`
+        letters = after.group(1)
+        vowels = len(letters) - len(letters.translate(None, b"aeiouAEIOU"))
+        if vowels * 8 <= len(letters):
+            return True
+    return is_short_key(value)
+
+
 def is_lone_token(value: bytes) -> bool:
     """As `is_short_key`, after the word `token` alone, which names words of a text and places in a list too."""
     return (

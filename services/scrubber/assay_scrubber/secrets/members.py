@@ -1,0 +1,128 @@
+"""What keys of objects announce: the same for a document and for its text in a log line, pretty-printed or in a string."""
+
+import re
+
+from assay_scrubber.family import Judge, Rule, View
+from assay_scrubber.lexicon import Announces
+from assay_scrubber.walk import hint_of
+
+from . import assigned, headers
+from .assigned import PAGES
+from .values import is_credential, is_lone_token, is_spoken, is_token, is_written, is_written_with_digits
+
+_HINT_PASSWORD = re.compile(
+    rb"(?:^| )(?:password|passwd|passphrase|pass phrase|pass|pwd|psk|passwort|pgpassword|passord|mot de passe|motdepasse|%b|%b+)"
+    rb"(?: [0-9]| value| string| confirm| confirmation| new| old)? $"
+    % (b"|".join(assigned.FOREIGN), Announces.PASSWORD.byte)
+)
+_HINT_TOKEN = re.compile(
+    rb"(?:^| )(?:secret|token|apikey|authtoken|credentials?|signature|auth|csrf|csrftoken|jsessionid|phpsessid|jwt|bearer|sig"
+    rb"|code verifier|device code|(?:laravel|ci) session"
+    rb"|(?:api|access|private|client|secret|signing|account|auth|subscription|encryption|webhook|master|shared"
+    rb"|license|routing) key(?: base| id)?|%b+)(?: part[0-9]{0,2})? $" % Announces.TOKEN.byte
+)
+
+
+# Keys that name nothing but a credential: what stands under them may be short.
+_HINT_SHORT = re.compile(
+    rb"(?:^| )(?:secret(?: (?:access )?key)?|apikey|apitoken|authtoken|accesstoken|secretkey|clientsecret|appsecret|apisecret"
+    rb"|(?:api|access|auth|secret|client|consumer|app|signing|encryption|master|private|admin|webhook|license|wifi|wi fi|wlan|network) key"
+    rb"|(?:api|access|auth|authentication|authorization|bearer|refresh|secret|security|bot|deploy|personal|private|admin|client|app|oauth2?"
+    rb"|jwt|service|webhook|login|reset|vault|github|gitlab|slack|telegram|discord|npm|device"
+    rb"|push|invite|id|session|csrf|xsrf|user) token) $"
+)
+_HINT_LONE = re.compile(rb"^(?:x )?token $")
+
+
+def _is_short(value: bytes) -> bool:
+    return is_token(value) or is_credential(value)
+
+
+def _is_lone(value: bytes) -> bool:
+    return is_token(value) or is_lone_token(value)
+
+
+_HINT_CODE = re.compile(
+    rb"(?:^| )(?:otp|totp|pin|puk|cvv2?|cvc2?|cvn|passcode|(?:verification|security|auth|authentication|confirmation|login|access"
+    rb"|sms|one time"
+    rb"|2fa|mfa|reset|recovery|backup|otp|pin) code|%b+) $" % Announces.CODE.byte
+)
+_CODE = re.compile(rb"[0-9]{3,8}|(?=[A-Za-z\-]*[0-9])[A-Za-z0-9]{4,10}|[0-9]{3}[ \-][0-9]{3}")
+_HINT_AUTHORIZATION = re.compile(rb"(?:^| )authorization $")
+_HINT_COOKIE = re.compile(rb"(?:^| )cookies? (?:value )?$")
+
+
+# The name of a session, whatever framework; `_session_id` is a cookie's, `session_id` a column of many tables.
+_HINT_SESSION = re.compile(rb"(?:^| )(?:sid|session(?: ?id)?) $")
+_HINT_COOKIE_OF_SESSION = re.compile(rb"^(?: session id|connect sid) $")
+_HINT_PW = re.compile(rb"(?:^| )pw $")
+_HINT_PASSCODE = re.compile(rb"(?:^| )passcode $")
+
+
+def _is_code(value: bytes) -> bool:
+    return _CODE.fullmatch(value) is not None or is_token(value)
+
+
+def _is_passcode(value: bytes) -> bool:
+    return _CODE.fullmatch(value) is not None or is_written_with_digits(value)
+
+
+def _is_pw(value: bytes) -> bool:
+    """`pw` means other things too, a width among them."""
+    return is_spoken(value) or (is_written_with_digits(value) and is_token(value))
+
+
+def keyed(hint: bytes) -> Judge | None:
+    """What judges a whole value under the key whose words are `hint`, if any."""
+    if PAGES.search(hint):
+        return None
+    if _HINT_PASSCODE.search(hint):
+        return _is_passcode
+    if _HINT_CODE.search(hint):
+        return _is_code
+    if _HINT_AUTHORIZATION.search(hint):
+        return headers.is_authorization
+    if _HINT_COOKIE.search(hint):
+        return headers.is_cookie
+    if _HINT_PASSWORD.search(hint):
+        return is_written
+    if _HINT_PW.search(hint):
+        return _is_pw
+    if _HINT_SHORT.search(hint):
+        return _is_short
+    if _HINT_LONE.search(hint):
+        return _is_lone
+    if _HINT_COOKIE_OF_SESSION.search(hint):
+        return headers.is_session_cookie
+    if _HINT_SESSION.search(hint):
+        return headers.is_session
+    return is_token if _HINT_TOKEN.search(hint) else None
+
+
+# A member of an object in text, as JSON and Python print it: what its key announces is told as for a document.
+_MEMBER = re.compile(
+    rb"(?:signature|cookies?|token|secret|jwt|verifier|code|phrase|key|session(?:[_\-]?id)?|sid)(?P<escapes>\\{0,15})(?P<quote>[\"'])"
+    rb"[ \t]{0,8}:[ \t]{0,8}\\{0,15}(?P=quote)"
+    rb"(?P<value>[^\"'\n\\]{4,4096}+)\\{0,15}(?P=quote)"
+)
+_KEY = re.compile(rb"[\"']([\w.\-]{1,48})$")
+_LONGEST_KEY = 50
+
+
+def _member(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    at = match.end("value")
+    named = match.start("escapes")
+    key = _KEY.search(view.raw, max(0, named - _LONGEST_KEY), named)
+    if key is None:
+        return None
+    judge = keyed(hint_of(key.group(1).decode("latin-1")))
+    return (match.start("value"), at) if judge is not None and judge(view.raw[match.start("value") : at]) else None
+
+
+_LAST_WORDS = (
+    b"signature token secret cookie cookies jwt verifier code phrase key session sessionid session_id sid".split()
+)
+RULES = tuple(
+    Rule(_MEMBER, _member, lower=True, anchored=True, needle=word, opens=word + rb"\\*[\"'][ \t]*:[ \t]*\\*[\"']")
+    for word in _LAST_WORDS
+)
