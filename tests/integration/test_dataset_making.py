@@ -80,7 +80,7 @@ def test_a_run_of_another_program_is_compared_with_ones_own(assay: Assay) -> Non
     compared = json.loads(assay("eval", "compare", "bm25", "own", "--json").stdout)
     assert compared["verdict"] == "pass"
     other = assay("eval", "import", "bm25.run", "--dataset", "golden.jsonl", "--name", "bm25", code=2)
-    assert "holds a run already" in other.stderr
+    assert "already contains a run" in other.stderr
 
 
 def test_a_review_in_a_terminal_is_not_needed_and_a_required_one_is(assay: Assay) -> None:

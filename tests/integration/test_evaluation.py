@@ -566,7 +566,7 @@ def test_a_replay_goes_on_only_with_what_it_was_begun_with(assay: Assay, tmp_pat
     assert "another -k: give the same" in assay(*resume, *command, code=2).stderr
     assert "another --target and another -k" in assay(*resume, "--target", SEARCH, code=2).stderr
     secret = ("--target", command[1].replace("s3cret", "another"))
-    assert "what is not written down of it" in assay(*resume, *secret, "-k", "3", code=2).stderr
+    assert "in a redacted part" in assay(*resume, *secret, "-k", "3", code=2).stderr
     rows.write_text(rows.read_text().replace('"id": 2', '"id": 22'))
     assert "another --against" in assay(*resume, *command, "-k", "3", code=2).stderr
 

@@ -90,7 +90,7 @@ def test_a_service_that_hangs_fails_while_entries_wait_for_it(redis_server: Redi
         assert "no sign of life of the scrubber for " in found["stream capture"]["summary"]
         memory = found["memory of the scrubber"]
         assert memory["status"] == "warn"
-        assert memory["summary"] == f"not known: 127.0.0.1:{port} accepts connections but does not answer"
+        assert memory["summary"] == f"unknown: 127.0.0.1:{port} accepts connections but does not answer"
         process.kill()
         process.wait(60)
         assert doctor(cli, extra)["memory of the scrubber"]["summary"].endswith(f":{port} does not answer")
