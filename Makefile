@@ -56,9 +56,10 @@ run: setup  ## Start everything, send sample traffic, print a summary, run until
 	@$(if $(filter regression abstaining,$(SCENARIO)),rm -rf data/$(SCENARIO))
 	@$(BIN)/assay up --demo $(if $(filter 1,$(ONCE)),--once) $(if $(SCENARIO),--scenario $(SCENARIO) --data data/$(SCENARIO)) $(if $(PORT_BASE),--port-base $(PORT_BASE))
 
+# Tests wait more than they compute: with three workers half of two cores was idle.
 test: setup  ## Run lint and all tests against a real Redis and the real embedded engine (PYTEST="-k name")
 	@mkdir -p build && { $(MAKE) --no-print-directory lint > build/lint.log 2>&1 & } && lint=$$!; \
-		$(BIN)/python -m pytest -n 3 --dist loadgroup $(PYTEST); tests=$$?; \
+		$(BIN)/python -m pytest -n 5 --dist loadgroup $(PYTEST); tests=$$?; \
 		wait $$lint && echo "lint: ok" || { cat build/lint.log; exit 1; }; exit $$tests
 
 lint: setup  ## Check style, types, import contracts and the wording of the pages
