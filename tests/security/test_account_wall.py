@@ -290,8 +290,8 @@ def test_assay_up_without_landlock_works_as_a_whole(room: Path, python: Path) ->
         _capture(data)
         _until_stored(system, 3)
         assert system.child("assay_store").uids().real == 65524
-        assert len(_assay(data, "exporter", "export", "--since", "1d").stdout.splitlines()) == 3
-        assert "has a uid of its own" in _assay(data, "owner", "doctor").stdout
+        _until_exported(data, 3)
+        assert "has a separate uid" in _assay(data, "owner", "doctor").stdout
         with system.store("owner") as owner:
             owner.command("BACKUP DATABASE assay_base TO Disk('backups', 'first/')")
             owner.command("RESTORE DATABASE assay_base AS restored FROM Disk('backups', 'first/')")
@@ -347,6 +347,14 @@ def _until_stored(system: System, count: int) -> None:
         time.sleep(0.1)
         with contextlib.suppress(ClickHouseError, OSError), system.store("exporter") as exporter:
             found = exporter.query("SELECT count() FROM assay.candidates").result_rows[0][0]
+
+
+def _until_exported(data: Path, count: int) -> None:
+    """Wait for the watermark, which follows the rows: an export ends there."""
+    deadline = time.monotonic() + 120
+    while (exported := len(_assay(data, "exporter", "export", "--since", "1d").stdout.splitlines())) != count:
+        assert time.monotonic() < deadline, f"{exported} of {count} events are exported"
+        time.sleep(0.1)
 
 
 def _assay(data: Path, identity: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
