@@ -563,6 +563,7 @@ async def test_a_stop_does_not_wait_for_the_next_try_of_a_sink_that_is_away(
     await fill(client, EVENTS, 3)
     async with running(redis_server, make(client, EVENTS, away)):
         await until(lambda: tries == 1)
+        await until(lambda: _length(client, FAILURES, 1))  # the incident: the last thing it does before it waits
     assert tries == 2, "once more at the stop, should it be back"
     assert (await client.xpending(EVENTS.key(), "writer"))["pending"] == 3
 
