@@ -141,14 +141,16 @@ class Tracer:
 
     def seize(self, process: int) -> None:
         """Trace every thread, and have each stop once, so that it stops at its calls from then on."""
-        while new := {int(entry.name) for entry in Path(f"/proc/{process}/task").iterdir()} - self._unseen:
+        tried = set[int]()
+        while new := {int(entry.name) for entry in Path(f"/proc/{process}/task").iterdir()} - tried:
+            tried |= new
             for thread in new:
                 self._unseen.add(thread)
                 try:
                     ptrace(SEIZE, thread, 0, OPTIONS)
                     ptrace(INTERRUPT, thread)
-                except ProcessLookupError:
-                    continue
+                except ProcessLookupError:  # it has ended, and will not stop
+                    self._unseen.discard(thread)
                 except PermissionError:
                     if not self._is_traced(process, thread):  # a thread that a traced one made is traced already
                         raise
