@@ -5,7 +5,7 @@ import os
 import pty
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 #: Text that commands a terminal: clear screen, title (OSC), C1 CSI, bidirectional override, clipboard, invisible characters.
@@ -14,8 +14,14 @@ HOSTILE = "a\x1b[2Jb\x1b]0;title\x07c\x9b2Jd\u202ee\u2066f\x1b]52;c;ZXZpbA==\x07
 _STYLES = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def on_a_terminal(arguments: Sequence[str], directory: Path, environment: Mapping[str, str]) -> str:
-    """All that a command writes to its terminal, stdout and stderr together."""
+def on_a_terminal(
+    arguments: Sequence[str],
+    directory: Path,
+    environment: Mapping[str, str],
+    typed: str = "",
+    exit_codes: Collection[int] | None = None,
+) -> str:
+    """All that a command writes to its terminal, stdout and stderr together. `typed` is what a person types; None expects any exit code."""
     ours, theirs = pty.openpty()
     try:
         process = subprocess.Popen(
@@ -23,12 +29,14 @@ def on_a_terminal(arguments: Sequence[str], directory: Path, environment: Mappin
         )
     finally:
         os.close(theirs)
+    os.write(ours, typed.encode())
     written = b""
     with contextlib.suppress(OSError):  # EIO: the last writer has left
         while piece := os.read(ours, 65_536):
             written += piece
     os.close(ours)
-    process.wait(60)
+    code = process.wait(60)
+    assert exit_codes is None or code in exit_codes, (code, written.decode())
     return written.decode()
 
 
