@@ -1,6 +1,6 @@
 # Every target works on a fresh machine that has Python >= 3.11, make and a package registry.
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint fmt lock peers docs site bench fuzz chaos clean
+.PHONY: help setup run test check lint fmt lock peers docs site bench fuzz chaos clean
 
 # Tests start hundreds of processes. Without cached bytecode, each would compile everything that it imports.
 unexport PYTHONDONTWRITEBYTECODE
@@ -59,8 +59,11 @@ run: setup  ## Start everything, send sample traffic, print a summary, run until
 # Tests wait more than they compute: with three workers half of two cores was idle.
 test: setup  ## Run lint and all tests against a real Redis and the real embedded engine (PYTEST="-k name")
 	@mkdir -p build && { $(MAKE) --no-print-directory lint > build/lint.log 2>&1 & } && lint=$$!; \
-		$(BIN)/python -m pytest -n 5 --dist loadgroup $(PYTEST); tests=$$?; \
+		$(BIN)/python -m pytest -n $(or $(WORKERS),5) --dist loadgroup $(PYTEST); tests=$$?; \
 		wait $$lint && echo "lint: ok" || { cat build/lint.log; exit 1; }; exit $$tests
+
+check: setup  ## Run lint and the tests that need no server or other process: about a minute
+	@$(MAKE) --no-print-directory test WORKERS=2 'PYTEST=-m "not server and not slow" $(PYTEST)'
 
 lint: setup  ## Check style, types, import contracts and the wording of the pages
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy $(foreach p,$(PACKAGES),$(wildcard $(p)/assay_*)) docs/generate && $(BIN)/lint-imports && $(BIN)/python -m tests.plain_english

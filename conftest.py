@@ -43,8 +43,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if _runs_on_each_server(item):
             item.add_marker(pytest.mark.each_server)
             item.add_marker(pytest.mark.redis)
-        elif _runs_redis(item):
+        elif _leads_to(item, _REDIS_STARTERS):
             item.add_marker(pytest.mark.redis)
+        if _leads_to(item, _PROCESS_STARTERS) or item.get_closest_marker("each_server"):
+            item.add_marker(pytest.mark.server)
         if item.get_closest_marker("xdist_group") is None and _has_fixtures_of_its_module(item):
             item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
@@ -67,34 +69,44 @@ _REDIS_STARTERS = (
     "tests.chaos",
     "tests.e2e",
 )
+#: Names and modules by which any other process is started.
+_PROCESS_STARTERS = (
+    *_REDIS_STARTERS,
+    "subprocess",
+    "multiprocessing",
+    "pty",
+    "tests.store_server",
+    "tests.anthropic_server",
+)
 
 
-def _runs_redis(item: pytest.Item) -> bool:
-    """Whether a test, a fixture of it, or a function or class of tests that they name, names what starts Redis."""
+def _leads_to(item: pytest.Item, modules: tuple[str, ...]) -> bool:
+    """Whether a test, a fixture of it, or a function or class of tests that they name, names something of these modules."""
     if not isinstance(item, pytest.Function):
         return False
     fixtures = [each.func for found in item._fixtureinfo.name2fixturedefs.values() for each in found]  # noqa: SLF001
-    return any(_names_redis(function) for function in (item.function, *fixtures))
+    return any(name.startswith(modules) for function in (item.function, *fixtures) for name in _modules_named(function))
 
 
 @cache
-def _names_redis(named: Any) -> bool:
-    """Whether a function or a class leads to what starts Redis, by the names in its text."""
-    seen, left = set(), [named]
+def _modules_named(named: Any) -> frozenset[str]:
+    """The modules that a function or a class leads to, by the names in its text."""
+    seen, left = set[Any](), [named]
+    modules = set[str]()
     while left:
         one = inspect.unwrap(left.pop())
         if one in seen:
             continue
         seen.add(one)
-        if one.__module__.startswith(_REDIS_STARTERS):
-            return True
+        modules.add(one.__module__)
         for function in filter(inspect.isfunction, (one, *vars(one).values())):
             names = set(_names(function.__code__))
             if names & {"INSTALLED", "SERVERS"}:
-                return True
+                modules.add("tests.redis_server")
             values = [function.__globals__.get(name) for name in names]
+            modules |= {value.__name__ for value in values if inspect.ismodule(value)}
             left += [value for value in values if _is_of_tests(value)]
-    return False
+    return frozenset(modules)
 
 
 def _names(code: CodeType) -> Iterator[str]:

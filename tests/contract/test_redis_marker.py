@@ -1,5 +1,7 @@
-"""Which tests run again with the PATH of a bare machine: those that start Redis, however they come to it, and no others."""
+"""Which tests run again with the PATH of a bare machine: those that start Redis, however they come to it, and no others. Which `make check`
+leaves out: those that start any process."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -17,22 +19,27 @@ def server(tmp_path: Path) -> RedisServer:
 
 
 def marks(request: pytest.FixtureRequest) -> set[str]:
-    return {mark.name for mark in request.node.iter_markers()} & {"redis", "each_server"}
+    return {mark.name for mark in request.node.iter_markers()} & {"redis", "each_server", "server"}
 
 
 def test_a_helper_that_names_redis_marks_the_test(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     assert not begun(tmp_path).running
-    assert marks(request) == {"redis"}
+    assert marks(request) == {"redis", "server"}
 
 
 def test_so_does_a_fixture_that_a_helper_is_behind(request: pytest.FixtureRequest, server: RedisServer) -> None:
-    assert marks(request) == {"redis"}
+    assert marks(request) == {"redis", "server"}
 
 
 @EACH_SERVER
 def test_what_runs_on_each_server_is_told_apart(request: pytest.FixtureRequest, redis_binary: str) -> None:
-    assert marks(request) == {"redis", "each_server"}
+    assert marks(request) == {"redis", "each_server", "server"}
 
 
-def test_a_test_beside_them_that_needs_no_redis_is_not_marked(request: pytest.FixtureRequest) -> None:
+def test_what_starts_another_process_is_marked(request: pytest.FixtureRequest) -> None:
+    assert subprocess.run(["true"], check=True).returncode == 0
+    assert marks(request) == {"server"}
+
+
+def test_a_test_beside_them_that_needs_neither_is_not_marked(request: pytest.FixtureRequest) -> None:
     assert marks(request) == set()
