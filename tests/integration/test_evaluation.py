@@ -108,6 +108,7 @@ def baseline(assay: Assay, tmp_path: Path) -> str:
     return "main.baseline.ndjson"
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("evaluation")
 @pytest.mark.parametrize("judge", [(), ("--judge", "lexical")], ids=["unjudged", "judged"])
 def test_a_change_that_refuses_most_questions_is_stopped(assay: Assay, judge: tuple[str, ...]) -> None:
@@ -119,6 +120,7 @@ def test_a_change_that_refuses_most_questions_is_stopped(assay: Assay, judge: tu
     assert [line.split()[0] for line in told.splitlines() if " mrr " in line] == ["pass"], "it retrieves as before"
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("evaluation")
 def test_a_regression_is_stopped_an_improvement_and_a_neutral_change_are_let_through(
     assay: Assay, tmp_path: Path

@@ -17,6 +17,7 @@ DEMO = Path(__file__).resolve().parents[1]
 SLUG = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)*")
 
 
+@pytest.mark.slow
 def test_the_corpus_has_thousands_of_documents(corpus: Corpus) -> None:
     assert len(corpus) > 5000
 

@@ -151,6 +151,7 @@ def test_the_history_of_a_share_is_worked_out_from_stored_scores() -> None:
         samples_of("faithfulness'] OR 1=1 --")
 
 
+@pytest.mark.slow
 def test_shares_that_stay_as_they_are_raise_nothing_however_many_series_a_project_has() -> None:
     """A hundred days at the default settings: five metrics, two shares, four checks, of 60 answers a day."""
     watched, noise = monitor(DriftSettings()), noise_of(9)

@@ -74,6 +74,7 @@ SETTINGS = DriftSettings()
 RIGHT_OR_WRONG = Scenario(per_day=200, weekend=1.0, day_deviation=0.0, right_or_wrong=True)
 
 
+@pytest.mark.slow
 def test_another_judge_of_long_sessions_raises_nothing() -> None:
     claims = sum(told_while_learning(replace(RIGHT_OR_WRONG, session=30), seed, SETTINGS) for seed in range(12))
     assert claims == 0, "without the first judge's design effect 35 in 100 are told"

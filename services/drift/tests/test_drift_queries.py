@@ -30,6 +30,7 @@ def deviations(seed: int, before: int, after: int, new: float = 0.0) -> list[flo
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("before", "after"), [(600, 200), (2000, 400), (200, 2000)])
 def test_fewer_or_more_of_the_same_questions_are_no_news(before: int, after: int) -> None:
     for seed in range(3):

@@ -30,6 +30,7 @@ def watched(scenario: Scenario, seed: int, *, until: float = 1e9) -> Series:
     return series
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "noise",
     [

@@ -38,6 +38,7 @@ def _steady(mean: float, days: int, *, right_or_wrong: bool, seed: int) -> tuple
     return samples(scenario, seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("before", "after", "right_or_wrong"), [(0.85, 0.8, False), (0.85, 0.8, True), (0.95, 0.9, True)]
 )
@@ -52,6 +53,7 @@ def test_a_small_drop_for_good_is_one_episode_that_is_never_called_over(
         assert found.first(AlertState.RESOLVED, after=0) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("right_or_wrong", [False, True])
 def test_what_is_back_is_called_over_within_days(right_or_wrong: bool) -> None:
     for seed in (1, 2):
@@ -149,6 +151,7 @@ def test_answers_that_are_right_or_wrong_raise_nothing_though_some_days_are_wors
     assert found.transitions == (), "without its standard errors the plain rule alone raises 7 to 33"
 
 
+@pytest.mark.slow
 def test_long_sessions_raise_nothing_though_some_days_are_worse() -> None:
     for seed in (0, 1):
         noise = Scenario(per_day=200, weekend=1.0, day_deviation=0.0, right_or_wrong=True, session=30)

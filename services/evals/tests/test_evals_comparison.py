@@ -149,6 +149,7 @@ def spiky(rng: np.random.Generator, n: int) -> np.ndarray:
     return rng.lognormal(np.log(300), 0.3, n) + np.where(rng.random(n) < 0.03, 3_000.0, 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [50, 225])
 def test_a_latency_that_blocks_lets_an_unchanged_system_through(n: int) -> None:
     rules = {name: Rule(100.0, lower_is_better=True) for name in ("latency_p50_ms", "latency_p95_ms")}

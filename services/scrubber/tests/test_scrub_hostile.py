@@ -53,6 +53,7 @@ NEW_FAMILIES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("unit", NEW_FAMILIES, ids=ascii)
 def test_a_mebibyte_is_nowhere_near_quadratic(scrubber: Scrubber, unit: str) -> None:

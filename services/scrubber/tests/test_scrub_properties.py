@@ -44,6 +44,7 @@ TEXTS = st.one_of(
 CLEAN = st.lists(st.sampled_from("lorem ipsum dolor sit amet elit sed do\n".split(" ")), max_size=40).map(" ".join)
 
 
+@pytest.mark.slow
 @given(TEXTS)
 @settings(max_examples=1500)
 def test_scrubbing_twice_changes_nothing_more(text: str) -> None:
@@ -53,6 +54,7 @@ def test_scrubbing_twice_changes_nothing_more(text: str) -> None:
     assert again.findings == []
 
 
+@pytest.mark.slow
 @given(TEXTS)
 @settings(max_examples=800)
 def test_findings_are_in_order_apart_and_name_exactly_what_was_replaced(text: str) -> None:
@@ -102,6 +104,7 @@ def test_what_is_remembered_of_runs_of_digits_changes_no_finding(text: str, hint
     assert detect(altered, hint, known) == detect(altered, hint)
 
 
+@pytest.mark.slow
 @given(TEXTS, st.sampled_from([b"", b"customer phone ", b"ssn ", b"pesel "]))
 @settings(max_examples=800)
 def test_a_search_of_what_was_replaced_finds_all_that_a_search_of_the_whole_finds(text: str, hint: bytes) -> None:
@@ -118,6 +121,7 @@ def test_a_search_of_what_was_replaced_finds_all_that_a_search_of_the_whole_find
     assert merge(detect(replaced, hint, None, Changes(starts, ends))) == merge(detect(replaced, hint))
 
 
+@pytest.mark.slow
 @given(TEXTS, st.sampled_from([b"", b"customer phone ", b"ssn ", b"pesel "]))
 @settings(max_examples=800)
 def test_all_that_a_reader_sees_is_found_though_only_what_was_decoded_is_searched_again(text: str, hint: bytes) -> None:

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -49,6 +50,7 @@ def test_a_list_cut_anywhere_gives_the_same_items(items: list[Any], cut: int) ->
     assert SCRUBBER.scrub_json(items[:cut]).value + SCRUBBER.scrub_json(items[cut:]).value == whole
 
 
+@pytest.mark.slow
 def test_threads_that_share_a_scrubber_get_what_one_alone_gets(scrub_corpus: ModuleType) -> None:
     texts = [labelled.text for labelled in scrub_corpus.labelled(300)]
     shared = Scrubber()

@@ -24,6 +24,7 @@ def no_collector() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_collector")
 def test_tries_of_a_batch_during_an_outage_do_not_pile_up_in_memory() -> None:
     sink = Sink(StoreSettings.model_validate({"url": f"http://127.0.0.1:{free_port()}", "timeout_s": 1}))
