@@ -71,7 +71,7 @@ def record(data: Path, kind: str, entry: Mapping[str, Any]) -> str:
     line = json.dumps({"ts": now.isoformat(timespec="milliseconds")} | dict(entry), ensure_ascii=False) + "\n"
     try:
         with _locked(path) as descriptor:
-            _append(descriptor, line.encode())
+            _append(descriptor, line.encode(errors="backslashreplace"))
     except (OSError, AccessError) as error:
         return f"not recorded in {path}: {_reason(error)}"
     return ""
