@@ -1,12 +1,13 @@
--- Operations that deleted stored data or changed what it means, newest first. `started` without an end: still running, or killed.
--- days UInt32 = 90: days back
+-- Operations that deleted data or changed what it means, newest first. Outcome `started`: it still runs, or was killed.
+-- since_ms Int64 = 0: start of the period in Unix milliseconds; 0 for all
 -- operation String = '': one operation, for example prune; empty for all
--- actor String = '': one actor; empty for all
+-- actor String = '': one login name; empty for all
 -- limit UInt32 = 100: maximum rows
 SELECT
-    operation_id, started_at, ended_at, operation, outcome, actor, host, identity, target, planned, changed, comment, error_kind
+    operation_id, started_at, ended_at, operation, outcome, actor, host, through, identity, target, planned, changed, comment,
+    error_kind, version
 FROM operations
-WHERE started_at >= now() - toIntervalDay({days:UInt32})
+WHERE started_at >= fromUnixTimestamp64Milli({since_ms:Int64}, 'UTC')
   AND ({operation:String} = '' OR operation = {operation:String})
   AND ({actor:String} = '' OR actor = {actor:String})
 ORDER BY started_at DESC, operation_id DESC
