@@ -1734,8 +1734,8 @@ CREATE TABLE IF NOT EXISTS `assay_base_local`.operations_audit ON CLUSTER '{clus
     CONSTRAINT schema_version_is_1 CHECK schema_version = 1,
     CONSTRAINT operation_is_a_name CHECK match(operation, '^[a-z][a-z-]*( [a-z][a-z-]*)?$') AND length(operation) <= 64,
     CONSTRAINT actor_length CHECK lengthUTF8(actor) BETWEEN 1 AND 128,
-    CONSTRAINT names_length CHECK lengthUTF8(identity) <= 128 AND lengthUTF8(host) <= 128 AND lengthUTF8(through) <= 64,
-    CONSTRAINT target_is_json CHECK isValidJSON(target) AND length(target) <= 8000,
+    CONSTRAINT names_length CHECK lengthUTF8(identity) <= 128 AND lengthUTF8(host) <= 128 AND lengthUTF8(through) <= 128,
+    CONSTRAINT target_is_json CHECK isValidJSON(target) AND lengthUTF8(target) <= 16000,
     CONSTRAINT comment_length CHECK lengthUTF8(comment) <= 500,
     CONSTRAINT error_kind_length CHECK lengthUTF8(error_kind) <= 128,
     CONSTRAINT version_length CHECK lengthUTF8(version) <= 64
@@ -2564,4 +2564,4 @@ INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (11,
 
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (12, '0012_judge_backends.sql', 'ddc4be1bb3f97d2a1b8454740edcd6a12dd019650bbb6f48dfcf985207f05827');
 
-INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (13, '0013_operations_audit.sql', '8e09bdb4ab87dc3cad494578327569b9687252287232f292d8d0a8be1b26bdd9');
+INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (13, '0013_operations_audit.sql', 'f10ad4cbf98c2b89084558ee958a34684e307c4955365a58226fc96596cb7b75');

@@ -46,7 +46,7 @@ TABLE = "operations_audit"
 WAITING, REFUSED = "operations-waiting.jsonl", "operations-refused.jsonl"
 #: Seconds that the store has for each answer about a record.
 _STORE_S = 5.0
-#: Limits of `target`: characters of a text, items of a list. Its JSON is under 8,000 bytes then.
+#: Limits of `target`: characters of a text, items of a list. Its JSON is under 16,000 characters then.
 _TEXT_CHARS, _ITEMS = 200, 20
 
 #: The columns of a record.
@@ -234,8 +234,7 @@ class Attempt:
         from assay_operations.clients import open_store
 
         hurry = self._trail.store.model_copy(update={"timeout_s": min(self._trail.store.timeout_s, _STORE_S)})
-        # Not the views' database: it does not exist before the first migration.
-        return self._store.enter_context(open_store(hurry, database="default"))
+        return self._store.enter_context(open_store(hurry))
 
     def _disconnect(self) -> None:
         self._client = None

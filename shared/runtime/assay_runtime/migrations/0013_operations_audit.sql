@@ -26,8 +26,8 @@ CREATE TABLE IF NOT EXISTS ${base}.operations_audit
     CONSTRAINT schema_version_is_1 CHECK schema_version = 1,
     CONSTRAINT operation_is_a_name CHECK match(operation, '^[a-z][a-z-]*( [a-z][a-z-]*)?$') AND length(operation) <= 64,
     CONSTRAINT actor_length CHECK lengthUTF8(actor) BETWEEN 1 AND 128,
-    CONSTRAINT names_length CHECK lengthUTF8(identity) <= 128 AND lengthUTF8(host) <= 128 AND lengthUTF8(through) <= 64,
-    CONSTRAINT target_is_json CHECK isValidJSON(target) AND length(target) <= 8000,
+    CONSTRAINT names_length CHECK lengthUTF8(identity) <= 128 AND lengthUTF8(host) <= 128 AND lengthUTF8(through) <= 128,
+    CONSTRAINT target_is_json CHECK isValidJSON(target) AND lengthUTF8(target) <= 16000,
     CONSTRAINT comment_length CHECK lengthUTF8(comment) <= 500,
     CONSTRAINT error_kind_length CHECK lengthUTF8(error_kind) <= 128,
     CONSTRAINT version_length CHECK lengthUTF8(version) <= 64
