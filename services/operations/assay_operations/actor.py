@@ -34,9 +34,10 @@ class Actor:
 
 
 def local_actor(comment: str = "") -> Actor:
-    """Return the account of this process on this host. Raises `OperationError` for a comment that is too long.
+    """Return the account of this process on this host.
 
-    The login name is that of the operating system, not of the environment, which anyone can set.
+    The login name is that of the operating system, not of the environment, which anyone can set. Raises `OperationError` for a comment
+    that is too long.
     """
     uid = os.getuid()
     try:

@@ -1,6 +1,6 @@
-"""Audit records of operations that delete stored data or change what it means: who, what range, why; never content.
+"""Audit records of operations that delete stored data or change what it means.
 
-A record of the start is written before an operation changes anything, and one of its end afterwards. So an operation that was killed has
+They contain who, what range and why, never content. A record of the start is written before an operation changes anything, and one of its end afterwards. So an operation that was killed has
 a start without an end. Records are rows of the table `operations_audit`. While the store does not take them, they wait in a file of the
 data directory, and the next operation sends them. An operation that can be recorded in neither place does not start.
 
@@ -79,7 +79,10 @@ def record(data: Path, kind: str, entry: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Trail:
-    """Where the records of operations go: the table of a store, or a file below the data directory while that is not possible."""
+    """Destination of audit records.
+
+    It is the table of a store, or a file below the data directory while the store does not take them.
+    """
 
     data: Path
     store: StoreSettings

@@ -20,7 +20,10 @@ class Recorded:
 
 
 def recorded(data: Path, *, since_ms: int = 0, operation: str = "", actor: str = "", limit: int = 100) -> Recorded:
-    """List operations that started since a Unix millisecond. Records that wait in the data directory are sent first."""
+    """List operations that started since a Unix millisecond.
+
+    Records that wait in the data directory are sent first.
+    """
     from assay_runtime.queries import named_queries
 
     store = settings_for("operator", data).store

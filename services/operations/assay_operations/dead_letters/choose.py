@@ -32,7 +32,7 @@ class Choice:
 
     @property
     def target(self) -> dict[str, Any]:
-        """What was selected, for an audit record."""
+        """Return the selection, for an audit record."""
         wanted = self._wanted
         given = {
             "ids": [str(name) for name in self._names],

@@ -126,9 +126,9 @@ OPERATION_S = 3_600.0
 
 
 def operations(unended: Sequence[tuple[str, str, float]], waiting: int) -> Finding:
-    """Check the audit records of a week for operations without an end: operation, actor, seconds since the start.
+    """Check the audit records of a week for operations without an end.
 
-    `waiting`: records that the store has not taken.
+    `unended` has operation, actor and seconds since the start. `waiting`: records that the store has not taken.
     """
     name = "operations"
     killed = [each for each in unended if each[2] >= OPERATION_S]

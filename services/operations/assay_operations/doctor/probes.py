@@ -215,7 +215,7 @@ def nightly_outcomes(client: "Store", database: str) -> list[tuple[str, float, s
 
 
 def unended_operations(client: "Store", database: str) -> list[tuple[str, str, float]]:
-    """Read the operations of a week that have no end: operation, actor, seconds since the start; the latest last."""
+    """Read the operations of a week that have no end, the latest last: operation, actor, seconds ago."""
     query = (
         "SELECT operation, actor, dateDiff('second', started_at, now64(3))"  # noqa: S608 - a checked setting
         f" FROM {database}.operations WHERE outcome = 'started' AND started_at > now() - toIntervalDay(7) ORDER BY started_at"

@@ -59,7 +59,10 @@ def plan_rejudge(
 
 
 async def apply(settings: Settings, plan: Plan, actor: Actor, trail: Trail) -> dict[str, int]:
-    """Judge the planned answers and publish their scores, which replace earlier ones. Return the counts by status."""
+    """Judge the planned answers, and publish their scores, which replace earlier ones.
+
+    Return the counts by status.
+    """
     from assay_judge.again import judge_again
     from assay_runtime.connection import connect
 
