@@ -1,8 +1,9 @@
 """Audit records of operations that delete stored data or change what it means.
 
-They contain who, what range and why, never content. A record of the start is written before an operation changes anything, and one of its end afterwards. So an operation that was killed has
-a start without an end. Records are rows of the table `operations_audit`. While the store does not take them, they wait in a file of the
-data directory, and the next operation sends them. An operation that can be recorded in neither place does not start.
+They contain who, what range and why, never content. A record of the start is written before an operation changes anything, and one of its
+end afterwards, so an operation that was killed has a start without an end. Records are rows of the table `operations_audit`. While the
+store does not take them, they wait in a file of the data directory, and the next operation sends them. An operation that can be recorded
+in neither place does not start.
 
 A published baseline has its record in a file alone: one JSON line per attempt, one file per ISO week. It changes nothing in Redis or the
 store, and is made on machines that have neither.
