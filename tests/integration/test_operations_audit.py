@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -324,6 +325,39 @@ def test_what_can_be_recorded_nowhere_is_not_done(rig: Rig) -> None:
         said = rig.assay(*command, reachable=False, code=2)
         assert "nothing was changed, because there is no place for an audit record" in said
     assert rig.letters() == 2
+
+
+def test_a_store_that_hangs_holds_an_operation_back_for_seconds_and_not_for_ever(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assay_operations.audit._STORE_S", 1.0)
+    rig.bury()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        cli = Cli(rig.directory, store_url=f"http://127.0.0.1:{silent.getsockname()[1]}", redis_url=rig.server.url)
+        assert cli.call("dead", "drop", "--all", "--yes", role="operator").returncode == 0
+    assert [row["outcome"] for row in rig.waiting] == ["started", "done"]
+
+
+async def test_an_interruption_while_the_start_is_recorded_is_recorded_too(rig: Rig) -> None:
+    rig.bury()
+    async with rig.client() as client:
+        plan = await drop.plan_drop(client, rig.settings, everything())
+        working = asyncio.create_task(drop.apply(client, rig.settings, plan, ANA, rig.trail))
+        await asyncio.sleep(0)  # begins, and waits for the record
+        working.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await working
+    row = rig.taken()
+    assert (row["outcome"], row["changed"], rig.letters()) == ("interrupted", 0, 1)
+
+
+def test_waiting_records_that_cannot_be_read_do_not_hold_an_operation_back(rig: Rig) -> None:
+    rig.trail.file.mkdir(parents=True)
+    rig.bury()
+    rig.assay("dead", "drop", "--all", "--yes")
+    with connect(rig.store.settings("sre").store) as sre:
+        newest = sre.query("SELECT operation, outcome FROM operations ORDER BY started_at DESC LIMIT 1").result_rows
+    assert newest == [("dead drop", "done")]
 
 
 def test_a_store_that_ends_in_between_leaves_the_end_in_the_file(rig: Rig, tables: Path, tmp_path: Path) -> None:

@@ -2564,4 +2564,4 @@ INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (11,
 
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (12, '0012_judge_backends.sql', 'ddc4be1bb3f97d2a1b8454740edcd6a12dd019650bbb6f48dfcf985207f05827');
 
-INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (13, '0013_operations_audit.sql', 'f10ad4cbf98c2b89084558ee958a34684e307c4955365a58226fc96596cb7b75');
+INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (13, '0013_operations_audit.sql', '152066959cb83692ec4cd6c3662de91d3a2bff16824a75191d8ebe88604396d3');

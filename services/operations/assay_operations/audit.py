@@ -187,8 +187,9 @@ class Attempt:
         row = self._row("started")
         try:
             self._client = self._connected()
-            self._trail.send_waiting(self._client)
             self._trail.insert(self._client, row)
+            with contextlib.suppress(Exception):  # records of earlier operations do not hold this one back
+                self._trail.send_waiting(self._client)
         except Exception:  # noqa: BLE001 - whatever the reason, the file takes the record
             self._disconnect()
             try:
@@ -227,7 +228,13 @@ class Attempt:
             self._disconnect()
 
     async def __aenter__(self) -> Self:
-        return await asyncio.to_thread(self.__enter__)
+        entering = asyncio.ensure_future(asyncio.to_thread(self.__enter__))
+        try:
+            return await asyncio.shield(entering)
+        except asyncio.CancelledError as error:  # the thread goes on, so the start may be recorded
+            await entering
+            await self.__aexit__(type(error), error, None)
+            raise
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

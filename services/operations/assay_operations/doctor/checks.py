@@ -139,7 +139,7 @@ def operations(unended: Sequence[tuple[str, str, float]], waiting: int) -> Findi
         hints.append("if it was killed, run it again; see: assay operations list")
     if waiting:
         problems.append(f"{_count(waiting, 'audit record is', 'audit records are')} not in the store")
-        hints.append("to send waiting records: assay operations list")
+        hints.append("to send those that wait: assay operations list; see docs/operations.md")
     if problems:
         return Finding(name, Status.WARN, "; ".join(problems), "; ".join(hints))
     running = f", {len(unended)} running" if unended else ""

@@ -3,6 +3,7 @@
 --
 -- Append-only: a plain MergeTree, so that no insert replaces a row. An operation has a record of its start and one of its end. A record
 -- that is stored twice (sent again after a failure) is shown once: of several copies the views show the first, by the store's clock.
+-- The owner of the schema cannot delete or change a row either, so a later migration of this table can only add columns.
 -- In a cluster all records of an operation are on one shard, so that the views can join them there.
 
 CREATE TABLE IF NOT EXISTS ${base}.operations_audit
