@@ -16,7 +16,7 @@ from assay_runtime.store import Client
 from assay_schema.settings import RetentionSettings, Settings, StoreSettings
 from tests.ports import free_port
 
-ROLES = ("owner", "writer", "sre", "exporter", "evaluator")
+ROLES = ("owner", "writer", "sre", "exporter", "evaluator", "operator")
 PASSWORD = "test"
 #: The views that keep the rollups, in the order of the data.
 ROLLUP_REFRESHES = ("rollup_minute_refresh", "rollup_minute_repair", "rollup_hour_refresh", "rollup_hour_repair")

@@ -40,6 +40,7 @@ SHARDING_KEYS = {
     "eval_runs": "cityHash64(run_id)",
     "eval_results": "cityHash64(run_id)",
     "eval_outcomes": "cityHash64(attempt_id)",
+    "operations_audit": "cityHash64(operation_id)",
     "watermarks": "cityHash64(shard)",
     "schema_migrations": "cityHash64(version)",
 }
@@ -53,7 +54,7 @@ _HEAD = re.compile(
 )
 _CREATED = re.compile(r"^CREATE (?:OR REPLACE )?(TABLE|VIEW) (?:IF NOT EXISTS )?`(\w+)`\.(\w+)")
 _COLUMNS = re.compile(r"^\(\n.*?^\)$", re.MULTILINE | re.DOTALL)
-_ENGINE = re.compile(r"^ENGINE = ReplacingMergeTree(?:\((\w+)\))?$", re.MULTILINE)
+_ENGINE = re.compile(r"^ENGINE = (Replacing)?MergeTree(?:\((\w+)\))?$", re.MULTILINE)
 _WINDOW = re.compile(r"\bnon_replicated_deduplication_window = (\d+)")
 
 _INTRODUCTION = f"""-- The schema of Assay for a ClickHouse cluster. Made from the migrations: python -m docs.generate.cluster_ddl --write
@@ -77,8 +78,8 @@ def local(statement: str) -> str:
 
 
 def _replicated(match: re.Match[str]) -> str:
-    version = f", {match[1]}" if match[1] else ""
-    return f"ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{{uuid}}/{{shard}}', '{{replica}}'{version})"
+    kind, version = match[1] or "", f", {match[2]}" if match[2] else ""
+    return f"ENGINE = Replicated{kind}MergeTree('/clickhouse/tables/{{uuid}}/{{shard}}', '{{replica}}'{version})"
 
 
 def distributed(statement: str) -> str | None:

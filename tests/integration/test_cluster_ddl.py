@@ -73,7 +73,7 @@ def without_replicas(statement: str) -> str:
     text = statement.replace(" ON CLUSTER '{cluster}'", "").replace(
         f"DEFINER = {cluster_ddl.DEFINER} ", "DEFINER = CURRENT_USER "
     )
-    return re.sub(r"ReplicatedReplacingMergeTree\('[^']*', '[^']*'(?:, (\w+))?\)", r"ReplacingMergeTree(\1)", text)
+    return re.sub(r"Replicated(Replacing)?MergeTree\('[^']*', '[^']*'(?:, (\w+))?\)", r"\1MergeTree(\2)", text)
 
 
 @pytest.fixture(scope="module")

@@ -74,7 +74,8 @@ class System:
     def assay(self, *arguments: str, code: int = 0) -> Result:
         """`assay dead ...` as the operator, in this process: quicker, and the same."""
         config = self.cli().settings_file("operator")
-        done = CliRunner().invoke(app, ["dead", *arguments], env={"ASSAY_CONFIG": str(config), "COLUMNS": "300"})
+        with contextlib.chdir(self.directory):
+            done = CliRunner().invoke(app, ["dead", *arguments], env={"ASSAY_CONFIG": str(config), "COLUMNS": "300"})
         assert done.exit_code == code, (done.stdout, done.stderr, done.exception)
         return done
 

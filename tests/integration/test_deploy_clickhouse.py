@@ -14,6 +14,7 @@ from assay_access.identities import STORE_IDENTITIES
 from assay_runtime import retention
 from assay_runtime.migrate import migrations
 from assay_schema.settings import RetentionSettings, StoreSettings
+from tests.audit_attacks import A_RECORD, AUDIT, LOSSES
 from tests.deployed_redis import make_secrets
 from tests.integration.engine_roles import ADMIN, EngineWithUsers
 
@@ -103,6 +104,56 @@ def test_the_writer_reads_and_changes_nothing(engine: EngineWithUsers) -> None:
         assert engine.code("writer", f"TRUNCATE TABLE {BASE}.{table}") == ACCESS_DENIED
         assert engine.code("writer", f"ALTER TABLE {BASE}.{table} DELETE WHERE 1") == ACCESS_DENIED
     assert engine.code("writer", f"INSERT INTO {BASE}.schema_migrations (version) VALUES (7)") == ACCESS_DENIED
+
+
+@pytest.fixture(scope="module")
+def recorded(engine: EngineWithUsers) -> EngineWithUsers:
+    """The engine with a record of the owner and one of an operator, and an empty table of the same form."""
+    engine.run("owner", A_RECORD.format("00000000-0000-7000-8000-000000000001"))
+    engine.run("operator", A_RECORD.format("00000000-0000-7000-8000-000000000002"))
+    engine.run(ADMIN, f"CREATE TABLE {BASE}.empty_audit AS {AUDIT}")
+    return engine
+
+
+@pytest.mark.parametrize("user", ["owner", "operator", "writer", "evaluator", "sre", "exporter"])
+@pytest.mark.parametrize("statement", LOSSES)
+def test_nobody_deletes_or_changes_an_audit_record(recorded: EngineWithUsers, user: str, statement: str) -> None:
+    before = recorded.run(ADMIN, f"SELECT * FROM {AUDIT} ORDER BY ALL")
+    assert recorded.code(user, statement)
+    assert recorded.run(ADMIN, f"SELECT * FROM {AUDIT} ORDER BY ALL") == before
+
+
+def test_the_database_of_the_audit_cannot_be_dropped_or_renamed(recorded: EngineWithUsers) -> None:
+    for statement in (f"DROP DATABASE {BASE}", f"RENAME DATABASE {BASE} TO other", f"DETACH DATABASE {BASE}"):
+        assert recorded.code("owner", statement), statement
+    assert recorded.run(ADMIN, f"SELECT count() FROM {AUDIT}").strip() == "2"
+
+
+@pytest.mark.parametrize("user", ["writer", "evaluator", "sre", "exporter"])
+def test_only_owner_and_operator_insert_audit_records(recorded: EngineWithUsers, user: str) -> None:
+    statement = A_RECORD.format("00000000-0000-7000-8000-000000000003")
+    assert recorded.code(user, statement) in {ACCESS_DENIED, READONLY}
+
+
+def test_an_operator_reads_the_views_of_the_audit_and_no_other(recorded: EngineWithUsers) -> None:
+    for view in ("operations_audit", "operations"):
+        assert recorded.run("operator", f"SELECT count() FROM {VIEWS}.{view}").strip() == "2"
+    for name in (AUDIT, *(f"{VIEWS}.{table}" for table in WRITTEN), f"{VIEWS}.eval_runs", f"{BASE}.candidates"):
+        assert recorded.code("operator", f"SELECT * FROM {name}") == ACCESS_DENIED, name
+    for table in (*WRITTEN, "eval_runs", "calibrations", "schema_migrations"):
+        assert recorded.code("operator", f"INSERT INTO {BASE}.{table} SELECT * FROM {BASE}.{table}") == ACCESS_DENIED
+
+
+def test_a_second_record_of_an_operation_does_not_change_what_the_first_said(recorded: EngineWithUsers) -> None:
+    forged = A_RECORD.format("00000000-0000-7000-8000-000000000001").replace("'ana'", "'eve'")
+    recorded.run("operator", forged)
+    shown = recorded.run(ADMIN, f"SELECT actor, outcome FROM {VIEWS}.operations ORDER BY operation_id LIMIT 1")
+    assert shown == "ana\tstarted\n"
+    assert recorded.run(ADMIN, f"SELECT count() FROM {AUDIT} WHERE actor = 'eve'").strip() == "1"
+
+
+def test_a_later_migration_may_still_add_a_column_to_the_audit(recorded: EngineWithUsers) -> None:
+    recorded.run("owner", f"ALTER TABLE {AUDIT} ADD COLUMN IF NOT EXISTS more String COMMENT 'More.'")
 
 
 @pytest.mark.parametrize("reader", ["sre", "exporter"])

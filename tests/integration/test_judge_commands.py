@@ -1,5 +1,6 @@
 """`assay judge` against a real store and Redis: what it shows, what it keeps, what it judges again."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,11 +13,16 @@ from assay_judge import lexical
 from assay_judge.backends import judge_of
 from assay_judge.lexical_score import lexical_score
 from assay_judge.sampling import Draw
+from assay_operations.actor import local_actor
+from assay_operations.audit import Trail
+from assay_operations.errors import OperationError
+from assay_operations.judging.calibrate import apply as apply_calibration
+from assay_operations.judging.calibrate import plan_calibration
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.alerts import AlertKind
 from assay_schema.events import ScrubbedAnswer
-from assay_schema.scores import Score, ScoreStatus
-from assay_schema.settings import JudgeSettings
+from assay_schema.scores import Metric, Score, ScoreStatus
+from assay_schema.settings import JudgeSettings, RedisSettings, Settings
 from assay_schema.streams import SCORES, calibration_key
 from assay_schema.validation import parse_scrubbed
 from assay_writer.rows import COLUMNS, alert_row, event_row, score_row
@@ -141,6 +147,11 @@ def test_calibration_is_shown_kept_and_told_to_drift(
     assert found["kappa"] == pytest.approx(0.9649, abs=1e-3)
     assert found["rates"]["ppi"]["value"] == pytest.approx(62 / 80 - 1 / 84)
     assert (found["pages"], found["lacks"]) == (True, [])
+    audit = (
+        "SELECT outcome, identity, planned, changed, JSONExtractString(target, 'metric') FROM operations"
+        " WHERE operation = 'judge calibrate' AND JSONExtractUInt(target, 'labels') = 80"
+    )
+    assert owner.query(audit).result_rows == [("done", "owner", 1, 1, "faithfulness")]
     kept = owner.query("SELECT labels, kappa, pages FROM calibrations").result_rows
     assert [tuple(row) for row in kept] == [(80, pytest.approx(0.9649, abs=1e-3), True)]
     with redis_server.client() as client:
@@ -192,6 +203,36 @@ def test_answers_are_judged_again_with_the_draw_they_had(cli: Cli, owner: Client
     assert {name: again[name] for name in DRAWN} == DRAWN
     assert (again["status"], again["boosts"]) == (ScoreStatus.SCORED, ["weak"])
     assert again["metrics"]["faithfulness"] == 0.5
+    [waiting] = (
+        cli.directory / "data/audit"
+    ).iterdir()  # an sre may not insert records, and the next operator sends them
+    ended = json.loads(waiting.read_text().splitlines()[-1])
+    assert [ended[name] for name in ("operation", "outcome", "planned", "changed")] == ["judge rejudge", "done", 1, 1]
+    assert json.loads(ended["target"])["status"] == ["skipped_budget"]
+
+
+def test_a_calibration_that_another_one_overtook_is_refused(
+    owner: Client, migrated: StoreServer, redis_server: RedisServer, tmp_path: Path
+) -> None:
+    keep(owner, pairs := [scored(1.0), scored(0.5)])
+    given = {score["event_id"]: good for (_, score), good in zip(pairs, (True, False), strict=True)}
+    settings = migrated.settings()
+    publisher = Settings(redis=RedisSettings.model_validate({"url": redis_server.url}))
+    actor, trail = local_actor(), Trail(tmp_path, settings.store)
+    plans = [
+        plan_calibration(owner, settings, given, "default", Metric.FAITHFULNESS, "", threshold)
+        for threshold in (0.7, 0.9)
+    ]
+    asyncio.run(apply_calibration(owner, settings, publisher, plans[0], actor, trail))
+    with pytest.raises(OperationError, match="another calibration of faithfulness of project default") as refused:
+        asyncio.run(apply_calibration(owner, settings, publisher, plans[1], actor, trail))
+    assert refused.value.kind == "conflict"
+    assert owner.query("SELECT threshold FROM calibrations").result_rows == [(0.7,)]
+    ended = "SELECT outcome, changed, error_kind FROM operations WHERE operation = 'judge calibrate' ORDER BY started_at DESC LIMIT 1"
+    assert owner.query(ended).result_rows == [("failed", 0, "conflict")]
+    again = plan_calibration(owner, settings, given, "default", Metric.FAITHFULNESS, "", 0.9)
+    asyncio.run(apply_calibration(owner, settings, publisher, again, actor, trail))
+    assert owner.query("SELECT argMax(threshold, calibrated_at) FROM calibrations").result_rows == [(0.9,)]
 
 
 @pytest.mark.parametrize("backend", ["anthropic", "anthropic-batch", "openai"])

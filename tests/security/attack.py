@@ -18,7 +18,7 @@ from backports import zstd
 
 from tests.store_server import PASSWORD, ROLES
 
-READERS = ("sre", "exporter", "evaluator")
+READERS = ("sre", "exporter", "evaluator", "operator")
 LONGEST = 100_000
 """Beyond the longest statement of a reader."""
 

@@ -37,6 +37,7 @@ class _Commands(LazyGroup):
         "eval": f"{_COMMANDS}.eval:group",
         "feedback": f"{_COMMANDS}.feedback:feedback",
         "judge": f"{_COMMANDS}.judge:group",
+        "operations": f"{_COMMANDS}.operations:operations",
         "pii": f"{_COMMANDS}.pii:pii",
     }
 

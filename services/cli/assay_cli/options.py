@@ -13,6 +13,9 @@ DataDirectory = Annotated[
         "--data", help="Data directory of `assay up`. Its credentials are used unless the settings name others."
     ),
 ]
+Comment = Annotated[
+    str, typer.Option("--comment", help="Why, for the audit record; at most 500 characters; default: none.")
+]
 InStore = Annotated[bool, typer.Option("--store", help="Read from the store instead of from files.")]
 Rules = Annotated[
     Path | None, typer.Option(help="File of scorers, thresholds and floors, .toml or .yaml; default: none.")

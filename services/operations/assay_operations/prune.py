@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from assay_operations.actor import Actor
+from assay_operations.audit import Attempt, Trail
 from assay_operations.clients import engine_message
 from assay_operations.errors import OperationError
 from assay_operations.export.sql import SOURCES, literal
@@ -114,29 +116,39 @@ class TablePruning:
         """Count the rows to delete."""
         self.visible = self.left()
         self._late = [str(identity) for (identity,) in self._rows(self._late_query)] if self._late_query else []
-        copies = sum(
-            self._rows(f"SELECT count() FROM {self._base} WHERE {condition}")[0][0]  # noqa: S608 - checked or quoted
-            for condition in self._late_conditions()
-        )
+        copies = sum(self._stored(condition) for condition in self._late_conditions())
         self.stored = sum(part.doomed for part in self._parts()) + copies
 
     def left(self) -> int:
         """Count the visible rows that are still to be deleted."""
         return int(self._rows(f"SELECT count() FROM {self._view} WHERE {self._where}")[0][0])  # noqa: S608 - checked or quoted
 
-    def run(self, seen: Counts) -> None:
-        """Delete the rows. Safe to repeat after an interruption."""
+    def run(self, seen: Counts, attempt: Attempt) -> "Pruned":
+        """Delete the rows, and count those that were there. Safe to repeat after an interruption."""
+        self.count()  # others may have deleted some since the plan was made
+        before = attempt.changed
+
+        def done(rows: int) -> None:
+            seen.rows += rows
+            attempt.changed += rows
+
         for condition in self._late_conditions():
+            copies = self._stored(condition)
             self._delete("", condition)
+            done(copies)
         whole, mixed = sort_out(self._parts())
         for part in whole:
             if self._drop(part):
-                seen.rows += part.rows
+                done(part.rows)
             else:
                 mixed[part.partition] = mixed.get(part.partition, 0) + part.doomed
         for partition, rows in mixed.items():
             self._delete(f"IN PARTITION ID {literal(partition)}", self._where)
-            seen.rows += rows
+            done(rows)
+        return Pruned(self.target.name, self.visible, attempt.changed - before, self.left())
+
+    def _stored(self, condition: str) -> int:
+        return int(self._rows(f"SELECT count() FROM {self._base} WHERE {condition}")[0][0])  # noqa: S608 - checked or quoted
 
     def _late_conditions(self) -> Iterator[str]:
         for start in range(0, len(self._late), _NAMED_AT_ONCE):
@@ -191,10 +203,25 @@ class TablePruning:
 
 
 @dataclass(frozen=True)
+class Pruned:
+    """The rows of one table that were deleted: as readers saw them, and as stored, copies included."""
+
+    table: str
+    visible: int
+    stored: int
+    #: Rows of that age that were stored meanwhile.
+    left: int
+
+
+@dataclass(frozen=True)
 class Plan:
     """The rows to delete, by table."""
 
     tables: list[TablePruning]
+    #: The selection, for the audit record.
+    target: dict[str, Any]
+    #: User of the store.
+    identity: str
 
     @property
     def visible(self) -> int:
@@ -214,15 +241,17 @@ def plan_prune(
     tables = [TablePruning(client, settings, target, upto_ms, project) for target in targets(kind)]
     for table in tables:
         table.count()
-    return Plan(tables)
+    target = {"upto_ms": upto_ms, "project": project, "kind": kind and kind.value}
+    return Plan(tables, {name: value for name, value in target.items() if value is not None}, settings.user)
 
 
-def apply(plan: Plan, seen: Counts) -> int:
-    """Delete the planned rows. Return the number of rows of that age that were stored meanwhile.
+def apply(plan: Plan, actor: Actor, trail: Trail, seen: Counts) -> list[Pruned]:
+    """Delete the rows that the plan selects, and count those that were still there.
 
     Safe to repeat after an interruption.
     """
+    if not plan.stored:
+        return [Pruned(table.target.name, 0, 0, 0) for table in plan.tables]
     seen.total = plan.stored
-    for table in plan.tables:
-        table.run(seen)
-    return sum(table.left() for table in plan.tables)
+    with trail.attempt("prune", actor, identity=plan.identity, target=plan.target, planned=plan.stored) as attempt:
+        return [table.run(seen, attempt) for table in plan.tables]

@@ -16,6 +16,9 @@ VIEW_DATABASE = "assay"
 EVALUATION_TABLES = ("eval_runs", "eval_results", "eval_outcomes")
 """Tables that an evaluator writes, and whose views it reads: nothing captured."""
 
+AUDIT_TABLE = "operations_audit"
+"""Audit records of operations. Nobody deletes or changes a row: not an operator, who inserts records, nor the owner."""
+
 MERGE_TREE_ENGINES = (
     "MergeTree",
     "ReplacingMergeTree",
@@ -37,6 +40,7 @@ class Role(StrEnum):
     SRE = "sre"
     EXPORTER = "exporter"
     EVALUATOR = "evaluator"
+    OPERATOR = "operator"
 
     @property
     def restricted(self) -> bool:
@@ -87,11 +91,12 @@ INSERT_SETTINGS = frozenset(
         "max_insert_block_size", "min_insert_block_size_rows", "min_insert_block_size_bytes", "max_partitions_per_insert_block",
     }
 )  # fmt: skip
-"""Additional settings for a writer or an evaluator: the blocks in which rows are stored."""
+"""Additional settings for a writer, an evaluator or an operator: the blocks in which rows are stored."""
 
 NAMED_SETTINGS: dict[Role, frozenset[str]] = {
     Role.WRITER: READER_SETTINGS | INPUT_SETTINGS | INSERT_SETTINGS,
     Role.EVALUATOR: READER_SETTINGS | INPUT_SETTINGS | INSERT_SETTINGS,
+    Role.OPERATOR: READER_SETTINGS | INPUT_SETTINGS | INSERT_SETTINGS,
     Role.SRE: READER_SETTINGS | INPUT_SETTINGS,
     Role.EXPORTER: READER_SETTINGS | INPUT_SETTINGS,
 }
@@ -117,6 +122,13 @@ STAGING_ROLE = "staging"
 
 _ENGINE_GRANTS = tuple(f"GRANT TABLE ENGINE ON {name}" for name in MERGE_TREE_ENGINES + OTHER_ENGINES)
 
+_NO_LOSS_OF_AUDIT = (
+    # Each right that could make a row disappear or change: `OPTIMIZE ... DEDUPLICATE BY` and a TTL delete rows too.
+    f"REVOKE ALTER, TRUNCATE, OPTIMIZE, DROP TABLE ON {BASE_DATABASE}.{AUDIT_TABLE}",
+    f"GRANT ALTER ADD COLUMN, ALTER COMMENT COLUMN ON {BASE_DATABASE}.{AUDIT_TABLE}",
+    f"REVOKE DROP DATABASE ON {BASE_DATABASE}.*",
+)
+
 GRANTS: dict[str, tuple[str, ...]] = {
     Role.OWNER: (
         "GRANT SHOW, SELECT, INSERT, ALTER, TRUNCATE, OPTIMIZE, SYSTEM, BACKUP, KILL QUERY, UNDROP TABLE, dictGet ON *.*",
@@ -125,12 +137,14 @@ GRANTS: dict[str, tuple[str, ...]] = {
         "GRANT CREATE TEMPORARY TABLE, CREATE ARBITRARY TEMPORARY TABLE ON *.*",
         "GRANT READ, WRITE ON DISK",
         *_ENGINE_GRANTS,
+        *_NO_LOSS_OF_AUDIT,
     ),
     Role.WRITER: (
         f"GRANT SHOW, SELECT, INSERT ON {BASE_DATABASE}.*",
         f"GRANT SHOW, SELECT ON {VIEW_DATABASE}.*",
         "GRANT CREATE TEMPORARY TABLE ON *.*",
         "GRANT TABLE ENGINE ON Memory",
+        f"REVOKE INSERT ON {BASE_DATABASE}.{AUDIT_TABLE}",
     ),
     Role.SRE: (f"GRANT SHOW, SELECT ON {VIEW_DATABASE}.*",),
     Role.EXPORTER: (f"GRANT SHOW, SELECT ON {VIEW_DATABASE}.*",),
@@ -138,6 +152,10 @@ GRANTS: dict[str, tuple[str, ...]] = {
         grant
         for table in EVALUATION_TABLES
         for grant in (f"GRANT INSERT ON {BASE_DATABASE}.{table}", f"GRANT SHOW, SELECT ON {VIEW_DATABASE}.{table}")
+    ),
+    Role.OPERATOR: (
+        f"GRANT INSERT ON {BASE_DATABASE}.{AUDIT_TABLE}",
+        *(f"GRANT SHOW, SELECT ON {VIEW_DATABASE}.{view}" for view in (AUDIT_TABLE, "operations")),
     ),
     STAGING_ROLE: ("GRANT CREATE TEMPORARY TABLE ON *.*", "GRANT TABLE ENGINE ON Memory"),
 }
@@ -149,6 +167,7 @@ def limits(max_memory_bytes: int, max_query_seconds: int) -> dict[Role, Limits]:
         Role.OWNER: Limits(),
         Role.WRITER: Limits(seconds=max_query_seconds * 10),
         Role.EVALUATOR: Limits(memory_bytes=max_memory_bytes // 2, seconds=max_query_seconds * 10),
+        Role.OPERATOR: Limits(memory_bytes=max_memory_bytes // 2, seconds=max_query_seconds, result_rows=1_000_000),
         Role.SRE: Limits(memory_bytes=max_memory_bytes // 2, seconds=max_query_seconds, result_rows=1_000_000),
         Role.EXPORTER: Limits(memory_bytes=max_memory_bytes * 3 // 4, seconds=max_query_seconds * 120, result_rows=0),
     }

@@ -116,6 +116,7 @@ _READING = frozenset(
 ROOTS = {
     Role.WRITER: _READING | {"InsertQuery", "CreateQuery", "DropQuery"},
     Role.EVALUATOR: _READING | {"InsertQuery"},
+    Role.OPERATOR: _READING | {"InsertQuery"},
     Role.SRE: _READING,
     Role.EXPORTER: _READING,
 }

@@ -177,7 +177,7 @@ IDENTITIES = (
     ),
     Identity(
         "operator",
-        "A person who requeues or drops dead letters, and acknowledges alerts; reads no other stream.",
+        "A person who requeues or drops dead letters, and acknowledges alerts; reads no other stream. Inserts audit records.",
         (
             Grant(("hset", "hexists", "hgetall", "hkeys"), (_acknowledged,)),
             Grant(("hgetall", "hkeys"), (_drift,)),
@@ -186,6 +186,7 @@ IDENTITIES = (
             Grant(("xadd",), (_capture, _failures, _alerts)),
             Grant(("eval",), (_dead, _capture, _failures, _alerts)),
         ),
+        store_role="operator",
     ),
     Identity("owner", "Creates tables, prunes, runs health checks; sees no entry of a stream.", _owner, "owner"),
     Identity(

@@ -1,6 +1,7 @@
 """The named queries and the table reference, against a freshly migrated engine with a few rows."""
 
 import math
+import time
 from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
@@ -12,7 +13,7 @@ from assay_runtime.store import Client, connect, insert_json_rows
 from assay_writer.rows import alert_row
 from docs.generate import table_reference
 from tests.alert_samples import episode
-from tests.sample_rows import FINGERPRINT, answer, by_column, candidate, failure, feedback, lines, score
+from tests.sample_rows import FINGERPRINT, answer, by_column, candidate, failure, feedback, iso, lines, score
 from tests.store_server import StoreServer, refresh_rollups
 
 #: Faithfulness, and how probable each answer was to be in the base stream; the last is boosted, and counts in no rate.
@@ -34,6 +35,12 @@ CALIBRATION = {
 }  # fmt: skip
 #: One episode from beginning to end, and one that is open.
 ALERTS = [*episode(), *episode(uuid4())[:2]]
+#: An operation that was killed.
+OPERATION = {
+    "schema_version": 1, "operation_id": str(uuid4()), "outcome": "started", "at": iso(time.time_ns() // 1_000_000),
+    "operation": "prune", "actor": "ana", "identity": "owner", "host": "host", "through": "command line",
+    "target": "{}", "planned": 7, "changed": 0, "comment": "", "error_kind": "", "version": "0.1.0",
+}  # fmt: skip
 
 pytestmark = pytest.mark.xdist_group("store")
 
@@ -56,6 +63,7 @@ def sre(migrated: StoreServer) -> Iterator[Client]:
         for table, stored in tables.items():
             insert_json_rows(writer, f"assay_base.{table}", lines(stored), len(stored))
     with connect(migrated.settings().store) as owner:
+        insert_json_rows(owner, "assay_base.operations_audit", lines([OPERATION]), 1)
         refresh_rollups(owner)
     with connect(migrated.settings("sre").store) as client:
         yield client

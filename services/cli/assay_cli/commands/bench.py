@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from assay_cli.options import DataDirectory
+from assay_cli.options import Comment, DataDirectory
 from assay_cli.output.terminal import echo
 from assay_cli.threshold_options import Jaccard, LatencyMultiplier, Top1
+from assay_operations.actor import local_actor
 from assay_operations.clients import DEFAULT_DATA
-from assay_operations.evaluations.baselines import publish as publish_baseline
-from assay_operations.evaluations.baselines import thresholds_of
+from assay_operations.evaluations.baselines import apply, plan_publish, thresholds_of
 
 bench = typer.Typer(no_args_is_help=True, help="Publish captured rows as a baseline for `assay gate`.")
 
@@ -36,6 +36,7 @@ def publish(
     threshold_jaccard: Jaccard = None,
     threshold_top1: Top1 = None,
     threshold_latency_multiplier: LatencyMultiplier = None,
+    comment: Comment = "",
     data: DataDirectory = DEFAULT_DATA,
     as_json: Annotated[bool, typer.Option("--json", help="Print the metadata of the baseline as JSON.")] = False,
 ) -> None:
@@ -48,10 +49,9 @@ def publish(
     from assay_evals.baseline import Thresholds
 
     limits = thresholds_of(Thresholds(), threshold_jaccard, threshold_top1, threshold_latency_multiplier)
-    made = publish_baseline(
-        data, source, to, label=label, limits=limits, force=force, deduplicate=deduplicate,
-        tell=lambda text: echo(text, err=True),
-    )  # fmt: skip
+    actor = local_actor(comment)
+    plan = plan_publish(source, to, label=label, limits=limits, force=force, deduplicate=deduplicate)
+    made = apply(plan, actor, data, lambda text: echo(text, err=True))
     metadata = made.metadata
     if as_json:
         shown = ("label", "source_hash", "content_hash", "row_count", "baseline_mean_latency_ms", "thresholds")

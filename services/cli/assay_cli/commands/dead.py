@@ -10,14 +10,18 @@ import typer
 
 from assay_cli.errors import CommandError
 from assay_cli.exit_codes import FINDING
-from assay_cli.options import DataDirectory
+from assay_cli.options import Comment, DataDirectory
 from assay_cli.output.confirm import agreed
 from assay_cli.output.terminal import echo, emit, ends_quietly, printable
+from assay_operations.actor import local_actor
+from assay_operations.audit import Trail
 from assay_operations.clients import DEFAULT_DATA, run_with_redis
 from assay_operations.dead_letters.choose import Choice, called, matching, named
-from assay_operations.dead_letters.drop import apply, plan_drop
+from assay_operations.dead_letters.drop import apply as apply_drop
+from assay_operations.dead_letters.drop import plan_drop
 from assay_operations.dead_letters.letters import filter_of, name_of, tally
-from assay_operations.dead_letters.requeue import Requeue
+from assay_operations.dead_letters.requeue import Requeued, plan_requeue
+from assay_operations.dead_letters.requeue import apply as apply_requeue
 from assay_schema.settings import Settings
 
 if TYPE_CHECKING:
@@ -127,21 +131,29 @@ def requeue(
     stage: Stages = None,
     since: Since = None,
     dry_run: DryRun = False,
+    comment: Comment = "",
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """Requeue dead letters under their original `event_id`.
 
     Fix the cause first. Exit code 1 if any was not requeued.
     """
-    chosen = Choice("requeue", ids, everything, filter_of(reason, stage, since))
+    chosen, actor = Choice("requeue", ids, everything, filter_of(reason, stage, since)), local_actor(comment)
 
     async def work(client: "Client", settings: Settings) -> bool:
-        sent = Requeue(dry_run=dry_run, tell=lambda text: echo(text, err=True))
-        try:
-            await sent.all_of(client, settings, chosen)
-        finally:  # also if Redis disconnects halfway: requeued letters stay requeued
-            echo(_summary(sent))
-        return _tell_missing(chosen) or bool(sent.left)
+        plan, done = await plan_requeue(client, settings, chosen), Requeued()
+        for line in plan.unfit:
+            echo(line, err=True)
+        if dry_run:
+            echo(_summary("would requeue", plan.streams))
+        else:
+            try:
+                await apply_requeue(client, settings, plan, actor, Trail(data, settings.store), done)
+            finally:  # also if Redis disconnects halfway: requeued letters stay requeued
+                for line in done.gone:
+                    echo(line, err=True)
+                echo(_summary("requeued", done.streams))
+        return _tell_missing(chosen) or bool(plan.unfit or done.gone)
 
     with ends_quietly():
         if run_with_redis("operator", data, work):
@@ -159,13 +171,14 @@ def drop(
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Skip the confirmation prompt (required without a terminal).")
     ] = False,
+    comment: Comment = "",
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """Delete dead letters permanently; their rows in `capture_failures` stay.
 
     Exit code 1 if a given ID does not exist.
     """
-    chosen = Choice("drop", ids, everything, filter_of(reason, stage, since))
+    chosen, actor = Choice("drop", ids, everything, filter_of(reason, stage, since)), local_actor(comment)
 
     with ends_quietly():
         plan = run_with_redis("operator", data, lambda client, settings: plan_drop(client, settings, chosen))
@@ -180,8 +193,14 @@ def drop(
             echo("nothing was dropped", err=True)
             return
         else:
-            dropped = run_with_redis("operator", data, lambda client, settings: apply(client, settings, plan))
+            dropped = run_with_redis(
+                "operator",
+                data,
+                lambda client, settings: apply_drop(client, settings, plan, actor, Trail(data, settings.store)),
+            )
             echo(f"dropped {_letters(dropped)}")
+            if gone := len(plan.names) - dropped:
+                echo(f"{_letters(gone)} gone meanwhile: requeued, dropped or expired", err=True)
         if _tell_missing(chosen):
             raise typer.Exit(FINDING)
 
@@ -225,8 +244,7 @@ def _letters(count: int) -> str:
     return f"{count:,} dead letter{'' if count == 1 else 's'}"
 
 
-def _summary(sent: Requeue) -> str:
+def _summary(verb: str, streams: Counter[str]) -> str:
     """Summarize what was requeued, with exact counts."""
-    where = ", ".join(f"{count:,} to {stream}" for stream, count in sorted(sent.sent.items()))
-    verb = "would requeue" if sent.dry_run else "requeued"
-    return f"{verb} {_letters(sent.sent.total())}{f': {where}' if where else ''}"
+    where = ", ".join(f"{count:,} to {stream}" for stream, count in sorted(streams.items()))
+    return f"{verb} {_letters(streams.total())}{f': {where}' if where else ''}"

@@ -9,10 +9,12 @@ import typer
 
 from assay_cli.errors import CommandError
 from assay_cli.exit_codes import FINDING
-from assay_cli.options import DataDirectory
+from assay_cli.options import Comment, DataDirectory
 from assay_cli.output.terminal import echo, emit, ends_quietly, printable
+from assay_operations.actor import local_actor
+from assay_operations.audit import Trail
 from assay_operations.clients import DEFAULT_DATA, open_store, run_with_redis, settings_and_source, settings_for
-from assay_operations.drift.acknowledge import acknowledge as acknowledge_episode
+from assay_operations.drift.acknowledge import apply, plan_acknowledge
 from assay_operations.drift.explain import episode_named, explained
 from assay_operations.drift.history import latest, samples, spans_of
 from assay_operations.drift.monitor import examples, query_shifts, watched
@@ -70,19 +72,22 @@ def status(
 @drift.command()
 def acknowledge(
     alert_id: Annotated[str, typer.Argument(metavar="ALERT_ID", help="ID of the episode, as in its alert.")],
+    comment: Comment = "",
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """Accept the current level as the new baseline, and close the episode.
 
     The baseline is re-learned from the samples since the change.
     """
-    identity = episode_named(alert_id)
+    plan, actor = plan_acknowledge(alert_id), local_actor(comment)
 
-    taken = run_with_redis("operator", data, lambda client, settings: acknowledge_episode(client, settings, identity))
+    taken = run_with_redis(
+        "operator", data, lambda client, settings: apply(client, settings, plan, actor, Trail(data, settings.store))
+    )
     echo(
-        f"acknowledged {identity}"
+        f"acknowledged {plan.alert_id}"
         if taken
-        else f"noted {identity}: the drift service will close it when it runs (to check: assay doctor)"
+        else f"noted {plan.alert_id}: the drift service will close it when it runs (to check: assay doctor)"
     )
 
 

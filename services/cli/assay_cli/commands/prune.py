@@ -6,13 +6,15 @@ from typing import Annotated
 import typer
 
 from assay_cli.errors import CommandError
-from assay_cli.options import DataDirectory
+from assay_cli.options import Comment, DataDirectory
 from assay_cli.output.confirm import agreed
 from assay_cli.output.progress import Mode, Progress
 from assay_cli.output.terminal import echo, ends_quietly
+from assay_operations.actor import local_actor
+from assay_operations.audit import Trail
 from assay_operations.clients import DEFAULT_DATA, open_store, settings_for
 from assay_operations.export.sql import SOURCES
-from assay_operations.prune import Plan, apply, plan_prune
+from assay_operations.prune import apply, plan_prune
 from assay_operations.time_bounds import duration_ms
 from assay_schema.events import Kind
 
@@ -30,37 +32,41 @@ def prune(
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Skip the confirmation prompt (required without a terminal).")
     ] = False,
+    comment: Comment = "",
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """Delete rows permanently by the time they arrived (`created_at`), failures and scores included."""
     with ends_quietly():
         if kind is not None and kind not in {k.value for k in SOURCES}:
             raise CommandError(f"--kind: {kind!r} is not one of {', '.join(SOURCES)}")
+        actor = local_actor(comment)
         age_ms = duration_ms(older_than, "--older-than")
         upto_ms = None if age_ms == 0 else max(0, time.time_ns() // 1_000_000 - age_ms)
         settings = settings_for("owner", data).store
         with open_store(settings) as client:
             plan = plan_prune(client, settings, upto_ms=upto_ms, project=project, kind=Kind(kind) if kind else None)
+            planned = [(table.target.name, table.visible, table.stored) for table in plan.tables]
             if dry_run:
-                _report(plan, "would delete")
+                _report(planned, "would delete")
                 return
             if (
                 not yes
                 and plan.stored
-                and not agreed(lambda: _report(plan, "about to delete", err=True), "Delete them permanently?")
+                and not agreed(lambda: _report(planned, "about to delete", err=True), "Delete them permanently?")
             ):
                 echo("nothing was deleted", err=True)
                 return
             with Progress(Mode.AUTO) as counter:
-                left = apply(plan, counter)
-            _report(plan, "deleted")
-            if left:
+                pruned = apply(plan, actor, Trail(data, settings), counter)
+            _report([(table.table, table.visible, table.stored) for table in pruned], "deleted")
+            if left := sum(table.left for table in pruned):
                 echo(f"{left} more row(s) of that age were stored meanwhile; run this again to delete them", err=True)
 
 
-def _report(plan: Plan, what: str, *, err: bool = False) -> None:
+def _report(tables: list[tuple[str, int, int]], what: str, *, err: bool = False) -> None:
     echo(f"{'table':<18}{'visible rows':>14}{'stored rows':>14}", err=err)
-    for table in plan.tables:
-        echo(f"{table.target.name:<18}{table.visible:>14,}{table.stored:>14,}", err=err)
-    copies = f" ({plan.stored:,} with copies)" if plan.stored != plan.visible else ""
-    echo(f"{what} {plan.visible:,} row(s){copies}", err=err)
+    for name, of_table, with_copies in tables:
+        echo(f"{name:<18}{of_table:>14,}{with_copies:>14,}", err=err)
+    visible, stored = sum(table[1] for table in tables), sum(table[2] for table in tables)
+    copies = f" ({stored:,} with copies)" if stored != visible else ""
+    echo(f"{what} {visible:,} row(s){copies}", err=err)

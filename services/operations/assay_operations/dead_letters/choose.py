@@ -1,7 +1,7 @@
 """Selection of dead letters for an operation."""
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from assay_operations.dead_letters.letters import DeadLetter, Filter, Name, name_of
 from assay_operations.errors import OperationError
@@ -19,6 +19,7 @@ class Choice:
 
     def __init__(self, command: str, ids: list[str] | None, everything: bool, wanted: Filter) -> None:
         self._names = list(dict.fromkeys(map(name_of, ids or [])))
+        self._everything = everything
         self._wanted = wanted
         #: The given ids that do not exist.
         self.missing: list[Name] = []
@@ -28,6 +29,19 @@ class Choice:
             raise OperationError(
                 "invalid", f"{command}: nothing selected; pass ids, a filter (--reason, --stage, --since) or --all"
             )
+
+    @property
+    def target(self) -> dict[str, Any]:
+        """Return the selection, for an audit record."""
+        wanted = self._wanted
+        given = {
+            "ids": [str(name) for name in self._names],
+            "all": self._everything,
+            "reason": wanted.reason,
+            "stage": wanted.stage,
+            "since_ms": wanted.since_ms,
+        }
+        return {name: value for name, value in given.items() if value}
 
     async def letters(self, client: "Client", settings: Settings) -> AsyncIterator[DeadLetter]:
         """Yield the given letters that match the filter, or all that match if none is given."""

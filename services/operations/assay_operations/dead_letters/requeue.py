@@ -1,61 +1,103 @@
-"""Requeue dead letters."""
+"""Requeue dead letters: `plan_requeue`, then `apply`."""
 
+import asyncio
 from collections import Counter
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
 
+from assay_operations.actor import Actor
+from assay_operations.audit import Trail, redis_user
 from assay_operations.dead_letters.choose import Choice, called
-from assay_operations.dead_letters.letters import DeadLetter, NotRequeueableError
+from assay_operations.dead_letters.letters import DeadLetter, Name, NotRequeueableError
 from assay_schema.settings import Settings
 
 if TYPE_CHECKING:
     from assay_runtime.connection import Client
 
 
-class Requeue:
-    """Requeues letters page by page, and counts them."""
+@dataclass(frozen=True)
+class Plan:
+    """The letters that would be requeued."""
 
-    def __init__(self, *, dry_run: bool, tell: Callable[[str], None]) -> None:
-        """`tell` gets a line about each letter that was not requeued."""
-        self.dry_run = dry_run
-        self.left = 0
-        #: Requeued letters by stream.
-        self.sent = Counter[str]()
-        self._tell = tell
+    names: list[Name]
+    #: Their number by stream.
+    streams: Counter[str]
+    #: A line about each selected letter that cannot be requeued.
+    unfit: list[str]
+    #: The selection, for the audit record.
+    target: dict[str, Any]
 
-    async def all_of(self, client: "Client", settings: Settings, chosen: "Choice") -> None:
-        """Requeue all selected letters."""
-        from assay_runtime.dead import PAGE
 
-        waiting: list[DeadLetter] = []
-        async for letter in chosen.letters(client, settings):
-            if waiting and (len(waiting) == PAGE or letter.shard != waiting[0].shard):
-                await self._send(client, settings, waiting)
-                waiting = []
-            waiting.append(letter)
-        await self._send(client, settings, waiting)
+@dataclass
+class Requeued:
+    """The letters requeued so far: what is in it is done, also if the operation fails later."""
 
-    async def _send(self, client: "Client", settings: Settings, letters: list[DeadLetter]) -> None:
-        from assay_runtime.dead import Move
-        from assay_runtime.dead import requeue as move
+    #: Their number by stream.
+    streams: Counter[str] = field(default_factory=Counter)
+    #: A line about each planned letter that was not there any more.
+    gone: list[str] = field(default_factory=list)
 
-        moves = []
-        for letter in letters:
-            try:
-                moves.append(Move(letter.id, *letter.requeued()))
-            except NotRequeueableError as error:
-                self._leave(letter, settings, f"cannot be requeued: {error}; drop it")
-        if self.dry_run:
-            self.sent.update(attempt.target.name for attempt in moves)
-            return
-        by_id = {letter.id: letter for letter in letters}
-        done = await move(client, letters[0].shard, moves) if moves else []
-        for attempt, moved in zip(moves, done, strict=True):
-            if moved:
-                self.sent[attempt.target.name] += 1
-            else:
-                self._leave(by_id[attempt.letter_id], settings, "gone meanwhile: requeued, dropped or expired")
 
-    def _leave(self, letter: DeadLetter, settings: Settings, why: str) -> None:
-        self.left += 1
-        self._tell(f"{called(letter, settings)} {why}")
+async def plan_requeue(client: "Client", settings: Settings, chosen: Choice) -> Plan:
+    """Find the selected letters."""
+    names, streams, unfit = [], Counter[str](), []
+    async for letter in chosen.letters(client, settings):
+        try:
+            stream, _ = letter.requeued()
+        except NotRequeueableError as error:
+            unfit.append(f"{called(letter, settings)} cannot be requeued: {error}; drop it")
+        else:
+            names.append(Name(letter.shard, letter.id))
+            streams[stream.name] += 1
+    return Plan(names, streams, unfit, chosen.target)
+
+
+async def apply(
+    client: "Client", settings: Settings, plan: Plan, actor: Actor, trail: Trail, done: Requeued
+) -> Requeued:
+    """Requeue the planned letters that still exist, page by page, and count them in `done`.
+
+    Each is sent once, whoever else requeues it: it leaves `dead` in the same step.
+    """
+    if not plan.names:
+        return done
+    attempt = trail.attempt(
+        "dead requeue", actor, identity=redis_user(settings.redis), target=plan.target, planned=len(plan.names)
+    )
+    async with attempt:
+        for shard, page in _pages(plan.names):
+            await _send(client, settings, shard, page, done)
+            attempt.changed = done.streams.total()
+    return done
+
+
+def _pages(names: list[Name]) -> Iterator[tuple[int, list[Name]]]:
+    from assay_runtime.dead import PAGE
+
+    for shard, of_shard in groupby(names, key=lambda name: name.shard):
+        page = list(of_shard)
+        for start in range(0, len(page), PAGE):
+            yield shard or 0, page[start : start + PAGE]
+
+
+async def _send(client: "Client", settings: Settings, shard: int, names: list[Name], done: Requeued) -> None:
+    from assay_runtime.dead import Move, letter
+    from assay_runtime.dead import requeue as move
+
+    found = await asyncio.gather(*(letter(client, shard, name.id) for name in names))
+    letters = [DeadLetter.of(shard, *entry) for entry in found if entry]
+    moves = [Move(one.id, *one.requeued()) for one in letters]
+    moved = await move(client, shard, moves) if moves else []
+    sent = {attempt.letter_id for attempt, done_now in zip(moves, moved, strict=True) if done_now}
+    done.streams.update(attempt.target.name for attempt in moves if attempt.letter_id in sent)
+    done.gone += [
+        f"{_named(name, settings)} gone meanwhile: requeued, dropped or expired"
+        for name in names
+        if name.id not in sent
+    ]
+
+
+def _named(name: Name, settings: Settings) -> str:
+    return str(name if settings.redis.shards > 1 else Name(None, name.id))

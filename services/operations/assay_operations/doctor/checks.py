@@ -121,6 +121,31 @@ def nightly_evaluation(configured: bool, outcomes: Sequence[tuple[str, float, st
     )
 
 
+#: Seconds after which an operation without an end counts as killed; a long deletion takes minutes.
+OPERATION_S = 3_600.0
+
+
+def operations(unended: Sequence[tuple[str, str, float]], waiting: int) -> Finding:
+    """Check the audit records of a week for operations without an end.
+
+    `unended` has operation, actor and seconds since the start. `waiting`: records that the store has not taken.
+    """
+    name = "operations"
+    killed = [each for each in unended if each[2] >= OPERATION_S]
+    problems, hints = [], []
+    if killed:
+        operation, actor, ago = killed[-1]
+        problems.append(f"{len(killed)} started and never ended, the latest: {operation} by {actor}, {age(ago)} ago")
+        hints.append("if it was killed, run it again; see: assay operations list")
+    if waiting:
+        problems.append(f"{_count(waiting, 'audit record is', 'audit records are')} not in the store")
+        hints.append("to send those that wait: assay operations list; see docs/operations.md")
+    if problems:
+        return Finding(name, Status.WARN, "; ".join(problems), "; ".join(hints))
+    running = f", {len(unended)} running" if unended else ""
+    return Finding(name, Status.OK, f"all that started in a week have ended{running}")
+
+
 def transport(settings: Settings) -> list[Finding]:
     """Check for passwords that are sent in clear text."""
     from assay_runtime.transport import passwords_in_clear

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from assay_operations.audit import Trail
 from assay_operations.clients import open_store, settings_and_source
 from assay_operations.doctor import checks, probes
 from assay_operations.doctor.checks import Finding, Status, StreamFacts, worst
@@ -33,7 +34,7 @@ def examine(data: Path) -> list[Finding]:
     patient.add(Finding("configuration", Status.OK, f"valid, from {source}"))
     patient.add(*checks.transport(settings))
     streams = asyncio.run(_redis(settings, patient))
-    _store(settings, patient, streams)
+    _store(settings, data, patient, streams)
     _memory(settings, patient, streams or [])
     _host(settings, data, patient)
     return patient.findings
@@ -143,7 +144,7 @@ async def _redis(settings: Settings, patient: Examination) -> list[StreamFacts] 
     return streams or None
 
 
-def _store(settings: Settings, patient: Examination, streams: list[StreamFacts] | None) -> None:
+def _store(settings: Settings, data: Path, patient: Examination, streams: list[StreamFacts] | None) -> None:
     found = contextlib.ExitStack()
     names, first = (
         settings.store.model_copy(update={"timeout_s": min(settings.store.timeout_s, patience)})
@@ -195,6 +196,13 @@ def _store(settings: Settings, patient: Examination, streams: list[StreamFacts] 
             "nightly evaluation",
             lambda: checks.nightly_evaluation(
                 settings.evals.dataset is not None, probes.nightly_outcomes(client, names.database)
+            ),
+            hint,
+        )
+        patient.check(
+            "operations",
+            lambda: checks.operations(
+                probes.unended_operations(client, names.database), Trail(data, settings.store).waiting()
             ),
             hint,
         )

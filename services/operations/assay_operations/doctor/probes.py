@@ -214,6 +214,15 @@ def nightly_outcomes(client: "Store", database: str) -> list[tuple[str, float, s
     return [(str(outcome), float(hours), str(detail)) for outcome, hours, detail in client.query(query).result_rows]
 
 
+def unended_operations(client: "Store", database: str) -> list[tuple[str, str, float]]:
+    """Read the operations of a week that have no end, the latest last: operation, actor, seconds ago."""
+    query = (
+        "SELECT operation, actor, dateDiff('second', started_at, now64(3))"  # noqa: S608 - a checked setting
+        f" FROM {database}.operations WHERE outcome = 'started' AND started_at > now() - toIntervalDay(7) ORDER BY started_at"
+    )
+    return [(str(operation), str(actor), float(ago)) for operation, actor, ago in client.query(query).result_rows]
+
+
 def watermark_place(client: "Store", database: str) -> tuple[int, float]:
     """Read the watermark, and the seconds since it moved."""
     query = (

@@ -1,5 +1,6 @@
 """Published baselines, qrels and thresholds of a merge gate."""
 
+import hashlib
 import json
 import os
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay_operations import audit
+from assay_operations.actor import Actor
 from assay_operations.errors import OperationError, explain
 from assay_operations.evaluations.files import captured_of, lines_of
 from assay_operations.numbers import a_number
@@ -30,34 +32,54 @@ class Published:
     scrubbed: int
 
 
-def publish(
-    data: Path,
-    source: Path,
-    to: Path,
-    *,
-    label: str | None,
-    limits: "Thresholds",
-    force: bool,
-    deduplicate: bool,
-    tell: Callable[[str], None],
-) -> Published:
-    """Freeze captured rows as a baseline, and record the attempt in the audit log below `data`.
+@dataclass(frozen=True)
+class Plan:
+    """A baseline to publish."""
 
-    `tell` gets the reason if the recording fails. Raises `OperationError`.
-    """
-    from assay_evals.errors import EvalsError
+    source: Path
+    to: Path
+    label: str
+    limits: "Thresholds"
+    deduplicate: bool
+    #: SHA-256 of the file that is overwritten; empty without one.
+    replaces: str
 
+
+def plan_publish(
+    source: Path, to: Path, *, label: str | None, limits: "Thresholds", force: bool, deduplicate: bool
+) -> Plan:
+    """Check where a baseline would be written. Raises `OperationError`."""
     if to.exists() and source.exists() and to.samefile(source):
         raise OperationError("invalid", f"--to: {to} is the file that --from reads: choose another")
     if to.exists() and not force:
         raise OperationError("conflict", f"--to: {to} already exists; to overwrite it: --force")
+    named = label or to.name.removesuffix(".ndjson").removesuffix(".baseline")
+    return Plan(source, to, named, limits, deduplicate, _digest(to))
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+
+
+def apply(plan: Plan, actor: Actor, data: Path, tell: Callable[[str], None]) -> Published:
+    """Freeze captured rows as a baseline, and record the attempt in the audit log below `data`.
+
+    `tell` gets the reason if the recording fails: the baseline is published in any case, because its file says itself when and from what
+    it was made. Raises `OperationError`, of kind `conflict` if another baseline was written since the plan was made.
+    """
+    from assay_evals.errors import EvalsError
+
     attempt: dict[str, Any] = {
-        "label": label or to.name.removesuffix(".ndjson").removesuffix(".baseline"),
+        "label": plan.label,
         "source_hash": None,
         "content_hash": None,
         "row_count": 0,
-        "output_path": os.fspath(to),
-        "thresholds": asdict(limits),
+        "output_path": os.fspath(plan.to),
+        "thresholds": asdict(plan.limits),
+        "actor": actor.name,
+        "host": actor.host,
+        "through": actor.through,
+        "comment": actor.comment,
     }
 
     def record(entry: dict[str, Any]) -> None:
@@ -65,7 +87,7 @@ def publish(
             tell(problem)
 
     try:
-        made = Published(*_publish(source, to, attempt["label"], limits, deduplicate=deduplicate))
+        made = Published(*_publish(plan))
     except (OperationError, EvalsError, OSError) as error:
         record({"success": False, "failure_reason": explain(error)})
         raise
@@ -74,9 +96,7 @@ def publish(
     return made
 
 
-def _publish(
-    source: Path, to: Path, label: str, limits: "Thresholds", *, deduplicate: bool
-) -> tuple[dict[str, Any], int, int, int]:
+def _publish(plan: Plan) -> tuple[dict[str, Any], int, int, int]:
     """Write the baseline. Returns its metadata, how many rows without a question and repeated ones were left out, and how many of the
     others personal data was taken out of.
     """
@@ -84,14 +104,17 @@ def _publish(
     from assay_evals.replay import skip_reason
     from assay_runtime.private import write_whole
 
+    source, to = plan.source, plan.to
+    if _digest(to) != plan.replaces:
+        raise OperationError("conflict", f"--to: {to} was changed meanwhile; run this again to replace it")
     if to.is_dir() or not to.parent.is_dir():
         raise OperationError("invalid", f"--to: {to} is a folder" if to.is_dir() else f"--to: no folder {to.parent}")
     rows = list(captured_of(source, "--from"))
     asked = [row for row in rows if skip_reason(row) is None]
-    chosen = list(baselines.deduplicate(asked)) if deduplicate else asked
+    chosen = list(baselines.deduplicate(asked)) if plan.deduplicate else asked
     published_at = datetime.now(UTC).isoformat(timespec="seconds")
     try:
-        lines = list(baselines.publish(chosen, label=label, published_at=published_at, thresholds=limits))
+        lines = list(baselines.publish(chosen, label=plan.label, published_at=published_at, thresholds=plan.limits))
     except baselines.BaselineError as error:
         raise OperationError("invalid", f"--from: {source}: {error}") from None
     write_whole(to, "".join(line + "\n" for line in lines).encode())

@@ -1,5 +1,6 @@
-"""Compare the judge with human labels, and store the result."""
+"""Compare the judge with human labels, and store the result: `plan_calibration`, then `apply`."""
 
+import asyncio
 import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -7,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from assay_operations.actor import Actor
+from assay_operations.audit import Trail
 from assay_operations.errors import OperationError
 from assay_schema.scores import Metric
 from assay_schema.settings import Settings
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Calibration:
-    """The agreement of a judge with people on one metric."""
+    """The agreement of a judge with people on one metric: a plan to store it."""
 
     #: The row of `calibrations`.
     row: dict[str, Any]
@@ -30,9 +33,11 @@ class Calibration:
     live: int
     #: Reasons why alerts on this metric cannot be critical.
     lacks: list[str]
+    #: The calibration that it would replace; empty for none.
+    replaces: str
 
 
-def calibration(
+def plan_calibration(
     store: "Store",
     owner: Settings,
     given: dict[str, bool],
@@ -66,7 +71,17 @@ def calibration(
     lacks = confusion.lacks(owner.drift)
     row["pages"] = not lacks
     rates = _rates(live, correction, confusion, np.array(people, dtype=np.float64), weights)
-    return Calibration(row, confusion, rates, len(live), lacks)
+    return Calibration(row, confusion, rates, len(live), lacks, _latest(store, row))
+
+
+def _latest(store: "Store", row: dict[str, Any]) -> str:
+    """Return the id of the calibration in force for the same project, metric and judge; '' for none."""
+    found = store.query(
+        "SELECT toString(calibration_id) FROM calibrations WHERE project = {project:String} AND metric = {metric:String}"
+        " AND fingerprint = {fingerprint:String} ORDER BY calibrated_at DESC, calibration_id LIMIT 1",
+        parameters={name: row[name] for name in ("project", "metric", "fingerprint")},
+    ).result_rows
+    return str(found[0][0]) if found else ""
 
 
 def _last_judge(store: "Store", project: str) -> str:
@@ -149,14 +164,35 @@ def _rates(
     }
 
 
-def keep(store: "Store", settings: Settings, result: Calibration) -> None:
-    """Store a calibration."""
+async def apply(
+    store: "Store", owner: Settings, publisher: Settings, plan: Calibration, actor: Actor, trail: Trail
+) -> None:
+    """Store a calibration, and publish it to the drift service.
+
+    From then on it decides whether alerts can be critical, and corrects the rates of `quality_by_day`. Raises `OperationError` of kind
+    `conflict` if another one was stored since the plan was made. Repeat it after a failure: it may be stored, but not published.
+    """
+    row = plan.row
+    target = {name: row[name] for name in ("project", "metric", "fingerprint", "threshold", "labels", "calibration_id")}
+    async with trail.attempt("judge calibrate", actor, identity=owner.store.user, target=target, planned=1) as attempt:
+        if await asyncio.to_thread(_latest, store, row) != plan.replaces:
+            raise OperationError(
+                "conflict",
+                f"another calibration of {row['metric']} of project {row['project']} was stored meanwhile",
+                "nothing was stored; run this again to replace it",
+            )
+        await asyncio.to_thread(_keep, store, owner, plan)
+        attempt.changed = 1
+        await _tell_drift(publisher, plan)
+
+
+def _keep(store: "Store", settings: Settings, result: Calibration) -> None:
     from assay_runtime.store import insert_json_rows
 
     insert_json_rows(store, f"{settings.store.base_database}.calibrations", orjson.dumps(result.row), 1)
 
 
-async def tell_drift(settings: Settings, result: Calibration) -> None:
+async def _tell_drift(settings: Settings, result: Calibration) -> None:
     """Publish a calibration to the drift service, which reads it before a critical alert."""
     from assay_runtime.connection import connect
 

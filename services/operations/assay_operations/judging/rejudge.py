@@ -1,7 +1,10 @@
-"""Judge stored answers again."""
+"""Judge stored answers again: `plan_rejudge`, then `apply`."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from assay_operations.actor import Actor
+from assay_operations.audit import Trail, redis_user
 from assay_operations.errors import OperationError
 from assay_operations.judging.status import since_ms
 from assay_schema.scores import ScoreStatus
@@ -20,10 +23,19 @@ def statuses_of(only: list[str] | None) -> list[str]:
     return [ScoreStatus(status).value for status in only or ()]
 
 
-def answers_to_judge(
+@dataclass(frozen=True)
+class Plan:
+    """The answers to judge, with the sampling probabilities of their last score."""
+
+    answers: list[dict[str, Any]]
+    #: The selection, for the audit record.
+    target: dict[str, Any]
+
+
+def plan_rejudge(
     store: "Store", project: str, only: list[str], since: str, limit: int, *, negative_feedback: bool
-) -> list[dict[str, Any]]:
-    """Read stored answers with the sampling probabilities of their last score."""
+) -> Plan:
+    """Read the selected answers."""
     conditions = ["a.project = {project:String}", "a.event_time >= fromUnixTimestamp64Milli({since:Int64})"]
     parameters: dict[str, Any] = {"project": project, "since": since_ms(since), "limit": limit, "only": only}
     if negative_feedback:
@@ -40,21 +52,34 @@ def answers_to_judge(
         " WHERE {conditions} ORDER BY a.event_time LIMIT {limit:UInt32}"
     ).replace("{conditions}", " AND ".join(conditions))
     rows = store.query(question, parameters=parameters)
-    return [dict(row) | {"project": project} for row in rows.named_results()]
+    target = {"project": project, "status": only, "since_ms": parameters["since"], "limit": limit}
+    if negative_feedback:
+        target["negative_feedback"] = True
+    return Plan([dict(row) | {"project": project} for row in rows.named_results()], target)
 
 
-async def rejudge(settings: Settings, answers: list[dict[str, Any]]) -> dict[str, int]:
-    """Judge answers and publish their scores. Return the counts by status."""
+async def apply(settings: Settings, plan: Plan, actor: Actor, trail: Trail) -> dict[str, int]:
+    """Judge the planned answers, and publish their scores, which replace earlier ones.
+
+    Return the counts by status.
+    """
     from assay_judge.again import judge_again
     from assay_runtime.connection import connect
 
-    client: Redis = connect(settings.redis)
     counts: dict[str, int] = {}
+    if not plan.answers:
+        return counts
+    attempt = trail.attempt(
+        "judge rejudge", actor, identity=redis_user(settings.redis), target=plan.target, planned=len(plan.answers)
+    )
+    client: Redis = connect(settings.redis)
     try:
-        async for score in judge_again(client, settings, answers):
-            shard = shard_of(score.project, settings.redis.shards)
-            await client.xadd(SCORES.key(shard), {"data": score.model_dump_json()})
-            counts[score.status.value] = counts.get(score.status.value, 0) + 1
+        async with attempt:
+            async for score in judge_again(client, settings, plan.answers):
+                shard = shard_of(score.project, settings.redis.shards)
+                await client.xadd(SCORES.key(shard), {"data": score.model_dump_json()})
+                counts[score.status.value] = counts.get(score.status.value, 0) + 1
+                attempt.changed += 1
     finally:
         await client.aclose()
     return counts

@@ -8,11 +8,13 @@ import orjson
 import typer
 
 from assay_cli.exit_codes import FINDING
-from assay_cli.options import DataDirectory
+from assay_cli.options import Comment, DataDirectory
 from assay_cli.output.labels import people
 from assay_cli.output.terminal import echo, emit
+from assay_operations.actor import local_actor
+from assay_operations.audit import Trail
 from assay_operations.clients import DEFAULT_DATA, open_store, settings_for
-from assay_operations.judging.calibrate import Calibration, calibration, keep, tell_drift
+from assay_operations.judging.calibrate import Calibration, apply, plan_calibration
 from assay_operations.judging.labels import of_two, read_labels
 from assay_schema.scores import Metric
 
@@ -37,6 +39,7 @@ def calibrate(
         Path | None, typer.Option("--second", help="Labels of a second person, to measure how far people agree.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the result, and store nothing.")] = False,
+    comment: Comment = "",
     as_json: AsJson = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
@@ -45,15 +48,15 @@ def calibrate(
     Only labels of the base stream count, because boosted answers are not representative. Exit code 1 if there are too few labels, or
     too little agreement, for alerts on this metric to be critical.
     """
-    given = read_labels(labels)
+    given, actor = read_labels(labels), local_actor(comment)
     raters = of_two(given, read_labels(second)) if second else None
     owner = settings_for("owner", data)
     with open_store(owner.store, database=owner.store.database) as store:
-        result = calibration(store, owner, given, project, metric, fingerprint, threshold)
+        result = plan_calibration(store, owner, given, project, metric, fingerprint, threshold)
         _report(result, len(given), raters, as_json=as_json)
         if not dry_run:
-            keep(store, owner, result)
-            asyncio.run(tell_drift(settings_for("judge", data), result))
+            publisher, trail = settings_for("judge", data), Trail(data, owner.store)
+            asyncio.run(apply(store, owner, publisher, result, actor, trail))
     if result.lacks:
         raise typer.Exit(FINDING)
 

@@ -5,11 +5,12 @@ from typing import Annotated
 
 import typer
 
-from assay_cli.options import DataDirectory
+from assay_cli.options import Comment, DataDirectory
 from assay_cli.output.terminal import echo
+from assay_operations.actor import local_actor
+from assay_operations.audit import Trail
 from assay_operations.clients import DEFAULT_DATA, open_store, settings_for
-from assay_operations.judging.rejudge import answers_to_judge, statuses_of
-from assay_operations.judging.rejudge import rejudge as rejudge_answers
+from assay_operations.judging.rejudge import apply, plan_rejudge, statuses_of
 
 Project = Annotated[str, typer.Option("--project", help="Project of the answers.")]
 
@@ -26,18 +27,20 @@ def rejudge(
     since: Annotated[str, typer.Option(help="Start of the period: a duration ago or an ISO 8601 time.")] = "1d",
     limit: Annotated[int, typer.Option(min=1, help="Maximum number of answers.")] = 100,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count the answers, and judge none.")] = False,
+    comment: Comment = "",
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """Judge stored answers again, or for the first time, within the judge's budget.
 
     The scores replace earlier ones.
     """
-    wanted = statuses_of(only)
+    wanted, actor = statuses_of(only), local_actor(comment)
     reader, writer = settings_for("sre", data), settings_for("judge", data)
     with open_store(reader.store) as store:
-        answers = answers_to_judge(store, project, wanted, since, limit, negative_feedback=negative_feedback)
+        plan = plan_rejudge(store, project, wanted, since, limit, negative_feedback=negative_feedback)
     if dry_run:
-        echo(f"{len(answers)} answer(s) would be judged")
+        echo(f"{len(plan.answers)} answer(s) would be judged")
         return
-    counts = asyncio.run(rejudge_answers(writer, answers))
+    trail = Trail(data, settings_for("operator", data).store)
+    counts = asyncio.run(apply(writer, plan, actor, trail))
     echo(", ".join(f"{state} {count}" for state, count in sorted(counts.items())) or "no matching answer")
