@@ -64,6 +64,8 @@ class Answer:
         self._tag = "".join(secrets.choice(_TAG_LETTERS) for _ in range(16))
         self._ended = False
         self.query_id = ""
+        self.kind = "unknown"
+        """The kind of the statement, for metrics."""
         self.status = 0
         """The HTTP status that was sent; 0 before."""
         self.broken_off = False

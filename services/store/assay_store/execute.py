@@ -18,7 +18,7 @@ from typing import Any
 from assay_store import config, statements
 from assay_store.engine import Engine, Handle, quote, quote_name
 from assay_store.errors import ACCESS_DENIED, INCORRECT_DATA, StoreError, from_engine
-from assay_store.request import Asked, External
+from assay_store.request import External, QueryRequest
 from assay_store.roles import DEFAULT_DATABASE, Role
 
 FIRST_BYTES = 256 << 10
@@ -349,7 +349,7 @@ def loaded(handle: Handle, tables: list[External], judge: Judge) -> Iterator[Non
         yield
 
 
-def prepared(engine: Engine, role: Role, want: Asked, like: Handle | None, judge: Judge) -> Handle:
+def prepared(engine: Engine, role: Role, request: QueryRequest, like: Handle | None, judge: Judge) -> Handle:
     """Return a separate handle for a request with external tables, for a role that may not create any.
 
     Args:
@@ -357,11 +357,13 @@ def prepared(engine: Engine, role: Role, want: Asked, like: Handle | None, judge
     """
     kept = _own(like) if like is not None and like.own_settings else {}
     limited = config.limit_settings(engine.limits[role])
-    asked = {name: value for name, value in allowed(role, want.settings, want.database).items() if name not in limited}
+    asked = {
+        name: value for name, value in allowed(role, request.settings, request.database).items() if name not in limited
+    }
 
     def prepare(handle: Handle) -> None:
         handle.set(kept | asked)
-        load(handle, want.externals, judge)
+        load(handle, request.externals, judge)
 
     handle = engine.fresh(role, prepare)
     try:
@@ -395,20 +397,22 @@ def allowed(role: Role, settings: Mapping[str, str], database: str) -> dict[str,
     return {name: value for name, value in settings.items() if name != "log_comment"}
 
 
-@contextlib.contextmanager
-def applied(handle: Handle, settings: Mapping[str, str], database: str, *, restore: bool) -> Iterator[None]:
-    """Run with a request's settings and database; restore the old ones if the handle survives."""
-    wanted = allowed(handle.role, settings, database)
+def apply(handle: Handle, settings: Mapping[str, str], database: str) -> None:
+    """Give a handle a request's settings and database. Raises StoreError."""
     if handle.own_settings:
         handle.set({"log_comment": handle.name})
-    before, before_database = ({}, "")
-    if restore and wanted:
-        before = _current(handle, list(wanted))
-    if restore and database:
-        before_database = handle.text("SELECT currentDatabase()").strip()
-    handle.set(wanted)
+    handle.set(allowed(handle.role, settings, database))
     if database:
         handle.use(database)
+
+
+@contextlib.contextmanager
+def applied(handle: Handle, settings: Mapping[str, str], database: str) -> Iterator[None]:
+    """Run with a request's settings and database, and restore the old ones."""
+    wanted = allowed(handle.role, settings, database)
+    before = _current(handle, list(wanted)) if wanted else {}
+    before_database = handle.text("SELECT currentDatabase()").strip() if database else ""
+    apply(handle, settings, database)
     try:
         yield
     finally:

@@ -90,7 +90,7 @@ class External:
 
 
 @dataclass
-class Asked:
+class QueryRequest:
     """All values of a request except its body."""
 
     sql: str = ""
@@ -108,7 +108,9 @@ class Asked:
     externals: list[External] = field(default_factory=list)
 
 
-def asked(url: Mapping[str, str], headers: Mapping[str, str], files: Mapping[str, bytes] | None = None) -> Asked:
+def query_request(
+    url: Mapping[str, str], headers: Mapping[str, str], files: Mapping[str, bytes] | None = None
+) -> QueryRequest:
     """Parse the URL (and a form's fields) and headers.
 
     Args:
@@ -125,7 +127,7 @@ def asked(url: Mapping[str, str], headers: Mapping[str, str], files: Mapping[str
     if "role" in url:
         raise StoreError(NOT_IMPLEMENTED, "The parameter role is not supported: a user has one role")
     described, settings = _described(url, files or {})
-    return Asked(
+    return QueryRequest(
         sql=url.get("query", ""),
         database=_database(url.get("database") or headers.get("x-clickhouse-database", "")),
         default_format=_format(

@@ -6,7 +6,7 @@ import pytest
 
 from assay_store import multipart
 from assay_store.errors import StoreError
-from assay_store.request import Credentials, External, asked, credentials
+from assay_store.request import Credentials, External, credentials, query_request
 
 BASIC = "Basic " + base64.b64encode(b"sre:pass:word").decode()
 
@@ -42,7 +42,7 @@ def test_ambiguous_or_broken_credentials_are_refused(headers: dict[str, str]) ->
 
 
 def test_settings_are_what_is_left_of_the_url() -> None:
-    want = asked(
+    want = query_request(
         {"query": "select 1", "max_threads": "2", "param_a": "x", "wait_end_of_query": "1", "database": "d"}, {}
     )
     assert want.settings == {"max_threads": "2"}
@@ -52,24 +52,24 @@ def test_settings_are_what_is_left_of_the_url() -> None:
 @pytest.mark.parametrize("name", ["max threads", "a=b", "x`y", "1a", "readonly = 0, x"])
 def test_a_setting_with_a_strange_name_never_reaches_the_engine(name: str) -> None:
     with pytest.raises(StoreError):
-        asked({name: "1"}, {})
+        query_request({name: "1"}, {})
 
 
 def test_external_tables_take_names_and_types_from_the_url() -> None:
-    want = asked({"t_types": "UInt8,Map(String, Int8)", "t_format": "CSV", "max_threads": "1"}, {}, {"t": b"1"})
+    want = query_request({"t_types": "UInt8,Map(String, Int8)", "t_format": "CSV", "max_threads": "1"}, {}, {"t": b"1"})
     assert want.externals == [External("t", "_1 UInt8, _2 Map(String, Int8)", "CSV", b"1")]
     assert want.settings == {"max_threads": "1"}
 
 
 def test_an_external_table_without_columns_is_an_error() -> None:
     with pytest.raises(StoreError):
-        asked({}, {}, {"t": b"1"})
+        query_request({}, {}, {"t": b"1"})
 
 
 @pytest.mark.parametrize("name", ["compress", "decompress", "role"])
 def test_what_is_not_implemented_is_refused_and_not_ignored(name: str) -> None:
     with pytest.raises(StoreError) as caught:
-        asked({name: "1"}, {})
+        query_request({name: "1"}, {})
     assert caught.value.code == 48
 
 
