@@ -1,4 +1,4 @@
-"""The embedded engine and the gate before it, in a process of their own, without HTTP: for as many statements as a test likes.
+"""The embedded engine and the policy before it, in a process of their own, without HTTP: for as many statements as a test likes.
 
 Run as a program it answers JSON lines.
 """
@@ -14,9 +14,9 @@ from typing import Self
 
 from assay_store.engine import Engine, quote
 from assay_store.errors import StoreError
-from assay_store.gate import Gate
 from assay_store.parser import EngineParser
 from assay_store.roles import Role, limits
+from assay_store.sql_policy import SqlPolicy
 from assay_store.syntax import Tree
 
 Attempt = tuple[str, str, dict[str, str], str]
@@ -39,7 +39,7 @@ class Embedded:
         )
 
     def judge(self, attempts: Iterable[Attempt]) -> list[int]:
-        """What the gate says of each attempt."""
+        """What the policy says of each attempt."""
         codes = self._call({"attempts": list(attempts)})
         assert isinstance(codes, list)
         return codes
@@ -100,12 +100,12 @@ class _Remembering(EngineParser):
         self._known |= dict(zip(texts, map(json.loads, found.splitlines()), strict=True))
 
 
-def _code(gate: Gate, role: str, sql: str, params: dict[str, str], rows_from: str) -> int:
+def _code(policy: SqlPolicy, role: str, sql: str, params: dict[str, str], rows_from: str) -> int:
     try:
         if role == "external":
-            gate.judge_table(sql)
+            policy.check_table(sql)
         else:
-            gate.judge(Role(role), sql, params, rows_from)
+            policy.check(Role(role), sql, params, rows_from)
     except StoreError as failure:
         return failure.code
     return 0
@@ -115,7 +115,7 @@ def _answer(directory: Path) -> None:
     engine = Engine(directory / "data", 2_000_000_000, 0, limits(2_000_000_000, 30))
     engine.open()
     parser, ask = _Remembering(engine), engine.ask_parser
-    gate = Gate(
+    policy = SqlPolicy(
         parser,
         ask("SELECT name FROM system.table_functions").split(),
         ask("SELECT name FROM system.functions WHERE higher_order = 1").split(),
@@ -126,7 +126,7 @@ def _answer(directory: Path) -> None:
         if "texts" in question:
             parser.parse(question["texts"])
         elif "attempts" in question:
-            answer = [_code(gate, *attempt) for attempt in question["attempts"]]
+            answer = [_code(policy, *attempt) for attempt in question["attempts"]]
         else:
             answer = ask(question["ask"])
         print(json.dumps(answer), flush=True)

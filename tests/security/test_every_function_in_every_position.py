@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from assay_store.names import judged
+from assay_store.names import listed
 from assay_store.roles import Role
 from tests.integration.test_store_rights import ask
 from tests.security.embedded import Attempt, Embedded
@@ -28,7 +28,7 @@ def functions(embedded: Embedded) -> list[str]:
 
 def attempts(embedded: Embedded) -> Iterator[tuple[str, str]]:
     """Every refused name in every position, with the role that tries it."""
-    names = judged()
+    names = listed()
     for name in functions(embedded):
         if names.allows(name):
             continue
@@ -45,7 +45,7 @@ def test_no_refused_function_passes_in_any_position(embedded: Embedded) -> None:
     tried = list(attempts(embedded))
     assert len(tried) > 40_000
     for template in CALLS + BY_NAME:
-        embedded.parse(filled(template, name) for name in functions(embedded) if not judged().allows(name))
+        embedded.parse(filled(template, name) for name in functions(embedded) if not listed().allows(name))
     codes = embedded.judge((role, sql, {}, "") for role, sql in tried)
     passed = [attempt for attempt, code in zip(tried, codes, strict=True) if code == 0]
     assert not passed, f"{len(passed)} passed: {passed[:20]}"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from assay_store import landlock
-from assay_store.names import judged
+from assay_store.names import listed
 from tests.security.every_position import BRIDGES, OF_TABLES, SLOW, Beyond, Unguarded, filled, positions, sampled
 from tests.security.positions import BY_NAME, CALLS, TABLES
 
@@ -47,7 +47,7 @@ def test_without_the_wall_most_positions_lead_out(tmp_path: Path) -> None:
 
 @needs_network_rules
 def test_behind_the_wall_no_position_of_any_function_leads_out(tmp_path: Path) -> None:
-    names = judged()
+    names = listed()
     nobodys = sorted(names.nobody_table_functions - {*BRIDGES, *SLOW})
     with Beyond(tmp_path) as beyond, Unguarded(beyond, str(landlock.version())) as engine:
         tried = sampled(positions(engine), share=0.001, seed=11) + FILE + TABLE + PATH_AS_TABLE + URL

@@ -21,7 +21,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from assay_store import space, writes
+from assay_store import disk_guard, writes
 from assay_store.connection import Bounds, Connection
 from assay_store.endpoint import QueryEndpoint
 from assay_store.engine import Engine
@@ -175,7 +175,7 @@ async def _serve(options: StoreOptions, users: Users, listener: socket.socket, w
 
     chores = [
         asyncio.create_task(runtime.sweep()),
-        asyncio.create_task(space.watch(options.data, options.keep_free_bytes, control)),
+        asyncio.create_task(disk_guard.watch(options.data, options.keep_free_bytes, control)),
         asyncio.create_task(writes.count_put_aside(control, runtime.metrics.broken_parts.set)),
         # As if killed: the engine must not delete anything when it exits.
         asyncio.create_task(

@@ -50,7 +50,7 @@ FIXED_SETTINGS = (
 )
 """Settings that nobody may change.
 
-Each would run or read something that the gate cannot see (SQL in a string, another language, a hidden table, a file),
+Each would run or read something that `sql_policy` cannot see (SQL in a string, another language, a hidden table, a file),
 or write statements to the log.
 """
 
@@ -58,7 +58,7 @@ or write statements to the log.
 OWN_SETTINGS = frozenset({"readonly", "profile", "database", "max_result_bytes"})
 """Settings that the store itself sets on a handle after applying its limits.
 
-A client that names them is refused (`gate`).
+A client that names them is refused (`sql_policy`).
 """
 
 LITERAL_VALUES = {

@@ -182,13 +182,13 @@ class Engine:
         self._control = self._new(Role.OWNER)
         self.version = self._control.text("SELECT version()").strip()
         for role in Role:
-            handle = self.take(role)
+            handle = self.acquire(role)
             if handle.text("SELECT currentRoles(), currentDatabase()") != f"['{role.value}']\tdefault\n":
                 raise DataDirectoryError(
                     f"the engine does not keep to the role {role.value}: is this its pinned version?"
                 )
             handle.query("SELECT count(), sum(number) FROM numbers(10)", "Native")
-            self.done(handle)
+            self.release(handle)
         if not self.failed_writes():
             definitions.keep(self._data)
 
@@ -206,14 +206,14 @@ class Engine:
             self._anchor.close()
             self._anchor = None
 
-    def take(self, role: Role) -> Handle:
+    def acquire(self, role: Role) -> Handle:
         """Return an unused handle of this role."""
         with self._lock:
             if self._ready[role]:
                 return self._ready[role].pop()
         return self._new(role)
 
-    def done(self, handle: Handle) -> None:
+    def release(self, handle: Handle) -> None:
         """Discard a used handle, and prepare a new one for the next request of its role."""
         handle.close()
         with self._lock:
@@ -229,12 +229,12 @@ class Engine:
 
         For external data of a request: readers may not create tables, not even temporary ones.
         """
-        handle = self._bare(role)
+        handle = self._connect_unconfigured(role)
         try:
             handle.query(f"SET ROLE {STAGING_ROLE}")
             handle.set({"log_comment": handle.name, **config.limit_settings(self.limits[role])})
             prepare(handle)
-            self._dress(handle)
+            self._configure(handle)
         except BaseException:
             handle.close()
             raise
@@ -289,7 +289,7 @@ class Engine:
                 raise StoreError(236, "The store is stopping")
             handle = self._parsers.pop() if self._parsers else None
         if handle is None:
-            handle = self._bare(Role.OWNER)
+            handle = self._connect_unconfigured(Role.OWNER)
             handle.set({"max_query_size": 1 << 26, "max_execution_time": _PARSER_SECONDS})
         try:
             yield handle
@@ -297,19 +297,19 @@ class Engine:
             with self._lock:
                 self._parsers.append(handle)
 
-    def _bare(self, role: Role) -> Handle:
+    def _connect_unconfigured(self, role: Role) -> Handle:
         return Handle(self._connect(self._address), role, f"assay-{next(self._names)}")
 
     def _new(self, role: Role) -> Handle:
-        handle = self._bare(role)
+        handle = self._connect_unconfigured(role)
         try:
-            self._dress(handle)
+            self._configure(handle)
         except BaseException:
             handle.close()
             raise
         return handle
 
-    def _dress(self, handle: Handle) -> None:
+    def _configure(self, handle: Handle) -> None:
         handle.take_role()
         settings: dict[str, object] = {"log_comment": handle.name, "async_insert": 0}
         if handle.role is Role.OWNER:

@@ -13,11 +13,11 @@ from assay_store.body import Body
 from assay_store.engine import Handle
 from assay_store.errors import StoreError
 from assay_store.execute import applied, apply, creation, load, loaded, prepared
-from assay_store.gate import Verdict
 from assay_store.request import QueryRequest
 from assay_store.roles import Role
 from assay_store.runtime import Lane, Runtime
 from assay_store.sessions import Session
+from assay_store.sql_policy import Verdict
 from assay_store.users import User
 
 _T = TypeVar("_T")
@@ -42,26 +42,26 @@ class Lease:
         runtime = self._runtime
         session = self._enter(user, request) if request.session_id else None
         for table in request.externals:
-            runtime.gate.judge_table(creation(table))
+            runtime.sql_policy.check_table(creation(table))
 
-        def judge(sql: str, rows_from: str) -> None:
-            runtime.gate.judge(Role.WRITER, sql, {}, rows_from)
+        def check(sql: str, rows_from: str) -> None:
+            runtime.sql_policy.check(Role.WRITER, sql, {}, rows_from)
 
         if request.externals and not user.role.makes_tables:
             handle = self.handle = prepared(
-                runtime.engine, user.role, request, session.handle if session else None, judge
+                runtime.engine, user.role, request, session.handle if session else None, check
             )
             session = None
         else:
-            handle = self.handle = (session and session.handle) or runtime.engine.take(user.role)
+            handle = self.handle = (session and session.handle) or runtime.engine.acquire(user.role)
         if session is not None:
             undo = self._undo = contextlib.ExitStack()
             undo.enter_context(applied(handle, settings, request.database))
-            undo.enter_context(loaded(handle, request.externals, judge))
+            undo.enter_context(loaded(handle, request.externals, check))
         else:  # the handle is used once, so nothing is restored
             apply(handle, settings, request.database)
             if request.externals and user.role.makes_tables:
-                load(handle, request.externals, judge)
+                load(handle, request.externals, check)
         return handle
 
     def restore(self) -> None:
@@ -114,7 +114,7 @@ class Lease:
             user.name, request.session_id, seconds=request.session_timeout, must_exist=request.session_check
         ))  # fmt: skip
         if session.handle is None:
-            session.handle = runtime.engine.take(user.role)
+            session.handle = runtime.engine.acquire(user.role)
         session.handle.take_role()
         return session
 
@@ -139,11 +139,11 @@ class Exchange:
         """Run blocking work in a thread of the user's lane."""
         return await self.lane.run(work)
 
-    def judge(self, sql: str, rows_from: str = "") -> Verdict:
+    def check(self, sql: str, rows_from: str = "") -> Verdict:
         """Return what a statement may do, or refuse it. Blocks. Raises StoreError."""
-        gate = self.runtime.gate
-        gate.judge_settings(self.user.role, self.request.settings)
-        verdict = gate.judge(self.user.role, sql, self.request.params, rows_from)
+        sql_policy = self.runtime.sql_policy
+        sql_policy.check_settings(self.user.role, self.request.settings)
+        verdict = sql_policy.check(self.user.role, sql, self.request.params, rows_from)
         self.answer.kind = verdict.kind.lower()
         return verdict
 

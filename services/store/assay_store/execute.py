@@ -31,7 +31,7 @@ CHUNK_BYTES = 1 << 20
 """Bytes of a long result collected for one write."""
 
 
-Judge = Callable[[str, str], object]
+Check = Callable[[str, str], object]
 """Refuses a statement (the first argument) that reads its rows from a file (the second)."""
 
 
@@ -219,7 +219,7 @@ class Rows:
     """
 
     def __init__(
-        self, handle: Handle, head: str, input_format: str, kill: Callable[[Handle], None], judge: Judge
+        self, handle: Handle, head: str, input_format: str, kill: Callable[[Handle], None], check: Check
     ) -> None:
         """Begin.
 
@@ -228,7 +228,7 @@ class Rows:
             head: the statement up to its FORMAT or VALUES.
             input_format: of the rows.
             kill: cancels what runs on a handle.
-            judge: refuses the statement as it will run.
+            check: refuses the statement as it will run.
         """
         self._handle = handle
         self._kill = kill
@@ -236,7 +236,7 @@ class Rows:
         self._failure: StoreError | None = None
         with _new_pipe() as pipe:
             sql = statements.from_file(head, quote(str(pipe)), input_format)
-            judge(sql, str(pipe))
+            check(sql, str(pipe))
             self._thread = threading.Thread(target=self._insert, args=(sql,), name="insert", daemon=True)
             self._thread.start()
             self._pipe = self._open(pipe)
@@ -323,7 +323,7 @@ def creation(table: External) -> str:
     return f"CREATE TEMPORARY TABLE {quote_name(table.name)} ({table.columns}) ENGINE = Memory"
 
 
-def load(handle: Handle, tables: list[External], judge: Judge, made: Callable[[str], object] = lambda _: None) -> None:
+def load(handle: Handle, tables: list[External], check: Check, made: Callable[[str], object] = lambda _: None) -> None:
     """Create the tables sent with a request on its handle.
 
     `made` receives each name once its table exists.
@@ -331,25 +331,25 @@ def load(handle: Handle, tables: list[External], judge: Judge, made: Callable[[s
     for table in tables:
         handle.query(creation(table))
         made(table.name)
-        rows = Rows(handle, f"INSERT INTO {quote_name(table.name)}", table.format, lambda _: None, judge)
+        rows = Rows(handle, f"INSERT INTO {quote_name(table.name)}", table.format, lambda _: None, check)
         rows.append(table.rows)
         rows.finish()
 
 
 @contextlib.contextmanager
-def loaded(handle: Handle, tables: list[External], judge: Judge) -> Iterator[None]:
+def loaded(handle: Handle, tables: list[External], check: Check) -> Iterator[None]:
     """Run with the tables sent with a request, and drop them if the handle survives in a session."""
     with contextlib.ExitStack() as drops:
         load(
             handle,
             tables,
-            judge,
+            check,
             lambda name: drops.callback(handle.query, f"DROP TEMPORARY TABLE IF EXISTS {quote_name(name)}"),
         )
         yield
 
 
-def prepared(engine: Engine, role: Role, request: QueryRequest, like: Handle | None, judge: Judge) -> Handle:
+def prepared(engine: Engine, role: Role, request: QueryRequest, like: Handle | None, check: Check) -> Handle:
     """Return a separate handle for a request with external tables, for a role that may not create any.
 
     Args:
@@ -363,7 +363,7 @@ def prepared(engine: Engine, role: Role, request: QueryRequest, like: Handle | N
 
     def prepare(handle: Handle) -> None:
         handle.set(kept | asked)
-        load(handle, request.externals, judge)
+        load(handle, request.externals, check)
 
     handle = engine.fresh(role, prepare)
     try:

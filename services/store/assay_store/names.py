@@ -42,7 +42,7 @@ class Names:
 
 
 @functools.cache
-def judged() -> Names:
+def listed() -> Names:
     """Return the names in the file."""
     document = tomllib.loads(resources.files(__package__).joinpath("functions.toml").read_text(encoding="utf-8"))
 

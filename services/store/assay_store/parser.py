@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from assay_store.engine import text_bytes
 from assay_store.errors import AST_TOO_BIG, TOO_DEEP_RECURSION, StoreError
-from assay_store.gate import Token
+from assay_store.sql_policy import Token
 from assay_store.syntax import Tree
 
 LONGEST_TREE = 2 << 20
@@ -34,7 +34,7 @@ _TOKEN = re.compile(r"\((?P<begin>\d+),(?P<end>\d+),'(?P<kind>\w+)'\)")
 
 
 class EngineParser:
-    """Implements `gate.Parser`.
+    """Implements `sql_policy.Parser`.
 
     Args:
         ask: runs one of the store's own statements and gives its result as raw text.
@@ -46,7 +46,7 @@ class EngineParser:
         self.classify = classify
 
     def tree(self, sql: str) -> Tree:
-        """Return the syntax tree: see `gate.Parser`."""
+        """Return the syntax tree: see `sql_policy.Parser`."""
         parsed = f"parseQueryToJSON({_quote(sql)})"
         if len(sql) > _SHORT:
             for pattern, short in _SHORTENED.items():
@@ -67,7 +67,7 @@ class EngineParser:
         return tree
 
     def tokens(self, sql: str) -> Iterator[Token]:
-        """Return the tokens: see `gate.Parser`."""
+        """Return the tokens: see `sql_policy.Parser`."""
         text = text_bytes(sql)
         # The engine's own array functions would take five times as long as the lexer itself.
         for match in _TOKEN.finditer(self._ask(f"SELECT tokenizeQuery({_quote(sql)})")):

@@ -1,4 +1,4 @@
-"""A statement without rows: judge it, run it, and send its result while it arrives."""
+"""A statement without rows: check it, run it, and send its result while it arrives."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from assay_store.engine import Handle
 from assay_store.errors import SYNTAX_ERROR, TOO_MANY_ROWS_OR_BYTES, StoreError
 from assay_store.exchange import Exchange
 from assay_store.execute import CHUNK_BYTES, FIRST_BYTES, Block, Stream, Whole, apply
-from assay_store.gate import refuse_on_get
 from assay_store.roles import Role
 from assay_store.runtime import Runtime
+from assay_store.sql_policy import refuse_on_get
 
 Types = Sequence[tuple[str, str]]
 _ENDING = string.whitespace + ";"
@@ -151,9 +151,9 @@ class _Reading:
             filling.exception()
 
     def _begin(self) -> None:
-        """Judge the statement, and run it up to its first bytes. Blocks."""
+        """Check the statement, and run it up to its first bytes. Blocks."""
         exchange, request = self._exchange, self._exchange.request
-        verdict = exchange.judge(self._sql)
+        verdict = exchange.check(self._sql)
         output_format = verdict.format or request.default_format
         streams = self._first_keyword in _QUERIES and formats.streamable(output_format)
         if exchange.only_reads:
@@ -181,24 +181,24 @@ class _Reading:
     def _describe(self, mine: Handle, settings: Mapping[str, str]) -> Callable[[], Types]:
         """Return a function that determines the column types of the query while it runs on the handle `mine`."""
         request, role = self._exchange.request, self._exchange.user.role
-        engine, gate = self._exchange.runtime.engine, self._exchange.runtime.gate
+        engine, sql_policy = self._exchange.runtime.engine, self._exchange.runtime.sql_policy
         text = native.describing(self._sql)
 
         def ask(handle: Handle) -> Types:
             try:
-                gate.judge(role, text, request.params)
+                sql_policy.check(role, text, request.params)
                 found = handle.query(text, "JSONCompactEachRow", request.params)
             except StoreError:
                 return []
             return [tuple(json.loads(line)[:2]) for line in bytes(found.bytes()).splitlines()]
 
         def ask_another() -> Types:
-            other = engine.take(role)
+            other = engine.acquire(role)
             try:
                 apply(other, settings, request.database)
                 return ask(other)
             finally:
-                engine.done(other)
+                engine.release(other)
 
         if request.externals or mine.own_settings:
             # Its tables and settings are private, so it is asked before its query begins.

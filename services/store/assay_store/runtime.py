@@ -10,13 +10,13 @@ from typing import TypeVar
 
 from assay_store.engine import Engine, Handle
 from assay_store.errors import TOO_MANY_SIMULTANEOUS_QUERIES, StoreError
-from assay_store.gate import Gate
 from assay_store.logins import Logins
 from assay_store.metrics import Metrics
 from assay_store.options import StoreOptions
 from assay_store.parser import EngineParser
 from assay_store.roles import Role
 from assay_store.sessions import Sessions
+from assay_store.sql_policy import SqlPolicy
 from assay_store.users import Users
 
 _T = TypeVar("_T")
@@ -71,7 +71,7 @@ class Lane:
 
 
 class Runtime:
-    """The engine, the gate, the sessions and the threads of one store."""
+    """The engine, the SQL policy, the sessions and the threads of one store."""
 
     def __init__(self, options: StoreOptions, users: Users, engine: Engine) -> None:
         self.options = options
@@ -90,14 +90,14 @@ class Runtime:
         self._makers = ThreadPoolExecutor(1, thread_name_prefix="store-handle")
         self._codecs = ThreadPoolExecutor(2, thread_name_prefix="store-codec")
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._gate: Gate | None = None
+        self._sql_policy: SqlPolicy | None = None
 
     @property
-    def gate(self) -> Gate:
+    def sql_policy(self) -> SqlPolicy:
         """The checker of statements, available once the store is ready."""
-        if self._gate is None:
+        if self._sql_policy is None:
             raise StoreError(236, "The store is starting")
-        return self._gate
+        return self._sql_policy
 
     async def start(self) -> None:
         """Open the engine and warm it up."""
@@ -110,7 +110,7 @@ class Runtime:
                 ask("SELECT name FROM system.functions WHERE higher_order = 1").split(),
             )
         )
-        self._gate = Gate(EngineParser(ask, self.engine.classify), tables, higher)
+        self._sql_policy = SqlPolicy(EngineParser(ask, self.engine.classify), tables, higher)
         self.ready = self.accepting = True
 
     async def stop(self) -> None:
@@ -138,7 +138,7 @@ class Runtime:
 
     def discard(self, handle: Handle) -> None:
         """Discard a used handle and create a new one, while the client already has its response."""
-        asyncio.get_running_loop().run_in_executor(self._makers, self.engine.done, handle)
+        asyncio.get_running_loop().run_in_executor(self._makers, self.engine.release, handle)
 
     async def run_codec(self, work: Callable[[], _T]) -> _T:
         """Compress, decompress or parse data that is too long for the event loop."""

@@ -1,7 +1,7 @@
 """Find the end of a statement and the beginning of an INSERT's data.
 
 This is a lexer, not a parser, and no rights depend on it: the engine's parser checks exactly the text that the engine
-will run (see `gate`), so an error here can only make a valid statement fail. Its time is linear in the text.
+will run (see `sql_policy`), so an error here can only make a valid statement fail. Its time is linear in the text.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ _CALLED = (None, "LAMBDA_FUNCTION", "WINDOW_FUNCTION")
 _FORMAT = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 
 
-class Refusal(Exception):  # noqa: N818  it is the judgement, not a failure
+class Refusal(Exception):  # noqa: N818  an answer of the check, not a failure
     """The part of a statement that is not allowed, described for its sender."""
 
 
@@ -346,14 +346,14 @@ class Owner:
     """Checks trees for the owner: no files, connections, programs or text as SQL.
 
     Args:
-        names: the judged names.
-        unjudged: table functions of the engine that nobody judged.
+        names: the listed names.
+        unlisted: table functions of the engine that no list has.
         higher_order: functions of the engine that take others, and so call them by name.
     """
 
-    def __init__(self, names: Names, unjudged: Collection[str], higher_order: Collection[str]) -> None:
+    def __init__(self, names: Names, unlisted: Collection[str], higher_order: Collection[str]) -> None:
         self._names = names
-        self._tables = names.nobody_table_functions | frozenset(unjudged)
+        self._tables = names.nobody_table_functions | frozenset(unlisted)
         self._functions = names.nobody_functions | (self._tables - names.functions)
         self._higher_order = frozenset(higher_order)
         self.called = names.nobody_functions | self._tables

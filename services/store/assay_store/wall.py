@@ -1,6 +1,6 @@
 """The second wall: the store's process gives up unneeded rights before it loads the engine.
 
-The gate checks statements; this parses nothing. If a statement that reads a file or opens a connection passes the gate,
+The policy of `sql_policy` checks statements; this parses nothing. If a statement that reads a file or opens a connection passes it,
 the kernel refuses it: passwords, other services' data, `/proc`, the account's home and the network are unreachable for
 the process. This needs Landlock. Without it, a store started by root switches to a dedicated account, which protects
 less.

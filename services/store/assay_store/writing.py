@@ -1,4 +1,4 @@
-"""An INSERT whose rows follow its statement: judge it, and pass its rows to the engine as they arrive."""
+"""An INSERT whose rows follow its statement: check it, and pass its rows to the engine as they arrive."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from assay_store.engine import Handle, quote
 from assay_store.errors import NOT_IMPLEMENTED, SOCKET_TIMEOUT, StoreError
 from assay_store.exchange import Exchange
 from assay_store.execute import Rows, Summary
-from assay_store.gate import ROWS, Verdict, refuse_on_get
 from assay_store.reading import require_written
+from assay_store.sql_policy import ROWS, Verdict, refuse_on_get
 
 _HOP_BYTES = 1 << 20
 
@@ -28,13 +28,13 @@ async def run_insert(exchange: Exchange, text: bytearray, insert: statements.Ins
     gathered = bytearray(text[insert.data_at :])
     text.clear()
     # Before its rows are read: users who may not insert take no slot from those who may.
-    await exchange.run(lambda: _judge(exchange, head, input_format))
+    await exchange.run(lambda: _check(exchange, head, input_format))
 
     def prepare() -> Handle:
         if input_format.lower() == "values":
             if not exchange.body.ended:
                 raise StoreError(NOT_IMPLEMENTED, "INSERT ... VALUES is too long: insert with FORMAT JSONEachRow")
-            runtime.gate.judge_values(user.role, bytes(gathered))
+            runtime.sql_policy.check_values(user.role, bytes(gathered))
         return exchange.take(request.settings | {f"param_{name}": value for name, value in request.params.items()})
 
     async with lane.uploads:
@@ -47,8 +47,8 @@ async def run_insert(exchange: Exchange, text: bytearray, insert: statements.Ins
     await exchange.answer.whole(summary, None)
 
 
-def _judge(exchange: Exchange, head: str, input_format: str) -> None:
-    exchange.judge(statements.from_file(head, quote(ROWS), input_format), ROWS)
+def _check(exchange: Exchange, head: str, input_format: str) -> None:
+    exchange.check(statements.from_file(head, quote(ROWS), input_format), ROWS)
     if "log_comment" in head.lower():
         # It identifies an interrupted upload, which is cancelled before its first half is stored.
         raise StoreError(NOT_IMPLEMENTED, "An INSERT cannot set log_comment here")
@@ -62,7 +62,7 @@ async def _gather(exchange: Exchange, gathered: bytearray, at_least: int) -> Non
 
 async def _write(exchange: Exchange, handle: Handle, head: str, input_format: str, gathered: bytearray) -> Summary:
     runtime, seconds = exchange.runtime, exchange.runtime.options.body_timeout_seconds
-    rows = await exchange.run(lambda: Rows(handle, head, input_format, runtime.engine.kill, exchange.judge))
+    rows = await exchange.run(lambda: Rows(handle, head, input_format, runtime.engine.kill, exchange.check))
     try:
         while True:
             data = bytes(gathered)

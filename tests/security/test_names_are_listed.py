@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from assay_store.names import judged
+from assay_store.names import listed
 from assay_store.roles import NAMED_SETTINGS, Role
 from assay_store.syntax import NODES
 from tests.security.embedded import Embedded
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.parametrize("kind", ["functions", "table_functions"])
 def test_an_engine_with_a_name_that_nobody_judged_is_noticed(embedded: Embedded, kind: str) -> None:
-    names = judged()
+    names = listed()
     known = (
         names.functions | names.owner_functions | names.nobody_functions
         if kind == "functions"
@@ -29,11 +29,11 @@ def test_an_engine_with_a_name_that_nobody_judged_is_noticed(embedded: Embedded,
 
 def test_an_engine_with_a_combinator_that_nobody_judged_is_noticed(embedded: Embedded) -> None:
     found = {name.lower() for name in embedded.ask("SELECT name FROM system.aggregate_function_combinators").split()}
-    assert not found - set(judged().combinators)
+    assert not found - set(listed().combinators)
 
 
 def test_no_name_is_judged_twice() -> None:
-    names = judged()
+    names = listed()
     assert not names.functions & names.refused_functions
     assert not names.owner_functions & names.nobody_functions
     assert not names.table_functions & (names.owner_table_functions | names.nobody_table_functions)
@@ -41,10 +41,10 @@ def test_no_name_is_judged_twice() -> None:
 
 
 def test_a_new_function_is_refused_until_somebody_judges_it() -> None:
-    assert not judged().allows("readsWhateverTheNextVersionReads")
-    assert not judged().allows("fileIf")
-    assert judged().allows("uniqExactIf")
-    assert judged().allows("quantilesTDigestArrayIf")
+    assert not listed().allows("readsWhateverTheNextVersionReads")
+    assert not listed().allows("fileIf")
+    assert listed().allows("uniqExactIf")
+    assert listed().allows("quantilesTDigestArrayIf")
 
 
 def test_every_setting_that_may_be_changed_is_one_of_the_engine(embedded: Embedded) -> None:
@@ -72,7 +72,7 @@ def test_no_column_of_a_view_is_called_like_a_refused_function(migrated: StoreSe
     sql = "SELECT DISTINCT name FROM system.columns WHERE database IN ('assay', 'assay_base', 'system', 'INFORMATION_SCHEMA')"
     columns = {name.lower() for name in re.split(r"\s+", migrated_ask(migrated, sql)) if name}
     assert "event_id" in columns
-    assert not columns & judged().refused_functions
+    assert not columns & listed().refused_functions
 
 
 def migrated_ask(server: StoreServer, sql: str) -> str:

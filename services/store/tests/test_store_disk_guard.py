@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from assay_store import space
+from assay_store import disk_guard
+from assay_store.disk_guard import statement
 from assay_store.errors import ABORTED, StoreError
-from assay_store.space import statement
 
 RESERVE = 1000
 
@@ -57,7 +57,7 @@ async def test_what_the_engine_refused_for_want_of_memory_is_tried_again(
 
     free = SimpleNamespace(value=10)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free.value))
-    watching = asyncio.create_task(space.watch(tmp_path, RESERVE, control))
+    watching = asyncio.create_task(disk_guard.watch(tmp_path, RESERVE, control))
     async with asyncio.timeout(60):
         await started.wait()
     watching.cancel()
@@ -72,4 +72,4 @@ async def test_the_look_at_the_disk_ends_with_the_store(tmp_path: Path, monkeypa
 
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
     async with asyncio.timeout(60):
-        await space.watch(tmp_path, RESERVE, control)
+        await disk_guard.watch(tmp_path, RESERVE, control)

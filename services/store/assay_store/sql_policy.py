@@ -1,6 +1,6 @@
 """Check statements beyond the engine's grants.
 
-The engine's grants determine the tables and databases that a role reads or writes. They leave gaps. The gate closes
+The engine's grants determine the tables and databases that a role reads or writes. They leave gaps. `SqlPolicy` closes
 these with the engine's own parser, which returns the complete syntax tree of exactly the text that will run, and with
 its lexer, never by searching the SQL:
 
@@ -30,7 +30,7 @@ from typing import Protocol
 from assay_store import syntax
 from assay_store.config import OVERLAY_DATABASE
 from assay_store.errors import ACCESS_DENIED, BAD_ARGUMENTS, QUERY_IS_TOO_LARGE, READONLY, SYNTAX_ERROR, StoreError
-from assay_store.names import judged
+from assay_store.names import listed
 from assay_store.roles import Role
 from assay_store.syntax import Refusal, Tree
 
@@ -104,7 +104,7 @@ class Verdict:
     format: str = ""
 
 
-class Gate:
+class SqlPolicy:
     """Checks statements.
 
     Args:
@@ -115,20 +115,20 @@ class Gate:
 
     def __init__(self, parser: Parser, table_functions: Collection[str], higher_order: Collection[str]) -> None:
         self._parser = parser
-        names = judged()
-        judged_functions = names.table_functions | names.owner_table_functions | names.nobody_table_functions
-        unjudged = frozenset(name.lower() for name in table_functions) - judged_functions
+        names = listed()
+        listed_functions = names.table_functions | names.owner_table_functions | names.nobody_table_functions
+        unlisted = frozenset(name.lower() for name in table_functions) - listed_functions
         self._names = names
         self._refused = re.compile(
             rf"(?<![a-z0-9_])(?:{'|'.join(map(re.escape, sorted(names.refused_functions)))})(?![a-z0-9_])"
         )
-        self._owner = syntax.Owner(names, unjudged, [name.lower() for name in higher_order])
+        self._owner = syntax.Owner(names, unlisted, [name.lower() for name in higher_order])
         self._restricted = {role: syntax.Restricted(role, names) for role in Role if role.restricted}
         self._remembered: OrderedDict[object, Verdict] = OrderedDict()
         self._lock = threading.Lock()
         self._long = threading.Lock()
 
-    def judge(self, role: Role, sql: str, params: Mapping[str, str], rows_from: str = "") -> Verdict:
+    def check(self, role: Role, sql: str, params: Mapping[str, str], rows_from: str = "") -> Verdict:
         """Check a statement and return its kind. Exactly this text must run, with these parameters.
 
         Args:
@@ -149,7 +149,7 @@ class Gate:
         try:
             # One long text at a time: the Python work on it takes turns with the event loop.
             with self._long if len(sql) > _REMEMBERED_LENGTH else contextlib.nullcontext():
-                verdict = self._judge(role, sql, params, rows_from)
+                verdict = self._check_once(role, sql, params, rows_from)
         except Refusal as refusal:
             raise _denied(role, str(refusal)) from None
         if len(sql) + sum(map(len, params.values())) <= _REMEMBERED_LENGTH:
@@ -159,7 +159,7 @@ class Gate:
                     self._remembered.popitem(last=False)
         return verdict
 
-    def judge_table(self, sql: str) -> None:
+    def check_table(self, sql: str) -> None:
         """Check the statement that creates a table sent with a request: names and types only.
 
         Raises:
@@ -176,7 +176,7 @@ class Gate:
                 raise
             raise _denied(Role.WRITER, "a column of this type in an external table") from None
 
-    def judge_settings(self, role: Role, names: Collection[str]) -> None:
+    def check_settings(self, role: Role, names: Collection[str]) -> None:
         """Check the names of settings sent with a request.
 
         Raises:
@@ -188,13 +188,13 @@ class Gate:
             except Refusal as refusal:
                 raise _denied(role, str(refusal)) from None
 
-    def judge_values(self, role: Role, rows: bytes) -> None:
+    def check_values(self, role: Role, rows: bytes) -> None:
         """Check the rows of INSERT ... VALUES, which the engine evaluates as expressions for the owner.
 
         For every other role the engine takes literals only (`config.LITERAL_VALUES`).
 
         Raises:
-            StoreError: they hold what this role may not run, or cannot be judged.
+            StoreError: they hold what this role may not run, or cannot be checked.
         """
         if role.restricted:
             return
@@ -203,13 +203,13 @@ class Gate:
         if "\\" not in text and not any(word in lowered for word in self._owner.called):
             return
         try:
-            self.judge(role, f"SELECT {text}", {})
+            self.check(role, f"SELECT {text}", {})
         except StoreError as failure:
             if failure.code == ACCESS_DENIED:
                 raise
-            raise _denied(role, "VALUES that cannot be judged; insert them with FORMAT JSONEachRow") from None
+            raise _denied(role, "VALUES that cannot be checked; insert them with FORMAT JSONEachRow") from None
 
-    def _judge(self, role: Role, sql: str, params: Mapping[str, str], rows_from: str) -> Verdict:
+    def _check_once(self, role: Role, sql: str, params: Mapping[str, str], rows_from: str) -> Verdict:
         if sql.count("$") * len(sql) > _MOST_HEREDOCS:
             raise StoreError(
                 QUERY_IS_TOO_LARGE, "The statement has too many dollar signs: send the values as parameters"
@@ -224,7 +224,7 @@ class Gate:
         except StoreError as failure:
             if failure.code != BAD_ARGUMENTS or rows_from:
                 raise
-            output = self._judge_unseen(role, sql, params, failure)
+            output = self._check_unseen(role, sql, params, failure)
         else:
             if count != 1:
                 raise StoreError(SYNTAX_ERROR, "Syntax error: this is not one statement")
@@ -243,7 +243,7 @@ class Gate:
             except StoreError as failure:
                 if failure.code == SYNTAX_ERROR:
                     continue  # a value, not columns
-                raise Refusal("columns that cannot be judged") from None
+                raise Refusal("columns that cannot be checked") from None
             self._check_columns(described)
 
     def _check_columns(self, tree: Tree) -> None:
@@ -263,13 +263,13 @@ class Gate:
             if token.name in self._names.refused_functions:
                 raise Refusal(f"function {token.name}")
 
-    def _judge_unseen(self, role: Role, sql: str, params: Mapping[str, str], failure: StoreError) -> str:
+    def _check_unseen(self, role: Role, sql: str, params: Mapping[str, str], failure: StoreError) -> str:
         """Check a statement without a tree. Returns the name in its FORMAT clause, or ""."""
         tokens = list(itertools.islice(self._parser.tokens(sql), 32))
         if tokens[0].text.upper() in ("DESCRIBE", "DESC") and len(tokens) > 1:
             start = tokens[2] if len(tokens) > 2 and tokens[1].text.upper() == "TABLE" else tokens[1]
             table = sql.encode("utf-8", "surrogateescape")[start.begin :].decode("utf-8", "surrogateescape")
-            tree = self._parser.tree(f"SELECT * FROM {table}")  # noqa: S608  judged, not run
+            tree = self._parser.tree(f"SELECT * FROM {table}")  # noqa: S608  checked, not run
             self._check(role, tree, params)
             return str(tree.get("format_ast", {}).get("name", ""))
         shape = " ".join(
