@@ -327,6 +327,14 @@ def test_what_can_be_recorded_nowhere_is_not_done(rig: Rig) -> None:
     assert rig.letters() == 2
 
 
+def test_a_store_without_space_does_not_hold_an_operation_back(rig: Rig, tables: Path, tmp_path: Path) -> None:
+    with StoreServer(tmp_path / "full", "--keep-free-bytes", str(1 << 60), tables=tables) as store:
+        trail = Trail(rig.data, store.settings("operator").store)
+        with trail.attempt("prune", ANA, identity="owner", target={}, planned=1):
+            pass
+    assert [row["outcome"] for row in rig.waiting] == ["started", "done"]
+
+
 def test_a_store_that_hangs_holds_an_operation_back_for_seconds_and_not_for_ever(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
