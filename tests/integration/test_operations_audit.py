@@ -297,7 +297,7 @@ def test_while_the_store_is_away_records_wait_in_a_private_file_and_the_next_ope
     assert rig.waiting == []
     second, first = rig.listed("--limit", "2")
     assert (second["operation"], first["operation"]) == ("dead requeue", "dead drop")
-    assert first["started_at"].replace("Z", "") == started["at"].replace("Z", "")
+    assert (first["started_at"], first["ended_at"]) == (started["at"], ended["at"])
 
 
 def test_a_list_sends_records_that_wait(rig: Rig) -> None:
@@ -325,6 +325,14 @@ def test_what_can_be_recorded_nowhere_is_not_done(rig: Rig) -> None:
         said = rig.assay(*command, reachable=False, code=2)
         assert "nothing was changed, because there is no place for an audit record" in said
     assert rig.letters() == 2
+
+
+def test_a_store_without_space_does_not_hold_an_operation_back(rig: Rig, tables: Path, tmp_path: Path) -> None:
+    with StoreServer(tmp_path / "full", "--keep-free-bytes", str(1 << 60), tables=tables) as store:
+        trail = Trail(rig.data, store.settings("operator").store)
+        with trail.attempt("prune", ANA, identity="owner", target={}, planned=1):
+            pass
+    assert [row["outcome"] for row in rig.waiting] == ["started", "done"]
 
 
 def test_a_store_that_hangs_holds_an_operation_back_for_seconds_and_not_for_ever(

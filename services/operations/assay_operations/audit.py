@@ -11,12 +11,10 @@ store, and is made on machines that have neither.
 
 import asyncio
 import contextlib
-import errno
-import fcntl
 import json
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -28,10 +26,9 @@ from urllib.parse import urlsplit
 import orjson
 
 from assay_access.errors import AccessError
-from assay_access.secrets import make_private
 from assay_operations.actor import NAME_CHARS, Actor
+from assay_operations.append_only import append_line, lines_of, locked
 from assay_operations.errors import OperationError
-from assay_runtime.private import opener
 from assay_schema.ids import new_event_id
 from assay_schema.printable import printable
 from assay_schema.settings import RedisSettings, StoreSettings
@@ -71,8 +68,8 @@ def record(data: Path, kind: str, entry: Mapping[str, Any]) -> str:
     path = data / FOLDER / f"{kind}-{year}-W{week:02}.jsonl"
     line = json.dumps({"ts": now.isoformat(timespec="milliseconds")} | dict(entry), ensure_ascii=False) + "\n"
     try:
-        with _locked(path) as descriptor:
-            _append(descriptor, line.encode(errors="backslashreplace"))
+        with locked(path) as descriptor:
+            append_line(descriptor, line.encode(errors="backslashreplace"))
     except (OSError, AccessError) as error:
         return f"not recorded in {path}: {_reason(error)}"
     return ""
@@ -125,11 +122,11 @@ class Trail:
         """
         if not self.file.exists():
             return
-        with _locked(self.file) as descriptor:
-            for line in _lines(descriptor):
+        with locked(self.file) as descriptor:
+            for line in lines_of(descriptor):
                 if not self._taken(client, line):
-                    with _locked(self.data / FOLDER / REFUSED) as refused:
-                        _append(refused, line + b"\n")
+                    with locked(self.data / FOLDER / REFUSED) as refused:
+                        append_line(refused, line + b"\n")
             os.ftruncate(descriptor, 0)
             os.fsync(descriptor)
 
@@ -257,8 +254,8 @@ class Attempt:
         return self._facts | {"outcome": outcome, "at": now, "changed": self.changed, "error_kind": error_kind}
 
     def _write(self, row: Record) -> None:
-        with _locked(self._trail.file) as descriptor:
-            _append(descriptor, orjson.dumps(row) + b"\n")
+        with locked(self._trail.file) as descriptor:
+            append_line(descriptor, orjson.dumps(row) + b"\n")
 
 
 def redis_user(settings: RedisSettings) -> str:
@@ -285,38 +282,6 @@ def _short(value: Any) -> Any:
     if isinstance(value, Sequence):
         return [_short(item) for item in value[:_ITEMS]]
     return value
-
-
-@contextlib.contextmanager
-def _locked(path: Path) -> Iterator[int]:
-    """Open a private file, alone among the processes of this host. Yields its descriptor."""
-    make_private(path.parent)
-    descriptor = opener(str(path), os.O_RDWR | os.O_CREAT | os.O_APPEND)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def _lines(descriptor: int) -> list[bytes]:
-    return os.pread(descriptor, os.fstat(descriptor).st_size, 0).splitlines()
-
-
-def _append(descriptor: int, line: bytes) -> None:
-    """Append a whole line to a file, or nothing; it is on disk when this returns."""
-    end = os.fstat(descriptor).st_size
-    if end and os.pread(descriptor, 1, end - 1) != b"\n":  # a power cut left half a line
-        line = b"\n" + line
-    written = 0
-    try:
-        written = os.write(descriptor, line)
-        os.fsync(descriptor)
-    finally:
-        if written < len(line):
-            os.ftruncate(descriptor, end)
-    if written < len(line):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def _reason(error: OSError | AccessError) -> str:

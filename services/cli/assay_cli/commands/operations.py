@@ -54,7 +54,7 @@ def list_operations(
 
 
 def _plain(value: Any) -> Any:
-    """Return times as ISO 8601 text, and ids as text."""
+    """Return times, which are UTC, as ISO 8601 text, and ids as text."""
     if isinstance(value, datetime):
-        return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return value.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
     return value if value is None or isinstance(value, int) else str(value)
