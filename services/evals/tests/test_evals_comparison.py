@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from assay_evals.comparison import Comparison, compare
-from assay_evals.statistics import Interval
-from assay_evals.verdicts import Rule, Stage, Verdict, decide
+from assay_evals.compare.comparison import Comparison, compare
+from assay_evals.compare.verdicts import Rule, Stage, Verdict, decide
+from assay_evals.statistics.intervals import Interval
 
 BASE = np.random.default_rng(7).beta(8, 2, 300)
 

@@ -9,21 +9,11 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay_evals.bounded import bounded_intervals
-from assay_evals.statistics import (
-    RESAMPLES,
-    cases_needed,
-    effect_size,
-    flip_tests,
-    holm,
-    interval,
-    quantile_tests,
-    resampled_means,
-    resampled_quantile_changes,
-    student_quantile,
-    unseen_cases,
-    wilson,
-)
+from assay_evals.statistics.bounded import bounded_intervals
+from assay_evals.statistics.intervals import interval, student_quantile, wilson
+from assay_evals.statistics.power import cases_needed, effect_size, unseen_cases
+from assay_evals.statistics.resampling import RESAMPLES, resampled_means, resampled_quantile_changes
+from assay_evals.statistics.significance import flip_tests, holm, quantile_tests
 
 
 def skewed(rng: np.random.Generator, n: int) -> npt.NDArray[np.float64]:

@@ -65,11 +65,11 @@ def gate(
 
     Exit code 0 if all pass, 1 on a breach, 2 if the system cannot be queried, 3 if there are too few rows for a verdict.
     """
-    from assay_evals.verdicts import Verdict
+    from assay_evals.compare.verdicts import Verdict
 
     errors = ErrorsOfTarget(show_errors)
     plan = plan_gate(
-        TargetConfig(target, workspace, concurrency, deadline, retries, on_error=errors, keep_said=show_errors),
+        TargetConfig(target, workspace, concurrency, deadline, retries, on_error=errors, keep_message=show_errors),
         baseline=baseline, qrels=qrels, k=k, rules=rules, scorers=scorer, judge=judge, judge_budget=judge_budget,
         of_baseline=(threshold_jaccard, threshold_top1, threshold_latency_multiplier),
         of_known=(threshold_recall, threshold_first_relevant, threshold_expected_top1),

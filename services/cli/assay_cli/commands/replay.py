@@ -15,7 +15,7 @@ from assay_operations.evaluations.replay import Replay
 from assay_operations.evaluations.target import TargetConfig
 
 if TYPE_CHECKING:
-    from assay_evals.replay import ReplaySummary, RowResult
+    from assay_evals.replay.replay_metrics import ReplaySummary, RowResult
 
 #: Characters of a query that a line for people shows.
 _QUERY_SHOWN = 60
@@ -61,7 +61,7 @@ def replay(
     if verbose and not as_json:
         raise CommandError("--verbose needs --json: pass both")
     errors = ErrorsOfTarget(show_errors)
-    system = TargetConfig(target, workspace, concurrency, deadline, retries, on_error=errors, keep_said=show_errors)
+    system = TargetConfig(target, workspace, concurrency, deadline, retries, on_error=errors, keep_message=show_errors)
     replayed = Replay(against, system, limit=limit, k=k, top=top_regressions, output=output, resume=resume)
     summary, report = replayed.summary, _Report() if as_json and verbose else None
 

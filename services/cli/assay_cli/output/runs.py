@@ -11,9 +11,9 @@ from assay_operations.evaluations.rules import as_json as floors_as_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from assay_evals.floors import FloorCheck
-    from assay_evals.runs import Run
-    from assay_evals.slices import SliceCheck
+    from assay_evals.compare.floors import FloorCheck
+    from assay_evals.compare.slices import SliceCheck
+    from assay_evals.run.model import Run
 
 
 def summary_of(run: "Run") -> str:
@@ -44,6 +44,6 @@ def show_run(
         extra |= {"slices": [asdict(check) for check in checks]} if checks else {}
         emit(json.dumps(run.as_json() | extra, ensure_ascii=False, indent=2))
     else:
-        from assay_evals.report import slices_in_words
+        from assay_evals.report.wording import slices_in_words
 
         echo("\n".join([summary_of(run), *map(printable, slices_in_words(checks))]))

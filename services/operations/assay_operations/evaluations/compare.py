@@ -7,11 +7,11 @@ from assay_operations.evaluations.rules import expect_known, expect_slices, fiel
 from assay_operations.numbers import a_number
 
 if TYPE_CHECKING:
-    from assay_evals.dataset import Dataset
-    from assay_evals.paired import PairedRuns
-    from assay_evals.rules_file import RulesFile
-    from assay_evals.runs import Run
-    from assay_evals.verdicts import Rule
+    from assay_evals.compare.compare_runs import PairedRuns
+    from assay_evals.compare.rules_file import RulesFile
+    from assay_evals.compare.verdicts import Rule
+    from assay_evals.dataset.model import Dataset
+    from assay_evals.run.model import Run
 
 
 def compared(
@@ -27,7 +27,7 @@ def compared(
     stages: list[str] | None,
 ) -> "PairedRuns":
     """Compare two runs case by case. Raises `OperationError` for a rule without effect."""
-    from assay_evals.paired import compare_runs
+    from assay_evals.compare.compare_runs import compare_runs
 
     expect_known(held, (*before.names, *after.names))
     fields = fields_of(slices, held)
@@ -54,8 +54,9 @@ def was_asked(golden: "Dataset", found: "Run") -> bool:
 def rules_given(
     held: "RulesFile", thresholds: list[str] | None, floors: list[str] | None, stages: list[str] | None
 ) -> "dict[str, Rule]":
-    from assay_evals.rules_file import changed
-    from assay_evals.verdicts import Stage, is_share
+    from assay_evals.compare.rules_file import changed
+    from assay_evals.compare.verdicts import Stage
+    from assay_evals.metrics.metric_names import is_share
 
     found = held.rules()
     changes: dict[str, dict[str, Any]] = {}
@@ -87,8 +88,8 @@ def pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:
 
 def expect_named(option: str, given: list[str] | None, measured: list[str]) -> None:
     """Expect known metrics. A stage that does not block may name a metric that these runs do not measure."""
+    from assay_evals.compare.rules_file import expect_metric
     from assay_evals.errors import EvalsError
-    from assay_evals.rules_file import expect_metric
 
     for metric, _ in pairs(option, given):
         try:
@@ -99,7 +100,7 @@ def expect_named(option: str, given: list[str] | None, measured: list[str]) -> N
 
 def expect_measured(option: str, given: list[str] | None, paired: "PairedRuns") -> None:
     """Expect measured metrics: a rule for another metric would silently have no effect."""
-    from assay_evals.dataset_fields import nearest
+    from assay_evals.field_names import nearest
 
     names = [each.metric for each in paired.comparison.metrics]
     for metric, _ in pairs(option, given):

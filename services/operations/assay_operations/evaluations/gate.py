@@ -12,11 +12,12 @@ from assay_operations.evaluations.target import TargetConfig
 from assay_operations.progress import Counts
 
 if TYPE_CHECKING:
-    from assay_evals.baseline import Baseline, Thresholds
-    from assay_evals.qrels import Floors, KnownQuery
-    from assay_evals.runner import Asking
-    from assay_evals.targets import Target
-    from assay_evals.verdicts import Verdict
+    from assay_evals.compare.verdicts import Verdict
+    from assay_evals.dataset.qrels import KnownQuery
+    from assay_evals.replay.baseline import Baseline, Thresholds
+    from assay_evals.replay.correctness import Floors
+    from assay_evals.target.runner import RunnerOptions
+    from assay_evals.target.targets import Target
 
 #: Three thresholds as text; None keeps the default.
 Typed = tuple[str | None, str | None, str | None]
@@ -27,7 +28,7 @@ class GatePlan:
     """A gate that passed every check that costs nothing."""
 
     target: "Target"
-    how: "Asking"
+    options: "RunnerOptions"
     published: "Baseline | None"
     known: "list[KnownQuery]"
     k: int
@@ -39,7 +40,7 @@ class GatePlan:
 
     def run(self, seen: Counts, inconclusive: "Verdict") -> dict[str, Any]:
         """Run the gate and return the verdict as JSON data. `inconclusive` is the verdict for too few rows."""
-        from assay_evals.replaying import run_gate
+        from assay_evals.replay.replay_runner import run_gate
 
         seen.total = (len(self.published.rows) if self.published else 0) + len(self.known)
 
@@ -56,7 +57,7 @@ class GatePlan:
             rules=self.answers.rules if self.answers else None,
             scoring=self.answers.scoring if self.answers else None,
             inconclusive=inconclusive,
-            how=self.how,
+            runner_options=self.options,
             on_answer=count,
             closing=self.answers.close if self.answers else None,
         )
@@ -79,8 +80,8 @@ def plan_gate(
     of_known: Typed,
 ) -> GatePlan:
     """Validate everything before the system is queried or anything is paid. Raises `OperationError`."""
-    from assay_evals.baseline import Thresholds
-    from assay_evals.qrels import Floors
+    from assay_evals.replay.baseline import Thresholds
+    from assay_evals.replay.correctness import Floors
 
     if baseline is None and qrels is None:
         raise OperationError("invalid", "nothing to compare with; pass --baseline, --qrels, or both")
@@ -93,14 +94,14 @@ def plan_gate(
     _expect_file(qrels, of_known, "--threshold-recall, -first-relevant and -expected-top1 are of --qrels")
     known = qrels_of(qrels) if qrels else []
     answers = answers_held(rules, scorers, judge, judge_budget, system.deadline_s)
-    target, how = system.open()
+    target, options = system.open()
     given = {
         ("regression_gate", "baseline_path"): baseline,
         ("correctness_gate", "qrels_path"): qrels,
         ("rules_gate", "rules_path"): rules,
     }
     files = {place: path for place, path in given.items() if path is not None}
-    return GatePlan(target, how, published, known, k, limits, floors, answers, files)
+    return GatePlan(target, options, published, known, k, limits, floors, answers, files)
 
 
 def _expect_file(file: Path | None, thresholds: Typed, needed: str) -> None:

@@ -10,8 +10,8 @@ from assay_operations.evaluations.rules import rules_of, scoring_of
 from assay_operations.evaluations.run_judge import RunJudge
 
 if TYPE_CHECKING:
-    from assay_evals.rules_file import RulesFile
-    from assay_evals.scorers import Scoring
+    from assay_evals.compare.rules_file import RulesFile
+    from assay_evals.metrics.scorers import Scoring
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ def answers_held(
 ) -> Answers | None:
     """Return the rules of the options; None without any. Raises `OperationError` for one without effect."""
     from assay_evals.errors import EvalsError
-    from assay_evals.rules_gate import expect_fit
+    from assay_evals.replay.rules_gate import expect_fit
 
     if rules is None and not scorers:
         if judge is not None or budget is not None:

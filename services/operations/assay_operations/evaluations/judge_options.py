@@ -9,7 +9,7 @@ from assay_operations.evaluations.run_judge import REPEATS_MOST, RunJudge
 from assay_operations.numbers import a_number
 
 if TYPE_CHECKING:
-    from assay_evals.runs import RunFolder
+    from assay_evals.run.folder import RunFolder
 
 
 def judge_named(

@@ -26,9 +26,9 @@ from assay_runtime.private import opener
 from assay_schema.settings import Settings
 
 if TYPE_CHECKING:
+    from assay_evals.compare.compare_runs import PairedRuns
     from assay_evals.nightly import Attempt
-    from assay_evals.paired import PairedRuns
-    from assay_evals.runs import Run
+    from assay_evals.run.model import Run
 
 
 log = logging.getLogger(__name__)
@@ -123,15 +123,16 @@ class Nightly:
             return replace(attempt, outcome=Outcome.ERROR, detail=type(error).__name__), None
 
     def _run(self, attempt: "Attempt", attempts: "Sequence[Attempt]") -> "tuple[Attempt, PairedRuns | None]":
+        from assay_evals.compare.compare_runs import compare_runs
+        from assay_evals.compare.slices import slice_checks
         from assay_evals.evaluation import evaluate_into
         from assay_evals.nightly import Outcome, beyond_budget, judged, night_of
-        from assay_evals.paired import compare_runs
-        from assay_evals.runner import Asking
-        from assay_evals.runs import RunConfig, RunError, RunFolder
-        from assay_evals.slices import slice_checks
-        from assay_evals.stored import store_run
-        from assay_evals.target_names import shown
-        from assay_evals.targets import open_target
+        from assay_evals.run.folder import RunFolder
+        from assay_evals.run.model import RunConfig, RunError
+        from assay_evals.run.run_store import store_run
+        from assay_evals.target.redaction import redact_target
+        from assay_evals.target.runner import RunnerOptions
+        from assay_evals.target.targets import open_target
         from assay_judge.pricing import dollars
         from assay_judge.reasons import reasons
         from assay_operations.evaluations.judge_options import with_spending
@@ -144,11 +145,11 @@ class Nightly:
         if evals.judge == "anthropic":
             self._require_key()
         judge = None if evals.judge == "none" else RunJudge(evals.judge, evals.budget_usd)
-        asking = Asking()
+        asking = RunnerOptions()
         scoring = scoring_of(self._scorers, held, golden.cases, judge.rubric if judge else None, asking.deadline_s)
         config = RunConfig.of(
             golden,
-            shown(self._target),
+            redact_target(self._target),
             judge=judge.fingerprint if judge else None,
             project=evals.project,
             label="nightly",

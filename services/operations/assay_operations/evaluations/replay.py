@@ -12,9 +12,9 @@ from assay_operations.evaluations.target import TargetConfig
 from assay_operations.progress import Counts
 
 if TYPE_CHECKING:
-    from assay_evals.captured import Captured
-    from assay_evals.replay import RowResult
-    from assay_evals.runner import Asked
+    from assay_evals.dataset.captured_rows import Captured
+    from assay_evals.replay.replay_metrics import RowResult
+    from assay_evals.target.runner import QueryResult
 
 
 class Replay:
@@ -32,7 +32,7 @@ class Replay:
         resume: bool,
     ) -> None:
         """Validate the options. Raises `OperationError`."""
-        from assay_evals.replay import ReplaySummary
+        from assay_evals.replay.replay_metrics import ReplaySummary
 
         for option, value, least in (("--limit", limit, 1), ("-k", k, 1), ("--top-regressions", top, 0)):
             if value is not None and value < least:
@@ -45,12 +45,12 @@ class Replay:
 
     def run(self, seen: Counts, on_result: "Callable[[RowResult], None] | None" = None) -> None:
         """Replay every row, and write each result to the output file as it is done."""
-        from assay_evals.replaying import question_of, result_of
+        from assay_evals.replay.replay_runner import question_of, result_of
 
         rows = islice(captured_of(self._against, "--against"), self._limit)
         with ResultsFile(self._output, self._resume, self._against, self._system.target, self._k) as results:
 
-            def take(asked: "Asked[tuple[Captured, RowResult | None]]") -> None:
+            def take(asked: "QueryResult[tuple[Captured, RowResult | None]]") -> None:
                 row, earlier = asked.item
                 result = earlier or result_of(row, asked.answer, asked.error, self._k)
                 results.write(result)

@@ -17,8 +17,8 @@ from assay_operations.errors import OperationError
 from assay_runtime.private import opener, write_whole
 
 if TYPE_CHECKING:
-    from assay_evals.captured import Captured
-    from assay_evals.replay import RowResult
+    from assay_evals.dataset.captured_rows import Captured
+    from assay_evals.replay.replay_metrics import RowResult
 
 _BLOCK = 65_536
 
@@ -33,13 +33,19 @@ def begun_with(against: Path, target: str, k: int | None) -> dict[str, Any]:
 
     Pipes are not read.
     """
-    from assay_evals.target_names import seal, shown
+    from assay_evals.target.redaction import fingerprint_target, redact_target
 
     sha256 = None
     if against.is_file():
         with against.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-    return {"schema_version": 1, "target": shown(target), "target_seal": seal(target), "k": k, "against_sha256": sha256}
+    return {
+        "schema_version": 1,
+        "target": redact_target(target),
+        "target_seal": fingerprint_target(target),
+        "k": k,
+        "against_sha256": sha256,
+    }
 
 
 class ResultsFile:
@@ -89,7 +95,7 @@ class ResultsFile:
         return self._path.with_name(self._path.name + ".part")
 
     def _expect_same(self, before: dict[str, Any], now: dict[str, Any], run_file: Path) -> None:
-        from assay_evals.target_names import opens
+        from assay_evals.target.redaction import matches_fingerprint
 
         if before.get("schema_version") != 1:
             raise OperationError(
@@ -101,7 +107,7 @@ class ResultsFile:
             if before.get(key) != now[key]
         ]
         sealed = before.get("target_seal")
-        if not differing and sealed is not None and not opens(str(sealed), self._target):
+        if not differing and sealed is not None and not matches_fingerprint(str(sealed), self._target):
             differing = ["--target (in a redacted part)"]
         if differing:
             raise OperationError(
@@ -146,7 +152,7 @@ class ResultsFile:
 
 def _result(row: "Captured", line: str) -> "RowResult | None":
     """Return the result of a row in a line; None if the line belongs to another row or is invalid."""
-    from assay_evals.replay import RowResult
+    from assay_evals.replay.replay_metrics import RowResult
 
     with suppress(ValueError, KeyError, TypeError):
         stored = json.loads(line)

@@ -17,15 +17,16 @@ from assay_operations.evaluations.target import TargetConfig
 from assay_operations.progress import Counts
 
 if TYPE_CHECKING:
-    from assay_evals.dataset import Dataset
-    from assay_evals.floors import FloorCheck
+    from assay_evals.compare.floors import FloorCheck
+    from assay_evals.compare.rules_file import RulesFile
+    from assay_evals.compare.slices import SliceCheck
+    from assay_evals.dataset.model import Dataset
+    from assay_evals.metrics.scorers import Scoring
     from assay_evals.reporters import Reporter
-    from assay_evals.rules_file import RulesFile
-    from assay_evals.runner import Asking
-    from assay_evals.runs import CaseResult, Run, RunFolder
-    from assay_evals.scorers import Scoring
-    from assay_evals.slices import SliceCheck
-    from assay_evals.targets import Target
+    from assay_evals.run.folder import RunFolder
+    from assay_evals.run.model import CaseResult, Run
+    from assay_evals.target.runner import RunnerOptions
+    from assay_evals.target.targets import Target
     from assay_operations.evaluations.run_judge import RunJudge
 
 
@@ -70,7 +71,7 @@ class RunPlan:
     judge: "RunJudge | None"
     reporters: "list[tuple[str, Reporter]]"
     target: "Target"
-    how: "Asking"
+    options: "RunnerOptions"
     scoring: "Scoring"
     held: "RulesFile"
     fields: list[str]
@@ -89,7 +90,7 @@ class RunPlan:
                 self.folder,
                 self.golden,
                 self.target,
-                self.how,
+                self.options,
                 judge=self.judge,
                 scoring=self.scoring,
                 on_result=count,
@@ -104,7 +105,7 @@ class RunPlan:
 
     def checks(self, done: "Run") -> "list[SliceCheck]":
         """Check the slices of the run."""
-        from assay_evals.slices import slice_checks
+        from assay_evals.compare.slices import slice_checks
 
         return slice_checks(done, self.fields, self.held.slice_floors(), self.held.rules())
 
@@ -114,8 +115,9 @@ def plan_run(request: RunRequest, tell: Callable[[str], None]) -> RunPlan:
 
     Raises `OperationError`.
     """
-    from assay_evals.runs import RunConfig, RunFolder
-    from assay_evals.target_names import shown
+    from assay_evals.run.folder import RunFolder
+    from assay_evals.run.model import RunConfig
+    from assay_evals.target.redaction import redact_target
 
     if request.resume and request.name is None:
         raise OperationError("invalid", "--resume needs --name, the run to continue")
@@ -140,7 +142,7 @@ def plan_run(request: RunRequest, tell: Callable[[str], None]) -> RunPlan:
     scoring = scoring_of(request.scorers, held, golden.cases, rubric, request.system.deadline_s)
     config = RunConfig.of(
         whole,
-        shown(request.system.target),
+        redact_target(request.system.target),
         k=request.k,
         cutoffs=cutoffs_of(request.cutoffs, request.k),
         gain=request.gain,
@@ -157,7 +159,7 @@ def plan_run(request: RunRequest, tell: Callable[[str], None]) -> RunPlan:
     )
     # The name is found before the target is loaded, which may take a while.
     name = free_name(request.name, request.runs, request.resume)
-    target, how = request.system.open()
+    target, options = request.system.open()
     folder = RunFolder(request.runs / name, config, resume=request.resume, target=request.system.target)
     with_spending(judge, folder)
-    return RunPlan(name, golden, folder, judge, reporters, target, how, scoring, held, fields)
+    return RunPlan(name, golden, folder, judge, reporters, target, options, scoring, held, fields)

@@ -12,10 +12,11 @@ from assay_operations.evaluations.paid_calls import NoMoneyError, PaidCalls
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from assay_evals.dataset import Case
-    from assay_evals.replay import Retrieved
-    from assay_evals.runs import CaseResult, RunFolder
-    from assay_evals.scorers import Rubric
+    from assay_evals.dataset.model import Case
+    from assay_evals.metrics.scorers import Rubric
+    from assay_evals.run.folder import RunFolder
+    from assay_evals.run.model import CaseResult
+    from assay_evals.target.response import TargetResponse
     from assay_judge.api import Prompt
     from assay_judge.pricing import Usage
 
@@ -119,14 +120,14 @@ class RunJudge:
 
         return dict.fromkeys(METRICS, DIGEST) if self._reference else {}
 
-    async def __call__(self, case: "Case", answer: "Retrieved") -> dict[str, float | None]:
+    async def __call__(self, case: "Case", answer: "TargetResponse") -> dict[str, float | None]:
         """Judge one answer against its passages and, with `reference`, against the expected answer."""
         found = await self._beside_passages(case, answer)
         return found | await self._beside_reference(case, answer) if self._reference else found
 
-    async def _beside_reference(self, case: "Case", answer: "Retrieved") -> dict[str, float | None]:
+    async def _beside_reference(self, case: "Case", answer: "TargetResponse") -> dict[str, float | None]:
         """Compare with the expected answer; {} without one, None for all if the budget or the API failed."""
-        from assay_evals.coverage import JUDGE_NOISE, is_answerable, over_repeats
+        from assay_evals.metrics.answer_coverage import JUDGE_NOISE, is_answerable, over_repeats
         from assay_judge.prompt import case_of
         from assay_judge.reference import METRICS, UNSAID, comparison_of
 
@@ -146,13 +147,13 @@ class RunJudge:
         found.pop(JUDGE_NOISE + "flips", None)  # of the judge's own verdicts
         return found
 
-    async def _beside_passages(self, case: "Case", answer: "Retrieved") -> dict[str, float | None]:
+    async def _beside_passages(self, case: "Case", answer: "TargetResponse") -> dict[str, float | None]:
         """Return the judge's metrics of one answer, its coverage and its failed checks; {} without an answer.
 
         Rules say whether an answer refuses; a model that finds claims in it, or none, overrules them. To refuse a question that has an
         answer is irrelevant; to refuse one that has none is right, which is not paid for.
         """
-        from assay_evals.coverage import (
+        from assay_evals.metrics.answer_coverage import (
             ABSTAINED,
             ANSWERED,
             CHECK_FAILED,
@@ -299,7 +300,7 @@ class RunJudge:
 
 def _lacks(result: "CaseResult") -> bool:
     """Return True if a score that a model gives is missing."""
-    from assay_evals.scorer_specs import SCORE
+    from assay_evals.dataset.scorer_specs import SCORE
     from assay_judge.reference import METRICS
     from assay_schema.scores import Metric
 
@@ -307,7 +308,7 @@ def _lacks(result: "CaseResult") -> bool:
     return result.metrics.get(Metric.FAITHFULNESS.value) is None or None in scores
 
 
-def _as_captured(case: "Case", answer: "Retrieved") -> Any:
+def _as_captured(case: "Case", answer: "TargetResponse") -> Any:
     """Return the answer as a service would capture it; None if it is not valid."""
     from pydantic import ValidationError
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from assay_operations.errors import OperationError
 
 if TYPE_CHECKING:
-    from assay_evals.runs import Run
+    from assay_evals.run.model import Run
 
 
 DEFAULT_RUNS = Path("runs")
@@ -18,7 +18,8 @@ def free_name(name: str | None, runs: Path, resume: bool) -> str:
 
     Raises `OperationError` if it is taken or invalid.
     """
-    from assay_evals.runs import RUN_FILE, RunError, run_folder
+    from assay_evals.run.folder import RUN_FILE, run_folder
+    from assay_evals.run.model import RunError
 
     if name is None:
         name = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
@@ -39,7 +40,7 @@ def free_name(name: str | None, runs: Path, resume: bool) -> str:
 
 def cutoffs_of(text: str | None, k: int) -> tuple[int, ...]:
     """Return the cutoff ranks of the metrics. Raises `OperationError`."""
-    from assay_evals.metrics import DEFAULT_CUTOFFS
+    from assay_evals.metrics.retrieval import DEFAULT_CUTOFFS
 
     if k < 1:
         raise OperationError("invalid", f"-k: {k} is below 1")
@@ -56,6 +57,6 @@ def cutoffs_of(text: str | None, k: int) -> tuple[int, ...]:
 
 def find_run(name: str, runs: Path) -> "Run":
     """Read a run by its name or its folder."""
-    from assay_evals.runs import read_run
+    from assay_evals.run.folder import read_run
 
     return read_run(Path(name) if (Path(name) / "run.json").exists() else runs / name)

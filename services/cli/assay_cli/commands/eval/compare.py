@@ -20,8 +20,8 @@ from assay_operations.evaluations.rules import rules_of
 from assay_operations.evaluations.runs import DEFAULT_RUNS, find_run
 
 if TYPE_CHECKING:
-    from assay_evals.paired import PairedRuns
-    from assay_evals.verdicts import Verdict
+    from assay_evals.compare.compare_runs import PairedRuns
+    from assay_evals.compare.verdicts import Verdict
 
 
 class Undecided(StrEnum):
@@ -72,9 +72,11 @@ def compare(
 
     Exit code 0 pass, 1 fail or not comparable, 2 no comparison was made (such as a missing run), 3 too few cases for a verdict.
     """
-    from assay_evals import report
-    from assay_evals.junit import junit
-    from assay_evals.verdicts import Verdict
+    from assay_evals.compare.verdicts import Verdict
+    from assay_evals.report.document import as_json as comparison_document
+    from assay_evals.report.html import html as html_report
+    from assay_evals.report.junit import junit
+    from assay_evals.report.markdown import markdown as markdown_report
 
     held = rules_of(rules)
     holding = rules_given(held, threshold, floor, stage)
@@ -92,15 +94,15 @@ def compare(
     counts_as = Verdict(inconclusive.value)
     verdict = paired.verdict(counts_as)
     if markdown:
-        write_report("--markdown", markdown, report.markdown(paired, verdict))
+        write_report("--markdown", markdown, markdown_report(paired, verdict))
     if junit_file:
         write_report("--junit", junit_file, junit(paired, inconclusive=counts_as))
     if html:
         cases = golden.cases if golden else []
         right = {case.id: {name for name, grade in case.relevance.items() if grade > 0} for case in cases}
-        write_report("--html", html, report.html(paired, verdict, relevance=right))
+        write_report("--html", html, html_report(paired, verdict, relevance=right))
     if as_json:
-        emit(json.dumps(report.as_json(paired, verdict), ensure_ascii=False, indent=2))
+        emit(json.dumps(comparison_document(paired, verdict), ensure_ascii=False, indent=2))
     else:
         echo(_compared(paired, verdict))
     code = {Verdict.PASS: 0, Verdict.FAIL: FINDING, Verdict.INCONCLUSIVE: INCONCLUSIVE}[verdict]
@@ -109,7 +111,7 @@ def compare(
 
 
 def _compared(paired: "PairedRuns", verdict: "Verdict") -> str:
-    from assay_evals.report import change, meaning, notes, number, problems, slices_in_words
+    from assay_evals.report.wording import change, meaning, notes, number, problems, slices_in_words
 
     lines = [
         f"{row.verdict.value:13} {row.metric:16} {number(row.baseline, row.metric):>9} {number(row.candidate, row.metric):>9}"

@@ -25,8 +25,8 @@ from assay_operations.evaluations.target import TargetConfig
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from assay_evals.dataset import Dataset
-    from assay_evals.runs import Run
+    from assay_evals.dataset.model import Dataset
+    from assay_evals.run.model import Run
 
 
 def run(
@@ -110,7 +110,7 @@ def run(
     for a verdict.
     """
     errors = ErrorsOfTarget(show_errors)
-    system = TargetConfig(target, workspace, concurrency, deadline, retries, on_error=errors, keep_said=show_errors)
+    system = TargetConfig(target, workspace, concurrency, deadline, retries, on_error=errors, keep_message=show_errors)
     request = RunRequest(
         dataset, system, runs, name=name, resume=resume, k=k, cutoffs=cutoffs, gain=gain, label=label, limit=limit,
         sample=sample, slices=slices, seed=seed, judge=judge, judge_budget=judge_budget, repeats=repeats,
@@ -126,7 +126,7 @@ def run(
     with ends_quietly(stopped=kept), Progress(progress) as counter:
         done = asyncio.run(plan.run(counter))
     unknown = tell(plan.judge)
-    _tell_unread(plan.folder.unread)
+    _report_unparsed(plan.folder.unparsed_fields)
     _tell_nothing_found(plan.golden, done)
     if to_store:
         evaluation_store.store(done, data)
@@ -143,8 +143,8 @@ def _tell(text: str) -> None:
     echo(text, err=True)
 
 
-def _tell_unread(unread: "Mapping[str, int]") -> None:
-    for field, results in unread.items():
+def _report_unparsed(unparsed_fields: "Mapping[str, int]") -> None:
+    for field, results in unparsed_fields.items():
         echo(f"{results:,} result(s) have an unreadable `{field}`; treated as missing", err=True)
 
 

@@ -17,8 +17,8 @@ from assay_operations.evaluations.runs import DEFAULT_RUNS
 from assay_operations.evaluations.tags import tags_of
 
 if TYPE_CHECKING:
-    from assay_evals.runs import Run
-    from assay_evals.stored import StoredRun
+    from assay_evals.run.model import Run
+    from assay_evals.run.run_store import StoredRun
 
 
 def list_runs(
@@ -84,7 +84,8 @@ def _list_stored(stored: "list[StoredRun]", as_json: bool) -> None:
 
 def _read(folder: Path) -> "Run | None":
     """Read a run for the list. An unreadable folder is reported and skipped."""
-    from assay_evals.runs import RUN_FILE, RunError, read_run
+    from assay_evals.run.folder import RUN_FILE, read_run
+    from assay_evals.run.model import RunError
 
     try:
         return read_run(folder) if (folder / RUN_FILE).exists() else None
