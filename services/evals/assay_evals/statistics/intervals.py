@@ -68,15 +68,3 @@ def student_quantile(freedom: int) -> float:
     first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
     third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
     return z + first / freedom + second / freedom**2 + third / freedom**3
-
-
-def wilson(successes: int, trials: int, level: float = 0.95) -> tuple[float, float]:
-    """Return Wilson's score interval of a share (1927); (0, 1) without trials."""
-    if trials == 0:
-        return 0.0, 1.0
-    z = _NORMAL.inv_cdf((1 + level) / 2)
-    share = successes / trials
-    centre = (share + z * z / (2 * trials)) / (1 + z * z / trials)
-    half = z * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials)) / (1 + z * z / trials)
-    low = 0.0 if successes == 0 else max(0.0, centre - half)
-    return low, 1.0 if successes == trials else min(1.0, centre + half)
