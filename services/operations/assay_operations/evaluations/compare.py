@@ -1,17 +1,99 @@
 """Compare two runs by the rules that options name."""
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay_operations.errors import OperationError
-from assay_operations.evaluations.rules import expect_known, expect_slices, fields_of
+from assay_operations.evaluations import run_store
+from assay_operations.evaluations.datasets import load
+from assay_operations.evaluations.reports import expect_place, write_report
+from assay_operations.evaluations.rules import expect_known, expect_slices, fields_of, rules_of
+from assay_operations.evaluations.runs import find_run
 from assay_operations.numbers import a_number
 
 if TYPE_CHECKING:
     from assay_evals.compare.compare_runs import PairedRuns
     from assay_evals.compare.rules_file import RulesFile
-    from assay_evals.compare.verdicts import Rule
+    from assay_evals.compare.verdicts import Rule, Verdict
     from assay_evals.dataset.model import Dataset
     from assay_evals.run.model import Run
+
+
+@dataclass(frozen=True)
+class CompareRequest:
+    """Options of `assay eval compare`: two runs by name or folder, rules, and the reports to write."""
+
+    baseline: str
+    candidate: str
+    #: The folder of runs.
+    runs: Path
+    #: Read the runs from the store, with the credentials of `data`.
+    in_store: bool
+    data: Path
+    thresholds: list[str] | None = None
+    floors: list[str] | None = None
+    stages: list[str] | None = None
+    rules: Path | None = None
+    slices: list[str] | None = None
+    seed: int = 0
+    #: The verdict that inconclusive metrics count as.
+    inconclusive: str = "inconclusive"
+    dataset: Path | None = None
+    markdown: Path | None = None
+    junit: Path | None = None
+    html: Path | None = None
+
+
+def compare_runs(request: CompareRequest) -> "tuple[PairedRuns, Verdict]":
+    """Compare two runs case by case, and write the reports. Raises `OperationError`."""
+    from assay_evals.compare.verdicts import Verdict
+
+    held = rules_of(request.rules)
+    holding = rules_given(held, request.thresholds, request.floors, request.stages)
+    for option, path in (("--markdown", request.markdown), ("--junit", request.junit), ("--html", request.html)):
+        expect_place(option, path)
+    before, after = (
+        run_store.stored(name, request.data) if request.in_store else find_run(name, request.runs)
+        for name in (request.baseline, request.candidate)
+    )
+    golden = load(request.dataset, "--dataset") if request.dataset else None
+    if golden and not any(was_asked(golden, run) for run in (before, after)):
+        raise OperationError(
+            "invalid", f"--dataset: {request.dataset} is not the dataset of these runs: pass the right one, or omit it"
+        )
+    paired = compared(
+        before,
+        after,
+        held,
+        holding,
+        slices=request.slices,
+        seed=request.seed,
+        thresholds=request.thresholds,
+        floors=request.floors,
+        stages=request.stages,
+    )
+    counts_as = Verdict(request.inconclusive)
+    verdict = paired.verdict(counts_as)
+    _write_reports(request, paired, verdict, counts_as, golden)
+    return paired, verdict
+
+
+def _write_reports(
+    request: CompareRequest, paired: "PairedRuns", verdict: "Verdict", counts_as: "Verdict", golden: "Dataset | None"
+) -> None:
+    from assay_evals.report.html import html
+    from assay_evals.report.junit import junit
+    from assay_evals.report.markdown import markdown
+
+    if request.markdown:
+        write_report("--markdown", request.markdown, markdown(paired, verdict))
+    if request.junit:
+        write_report("--junit", request.junit, junit(paired, inconclusive=counts_as))
+    if request.html:
+        cases = golden.cases if golden else []
+        right = {case.id: {name for name, grade in case.relevance.items() if grade > 0} for case in cases}
+        write_report("--html", request.html, html(paired, verdict, relevance=right))
 
 
 def compared(

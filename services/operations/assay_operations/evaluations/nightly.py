@@ -8,6 +8,7 @@ the next one starts. Whoever reads alerts tells a repeated one by its `transitio
 import asyncio
 import fcntl
 import logging
+import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -35,6 +36,8 @@ log = logging.getLogger(__name__)
 
 #: How old an outcome may be for its alerts to be published again at a start.
 CATCH_UP = timedelta(days=2)
+#: Seconds between two checks of the clock.
+CHECK_EVERY_S = 60.0
 _LOCK = ".nightly.lock"
 
 
@@ -195,6 +198,17 @@ class Nightly:
                 detail = f"{judge.skipped} answers went unjudged: evals.budget_usd ({evals.budget_usd:g}) was used up"
                 attempt = beyond_budget(attempt, detail)
         return attempt, paired
+
+    def serve(self, stop: threading.Event, tell: Callable[[str], None]) -> None:
+        """Make an attempt whenever one is due, until `stop` is set. `tell` gets outcomes and errors; errors are retried."""
+        while not stop.is_set():
+            try:
+                if self.why_not() is None:
+                    attempt = self.attempt()
+                    tell(f"{attempt.outcome}: {attempt.detail}")
+            except OperationError as error:  # the store is unavailable
+                tell(f"assay: {error}")
+            stop.wait(CHECK_EVERY_S)
 
     def _require_key(self) -> None:
         from assay_judge.backends import key_of

@@ -52,7 +52,7 @@ class RunRequest:
     judge_budget: str | None = None
     repeats: int | None = None
     reference: bool = False
-    judge_cache: bool = True
+    no_judge_cache: bool = False
     scorers: list[str] | None = None
     rules: Path | None = None
     project: str = "default"
@@ -99,6 +99,20 @@ class RunPlan:
             if self.judge:
                 await self.judge.close()
 
+    def warnings(self, done: "Run") -> list[str]:
+        """Return warnings about responses that were probably not parsed as the target meant them."""
+        warnings = [
+            f"{results:,} result(s) have an unreadable `{field}`; treated as missing"
+            for field, results in self.folder.unparsed_fields.items()
+        ]
+        expected = {case.id for case in self.golden.cases if case.relevance}
+        answered = [result for result in done.results if result.case_id in expected and not result.error]
+        if answered and not any(result.retrieved for result in answered):
+            warnings.append(
+                "no query got a result: a response needs them under `results`, see docs/evaluation.md, targets"
+            )
+        return warnings
+
     def floors(self, done: "Run") -> "list[FloorCheck]":
         """Check the floors of the run."""
         return floors_of(done, self.held, self.scoring.rubrics(self.golden.cases))
@@ -134,7 +148,7 @@ def plan_run(request: RunRequest, tell: Callable[[str], None]) -> RunPlan:
     judge = judge_named(
         request.judge,
         request.judge_budget,
-        cached_in=request.runs if request.judge_cache else None,
+        cached_in=None if request.no_judge_cache else request.runs,
         repeats=request.repeats,
         reference=request.reference,
     )

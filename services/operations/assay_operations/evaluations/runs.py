@@ -1,5 +1,6 @@
 """Names and folders of runs."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -60,3 +61,30 @@ def find_run(name: str, runs: Path) -> "Run":
     from assay_evals.run.folder import read_run
 
     return read_run(Path(name) if (Path(name) / "run.json").exists() else runs / name)
+
+
+def list_folder(
+    runs: Path, skipped: Callable[[Exception], None], *, project: str = "", tag: str = "", branch: str = "", limit: int
+) -> "tuple[list[Run], int]":
+    """Return the newest runs of a folder that match, newest last, and the number of all its runs.
+
+    `skipped` gets the error of each run that cannot be read.
+    """
+    from assay_evals.run.folder import RUN_FILE, read_run
+    from assay_evals.run.model import RunError
+
+    existing: list[Run] = []
+    for folder in sorted(runs.iterdir()) if runs.is_dir() else ():
+        try:
+            if (folder / RUN_FILE).exists():
+                existing.append(read_run(folder))
+        except RunError as error:
+            skipped(error)
+    matching = [
+        run
+        for run in sorted(existing, key=lambda one: one.started_at)
+        if (not project or run.config.project == project)
+        and (not tag or tag in run.config.tags)
+        and (not branch or run.config.branch == branch)
+    ]
+    return matching[-limit:], len(existing)

@@ -1,15 +1,15 @@
-"""Format the verdict of a merge gate."""
+"""Report the verdict of a gate as text: each gate, its measurements, and the thresholds that were missed. Pure."""
 
 from typing import Any
 
-from assay_cli.output.terminal import printable
+from assay_schema.printable import printable
 
 _SHOWN = (
     "mean_jaccard", "top1_stability_rate", "latency_multiplier", "mean_recall_at_k", "first_relevant_hit_rate", "expected_top1_hit_rate",
 )  # fmt: skip
 
 
-def in_words(verdict: dict[str, Any]) -> str:
+def gate_text(verdict: dict[str, Any]) -> str:
     """Format a verdict for people: each gate, its measurements, and the thresholds that were missed."""
     lines = []
     for name, part in (("regression", verdict["regression_gate"]), ("correctness", verdict["correctness_gate"])):
