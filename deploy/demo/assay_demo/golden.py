@@ -1,4 +1,4 @@
-"""The project's own golden questions and how well a search answers them. `golden.jsonl` is one header line, then cases."""
+"""Golden questions of the demo. `golden.jsonl` has a header line, then one case per line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from importlib import resources
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One judged question; `relevant` maps slugs to grades 1 (related) to 3 (answers it), empty for a null case."""
+    """One judged question.
+
+    `relevant` maps slugs to grades, 1 (related) to 3 (answers it); it is empty for a null case.
+    """
 
     id: str
     query: str
@@ -19,7 +22,7 @@ class Case:
 
 
 def read_cases() -> list[Case]:
-    """Every case, in the order of the file."""
+    """Return all cases in the order of the file."""
     records = [json.loads(line) for line in _lines()[1:]]
     return [
         Case(

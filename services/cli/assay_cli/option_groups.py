@@ -1,4 +1,4 @@
-"""Groups of options: a parameter of a command that is a dataclass, whose fields are options of the command."""
+"""Groups of options: dataclasses whose fields are options of a command."""
 
 import functools
 import inspect

@@ -116,7 +116,9 @@ def quality_summary(
 def where_to_look(
     data: Path, ports: Ports, program: str = "assay", python: str = "python", *, stopped: str | None = None
 ) -> RenderableType:
-    """Return commands to copy. `program` calls Assay from the working directory; `python` is the interpreter with the SDK.
+    """Return commands to copy.
+
+    `program` calls Assay from the working directory; `python` is the interpreter with the SDK.
 
     `stopped`: for a system that does not keep running, the command that restarts it.
     """

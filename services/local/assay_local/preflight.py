@@ -1,4 +1,7 @@
-"""Checks before anything starts: free disk space, free ports, a compatible Redis. Each problem is one message."""
+"""Checks before anything starts: free disk space, free ports, a compatible Redis.
+
+Each problem is one message.
+"""
 
 import errno
 import importlib.util
@@ -78,7 +81,9 @@ def check_ports(ports: Mapping[str, int]) -> None:
 
 
 def find_redis(data: Path | None = None, search_path: str | None = None) -> RedisBinary:
-    """Return a Redis or Valkey that is recent enough and reads the database in `data`: from PATH, else the bundled one.
+    """Return a Redis or Valkey that is recent enough and reads the database in `data`.
+
+    Programs on PATH come first, then the bundled one.
 
     Raises `OperationError` with the programs that were found.
     """

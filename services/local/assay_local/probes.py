@@ -1,4 +1,7 @@
-"""Probes of a running system: SQL queries, lag in Redis, memory of the processes. Read-only, with the matching identities."""
+"""Probes of a running system: SQL queries, lag in Redis, memory of the processes.
+
+Read-only, with the matching identities.
+"""
 
 import asyncio
 import base64
@@ -214,7 +217,10 @@ async def lag(client: Redis, shards: int) -> Lag:
 
 
 def memory(pids: Mapping[str, int], apart: int) -> dict[str, int]:
-    """Return the resident bytes of each process and its children; children of process `apart` are counted separately."""
+    """Return the resident bytes of each process and its children.
+
+    The children of process `apart` are counted separately.
+    """
     return {name: sum(map(_resident, _family(pid, alone=pid == apart))) for name, pid in pids.items()}
 
 

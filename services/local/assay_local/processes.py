@@ -205,7 +205,9 @@ def without_secrets(environment: Mapping[str, str], *, of_others_than: str = "")
 
 
 def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that a process needs, without those that would override the settings file of its identity.
+    """Return the variables that a process needs.
+
+    Variables that would override the settings file of its identity are left out.
 
     The shell that runs `assay up` can contain keys of clouds and registries, which no process of Assay needs.
     """
@@ -218,7 +220,7 @@ def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def write_redis_conf(system: LocalStack) -> None:
-    """Write `<data>/run/redis.conf`: append-only file with fsync every second, loopback only, no eviction."""
+    """Write `<data>/run/redis.conf`: fsync every second, loopback only, no eviction."""
     directory = system.data / "redis"
     options = {
         "bind": "127.0.0.1",

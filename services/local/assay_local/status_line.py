@@ -30,7 +30,10 @@ class Status:
         self._count_at = 0.0
 
     async def line(self) -> str:
-        """Return the current line. A part of the system that does not answer is named in it, and raises nothing."""
+        """Return the current line.
+
+        A part of the system that does not answer is named in it, and raises nothing.
+        """
         minutes, seconds = divmod(int(time.monotonic() - self._began), 60)
         states = [f"{name} {state}" for name, state in self._supervisor.states.items() if state is not State.READY]
         processes = {"assay up": os.getpid(), **self._supervisor.pids}

@@ -54,7 +54,10 @@ class Spec:
 
 @dataclass(frozen=True)
 class Backoff:
-    """Pauses before restarts, in seconds: doubling from `first` to `longest`, reset after running for `stable_s`."""
+    """Pauses before restarts, in seconds.
+
+    They double from `first` to `longest`, and are reset after running for `stable_s`.
+    """
 
     first: float = 0.5
     longest: float = 30.0
@@ -178,7 +181,10 @@ class Child:
                 task.cancel()
 
     async def stop(self) -> bool:
-        """Terminate the process; after the deadline, kill it and its group. Returns True if it ended by itself."""
+        """Terminate the process; after the deadline, kill it and its group.
+
+        Returns True if it ended by itself.
+        """
         if self._process is None:
             return True
         self.state = State.STOPPING

@@ -28,7 +28,7 @@ class Input(StrEnum):
 
 @dataclass(frozen=True)
 class ScrubRequest:
-    """How to scrub a stream. `policy_file` of None is that of the settings."""
+    """Options of `assay scrub`. `policy_file` of None is that of the settings."""
 
     policy_file: Path | None = None
     project: str = "default"
@@ -38,7 +38,10 @@ class ScrubRequest:
 
 
 def scrubber_of(request: ScrubRequest, warn: Callable[[str], None]) -> "Scrubber":
-    """Return the scrubber of a project's policy; `warn` is called if it has none. Raises `OperationError`."""
+    """Return the scrubber of a project's policy; `warn` is called if it has none.
+
+    Raises `OperationError`.
+    """
     from assay_scrubber.engine import Scrubber
     from assay_scrubber.names import NamesError, NamesScrubber
     from assay_scrubber.vendor_keys import VendorKeysError, catalogue
@@ -55,7 +58,9 @@ def scrubber_of(request: ScrubRequest, warn: Callable[[str], None]) -> "Scrubber
 
 
 def scrubbed(stdin: BinaryIO, scrubber: "Scrubber", form: Input, complain: Report, warn: Report) -> Iterator[bytes]:
-    """Yield the stream without personal data. Lines that cannot be scrubbed are omitted and passed to `complain`.
+    """Yield the stream without personal data.
+
+    Lines that cannot be scrubbed are omitted and passed to `complain`.
 
     Raises `OperationError` for UTF-16.
     """
@@ -70,7 +75,10 @@ def scrubbed(stdin: BinaryIO, scrubber: "Scrubber", form: Input, complain: Repor
 
 
 def explained(stdin: BinaryIO, scrubber: "Scrubber", form: Input, complain: Report) -> Iterator[bytes]:
-    """Yield a JSON line for each finding: its position and rule, never its content. Raises like `scrubbed`."""
+    """Yield a JSON line for each finding: its position and rule, never its content.
+
+    Raises like `scrubbed`.
+    """
     from assay_scrubber import stream
     from assay_scrubber.explain import Explaining
 

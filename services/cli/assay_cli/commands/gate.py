@@ -21,7 +21,7 @@ from assay_operations.evaluations.gate import GateRequest, plan_gate
 
 @dataclass(frozen=True)
 class GateOptions:
-    """What the system is compared with, and the thresholds."""
+    """References and thresholds of a gate."""
 
     baseline: Annotated[Path | None, typer.Option(help="Published baseline to compare the results with.")] = None
     qrels: Annotated[

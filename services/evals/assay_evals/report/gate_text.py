@@ -1,4 +1,4 @@
-"""Report the verdict of a gate as text: each gate, its measurements, and the thresholds that were missed. Pure."""
+"""Report the verdict of a gate as text: measurements, and the thresholds that were missed. Pure."""
 
 from typing import Any
 

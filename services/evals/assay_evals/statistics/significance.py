@@ -1,4 +1,7 @@
-"""Significance tests of paired differences: sign flips of a family, Holm's adjustment, quantiles. Pure."""
+"""Significance tests of paired differences: sign flips of a family, Holm's adjustment, quantiles.
+
+Pure.
+"""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass

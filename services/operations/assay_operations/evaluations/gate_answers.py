@@ -38,7 +38,7 @@ def answers_held(
     if rules is None and not scorers:
         if judge is not None or budget is not None:
             raise OperationError(
-                "invalid", "--judge: in a gate it answers rubrics, and there is none: name one with --scorer or --rules"
+                "invalid", "--judge: a gate uses it for rubrics, and there is none: add one with --scorer or --rules"
             )
         return None
     held = rules_of(rules)
@@ -46,7 +46,7 @@ def answers_held(
     scoring = scoring_of(scorers, held, (), named.rubric if named else None, deadline_s)
     if named and all(spec.type != "rubric" for spec in scoring.specs):
         raise OperationError(
-            "invalid", "--judge: in a gate it answers rubrics, and no scorer is one: leave it out, or add a rubric"
+            "invalid", "--judge: a gate uses it for rubrics, and no scorer is one: omit it, or add a rubric"
         )
     try:
         expect_fit(held, scoring)

@@ -1,4 +1,4 @@
-"""Golden cases that a model writes and checks."""
+"""Generate golden cases with a model, which writes and checks them."""
 
 import asyncio
 from collections import Counter
@@ -46,7 +46,7 @@ class Plan:
     embed: "Embed"
 
     def run(self) -> Made:
-        """Generate the cases, which spends money."""
+        """Generate the cases. This calls the API and costs money."""
         from assay_evals.dataset.synthetic_cases import unlike
 
         cases, dropped = asyncio.run(_write_cases(self.model, self.chosen))
@@ -159,7 +159,7 @@ class Model:
 
     @property
     def spent_usd(self) -> float:
-        """Dollars that were spent, or may have been."""
+        """Maximum cost so far in dollars."""
         from assay_judge.pricing import dollars
 
         return dollars(self._calls.spent)

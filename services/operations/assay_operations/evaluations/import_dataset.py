@@ -27,7 +27,10 @@ class Form(StrEnum):
 def imported(
     form: Form, source: Path, queries: Path | None, split: str, name: str, tell: Callable[[str], None]
 ) -> "Dataset":
-    """Import a dataset from another format; `tell` gets the omissions. Raises `OperationError`."""
+    """Import a dataset from another format; `tell` gets a note for each omission.
+
+    Raises `OperationError`.
+    """
     from assay_evals.dataset import importing
     from assay_evals.dataset.qrels import QrelsError, read_qrels
 

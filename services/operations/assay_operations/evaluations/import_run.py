@@ -41,7 +41,9 @@ def import_trec(
         raise OperationError("invalid", f"{file}: {error.problems[0]}") from None
     missing = sum(case.id not in found for case in golden.cases)
     if missing == len(golden.cases):
-        raise OperationError("invalid", f"{file}: none of its qids is a case of {dataset}: do they belong together?")
+        raise OperationError(
+            "invalid", f"{file}: none of its qids is a case of {dataset}: pass the dataset of this file"
+        )
     cutoffs = tuple(each for each in DEFAULT_CUTOFFS if each <= k) or (k,)
     config = RunConfig.of(golden, f"trec: {file.name}", k=k, cutoffs=cutoffs, project=project, tags=tags)
     folder = RunFolder(runs / free_name(name, runs, resume=False), config)

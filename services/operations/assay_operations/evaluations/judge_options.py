@@ -37,7 +37,7 @@ def judge_named(
 
 
 def with_spending(judge: RunJudge | None, folder: "RunFolder", spending: Path | None = None) -> "RunFolder":
-    """Attach the cost of judging to a run's folder: kept there, or in another. Raises `OperationError`."""
+    """Record the cost of judging in a run's folder. Raises `OperationError`."""
     if judge is not None:
         try:
             judge.go_on((spending or folder.folder) / SPENDING_FILE, folder)

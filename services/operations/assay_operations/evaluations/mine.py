@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from assay_evals.dataset.model import Dataset
     from assay_runtime.store import Client
 
-#: Columns that are read of the views: scrubbed questions, ids, verdicts. No answers, no words of people.
+#: Columns that are read from the views: scrubbed questions, ids, verdicts; no answers and no texts of feedback.
 
 
-#: Columns that are read of the views: scrubbed questions, ids, verdicts. No answers, no words of people.
+#: Columns that are read from the views: scrubbed questions, ids, verdicts; no answers and no texts of feedback.
 _READ = {
     "feedback": "event_id, target_event_id, verdict",
     "answers": "event_id, project, query, citations.context_id AS cited, contexts.id AS context_ids",

@@ -1,8 +1,8 @@
-"""The configured evaluation once a day, its outcome in the store and on the stream of alerts.
+"""Run the configured evaluation once a day, store its outcome, and publish its alerts.
 
-A killed process leaves its attempt as `started`, which blocks nothing for longer than the deadline; the next attempt of the night goes on
-with the same run. Alerts are part of the outcome's row, and are published after it: a process that died in between is caught up with when
-the next one starts. Whoever reads alerts tells a repeated one by its `transition_id`.
+A killed process leaves its attempt as `started`, which blocks others until the deadline at most; the next attempt of the night resumes the
+same run. Alerts are part of the outcome's row and are published after it is stored. If a process dies in between, the next one publishes
+them at its start. Consumers of alerts detect a repeated one by its `transition_id`.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: How old an outcome may be for its alerts to be published again at a start.
+#: Maximum age of an outcome whose alerts are published again at a start.
 CATCH_UP = timedelta(days=2)
 #: Seconds between two checks of the clock.
 CHECK_EVERY_S = 60.0
@@ -42,7 +42,7 @@ _LOCK = ".nightly.lock"
 
 
 class Nightly:
-    """The configured evaluation.
+    """Runs the configured evaluation.
 
     `now` is the clock, in UTC. Raises `OperationError` if none is configured.
     """
@@ -55,7 +55,7 @@ class Nightly:
         rules: Path | None = None,
         scorers: list[str] | None = None,
     ) -> None:
-        """`rules`: a file instead of the one that settings name; `scorers`: as `--scorer` has them."""
+        """`rules`: a file that replaces the one of the settings. `scorers`: values of `--scorer`."""
         from assay_evals.nightly import evaluation_of
         from assay_runtime.config import is_implicit
 
@@ -121,7 +121,7 @@ class Nightly:
             return replace(attempt, outcome=Outcome.ERROR, detail=detail), None
         except (OperationError, EvalsError) as error:
             return replace(attempt, outcome=Outcome.ERROR, detail=str(error).splitlines()[0]), None
-        except Exception as error:  # whatever stops it is its outcome
+        except Exception as error:  # any error is the outcome of the attempt
             log.exception("the nightly evaluation failed")
             return replace(attempt, outcome=Outcome.ERROR, detail=type(error).__name__), None
 
@@ -166,7 +166,7 @@ class Nightly:
             folder = RunFolder(Path(evals.runs_dir) / name, config, resume=True, target=self._target)
         with_spending(
             judge, folder, Path(evals.runs_dir) / night
-        )  # one budget, whatever the night's attempts are called
+        )  # one budget for all attempts of a night, regardless of their names
         asked = open_target(self._target)
         working = evaluate_into(folder, golden, asked, asking, judge=judge, scoring=scoring)
 
@@ -200,7 +200,10 @@ class Nightly:
         return attempt, paired
 
     def serve(self, stop: threading.Event, tell: Callable[[str], None]) -> None:
-        """Make an attempt whenever one is due, until `stop` is set. `tell` gets outcomes and errors; errors are retried."""
+        """Make an attempt whenever one is due, until `stop` is set.
+
+        `tell` gets outcomes and errors; errors are retried.
+        """
         while not stop.is_set():
             try:
                 if self.why_not() is None:

@@ -21,7 +21,7 @@ def not_trusted(setting: str, why: str) -> OperationError:
         "refused",
         f"evals.{setting} comes from ./assay.toml, which was read only because it is in the working directory, and {why}: "
         f"set ASSAY_EVALS_{setting.upper()}, or, if you trust the file, name it: {FILE_VARIABLE}=assay.toml, or where `assay up` runs "
-        f"{FILE_VARIABLE}=data/secrets/evaluator.toml, which holds that part of it too",
+        f"{FILE_VARIABLE}=data/secrets/evaluator.toml, which contains that part of it too",
     )
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Replay:
-    """Replays captured queries; `summary` holds how much the results changed, also while it runs."""
+    """Replays captured queries; `summary` is updated while it runs."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class Replay:
             if value is not None and value < least:
                 raise OperationError("invalid", f"{option}: {value} is below {least}")
         if resume and output is None:
-            raise OperationError("invalid", "--resume needs --output, the file that holds what is done")
+            raise OperationError("invalid", "--resume needs --output, the file with the results so far")
         self.summary = ReplaySummary(top=top)
         self._against, self._system, self._limit, self._k = against, system, limit, k
         self._output, self._resume = output, resume

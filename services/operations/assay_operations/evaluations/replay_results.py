@@ -1,8 +1,8 @@
 """Results file of a replay: NDJSON, one line per row, in the order of the rows; resumable.
 
-Beside `FILE` stands `FILE.run.json`, which says what it was begun with. Going on writes `FILE.part`: results that stand are copied, rows
-that errored are asked again, and what comes behind is asked. At the end, or when the next process finds it after a kill, the part takes
-the place of as many lines of `FILE`. So each row has one result in it whenever the process dies.
+`FILE.run.json` contains the inputs that `FILE` was started with. Resuming writes `FILE.part`: it copies valid results, and replays the rows
+that errored or are missing. At the end, or at the next start after a kill, the part replaces the same number of lines of `FILE`. So `FILE`
+always has one result per row, whenever the process dies.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ def _private(path: Path, mode: str) -> TextIO:
 
 
 def begun_with(against: Path, target: str, k: int | None) -> dict[str, Any]:
-    """Return the inputs of a replay, without secrets, which must be the same to resume it.
+    """Return the inputs of a replay without secrets. A replay can only be resumed with the same inputs.
 
     Pipes are not read.
     """
@@ -71,7 +71,7 @@ class ResultsFile:
             )
         now, run_file = begun_with(self._against, self._target, self._k), path.with_name(path.name + ".run.json")
         if not path.exists():
-            self._part.unlink(missing_ok=True)  # of a file that somebody deleted
+            self._part.unlink(missing_ok=True)  # its file was deleted
             write_whole(run_file, json.dumps(now).encode() + b"\n")
             self._file = _private(path, "x")
             return self
@@ -99,7 +99,8 @@ class ResultsFile:
 
         if before.get("schema_version") != 1:
             raise OperationError(
-                "invalid", f"--resume: {run_file} does not say what it was begun with: name another --output"
+                "invalid",
+                f"--resume: {run_file} does not contain the inputs it was started with: choose another --output",
             )
         differing = [
             option
@@ -112,7 +113,8 @@ class ResultsFile:
         if differing:
             raise OperationError(
                 "invalid",
-                f"--resume: {self._path} was begun with another {' and another '.join(differing)}: give the same, or name another --output",
+                f"--resume: {self._path} was started with another {' and another '.join(differing)}: "
+                "pass the same, or choose another --output",
             )
 
     def _fold(self) -> None:
@@ -133,11 +135,11 @@ class ResultsFile:
         for number, line in enumerate(self._earlier or (), start=1):
             row = next(rows, None)
             if row is None:
-                return  # a smaller --limit: the further lines stay as they are
+                return  # with a smaller --limit, the other lines stay unchanged
             result = _result(row, line)
             if result is None:
                 raise OperationError(
-                    "invalid", f"--resume: {self._path}, line {number}, is of another file than --against"
+                    "invalid", f"--resume: {self._path}, line {number}, does not belong to the file of --against"
                 )
             yield row, result if result.error is None else None
         for row in rows:

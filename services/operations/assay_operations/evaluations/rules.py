@@ -48,12 +48,12 @@ def part_of(
 ) -> "tuple[Dataset, Dataset, dict[str, Any]]":
     """Return the dataset of a run, the cases to ask, and the description of a sample.
 
-    The first N cases are a dataset of their own; a sample, stratified by the fields (`query_type` without any), is a part of the whole one.
+    The first N cases are a separate dataset. A sample, stratified by the fields (by default `query_type`), is a part of the whole dataset.
     """
     from assay_evals.dataset.sampling import sampled
 
     if limit is not None and sample is not None:
-        raise OperationError("invalid", "--sample and --limit each choose cases: give one of them")
+        raise OperationError("invalid", "--sample and --limit each choose cases: pass one of them")
     if limit is not None:
         if limit < 1:
             raise OperationError("invalid", f"--limit: {limit} is below 1")

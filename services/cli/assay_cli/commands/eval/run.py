@@ -25,7 +25,7 @@ from assay_operations.evaluations.runs import DEFAULT_RUNS
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What to run, and how it is scored."""
+    """Dataset, scoring and destination of a run."""
 
     dataset: Annotated[Path, typer.Option(help="Golden dataset.")]
     name: Annotated[str | None, typer.Option(help="Name of the run; default: the current time.")] = None
