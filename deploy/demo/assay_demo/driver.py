@@ -63,7 +63,9 @@ class Pace:
     def __init__(
         self, rate: float, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep
     ) -> None:
-        self._rate, self._clock, self._sleep = rate, clock, sleep
+        self._rate = rate
+        self._clock = clock
+        self._sleep = sleep
         self._started = clock()
 
     @property

@@ -47,7 +47,8 @@ class BoundedLog:
     """A log file of at most `limit` bytes, and its predecessor of the same size."""
 
     def __init__(self, path: Path, *, keep: bool, limit: int = LOG_MAX_BYTES) -> None:
-        self._path, self._limit = path, limit
+        self._path = path
+        self._limit = limit
         self._file: IO[bytes] = path.open("ab" if keep else "wb", buffering=0)
         path.chmod(0o600)
         self._size = path.stat().st_size
@@ -74,7 +75,9 @@ class ProcessLogs:
 
     def __init__(self, directory: Path, console: Terminal, *, keep: bool) -> None:
         make_private(directory)
-        self._directory, self._console, self._keep = directory, console, keep
+        self._directory = directory
+        self._console = console
+        self._keep = keep
         self._logs: dict[str, BoundedLog] = {}
         self._disk_full = False
 

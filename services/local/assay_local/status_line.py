@@ -23,7 +23,9 @@ class Status:
     """Source of the status line."""
 
     def __init__(self, system: LocalStack, supervisor: Supervisor, admin: Redis) -> None:
-        self._system, self._supervisor, self._admin = system, supervisor, admin
+        self._system = system
+        self._supervisor = supervisor
+        self._admin = admin
         self._store = system.store_queries("sre")
         self._began = time.monotonic()
         self._stored = ""

@@ -266,7 +266,9 @@ class Supervisor:
         backoff: Backoff | None = None,
     ) -> None:
         self._stages = stages
-        self._on_line, self._announce, self._on_change = on_line, announce, on_change
+        self._on_line = on_line
+        self._announce = announce
+        self._on_change = on_change
         self._backoff = backoff or Backoff()
         self._children: list[Child] = []
         self._keepers: list[asyncio.Task[None]] = []

@@ -151,9 +151,8 @@ class CallableTarget:
                 result, elapsed = await asyncio.get_running_loop().run_in_executor(self._threads, _timed, call)
         except TargetError:
             raise
-        except (
-            BaseException
-        ) as error:  # also `sys.exit()`: what a target does must never end the evaluation, and least of all as passed
+        except BaseException as error:
+            # `sys.exit()` included: a target must never end the evaluation, least of all with exit code 0.
             if isinstance(error, GeneratorExit) or (isinstance(error, asyncio.CancelledError) and _is_cancelled()):
                 raise
             raise TargetError(_raised(error)) from error

@@ -51,7 +51,8 @@ class PaidCalls:
         #: Cache of replies.
         self.cache = cache_in(cached_in, key_of(self.settings)) if cached_in else None
         #: Budget in nano-dollars, and its use.
-        self.cap, self.spending = int(budget_usd * NANO), Spending()
+        self.cap = int(budget_usd * NANO)
+        self.spending = Spending()
 
     @property
     def spent(self) -> int:

@@ -40,8 +40,12 @@ class Replay:
         if resume and output is None:
             raise OperationError("invalid", "--resume needs --output, the file with the results so far")
         self.summary = ReplaySummary(top=top)
-        self._against, self._system, self._limit, self._k = against, system, limit, k
-        self._output, self._resume = output, resume
+        self._against = against
+        self._system = system
+        self._limit = limit
+        self._k = k
+        self._output = output
+        self._resume = resume
 
     def run(self, seen: Counts, on_result: "Callable[[RowResult], None] | None" = None) -> None:
         """Replay every row, and write each result to the output file as it is done."""

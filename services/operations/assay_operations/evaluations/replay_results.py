@@ -52,8 +52,11 @@ class ResultsFile:
     """Results by row; without a path nothing is kept. Raises `OperationError` for an unusable file."""
 
     def __init__(self, path: Path | None, resume: bool, against: Path, target: str, k: int | None) -> None:
-        self._path, self._resume = path, resume
-        self._against, self._target, self._k = against, target, k
+        self._path = path
+        self._resume = resume
+        self._against = against
+        self._target = target
+        self._k = k
         self._earlier: TextIO | None = None
         self._file: TextIO | None = None
 

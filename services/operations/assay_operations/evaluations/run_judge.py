@@ -55,7 +55,8 @@ class RunJudge:
         self.unfit = self.spent_before = 0
         #: Calls without a verdict, by cause.
         self.failures: Counter[str] = Counter()
-        self.repeats, self._reference = repeats, reference
+        self.repeats = repeats
+        self._reference = reference
         #: Thread of the lexical judge, which reads one answer at a time.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="judge")
         #: Number of verdicts.
