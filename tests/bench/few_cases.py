@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from assay_evals.comparison import compare, intervals
-from assay_evals.statistics import Floats
-from assay_evals.verdicts import Rule, Verdict
+from assay_evals.compare.comparison import compare
+from assay_evals.compare.verdicts import Rule, Verdict
+from assay_evals.metrics.intervals import intervals
+from assay_evals.statistics.resampling import Floats
 from tests.bench.result import result
 
 METRIC = "hit@10"

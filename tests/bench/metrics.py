@@ -16,7 +16,7 @@ from typing import Any
 
 import pytrec_eval
 
-from assay_evals.metrics import judge, retrieval_metrics
+from assay_evals.metrics.retrieval import judge, retrieval_metrics
 from tests.bench.result import result
 
 QUERIES, DOCUMENTS = 100_000, 10

@@ -23,10 +23,11 @@ import numpy as np
 import scipy.special
 import scipy.stats
 
-from assay_evals.comparison import MetricComparison, compare
-from assay_evals.metrics import Judged, retrieval_metrics
-from assay_evals.statistics import Floats, interval, resampled_means
-from assay_evals.verdicts import ALPHA, DEFAULT_RULES, Rule
+from assay_evals.compare.comparison import MetricComparison, compare
+from assay_evals.compare.verdicts import ALPHA, DEFAULT_RULES, Rule
+from assay_evals.metrics.retrieval import Judged, retrieval_metrics
+from assay_evals.statistics.intervals import interval
+from assay_evals.statistics.resampling import Floats, resampled_means
 from tests.bench import few_cases
 from tests.bench.result import result
 

@@ -9,11 +9,13 @@ import pytest
 ROOT = Path(__file__).parents[2]
 #: Packages whose prose was rewritten; others are added as they are finished.
 FINISHED = (
+    "deploy/demo/assay_demo",
     "services/capture/assay_capture",
     "services/cli/assay_cli",
     "services/drift/assay_drift",
     "services/evals/assay_evals",
     "services/judge/assay_judge",
+    "services/local/assay_local",
     "services/notifier/assay_notifier",
     "services/operations/assay_operations",
     "services/store/assay_store",

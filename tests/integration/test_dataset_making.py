@@ -10,7 +10,8 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from assay_cli.main import app
-from assay_evals.dataset import Dataset, read_dataset
+from assay_evals.dataset.file_format import read_dataset
+from assay_evals.dataset.model import Dataset
 
 Assay = Callable[..., Result]
 TARGET = "def search(query):\n    return ['a', 'b']\n"

@@ -565,7 +565,7 @@ def test_a_replay_goes_on_only_with_what_it_was_begun_with(assay: Assay, tmp_pat
     assert not [path.name for path in tmp_path.iterdir() if path.is_file() and b"s3cret" in path.read_bytes()]
     assay(*replay, *command, "-k", "3", "--resume")
     resume = (*replay, "--resume")
-    assert "another -k: give the same" in assay(*resume, *command, code=2).stderr
+    assert "another -k: pass the same" in assay(*resume, *command, code=2).stderr
     assert "another --target and another -k" in assay(*resume, "--target", SEARCH, code=2).stderr
     secret = ("--target", command[1].replace("s3cret", "another"))
     assert "in a redacted part" in assay(*resume, *secret, "-k", "3", code=2).stderr
@@ -579,12 +579,12 @@ def test_a_replay_does_not_go_on_with_a_file_of_something_else(assay: Assay, tmp
     replay = ("replay", "--target", SEARCH, "--output", str(kept), "--against", str(capture(tmp_path)))
     assay(*replay)
     lines = kept.read_text().splitlines(keepends=True)
-    for text, words in (("{]\n", "line 1, is of another file"), (lines[0] + lines[2], "line 2, is of another file")):
+    for text, words in (("{]\n", "line 1, does not belong to the file"), (lines[0] + lines[2], "line 2, does not belong to the file")):
         kept.write_text(text)
         assert words in assay(*replay, "--resume", code=2).stderr
         assert kept.read_text() == text
     (tmp_path / "out.ndjson.run.json").unlink()
-    assert "does not say what it was begun with" in assay(*replay, "--resume", code=2).stderr
+    assert "does not contain the inputs it was started with" in assay(*replay, "--resume", code=2).stderr
 
 
 @pytest.mark.xdist_group("evaluation")

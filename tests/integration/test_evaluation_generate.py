@@ -10,7 +10,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from assay_cli.main import app
-from assay_evals.dataset import read_dataset
+from assay_evals.dataset.file_format import read_dataset
 from tests.anthropic_server import KEY, AnthropicServer
 
 pytestmark = pytest.mark.xdist_group("evaluation")

@@ -145,11 +145,11 @@ def test_no_connection_a_refused_key_and_a_model_that_is_not_there_are_told_apar
     command = ("eval", "run", "--dataset", "golden.json", "--target", "openai_target:find", "--judge", "openai")
     output = " ".join(assay(*command, "--name", "no-model", code=2).output.split())
     assert (
-        "the judge's API refuses: Http404: model or address not found; check judge.model and judge.base_url" in output
+        "the judge's API rejects the call: Http404: model or address not found; check judge.model and judge.base_url" in output
     )
     configure(tmp_path, monkeypatch, settings_toml(api.url, "wrong"))
     output = " ".join(assay(*command, "--name", "no-key", code=2).output.split())
-    assert "the judge's API refuses: Http401: the key is refused; see judge.api_key" in output
+    assert "the judge's API rejects the call: Http401: the key is refused; see judge.api_key" in output
     configure(tmp_path, monkeypatch, settings_toml(f"http://127.0.0.1:{free_port()}/v1", KEY))
     _, output = evaluated(assay, "nobody", code=1)
     assert f"  {CASES} without a verdict: no connection to the API (judge.base_url)\n" in output

@@ -65,7 +65,7 @@ def test_a_sample_that_was_not_asked_to_its_end_fails_the_comparison(assay: Assa
 
 def test_a_sample_and_a_limit_are_not_taken_together(assay: Assay, tmp_path: Path) -> None:
     told = run(assay, tmp_path, "one", "--sample", "30", "--limit", "20", code=2)
-    assert "give one of them" in told
+    assert "pass one of them" in told
 
 
 def test_a_run_goes_on_only_with_the_same_sample(assay: Assay, tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from clickhouse_connect.driver.exceptions import DatabaseError
 from typer.testing import CliRunner
 
 from assay_cli.main import app
-from assay_evals.runs import CaseResult, Run, RunConfig, RunError
-from assay_evals.stored import identity, list_stored, load_stored, store_run
+from assay_evals.run.model import CaseResult, Run, RunConfig, RunError
+from assay_evals.run.run_store import identity, list_stored, load_stored, store_run
 from assay_runtime.store import Client, connect, insert_json_rows
 from tests.sample_rows import answer, candidate, feedback, lines
 from tests.store_server import PASSWORD, StoreServer

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from assay_evals.case_results import case_result, score
-from assay_evals.dataset import read_dataset
-from assay_evals.paired import PairedRuns, compare_runs
-from assay_evals.replay import Retrieved
-from assay_evals.report import html
-from assay_evals.runs import Run, RunConfig
-from assay_evals.verdicts import Verdict
+from assay_evals.compare.compare_runs import PairedRuns, compare_runs
+from assay_evals.compare.verdicts import Verdict
+from assay_evals.dataset.file_format import read_dataset
+from assay_evals.report.html import html
+from assay_evals.run.case_results import case_result, score
+from assay_evals.run.model import Run, RunConfig
+from assay_evals.target.response import TargetResponse
 from tests.programs import found, lacking
 
 CHROMIUM = found("chromium")
@@ -43,7 +43,7 @@ def paired() -> PairedRuns:
 
     def run(label: str, keep: int) -> Run:
         config = RunConfig("golden", "1.0.0", "f", "t", label=label)
-        answers = [Retrieved([*list(case.relevance)[:keep], "<other>"], 10.0) for case in cases]
+        answers = [TargetResponse([*list(case.relevance)[:keep], "<other>"], 10.0) for case in cases]
         rows = score(cases, answers, config)
         results = [case_result(case, answer, row, 1) for case, answer, row in zip(cases, answers, rows, strict=True)]
         return Run(label, config, "2026-11-22T00:00:00+00:00", None, results)

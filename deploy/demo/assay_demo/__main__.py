@@ -1,4 +1,4 @@
-"""`python -m assay_demo`: start the search service, ask it everything, capture it all.
+"""`python -m assay_demo`: start the search service, ask it every question, and capture the answers.
 
 Progress goes to stderr. The last line of stdout is one JSON object: captured, planted, questions, seconds, stats,
 degraded_ms (Unix milliseconds from which the retriever was degraded, or null).
@@ -30,7 +30,7 @@ from assay_schema.ids import new_event_id
 
 SERVICE = "stdlib-search"
 _PROGRESS_EVERY_S = 2.0
-#: Events per second of a scenario: slow enough for quality to have a before and an after, half a minute each.
+#: Events per second of a scenario: slow enough for half a minute before the fault and half a minute after it.
 SCENARIO_RATE = 22.0
 
 _SCENARIOS = {
@@ -40,7 +40,7 @@ _SCENARIOS = {
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the demo once; returns the exit code."""
+    """Run the demo once. Returns the exit code."""
     options = _parser().parse_args(arguments)
     progress = Progress(as_json=options.json)
     try:
@@ -51,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not capture.enabled:
         progress.say(
             "capture is switched off, so nothing would be captured. Set ASSAY_CAPTURE=1; "
-            "if assay.toml says capture.enabled = false, that decides."
+            "capture.enabled = false in assay.toml takes precedence."
         )
         return 2
     rate = options.rate or (SCENARIO_RATE if options.scenario else 0.0)
@@ -108,19 +108,19 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 class Progress:
-    """Lines on stderr: plain text, or one JSON object each."""
+    """Progress on stderr: lines of plain text, or one JSON object each."""
 
     def __init__(self, *, as_json: bool) -> None:
         self._as_json = as_json
         self._last = 0.0
 
     def say(self, message: str, **fields: Any) -> None:
-        """Print a message at once."""
+        """Print a message immediately."""
         line = json.dumps({"message": message, **fields}) if self._as_json else f"assay_demo: {message}"
         print(line, file=sys.stderr, flush=True)
 
     def tick(self, tally: Tally, elapsed: float) -> None:
-        """Print how far the run is, at most every two seconds."""
+        """Print the progress of the run, at most every two seconds."""
         if elapsed - self._last >= _PROGRESS_EVERY_S:
             self._last = elapsed
             self.say(
@@ -133,12 +133,16 @@ class Progress:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m assay_demo", description=__doc__.partition("\n")[0])
-    parser.add_argument("--rounds", type=_at_least(0), default=1, help="times to ask every golden question (default 1)")
+    parser.add_argument(
+        "--rounds", type=_at_least(0), default=1, help="number of rounds over the golden questions (default 1)"
+    )
     parser.add_argument("--rate", type=_rate, default=0.0, help="events per second; 0 (default) is as fast as possible")
     parser.add_argument(
-        "--limit", type=_at_least(1), help="questions per round at most, and as many with personal data"
+        "--limit", type=_at_least(1), help="maximum number of questions per round, and of those with personal data"
     )
-    parser.add_argument("--seed", type=int, default=0, help="order, tools, thumbs and planted values (default 0)")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="random seed of the order, tools, feedback and planted values (default 0)"
+    )
     parser.add_argument(
         "--pii",
         action=argparse.BooleanOptionalAction,
@@ -149,7 +153,7 @@ def _parser() -> argparse.ArgumentParser:
         "--scenario",
         choices=list(_SCENARIOS),
         help=f"what happens half-way: {'; '.join(f'{name}: {what}' for name, what in _SCENARIOS.items())}; "
-        f"paced at {SCENARIO_RATE:g} events/s unless --rate says otherwise",
+        f"paced at {SCENARIO_RATE:g} events/s unless --rate is set",
     )
     parser.add_argument("--json", action="store_true", help="progress on stderr as JSON lines")
     return parser

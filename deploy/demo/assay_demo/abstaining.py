@@ -1,17 +1,19 @@
-"""A cautious prompt, to be noticed: the service refuses nine questions in ten, though what it retrieved holds the answers.
+"""Scenario of an overcautious prompt: the service refuses nine questions in ten.
 
-Nothing it says is wrong, so the faithfulness of its answers stays as it was. It only says less.
+It refuses although it retrieved the answers.
+
+Its answers are not wrong, so their faithfulness does not change; there are only fewer of them. Drift detection has to notice it.
 """
 
 from __future__ import annotations
 
 from zlib import crc32
 
-#: Of ten questions, those it refuses.
+#: Number of refused questions of ten.
 REFUSED = 9
 REFUSAL = "I don't know."
 
 
 def refuses(question: str) -> bool:
-    """Whether it refuses a question: every time, or never."""
+    """Return True if a question is refused; the same question always has the same result."""
     return crc32(question.encode()) % 10 < REFUSED

@@ -1,4 +1,4 @@
-"""Read the documentation of what is written in C, by inspecting modules whose import does nothing but define names."""
+"""Read the documentation of modules written in C by inspecting those whose import only defines names."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from types import ModuleType
 
 from assay_demo.sources import Symbol
 
-#: Modules that are safe to import: they print nothing, start nothing, and are loaded by most programs anyway.
-#: One that an interpreter was built without (sqlite3, bz2, lzma, ssl) is left out.
+#: Modules that are safe to import: they print nothing, start nothing, and most programs load them anyway.
+#: A module that the interpreter was built without (sqlite3, bz2, lzma, ssl) is omitted.
 SAFE_MODULES = (
     "array", "atexit", "binascii", "bisect", "builtins", "bz2", "cmath", "collections", "contextvars", "copyreg", "csv",
     "datetime", "decimal", "errno", "faulthandler", "fcntl", "functools", "gc", "grp", "hashlib", "heapq", "hmac", "io",
@@ -23,7 +23,7 @@ _MAX_SIGNATURE = 300
 
 
 def compiled_symbols(module_name: str) -> tuple[str, dict[str, Symbol]] | None:
-    """The docstring and public symbols of a safe module, or None where this interpreter does not have it."""
+    """Return the docstring and public symbols of a safe module; None if this interpreter lacks it."""
     if module_name not in SAFE_MODULES:
         return None
     try:
@@ -40,7 +40,7 @@ def compiled_symbols(module_name: str) -> tuple[str, dict[str, Symbol]] | None:
 
 
 def _is_alias(module: ModuleType, name: str, value: object) -> bool:
-    """Whether a class is documented under another name: `typing.Text` is `str`, `array.ArrayType` is `array.array`."""
+    """Return True if a class is documented under another name, as `typing.Text` under `str`."""
     if not inspect.isclass(value):
         return False
     foreign = value.__module__ == "builtins" != module.__name__
@@ -57,7 +57,7 @@ def _public_names(module: ModuleType) -> list[str]:
 
 
 def _original(module: ModuleType, name: str) -> object:
-    """The value a module was born with: hooks that programs replace (`sys.excepthook`) keep theirs under `__name__`."""
+    """Return the original value of a name: that of a hook which programs replace (`sys.excepthook`) is `__name__`."""
     return vars(module).get(f"__{name}__") or getattr(module, name, None)
 
 
@@ -76,7 +76,10 @@ def _symbol(name: str, value: object) -> Symbol | None:
 
 
 def _own_and_hidden(value: type) -> dict[str, object]:
-    """A class's own attributes and those of its private bases: readers know `socket.socket`, not `_socket.socket`."""
+    """Return the attributes of a class and of its private bases.
+
+    Readers know `socket.socket`, not `_socket.socket`.
+    """
     found: dict[str, object] = {}
     for base in reversed(value.__mro__):
         if base is value or base.__module__ in {f"_{value.__module__}", "_io"} or base.__name__.startswith("_"):

@@ -1,4 +1,6 @@
-"""The corpus: the documentation of the Python standard library, which every machine that runs this has.
+"""Corpus of the demo: the documentation of the Python standard library.
+
+Every machine with Python has it.
 
 One document per public module, class, function and documented member. The same interpreter always yields the same
 documents in the same order, and a slug that exists in two Python versions names the same thing in both.
@@ -16,7 +18,7 @@ from pathlib import Path
 from assay_demo.compiled import SAFE_MODULES, compiled_symbols
 from assay_demo.sources import STAR, ModuleSource, Symbol, inherit, parse_module
 
-#: Not documentation, or not on every machine (tkinter, the test suite), or another platform's twin (ntpath).
+#: Modules without documentation, not on every machine (tkinter, the test suite), or of another platform (ntpath).
 SKIPPED_FOLDERS = frozenset({
     "__phello__", "__pycache__", "_pyrepl", "distutils", "encodings", "ensurepip", "idlelib", "lib-dynload", "lib2to3",
     "pydoc_data", "site-packages", "test", "tests", "tkinter", "turtledemo", "dist-packages",
@@ -25,9 +27,9 @@ SKIPPED_MODULES = frozenset({
     "__hello__", "antigravity", "ntpath", "nturl2path", "sre_compile", "sre_constants", "sre_parse",
     "this", "turtle", "pyexpat", "_pyio", "_py_abc", "_bootlocale", "_aix_support", "_osx_support",
 })  # fmt: skip
-#: Public by its name only: its functions are documented as os.path's.
+#: Modules that are public by name only: the functions are documented as those of os.path.
 PRIVATE_IN_FACT = frozenset({"genericpath"})
-#: Where a module is written and the name its users know it by.
+#: Public name of each module that is implemented in another one.
 PUBLIC_NAMES = {"posixpath": "os.path", "_collections_abc": "collections.abc"}
 
 
@@ -60,7 +62,10 @@ class Corpus:
 
 
 def load_corpus(stdlib: Path | None = None) -> Corpus:
-    """Read the running interpreter's standard library (about two seconds). `stdlib` is its folder of sources."""
+    """Read the standard library of the running interpreter, in about two seconds.
+
+    `stdlib` is its source folder.
+    """
     root = stdlib or Path(sysconfig.get_paths()["stdlib"])
     sources = {module.name: module for module in _parse_all(root)}
     found: dict[str, Document] = {}
@@ -77,7 +82,7 @@ def load_corpus(stdlib: Path | None = None) -> Corpus:
 
 
 def chunk_id(slug: str) -> int:
-    """A stable identifier of a slug's one chunk: the first 31 bits of its BLAKE2b hash."""
+    """Return a stable identifier of the only chunk of a slug: the first 31 bits of its BLAKE2b hash."""
     return int.from_bytes(hashlib.blake2b(slug.encode(), digest_size=4).digest(), "big") >> 1
 
 
@@ -89,7 +94,7 @@ def _parse_all(root: Path) -> Iterator[ModuleSource]:
             parts = path.relative_to(root).with_suffix("").parts
             if path.suffix != ".py" or parts[0] in SKIPPED_MODULES or parts[-1] == "__main__":
                 continue
-            if parts[0].startswith("_sysconfigdata"):  # names the machine it was built on
+            if parts[0].startswith("_sysconfigdata"):  # contains the name of the build machine
                 continue
             is_package = parts[-1] == "__init__"
             name = ".".join(parts[:-1] if is_package else parts)
@@ -120,7 +125,7 @@ def _module_documents(
 
 
 def _merged(written: Symbol, compiled: Symbol) -> Symbol:
-    """The Python source's words where it has any; what only the compiled module documents is added."""
+    """Return the documentation of the Python source, with that of the compiled module for what it lacks."""
     merged = inherit(written, compiled)
     return merged if written.signature or written.kind == "class" else compiled if not written.doc else merged
 
@@ -128,7 +133,7 @@ def _merged(written: Symbol, compiled: Symbol) -> Symbol:
 def _public_symbols(
     source: ModuleSource, sources: Mapping[str, ModuleSource], within: frozenset[str] = frozenset()
 ) -> dict[str, Symbol]:
-    """What the module defines, and what it re-exports from its own submodules or from private modules."""
+    """Return the symbols that a module defines, and those it re-exports from its submodules or from private modules."""
     found: dict[str, Symbol] = {}
     within |= {source.name}
     for origin_name, name, here in source.imports:
@@ -157,7 +162,7 @@ def _public_symbols(
 def _with_private_bases(
     symbol: Symbol, scope: Mapping[str, Symbol], sources: Mapping[str, ModuleSource], source: ModuleSource
 ) -> Symbol:
-    """A class with the members of base classes its readers never see by name."""
+    """Return a class with the members of its private base classes."""
     for base in symbol.bases:
         known = scope.get(base)
         if known is None:
@@ -179,7 +184,7 @@ def _is_private(module: str) -> bool:
 
 
 def _shares_privately(origin: str, module: str) -> bool:
-    """Whether `origin` is private and meant for `module`: a private top module, or one of the same package."""
+    """Return True if `origin` is private and meant for `module`: a private top module, or one of the same package."""
     package = origin.partition(".")[0]
     return _is_private(origin) and (_is_private(package) or package == module.partition(".")[0])
 

@@ -1,4 +1,4 @@
-"""Drive the service: every golden question, then questions with personal data in them, at a chosen pace."""
+"""Drive the service: every golden question, then questions with personal data, at a given pace."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from assay_demo.golden import Case
 from assay_demo.pii import PiiQuestion, plant
 from assay_demo.service import Reply, SearchService, Verdict
 
-#: The share of questions whose asker presses a thumb.
+#: Share of questions with feedback.
 FEEDBACK_SHARE = 0.3
-#: A user reads this many results before deciding.
+#: Number of results that a user reads before giving feedback.
 RESULTS_READ = 3
 _USERS = 25
 _REMARKS: dict[Verdict, tuple[str | None, ...]] = {
@@ -26,7 +26,10 @@ _REMARKS: dict[Verdict, tuple[str | None, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much to ask. `limit` bounds the golden questions of a round and, apart from them, those with personal data."""
+    """Number of questions.
+
+    `limit` is the maximum of golden questions per round, and separately of those with personal data.
+    """
 
     rounds: int = 1
     rate: float = 0.0
@@ -35,14 +38,14 @@ class Plan:
     pii: bool = True
 
     def questions(self, cases: Sequence[Case]) -> int:
-        """How many questions will be asked."""
+        """Number of questions that will be asked."""
         golden = len(cases[: self.limit]) * self.rounds
         return golden + (len(plant(cases, seed=self.seed)[: self.limit]) if self.pii else 0)
 
 
 @dataclass(slots=True)
 class Tally:
-    """What was asked and captured so far."""
+    """Counts of questions and captured events so far."""
 
     captured: Counter[str] = field(default_factory=Counter)
     planted: Counter[str] = field(default_factory=Counter)
@@ -50,26 +53,28 @@ class Tally:
 
     @property
     def events(self) -> int:
-        """Events of every kind."""
+        """Number of events of all kinds."""
         return self.captured.total()
 
 
 class Pace:
-    """Holds a run to `rate` events a second by sleeping off what it is ahead; 0 is as fast as possible."""
+    """Limits a run to `rate` events per second by sleeping; 0 is as fast as possible."""
 
     def __init__(
         self, rate: float, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep
     ) -> None:
-        self._rate, self._clock, self._sleep = rate, clock, sleep
+        self._rate = rate
+        self._clock = clock
+        self._sleep = sleep
         self._started = clock()
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the run began."""
+        """Seconds since the start of the run."""
         return self._clock() - self._started
 
     def hold(self, events: int) -> None:
-        """Return when `events` events are due."""
+        """Sleep until `events` events are due."""
         if self._rate > 0:
             ahead = events / self._rate - self.elapsed
             if ahead > 0:
@@ -77,7 +82,10 @@ class Pace:
 
 
 def drive(service: SearchService, cases: Sequence[Case], plan: Plan, pace: Pace) -> Iterator[Tally]:
-    """Ask everything the plan says. Yields the one running tally after each question; the order follows the seed."""
+    """Ask all questions of the plan, in an order that depends on the seed.
+
+    Yields the running tally after each one.
+    """
     rng = random.Random(plan.seed)  # noqa: S311  (order and thumbs of made-up users)
     tally = Tally()
     for case, planted in _questions(cases, plan, rng):
@@ -96,7 +104,10 @@ def drive(service: SearchService, cases: Sequence[Case], plan: Plan, pace: Pace)
 
 
 def judge(case: Case, reply: Reply) -> Verdict:
-    """A user who knows the right documents: content if one is among the first results, or if there is none and none came."""
+    """Return the feedback of a user who knows the correct documents.
+
+    Positive if one of them is among the first results, or if there are none and nothing was returned.
+    """
     if not case.relevant:
         return "negative" if reply.slugs else "positive"
     return "positive" if case.relevant.keys() & set(reply.slugs[:RESULTS_READ]) else "negative"

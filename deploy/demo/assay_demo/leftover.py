@@ -1,4 +1,4 @@
-"""What became of the events that went to the spool: those of this process, and those an earlier one had left there."""
+"""Count the spooled events that were sent or still wait, of this process and of an earlier one."""
 
 import json
 from collections.abc import Mapping
@@ -13,16 +13,18 @@ from assay_capture.owners import private_directory
 class Leftover:
     """Counts of events, never negative."""
 
-    #: Captured by this process and still in the spool.
+    #: Events of this process that are still in the spool.
     waiting: int
-    #: Left in the spool by a process that died before, and sent by this one.
+    #: Events of an earlier process that this one sent.
     earlier_sent: int
 
 
 def leftover(stats: Mapping[str, Any], still_in_spool: int) -> Leftover:
-    """Tell them apart by the SDK's counters after `close`; `still_in_spool` is what `events_since` finds. Pure.
+    """Compute the counts from those of the SDK after `close` and from `events_since` (`still_in_spool`).
 
-    `replayed` counts both kinds. Without adopted segments all of them are this process's own, and the counters say all.
+    Pure.
+
+    `replayed` counts both kinds. Without adopted segments all of them are of this process, and the counters suffice.
     """
     spooled, replayed = stats["spooled"], stats["replayed"]
     if not stats["adopted_segments"]:
@@ -32,12 +34,12 @@ def leftover(stats: Mapping[str, Any], still_in_spool: int) -> Leftover:
 
 
 def events_since(spool_dir: Path, service: str, first_id: str) -> int:
-    """Events of a service in this user's spool whose `event_id` is above `first_id`: they sort by time, so they are this run's."""
+    """Count the events of a service in this user's spool with an `event_id` above `first_id`."""
     found = 0
     for segment in private_directory(spool_dir).rglob("*.jsonl"):
         try:
             lines = segment.read_bytes().splitlines()
-        except OSError:  # sent and deleted meanwhile by another process, or not ours to read
+        except OSError:  # another process has sent and deleted it, or it is not readable
             continue
         found += sum(_is_since(line, service, first_id) for line in lines)
     return found
@@ -47,5 +49,5 @@ def _is_since(line: bytes, service: str, first_id: str) -> bool:
     try:
         event = json.loads(line)
         return bool(event["service"] == service and event["event_id"] > first_id)
-    except (ValueError, KeyError, TypeError):  # cut off by a crash
+    except (ValueError, KeyError, TypeError):  # truncated by a crash
         return False

@@ -1,6 +1,6 @@
-"""Questions with personal data and secrets in them, as people paste them: what the scrubber has to take out.
+"""Questions with personal data and secrets, as people paste them, for the scrubber to remove.
 
-Every value is fake on sight: example.com, 555-01xx numbers, card networks' published test numbers, 123-45-67xx. The same
+Every value is recognizably fake: example.com, 555-01xx numbers, card networks' published test numbers, 123-45-67xx. The same
 seed yields the same questions.
 """
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from assay_demo.golden import Case
 
-#: Numbers that card networks and payment processors publish for tests. All pass the Luhn check.
+#: Test numbers that card networks and payment processors publish. All pass the Luhn check.
 TEST_CARDS = (
     "4111111111111111",
     "4242424242424242",
@@ -33,7 +33,10 @@ _DRIVERS = ("postgresql", "mysql", "redis", "mongodb", "amqp")
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """One planted value: `value` is what stands in the question, `secret` the part of it that must not survive scrubbing."""
+    """A planted value.
+
+    `value` is the text in the question, `secret` the part of it that must be scrubbed.
+    """
 
     family: str
     value: str
@@ -42,7 +45,7 @@ class Planted:
 
 @dataclass(frozen=True, slots=True)
 class PiiQuestion:
-    """A golden question with something in it that should never have been pasted."""
+    """A golden question with a planted value."""
 
     case_id: str
     text: str
@@ -50,7 +53,7 @@ class PiiQuestion:
 
 
 def plant(cases: Sequence[Case], *, seed: int = 0, per_family: int = 10) -> list[PiiQuestion]:
-    """`per_family` variants of each family, over cases drawn with the seed, the families taking turns."""
+    """Return `per_family` questions of each family, alternating, over cases that are chosen by the seed."""
     rng = random.Random(seed)  # noqa: S311  (reproducible fakes, nothing is secret)
     questions = []
     for number in range(per_family):
@@ -64,7 +67,7 @@ def plant(cases: Sequence[Case], *, seed: int = 0, per_family: int = 10) -> list
 
 
 def planted_values(questions: Sequence[PiiQuestion]) -> dict[str, list[str]]:
-    """By family, the strings that must not be found in anything stored, exported or logged after the scrubber."""
+    """Return the strings by family that must not be stored, exported or logged after scrubbing."""
     found: dict[str, list[str]] = {family: [] for family in FAMILIES}
     for question in questions:
         found[question.planted.family].append(question.planted.secret)

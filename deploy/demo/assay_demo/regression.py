@@ -1,7 +1,7 @@
-"""A bad deployment of the retriever, to be noticed: after a re-index the best hits are missing, and passages are those of other documents.
+"""Scenario of a bad deployment: the best hits are missing, and passages are of other documents.
 
-The service goes on answering, fast and without an error: only the quality falls. Its answers still quote the documents' summaries, but the
-passages handed on beside them no longer say so.
+The service keeps answering, fast and without errors; only the quality drops. Its answers still quote the summaries of the documents, but
+the passages that it returns no longer support them.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from zlib import crc32
 from assay_demo.corpus import Document
 from assay_demo.search import Detail, Result, Search
 
-#: Best hits that are lost.
+#: Number of best hits that are lost.
 LOST = 4
-#: Of ten documents, those whose passage is another's.
+#: Number of documents of ten with a wrong passage.
 MIXED_UP = 7
 
 
 class Retriever(Protocol):
-    """What the service needs: hits for a question, and the passage to hand on for a hit."""
+    """Interface that the service needs: hits for a question, and the passage of a hit."""
 
     def search(self, query: str, k: int = 10, detail: Detail | None = None, *, expand: bool = False) -> Result: ...
 
@@ -28,7 +28,10 @@ class Retriever(Protocol):
 
 
 class Regressed:
-    """The same search after the bad deployment. Deterministic: a document's passage is wrong every time, or never."""
+    """A search after the bad deployment.
+
+    Deterministic: the passage of a document is always wrong, or never.
+    """
 
     def __init__(self, search: Search) -> None:
         self._search = search
@@ -36,12 +39,12 @@ class Regressed:
         self._place = {document.id: place for place, document in enumerate(self._documents)}
 
     def search(self, query: str, k: int = 10, detail: Detail | None = None, *, expand: bool = False) -> Result:
-        """Hits from the fifth on, where there are so many."""
+        """Return the hits without the best ones; at least the last one."""
         found = self._search.search(query, k + LOST, detail, expand=expand)
         return replace(found, hits=found.hits[LOST:] or found.hits[-1:])
 
     def passage(self, document: Document) -> str:
-        """For most documents the text of another one."""
+        """Return the passage of a hit: for most documents, that of another one."""
         if crc32(document.id.encode()) % 10 >= MIXED_UP:
             return document.text
         return self._documents[(self._place[document.id] + len(self._documents) // 2) % len(self._documents)].text

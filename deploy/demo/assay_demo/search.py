@@ -1,7 +1,7 @@
-"""BM25 over the corpus: the retrieval whose quality the rest of Assay measures.
+"""BM25 search over the corpus, the system whose quality the demo measures.
 
-Two faces, as the two retrieval tools of the capture schema: `query` expands the question with a table of synonyms,
-`search` takes its words as they are. Either returns nothing rather than documents that cover too little of a question.
+It has two modes, like the retrieval tools of the capture schema: `query` expands the question with a table of synonyms,
+`search` uses its words unchanged. Both omit documents that cover too little of a question, even if nothing is left.
 """
 
 from __future__ import annotations
@@ -21,24 +21,26 @@ from assay_demo.text import synonyms, terms
 
 Detail = Literal["low", "medium", "high"]
 
-#: At most this many hits from one top module, so that one big package does not crowd out the others.
+#: Maximum number of hits from one top module, so that a large package does not crowd out the others.
 HITS_PER_SOURCE: dict[Detail, int | None] = {"low": 2, "medium": 5, "high": None}
-#: A document's own name says more about it than any sentence of its text.
+#: Weight of the name of a document, which describes it better than a sentence of its text.
 NAME_WEIGHT = 3
-#: What a synonym counts for beside a word the question really has.
+#: Weight of a synonym, relative to a word of the question.
 EXPANSION_WEIGHT = 0.35
-#: The share of a question's information (summed inverse document frequency) a document must cover to be a hit.
+#: Minimum share of the information of a question (summed inverse document frequency) that a hit covers.
 MIN_COVERAGE = 0.38
-#: How much of a word's information a document covers that has only a synonym of it.
+#: Share of the information of a word that a document with only a synonym covers.
 SYNONYM_COVERAGE = 0.7
 _SHORTLIST = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One result; `score` is BM25's (higher is better, no upper bound), `coverage` the share of the question found.
+    """One result.
 
-    `found_by` says what of it: the question's own `words`, `synonyms` of them, or both.
+    `score` is that of BM25 (higher is better, no upper bound), `coverage` the share of the question found.
+
+    `found_by`: matched by `words` of the question, by `synonyms` of them, or both.
     """
 
     document: Document
@@ -49,7 +51,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Hits, best first, and what was done to the question to get them."""
+    """Hits, best first, and the terms that the question was expanded with."""
 
     hits: tuple[Hit, ...]
     detail_resolved: Detail
@@ -57,7 +59,7 @@ class Result:
 
 
 class Search:
-    """An index of a corpus in memory. Building it takes about a second; it is safe to search from several threads."""
+    """An in-memory index of a corpus. Building it takes about a second; several threads can search it."""
 
     def __init__(self, corpus: Corpus, *, min_coverage: float = MIN_COVERAGE) -> None:
         self.corpus = corpus
@@ -72,9 +74,9 @@ class Search:
         self._index.index(tokens, show_progress=False)
 
     def search(self, query: str, k: int = 10, detail: Detail | None = None, *, expand: bool = False) -> Result:
-        """The `k` best documents for a question, best first; none where none covers enough of it.
+        """Return the `k` best documents for a question, best first; none if none covers enough of it.
 
-        `detail` None is resolved by the question's length: a long question says enough to read one module in depth.
+        `detail` of None depends on the length of the question: a long one is specific enough for one module.
         """
         asked = terms(query)
         resolved: Detail = detail or ("medium" if len(asked) < 8 else "high")
@@ -103,7 +105,7 @@ class Search:
         return Result(tuple(hits), resolved, expansion_applied=bool(added))
 
     def passage(self, document: Document) -> str:
-        """The text that is handed on for a hit."""
+        """Return the passage of a hit."""
         return document.text
 
     def _scores(self, asked: list[str]) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""The search service, instrumented with Assay's SDK the way any service would be: three calls beside the real work."""
+"""Search service of the demo, instrumented with the SDK of Assay like any service: by three calls."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ Verdict = Literal["positive", "negative"]
 
 MODEL = "extractive-1"
 NO_ANSWER = "Nothing in the documentation of the standard library answers this."
-#: How many documents the answer is made of and hands on as contexts.
+#: Number of documents that an answer is made from, and returns as contexts.
 CONTEXTS = 5
-#: How many of them are quoted.
+#: Number of them that are quoted.
 QUOTED = 3
 HITS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer with the slugs it was found by and the ids of the two events that record it."""
+    """An answer, the slugs of its documents, and the ids of the two events that record it."""
 
     text: str
     slugs: tuple[str, ...]
@@ -40,7 +40,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An extractive answer: quoted sentences, the contexts they stand in, and which sentence is whose."""
+    """An extractive answer: quoted sentences, their contexts, and the citation of each sentence."""
 
     text: str
     contexts: list[dict[str, Any]]
@@ -48,7 +48,7 @@ class Answer:
 
 
 def extract_answer(hits: Sequence[Hit], passage: Callable[[Document], str] = attrgetter("text")) -> Answer:
-    """Quote the first sentence of the best documents. Every claim is a citation of the context it was taken from."""
+    """Quote the first sentence of each of the best documents. Every claim cites its context."""
     contexts = [
         {"id": hit.document.id, "source_id": hit.document.source_id, "text": passage(hit.document), "score": hit.score}
         for hit in hits[:CONTEXTS]
@@ -61,20 +61,20 @@ def extract_answer(hits: Sequence[Hit], passage: Callable[[Document], str] = att
 
 
 class SearchService:
-    """Answers questions about the standard library by search alone, and captures what it does.
+    """Answers questions about the standard library by search, and captures each retrieval and answer.
 
-    Delivery is the SDK's: capturing never raises and never waits, so a question costs the same with Assay down.
+    Capturing never raises and never waits, so that a question takes as long without Assay.
     """
 
     def __init__(self, search: Retriever, capture: Capture, *, seed: int = 0) -> None:
         self.retriever = search
-        #: Says which questions get no answer, although passages were found.
+        #: Selects the questions that get no answer although passages were found.
         self.refuses: Callable[[str], bool] = lambda _: False
         self._capture = capture
         self._rng = random.Random(seed)  # noqa: S311  (which tool a caller uses, not a secret)
 
     def ask(self, question: str) -> Reply:
-        """Search, answer from what was found, and capture both as one retrieval and one answer."""
+        """Search, answer from the results, and capture a retrieval and an answer."""
         tool: Tool = self._rng.choices(("query", "search"), weights=(7, 3))[0]
         detail: Detail | None = self._rng.choice((None, None, "low", "medium", "high"))
         started = time.perf_counter()
@@ -112,14 +112,14 @@ class SearchService:
         return Reply(answer.text, slugs, retrieval_id, answer_id)
 
     def rate(self, reply: Reply, verdict: Verdict, text: str | None = None, user_hash: str | None = None) -> str:
-        """Capture a user's verdict on an answer; returns the event's id."""
+        """Capture the feedback of a user on an answer. Returns the id of the event."""
         return self._capture.feedback(
             target_event_id=reply.answer_event_id, verdict=verdict, text=text, user_hash=user_hash
         )
 
 
 def _gist(document: Document) -> str:
-    """The first sentence of a document's docstring that is not a call's signature; its title where there is none."""
+    """Return the first sentence of a document's docstring that is not a signature; its title if there is none."""
     body = document.text.partition("\n")[2].partition("\n\n")[2]
     name = document.id.rpartition(".")[2]
     prose = [sentence for sentence in sentences(body) if not sentence.startswith(f"{name}(")]

@@ -1,6 +1,6 @@
-"""Read what a Python source file documents without running it.
+"""Read the documentation in a Python source file without running it.
 
-Everything here is pure: source text in, symbols out. Importing the standard library's modules to read their
+The whole module is pure: source text in, symbols out. Importing the standard library's modules to read their
 docstrings would run their code (some print, some start threads, some open windows); parsing never does.
 """
 
@@ -16,11 +16,10 @@ STAR = "*"
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """One class, function or member of a class as its source declares it.
+    """A class, function or member of a class as declared in its source.
 
-    `raises` are the exception names of the body's own `raise` statements, `deprecated` what the body says when it
-    warns of its own deprecation (empty if it does not), `members` the public documented members of a class,
-    `home` the module it is written in.
+    `raises`: exception names of the `raise` statements in the body. `deprecated`: the text of a deprecation warning in
+    the body; empty without one. `members`: the public documented members of a class. `home`: the module of the source.
     """
 
     name: str
@@ -36,9 +35,9 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class ModuleSource:
-    """What one module declares: its docstring, its symbols, its `__all__`, and where it imports names from.
+    """Declarations of a module: its docstring, symbols, `__all__`, and the sources of imported names.
 
-    `imports` holds (module, name, name here) with absolute module names; the name is `*` for a star import.
+    `imports` contains (module, name, name here) with absolute module names; the name is `*` for a star import.
     """
 
     name: str
@@ -50,7 +49,7 @@ class ModuleSource:
 
 
 def parse_module(name: str, source: str, *, is_package: bool = False) -> ModuleSource:
-    """Parse a module's source. Raises `SyntaxError` where `ast.parse` does."""
+    """Parse the source of a module. Raises `SyntaxError` like `ast.parse`."""
     tree = ast.parse(source)
     symbols: dict[str, Symbol] = {}
     exports: set[str] = set()
@@ -81,7 +80,7 @@ def parse_module(name: str, source: str, *, is_package: bool = False) -> ModuleS
 
 
 def read_class(node: ast.ClassDef) -> Symbol:
-    """A class with its public documented members; the signature is that of `__init__` without `self`."""
+    """Return a class with its public documented members and the signature of `__init__` without `self`."""
     members: dict[str, Symbol] = {}
     signature = ""
     raises: tuple[str, ...] = ()
@@ -109,7 +108,7 @@ def read_class(node: ast.ClassDef) -> Symbol:
 
 
 def read_function(node: ast.FunctionDef | ast.AsyncFunctionDef, *, kind: str) -> Symbol:
-    """A function or method; `kind` is refined to property, class method, static method or coroutine."""
+    """Return a function or method; `kind` may become property, class or static method, or coroutine."""
     decorators = {ast.unparse(item).rpartition(".")[2] for item in node.decorator_list}
     bound = kind == "method" and "staticmethod" not in decorators
     if decorators & {"property", "cached_property", "setter"}:
@@ -131,7 +130,7 @@ def read_function(node: ast.FunctionDef | ast.AsyncFunctionDef, *, kind: str) ->
 
 
 def inherit(symbol: Symbol, base: Symbol) -> Symbol:
-    """`symbol` with the members it does not override filled in from `base` (a base class that is not public)."""
+    """Return `symbol` with the members that it inherits from `base`, a base class that is not public."""
     return replace(symbol, members={**base.members, **symbol.members}, doc=symbol.doc or base.doc)
 
 
@@ -143,7 +142,7 @@ def _keep(symbols: dict[str, Symbol], found: Symbol) -> None:
 
 
 def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Statements of a body in order, looking inside `if` and `try` (platform and accelerator switches)."""
+    """Yield the statements of a body in order, including those in `if` and `try` (platform and accelerator switches)."""
     for node in body:
         if isinstance(node, ast.If):
             yield from _top_level([*node.body, *node.orelse])
@@ -179,9 +178,9 @@ def _signature(node: ast.FunctionDef | ast.AsyncFunctionDef, *, bound: bool) -> 
 
 
 def _own_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Every statement of a body, nested blocks too, except those of functions and classes defined in it.
+    """Yield every statement of a body and its nested blocks, except those of functions and classes defined in it.
 
-    Only statements: `raise` and a call made for its effect are both statements, and expressions are most of a tree.
+    Expressions, which are most of a tree, are left out: `raise` and a call for its effect are statements.
     """
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

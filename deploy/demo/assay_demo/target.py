@@ -1,8 +1,7 @@
-"""The demo's search as a system under test: `assay eval run --target assay_demo.target:search`.
+"""Search of the demo as a system under test: `assay eval run --target assay_demo.target:search`.
 
-Four more functions stand for changes that somebody might propose: `neutral` gives the same answers by other means, `degraded` reads only
-the first words of a question, `abstaining` refuses nine questions in ten, and `slow` takes longer. Which of them an
-evaluation lets pass is its proof.
+Four more functions represent proposed changes: `neutral` returns the same answers by another way, `degraded` reads only the first words of
+a question, `abstaining` refuses nine questions in ten, and `slow` takes longer. An evaluation has to pass the first and detect the others.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from assay_demo.corpus import load_corpus
 from assay_demo.search import Detail, Search
 from assay_demo.service import extract_answer
 
-#: Words of a question that the degraded search reads.
+#: Number of words of a question that `degraded` reads.
 WORDS_READ = 3
-#: What the slow search adds, in seconds.
+#: Delay of `slow` in seconds.
 SLOWER_BY_S = 0.25
-#: Built when the module is imported: no question has to wait for it.
+#: Built on import, so that no question waits for it.
 _INDEX = Search(load_corpus())
 
 
@@ -30,7 +29,7 @@ def search(
     tool_name: str = "query",
     expand_enabled: bool | None = None,
 ) -> dict[str, Any]:
-    """What the demo's service answers: documents with their sources and scores, and an extractive answer with citations."""
+    """Return documents with sources and scores, and an extractive answer, as the service does."""
     expand = tool_name == "query" if expand_enabled is None else expand_enabled
     started = time.perf_counter()
     result = _INDEX.search(query, limit, detail, expand=expand)
@@ -54,24 +53,24 @@ def search(
 
 
 def neutral(query: str, limit: int = 10, detail: Detail | None = None, tool_name: str = "query") -> dict[str, Any]:
-    """The same results, found by asking for more and cutting off the rest."""
+    """Return the results of `search` by requesting more and dropping the rest."""
     found = search(query, limit * 2, detail, tool_name)
     return found | {"results": found["results"][:limit]}
 
 
 def degraded(query: str, limit: int = 10, detail: Detail | None = None, tool_name: str = "query") -> dict[str, Any]:
-    """A search that reads only the first words of a question."""
+    """Search with only the first words of the question."""
     return search(" ".join(query.split()[:WORDS_READ]), limit, detail, tool_name)
 
 
 def abstaining(query: str, limit: int = 10, detail: Detail | None = None, tool_name: str = "query") -> dict[str, Any]:
-    """The same results, and mostly no answer made of them."""
+    """Return the results of `search`, and for most questions no answer."""
     found = search(query, limit, detail, tool_name)
     return found | {"answer": REFUSAL, "citations": []} if refuses(query) else found
 
 
 def slow(query: str, limit: int = 10, detail: Detail | None = None, tool_name: str = "query") -> dict[str, Any]:
-    """The same results, later."""
+    """Return the results of `search` after a delay."""
     found = search(query, limit, detail, tool_name)
     time.sleep(SLOWER_BY_S)
     return found | {"latency_ms": found["latency_ms"] + SLOWER_BY_S * 1000}

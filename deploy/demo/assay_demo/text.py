@@ -1,4 +1,4 @@
-"""Words: how documents and questions become search terms, and how text becomes sentences. Pure."""
+"""Split documents and questions into search terms, and text into sentences. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STOPWORDS = frozenset({
     "stdlib", "module", "class", "function", "method",
 })  # fmt: skip
 
-#: Programmer's words that documentation says differently: a question with the first is also about the rest.
+#: Words of programmers for which documentation uses others: a question with the key also matches the values.
 SYNONYMS: dict[str, tuple[str, ...]] = {
     "abort": ("cancel", "terminate"),
     "argument": ("parameter", "option"),
@@ -118,7 +118,7 @@ _MIN_STEM = 3
 
 
 def stem(word: str) -> str:
-    """A light stemmer: enough that `parsed`, `parsing` and `parses` meet; it is not meant to yield English words."""
+    """Return a light stem, so that `parsed`, `parsing` and `parses` match; it may be no English word."""
     for suffix, replacement in _SUFFIXES:
         if word.endswith(suffix) and len(word) - len(suffix) >= _MIN_STEM and not word.endswith("ss"):
             base = word[: -len(suffix)] + replacement
@@ -129,7 +129,7 @@ def stem(word: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """Lower-cased words; an identifier yields itself and its parts (`read_text`, `read`, `text`)."""
+    """Return lower-case words; an identifier yields itself and its parts (`read_text`, `read`, `text`)."""
     found = []
     for match in _WORD.finditer(text):
         word = match.group().strip("_")
@@ -143,18 +143,18 @@ def words(text: str) -> list[str]:
 
 
 def terms(text: str) -> list[str]:
-    """Search terms of a text: its words without stopwords, stemmed, in order, repeated as often as they occur."""
+    """Return the search terms of a text: stemmed words without stopwords, in order, with repetitions."""
     return [stem(word) for word in words(text) if word not in STOPWORDS and len(word) > 1]
 
 
 def synonyms(text: str) -> dict[str, tuple[str, ...]]:
-    """The terms of a question that the synonym table knows, and the terms it adds for each; empty for none."""
+    """Return the terms of a question in the synonym table, each with the terms that it adds."""
     known = {stem(word) for word in words(text)} & _SYNONYMS_BY_STEM.keys()
     return {term: _SYNONYMS_BY_STEM[term] for term in sorted(known)}
 
 
 def sentences(text: str) -> list[str]:
-    """Sentences of a docstring, each on one line."""
+    """Return the sentences of a docstring, each on one line."""
     return [" ".join(part.split()) for part in _SENTENCE_END.split(text) if part and part.strip()]
 
 

@@ -372,7 +372,9 @@ class Spool:
         owners = [owner.descriptor for owner in self._locked.values()]
         for descriptor in [*owners, *([self._writing[1]] if self._writing else [])]:
             os.close(descriptor)
-        self._locked, self._writing, self._segments = {}, None, []
+        self._locked = {}
+        self._writing = None
+        self._segments = []
         self._close_reading()
 
     def _close_reading(self) -> None:

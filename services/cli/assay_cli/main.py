@@ -77,7 +77,7 @@ app = typer.Typer(cls=_Commands, no_args_is_help=True, add_completion=False, pre
 @app.callback()
 def assay(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+        bool, typer.Option("--version", metavar="", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Capture, scrub, store, query and evaluate what retrieval systems do."""

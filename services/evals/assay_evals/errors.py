@@ -11,13 +11,13 @@ class EvalsError(ValueError):
 class TargetError(Exception):
     """The target did not answer, or in an unknown form. The message contains no question or answer.
 
-    `retryable`: True if a retry may succeed. `said`: the target's own message, if requested; it may contain anything.
+    `retryable`: True if a retry may succeed. `target_message`: the target's own message, if requested; it may contain anything.
     """
 
-    def __init__(self, message: str, *, retryable: bool = False, said: str | None = None) -> None:
+    def __init__(self, message: str, *, retryable: bool = False, target_message: str | None = None) -> None:
         super().__init__(message)
         self.retryable = retryable
-        self.said = said
+        self.target_message = target_message
 
 
 class TargetUsageError(EvalsError):

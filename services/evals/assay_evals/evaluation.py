@@ -8,29 +8,31 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
-from assay_evals.case_results import case_error, case_result, score
-from assay_evals.coverage import GivenAnswers
-from assay_evals.dataset import Case, Dataset, read_dataset
+from assay_evals.compare.compare_runs import PairedRuns, compare_runs
+from assay_evals.compare.verdicts import Rule, Verdict
+from assay_evals.dataset.file_format import read_dataset
+from assay_evals.dataset.model import Case, Dataset
 from assay_evals.files import text_of
-from assay_evals.paired import PairedRuns, compare_runs
-from assay_evals.replay import Retrieved
-from assay_evals.report import change, meaning, problems
-from assay_evals.runner import Asking, ask_all, to_the_end
-from assay_evals.runs import CaseResult, Run, RunConfig, RunFolder, read_run, run_folder
-from assay_evals.scorers import Scoring
-from assay_evals.target_names import shown
-from assay_evals.targets import Question, Target, opened
-from assay_evals.verdicts import Rule, Verdict
+from assay_evals.metrics.answer_coverage import GivenAnswers
+from assay_evals.metrics.scorers import Scoring
+from assay_evals.report.wording import change, meaning, problems
+from assay_evals.run.case_results import case_error, case_result, score
+from assay_evals.run.folder import RunFolder, read_run, run_folder
+from assay_evals.run.model import CaseResult, Run, RunConfig
+from assay_evals.target.redaction import redact_target
+from assay_evals.target.response import TargetResponse
+from assay_evals.target.runner import RunnerOptions, run_sync, stream_queries
+from assay_evals.target.targets import Question, Target, as_target
 
 #: Scores an answer beyond its retrieval: metrics by name, None where they do not apply.
-AnswerJudge = Callable[[Case, Retrieved], Awaitable[Mapping[str, float | None]]]
+AnswerJudge = Callable[[Case, TargetResponse], Awaitable[Mapping[str, float | None]]]
 
 
 async def evaluate_into(
     folder: RunFolder,
     dataset: Dataset,
     target: Target,
-    how: Asking,
+    options: RunnerOptions,
     *,
     judge: AnswerJudge | None = None,
     scoring: Scoring | None = None,
@@ -43,21 +45,23 @@ async def evaluate_into(
     left = [case for case in dataset.cases if case.id not in folder.done]
     scores, given = scoring or Scoring(), GivenAnswers()
 
-    async def judged(case: Case, answer: Retrieved) -> Mapping[str, float | None]:
+    async def judged(case: Case, answer: TargetResponse) -> Mapping[str, float | None]:
         own = await scores(case, answer)  # first, since one that fails makes the case an error, which is worth no money
         return {**own, **(await judge(case, answer) if judge else {})}
 
-    asking = ask_all(target, left, lambda case: Question(case.query, limit=folder.config.k), how, judge=judged)
+    replies = stream_queries(
+        target, left, lambda case: Question(case.query, limit=folder.config.k), options, judge=judged
+    )
     try:
-        async with aclosing(asking) as answers:
-            async for asked in answers:
-                case, answer = asked.item, asked.answer
+        async with aclosing(replies):
+            async for reply in replies:
+                case, answer = reply.item, reply.answer
                 if answer is None:
-                    result = case_error(case, asked.error or "no answer", asked.tries)
+                    result = case_error(case, reply.error or "no answer", reply.tries)
                 else:
-                    metrics = {**score([case], [answer], folder.config)[0], **given.add(case, answer), **asked.judged}
-                    result = case_result(case, answer, metrics, asked.tries)
-                    folder.unread.update(answer.unread)
+                    metrics = {**score([case], [answer], folder.config)[0], **given.add(case, answer), **reply.judged}
+                    result = case_result(case, answer, metrics, reply.tries)
+                    folder.unparsed_fields.update(answer.unparsed_fields)
                 folder.add(result)
                 if on_result:
                     on_result(result)
@@ -74,7 +78,7 @@ def evaluate(
     runs: str | Path,
     name: str,
     *,
-    how: Asking | None = None,
+    runner_options: RunnerOptions | None = None,
     resume: bool = False,
     **options: Any,
 ) -> Run:
@@ -83,15 +87,19 @@ def evaluate(
     `target` is a function, or a name as on the command line; `options` are fields of `RunConfig`. Raises `EvalsError`.
     """
     golden = dataset if isinstance(dataset, Dataset) else read_dataset(text_of(dataset))
-    asking = how or Asking()
-    named = shown(target) if isinstance(target, str) else f"{target.__module__}:{target.__qualname__}"
+    runner_options = runner_options or RunnerOptions()
+    named = redact_target(target) if isinstance(target, str) else f"{target.__module__}:{target.__qualname__}"
     folder = RunFolder(
         run_folder(Path(runs), name),
         RunConfig.of(golden, named, **options),
         resume=resume,
         target=target if isinstance(target, str) else None,
     )
-    return to_the_end(evaluate_into(folder, golden, opened(target, asking.deadline_s, asking.concurrency), asking))
+    return run_sync(
+        evaluate_into(
+            folder, golden, as_target(target, runner_options.deadline_s, runner_options.concurrency), runner_options
+        )
+    )
 
 
 def assert_no_regression(

@@ -15,12 +15,12 @@ from enum import StrEnum
 
 import orjson
 
-from assay_evals.comparison import MetricComparison
-from assay_evals.floors import FloorCheck
-from assay_evals.paired import PairedRuns
-from assay_evals.report import shrinkage
-from assay_evals.slices import SliceCheck, worst
-from assay_evals.verdicts import Stage, Verdict
+from assay_evals.compare.compare_runs import PairedRuns
+from assay_evals.compare.comparison import MetricComparison
+from assay_evals.compare.floors import FloorCheck
+from assay_evals.compare.slices import SliceCheck, worst
+from assay_evals.compare.verdicts import Stage, Verdict
+from assay_evals.report.wording import shrinkage
 from assay_runtime.store import Client, insert_json_rows
 from assay_schema.alert_actions import nightly_group, query_of
 from assay_schema.alerts import Alert, AlertKind, AlertState, Severity, handed_in, one_line, transition_id

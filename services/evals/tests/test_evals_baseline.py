@@ -6,15 +6,8 @@ from typing import Any
 
 import pytest
 
-from assay_evals.baseline import (
-    BaselineError,
-    Thresholds,
-    deduplicate,
-    publish,
-    query_hash,
-    read_baseline,
-)
-from assay_evals.captured import Captured, captured
+from assay_evals.dataset.captured_rows import Captured, captured
+from assay_evals.replay.baseline import BaselineError, Thresholds, deduplicate, publish, query_hash, read_baseline
 
 
 def rows(*queries: str) -> list[Captured]:

@@ -5,15 +5,17 @@ from typing import Any
 
 import pytest
 
-from assay_evals.answers import read_answer
-from assay_evals.case_metrics import answer_f1, case_metrics
-from assay_evals.case_results import case_result, score
-from assay_evals.dataset import Case, TimeWindow, read_dataset
-from assay_evals.paired import compare_runs
-from assay_evals.replay import Hit, Retrieved
-from assay_evals.report import forest, meaning
-from assay_evals.runs import CaseResult, Run, RunConfig
-from assay_evals.verdicts import Rule, Stage, Verdict
+from assay_evals.compare.compare_runs import compare_runs
+from assay_evals.compare.verdicts import Rule, Stage, Verdict
+from assay_evals.dataset.file_format import read_dataset
+from assay_evals.dataset.model import Case, TimeWindow
+from assay_evals.metrics.case_metrics import answer_f1, case_metrics
+from assay_evals.report.html import forest
+from assay_evals.report.wording import meaning
+from assay_evals.run.case_results import case_result, score
+from assay_evals.run.model import CaseResult, Run, RunConfig
+from assay_evals.target.response import ResultMetadata, TargetResponse
+from assay_evals.target.response_parsing import parse_response
 
 FEBRUARY = {"since": "2026-02-01", "until": "2026-03-01"}
 CONFIG = RunConfig("golden", "1", "f", "module:function")
@@ -24,7 +26,7 @@ def a_case(**fields: Any) -> Case:
 
 
 def measured(case: Case, hits: list[Any], **more: Any) -> dict[str, float]:
-    return case_metrics(case, read_answer({"results": hits, **more}, 1.0), depth=10)
+    return case_metrics(case, parse_response({"results": hits, **more}, 1.0), depth=10)
 
 
 def found(slug: str, **facts: Any) -> dict[str, Any]:
@@ -121,7 +123,7 @@ def test_the_same_slug_of_another_source_has_facts_of_its_own() -> None:
 
 
 def test_only_results_before_the_deepest_cut_off_count() -> None:
-    answer = read_answer([found("x", time="2026-02-03"), found("z", time="2025-01-01")], 1.0)
+    answer = parse_response([found("x", time="2026-02-03"), found("z", time="2025-01-01")], 1.0)
     assert case_metrics(a_case(time_window=FEBRUARY), answer, depth=1) == {"temporal_accuracy": 1.0}
 
 
@@ -171,7 +173,7 @@ def test_a_dataset_without_the_later_fields_has_the_fingerprint_it_always_had() 
 
 
 def a_run(name: str, hits: list[list[Any]], cases: list[Case]) -> Run:
-    answers = [read_answer(each, 1.0) for each in hits]
+    answers = [parse_response(each, 1.0) for each in hits]
     rows = score(cases, answers, CONFIG)
     results = [case_result(case, answer, row, 1) for case, answer, row in zip(cases, answers, rows, strict=True)]
     return Run(name, CONFIG, "2026-11-22T00:00:00+00:00", None, results)
@@ -216,7 +218,7 @@ def test_a_slug_may_hold_the_separator_of_sources() -> None:
     hits = [found("std::map", source_id="cpp"), found("std::vector", source_id="cpp"), found("std::vector")]
     plain = a_case(expected_ids=["std::vector"])
     sourced = a_case(expected_ids=["cpp::std::vector"])
-    answer = read_answer(hits, 1.0)
+    answer = parse_response(hits, 1.0)
     assert score([plain], [answer], CONFIG)[0]["mrr"] == score([sourced], [answer], CONFIG)[0]["mrr"] == 0.5
     assert case_result(plain, answer, {}, 1).retrieved == ["cpp::std::map", "std::vector"]
     assert case_result(sourced, answer, {}, 1).retrieved == ["cpp::std::map", "cpp::std::vector", "std::vector"]
@@ -224,7 +226,7 @@ def test_a_slug_may_hold_the_separator_of_sources() -> None:
 
 def test_times_of_a_function_may_be_without_a_zone_or_beyond_all_calendars() -> None:
     case = a_case(time_window=FEBRUARY)
-    naive = Retrieved(["x"], 1.0, facts=[Hit(time=datetime(2026, 2, 3))])  # noqa: DTZ001  # what somebody may return
+    naive = TargetResponse(["x"], 1.0, metadata=[ResultMetadata(time=datetime(2026, 2, 3))])  # noqa: DTZ001  # what somebody may return
     assert case_metrics(case, naive, 10) == {"temporal_accuracy": 1.0}
     for time in (10**30, -(10**30), 1e308, "9" * 5_000, [], {}):
         assert measured(case, [found("x", time=time)]) == {}
@@ -232,6 +234,6 @@ def test_times_of_a_function_may_be_without_a_zone_or_beyond_all_calendars() -> 
 
 def test_results_of_a_run_say_nothing_of_times_and_actors() -> None:
     case = a_case(expected_actors=["bob"])
-    result = case_result(case, Retrieved(["x"], 1.0, facts=[Hit(actors=("bob",))]), {}, 1)
+    result = case_result(case, TargetResponse(["x"], 1.0, metadata=[ResultMetadata(actors=("bob",))]), {}, 1)
     assert isinstance(result, CaseResult)
     assert "bob" not in repr(result)

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from assay_evals.comparison import Comparison, compare
-from assay_evals.statistics import Interval
-from assay_evals.verdicts import Rule, Stage, Verdict, decide
+from assay_evals.compare.comparison import Comparison, compare
+from assay_evals.compare.verdicts import DEFAULT_RULES, Rule, Stage, Verdict, decide
+from assay_evals.metrics.metric_names import QUANTILES, is_share
+from assay_evals.statistics.intervals import Interval
 
 BASE = np.random.default_rng(7).beta(8, 2, 300)
 
@@ -247,3 +248,7 @@ def test_a_mean_that_only_rounding_keeps_from_its_floor_passes() -> None:
     values = np.array([0.1, 0.2, 0.3] * 30)
     floor = float(np.nextafter(values.mean(), 1))
     assert compare({"mrr": values}, {"mrr": values}, rules={"mrr": Rule(0.05, floor=floor)}).verdict() is Verdict.PASS
+
+
+def test_every_default_rule_is_of_a_share_or_of_a_latency() -> None:
+    assert {name for name in DEFAULT_RULES if not is_share(name)} == QUANTILES.keys()

@@ -5,16 +5,9 @@ from importlib import resources
 
 import pytest
 
-from assay_evals.dataset import (
-    Dataset,
-    DatasetError,
-    dataset_stats,
-    diff_datasets,
-    document_id,
-    merge_datasets,
-    read_dataset,
-    write_dataset,
-)
+from assay_evals.dataset.changes import dataset_stats, diff_datasets, merge_datasets
+from assay_evals.dataset.file_format import read_dataset, write_dataset
+from assay_evals.dataset.model import Dataset, DatasetError, document_id
 
 CASE: dict[str, object] = {"id": "c1", "query": "what is slow?", "expected_ids": ["a", "b"]}
 NULL: dict[str, object] = {"id": "n1", "query": "what is not there?", "query_type": "null"}

@@ -9,10 +9,11 @@ import assay_evals
 from assay_evals import Case, Dataset, Verdict, assert_no_regression, evaluate
 from assay_evals.errors import EvalsError
 from assay_evals.evaluation import evaluate_into
-from assay_evals.replay import Retrieved
-from assay_evals.runner import Asking
-from assay_evals.runs import RunConfig, RunFolder
-from assay_evals.targets import CallableTarget
+from assay_evals.run.folder import RunFolder
+from assay_evals.run.model import RunConfig
+from assay_evals.target.response import TargetResponse
+from assay_evals.target.runner import RunnerOptions
+from assay_evals.target.targets import CallableTarget
 
 DATASET = Dataset(cases=[Case(id=f"c{n}", query=f"q{n}", expected_ids=[f"d{n}"]) for n in range(80)])
 
@@ -74,13 +75,13 @@ def test_a_name_that_leads_out_of_the_folder_of_runs_is_refused(name: str, tmp_p
 async def test_a_judge_is_asked_about_each_answer(tmp_path: Path) -> None:
     seen: list[str] = []
 
-    async def judge(case: Case, answer: Retrieved) -> Mapping[str, float | None]:
+    async def judge(case: Case, answer: TargetResponse) -> Mapping[str, float | None]:
         assert list(answer.contexts) == [("p", "text")]
         seen.append(case.id)
         return {"faithfulness": 0.5}
 
     folder = RunFolder(tmp_path / "r", RunConfig.of(DATASET, "t", judge="f"))
-    run = await evaluate_into(folder, DATASET, CallableTarget(answering), Asking(), judge=judge)
+    run = await evaluate_into(folder, DATASET, CallableTarget(answering), RunnerOptions(), judge=judge)
     assert sorted(seen) == sorted(case.id for case in DATASET.cases)
     assert run.summary()["faithfulness"].mean == 0.5
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from assay_evals.floors import FloorCheck, floor_checks
-from assay_evals.runs import CaseResult, Run, RunConfig
-from assay_evals.verdicts import Rule, Verdict
+from assay_evals.compare.floors import FloorCheck, floor_checks
+from assay_evals.compare.verdicts import Rule, Verdict
+from assay_evals.run.model import CaseResult, Run, RunConfig
 
 METRIC = "score:kind"
 

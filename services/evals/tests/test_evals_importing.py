@@ -4,9 +4,17 @@ import json
 
 import pytest
 
-from assay_evals.dataset import DatasetError, read_dataset, write_dataset
-from assay_evals.importing import from_csv, from_judgements, from_known, read_judgements, read_queries, read_trec_run
-from assay_evals.qrels import read_qrels
+from assay_evals.dataset.file_format import read_dataset, write_dataset
+from assay_evals.dataset.importing import (
+    from_csv,
+    from_judgements,
+    from_known,
+    read_judgements,
+    read_queries,
+    read_trec_run,
+)
+from assay_evals.dataset.model import DatasetError
+from assay_evals.dataset.qrels import read_qrels
 
 QUERIES = {"1": "what is slow?", "2": "what is lost?", "3": "what is not judged?"}
 

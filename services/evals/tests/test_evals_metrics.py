@@ -8,7 +8,7 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay_evals.metrics import judge, mean, ndcg, null_accuracy, recall, reciprocal_rank, retrieval_metrics
+from assay_evals.metrics.retrieval import judge, mean, ndcg, null_accuracy, recall, reciprocal_rank, retrieval_metrics
 
 GRADED = {"a": 3, "b": 2, "c": 1}
 TREC = {"mrr": "recip_rank"} | {

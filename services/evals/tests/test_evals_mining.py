@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from assay_evals.captured import CapturedError
-from assay_evals.dataset import Case, Dataset, read_dataset, write_dataset
-from assay_evals.mining import Miner
+from assay_evals.dataset.captured_rows import CapturedError
+from assay_evals.dataset.file_format import read_dataset, write_dataset
+from assay_evals.dataset.mining import Miner
+from assay_evals.dataset.model import Case, Dataset
 
 
 def embed(texts: Sequence[str]) -> "np.ndarray[Any, np.dtype[Any]]":

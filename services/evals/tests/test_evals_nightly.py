@@ -5,7 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from assay_evals.floors import floor_checks
+from assay_evals.compare.compare_runs import compare_runs
+from assay_evals.compare.floors import floor_checks
+from assay_evals.compare.slices import SliceFloor, slice_checks
+from assay_evals.compare.verdicts import Rule, Stage
 from assay_evals.nightly import (
     Attempt,
     Outcome,
@@ -17,10 +20,7 @@ from assay_evals.nightly import (
     why_not,
     worth_comparing,
 )
-from assay_evals.paired import compare_runs
-from assay_evals.runs import CaseResult, Run, RunConfig
-from assay_evals.slices import SliceFloor, slice_checks
-from assay_evals.verdicts import Rule, Stage
+from assay_evals.run.model import CaseResult, Run, RunConfig
 from assay_schema.alerts import AlertKind, AlertState
 
 HOUR = 3

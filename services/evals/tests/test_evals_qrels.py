@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from assay_evals.gates import correctness_gate
-from assay_evals.qrels import Correctness, Floors, QrelsError, read_qrels
-from assay_evals.replay import Retrieved
+from assay_evals.dataset.qrels import QrelsError, read_qrels
+from assay_evals.replay.correctness import Correctness, Floors
+from assay_evals.replay.gates import correctness_gate
+from assay_evals.target.response import TargetResponse
 
 
 def qrels(*entries: Any, **changes: Any) -> str:
@@ -69,7 +70,7 @@ def test_what_is_no_file_of_known_right_questions_is_refused(text: str, words: s
 
 def judged(entry: dict[str, Any], *slugs: str, sources: tuple[str | None, ...] = (), k: int = 10) -> Correctness:
     total = Correctness(k=k)
-    total.add(read_qrels(qrels(entry))[0], Retrieved(list(slugs), 1.0, sources))
+    total.add(read_qrels(qrels(entry))[0], TargetResponse(list(slugs), 1.0, sources))
     return total
 
 
@@ -96,7 +97,7 @@ def asked(times: int, entry: dict[str, Any], *slugs: str) -> Correctness:
     (known,) = read_qrels(qrels(entry))
     total = Correctness()
     for _ in range(times):
-        total.add(known, Retrieved(list(slugs), 1.0))
+        total.add(known, TargetResponse(list(slugs), 1.0))
     return total
 
 
@@ -138,7 +139,7 @@ def test_slugs_and_sources_that_hold_the_separator_are_told_apart() -> None:
     (known,) = read_qrels(qrels({"query": "q", "relevant": [{"source_id": "a", "slug": "b::c"}]}))
     for source, slug, expected in (("a", "b::c", 1.0), ("a::b", "c", 0.0), (None, "a::b::c", 0.0)):
         total = Correctness()
-        total.add(known, Retrieved([slug], 1.0, sources=[source]))
+        total.add(known, TargetResponse([slug], 1.0, sources=[source]))
         assert total.as_json()["mean_recall_at_k"] == expected
 
 

@@ -9,24 +9,28 @@ from xml.etree import ElementTree as ET  # reads what the project itself wrote
 
 import pytest
 
-from assay_evals.case_results import case_error, case_result, score
-from assay_evals.dataset import Case
-from assay_evals.junit import junit
-from assay_evals.paired import PairedRuns, comparable, compare_runs
-from assay_evals.replay import Retrieved
-from assay_evals.report import as_json, html, markdown, meaning, notes
-from assay_evals.runs import CaseResult, Run, RunConfig
-from assay_evals.sides import sides
-from assay_evals.verdicts import QUANTILES, Rule, Stage, Verdict
+from assay_evals.compare.compare_runs import PairedRuns, comparable, compare_runs
+from assay_evals.compare.sides import sides
+from assay_evals.compare.verdicts import Rule, Stage, Verdict
+from assay_evals.dataset.model import Case
+from assay_evals.metrics.metric_names import QUANTILES
+from assay_evals.report.document import as_json
+from assay_evals.report.html import html
+from assay_evals.report.junit import junit
+from assay_evals.report.markdown import markdown
+from assay_evals.report.wording import meaning, notes
+from assay_evals.run.case_results import case_error, case_result, score
+from assay_evals.run.model import CaseResult, Run, RunConfig
+from assay_evals.target.response import TargetResponse
 
 CASES = [
     Case(id=f"c{n}", query="a <b>secret</b> question", expected_ids=["x"], query_type="status" if n % 2 else "actor")
     for n in range(80)
 ]
-GOOD, BAD = Retrieved(["x", "<y>"], 10.0), Retrieved(["<y>"], 12.0)
+GOOD, BAD = TargetResponse(["x", "<y>"], 10.0), TargetResponse(["<y>"], 12.0)
 
 
-def a_run(label: str, answers: list[Retrieved], cases: list[Case] = CASES) -> Run:
+def a_run(label: str, answers: list[TargetResponse], cases: list[Case] = CASES) -> Run:
     config = RunConfig("golden", "1.0.0", "f", "module:function", label=label)
     rows = score(cases, answers, config)
     results = [case_result(case, answer, row, 1) for case, answer, row in zip(cases, answers, rows, strict=True)]
@@ -308,7 +312,7 @@ def test_a_page_that_passes_says_that_failures_of_what_informs_do_not_decide() -
 
 
 def test_the_worst_cases_say_what_marks_them_and_where_nothing_came_back() -> None:
-    before, nothing = a_run("main", [GOOD] * 80), Retrieved([], 10.0)
+    before, nothing = a_run("main", [GOOD] * 80), TargetResponse([], 10.0)
     found = compare_runs(before, a_run("change", [nothing] * 20 + [GOOD] * 60))
     assert "no results" in html(found, Verdict.FAIL)
     assert "Give --dataset too" in html(found, Verdict.FAIL)
@@ -329,7 +333,7 @@ HOSTILE_CASES = [case.model_copy(update={"id": f"{HOSTILE}{n}", "query_type": HO
 
 def hostile_pair() -> PairedRuns:
     """A comparison in which every name that comes from outside is hostile, metrics' too."""
-    answers = [Retrieved(["x", HOSTILE], 10.0)] * 80, [Retrieved([HOSTILE], 12.0)] * 80
+    answers = [TargetResponse(["x", HOSTILE], 10.0)] * 80, [TargetResponse([HOSTILE], 12.0)] * 80
     before, after = (a_run(HOSTILE, each, HOSTILE_CASES) for each in answers)
 
     def renamed(run: Run) -> Run:

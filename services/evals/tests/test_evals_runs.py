@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from assay_evals.case_metrics import PATH, case_metrics
-from assay_evals.case_results import case_error, case_result, score
-from assay_evals.dataset import Case, Dataset
-from assay_evals.replay import Hit, Retrieved
-from assay_evals.runs import RESULTS_FILE, RUN_FILE, Run, RunConfig, RunError, RunFolder, read_run
-from assay_evals.target_names import shown
+from assay_evals.dataset.model import Case, Dataset
+from assay_evals.metrics.case_metrics import PATH, case_metrics
+from assay_evals.run.case_results import case_error, case_result, score
+from assay_evals.run.folder import RESULTS_FILE, RUN_FILE, RunFolder, read_run
+from assay_evals.run.model import Run, RunConfig, RunError
+from assay_evals.target.redaction import redact_target
+from assay_evals.target.response import ResultMetadata, TargetResponse
 from assay_runtime.private import write_whole
 
 CASES = [
@@ -22,7 +23,7 @@ CASES = [
 ]
 DATASET = Dataset(cases=CASES, version="1.0.0", name="golden")
 CONFIG = RunConfig.of(DATASET, "module:function", seed=3)
-ANSWERS = [Retrieved(["x"], 10.0), Retrieved(["q", "y"], 30.0), Retrieved([], 20.0)]
+ANSWERS = [TargetResponse(["x"], 10.0), TargetResponse(["q", "y"], 30.0), TargetResponse([], 20.0)]
 
 
 def results() -> list[dict[str, float | None]]:
@@ -118,7 +119,7 @@ def test_a_run_of_something_else_cannot_be_continued(tmp_path: Path) -> None:
 
 def test_a_run_holds_no_secret_of_its_target_and_goes_on_only_with_the_same(tmp_path: Path) -> None:
     secret, other = "http://host/v1?token=s3cret", "http://host/v1?token=another"
-    config = RunConfig.of(DATASET, shown(secret))
+    config = RunConfig.of(DATASET, redact_target(secret))
     RunFolder(tmp_path / "r", config, target=secret).finish([])
     assert not [path for path in (tmp_path / "r").iterdir() if b"s3cret" in path.read_bytes()]
     RunFolder(tmp_path / "r", config, resume=True, target=secret).finish([])
@@ -143,14 +144,14 @@ def test_what_an_answer_must_cite_and_name_is_scored() -> None:
     case = Case(
         id="c", query="q", expected_ids=["x"], required_citations=["x", "y"], required_entities=["Alice", "Bob"]
     )
-    answer = Retrieved(["x"], 1.0, answer="alice wrote it", citations=[("x", None)])
+    answer = TargetResponse(["x"], 1.0, answer="alice wrote it", citations=[("x", None)])
     (row,) = score([case], [answer], CONFIG)
     assert (row["required_citations"], row["required_entities"]) == (0.5, 0.5)
 
 
 def test_no_text_that_a_target_returned_is_written(tmp_path: Path) -> None:
     case = Case(id="c", query="q", expected_ids=["x"])
-    answer = Retrieved(["x"], 1.0, answer="call me at 555 0100")
+    answer = TargetResponse(["x"], 1.0, answer="call me at 555 0100")
     run = RunFolder(tmp_path / "r", CONFIG)
     run.add(case_result(case, answer, score([case], [answer], CONFIG)[0], 1))
     run.close()
@@ -163,7 +164,7 @@ def test_the_interval_is_that_of_the_weighted_mean(tmp_path: Path) -> None:
     ]
     run = RunFolder(tmp_path / "r", RunConfig.of(Dataset(cases=cases), "t"))
     for number, case in enumerate(cases):
-        answer = Retrieved(["x"] if number % 2 else ["y"], 1.0)
+        answer = TargetResponse(["x"] if number % 2 else ["y"], 1.0)
         run.add(case_result(case, answer, score([case], [answer], CONFIG)[0], 1))
     summary = run.finish(case.id for case in cases).summary()["mrr"]
     assert summary.low < summary.mean < summary.high
@@ -218,9 +219,9 @@ def test_a_result_that_no_run_writes_is_refused(tmp_path: Path, change: dict[str
 
 
 def test_a_path_of_any_name_is_measured_and_read_again(tmp_path: Path) -> None:
-    hits = {"x": Hit(found_by=("<b>&\"'`|\x1b\n" + "y" * 300,))}
+    hits = {"x": ResultMetadata(found_by=("<b>&\"'`|\x1b\n" + "y" * 300,))}
     folder = RunFolder(tmp_path / "r1", CONFIG)
-    metrics = case_metrics(CASES[0], replace(ANSWERS[0], facts=list(hits.values())), 10)
+    metrics = case_metrics(CASES[0], replace(ANSWERS[0], metadata=list(hits.values())), 10)
     folder.add(case_result(CASES[0], ANSWERS[0], {**metrics}, tries=1))
     (name,) = (each for each in folder.finish(["a"]).results[0].metrics if each.startswith(PATH))
     assert name.isprintable()

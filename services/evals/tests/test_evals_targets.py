@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from assay_evals.answers import read_answer
 from assay_evals.errors import TargetError, TargetUsageError
-from assay_evals.replay import Retrieved
-from assay_evals.runner import Asked, Asking, ask_all
-from assay_evals.target_names import opens, seal, shown
-from assay_evals.targets import CallableTarget, CommandTarget, HttpTarget, Question, Target, open_target
+from assay_evals.target.redaction import fingerprint_target, matches_fingerprint, redact_target
+from assay_evals.target.response import TargetResponse
+from assay_evals.target.response_parsing import parse_response
+from assay_evals.target.runner import QueryResult, RunnerOptions, stream_queries
+from assay_evals.target.targets import CallableTarget, CommandTarget, HttpTarget, Question, Target, open_target
 
 SECRET = "where does alice live"
 
@@ -42,7 +42,7 @@ async def server(answer: Callable[[web.Request], Any]) -> AsyncIterator[str]:
         await runner.cleanup()
 
 
-async def ask_http(url: str, **options: Any) -> Retrieved:
+async def ask_http(url: str, **options: Any) -> TargetResponse:
     target = HttpTarget(url, **options)
     try:
         return await target.ask(Question(SECRET, limit=3, detail="low"))
@@ -146,7 +146,7 @@ async def test_a_function_that_ends_the_process_is_an_error_of_its_question(erro
         raise error
 
     for function in (plain, coroutine):
-        asked = [each async for each in ask_all(CallableTarget(function), ["q"], Question, Asking())]
+        asked = [each async for each in stream_queries(CallableTarget(function), ["q"], Question, RunnerOptions())]
         assert [str(each.error).partition(" (at ")[0] for each in asked] == [type(error).__name__]
 
 
@@ -226,7 +226,7 @@ async def test_a_command_that_fails_is_an_error(command: str, words: str) -> Non
 )
 def test_an_answer_of_an_unknown_form_is_an_error(value: Any) -> None:
     with pytest.raises(TargetError):
-        read_answer(value, 1.0)
+        parse_response(value, 1.0)
 
 
 def test_a_function_is_timed_where_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,7 +242,7 @@ def test_a_function_is_timed_where_it_runs(monkeypatch: pytest.MonkeyPatch) -> N
         timed_in.append(threading.get_ident())
         return clock()
 
-    monkeypatch.setattr("assay_evals.targets.time.perf_counter", counter)
+    monkeypatch.setattr("assay_evals.target.targets.time.perf_counter", counter)
     asyncio.run(CallableTarget(target).ask(Question("q")))
     assert timed_in == asked_in * 2, "neither the wait for a thread nor for the loop counts"
     assert asked_in != [threading.get_ident()]
@@ -250,7 +250,7 @@ def test_a_function_is_timed_where_it_runs(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("latency", [-1, True, "1", float("inf")])
 def test_a_latency_that_is_no_number_is_measured_instead(latency: Any) -> None:
-    assert read_answer({"results": [], "latency_ms": latency}, 5.0).latency_ms == 5.0
+    assert parse_response({"results": [], "latency_ms": latency}, 5.0).latency_ms == 5.0
 
 
 class Script:
@@ -259,7 +259,7 @@ class Script:
     def __init__(self, act: Callable[[str], Any]) -> None:
         self.act, self.asked, self.most, self.now = act, 0, 0, 0
 
-    async def ask(self, question: Question) -> Retrieved:
+    async def ask(self, question: Question) -> TargetResponse:
         self.asked += 1
         self.now += 1
         self.most = max(self.most, self.now)
@@ -274,13 +274,13 @@ class Script:
         return
 
 
-async def everything(target: Target, items: Any, how: Asking) -> list[Asked[str]]:
-    return [asked async for asked in ask_all(target, items, Question, how)]
+async def everything(target: Target, items: Any, options: RunnerOptions) -> list[QueryResult[str]]:
+    return [asked async for asked in stream_queries(target, items, Question, options)]
 
 
 async def test_every_item_comes_back_once_and_no_more_than_allowed_are_asked_at_a_time() -> None:
-    target = Script(lambda query: Retrieved([query], 1.0))
-    done = await everything(target, (str(number) for number in range(100)), Asking(concurrency=3))
+    target = Script(lambda query: TargetResponse([query], 1.0))
+    done = await everything(target, (str(number) for number in range(100)), RunnerOptions(concurrency=3))
     assert [int(asked.item) for asked in done] == list(range(100)), "in the order of the items"
     assert target.most == 3
 
@@ -293,7 +293,9 @@ async def test_items_are_taken_only_as_places_become_free() -> None:
             taken.append(number)
             yield str(number)
 
-    asking = ask_all(Script(lambda query: Retrieved([query], 1.0)), endless(), Question, Asking(concurrency=4))
+    asking = stream_queries(
+        Script(lambda query: TargetResponse([query], 1.0)), endless(), Question, RunnerOptions(concurrency=4)
+    )
     async for _ in asking:
         if len(taken) > 50:
             break
@@ -304,46 +306,48 @@ async def test_items_are_taken_only_as_places_become_free() -> None:
 async def test_what_may_fare_better_is_tried_again_and_counted() -> None:
     tries: dict[str, int] = {}
 
-    def act(query: str) -> Retrieved:
+    def act(query: str) -> TargetResponse:
         tries[query] = tries.get(query, 0) + 1
         if tries[query] < 3:
             raise TargetError("HTTP 503", retryable=True)
-        return Retrieved([query], 1.0)
+        return TargetResponse([query], 1.0)
 
-    (asked,) = await everything(Script(act), ["a"], Asking(retries=2))
+    (asked,) = await everything(Script(act), ["a"], RunnerOptions(retries=2))
     assert (asked.tries, asked.error) == (3, None)
 
 
 @pytest.mark.parametrize(("retryable", "tries"), [(True, 2), (False, 1)])
 async def test_an_error_that_stays_ends_in_the_result(retryable: bool, tries: int) -> None:
-    def act(_: str) -> Retrieved:
+    def act(_: str) -> TargetResponse:
         raise TargetError("HTTP 500", retryable=retryable)
 
-    (asked,) = await everything(Script(act), ["a"], Asking(retries=1))
+    (asked,) = await everything(Script(act), ["a"], RunnerOptions(retries=1))
     assert (asked.answer, asked.error, asked.tries) == (None, "HTTP 500", tries)
 
 
 async def test_a_question_that_hangs_ends_at_its_deadline() -> None:
     def act(query: str) -> Any:
-        return asyncio.Event().wait() if query == "hangs" else Retrieved([query], 1.0)
+        return asyncio.Event().wait() if query == "hangs" else TargetResponse([query], 1.0)
 
-    done = {asked.item: asked.error for asked in await everything(Script(act), ["hangs", "b"], Asking(deadline_s=3))}
+    done = {
+        asked.item: asked.error for asked in await everything(Script(act), ["hangs", "b"], RunnerOptions(deadline_s=3))
+    }
     assert done == {"hangs": "no answer within 3 s", "b": None}
 
 
 @pytest.mark.parametrize("bad", [{"concurrency": 0}, {"retries": -1}, {"deadline_s": float("nan")}, {"deadline_s": 0}])
 def test_ways_of_asking_that_make_no_sense_are_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(bad)).removesuffix("_s")):
-        Asking(**bad)
+        RunnerOptions(**bad)
 
 
 async def test_an_answer_that_nobody_foresaw_is_one_error_without_its_text() -> None:
-    def act(query: str) -> Retrieved:
+    def act(query: str) -> TargetResponse:
         if query == "1":
             raise UnicodeEncodeError("utf-8", "a secret \ud800", 9, 10, "surrogates not allowed")
-        return Retrieved([query], 1.0)
+        return TargetResponse([query], 1.0)
 
-    done = await everything(Script(act), ["0", "1", "2"], Asking())
+    done = await everything(Script(act), ["0", "1", "2"], RunnerOptions())
     assert [asked.error for asked in done] == [None, "UnicodeEncodeError", None]
 
 
@@ -374,19 +378,19 @@ async def test_an_answer_that_nobody_foresaw_is_one_error_without_its_text() -> 
     ],
 )
 def test_a_target_is_written_down_without_what_may_be_secret(name: str, expected: str) -> None:
-    assert shown(name) == expected
+    assert redact_target(name) == expected
 
 
 def test_a_seal_tells_targets_apart_that_are_written_down_alike() -> None:
     one, other = "command: ask --model a", "command: ask --model b"
-    assert shown(one) == shown(other)
-    sealed = seal(one)
+    assert redact_target(one) == redact_target(other)
+    sealed = fingerprint_target(one)
     assert sealed is not None
-    assert opens(sealed, one)
-    assert not opens(sealed, other)
-    assert not opens("nonsense", one)
-    assert seal(one) != sealed, "what two runs hide cannot be told to be the same"
-    assert seal("module:function") is None, "there is nothing to hide"
+    assert matches_fingerprint(sealed, one)
+    assert not matches_fingerprint(sealed, other)
+    assert not matches_fingerprint("nonsense", one)
+    assert fingerprint_target(one) != sealed, "what two runs hide cannot be told to be the same"
+    assert fingerprint_target("module:function") is None, "there is nothing to hide"
 
 
 async def test_as_many_plain_functions_run_at_a_time_as_are_asked_for() -> None:
@@ -397,7 +401,7 @@ async def test_as_many_plain_functions_run_at_a_time_as_are_asked_for() -> None:
         return [query]
 
     target = CallableTarget(act, threads=40)
-    done = await everything(target, [str(number) for number in range(40)], Asking(concurrency=40, retries=0))
+    done = await everything(target, [str(number) for number in range(40)], RunnerOptions(concurrency=40, retries=0))
     await target.close()
     assert [asked.error for asked in done] == [None] * 40
 
@@ -408,9 +412,9 @@ def test_a_function_that_does_not_say_what_it_takes_is_refused() -> None:
 
 
 def test_a_number_names_a_document_too() -> None:
-    assert read_answer([7, {"id": 8, "source_id": "db"}], 1.0).slugs == ["7", "8"]
+    assert parse_response([7, {"id": 8, "source_id": "db"}], 1.0).slugs == ["7", "8"]
     with pytest.raises(TargetError, match="no slug or id"):
-        read_answer([True], 1.0)
+        parse_response([True], 1.0)
 
 
 async def test_a_redirect_says_so() -> None:

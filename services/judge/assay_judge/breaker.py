@@ -35,11 +35,6 @@ class Breaker:
         self._probing = True
         return 0.0
 
-    @property
-    def open(self) -> bool:
-        """True while calls are held back."""
-        return bool(self._until)
-
     def succeeded(self) -> bool:
         """Record an answered call. True if this may end a stop, also one of an earlier process."""
         ended, self._first = bool(self.stopped) or self._first, False

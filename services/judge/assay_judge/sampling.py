@@ -76,16 +76,3 @@ def base_rate(counts: Mapping[date, int], day: date, rate: float, floor: int, pa
 def _usual(counts: Mapping[date, int], day: date) -> int:
     same_weekday = [counts.get(day - timedelta(days=back), 0) for back in (7, 14)]
     return max(same_weekday) or max(counts.get(day - timedelta(days=back), 0) for back in range(1, 7))
-
-
-def horvitz_thompson(values: Sequence[tuple[float, float]]) -> float:
-    """Estimate the total of a population from a sample of (value, inclusion probability)."""
-    return sum(value / probability for value, probability in values)
-
-
-def hajek(values: Sequence[tuple[float, float]]) -> float:
-    """Estimate the mean of a population from a sample of (value, inclusion probability).
-
-    Raises `ZeroDivisionError` for an empty sample.
-    """
-    return horvitz_thompson(values) / sum(1 / probability for _, probability in values)

@@ -1,1 +1,1 @@
-"""assay up: the whole system on one machine."""
+"""`assay up`: run the whole system on one machine."""

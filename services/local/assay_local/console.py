@@ -1,4 +1,4 @@
-"""Tables and colours. Rich's own styles pass; control characters in what is shown do not."""
+"""A Rich console for tables and colours that filters control characters out of the text."""
 
 from collections.abc import Iterable
 from typing import IO
@@ -11,7 +11,10 @@ from assay_schema.printable import printable_lines
 
 
 class Console(RichConsole):
-    """A Rich console behind the same filter as `terminal.echo`. Loading Rich takes time: import this where it is needed."""
+    """A Rich console with the same filter as `terminal.echo`.
+
+    Loading Rich takes time: import this where it is needed.
+    """
 
     def __init__(self, *, width: int | None = None, file: IO[str] | None = None) -> None:
         super().__init__(width=width, file=file, highlight=False)

@@ -1,4 +1,4 @@
-"""What a demo run did, as tables for people. Pure: facts in, renderables out."""
+"""Report of a demo run as tables. Pure: numbers in, renderables out."""
 
 import json
 import shlex
@@ -21,7 +21,7 @@ DEFAULT_PORT_BASE = 9100
 
 @dataclass(frozen=True)
 class Report:
-    """The producer's own account."""
+    """Counts of the demo producer."""
 
     captured: Mapping[str, int]
     planted: Mapping[str, int]
@@ -33,12 +33,12 @@ class Report:
 
     @property
     def total(self) -> int:
-        """Events handed to the SDK."""
+        """Number of events passed to the SDK."""
         return sum(self.captured.values())
 
     @property
     def held_back(self) -> str:
-        """What the SDK says it did not hand to Redis, in words; empty when there is none."""
+        """Events that the SDK did not send to Redis, as text; empty if there are none."""
         dropped = self.stats.get("dropped") or {}
         counts = {f"dropped ({reason})": count for reason, count in dropped.items()}
         counts |= {
@@ -49,7 +49,7 @@ class Report:
 
     @classmethod
     def parse(cls, line: str) -> "Report | None":
-        """Read the report's line; None when it is not one."""
+        """Parse a report from its line; None if it is not a report."""
         try:
             found = json.loads(line)
             return cls(
@@ -65,12 +65,12 @@ class Report:
 
 
 def reconciled(report: Report, run: Run) -> bool:
-    """Whether every captured event is stored or recorded as failed, and no other."""
+    """True if the events that are stored or recorded as failed are exactly those captured."""
     return report.total == run.accounted
 
 
 def summary(report: Report, run: Run, lag: Lag, watermark: int, memory: Mapping[str, int]) -> RenderableType:
-    """The tables."""
+    """Return the tables of a run."""
     return Group(
         Text(),
         _events(report, run),
@@ -89,7 +89,10 @@ def quality_summary(
     degraded_ms: int | None = None,
     arrived: set[str] | None = None,
 ) -> RenderableType:
-    """What the judge thought of the answers, and which alerts came of it. `arrived`: the episodes in Alertmanager, where one runs."""
+    """Return the table of judged answers and alerts.
+
+    `arrived`: the episodes in Alertmanager, if one runs.
+    """
     table = Table(title="Quality of the answers", title_justify="left", show_header=False)
     judged = found.seen - found.statuses.get("not_sampled", 0)
     rest = ", ".join(f"{count:,} {status}" for status, count in found.statuses.items() if status != "not_sampled")
@@ -113,9 +116,11 @@ def quality_summary(
 def where_to_look(
     data: Path, ports: Ports, program: str = "assay", python: str = "python", *, stopped: str | None = None
 ) -> RenderableType:
-    """Commands to copy; `program` is how to call Assay from here, `python` the interpreter that has the SDK.
+    """Return commands to copy.
 
-    `stopped` is for a system that does not stay up: the command that starts it again.
+    `program` calls Assay from the working directory; `python` is the interpreter with the SDK.
+
+    `stopped`: for a system that does not keep running, the command that restarts it.
     """
     option = "" if data.resolve() == Path("data").resolve() else f" --data {shlex.quote(str(data))}"
     program, curl = shlex.quote(program), f"curl -s -K {shlex.quote(str(data / 'secrets/sre.curl'))}"
@@ -137,7 +142,7 @@ def where_to_look(
     ]
     text = Text.assemble(("Where to look next\n", "bold"))
     if stopped:
-        text.append(f"  everything is stopped now; `{stopped}` keeps it up for these\n")
+        text.append(f"  the system is stopped; to use these, start it again with `{stopped}`\n")
     for name, line in lines:
         text.append(f"  {name}\n", style="dim")
         text.append(f"    {line}\n")
@@ -145,7 +150,10 @@ def where_to_look(
 
 
 def start_again(data: Path, ports: Ports, program: str, *, by_make: bool) -> str:
-    """The command that starts the same system and keeps it up; `by_make` where `make run` means this program."""
+    """Return the command that starts the same system and keeps it running.
+
+    `by_make`: True if `make run` starts this program.
+    """
     default = data.resolve() == Path("data").resolve()
     moved = ports != Ports.from_base(DEFAULT_PORT_BASE)
     if by_make and default:
@@ -155,12 +163,15 @@ def start_again(data: Path, ports: Ports, program: str, *, by_make: bool) -> str
 
 
 def megabytes(size: int) -> str:
-    """Bytes as MB."""
+    """Format bytes as MB."""
     return f"{size / 1e6:,.0f} MB"
 
 
 def moment(watermark: int) -> str:
-    """The time a watermark stands for, now at most: after Redis came up anew, numbers are ahead of the clock for a minute."""
+    """Format the time of a watermark, at most the current time.
+
+    After a restart of Redis, watermarks are ahead of the clock for up to a minute.
+    """
     if not watermark:
         return "nothing yet"
     return f"{min(datetime.fromtimestamp(row_ms(watermark) / 1000, UTC), datetime.now(UTC)):%Y-%m-%d %H:%M:%S}Z"
@@ -190,7 +201,7 @@ def _events(report: Report, run: Run) -> Table:
 
 
 def _scrubbed(report: Report, run: Run) -> Table:
-    counted = "Findings are counted in every event, so a question counts in its answer too; the documentation has addresses of its own."
+    counted = "Findings are counted in every event, so a question counts in its answer too; the documentation contains addresses too."
     table = Table(title="Personal data", title_justify="left", caption=counted, caption_justify="left")
     for heading in ("family", "questions planted with it", "findings scrubbed"):
         table.add_column(heading, justify="left" if heading == "family" else "right")

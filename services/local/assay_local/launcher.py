@@ -1,4 +1,4 @@
-"""`assay up`: the whole system on one machine, one command, nothing left behind."""
+"""`assay up`: start the whole system on one machine, and stop it without leaving processes behind."""
 
 import asyncio
 import contextlib
@@ -46,24 +46,24 @@ T = TypeVar("T")
 
 #: The demo producer's `service`.
 DEMO_SERVICE = "stdlib-search"
-#: Without any progress for this long, what is still missing is reported as missing, in seconds.
+#: Time without progress after which missing events are reported, in seconds.
 STALL_S = 60.0
 _WATERMARK_WAIT_S = 60.0
-#: How long to wait, after the last event is stored, for the judge to have seen every answer, and for the alert of a scenario, in seconds.
+#: Time to wait, after the last event is stored, for a verdict on every answer, and for the alert of a scenario, in seconds.
 _JUDGE_WAIT_S = 120.0
 _ALERT_WAIT_S = 120.0
 _STATUS_EVERY_S = 10.0
 _LIVE_EVERY_S = 1.0
-#: How long what is cancelled may take to end before it is cancelled again, in seconds.
+#: Time until a task that does not end is cancelled again, in seconds.
 _CANCEL_AGAIN_S = 0.5
 
 
 class _Stopped(Exception):  # noqa: N818  # not an error
-    """A signal, or the end of the parent, came first."""
+    """A signal or the end of the parent process stops the system."""
 
 
 class Ending(StrEnum):
-    """How it ended: stopped by a signal, or after the demo's summary, with every event accounted for or not."""
+    """End of a run: by a signal, or after the summary of the demo, with every event accounted for or not."""
 
     STOPPED = "stopped"
     COMPLETE = "complete"
@@ -72,7 +72,7 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True)
 class Options:
-    """What was asked for."""
+    """Options of `assay up`."""
 
     data: Path
     port_base: int
@@ -84,8 +84,10 @@ class Options:
 
 
 async def launch(options: Options) -> Ending:
-    """Start everything, and stop everything again at the end of a demo or on a signal. Raises `OperationError` for what does not start."""
+    """Start all processes; stop them after a demo or on a signal.
 
+    Raises `OperationError` if one does not start.
+    """
     warning = check_directory(options.data)
     run = RunDirectory(options.data / "run")
     run.lock()
@@ -105,13 +107,12 @@ async def launch(options: Options) -> Ending:
 
 
 def _prepare(options: Options) -> LocalStack:
-    """Directories, secrets and settings files."""
+    """Create directories, secrets and settings files."""
     from assay_store import account, landlock
 
-    settings = (
-        load_settings()
-    )  # a typo in a person's own settings stops the start here, once, instead of in every process
-    # What is within stays closed: the store's account passes through, to its own directory.
+    # An error in the operator's settings stops the start here, once, instead of in every process.
+    settings = load_settings()
+    # The store's account passes through to its own directory; the content stays private.
     make_private(options.data, passable=account.can_change() and landlock.version() < landlock.OLDEST_VERSION)
     for name in ("redis", "store", "spool"):
         make_private(options.data / name)
@@ -134,14 +135,12 @@ def _prepare(options: Options) -> LocalStack:
 
 
 def _own_settings() -> dict[str, Any]:
-    """A person's own settings file, if there is one. It has been checked by then."""
-
+    """Return the operator's settings file, which is validated by now; empty without one."""
     path, _ = settings_file()
     return tomllib.loads(path.read_text()) if path.exists() else {}
 
 
 async def _supervise(options: Options, system: LocalStack, record: Any, console: Terminal, logs: ProcessLogs) -> Ending:
-
     admin = system.redis_client("admin")
     supervisor = Supervisor(
         system.services(os.environ, admin), on_line=logs.line, announce=logs.announce, on_change=record
@@ -181,7 +180,6 @@ async def _demo(
     console: Terminal,
     logs: ProcessLogs,
 ) -> Ending:
-
     since_ms = time.time_ns() // 1_000_000
     arguments = ("--scenario", options.scenario.value) if options.scenario else ()
     child = await supervisor.run(system.demo(os.environ, *arguments))
@@ -218,8 +216,7 @@ async def _demo(
 async def _quality(
     system: LocalStack, report: Report, since_ms: int, answers: int, console: Terminal, logs: ProcessLogs
 ) -> bool:
-    """Show what was judged, and the alerts. False when a scenario degraded the service and no alert came."""
-
+    """Show scores and alerts. Return False if a scenario degraded the service and no alert was raised."""
     store = system.store_queries("sre")
 
     async def judged() -> bool:
@@ -254,9 +251,9 @@ async def _quality(
 
 
 async def _wait(condition: Callable[[], Awaitable[bool]], seconds: float) -> bool:
-    """Wait for something for a while; whether it came."""
+    """Poll a condition until it is met or the time is over; return True if it was met."""
     deadline = time.monotonic() + seconds
-    while not await condition():  # another process's doing: nothing here tells of it
+    while not await condition():  # another process meets it, so polling is the only way
         if time.monotonic() > deadline:
             return False
         await asyncio.sleep(0.5)
@@ -265,14 +262,13 @@ async def _wait(condition: Callable[[], Awaitable[bool]], seconds: float) -> boo
 
 async def _until_accounted(system: LocalStack, report: Report, since_ms: int, logs: ProcessLogs) -> None:
     """Wait until every captured event is stored or failed, as long as there is progress."""
-
     store = system.store_queries("sre")
     seen, moved, said = -1, time.monotonic(), time.monotonic()
     while True:
         try:
             stored, failed = await run_counts(store, DEMO_SERVICE, since_ms)
         except StoreUnavailableError as error:
-            logs.announce(f"the store does not answer ({error}); trying again")
+            logs.announce(f"the store does not answer ({error}); retrying")
             stored, failed = {}, {}
         accounted = sum(stored.values()) + sum(failed.values())
         if accounted >= report.total:
@@ -290,8 +286,7 @@ async def _until_accounted(system: LocalStack, report: Report, since_ms: int, lo
 
 
 async def _until_watermark(system: LocalStack, admin: Redis) -> None:
-    """Wait until the stored watermark has caught up with what is scrubbed. It follows within a second, on a busy machine a little later."""
-
+    """Wait until the stored watermark has reached that of the scrubber, usually within a second."""
     store = system.store_queries("sre")
     deadline = time.monotonic() + _WATERMARK_WAIT_S
     while time.monotonic() < deadline:
@@ -301,8 +296,7 @@ async def _until_watermark(system: LocalStack, admin: Redis) -> None:
 
 
 async def _status(system: LocalStack, supervisor: Supervisor, admin: Redis, console: Terminal) -> None:
-    """A line about the system's state: live on a terminal, now and then otherwise."""
-
+    """Show the status line: live on a terminal, else every 10 s."""
     status = Status(system, supervisor, admin)
     if not console.is_terminal:
         while True:
@@ -317,17 +311,17 @@ async def _status(system: LocalStack, supervisor: Supervisor, admin: Redis, cons
 
 @contextlib.contextmanager
 def _signals(stop: asyncio.Event, supervisor: Supervisor, logs: ProcessLogs) -> Any:
-    """Stop in order on the first signal; a second Ctrl-C ends everything at once."""
+    """Stop in order on the first signal; kill all processes on the second."""
     loop = asyncio.get_running_loop()
 
     def asked() -> None:
         if stop.is_set():
-            logs.announce("again: ending everything at once")
+            logs.announce("second signal: killing all processes")
             supervisor.kill()
         stop.set()
 
     handled = [signal.SIGINT, signal.SIGTERM]
-    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # `nohup assay up` means to outlive its terminal
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # `nohup assay up` outlives its terminal
         handled.append(signal.SIGHUP)
     for number in handled:
         loop.add_signal_handler(number, asked)
@@ -339,23 +333,23 @@ def _signals(stop: asyncio.Event, supervisor: Supervisor, logs: ProcessLogs) -> 
 
 
 async def _watch_parent(stop: asyncio.Event) -> None:
-    """Stop when whatever started this has died, unless it was told to outlive its terminal (nohup) or had no parent."""
+    """Stop when the parent process has ended, unless started with nohup or without a parent."""
     parent = os.getppid()
     if parent <= 1 or signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
         return
-    while os.getppid() == parent:  # noqa: ASYNC110  # nothing tells of it but looking
+    while os.getppid() == parent:  # noqa: ASYNC110  # there is no notification, so poll
         await asyncio.sleep(0.5)
     stop.set()
 
 
 async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, T] | Awaitable[T]) -> T:
-    """The result of `work`, or `_Stopped` if `stop` is set first; then `work` is cancelled."""
+    """Return the result of `work`; cancel it and raise `_Stopped` if `stop` is set first."""
     task = asyncio.ensure_future(work)
     waiter = asyncio.create_task(stop.wait())
     await asyncio.wait({task, waiter}, return_when=asyncio.FIRST_COMPLETED)
     waiter.cancel()
     if not task.done():
-        while not task.done():  # a cancellation that meets a time-out inside a library is lost at times
+        while not task.done():  # a library can lose a cancellation that coincides with its timeout
             task.cancel()
             await asyncio.wait({task}, timeout=_CANCEL_AGAIN_S)
         await asyncio.gather(task, return_exceptions=True)
@@ -364,23 +358,22 @@ async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, T] | Awaitable[
 
 
 def _program() -> str:
-    """How to call this command from here: by its name if that finds it, else by its path."""
+    """Return how to call this command from the working directory: its name if it is on PATH, else its path."""
     return "assay" if shutil.which("assay") else str(_shown(Path(sys.executable).parent / "assay"))
 
 
 def _python() -> str:
-    """The interpreter that has Assay's packages, the SDK among them, as one would type it from here."""
+    """Return the path of the interpreter with the packages of Assay, as typed in the working directory."""
     return str(_shown(Path(sys.executable)))
 
 
 def _again(system: LocalStack) -> str:
-
     by_make = Path("Makefile").exists() and Path(sys.executable).parent == Path(".venv/bin").absolute()
     return start_again(_shown(system.data), system.ports, _program(), by_make=by_make)
 
 
 def _shown(path: Path) -> Path:
-    """A path as a person would type it from here."""
+    """Return a path as typed in the working directory."""
     try:
         return path.relative_to(Path.cwd())
     except ValueError:

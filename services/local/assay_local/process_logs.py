@@ -1,4 +1,4 @@
-"""What the processes say: to the terminal with a prefix, and to one bounded file for each."""
+"""Output of the processes: on the terminal with a prefix, and in one bounded file each."""
 
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ from assay_access.secrets import make_private
 from assay_local.console import Console
 from assay_local.stdout import leave_stdout
 
-#: Size at which a log file is set aside as `.1`, replacing the one before, in bytes.
+#: Size at which a log file is renamed to `.1`, replacing the previous one, in bytes.
 LOG_MAX_BYTES = 10 * 1024 * 1024
 _COLOURS = {
     "redis": "red",
@@ -24,27 +24,31 @@ _COLOURS = {
 
 
 class Terminal(Console):
-    """A console whose loss is no reason to stop: a closed pipe or terminal only silences it."""
+    """A console that a closed pipe or terminal only silences: the system keeps running."""
 
     def show(self, *renderables: RenderableType) -> None:
-        """Print, if anybody can still see it. Lines are not wrapped."""
+        """Print, unless the terminal is closed. Lines are not wrapped."""
         try:
             self.print(*renderables, soft_wrap=True)
         except OSError:
             self.on_broken_pipe()
 
     def on_broken_pipe(self) -> None:
-        """Rich would end the program here, and the interpreter's flush at exit would make the exit code 120."""
+        """Silence the console instead of exiting as Rich does.
+
+        The interpreter's flush at exit would otherwise change the exit code to 120.
+        """
         self.quiet = True
         if self.file is sys.stdout:
             leave_stdout()
 
 
 class BoundedLog:
-    """A log file that never grows beyond twice `limit` bytes, the set-aside part included."""
+    """A log file of at most `limit` bytes, and its predecessor of the same size."""
 
     def __init__(self, path: Path, *, keep: bool, limit: int = LOG_MAX_BYTES) -> None:
-        self._path, self._limit = path, limit
+        self._path = path
+        self._limit = limit
         self._file: IO[bytes] = path.open("ab" if keep else "wb", buffering=0)
         path.chmod(0o600)
         self._size = path.stat().st_size
@@ -67,16 +71,18 @@ class BoundedLog:
 
 
 class ProcessLogs:
-    """Passes each process's lines to its file and, prefixed and coloured, to the terminal."""
+    """Writes the lines of each process to its file and, prefixed and coloured, to the terminal."""
 
     def __init__(self, directory: Path, console: Terminal, *, keep: bool) -> None:
         make_private(directory)
-        self._directory, self._console, self._keep = directory, console, keep
+        self._directory = directory
+        self._console = console
+        self._keep = keep
         self._logs: dict[str, BoundedLog] = {}
         self._disk_full = False
 
     def line(self, name: str, text: str) -> None:
-        """One line of one process. A full disk costs the file, never the run."""
+        """Write one line of a process. On a full disk it goes to the terminal only."""
         try:
             if name not in self._logs:
                 self._logs[name] = BoundedLog(self._directory / f"{name}.log", keep=self._keep)
@@ -90,7 +96,7 @@ class ProcessLogs:
         self._console.show(Text.assemble((f"{name:>8} | ", colour), text))
 
     def announce(self, text: str) -> None:
-        """A message of the supervisor itself."""
+        """Print a message of the supervisor itself."""
         self._console.show(Text.assemble((f"{'assay':>8} | ", "bold"), (text, "bold")))
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
-"""The embedded system as data: which processes, in which order, with whose identity, ready when.
+"""Processes of the local system: order, identity, and readiness of each.
 
-Each process comes after those it writes to, so stopping in reverse drains: producer, scrubber, judge, drift, writer, notifier,
-store, Redis.
+A process starts after those that it writes to, so that stopping in reverse order drains the system: producer, scrubber, judge, drift,
+writer, notifier, store, Redis.
 """
 
 import json
@@ -22,7 +22,7 @@ from assay_local.probes import LOADING, StoreQueries, StoreUnavailableError, htt
 from assay_local.supervisor import Spec
 from assay_schema.settings import FILE_VARIABLE, SWITCH_VARIABLE, StoreSettings, variables
 
-#: What `assay up` decides itself; a value in the environment would lead the processes elsewhere.
+#: Settings that `assay up` sets itself; values in the environment would point the processes elsewhere.
 _OWN_SECTIONS = ("redis", "store")
 _KEPT = {"redis": {"shards", "connect_timeout_s", "command_timeout_s"}, "store": {"timeout_s"}}
 _OWN = {
@@ -35,40 +35,40 @@ _OWN = {
     ("delivery", "consumer"),
     ("capture", "service"),
 }
-#: What a process inherits: where programs, libraries, certificates, proxies and temporary files are; language and zone; settings of Assay,
-#: of Python and of OpenTelemetry.
+#: Variables that a process inherits: locations of programs, libraries, certificates, proxies and temporary files; language and time zone;
+#: settings of Assay, Python and OpenTelemetry.
 _INHERITED = {
     "HOME", "LANG", "LANGUAGE", "LOGNAME", "MALLOC_ARENA_MAX", "PATH", "SHELL", "SSL_CERT_DIR", "SSL_CERT_FILE", "TEMP", "TERM", "TMP",
     "TMPDIR", "TZ", "USER", "VIRTUAL_ENV", "ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "all_proxy", "https_proxy", "http_proxy",
     "no_proxy", "REQUESTS_CA_BUNDLE", "COLUMNS", "NO_COLOR",
 }  # fmt: skip
 _INHERITED_PREFIXES = ("ASSAY_", "LC_", "LD_", "OTEL_", "PYTHON", "XDG_")
-#: What judges, watches and tells of the quality of answers: none of it is needed to capture and store.
+#: Services that judge, monitor and notify: capturing and storing needs none of them.
 QUALITY = ("judge", "drift", "notifier")
 _CORE = ("redis", "store", "scrubber", "writer")
-#: Seconds for a clean stop.
+#: Deadline of a clean stop, in seconds.
 _STOP_DEADLINES_S = {"scrubber": 15.0, "writer": 30.0, "judge": 30.0, "drift": 15.0, "notifier": 45.0}
 
 
 @dataclass(frozen=True)
 class LocalStack:
-    """Where everything is, for one run."""
+    """Directories, ports and credentials of one run."""
 
     data: Path
     ports: Ports
     redis: RedisBinary
     passwords: Passwords
     shards: int = 1
-    #: Whether the services of `QUALITY` run.
+    #: True if the services of `QUALITY` run.
     quality: bool = True
-    #: An Alertmanager to start beside them.
+    #: Path of an Alertmanager to start as well.
     alertmanager: str | None = None
-    #: The account that the store takes where root starts it on a kernel without Landlock.
+    #: Account of the store if root starts it on a kernel without Landlock.
     store_uid: int = StoreSettings().uid
 
     @property
     def ports_used(self) -> dict[str, int]:
-        """The ports by the processes that are started."""
+        """Ports by name of the processes that are started."""
         return {
             name: port
             for name, port in vars(self.ports).items()
@@ -76,11 +76,11 @@ class LocalStack:
         }
 
     def runs(self, service: str) -> bool:
-        """Whether a service of `QUALITY` is started."""
+        """Return True if a service of `QUALITY` is started."""
         return self.quality and service in QUALITY
 
     def redis_client(self, name: str) -> Redis:
-        """A client as one of the identities. Close it with `aclose`."""
+        """Return a Redis client with one of the identities. Close it with `aclose`."""
         return Redis(
             host="127.0.0.1",
             port=self.ports.redis,
@@ -88,15 +88,15 @@ class LocalStack:
             password=self.passwords.redis[name],
             socket_timeout=5,
             socket_connect_timeout=2,
-            retry=Retry(NoBackoff(), 1),  # whoever asks will ask again soon
+            retry=Retry(NoBackoff(), 1),  # the caller polls
         )
 
     def store_queries(self, name: str) -> StoreQueries:
-        """SQL as one of the identities."""
+        """Return a client of the store with one of the identities."""
         return StoreQueries(self.ports.store, name, self.passwords.store[name])
 
     def services(self, environment: Mapping[str, str], admin: Redis) -> list[list[Spec]]:
-        """The processes in stages; within a stage, in starting order."""
+        """Return the processes in stages, and within a stage in starting order."""
         queries = self.store_queries("owner")
         plain = child_environment(environment)
         bare = without_secrets(plain)
@@ -149,7 +149,7 @@ class LocalStack:
 
     def _alertmanager(self, binary: str, bare: Mapping[str, str]) -> Spec:
         port, run = self.ports.alertmanager, self.data / "run"
-        # Nobody is to be told but whoever looks at its page. JSON is YAML.
+        # It notifies no one; its page shows the alerts. JSON is valid YAML.
         route = {"receiver": "page", "group_wait": "1s"}
         write_private(run / "alertmanager.yml", json.dumps({"route": route, "receivers": [{"name": "page"}]}) + "\n")
 
@@ -168,7 +168,7 @@ class LocalStack:
         return Spec("alertmanager", command, bare, ready)
 
     def demo(self, environment: Mapping[str, str], *arguments: str) -> Spec:
-        """The demo producer; its last line on stdout is its report."""
+        """Return the demo producer, whose last line on stdout is its report."""
         env = self._as(child_environment(environment), "producer") | {SWITCH_VARIABLE: "1"}
         return Spec("demo", (sys.executable, "-m", "assay_demo", *arguments), env, once=True, stdout_is_log=False)
 
@@ -188,7 +188,7 @@ class LocalStack:
         )  # fmt: skip
 
     def _as(self, plain: Mapping[str, str], name: str) -> dict[str, str]:
-        """The environment of an identity: its settings file, and no other's secrets."""
+        """Return the environment of an identity: its settings file, and no secrets of others."""
         return without_secrets(plain, of_others_than=name) | {FILE_VARIABLE: str(self.data / f"secrets/{name}.toml")}
 
 
@@ -197,7 +197,7 @@ def _is_needed(variable: str) -> bool:
 
 
 def without_secrets(environment: Mapping[str, str], *, of_others_than: str = "") -> dict[str, str]:
-    """An environment without secret settings, but for those of one service."""
+    """Return an environment without secret settings, except those of one service."""
     theirs = {name: place for name, place in variables().items() if place in secret_settings()}
     return {
         name: value for name, value in environment.items() if name not in theirs or theirs[name][0] == of_others_than
@@ -205,9 +205,11 @@ def without_secrets(environment: Mapping[str, str], *, of_others_than: str = "")
 
 
 def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """What a process needs of the environment, without what would lead it past its own identity's settings file.
+    """Return the variables that a process needs.
 
-    The shell that runs `assay up` may hold keys of clouds and registries: no process of ours has a use for them.
+    Variables that would override the settings file of its identity are left out.
+
+    The shell that runs `assay up` can contain keys of clouds and registries, which no process of Assay needs.
     """
     dropped = {FILE_VARIABLE, SWITCH_VARIABLE}
     for variable, (section, name) in variables().items():
@@ -218,7 +220,7 @@ def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def write_redis_conf(system: LocalStack) -> None:
-    """`<data>/run/redis.conf`: durable (append-only file, fsync every second), loopback only, never evicting what it took."""
+    """Write `<data>/run/redis.conf`: fsync every second, loopback only, no eviction."""
     directory = system.data / "redis"
     options = {
         "bind": "127.0.0.1",

@@ -1,7 +1,7 @@
-"""`<data>/run`: one `assay up` at a time, and nothing left of one that was killed.
+"""`<data>/run`: allow one `assay up` at a time, and clean up after one that was killed.
 
-The lock is the kernel's (flock), so it ends with its holder. The list of processes names each by pid, start time and program: a pid that
-has meanwhile gone to another process is never touched.
+The lock is a kernel lock (flock), so it ends with the process. The list of processes has the pid, start time and program of each, so that a
+pid that was reused by another process is never signalled.
 """
 
 import contextlib
@@ -19,13 +19,13 @@ import psutil
 from assay_access.secrets import make_private, write_private
 from assay_operations.errors import OperationError
 
-#: Start times of one process may differ by this many seconds between readings, when the clock was set in between.
+#: Maximum difference between two readings of the same start time, in seconds: the clock may be set in between.
 _START_TOLERANCE_S = 1.0
 _GRACE_S = 5.0
 
 
 class RunDirectory:
-    """The lock and the list of processes of one data directory."""
+    """Lock and process list of one data directory."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -33,7 +33,7 @@ class RunDirectory:
         self._lock: int | None = None
 
     def lock(self) -> None:
-        """Take the lock until this process ends. Raises `OperationError` naming the holder."""
+        """Take the lock until this process ends. Raises `OperationError` with the pid of its holder."""
         make_private(self._directory)
         path = self._directory / "lock"
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -52,25 +52,28 @@ class RunDirectory:
         self._lock = descriptor
 
     def unlock(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
 
     def record(self, pids: Mapping[str, int]) -> None:
-        """Note the running processes for a successor."""
+        """Record the running processes for `clean_up` of the next start."""
         entries = []
         for name, pid in pids.items():
             try:
                 process = psutil.Process(pid)
                 entries.append({"name": name, "pid": pid, "started": process.create_time(), "program": process.exe()})
             except psutil.Error:
-                continue  # it has just ended
-        with contextlib.suppress(OSError):  # a full disk must not end the watch over the processes
+                continue  # it has just exited
+        with contextlib.suppress(OSError):  # a full disk must not stop the supervision of the processes
             write_private(self._processes, json.dumps(entries) + "\n")
 
     def clean_up(self) -> list[str]:
-        """End what a killed predecessor left running, and wait for what is just ending. Returns a description of each process ended."""
+        """End the processes that a killed `assay up` left running, and wait for those that are exiting.
+
+        Returns a description of each ended process.
+        """
         left = [(entry["name"], process) for entry in self._entries() for process in _still_running(entry)]
         for _, process in reversed(left):
             _signal(process, signal.SIGTERM)
@@ -86,16 +89,16 @@ class RunDirectory:
             entries = json.loads(self._processes.read_text())
             return [entry for entry in entries if {"name", "pid", "started", "program"} <= entry.keys()]
         except (OSError, ValueError, AttributeError, TypeError):
-            return []  # none, or cut off by a full disk: nothing to go by
+            return []  # no list, or one truncated by a full disk
 
 
 def _still_running(entry: Mapping[str, Any]) -> list[psutil.Process]:
-    """The recorded process if it is still that one, else members of its process group that outlived it."""
+    """Return the recorded process if it still runs, else members of its process group that outlived it."""
     try:
         process = psutil.Process(entry["pid"])
         if _is(process, entry) and abs(process.create_time() - entry["started"]) <= _START_TOLERANCE_S:
             return [process]
-        return []  # the pid has gone to somebody else
+        return []  # the pid was reused
     except psutil.Error:
         return [process for process in _own_processes() if _group(process) == entry["pid"] and _is(process, entry)]
 

@@ -1,12 +1,12 @@
-"""Scenarios of the demo: what they need of the system. Pure but for the search on PATH."""
+"""Settings of the system for each scenario of the demo. Pure, except for the search on PATH."""
 
 import shutil
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-#: A "day" of the drift service lasts twelve seconds here, so that a baseline is learnt and a fall is noticed within a minute. Every
-#: answer is judged, and the judge's alerts may be critical although nobody calibrated it.
+#: A "day" of the drift service lasts twelve seconds here, so that it learns a baseline and detects a drop within a minute. Every
+#: answer is judged, and alerts can be critical although the judge was not calibrated.
 _SETTINGS: dict[str, dict[str, Any]] = {
     "drift": {
         "day_minutes": 0.2,
@@ -23,14 +23,14 @@ _SETTINGS: dict[str, dict[str, Any]] = {
 
 
 class Scenario(StrEnum):
-    """What happens half-way through the demo: the retriever breaks, or the service refuses most questions."""
+    """Fault half-way through the demo: the retriever breaks, or the service refuses most questions."""
 
     REGRESSION = "regression"
     ABSTAINING = "abstaining"
 
 
 def settings_of(scenario: Scenario | None, alertmanager_port: int | None) -> dict[str, dict[str, Any]]:
-    """What a scenario sets, over a person's own settings."""
+    """Return the settings of a scenario, which replace the operator's."""
     if scenario is None:
         return {}
     sections = {name: dict(values) for name, values in _SETTINGS.items()}
@@ -40,10 +40,10 @@ def settings_of(scenario: Scenario | None, alertmanager_port: int | None) -> dic
 
 
 def over(base: Mapping[str, Any], changes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Sections with some of their settings replaced."""
+    """Return the sections with the changed settings replaced."""
     return {name: {**base.get(name, {}), **changes.get(name, {})} for name in {**base, **changes}}
 
 
 def alertmanager() -> str | None:
-    """An Alertmanager on PATH, by upstream's name or Debian's."""
+    """Return the path of an Alertmanager on PATH, by the name of upstream or of Debian; None without one."""
     return shutil.which("alertmanager") or shutil.which("prometheus-alertmanager")

@@ -1,4 +1,4 @@
-"""One line about the running system."""
+"""Status of the running system in one line."""
 
 import os
 import time
@@ -11,26 +11,31 @@ from assay_local.probes import StoreUnavailableError, lag, memory, total_stored
 from assay_local.processes import LocalStack
 from assay_local.supervisor import State, Supervisor
 
-#: Stored events are counted this often at most, in seconds. On a large table that takes a while: then for a twentieth of the time, and at
-#: least this often all the same.
+#: Limits of the pause between two counts of the stored events, in seconds. A count of a large table is slow, so counting may take a
+#: twentieth of the time.
 _COUNT_EVERY_S, _COUNT_AT_LEAST_EVERY_S = 5.0, 60.0
 _COUNT_SHARE = 20
-#: How long a count may take, in seconds. The line waits for it.
+#: Timeout of a count, in seconds. The line waits for it.
 _COUNT_TIMEOUT_S = 5.0
 
 
 class Status:
-    """Looks at the system and says how it is."""
+    """Source of the status line."""
 
     def __init__(self, system: LocalStack, supervisor: Supervisor, admin: Redis) -> None:
-        self._system, self._supervisor, self._admin = system, supervisor, admin
+        self._system = system
+        self._supervisor = supervisor
+        self._admin = admin
         self._store = system.store_queries("sre")
         self._began = time.monotonic()
         self._stored = ""
         self._count_at = 0.0
 
     async def line(self) -> str:
-        """The line now. Never raises for a part of the system that is away: it says so."""
+        """Return the current line.
+
+        A part of the system that does not answer is named in it, and raises nothing.
+        """
         minutes, seconds = divmod(int(time.monotonic() - self._began), 60)
         states = [f"{name} {state}" for name, state in self._supervisor.states.items() if state is not State.READY]
         processes = {"assay up": os.getpid(), **self._supervisor.pids}

@@ -1,4 +1,4 @@
-"""The standard output of a process whose reader may have left."""
+"""Standard output of a process whose reader may have closed the pipe."""
 
 import contextlib
 import os
@@ -6,6 +6,9 @@ import sys
 
 
 def leave_stdout() -> None:
-    """Let the interpreter's own flush at exit go nowhere: the pipe may be gone, and half a line must not be completed."""
+    """Redirect stdout to the null device, so that the interpreter's flush at exit cannot fail.
+
+    The pipe may be closed, and half a line must not be completed.
+    """
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

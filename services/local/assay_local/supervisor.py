@@ -1,7 +1,7 @@
-"""Child processes in stages: start, wait until ready, restart what dies, stop in reverse.
+"""Supervise child processes in stages: start, wait until ready, restart, stop in reverse order.
 
-Every child leads a process group of its own, so that Ctrl-C reaches only the supervisor and so that a child's own children can be ended
-with it. On Linux the kernel kills a child when the supervisor dies, whatever killed it. Start and stop are safe to interrupt.
+Every child leads a separate process group, so that Ctrl-C reaches only the supervisor, and so that its own children end with it. On
+Linux the kernel kills a child when the supervisor dies for any reason. Start and stop can be interrupted safely.
 """
 
 import asyncio
@@ -18,16 +18,16 @@ from enum import StrEnum
 
 from assay_operations.errors import OperationError
 
-#: Takes one line of a child's output: the child's name and the text without its line end.
+#: Called with each line of a child's output: the child's name, and the text without its line end.
 OnLine = Callable[[str, str], None]
-#: Takes a message of the supervisor itself.
+#: Called with each message of the supervisor itself.
 Announce = Callable[[str], None]
-#: Told whenever the set of running processes changes: name and pid.
+#: Called with name and pid of the running processes whenever the set changes.
 OnChange = Callable[[Mapping[str, int]], None]
 
-#: Lines of a child's output kept for messages about its failure.
+#: Last lines of a child's output that messages about its failure contain.
 TAIL_LINES = 15
-#: Longest line passed on whole, in bytes.
+#: Maximum length of a line, in bytes; longer ones are split.
 _LINE_MAX = 64 * 1024
 _POLL_S = 0.1
 _PR_SET_PDEATHSIG = 1
@@ -35,38 +35,41 @@ _PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True)
 class Spec:
-    """One process, as data."""
+    """Specification of one process."""
 
     name: str
     argv: tuple[str, ...]
-    #: The whole environment.
+    #: Complete environment.
     env: Mapping[str, str]
-    #: Says what is still missing, or None when ready. A `once` process is ready when it has exited with 0.
+    #: Returns what is still missing, or None if ready. A `once` process is ready when it has exited with 0.
     ready: Callable[[], Awaitable[str | None]] | None = None
     once: bool = False
-    #: Whether output on stdout is log lines too; otherwise only its last line is kept (`Child.answer`).
+    #: True if stdout contains log lines too; otherwise only its last line is kept (`Child.answer`).
     stdout_is_log: bool = True
     start_deadline_s: float = 60.0
-    #: Past the start deadline a process that is `alive` is left to become ready: it is busy, not broken.
+    #: After the start deadline, a process that is `alive` may still become ready: it is busy, not broken.
     alive: Callable[[], Awaitable[bool]] | None = None
     stop_deadline_s: float = 15.0
 
 
 @dataclass(frozen=True)
 class Backoff:
-    """Pauses before restarts, in seconds: doubling from `first` to `longest`, anew after `stable_s` of running."""
+    """Pauses before restarts, in seconds.
+
+    They double from `first` to `longest`, and are reset after running for `stable_s`.
+    """
 
     first: float = 0.5
     longest: float = 30.0
     stable_s: float = 30.0
 
     def pause(self, failures: int) -> float:
-        """The pause after this many failures in a row (1 or more)."""
+        """Return the pause after this number of failures in a row, 1 or more."""
         return float(min(self.longest, self.first * 2 ** min(failures - 1, 20)))
 
 
 class State(StrEnum):
-    """What a child is doing."""
+    """State of a child."""
 
     STOPPED = "stopped"
     STARTING = "starting"
@@ -76,13 +79,13 @@ class State(StrEnum):
 
 
 class Child:
-    """One supervised process and its output."""
+    """A supervised process and its output."""
 
     def __init__(self, spec: Spec, on_line: OnLine) -> None:
         self.spec = spec
         self.state = State.STOPPED
         self.tail: collections.deque[str] = collections.deque(maxlen=TAIL_LINES)
-        #: The last line on stdout.
+        #: Last line on stdout.
         self.answer = ""
         self.started = 0.0
         self._on_line = on_line
@@ -92,16 +95,16 @@ class Child:
 
     @property
     def pid(self) -> int | None:
-        """The process's id while it runs."""
+        """Process ID; None while it does not run."""
         return self._process.pid if self._process and self._process.returncode is None else None
 
     async def launch(self) -> None:
-        """Start the process. Raises `OperationError` when it cannot be executed."""
+        """Start the process. Raises `OperationError` if it cannot be executed."""
         self.tail.clear()
         self.state = State.STARTING
         self.started = time.monotonic()
         self._group_ended = False
-        # Pipes of our own: with asyncio's, waiting for a dead process lasts until its last descendant has closed them.
+        # With the pipes of asyncio, waiting for an exited process lasts until its last descendant has closed them.
         (out, out_end), (err, err_end) = os.pipe(), os.pipe()
         try:
             self._process = await asyncio.create_subprocess_exec(
@@ -130,7 +133,10 @@ class Child:
         ]
 
     async def until_ready(self) -> None:
-        """Wait until the process is ready. Raises `OperationError` with its last lines when it exits or the deadline passes."""
+        """Wait until the process is ready.
+
+        Raises `OperationError` with its last lines if it exits or the deadline passes.
+        """
         deadline = self.started + self.spec.start_deadline_s
         missing: str | None = "no answer yet"
         while True:
@@ -145,7 +151,7 @@ class Child:
                 )
             if time.monotonic() > deadline:
                 if self.spec.alive and await self.spec.alive():
-                    self._on_line(self.spec.name, f"alive but not ready yet ({missing}); going on without it")
+                    self._on_line(self.spec.name, f"alive but not ready yet ({missing}); continuing without it")
                     break
                 raise OperationError(
                     "unavailable",
@@ -156,11 +162,11 @@ class Child:
 
     @property
     def exit_code(self) -> int | None:
-        """The exit code of a process that has ended; negative for a signal."""
+        """Exit code of a process that has ended; negative for a signal."""
         return self._process.returncode if self._process else None
 
     async def exited(self) -> int:
-        """Wait for the end; also for the end of its output, and for its own children's."""
+        """Wait until the process, its children and its output have ended; return the exit code."""
         assert self._process
         code = await self._process.wait()
         self._kill_group()
@@ -168,14 +174,17 @@ class Child:
         return code
 
     async def drained(self) -> None:
-        """Wait until all output has been passed on. Bounded: a grandchild may hold the pipe open."""
+        """Wait until all output is forwarded, at most 2 s: a grandchild can keep the pipe open."""
         if self._readers:
             _, late = await asyncio.wait(self._readers, timeout=2)
             for task in late:
                 task.cancel()
 
     async def stop(self) -> bool:
-        """Ask the process to end, then kill it and its group after the deadline. True if it ended by itself."""
+        """Terminate the process; after the deadline, kill it and its group.
+
+        Returns True if it ended by itself.
+        """
         if self._process is None:
             return True
         self.state = State.STOPPING
@@ -195,18 +204,18 @@ class Child:
         return clean
 
     def kill(self) -> None:
-        """End the process and its group at once."""
+        """Kill the process and its group immediately."""
         self._kill_group()
 
     def last_lines(self) -> str:
-        """The last lines of output, for a message."""
+        """Return the last lines of output for a message."""
         if not self.tail:
             return "; it wrote nothing"
         return "; its last lines:\n" + "\n".join(f"  {line}" for line in self.tail)
 
     def _kill_group(self) -> None:
-        # The group's number is the leader's pid, which stays taken while the group has members. Once the leader is reaped this happens
-        # one last time, at once, and never again: by then the number may be somebody else's.
+        # The ID of the group is the leader's pid, which is not reused while the group has members. After the leader is reaped, the group is
+        # killed once, immediately, and never again: later the ID may be that of another group.
         if self._process and not self._group_ended:
             self._group_ended = self._process.returncode is not None
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -245,7 +254,7 @@ class Child:
 
 
 class Supervisor:
-    """Starts children stage by stage, keeps them running, stops them one by one in reverse."""
+    """Starts children in stages, restarts them, and stops them one by one in reverse order."""
 
     def __init__(
         self,
@@ -257,25 +266,27 @@ class Supervisor:
         backoff: Backoff | None = None,
     ) -> None:
         self._stages = stages
-        self._on_line, self._announce, self._on_change = on_line, announce, on_change
+        self._on_line = on_line
+        self._announce = announce
+        self._on_change = on_change
         self._backoff = backoff or Backoff()
         self._children: list[Child] = []
         self._keepers: list[asyncio.Task[None]] = []
 
     @property
     def pids(self) -> dict[str, int]:
-        """The running processes by name."""
+        """Pids of the running processes by name."""
         return {child.spec.name: child.pid for child in self._children if child.pid is not None}
 
     @property
     def states(self) -> dict[str, State]:
-        """What each lasting process is doing."""
+        """State of each process that is not `once`."""
         return {child.spec.name: child.state for child in self._children if not child.spec.once}
 
     async def start(self) -> None:
-        """Start every process, each stage at once, when the one before is ready.
+        """Start every process, stage by stage; a stage starts when the previous one is ready.
 
-        Raises `OperationError` for the first that does not start; what has started keeps running until `stop`.
+        Raises `OperationError` for the first process that does not start; the others keep running until `stop`.
         """
         for stage in self._stages:
             began = time.monotonic()
@@ -288,7 +299,7 @@ class Supervisor:
                     wait.cancel()
 
     async def run(self, spec: Spec) -> Child:
-        """Run a process that ends by itself beside the others; it is stopped first if `stop` comes before its end."""
+        """Run a process that ends by itself; `stop` stops it first if it has not ended."""
         child = await self._begin(spec)
         await child.exited()
         child.state = State.STOPPED
@@ -296,7 +307,7 @@ class Supervisor:
         return child
 
     async def stop(self) -> None:
-        """Stop everything in reverse order, each within its deadline."""
+        """Stop all processes in reverse order, each within its deadline."""
         for keeper in self._keepers:
             keeper.cancel()
         await asyncio.gather(*self._keepers, return_exceptions=True)
@@ -309,7 +320,7 @@ class Supervisor:
                 self._announce(f"{child.spec.name} {'stopped' if clean else late}")
 
     def kill(self) -> None:
-        """End everything at once, without draining."""
+        """Kill all processes immediately, without draining."""
         for child in self._children:
             child.kill()
 
@@ -349,7 +360,7 @@ class Supervisor:
 
 
 def describe_exit(code: int) -> str:
-    """An exit code in words."""
+    """Describe an exit code."""
     if code >= 0:
         return f"exit code {code}"
     try:
@@ -359,7 +370,7 @@ def describe_exit(code: int) -> str:
 
 
 def _die_with_parent() -> Callable[[], None] | None:
-    """What a child does before it becomes its program: ask the kernel to kill it with its parent. Linux only."""
+    """Return what a child calls before exec: it asks the kernel to kill the child with its parent. Linux only."""
     if not sys.platform.startswith("linux"):
         return None
     parent = os.getpid()

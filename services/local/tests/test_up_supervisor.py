@@ -158,7 +158,7 @@ async def test_a_process_that_is_alive_past_its_deadline_is_left_to_become_ready
         program("busy", "import time; time.sleep(60)", ready=lagging, alive=alive, start_deadline_s=0.3)
     )
     await supervisor.start()
-    assert watched.lines == [("busy", "alive but not ready yet (lags by 9 entries); going on without it")]
+    assert watched.lines == [("busy", "alive but not ready yet (lags by 9 entries); continuing without it")]
 
 
 async def test_a_program_that_does_not_exist_is_named(watched: Watched) -> None:

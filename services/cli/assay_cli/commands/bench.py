@@ -46,7 +46,7 @@ def publish(
 
     Every attempt is recorded in audit/bench-publish-YEAR-Wweek.jsonl of the data directory.
     """
-    from assay_evals.baseline import Thresholds
+    from assay_evals.replay.baseline import Thresholds
 
     limits = thresholds_of(Thresholds(), threshold_jaccard, threshold_top1, threshold_latency_multiplier)
     actor = local_actor(comment)

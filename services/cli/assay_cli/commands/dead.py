@@ -1,7 +1,6 @@
 """`assay dead`: list, show, requeue or drop dead letters (entries that failed too many deliveries)."""
 
 import json
-import sys
 from collections import Counter
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +11,7 @@ from assay_cli.errors import CommandError
 from assay_cli.exit_codes import FINDING
 from assay_cli.options import Comment, DataDirectory
 from assay_cli.output.confirm import agreed
+from assay_cli.output.tables import print_table
 from assay_cli.output.terminal import echo, emit, ends_quietly, printable
 from assay_operations.actor import local_actor
 from assay_operations.audit import Trail
@@ -74,7 +74,7 @@ def list_letters(
             elif len(rows) < _ROWS:
                 rows.append(letter.metadata(kept) | {"id": called(letter, settings)})
         if rows:
-            _table(rows)
+            print_table(list(_COLUMNS), ([row[column] for column in _COLUMNS] for row in rows), null="unknown")
         total = counts.total()
         if total > len(rows) and not as_json:
             echo(f"only the first {_ROWS} of {total:,} are shown; --json prints all", err=True)
@@ -221,23 +221,6 @@ def _indented(text: str) -> list[str]:
         return json.dumps(json.loads(text), indent=1, ensure_ascii=False).splitlines()
     except ValueError:
         return text.splitlines()
-
-
-def _table(rows: list[dict[str, Any]]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    from assay_local.console import Console
-
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for column in _COLUMNS:
-        numbers = column in ("deliveries", "bytes")
-        table.add_column(column, justify="right" if numbers else "left", overflow="fold")
-    for row in rows:
-        cells = ("unknown" if row[column] is None else str(row[column]) for column in _COLUMNS)
-        table.add_row(*(Text(printable(cell)) for cell in cells))
-    Console(width=None if sys.stdout.isatty() else 10_000).print(table)
 
 
 def _letters(count: int) -> str:

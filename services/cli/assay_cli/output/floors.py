@@ -7,9 +7,9 @@ from assay_cli.exit_codes import FINDING, INCONCLUSIVE
 from assay_cli.output.terminal import echo, printable
 
 if TYPE_CHECKING:
-    from assay_evals.floors import FloorCheck
-    from assay_evals.runs import Run
-    from assay_evals.slices import SliceCheck
+    from assay_evals.compare.floors import FloorCheck
+    from assay_evals.compare.slices import SliceCheck
+    from assay_evals.run.model import Run
 
 
 def exit_code(run: "Run", floors: "Sequence[FloorCheck]", checks: "Iterable[SliceCheck]") -> int:
@@ -17,8 +17,8 @@ def exit_code(run: "Run", floors: "Sequence[FloorCheck]", checks: "Iterable[Slic
 
     1 if a case ended in an error or a floor was missed, 3 if a slice or a floor has too few cases for a verdict.
     """
-    from assay_evals.slices import worst
-    from assay_evals.verdicts import Verdict
+    from assay_evals.compare.slices import worst
+    from assay_evals.compare.verdicts import Verdict
 
     verdict = worst(Verdict.PASS, checks)
     if run.errored or any(floor.blocks for floor in floors) or verdict is Verdict.FAIL:
@@ -28,7 +28,7 @@ def exit_code(run: "Run", floors: "Sequence[FloorCheck]", checks: "Iterable[Slic
 
 def tell_floors(floors: "Iterable[FloorCheck]") -> None:
     """Print the floors that were missed, and whether they block."""
-    from assay_evals.verdicts import Stage, Verdict
+    from assay_evals.compare.verdicts import Stage, Verdict
 
     for floor in floors:
         if floor.verdict is not Verdict.PASS:

@@ -33,7 +33,7 @@ class ErrorsOfTarget:
 
 
 def _lines(error: Exception) -> list[str]:
-    said = getattr(error, "said", None)
+    said = getattr(error, "target_message", None)
     if said is None and error.__cause__ is not None:
         said = "".join(traceback.format_exception(error.__cause__))
     lines = [str(error) or type(error).__name__, *(said or "").splitlines()[-_LINES:]]

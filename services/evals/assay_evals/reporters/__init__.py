@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from typing import Any, Protocol
 
-from assay_evals.dataset import Case
-from assay_evals.dataset_fields import nearest
+from assay_evals.dataset.model import Case
 from assay_evals.errors import EvalsError
-from assay_evals.runs import CaseResult, Run
+from assay_evals.field_names import nearest
+from assay_evals.run.model import CaseResult, Run
 
 GROUP = "assay.reporters"
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from assay_evals.reporters import Report, ReporterError, known_scores
 from assay_evals.reporters.api import Api, field
-from assay_evals.runs import CaseResult
-from assay_evals.stored import identity
+from assay_evals.run.model import CaseResult
+from assay_evals.run.run_store import identity
 
 URL = "https://api.braintrust.dev"
 #: Events sent at a time.

@@ -7,7 +7,7 @@ from typing import Any
 
 from assay_evals.reporters import Report, ReporterError
 from assay_evals.reporters.api import Api, field
-from assay_evals.stored import identity
+from assay_evals.run.run_store import identity
 
 #: What a batch may hold.
 _METRICS, _PARAMS, _VALUE_CHARS = 1000, 100, 500

@@ -12,8 +12,8 @@ from urllib.parse import unquote
 
 from assay_evals.reporters import Report, ReporterError, known_scores
 from assay_evals.reporters.api import Api
-from assay_evals.runs import CaseResult
-from assay_evals.stored import identity
+from assay_evals.run.model import CaseResult
+from assay_evals.run.run_store import identity
 
 EVENT = "gen_ai.evaluation.result"
 _NAME = "gen_ai.evaluation.name"

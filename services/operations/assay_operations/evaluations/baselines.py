@@ -16,8 +16,9 @@ from assay_operations.evaluations.files import captured_of, lines_of
 from assay_operations.numbers import a_number
 
 if TYPE_CHECKING:
-    from assay_evals.baseline import Baseline, Thresholds
-    from assay_evals.qrels import Floors, KnownQuery
+    from assay_evals.dataset.qrels import KnownQuery
+    from assay_evals.replay.baseline import Baseline, Thresholds
+    from assay_evals.replay.correctness import Floors
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,8 @@ def _publish(plan: Plan) -> tuple[dict[str, Any], int, int, int]:
     """Write the baseline. Returns its metadata, how many rows without a question and repeated ones were left out, and how many of the
     others personal data was taken out of.
     """
-    from assay_evals import baseline as baselines
-    from assay_evals.replay import skip_reason
+    from assay_evals.replay import baseline as baselines
+    from assay_evals.replay.replay_metrics import skip_reason
     from assay_runtime.private import write_whole
 
     source, to = plan.source, plan.to
@@ -124,7 +125,7 @@ def _publish(plan: Plan) -> tuple[dict[str, Any], int, int, int]:
 
 def baseline_of(path: Path) -> "Baseline":
     """Read a published baseline. Raises `OperationError`."""
-    from assay_evals.baseline import BaselineError, read_baseline
+    from assay_evals.replay.baseline import BaselineError, read_baseline
 
     try:
         return read_baseline(lines_of(path, "--baseline"))
@@ -134,7 +135,7 @@ def baseline_of(path: Path) -> "Baseline":
 
 def qrels_of(path: Path) -> "list[KnownQuery]":
     """Read queries with known correct results (qrels). Raises `OperationError`."""
-    from assay_evals.qrels import QrelsError, read_qrels
+    from assay_evals.dataset.qrels import QrelsError, read_qrels
 
     try:
         return read_qrels("".join(lines_of(path, "--qrels")))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Checkout:
     """A git checkout; all None outside of one.
 
-    A detached HEAD, as in most CI, has the branch that CI names.
+    For a detached HEAD, as in most CI, the branch is that of the CI variables.
     """
 
     code_version: str | None

@@ -8,12 +8,13 @@ from assay_operations.errors import OperationError
 from assay_operations.evaluations.files import lines_of
 
 if TYPE_CHECKING:
-    from assay_evals.dataset import Dataset
+    from assay_evals.dataset.model import Dataset
 
 
 def load(file: Path, option: str = "FILE") -> "Dataset":
     """Read a dataset from a file. Raises `OperationError`."""
-    from assay_evals.dataset import DatasetError, read_dataset
+    from assay_evals.dataset.file_format import read_dataset
+    from assay_evals.dataset.model import DatasetError
 
     try:
         return read_dataset("".join(lines_of(file, option)))
@@ -26,7 +27,7 @@ def load(file: Path, option: str = "FILE") -> "Dataset":
 
 def expect_reviewed(golden: "Dataset", file: Path, tell: Callable[[str], None], *, required: bool) -> None:
     """Report the number of unreviewed cases. Raises `OperationError` if all must be reviewed."""
-    from assay_evals.reviewing import unreviewed
+    from assay_evals.dataset.review import unreviewed
 
     if not (left := len(unreviewed(golden))):
         return

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from assay_operations.errors import OperationError
 
 if TYPE_CHECKING:
-    from assay_evals.captured import Captured
+    from assay_evals.dataset.captured_rows import Captured
 
 
 def lines_of(path: Path, option: str) -> Iterator[str]:
@@ -23,7 +23,7 @@ def lines_of(path: Path, option: str) -> Iterator[str]:
 
 def captured_of(path: Path, option: str) -> "Iterator[Captured]":
     """Yield the captured rows of a file. Raises `OperationError` naming the option and the file."""
-    from assay_evals.captured import CapturedError, read_captured
+    from assay_evals.dataset.captured_rows import CapturedError, read_captured
 
     try:
         yield from read_captured(lines_of(path, option))
@@ -33,7 +33,7 @@ def captured_of(path: Path, option: str) -> "Iterator[Captured]":
 
 def rows_of(files: Iterable[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the objects of NDJSON files, each with its location. Raises `OperationError` naming it."""
-    from assay_evals.captured import CapturedError, parse_line
+    from assay_evals.dataset.captured_rows import CapturedError, parse_line
 
     for path in files:
         for number, line in enumerate(lines_of(path, "--from"), start=1):

@@ -10,8 +10,8 @@ from assay_operations.evaluations.rules import rules_of, scoring_of
 from assay_operations.evaluations.run_judge import RunJudge
 
 if TYPE_CHECKING:
-    from assay_evals.rules_file import RulesFile
-    from assay_evals.scorers import Scoring
+    from assay_evals.compare.rules_file import RulesFile
+    from assay_evals.metrics.scorers import Scoring
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,12 @@ def answers_held(
 ) -> Answers | None:
     """Return the rules of the options; None without any. Raises `OperationError` for one without effect."""
     from assay_evals.errors import EvalsError
-    from assay_evals.rules_gate import expect_fit
+    from assay_evals.replay.rules_gate import expect_fit
 
     if rules is None and not scorers:
         if judge is not None or budget is not None:
             raise OperationError(
-                "invalid", "--judge: in a gate it answers rubrics, and there is none: name one with --scorer or --rules"
+                "invalid", "--judge: a gate uses it for rubrics, and there is none: add one with --scorer or --rules"
             )
         return None
     held = rules_of(rules)
@@ -46,7 +46,7 @@ def answers_held(
     scoring = scoring_of(scorers, held, (), named.rubric if named else None, deadline_s)
     if named and all(spec.type != "rubric" for spec in scoring.specs):
         raise OperationError(
-            "invalid", "--judge: in a gate it answers rubrics, and no scorer is one: leave it out, or add a rubric"
+            "invalid", "--judge: a gate uses it for rubrics, and no scorer is one: omit it, or add a rubric"
         )
     try:
         expect_fit(held, scoring)

@@ -1,4 +1,4 @@
-"""Golden cases that a model writes and checks."""
+"""Generate golden cases with a model, which writes and checks them."""
 
 import asyncio
 from collections import Counter
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from assay_drift.embedding import Embed
-    from assay_evals.dataset import Case
-    from assay_evals.generating import Document
-    from assay_evals.runner import Asked, Asking
-    from assay_evals.targets import Target
+    from assay_evals.dataset.model import Case
+    from assay_evals.dataset.synthetic_cases import Document
+    from assay_evals.target.runner import QueryResult, RunnerOptions
+    from assay_evals.target.targets import Target
 
 
 @dataclass(frozen=True)
@@ -42,15 +42,15 @@ class Plan:
     chosen: "list[Document]"
     questions: list[str]
     target: "Target"
-    how: "Asking"
+    options: "RunnerOptions"
     embed: "Embed"
 
     def run(self) -> Made:
-        """Generate the cases, which spends money."""
-        from assay_evals.generating import unlike
+        """Generate the cases. This calls the API and costs money."""
+        from assay_evals.dataset.synthetic_cases import unlike
 
         cases, dropped = asyncio.run(_write_cases(self.model, self.chosen))
-        cases, lost = _round_trip(cases, self.target, self.how)
+        cases, lost = _round_trip(cases, self.target, self.options)
         kept = unlike(cases, self.questions, self.embed)
         return Made(len(self.chosen), kept.cases, dropped + lost + kept.dropped, self.model.spent_usd)
 
@@ -60,7 +60,7 @@ def plan_generation(
 ) -> Plan:
     """Validate everything before money is spent. Raises `OperationError`."""
     from assay_drift.embedding import embedder
-    from assay_evals.generating import documents, drawn
+    from assay_evals.dataset.synthetic_cases import documents, drawn
 
     model = Model(budget_usd)
     chosen = drawn(documents(row for _, row in rows_of(files)), count, seed)
@@ -75,29 +75,29 @@ def plan_generation(
 
 async def _write_cases(model: "Model", chosen: "list[Document]") -> "tuple[list[Case], Counter[str]]":
     """Write cases for passages, and count the failures by reason."""
-    from assay_evals import generating as g
+    from assay_evals.dataset import synthetic_cases as synthetic
 
     dropped: Counter[str] = Counter()
     places = asyncio.Semaphore(model.settings.concurrency)
 
     async def one(document: "Document") -> "Case | None":
         async with places:
-            reply = await model.ask(g.WRITER, g.writer_message(document), g.Written)
+            reply = await model.ask(synthetic.WRITER, synthetic.writer_message(document), synthetic.Written)
             if isinstance(reply, Failed):
                 dropped[reply.why] += 1
                 return None
-            if (text := g.written(reply)) is None:
+            if (text := synthetic.written(reply)) is None:
                 dropped["no question written"] += 1
                 return None
-            reply = await model.ask(g.CRITIC, g.critic_message(document, text), g.Criticism)
+            reply = await model.ask(synthetic.CRITIC, synthetic.critic_message(document, text), synthetic.Criticism)
             if isinstance(reply, Failed):
                 dropped[reply.why] += 1
                 return None
-            critic = g.criticism(reply)
+            critic = synthetic.criticism(reply)
             if critic is None or not critic.keeps:
                 dropped["turned down by the critic"] += 1
                 return None
-            return g.case_of(document, text, critic)
+            return synthetic.case_of(document, text, critic)
 
     try:
         found = await asyncio.gather(*map(one, chosen))
@@ -106,18 +106,18 @@ async def _write_cases(model: "Model", chosen: "list[Document]") -> "tuple[list[
     return [case for case in found if case is not None], dropped
 
 
-def _round_trip(cases: "list[Case]", target: "Target", how: "Asking") -> "tuple[list[Case], Counter[str]]":
+def _round_trip(cases: "list[Case]", target: "Target", options: "RunnerOptions") -> "tuple[list[Case], Counter[str]]":
     """Keep the cases whose passage is among the first results of the target."""
     from contextlib import aclosing
 
-    from assay_evals.generating import ROUND_TRIP
-    from assay_evals.runner import ask_all
-    from assay_evals.targets import Question
+    from assay_evals.dataset.synthetic_cases import ROUND_TRIP
+    from assay_evals.target.runner import stream_queries
+    from assay_evals.target.targets import Question
 
     kept: list[Case] = []
     lost: Counter[str] = Counter()
 
-    def take(asked: "Asked[Case]") -> None:
+    def take(asked: "QueryResult[Case]") -> None:
         if asked.answer is None:
             lost["errored in the round trip"] += 1
         elif asked.item.expected_ids[0] in asked.answer.slugs[:ROUND_TRIP]:
@@ -128,7 +128,7 @@ def _round_trip(cases: "list[Case]", target: "Target", how: "Asking") -> "tuple[
     async def work() -> None:
         try:
             async with aclosing(
-                ask_all(target, cases, lambda case: Question(case.query, limit=ROUND_TRIP), how)
+                stream_queries(target, cases, lambda case: Question(case.query, limit=ROUND_TRIP), options)
             ) as all_of_them:
                 async for asked in all_of_them:
                     take(asked)
@@ -159,7 +159,7 @@ class Model:
 
     @property
     def spent_usd(self) -> float:
-        """Dollars that were spent, or may have been."""
+        """Maximum cost so far in dollars."""
         from assay_judge.pricing import dollars
 
         return dollars(self._calls.spent)
@@ -173,7 +173,7 @@ class Model:
 
         Raises `OperationError` if the API refuses all calls.
         """
-        from assay_evals.generating import schema_of
+        from assay_evals.dataset.synthetic_cases import schema_of
         from assay_judge.api import CallError, Prompt
 
         try:

@@ -9,7 +9,7 @@ from assay_operations.errors import OperationError
 from assay_operations.evaluations.files import lines_of
 
 if TYPE_CHECKING:
-    from assay_evals.dataset import Dataset
+    from assay_evals.dataset.model import Dataset
 
 
 Made = TypeVar("Made")
@@ -27,9 +27,12 @@ class Form(StrEnum):
 def imported(
     form: Form, source: Path, queries: Path | None, split: str, name: str, tell: Callable[[str], None]
 ) -> "Dataset":
-    """Import a dataset from another format; `tell` gets the omissions. Raises `OperationError`."""
-    from assay_evals import importing
-    from assay_evals.qrels import QrelsError, read_qrels
+    """Import a dataset from another format; `tell` gets a note for each omission.
+
+    Raises `OperationError`.
+    """
+    from assay_evals.dataset import importing
+    from assay_evals.dataset.qrels import QrelsError, read_qrels
 
     if form is Form.CSV:
         return _read(source, lambda text: importing.from_csv(text, name=name), tell)
@@ -54,7 +57,7 @@ def imported(
 
 
 def _read(path: Path, make: Callable[[str], Made], tell: Callable[[str], None]) -> Made:
-    from assay_evals.dataset import DatasetError
+    from assay_evals.dataset.model import DatasetError
 
     try:
         return make("".join(lines_of(path, "FILE")))

@@ -10,7 +10,7 @@ from assay_operations.evaluations.files import lines_of
 from assay_operations.evaluations.runs import free_name
 
 if TYPE_CHECKING:
-    from assay_evals.runs import Run
+    from assay_evals.run.model import Run
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,13 @@ def import_trec(
     file: Path, dataset: Path, name: str | None, runs: Path, *, k: int, project: str, tags: tuple[str, ...]
 ) -> Imported:
     """Make a run from results in TREC format. Raises `OperationError`."""
-    from assay_evals.case_results import case_result, score
-    from assay_evals.dataset import DatasetError
-    from assay_evals.importing import read_trec_run
-    from assay_evals.metrics import DEFAULT_CUTOFFS
-    from assay_evals.replay import Retrieved
-    from assay_evals.runs import RunConfig, RunFolder
+    from assay_evals.dataset.importing import read_trec_run
+    from assay_evals.dataset.model import DatasetError
+    from assay_evals.metrics.retrieval import DEFAULT_CUTOFFS
+    from assay_evals.run.case_results import case_result, score
+    from assay_evals.run.folder import RunFolder
+    from assay_evals.run.model import RunConfig
+    from assay_evals.target.response import TargetResponse
 
     golden = load(dataset, "--dataset")
     try:
@@ -40,12 +41,14 @@ def import_trec(
         raise OperationError("invalid", f"{file}: {error.problems[0]}") from None
     missing = sum(case.id not in found for case in golden.cases)
     if missing == len(golden.cases):
-        raise OperationError("invalid", f"{file}: none of its qids is a case of {dataset}: do they belong together?")
+        raise OperationError(
+            "invalid", f"{file}: none of its qids is a case of {dataset}: pass the dataset of this file"
+        )
     cutoffs = tuple(each for each in DEFAULT_CUTOFFS if each <= k) or (k,)
     config = RunConfig.of(golden, f"trec: {file.name}", k=k, cutoffs=cutoffs, project=project, tags=tags)
     folder = RunFolder(runs / free_name(name, runs, resume=False), config)
     for case in golden.cases:
-        answer = Retrieved(found.get(case.id, [])[:k], latency_ms=0.0)
+        answer = TargetResponse(found.get(case.id, [])[:k], latency_ms=0.0)
         (metrics,) = score([case], [answer], config)
         folder.add(replace(case_result(case, answer, metrics, 1), latency_ms=None))
     run = folder.finish(case.id for case in golden.cases)

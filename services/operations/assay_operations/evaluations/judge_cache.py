@@ -1,8 +1,8 @@
 """Cache of paid replies of the judge's API: the same prompt to the same model is not paid twice.
 
-An entry is named by a hash of all that was asked, and encrypted under a key that comes from the API's key (AES-GCM, with the name as
-associated data). So an entry of somebody else (a checkout's, an artefact's) is no entry, and nobody without the key reads what it says:
-replies quote answers that were not scrubbed. What cannot be read or written is a miss, never an error.
+The name of an entry is a hash of the complete request. Its content is encrypted with a key that is derived from the API key (AES-GCM, with
+the name as associated data): replies quote answers that were not scrubbed. Entries that were written with another key, such as those of a
+checkout or an artefact, are misses. An entry that cannot be read or written is a miss too, never an error.
 """
 
 import contextlib
@@ -44,7 +44,7 @@ class JudgeCache:
         self._cipher = AESGCM(secret)
 
     def name_of(self, judge: str, prompt: "Prompt", most: int, repeat: int) -> str:
-        """Return the name of an entry, from the judge's fingerprint, all that is sent, and the repeat."""
+        """Return the name of an entry: a hash of the judge's fingerprint, the request, and the repeat."""
         asked = json.dumps([judge, prompt.system, prompt.message, prompt.schema, most, repeat], sort_keys=True)
         return hmac.digest(self._name, asked.encode(), "sha256").hex()
 

@@ -9,7 +9,7 @@ from assay_operations.evaluations.run_judge import REPEATS_MOST, RunJudge
 from assay_operations.numbers import a_number
 
 if TYPE_CHECKING:
-    from assay_evals.runs import RunFolder
+    from assay_evals.run.folder import RunFolder
 
 
 def judge_named(
@@ -37,7 +37,7 @@ def judge_named(
 
 
 def with_spending(judge: RunJudge | None, folder: "RunFolder", spending: Path | None = None) -> "RunFolder":
-    """Attach the cost of judging to a run's folder: kept there, or in another. Raises `OperationError`."""
+    """Record the cost of judging in a run's folder. Raises `OperationError`."""
     if judge is not None:
         try:
             judge.go_on((spending or folder.folder) / SPENDING_FILE, folder)

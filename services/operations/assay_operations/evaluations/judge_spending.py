@@ -12,9 +12,10 @@ SPENDING_FILE = "judge.ndjson"
 
 
 class Spending:
-    """Nano-dollars spent and reserved, and the cases that the budget left unjudged, with that budget.
+    """Nano-dollars spent and reserved, and the cases that were skipped, with the budget at that time.
 
-    What a killed process had set aside stays spent: its call may have been billed. Without a file it is known to this process alone.
+    The reservation of a killed process counts as spent, since its call may have been billed. Without a file, only this
+    process knows the cost.
     """
 
     def __init__(self) -> None:

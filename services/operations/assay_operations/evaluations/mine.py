@@ -10,14 +10,14 @@ from assay_operations.evaluations.files import rows_of
 from assay_operations.time_bounds import duration_ms
 
 if TYPE_CHECKING:
-    from assay_evals.dataset import Dataset
-    from assay_evals.mining import Mined, Miner
+    from assay_evals.dataset.mining import Mined, Miner
+    from assay_evals.dataset.model import Dataset
     from assay_runtime.store import Client
 
-#: Columns that are read of the views: scrubbed questions, ids, verdicts. No answers, no words of people.
+#: Columns that are read from the views: scrubbed questions, ids, verdicts; no answers and no texts of feedback.
 
 
-#: Columns that are read of the views: scrubbed questions, ids, verdicts. No answers, no words of people.
+#: Columns that are read from the views: scrubbed questions, ids, verdicts; no answers and no texts of feedback.
 _READ = {
     "feedback": "event_id, target_event_id, verdict",
     "answers": "event_id, project, query, citations.context_id AS cited, contexts.id AS context_ids",
@@ -27,7 +27,7 @@ _READ = {
 
 def miner_of_files(files: list[Path], project: str) -> "Miner":
     """Return a miner of rows of `assay export`."""
-    from assay_evals.mining import Miner
+    from assay_evals.dataset.mining import Miner
 
     miner = Miner()
     _read_files(files, miner, project)
@@ -36,7 +36,7 @@ def miner_of_files(files: list[Path], project: str) -> "Miner":
 
 def miner_of_store(data: Path, since: str, project: str, rows: int) -> "Miner":
     """Return a miner of the newest rows of the store."""
-    from assay_evals.mining import Miner
+    from assay_evals.dataset.mining import Miner
 
     miner = Miner()
     with open_store(settings_for("sre", data).store) as client:
@@ -56,7 +56,7 @@ def mine(
 
 def _read_files(files: list[Path], miner: "Miner", project: str) -> None:
     """Read the rows of exported files, and scrub their questions again."""
-    from assay_evals.captured import CapturedError
+    from assay_evals.dataset.captured_rows import CapturedError
     from assay_operations.scrub import policies
     from assay_scrubber.engine import Scrubber
 

@@ -1,13 +1,14 @@
-"""The configured evaluation once a day, its outcome in the store and on the stream of alerts.
+"""Run the configured evaluation once a day, store its outcome, and publish its alerts.
 
-A killed process leaves its attempt as `started`, which blocks nothing for longer than the deadline; the next attempt of the night goes on
-with the same run. Alerts are part of the outcome's row, and are published after it: a process that died in between is caught up with when
-the next one starts. Whoever reads alerts tells a repeated one by its `transition_id`.
+A killed process leaves its attempt as `started`, which blocks others until the deadline at most; the next attempt of the night resumes the
+same run. Alerts are part of the outcome's row and are published after it is stored. If a process dies in between, the next one publishes
+them at its start. Consumers of alerts detect a repeated one by its `transition_id`.
 """
 
 import asyncio
 import fcntl
 import logging
+import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -26,20 +27,22 @@ from assay_runtime.private import opener
 from assay_schema.settings import Settings
 
 if TYPE_CHECKING:
+    from assay_evals.compare.compare_runs import PairedRuns
     from assay_evals.nightly import Attempt
-    from assay_evals.paired import PairedRuns
-    from assay_evals.runs import Run
+    from assay_evals.run.model import Run
 
 
 log = logging.getLogger(__name__)
 
-#: How old an outcome may be for its alerts to be published again at a start.
+#: Maximum age of an outcome whose alerts are published again at a start.
 CATCH_UP = timedelta(days=2)
+#: Seconds between two checks of the clock.
+CHECK_EVERY_S = 60.0
 _LOCK = ".nightly.lock"
 
 
 class Nightly:
-    """The configured evaluation.
+    """Runs the configured evaluation.
 
     `now` is the clock, in UTC. Raises `OperationError` if none is configured.
     """
@@ -52,7 +55,7 @@ class Nightly:
         rules: Path | None = None,
         scorers: list[str] | None = None,
     ) -> None:
-        """`rules`: a file instead of the one that settings name; `scorers`: as `--scorer` has them."""
+        """`rules`: a file that replaces the one of the settings. `scorers`: values of `--scorer`."""
         from assay_evals.nightly import evaluation_of
         from assay_runtime.config import is_implicit
 
@@ -118,20 +121,21 @@ class Nightly:
             return replace(attempt, outcome=Outcome.ERROR, detail=detail), None
         except (OperationError, EvalsError) as error:
             return replace(attempt, outcome=Outcome.ERROR, detail=str(error).splitlines()[0]), None
-        except Exception as error:  # whatever stops it is its outcome
+        except Exception as error:  # any error is the outcome of the attempt
             log.exception("the nightly evaluation failed")
             return replace(attempt, outcome=Outcome.ERROR, detail=type(error).__name__), None
 
     def _run(self, attempt: "Attempt", attempts: "Sequence[Attempt]") -> "tuple[Attempt, PairedRuns | None]":
+        from assay_evals.compare.compare_runs import compare_runs
+        from assay_evals.compare.slices import slice_checks
         from assay_evals.evaluation import evaluate_into
         from assay_evals.nightly import Outcome, beyond_budget, judged, night_of
-        from assay_evals.paired import compare_runs
-        from assay_evals.runner import Asking
-        from assay_evals.runs import RunConfig, RunError, RunFolder
-        from assay_evals.slices import slice_checks
-        from assay_evals.stored import store_run
-        from assay_evals.target_names import shown
-        from assay_evals.targets import open_target
+        from assay_evals.run.folder import RunFolder
+        from assay_evals.run.model import RunConfig, RunError
+        from assay_evals.run.run_store import store_run
+        from assay_evals.target.redaction import redact_target
+        from assay_evals.target.runner import RunnerOptions
+        from assay_evals.target.targets import open_target
         from assay_judge.pricing import dollars
         from assay_judge.reasons import reasons
         from assay_operations.evaluations.judge_options import with_spending
@@ -144,11 +148,11 @@ class Nightly:
         if evals.judge == "anthropic":
             self._require_key()
         judge = None if evals.judge == "none" else RunJudge(evals.judge, evals.budget_usd)
-        asking = Asking()
+        asking = RunnerOptions()
         scoring = scoring_of(self._scorers, held, golden.cases, judge.rubric if judge else None, asking.deadline_s)
         config = RunConfig.of(
             golden,
-            shown(self._target),
+            redact_target(self._target),
             judge=judge.fingerprint if judge else None,
             project=evals.project,
             label="nightly",
@@ -162,7 +166,7 @@ class Nightly:
             folder = RunFolder(Path(evals.runs_dir) / name, config, resume=True, target=self._target)
         with_spending(
             judge, folder, Path(evals.runs_dir) / night
-        )  # one budget, whatever the night's attempts are called
+        )  # one budget for all attempts of a night, regardless of their names
         asked = open_target(self._target)
         working = evaluate_into(folder, golden, asked, asking, judge=judge, scoring=scoring)
 
@@ -194,6 +198,20 @@ class Nightly:
                 detail = f"{judge.skipped} answers went unjudged: evals.budget_usd ({evals.budget_usd:g}) was used up"
                 attempt = beyond_budget(attempt, detail)
         return attempt, paired
+
+    def serve(self, stop: threading.Event, tell: Callable[[str], None]) -> None:
+        """Make an attempt whenever one is due, until `stop` is set.
+
+        `tell` gets outcomes and errors; errors are retried.
+        """
+        while not stop.is_set():
+            try:
+                if self.why_not() is None:
+                    attempt = self.attempt()
+                    tell(f"{attempt.outcome}: {attempt.detail}")
+            except OperationError as error:  # the store is unavailable
+                tell(f"assay: {error}")
+            stop.wait(CHECK_EVERY_S)
 
     def _require_key(self) -> None:
         from assay_judge.backends import key_of

@@ -9,9 +9,9 @@ from assay_operations.evaluations.rules import rules_of
 from assay_schema.settings import FILE_VARIABLE, EvalsSettings
 
 if TYPE_CHECKING:
+    from assay_evals.compare.rules_file import RulesFile
     from assay_evals.nightly import Attempt
-    from assay_evals.rules_file import RulesFile
-    from assay_evals.runs import Run, RunConfig
+    from assay_evals.run.model import Run, RunConfig
     from assay_runtime.store import Client
 
 
@@ -21,14 +21,14 @@ def not_trusted(setting: str, why: str) -> OperationError:
         "refused",
         f"evals.{setting} comes from ./assay.toml, which was read only because it is in the working directory, and {why}: "
         f"set ASSAY_EVALS_{setting.upper()}, or, if you trust the file, name it: {FILE_VARIABLE}=assay.toml, or where `assay up` runs "
-        f"{FILE_VARIABLE}=data/secrets/evaluator.toml, which holds that part of it too",
+        f"{FILE_VARIABLE}=data/secrets/evaluator.toml, which contains that part of it too",
     )
 
 
 def rules_for(named: Path | None, configured: Path | None) -> "RulesFile":
     """Read the rules of the command line, else of `evals.rules`, else none. Raises `OperationError`."""
+    from assay_evals.compare.rules_file import RulesFile, read_rules
     from assay_evals.errors import EvalsError
-    from assay_evals.rules_file import RulesFile, read_rules
     from assay_runtime.config import is_implicit
 
     if named or configured is None:
@@ -46,9 +46,9 @@ def baseline_of(
     client: "Client", evals: EvalsSettings, attempts: "Sequence[Attempt]", config: "RunConfig"
 ) -> "Run | None":
     """Return the run to compare with: `evals.baseline`, or the last that passed; None without one."""
+    from assay_evals.compare.compare_runs import comparable
     from assay_evals.nightly import worth_comparing
-    from assay_evals.paired import comparable
-    from assay_evals.stored import load_stored
+    from assay_evals.run.run_store import load_stored
 
     if evals.baseline:
         return _on_disk(evals.baseline, Path(evals.runs_dir)) or load_stored(client, evals.baseline)
@@ -59,6 +59,6 @@ def baseline_of(
 
 
 def _on_disk(name: str, runs: Path) -> "Run | None":
-    from assay_evals.runs import RUN_FILE, read_run
+    from assay_evals.run.folder import RUN_FILE, read_run
 
     return next((read_run(folder) for folder in (Path(name), runs / name) if (folder / RUN_FILE).exists()), None)

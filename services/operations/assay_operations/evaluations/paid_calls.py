@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 #: Seconds before a retry when the API is busy, and the maximum number of attempts.
 AGAIN_S, TRIES = 1.0, 3
-#: Maximum seconds to wait that a reply of the API can ask for.
+#: Maximum wait that a response of the API can request, in seconds.
 PAUSE_MOST_S = 30.0
 
 
@@ -27,10 +27,10 @@ class NoMoneyError(Exception):
 
 
 class PaidCalls:
-    """The judge's model at its price, within a budget that is never exceeded."""
+    """Calls to the judge's model, within a budget that is never exceeded."""
 
     def __init__(self, budget_usd: float, *, without_key: str, cached_in: Path | None = None) -> None:
-        """`without_key`: what a person is told who has set no key; `cached_in`: the folder beside whose runs replies are kept.
+        """`without_key`: the message if no key is set. `cached_in`: the folder of runs in which replies are cached.
 
         Raises `OperationError`, `SettingsError`.
         """
@@ -48,14 +48,15 @@ class PaidCalls:
         self.judge = judge_of(self.settings)
         self._tariff = tariff_for(self.settings, load_rules(self.settings.rules_file))
         self._api = api_of(self.settings)
-        #: Replies that were paid for before.
+        #: Cache of replies.
         self.cache = cache_in(cached_in, key_of(self.settings)) if cached_in else None
-        #: The budget in nano-dollars, and what was spent of it.
-        self.cap, self.spending = int(budget_usd * NANO), Spending()
+        #: Budget in nano-dollars, and its use.
+        self.cap = int(budget_usd * NANO)
+        self.spending = Spending()
 
     @property
     def spent(self) -> int:
-        """Nano-dollars that were paid, or may have been, by this process and earlier ones."""
+        """Maximum cost so far in nano-dollars, earlier processes included."""
         return self.spending.spent
 
     async def ask(self, prompt: "Prompt", read: Callable[[str, "Usage | None"], T], *, repeat: int = 0) -> T:
@@ -63,8 +64,8 @@ class PaidCalls:
 
         A cached reply costs nothing; each `repeat` has its own.
 
-        Raises `NoMoneyError` when the budget does not reach, `CallError` when no try brought anything, and `OperationError` when the API
-        takes no call of ours at all.
+        Raises `NoMoneyError` if the budget does not suffice, `CallError` if all attempts failed, and `OperationError` if the API rejects
+        every call.
         """
         from assay_judge.api import CallError, StoppedError, TryAgainError
         from assay_judge.prompt import SYSTEM
@@ -73,12 +74,12 @@ class PaidCalls:
         if self.cache is not None:
             name = self.cache.name_of(self.judge.fingerprint, prompt, self.settings.max_output_tokens, repeat)
             if (kept := self.cache.get(name)) is not None:
-                with contextlib.suppress(CallError):  # an older Assay may have taken what this one does not
+                with contextlib.suppress(CallError):  # an earlier version may have accepted this reply
                     found = read(kept.text, None)
                     self.cache.count(kept)
                     return found
             self.cache.count(None)
-        more = "" if prompt.system is SYSTEM else prompt.system  # the judge's own is in every bound
+        more = "" if prompt.system is SYSTEM else prompt.system  # every bound includes the system prompt of the judge
         bound = self._tariff.bound(len((more + prompt.message).encode()), self.settings.max_output_tokens)
         attempt = 1
         while True:
@@ -89,7 +90,7 @@ class PaidCalls:
                 said = await self._api.ask(prompt, self.settings.request_timeout_s)
                 found = read(said.text, said.usage)
             except StoppedError as error:
-                raise OperationError("refused", f"the judge's API refuses: {error.kind}") from None
+                raise OperationError("refused", f"the judge's API rejects the call: {error.kind}") from None
             except CallError as error:
                 self._settle(bound, error.usage)
                 if not isinstance(error, TryAgainError) or attempt == TRIES:
@@ -110,6 +111,6 @@ class PaidCalls:
             self.spending.add(self._tariff.cost(usage) - bound)
 
     async def close(self) -> None:
-        """Close the connections to the API, and the file of what was spent."""
+        """Close the connections to the API, and the cost file."""
         self.spending.close()
         await self._api.close()

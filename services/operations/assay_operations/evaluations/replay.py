@@ -12,13 +12,13 @@ from assay_operations.evaluations.target import TargetConfig
 from assay_operations.progress import Counts
 
 if TYPE_CHECKING:
-    from assay_evals.captured import Captured
-    from assay_evals.replay import RowResult
-    from assay_evals.runner import Asked
+    from assay_evals.dataset.captured_rows import Captured
+    from assay_evals.replay.replay_metrics import RowResult
+    from assay_evals.target.runner import QueryResult
 
 
 class Replay:
-    """Replays captured queries; `summary` holds how much the results changed, also while it runs."""
+    """Replays captured queries; `summary` is updated while it runs."""
 
     def __init__(
         self,
@@ -32,25 +32,29 @@ class Replay:
         resume: bool,
     ) -> None:
         """Validate the options. Raises `OperationError`."""
-        from assay_evals.replay import ReplaySummary
+        from assay_evals.replay.replay_metrics import ReplaySummary
 
         for option, value, least in (("--limit", limit, 1), ("-k", k, 1), ("--top-regressions", top, 0)):
             if value is not None and value < least:
                 raise OperationError("invalid", f"{option}: {value} is below {least}")
         if resume and output is None:
-            raise OperationError("invalid", "--resume needs --output, the file that holds what is done")
+            raise OperationError("invalid", "--resume needs --output, the file with the results so far")
         self.summary = ReplaySummary(top=top)
-        self._against, self._system, self._limit, self._k = against, system, limit, k
-        self._output, self._resume = output, resume
+        self._against = against
+        self._system = system
+        self._limit = limit
+        self._k = k
+        self._output = output
+        self._resume = resume
 
     def run(self, seen: Counts, on_result: "Callable[[RowResult], None] | None" = None) -> None:
         """Replay every row, and write each result to the output file as it is done."""
-        from assay_evals.replaying import question_of, result_of
+        from assay_evals.replay.replay_runner import question_of, result_of
 
         rows = islice(captured_of(self._against, "--against"), self._limit)
         with ResultsFile(self._output, self._resume, self._against, self._system.target, self._k) as results:
 
-            def take(asked: "Asked[tuple[Captured, RowResult | None]]") -> None:
+            def take(asked: "QueryResult[tuple[Captured, RowResult | None]]") -> None:
                 row, earlier = asked.item
                 result = earlier or result_of(row, asked.answer, asked.error, self._k)
                 results.write(result)

@@ -1,8 +1,8 @@
 """Results file of a replay: NDJSON, one line per row, in the order of the rows; resumable.
 
-Beside `FILE` stands `FILE.run.json`, which says what it was begun with. Going on writes `FILE.part`: results that stand are copied, rows
-that errored are asked again, and what comes behind is asked. At the end, or when the next process finds it after a kill, the part takes
-the place of as many lines of `FILE`. So each row has one result in it whenever the process dies.
+`FILE.run.json` contains the inputs that `FILE` was started with. Resuming writes `FILE.part`: it copies valid results, and replays the rows
+that errored or are missing. At the end, or at the next start after a kill, the part replaces the same number of lines of `FILE`. So `FILE`
+always has one result per row, whenever the process dies.
 """
 
 import hashlib
@@ -17,8 +17,8 @@ from assay_operations.errors import OperationError
 from assay_runtime.private import opener, write_whole
 
 if TYPE_CHECKING:
-    from assay_evals.captured import Captured
-    from assay_evals.replay import RowResult
+    from assay_evals.dataset.captured_rows import Captured
+    from assay_evals.replay.replay_metrics import RowResult
 
 _BLOCK = 65_536
 
@@ -29,25 +29,34 @@ def _private(path: Path, mode: str) -> TextIO:
 
 
 def begun_with(against: Path, target: str, k: int | None) -> dict[str, Any]:
-    """Return the inputs of a replay, without secrets, which must be the same to resume it.
+    """Return the inputs of a replay without secrets. A replay can only be resumed with the same inputs.
 
     Pipes are not read.
     """
-    from assay_evals.target_names import seal, shown
+    from assay_evals.target.redaction import fingerprint_target, redact_target
 
     sha256 = None
     if against.is_file():
         with against.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-    return {"schema_version": 1, "target": shown(target), "target_seal": seal(target), "k": k, "against_sha256": sha256}
+    return {
+        "schema_version": 1,
+        "target": redact_target(target),
+        "target_seal": fingerprint_target(target),
+        "k": k,
+        "against_sha256": sha256,
+    }
 
 
 class ResultsFile:
     """Results by row; without a path nothing is kept. Raises `OperationError` for an unusable file."""
 
     def __init__(self, path: Path | None, resume: bool, against: Path, target: str, k: int | None) -> None:
-        self._path, self._resume = path, resume
-        self._against, self._target, self._k = against, target, k
+        self._path = path
+        self._resume = resume
+        self._against = against
+        self._target = target
+        self._k = k
         self._earlier: TextIO | None = None
         self._file: TextIO | None = None
 
@@ -65,7 +74,7 @@ class ResultsFile:
             )
         now, run_file = begun_with(self._against, self._target, self._k), path.with_name(path.name + ".run.json")
         if not path.exists():
-            self._part.unlink(missing_ok=True)  # of a file that somebody deleted
+            self._part.unlink(missing_ok=True)  # its file was deleted
             write_whole(run_file, json.dumps(now).encode() + b"\n")
             self._file = _private(path, "x")
             return self
@@ -89,11 +98,12 @@ class ResultsFile:
         return self._path.with_name(self._path.name + ".part")
 
     def _expect_same(self, before: dict[str, Any], now: dict[str, Any], run_file: Path) -> None:
-        from assay_evals.target_names import opens
+        from assay_evals.target.redaction import matches_fingerprint
 
         if before.get("schema_version") != 1:
             raise OperationError(
-                "invalid", f"--resume: {run_file} does not say what it was begun with: name another --output"
+                "invalid",
+                f"--resume: {run_file} does not contain the inputs it was started with: choose another --output",
             )
         differing = [
             option
@@ -101,12 +111,13 @@ class ResultsFile:
             if before.get(key) != now[key]
         ]
         sealed = before.get("target_seal")
-        if not differing and sealed is not None and not opens(str(sealed), self._target):
+        if not differing and sealed is not None and not matches_fingerprint(str(sealed), self._target):
             differing = ["--target (in a redacted part)"]
         if differing:
             raise OperationError(
                 "invalid",
-                f"--resume: {self._path} was begun with another {' and another '.join(differing)}: give the same, or name another --output",
+                f"--resume: {self._path} was started with another {' and another '.join(differing)}: "
+                "pass the same, or choose another --output",
             )
 
     def _fold(self) -> None:
@@ -127,11 +138,11 @@ class ResultsFile:
         for number, line in enumerate(self._earlier or (), start=1):
             row = next(rows, None)
             if row is None:
-                return  # a smaller --limit: the further lines stay as they are
+                return  # with a smaller --limit, the other lines stay unchanged
             result = _result(row, line)
             if result is None:
                 raise OperationError(
-                    "invalid", f"--resume: {self._path}, line {number}, is of another file than --against"
+                    "invalid", f"--resume: {self._path}, line {number}, does not belong to the file of --against"
                 )
             yield row, result if result.error is None else None
         for row in rows:
@@ -146,7 +157,7 @@ class ResultsFile:
 
 def _result(row: "Captured", line: str) -> "RowResult | None":
     """Return the result of a row in a line; None if the line belongs to another row or is invalid."""
-    from assay_evals.replay import RowResult
+    from assay_evals.replay.replay_metrics import RowResult
 
     with suppress(ValueError, KeyError, TypeError):
         stored = json.loads(line)

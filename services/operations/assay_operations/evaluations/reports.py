@@ -8,9 +8,9 @@ from assay_operations.errors import OperationError
 from assay_operations.evaluations.target import log_no_tries
 
 if TYPE_CHECKING:
-    from assay_evals.dataset import Dataset
+    from assay_evals.dataset.model import Dataset
     from assay_evals.reporters import Reporter
-    from assay_evals.runs import Run
+    from assay_evals.run.model import Run
 
 
 def open_reporters(names: list[str] | None, option: str) -> "list[tuple[str, Reporter]]":

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 from assay_operations.errors import OperationError
 
 if TYPE_CHECKING:
-    from assay_evals.dataset import Case, Dataset
-    from assay_evals.floors import FloorCheck
-    from assay_evals.rules_file import RulesFile
-    from assay_evals.runs import CaseResult, Run
-    from assay_evals.scorer_specs import ScorerSpec
-    from assay_evals.scorers import Rubric, Scoring
+    from assay_evals.compare.floors import FloorCheck
+    from assay_evals.compare.rules_file import RulesFile
+    from assay_evals.dataset.model import Case, Dataset
+    from assay_evals.dataset.scorer_specs import ScorerSpec
+    from assay_evals.metrics.scorers import Rubric, Scoring
+    from assay_evals.run.model import CaseResult, Run
 
 SLICE_FIELDS = ("query_type", "tag", "source", "complexity")
 
 
 def rules_of(path: Path | None) -> "RulesFile":
     """Read the rules of `--rules`, or none. Raises `OperationError`."""
+    from assay_evals.compare.rules_file import RulesFile, read_rules
     from assay_evals.errors import EvalsError
-    from assay_evals.rules_file import RulesFile, read_rules
 
     if path is None:
         return RulesFile()
@@ -32,7 +32,7 @@ def rules_of(path: Path | None) -> "RulesFile":
 
 def fields_of(slices: list[str] | None, rules: "RulesFile") -> list[str]:
     """Return the fields to slice by. Raises `OperationError` for an unknown field."""
-    from assay_evals.dataset_fields import nearest
+    from assay_evals.field_names import nearest
 
     for field in slices or []:
         if field not in SLICE_FIELDS:
@@ -48,12 +48,12 @@ def part_of(
 ) -> "tuple[Dataset, Dataset, dict[str, Any]]":
     """Return the dataset of a run, the cases to ask, and the description of a sample.
 
-    The first N cases are a dataset of their own; a sample, stratified by the fields (`query_type` without any), is a part of the whole one.
+    The first N cases are a separate dataset. A sample, stratified by the fields (by default `query_type`), is a part of the whole dataset.
     """
-    from assay_evals.sampling import sampled
+    from assay_evals.dataset.sampling import sampled
 
     if limit is not None and sample is not None:
-        raise OperationError("invalid", "--sample and --limit each choose cases: give one of them")
+        raise OperationError("invalid", "--sample and --limit each choose cases: pass one of them")
     if limit is not None:
         if limit < 1:
             raise OperationError("invalid", f"--limit: {limit} is below 1")
@@ -71,8 +71,8 @@ def expect_slices(rules: "RulesFile", fields: "Iterable[str]", of: "Iterable[Cas
 
     Raises `OperationError`.
     """
+    from assay_evals.compare.slices import known_values
     from assay_evals.errors import EvalsError
-    from assay_evals.slices import known_values
 
     values = known_values(of)
     try:
@@ -87,9 +87,9 @@ def scoring_of(
     given: list[str] | None, rules: "RulesFile", cases: "Iterable[Case]", rubric: "Rubric | None", deadline_s: float
 ) -> "Scoring":
     """Return the scorers of a run. Raises `OperationError` for an unusable scorer or an unknown metric."""
+    from assay_evals.dataset.scorer_specs import spec_of
     from assay_evals.errors import EvalsError
-    from assay_evals.scorer_specs import spec_of
-    from assay_evals.scorers import Scoring
+    from assay_evals.metrics.scorers import Scoring
 
     cases = list(cases)
     specs: list[ScorerSpec] = [*rules.scorers]
@@ -120,7 +120,7 @@ def expect_known(rules: "RulesFile", measured: Iterable[str]) -> None:
 
 def floors_of(run: "Run", rules: "RulesFile", rubrics: "Collection[str]") -> "list[FloorCheck]":
     """Check the floors of a run; `rubrics` are the metrics that a model gives."""
-    from assay_evals.floors import floor_checks
+    from assay_evals.compare.floors import floor_checks
 
     return floor_checks(run, rules.rules(), rubrics)
 

@@ -17,15 +17,16 @@ from assay_operations.evaluations.target import TargetConfig
 from assay_operations.progress import Counts
 
 if TYPE_CHECKING:
-    from assay_evals.dataset import Dataset
-    from assay_evals.floors import FloorCheck
+    from assay_evals.compare.floors import FloorCheck
+    from assay_evals.compare.rules_file import RulesFile
+    from assay_evals.compare.slices import SliceCheck
+    from assay_evals.dataset.model import Dataset
+    from assay_evals.metrics.scorers import Scoring
     from assay_evals.reporters import Reporter
-    from assay_evals.rules_file import RulesFile
-    from assay_evals.runner import Asking
-    from assay_evals.runs import CaseResult, Run, RunFolder
-    from assay_evals.scorers import Scoring
-    from assay_evals.slices import SliceCheck
-    from assay_evals.targets import Target
+    from assay_evals.run.folder import RunFolder
+    from assay_evals.run.model import CaseResult, Run
+    from assay_evals.target.runner import RunnerOptions
+    from assay_evals.target.targets import Target
     from assay_operations.evaluations.run_judge import RunJudge
 
 
@@ -51,7 +52,7 @@ class RunRequest:
     judge_budget: str | None = None
     repeats: int | None = None
     reference: bool = False
-    judge_cache: bool = True
+    no_judge_cache: bool = False
     scorers: list[str] | None = None
     rules: Path | None = None
     project: str = "default"
@@ -70,7 +71,7 @@ class RunPlan:
     judge: "RunJudge | None"
     reporters: "list[tuple[str, Reporter]]"
     target: "Target"
-    how: "Asking"
+    options: "RunnerOptions"
     scoring: "Scoring"
     held: "RulesFile"
     fields: list[str]
@@ -89,7 +90,7 @@ class RunPlan:
                 self.folder,
                 self.golden,
                 self.target,
-                self.how,
+                self.options,
                 judge=self.judge,
                 scoring=self.scoring,
                 on_result=count,
@@ -98,13 +99,27 @@ class RunPlan:
             if self.judge:
                 await self.judge.close()
 
+    def warnings(self, done: "Run") -> list[str]:
+        """Return warnings about responses that were probably not parsed as the target meant them."""
+        warnings = [
+            f"{results:,} result(s) have an unreadable `{field}`; treated as missing"
+            for field, results in self.folder.unparsed_fields.items()
+        ]
+        expected = {case.id for case in self.golden.cases if case.relevance}
+        answered = [result for result in done.results if result.case_id in expected and not result.error]
+        if answered and not any(result.retrieved for result in answered):
+            warnings.append(
+                "no query got a result: a response needs them under `results`, see docs/evaluation.md, targets"
+            )
+        return warnings
+
     def floors(self, done: "Run") -> "list[FloorCheck]":
         """Check the floors of the run."""
         return floors_of(done, self.held, self.scoring.rubrics(self.golden.cases))
 
     def checks(self, done: "Run") -> "list[SliceCheck]":
         """Check the slices of the run."""
-        from assay_evals.slices import slice_checks
+        from assay_evals.compare.slices import slice_checks
 
         return slice_checks(done, self.fields, self.held.slice_floors(), self.held.rules())
 
@@ -114,8 +129,9 @@ def plan_run(request: RunRequest, tell: Callable[[str], None]) -> RunPlan:
 
     Raises `OperationError`.
     """
-    from assay_evals.runs import RunConfig, RunFolder
-    from assay_evals.target_names import shown
+    from assay_evals.run.folder import RunFolder
+    from assay_evals.run.model import RunConfig
+    from assay_evals.target.redaction import redact_target
 
     if request.resume and request.name is None:
         raise OperationError("invalid", "--resume needs --name, the run to continue")
@@ -132,7 +148,7 @@ def plan_run(request: RunRequest, tell: Callable[[str], None]) -> RunPlan:
     judge = judge_named(
         request.judge,
         request.judge_budget,
-        cached_in=request.runs if request.judge_cache else None,
+        cached_in=None if request.no_judge_cache else request.runs,
         repeats=request.repeats,
         reference=request.reference,
     )
@@ -140,7 +156,7 @@ def plan_run(request: RunRequest, tell: Callable[[str], None]) -> RunPlan:
     scoring = scoring_of(request.scorers, held, golden.cases, rubric, request.system.deadline_s)
     config = RunConfig.of(
         whole,
-        shown(request.system.target),
+        redact_target(request.system.target),
         k=request.k,
         cutoffs=cutoffs_of(request.cutoffs, request.k),
         gain=request.gain,
@@ -157,7 +173,7 @@ def plan_run(request: RunRequest, tell: Callable[[str], None]) -> RunPlan:
     )
     # The name is found before the target is loaded, which may take a while.
     name = free_name(request.name, request.runs, request.resume)
-    target, how = request.system.open()
+    target, options = request.system.open()
     folder = RunFolder(request.runs / name, config, resume=request.resume, target=request.system.target)
     with_spending(judge, folder)
-    return RunPlan(name, golden, folder, judge, reporters, target, how, scoring, held, fields)
+    return RunPlan(name, golden, folder, judge, reporters, target, options, scoring, held, fields)

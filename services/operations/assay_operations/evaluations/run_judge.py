@@ -1,4 +1,4 @@
-"""Judge the answers of an evaluation run with production's judge, within the run's own budget."""
+"""Judge the answers of a run with the same judge as production, within the budget of the run."""
 
 import asyncio
 from collections import Counter
@@ -12,10 +12,11 @@ from assay_operations.evaluations.paid_calls import NoMoneyError, PaidCalls
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from assay_evals.dataset import Case
-    from assay_evals.replay import Retrieved
-    from assay_evals.runs import CaseResult, RunFolder
-    from assay_evals.scorers import Rubric
+    from assay_evals.dataset.model import Case
+    from assay_evals.metrics.scorers import Rubric
+    from assay_evals.run.folder import RunFolder
+    from assay_evals.run.model import CaseResult
+    from assay_evals.target.response import TargetResponse
     from assay_judge.api import Prompt
     from assay_judge.pricing import Usage
 
@@ -28,11 +29,11 @@ REPEATS_MOST = 10
 class RunJudge:
     """Judges answers: `lexical`, or the model that settings name.
 
-    Money is set aside before each call; at the cap answers go unjudged.
+    Money is reserved before each call; when the budget is used up, answers stay unjudged.
 
-    What the judge could not judge has no metrics of it, and is counted: `skipped` by the budget, `errors` by the API. These have coverage
-    0, so that a judge which fails does not pass for a good system, and are asked about again when the run goes on. An answer that cannot
-    be judged is the target's own doing: its coverage is 0. So is one in a form that production's judge does not take; `unfit` counts those.
+    Unjudged answers have no metrics of the judge and are counted: `skipped` for the budget, `errors` for the API. Their coverage is 0, so
+    that a failing judge does not make a system look good, and they are judged when the run is resumed. An answer that cannot be judged has
+    coverage 0 as well, and so has one in a form that the judge of production does not accept; `unfit` counts these.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class RunJudge:
         repeats: int = 1,
         reference: bool = False,
     ) -> None:
-        """`reference`: hold answers and passages against the expected answers too, in a call of its own."""
+        """`reference`: also compare answers and passages with the expected answers, in a separate call."""
         from assay_judge import lexical
         from assay_judge.rules import load_rules
         from assay_runtime.config import load_settings
@@ -54,12 +55,13 @@ class RunJudge:
         self.unfit = self.spent_before = 0
         #: Calls without a verdict, by cause.
         self.failures: Counter[str] = Counter()
-        self.repeats, self._reference = repeats, reference
+        self.repeats = repeats
+        self._reference = reference
         #: Thread of the lexical judge, which reads one answer at a time.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="judge")
         #: Number of verdicts.
         self.verdicts = 0
-        #: Cases that the budget left unjudged, now or before.
+        #: Cases that were skipped because of the budget, by this process or an earlier one.
         self._unjudged: set[str] = set()
         self._paid: PaidCalls | None = None
         settings = load_settings().judge
@@ -67,11 +69,9 @@ class RunJudge:
         self.fingerprint = lexical.judge().fingerprint
         if name == "lexical":
             if reference:
-                raise OperationError(
-                    "invalid", "--reference is decided by a model: name one with --judge anthropic or openai"
-                )
+                raise OperationError("invalid", "--reference needs a model: pass --judge anthropic or openai")
             return
-        if (name == "openai") != (settings.backend == "openai"):  # a key is for one of them
+        if (name == "openai") != (settings.backend == "openai"):  # a key is valid for one of them
             raise OperationError(
                 "invalid",
                 f"--judge {name}: judge.backend (ASSAY_JUDGE_BACKEND) is {settings.backend}, so address, key and model are of that API"
@@ -86,16 +86,16 @@ class RunJudge:
 
     @property
     def spent(self) -> int:
-        """Nano-dollars that judging the run has cost, in this process and earlier ones."""
+        """Cost of judging the run in nano-dollars, earlier processes included."""
         return self._paid.spent if self._paid else 0
 
     @property
     def skipped(self) -> int:
-        """Number of cases that the budget left unjudged."""
+        """Number of cases that were not judged because the budget was used up."""
         return len(self._unjudged)
 
     def go_on(self, spending: Path, folder: "RunFolder") -> None:
-        """Add the costs of earlier processes, and retry cases that met a smaller budget.
+        """Add the costs of earlier processes, and retry cases that were skipped with a smaller budget.
 
         Raises `OperationError`.
         """
@@ -119,20 +119,20 @@ class RunJudge:
 
         return dict.fromkeys(METRICS, DIGEST) if self._reference else {}
 
-    async def __call__(self, case: "Case", answer: "Retrieved") -> dict[str, float | None]:
+    async def __call__(self, case: "Case", answer: "TargetResponse") -> dict[str, float | None]:
         """Judge one answer against its passages and, with `reference`, against the expected answer."""
         found = await self._beside_passages(case, answer)
         return found | await self._beside_reference(case, answer) if self._reference else found
 
-    async def _beside_reference(self, case: "Case", answer: "Retrieved") -> dict[str, float | None]:
+    async def _beside_reference(self, case: "Case", answer: "TargetResponse") -> dict[str, float | None]:
         """Compare with the expected answer; {} without one, None for all if the budget or the API failed."""
-        from assay_evals.coverage import JUDGE_NOISE, is_answerable, over_repeats
+        from assay_evals.metrics.answer_coverage import JUDGE_NOISE, is_answerable, over_repeats
         from assay_judge.prompt import case_of
         from assay_judge.reference import METRICS, UNSAID, comparison_of
 
         if not case.expected_answer or answer.answer is None or not is_answerable(case.query_type):
             return {}
-        if not answer.answer.strip():  # nothing to ask about
+        if not answer.answer.strip():  # nothing to judge
             return dict(UNSAID)
         asked = _as_captured(case, answer)
         compared = comparison_of(case_of(case.id, asked), case.expected_answer) if asked else None
@@ -143,16 +143,16 @@ class RunJudge:
         if len(known) < len(said):
             return dict.fromkeys(METRICS)
         found = over_repeats(known)
-        found.pop(JUDGE_NOISE + "flips", None)  # of the judge's own verdicts
+        found.pop(JUDGE_NOISE + "flips", None)  # of its verdicts
         return found
 
-    async def _beside_passages(self, case: "Case", answer: "Retrieved") -> dict[str, float | None]:
+    async def _beside_passages(self, case: "Case", answer: "TargetResponse") -> dict[str, float | None]:
         """Return the judge's metrics of one answer, its coverage and its failed checks; {} without an answer.
 
-        Rules say whether an answer refuses; a model that finds claims in it, or none, overrules them. To refuse a question that has an
-        answer is irrelevant; to refuse one that has none is right, which is not paid for.
+        Rules decide whether an answer is a refusal; a model that finds claims in it, or none, overrides them. A refusal of an answerable
+        question counts as irrelevant. A refusal of an unanswerable one is correct, and costs no call.
         """
-        from assay_evals.coverage import (
+        from assay_evals.metrics.answer_coverage import (
             ABSTAINED,
             ANSWERED,
             CHECK_FAILED,
@@ -178,7 +178,7 @@ class RunJudge:
             Metric.ANSWER_RELEVANCY.value: 0.0,
         }
         asked = _as_captured(case, answer)
-        if asked is None:  # longer than what is judged in production, or not in its form
+        if asked is None:  # longer than production judges, or in another form
             self.unfit += 1
             return unjudged
         checks: dict[str, float | None] = {
@@ -200,7 +200,7 @@ class RunJudge:
                 return by_rules | checks if case.id in self._unjudged else unjudged | by_rules | checks
             fields = verdict_fields(verdict, judged)
             if fields["status"] is ScoreStatus.ABSTAINED:
-                # The lexical judge sees no claim in an answer of one word, which is an answer all the same.
+                # The lexical judge finds no claim in an answer of one word, which is an answer nevertheless.
                 abstained = unjudged | {ABSTAINED: 1.0} if self._paid is None else refusal
                 none: dict[str, float | None] = {NULL_REFUSED: 1.0} if self._paid else {}
                 each.append(abstained if answerable else none)
@@ -208,7 +208,7 @@ class RunJudge:
             measured = fields.get("metrics")
             found = {str(name): value for name, value in measured.items()} if isinstance(measured, dict) else {}
             scored = {COVERAGE: 1.0, ABSTAINED: 0.0}
-            if self._paid:  # a model knows better than rules
+            if self._paid:  # a model is more reliable than rules
                 scored |= {ANSWERED: 1.0}
             each.append(found | (scored if answerable else {}))
         return over_repeats(each) | checks
@@ -217,13 +217,13 @@ class RunJudge:
         from assay_judge import lexical
         from assay_judge.api import prompt_of, verdict_in
 
-        if self._paid is None:  # not in the loop, where targets are timed
+        if self._paid is None:  # not in the event loop, which measures the latency of targets
             return await asyncio.get_running_loop().run_in_executor(self._thread, lexical.judged, case)
         return await self._asked(prompt_of(case), lambda text, usage: verdict_in(text, usage, case), case_id, repeat)
 
     @property
     def rubric(self) -> "Rubric | None":
-        """The rubric function of the judge; None for a judge without a model."""
+        """Rubric function of the judge; None for a judge without a model."""
         return self._meets if self._paid else None
 
     async def _meets(self, criterion: str, case: "Case", answer: str) -> float | None:
@@ -248,7 +248,7 @@ class RunJudge:
             self._paid.spending.skip(case_id, self._paid.cap)
         except CallError as error:
             self.failures[error.kind] += 1
-            self._paid.spending.skip(case_id, -1)  # any budget is larger, so a resumed run asks again
+            self._paid.spending.skip(case_id, -1)  # any budget is larger, so a resumed run judges it
         else:
             self.verdicts += 1
             return found
@@ -299,7 +299,7 @@ class RunJudge:
 
 def _lacks(result: "CaseResult") -> bool:
     """Return True if a score that a model gives is missing."""
-    from assay_evals.scorer_specs import SCORE
+    from assay_evals.dataset.scorer_specs import SCORE
     from assay_judge.reference import METRICS
     from assay_schema.scores import Metric
 
@@ -307,7 +307,7 @@ def _lacks(result: "CaseResult") -> bool:
     return result.metrics.get(Metric.FAITHFULNESS.value) is None or None in scores
 
 
-def _as_captured(case: "Case", answer: "Retrieved") -> Any:
+def _as_captured(case: "Case", answer: "TargetResponse") -> Any:
     """Return the answer as a service would capture it; None if it is not valid."""
     from pydantic import ValidationError
 

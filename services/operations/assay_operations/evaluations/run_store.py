@@ -8,13 +8,13 @@ from assay_operations.errors import OperationError
 
 if TYPE_CHECKING:
     from assay_evals.reporters import Report
-    from assay_evals.runs import Run
-    from assay_evals.stored import StoredRun
+    from assay_evals.run.model import Run
+    from assay_evals.run.run_store import StoredRun
 
 
 def store(run: "Run", data: Path) -> str:
     """Write a run to the store, and return its id. Raises `OperationError`; the files stay in any case."""
-    from assay_evals.stored import store_run
+    from assay_evals.run.run_store import store_run
 
     try:
         settings = settings_for("evaluator", data).store
@@ -44,7 +44,7 @@ def clickhouse(where: str | None) -> ClickHouse:
 
 def stored(name: str, data: Path) -> "Run":
     """Read a run from the store."""
-    from assay_evals.stored import load_stored
+    from assay_evals.run.run_store import load_stored
 
     with open_store(settings_for("evaluator", data).store) as client:
         return load_stored(client, name)
@@ -54,7 +54,7 @@ def stored_runs(
     data: Path, *, project: str = "", branch: str = "", tag: str = "", limit: int = 1_000
 ) -> "list[StoredRun]":
     """List the newest runs that match, newest last."""
-    from assay_evals.stored import list_stored
+    from assay_evals.run.run_store import list_stored
 
     with open_store(settings_for("evaluator", data).store) as client:
         return list_stored(client, project=project, branch=branch, tag=tag, limit=limit)

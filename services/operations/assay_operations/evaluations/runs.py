@@ -1,5 +1,6 @@
 """Names and folders of runs."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING
 from assay_operations.errors import OperationError
 
 if TYPE_CHECKING:
-    from assay_evals.runs import Run
+    from assay_evals.run.model import Run
 
 
 DEFAULT_RUNS = Path("runs")
@@ -18,7 +19,8 @@ def free_name(name: str | None, runs: Path, resume: bool) -> str:
 
     Raises `OperationError` if it is taken or invalid.
     """
-    from assay_evals.runs import RUN_FILE, RunError, run_folder
+    from assay_evals.run.folder import RUN_FILE, run_folder
+    from assay_evals.run.model import RunError
 
     if name is None:
         name = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
@@ -39,7 +41,7 @@ def free_name(name: str | None, runs: Path, resume: bool) -> str:
 
 def cutoffs_of(text: str | None, k: int) -> tuple[int, ...]:
     """Return the cutoff ranks of the metrics. Raises `OperationError`."""
-    from assay_evals.metrics import DEFAULT_CUTOFFS
+    from assay_evals.metrics.retrieval import DEFAULT_CUTOFFS
 
     if k < 1:
         raise OperationError("invalid", f"-k: {k} is below 1")
@@ -56,6 +58,33 @@ def cutoffs_of(text: str | None, k: int) -> tuple[int, ...]:
 
 def find_run(name: str, runs: Path) -> "Run":
     """Read a run by its name or its folder."""
-    from assay_evals.runs import read_run
+    from assay_evals.run.folder import read_run
 
     return read_run(Path(name) if (Path(name) / "run.json").exists() else runs / name)
+
+
+def list_folder(
+    runs: Path, skipped: Callable[[Exception], None], *, project: str = "", tag: str = "", branch: str = "", limit: int
+) -> "tuple[list[Run], int]":
+    """Return the newest runs of a folder that match, newest last, and the number of all its runs.
+
+    `skipped` gets the error of each run that cannot be read.
+    """
+    from assay_evals.run.folder import RUN_FILE, read_run
+    from assay_evals.run.model import RunError
+
+    existing: list[Run] = []
+    for folder in sorted(runs.iterdir()) if runs.is_dir() else ():
+        try:
+            if (folder / RUN_FILE).exists():
+                existing.append(read_run(folder))
+        except RunError as error:
+            skipped(error)
+    matching = [
+        run
+        for run in sorted(existing, key=lambda one: one.started_at)
+        if (not project or run.config.project == project)
+        and (not tag or tag in run.config.tags)
+        and (not branch or run.config.branch == branch)
+    ]
+    return matching[-limit:], len(existing)

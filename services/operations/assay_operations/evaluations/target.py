@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 from assay_operations.errors import OperationError
 
 if TYPE_CHECKING:
-    from assay_evals.runner import Asked, Asking
-    from assay_evals.targets import Question, Target
+    from assay_evals.target.runner import QueryResult, RunnerOptions
+    from assay_evals.target.targets import Question, Target
 
 Item = TypeVar("Item")
 
@@ -26,17 +26,17 @@ class TargetConfig:
     #: Called with each error of the system.
     on_error: Callable[[Exception], None] | None = None
     #: True if errors keep the stderr of a command.
-    keep_said: bool = False
+    keep_message: bool = False
 
-    def open(self) -> "tuple[Target, Asking]":
+    def open(self) -> "tuple[Target, RunnerOptions]":
         """Open the target, and return it with the runner's options. Raises `OperationError`."""
         from assay_evals.errors import TargetUsageError
-        from assay_evals.runner import Asking
-        from assay_evals.targets import open_target
+        from assay_evals.target.runner import RunnerOptions
+        from assay_evals.target.targets import open_target
 
         log_no_tries()
         try:
-            how = Asking(self.concurrency, self.deadline_s, self.retries, told=self.on_error)
+            options = RunnerOptions(self.concurrency, self.deadline_s, self.retries, on_error=self.on_error)
         except ValueError as error:
             raise OperationError("invalid", f"--{error}") from None
         try:
@@ -45,9 +45,9 @@ class TargetConfig:
                 workspace=self.workspace,
                 timeout_s=self.deadline_s,
                 connections=self.concurrency,
-                keep_said=self.keep_said,
+                keep_message=self.keep_message,
             )
-            return target, how
+            return target, options
         except TargetUsageError as error:
             raise OperationError("invalid", f"--target: {error}") from None
 
@@ -55,13 +55,13 @@ class TargetConfig:
         self,
         items: Iterable[Item],
         question: "Callable[[Item], Question | None]",
-        take: "Callable[[Asked[Item]], None]",
+        take: "Callable[[QueryResult[Item]], None]",
     ) -> None:
         """Query the target for every item, and pass each answer to `take`, in the order of the items."""
-        from assay_evals.runner import ask_each
+        from assay_evals.target.runner import run_queries
 
-        target, how = self.open()
-        asyncio.run(ask_each(target, items, question, how, take))
+        target, options = self.open()
+        asyncio.run(run_queries(target, items, question, options, take))
 
 
 def log_no_tries() -> None:

@@ -19,7 +19,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 def validate(file: DatasetFile, as_json: AsJson = False) -> None:
     """Validate a dataset, and list every problem with its line. Exit code 1 if there are any."""
-    from assay_evals.dataset import DatasetError, read_dataset
+    from assay_evals.dataset.file_format import read_dataset
+    from assay_evals.dataset.model import DatasetError
 
     try:
         dataset = read_dataset("".join(lines_of(file, "FILE")))
@@ -40,7 +41,7 @@ def validate(file: DatasetFile, as_json: AsJson = False) -> None:
 
 def stats(file: DatasetFile, as_json: AsJson = False) -> None:
     """Count the cases of a dataset by query type, source and complexity."""
-    from assay_evals.dataset import dataset_stats
+    from assay_evals.dataset.changes import dataset_stats
 
     counts = asdict(dataset_stats(load(file)))
     if as_json:
@@ -59,7 +60,7 @@ def diff(old: DatasetFile, new: DatasetFile, as_json: AsJson = False) -> None:
 
     Exit code 1 if any case differs.
     """
-    from assay_evals.dataset import diff_datasets
+    from assay_evals.dataset.changes import diff_datasets
 
     before, after = load(old), load(new)
     changes = diff_datasets(before, after)
@@ -86,7 +87,8 @@ def merge(
     ] = None,
 ) -> None:
     """Merge datasets, and print the result as NDJSON."""
-    from assay_evals.dataset import merge_datasets, write_dataset
+    from assay_evals.dataset.changes import merge_datasets
+    from assay_evals.dataset.file_format import write_dataset
 
     if len(files) < 2:
         raise CommandError("pass at least two datasets")

@@ -31,7 +31,8 @@ def generate(
 
     A second call checks each question, and the target must find it.
     """
-    from assay_evals.dataset import Dataset, write_dataset
+    from assay_evals.dataset.file_format import write_dataset
+    from assay_evals.dataset.model import Dataset
 
     cap = a_number(budget, "--budget")
     if cap is None or cap < 0 or count < 1:

@@ -16,7 +16,7 @@ from assay_operations.evaluations.mine import miner_of_files, miner_of_store
 from assay_operations.numbers import a_number
 
 if TYPE_CHECKING:
-    from assay_evals.dataset import Case
+    from assay_evals.dataset.model import Case
 
 
 def mine(
@@ -38,7 +38,8 @@ def mine(
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """Make cases from production queries, and print them as NDJSON for review. Judged queries come first."""
-    from assay_evals.dataset import Dataset, write_dataset
+    from assay_evals.dataset.file_format import write_dataset
+    from assay_evals.dataset.model import Dataset
 
     if limit < 1 or rows < 1:
         raise CommandError("--limit and --rows must be 1 or more")

@@ -13,7 +13,7 @@ from assay_operations.evaluations.datasets import load
 from assay_operations.evaluations.import_dataset import Form, imported
 
 if TYPE_CHECKING:
-    from assay_evals.dataset import Case
+    from assay_evals.dataset.model import Case
 
 
 def import_dataset(
@@ -31,7 +31,7 @@ def import_dataset(
     name: Annotated[str | None, typer.Option(help="Name of the dataset; default: the name of the file.")] = None,
 ) -> None:
     """Import a dataset from another format, and print it as NDJSON. Omitted cases are reported on stderr."""
-    from assay_evals.dataset import write_dataset
+    from assay_evals.dataset.file_format import write_dataset
 
     if (queries is None) == (form is Form.TREC):
         raise CommandError(
@@ -59,8 +59,9 @@ def review(
 
     Prints the reviewed dataset as NDJSON; the file is not changed. Without a decision, unreviewed cases are listed on stderr.
     """
-    from assay_evals.dataset import DatasetError, write_dataset
-    from assay_evals.reviewing import reviewed, unreviewed
+    from assay_evals.dataset.file_format import write_dataset
+    from assay_evals.dataset.model import DatasetError
+    from assay_evals.dataset.review import reviewed, unreviewed
 
     before = load(file)
     kept, dropped = list(keep or ()), list(drop or ())
@@ -112,8 +113,9 @@ def release(
 
     Prints NDJSON.
     """
-    from assay_evals.dataset import DatasetError, write_dataset
-    from assay_evals.reviewing import released
+    from assay_evals.dataset.file_format import write_dataset
+    from assay_evals.dataset.model import DatasetError
+    from assay_evals.dataset.review import released
 
     at = datetime.now(UTC).strftime("%Y-%m-%d")
     try:

@@ -11,14 +11,10 @@ from assay_cli.exit_codes import FINDING, INCONCLUSIVE, OPERATIONAL
 from assay_cli.options import DataDirectory, Rules, Scorers
 from assay_cli.output.terminal import echo
 from assay_operations.clients import DEFAULT_DATA, settings_for
-from assay_operations.errors import OperationError
 from assay_operations.evaluations.nightly import Nightly
 
 if TYPE_CHECKING:
     from assay_evals.nightly import Attempt
-
-#: Seconds between two checks of the clock.
-LOOK_EVERY_S = 60.0
 
 
 def nightly(
@@ -44,14 +40,7 @@ def nightly(
     for stopping in (signal.SIGTERM, signal.SIGINT):
         signal.signal(stopping, lambda *_: stop.set())
     echo(f"evaluating every night from {worker.settings.evals.hour:02}:00 UTC on", err=True)
-    while not stop.is_set():
-        try:
-            if worker.why_not() is None:
-                attempt = worker.attempt()
-                echo(f"{attempt.outcome}: {attempt.detail}", err=True)
-        except OperationError as error:  # the store is unavailable: retry
-            echo(f"assay: {error}", err=True)
-        stop.wait(LOOK_EVERY_S)
+    worker.serve(stop, lambda text: echo(text, err=True))
 
 
 def exit_code(attempt: "Attempt") -> int:

@@ -1,40 +1,36 @@
 """`assay eval run`: evaluate a system on a golden dataset."""
 
 import asyncio
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from assay_cli.exit_codes import FINDING
+from assay_cli.option_groups import grouped
 from assay_cli.options import DataDirectory, Rules, RunsFolder, Scorers, Slices
 from assay_cli.output.floors import exit_code, tell_floors
 from assay_cli.output.judging import tell
-from assay_cli.output.progress import Mode, Progress
+from assay_cli.output.progress import Progress
 from assay_cli.output.runs import show_run
-from assay_cli.output.target_errors import ErrorsOfTarget
 from assay_cli.output.terminal import echo, ends_quietly
-from assay_cli.target_options import Concurrency, Deadline, Retries, ShowErrors, TargetName, Workspace
+from assay_cli.target_options import TargetOptions
 from assay_operations.clients import DEFAULT_DATA
 from assay_operations.evaluations import run_store as evaluation_store
 from assay_operations.evaluations.reports import report_run
 from assay_operations.evaluations.run import RunRequest, plan_run
 from assay_operations.evaluations.runs import DEFAULT_RUNS
-from assay_operations.evaluations.target import TargetConfig
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from assay_evals.dataset import Dataset
-    from assay_evals.runs import Run
 
 
-def run(
-    dataset: Annotated[Path, typer.Option(help="Golden dataset.")],
-    target: TargetName,
-    name: Annotated[str | None, typer.Option(help="Name of the run; default: the current time.")] = None,
-    runs: RunsFolder = DEFAULT_RUNS,
-    k: Annotated[int, typer.Option("-k", help="Number of results to request per query.")] = 10,
+@dataclass(frozen=True)
+class RunOptions:
+    """Dataset, scoring and destination of a run."""
+
+    dataset: Annotated[Path, typer.Option(help="Golden dataset.")]
+    name: Annotated[str | None, typer.Option(help="Name of the run; default: the current time.")] = None
+    runs: RunsFolder = DEFAULT_RUNS
+    k: Annotated[int, typer.Option("-k", help="Number of results to request per query.")] = 10
     cutoffs: Annotated[
         str | None,
         typer.Option(
@@ -42,96 +38,91 @@ def run(
             help="Cutoff ranks of the metrics; default 5,10, up to -k.",
             show_default=False,
         ),
-    ] = None,
+    ] = None
     gain: Annotated[
         str, typer.Option(metavar="linear|burges", help="Gain function of nDCG: the grade, or 2^grade - 1.")
-    ] = "linear",
-    label: Annotated[str | None, typer.Option(help="Label of the run in reports; default: its name.")] = None,
-    limit: Annotated[int | None, typer.Option(help="Only the first N cases; default: all.")] = None,
+    ] = "linear"
+    label: Annotated[str | None, typer.Option(help="Label of the run in reports; default: its name.")] = None
+    limit: Annotated[int | None, typer.Option(help="Only the first N cases; default: all.")] = None
     sample: Annotated[
         int | None,
         typer.Option(min=1, help="Run a representative sample of N cases, the same each time; default: all."),
-    ] = None,
-    slices: Slices = None,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of the sample and of the resampling.")] = 0,
+    ] = None
+    slices: Slices = None
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the sample and of the resampling.")] = 0
     judge: Annotated[
         str | None,
         typer.Option(
             metavar="lexical|anthropic|openai", help="Also score the answers, with the same judge as production."
         ),
-    ] = None,
+    ] = None
     judge_budget: Annotated[
         str | None,
         typer.Option(metavar="USD", help="Budget for judging this run, in USD; default 1.", show_default=False),
-    ] = None,
+    ] = None
     repeats: Annotated[
         int | None,
         typer.Option(
             metavar="K",
             help="Judge each answer K times (2 to 10), use the means, and report the noise of the judge; default: once.",
         ),
-    ] = None,
+    ] = None
     reference: Annotated[
         bool, typer.Option("--reference", help="Also have the judge's model compare answers with the expected ones.")
-    ] = False,
-    no_judge_cache: Annotated[
-        bool, typer.Option("--no-judge-cache", help="Do not reuse verdicts of earlier runs.")
-    ] = False,
-    scorer: Scorers = None,
-    rules: Rules = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
-    project: Annotated[str, typer.Option(help="Project of the system.")] = "default",
-    tag: Annotated[list[str] | None, typer.Option(help="Tag to find the run by; repeatable.")] = None,
+    ] = False
+    no_judge_cache: Annotated[bool, typer.Option("--no-judge-cache", help="Do not reuse verdicts of earlier runs.")] = (
+        False
+    )
+    scorers: Scorers = None
+    rules: Rules = None
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False
+    project: Annotated[str, typer.Option(help="Project of the system.")] = "default"
+    tags: Annotated[list[str] | None, typer.Option("--tag", help="Tag to find the run by; repeatable.")] = None
     require_reviewed: Annotated[
         bool, typer.Option("--require-reviewed", help="Refuse a dataset with unreviewed cases.")
-    ] = False,
-    to_store: Annotated[bool, typer.Option("--store", help="Also write the run to the store.")] = False,
-    report: Annotated[
+    ] = False
+    reporters: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME[=WHERE]", help="Also send the run to a tracker, like `assay eval report`; repeatable."
+            "--report",
+            metavar="NAME[=WHERE]",
+            help="Also send the run to a tracker, like `assay eval report`; repeatable.",
         ),
-    ] = None,
+    ] = None
+
+
+@grouped
+def run(
+    options: RunOptions,
+    target: TargetOptions,
+    to_store: Annotated[bool, typer.Option("--store", help="Also write the run to the store.")] = False,
     report_text: Annotated[
         bool, typer.Option("--report-text", help="With --report: include questions and expected answers.")
     ] = False,
     data: DataDirectory = DEFAULT_DATA,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
-    workspace: Workspace = None,
-    concurrency: Concurrency = 5,
-    deadline: Deadline = 30.0,
-    retries: Retries = 2,
-    show_errors: ShowErrors = False,
-    progress: Annotated[Mode, typer.Option(help="Format of progress on stderr.")] = Mode.AUTO,
 ) -> None:
     """Run every case of a dataset against a system, and record the results as they come.
 
     Exit code 0 if every case ran, 1 if a case ended in an error or a blocking floor of --rules was missed, 3 if there are too few cases
     for a verdict.
     """
-    errors = ErrorsOfTarget(show_errors)
-    system = TargetConfig(target, workspace, concurrency, deadline, retries, on_error=errors, keep_said=show_errors)
-    request = RunRequest(
-        dataset, system, runs, name=name, resume=resume, k=k, cutoffs=cutoffs, gain=gain, label=label, limit=limit,
-        sample=sample, slices=slices, seed=seed, judge=judge, judge_budget=judge_budget, repeats=repeats,
-        reference=reference, judge_cache=not no_judge_cache, scorers=scorer, rules=rules, project=project, tags=tag,
-        require_reviewed=require_reviewed, reporters=report,
-    )  # fmt: skip
-    plan = plan_run(request, _tell)
+    system, errors = target.config()
+    plan = plan_run(RunRequest(system=system, **vars(options)), _tell)
 
     def kept() -> str:
         count = f"{len(plan.folder.done):,} of {len(plan.golden.cases):,} cases are done"
         return f"{count}; to continue, run the same command with: --name {plan.name} --resume"
 
-    with ends_quietly(stopped=kept), Progress(progress) as counter:
+    with ends_quietly(stopped=kept), Progress(target.progress) as counter:
         done = asyncio.run(plan.run(counter))
     unknown = tell(plan.judge)
-    _tell_unread(plan.folder.unread)
-    _tell_nothing_found(plan.golden, done)
+    for warning in plan.warnings(done):
+        _tell(warning)
     if to_store:
         evaluation_store.store(done, data)
     floors, checks = plan.floors(done), plan.checks(done)
-    show_run(done, as_json, floors if rules else None, checks)
+    show_run(done, as_json, floors if options.rules else None, checks)
     tell_floors(floors)
     report_run(done, plan.reporters, plan.golden if report_text else None, _tell)
     errors.say_how()
@@ -141,16 +132,3 @@ def run(
 
 def _tell(text: str) -> None:
     echo(text, err=True)
-
-
-def _tell_unread(unread: "Mapping[str, int]") -> None:
-    for field, results in unread.items():
-        echo(f"{results:,} result(s) have an unreadable `{field}`; treated as missing", err=True)
-
-
-def _tell_nothing_found(golden: "Dataset", run: "Run") -> None:
-    """Warn if no query got a result although results are expected: the response probably has another form."""
-    expected = {case.id for case in golden.cases if case.relevance}
-    asked = [result for result in run.results if result.case_id in expected and not result.error]
-    if asked and not any(result.retrieved for result in asked):
-        echo("no query got a result: a response needs them under `results`, see docs/evaluation.md, targets", err=True)

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay_cli.options import DataDirectory, InStore, RunsFolder
-from assay_cli.output.runs import summary_of
 from assay_cli.output.terminal import echo, emit
 from assay_operations.clients import DEFAULT_DATA
 from assay_operations.evaluations import run_store as evaluation_store
 from assay_operations.evaluations.import_run import import_trec
-from assay_operations.evaluations.runs import DEFAULT_RUNS
+from assay_operations.evaluations.runs import DEFAULT_RUNS, list_folder
 from assay_operations.evaluations.tags import tags_of
 
 if TYPE_CHECKING:
-    from assay_evals.runs import Run
-    from assay_evals.stored import StoredRun
+    from assay_evals.run.model import Run
+    from assay_evals.run.run_store import StoredRun
 
 
 def list_runs(
@@ -36,20 +35,13 @@ def list_runs(
         stored = evaluation_store.stored_runs(data, project=project, branch=branch, tag=tag, limit=limit)
         _list_stored(stored, as_json)
         return
-    existing = [run for folder in sorted(runs.iterdir()) if (run := _read(folder))] if runs.is_dir() else []
-    chosen = [
-        run
-        for run in sorted(existing, key=lambda one: one.started_at)
-        if (not project or run.config.project == project)
-        and (not tag or tag in run.config.tags)
-        and (not branch or run.config.branch == branch)
-    ][-limit:]
+    chosen, existing = list_folder(runs, _skipped, project=project, tag=tag, branch=branch, limit=limit)
     for run in chosen:
         _tell(run, as_json)
     if not existing:
         echo(f"no runs in {runs}; start one with: assay eval run", err=True)
     elif not chosen:
-        echo(f"none of {len(existing):,} run(s) in {runs} has this project, tag and branch", err=True)
+        echo(f"none of {existing:,} run(s) in {runs} has this project, tag and branch", err=True)
 
 
 def _tell(run: "Run", as_json: bool) -> None:
@@ -82,15 +74,8 @@ def _list_stored(stored: "list[StoredRun]", as_json: bool) -> None:
         echo("no such runs in the store; store one with: assay eval run --store, or assay eval store RUN", err=True)
 
 
-def _read(folder: Path) -> "Run | None":
-    """Read a run for the list. An unreadable folder is reported and skipped."""
-    from assay_evals.runs import RUN_FILE, RunError, read_run
-
-    try:
-        return read_run(folder) if (folder / RUN_FILE).exists() else None
-    except RunError as error:
-        echo(f"skipped: {error}", err=True)
-        return None
+def _skipped(error: Exception) -> None:
+    echo(f"skipped: {error}", err=True)
 
 
 def import_run(
@@ -107,7 +92,9 @@ def import_run(
     A case that is missing in the file counts as a query without results.
     """
     made = import_trec(file, dataset, name, runs, k=k, project=project, tags=tags_of(tag))
-    echo(summary_of(made.run))
+    from assay_evals.report.text import run_text
+
+    echo(run_text(made.run))
     for count, what in (
         (made.missing, "case(s) missing in the file count as queries without results"),
         (made.unasked, "qid(s) skipped: not in the dataset"),

@@ -32,7 +32,7 @@ def show(
 ) -> None:
     """Show a run: metrics with intervals, latency, and query types."""
     found = evaluation_store.stored(name, data) if in_store else find_run(name, runs)
-    from assay_evals.slices import slice_checks
+    from assay_evals.compare.slices import slice_checks
 
     fields = fields_of(slices, held := rules_of(None))
     expect_slices(held, fields, found.results)

@@ -1,0 +1,1 @@
+"""Compare runs: rules, verdicts, floors, slices."""

@@ -1,0 +1,1 @@
+"""Golden datasets, captured rows and relevance judgements: models, files, and where cases come from."""

@@ -1,0 +1,1 @@
+"""Metrics of one response: retrieval, answers, scorers."""

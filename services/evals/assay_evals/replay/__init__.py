@@ -1,0 +1,1 @@
+"""Replay captured queries, and gate a target on baselines and relevance judgements."""

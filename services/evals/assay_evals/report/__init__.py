@@ -1,0 +1,1 @@
+"""Render a comparison: words, Markdown, HTML, JSON, JUnit XML."""

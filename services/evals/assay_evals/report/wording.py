@@ -1,0 +1,154 @@
+"""Words for the figures and verdicts of a comparison. Pure."""
+
+from collections.abc import Sequence
+from html import escape as html_escape
+
+from assay_evals.compare.compare_runs import PairedRuns
+from assay_evals.compare.comparison import MetricComparison
+from assay_evals.compare.shrinkage import Shrinkage
+from assay_evals.compare.slices import SHOWN_FIRST, SliceChange, SliceCheck
+from assay_evals.compare.verdicts import Stage, Verdict
+from assay_evals.metrics.answer_coverage import ABSTAINED, ANSWERED, COVERAGE, NO_CONTEXT, NULL_REFUSED, REPEATED
+from assay_evals.metrics.case_metrics import PATH
+from assay_evals.run.model import Run
+from assay_schema.printable import printable
+
+_P = "p-values by sign flips of all metrics together, one-sided, in the direction of the change"
+#: Meaning of a drop, for metrics whose name does not explain it.
+_WORSE = {
+    ANSWERED: "fewer answerable questions get an answer",
+    NULL_REFUSED: "more unanswerable questions get an invented answer",
+    REPEATED: "more questions get the same answer as another question",
+    COVERAGE: "fewer answers could be judged",
+    ABSTAINED: "more answerable questions get no answer",
+    NO_CONTEXT: "more answers have no passages",
+}
+
+
+def escape(text: str) -> str:
+    """Escape any text for the page: no markup, and no invisible or bidirectional characters."""
+    return html_escape(printable(text))
+
+
+def shown_metric(paired: PairedRuns) -> str | None:
+    """Return the metric shown in breakdowns."""
+    names = [each.metric for each in paired.comparison.metrics]
+    return next((name for name in SHOWN_FIRST if name in names), names[0] if names else None)
+
+
+def number(value: float | None, metric: str = "") -> str:
+    """Format a figure for people: milliseconds without decimals, shares with three."""
+    if value is None:
+        return "–"
+    return f"{value:,.0f} ms" if metric.endswith("_ms") else f"{value:.3f}"
+
+
+def change(each: MetricComparison) -> str:
+    """Format a change with its interval."""
+    if each.metric.endswith("_ms"):
+        return f"{each.delta:+,.0f} ms [{each.interval.low:+,.0f}, {each.interval.high:+,.0f}]"
+    return f"{each.delta:+.3f} [{each.interval.low:+.3f}, {each.interval.high:+.3f}]"
+
+
+def probability(each: MetricComparison) -> str:
+    """Format the p-value of the change in its direction."""
+    p = each.p_one_sided
+    return "–" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def meaning(each: MetricComparison) -> str:
+    """Describe a metric's verdict."""
+    if each.metric.startswith(PATH) and each.verdict is Verdict.PASS:
+        return "statistically significant change" if each.significant else "no significant change"
+    if each.verdict is Verdict.FAIL:
+        floor = each.rule.floor
+        below = floor is not None and (each.candidate > floor if each.rule.lower_is_better else each.candidate < floor)
+        if below:
+            return f"misses its floor of {number(floor, each.metric)}"
+        return f"significant: {_WORSE.get(each.metric, 'worse')}"
+    if each.verdict is Verdict.INCONCLUSIVE:
+        if each.cases_needed:
+            return f"inconclusive: about {each.cases_needed:,} cases needed"
+        if each.interval.method == "degenerate":
+            return f"inconclusive: too few independent cases (n={each.n})"
+        if each.worse and (each.interval.low > 0 or each.interval.high < 0) and not each.significant:
+            return f"worse, but not significantly (n={each.n})"
+        return (
+            "worse, but not conclusively by its threshold"
+            if each.is_regression
+            else "inconclusive: too close to its threshold"
+        )
+    return "better" if each.is_improvement else "not worse by more than its threshold"
+
+
+def problems(paired: PairedRuns) -> list[str]:
+    """Describe reasons other than metrics that make a comparison fail."""
+    comparison = paired.comparison
+    sentences = [
+        f"{len(names)} case(s) {what}: {', '.join(names[:5])}{' …' if len(names) > 5 else ''}"
+        for names, what in (
+            (comparison.errored, "ended in an error"),
+            (comparison.only_baseline, "are only in the baseline"),
+            (comparison.only_candidate, "are only in the candidate"),
+        )
+        if names
+    ]
+    sentences += comparison.unlike
+    sentences += [shrinkage(each) for each in comparison.shrunk if each.verdict is Verdict.FAIL]
+    return sentences if comparison.metrics else [*sentences, "no metric could be compared"]
+
+
+def shrinkage(each: Shrinkage) -> str:
+    """Describe the metrics that cover fewer cases than before."""
+    counts = f"{each.after:,} of {each.cases:,} answerable cases, in the baseline of {each.before:,}"
+    return f"{', '.join(each.metrics)}: measured for {counts}; cases without a value are in no mean"
+
+
+def notes(paired: PairedRuns) -> list[str]:
+    """Describe observations that do not fail a gate."""
+    comparison = paired.comparison
+    sampled = [run for run in (paired.baseline, paired.candidate) if run.config.sample]
+    return (
+        [
+            f"{run.run_id} ran a sample of {run.config.sample['cases']:,} cases: only those are compared."
+            for run in sampled
+        ]
+        + [
+            f"Only the {side} measures {', '.join(names)}: not compared."
+            for side, names in (
+                ("baseline", comparison.metrics_only_baseline),
+                ("candidate", comparison.metrics_only_candidate),
+            )
+            if names
+        ]
+        + [
+            f"{name} is compared without {count:,} case(s) that have a value in only one run."
+            for name, count in comparison.unpaired.items()
+            if not name.startswith(PATH)
+        ]
+        + [
+            f"Too few cases to decide whether it matters that {shrinkage(each)}."
+            for each in comparison.shrunk
+            if each.verdict is Verdict.INCONCLUSIVE
+        ]
+        + [
+            f"Metrics of the stage {stage.value} do not decide, and {', '.join(names)} failed."
+            for stage in (Stage.INFORMATIONAL, Stage.WARN)
+            if (names := [m.metric for m in comparison.metrics if m.rule.stage is stage and m.verdict is Verdict.FAIL])
+        ]
+    )
+
+
+def slices_in_words(found: Sequence[SliceCheck | SliceChange]) -> list[str]:
+    """Return a line for each slice."""
+    return [f"{each.verdict or '':13} {each.name:44} {each}  {each.stage.value}" for each in found]
+
+
+def _between(paired: PairedRuns) -> str:
+    config = paired.candidate.config
+    cases = f"{paired.comparison.paired} cases of {config.dataset} {config.dataset_version}"
+    return f"{_name(paired.candidate)} compared with {_name(paired.baseline)}, {cases}"
+
+
+def _name(run: Run) -> str:
+    return run.config.label or run.run_id

@@ -1,0 +1,1 @@
+"""Statistics of paired and bounded values: resampling, intervals, significance, sample size."""

@@ -1,0 +1,1 @@
+"""Systems under test: open one, send it queries, parse its responses."""
