@@ -579,7 +579,10 @@ def test_a_replay_does_not_go_on_with_a_file_of_something_else(assay: Assay, tmp
     replay = ("replay", "--target", SEARCH, "--output", str(kept), "--against", str(capture(tmp_path)))
     assay(*replay)
     lines = kept.read_text().splitlines(keepends=True)
-    for text, words in (("{]\n", "line 1, does not belong to the file"), (lines[0] + lines[2], "line 2, does not belong to the file")):
+    for text, words in (
+        ("{]\n", "line 1, does not belong to the file"),
+        (lines[0] + lines[2], "line 2, does not belong to the file"),
+    ):
         kept.write_text(text)
         assert words in assay(*replay, "--resume", code=2).stderr
         assert kept.read_text() == text

@@ -145,7 +145,8 @@ def test_no_connection_a_refused_key_and_a_model_that_is_not_there_are_told_apar
     command = ("eval", "run", "--dataset", "golden.json", "--target", "openai_target:find", "--judge", "openai")
     output = " ".join(assay(*command, "--name", "no-model", code=2).output.split())
     assert (
-        "the judge's API rejects the call: Http404: model or address not found; check judge.model and judge.base_url" in output
+        "the judge's API rejects the call: Http404: model or address not found; check judge.model and judge.base_url"
+        in output
     )
     configure(tmp_path, monkeypatch, settings_toml(api.url, "wrong"))
     output = " ".join(assay(*command, "--name", "no-key", code=2).output.split())
