@@ -1,4 +1,7 @@
-"""The query endpoint: parse a request of the ClickHouse HTTP protocol, authenticate, recognise its statement, and run it."""
+"""The query endpoint of the ClickHouse HTTP protocol.
+
+Parse a request, authenticate its user, recognise its statement, and run it.
+"""
 
 from __future__ import annotations
 

@@ -28,7 +28,10 @@ FLUSH_SECONDS = 0.1
 
 
 async def run_query(exchange: Exchange, sql: str, first_keyword: str) -> None:
-    """Run a statement and send its result. Raises StoreError before, or breaks the response off after its first bytes."""
+    """Run a statement and send its result.
+
+    Raises StoreError before the first bytes of the response, and breaks it off after them.
+    """
     sql = sql.rstrip(_ENDING)
     if not sql:
         raise StoreError(SYNTAX_ERROR, "Syntax error: failed at position 1 (end of query): Empty query")

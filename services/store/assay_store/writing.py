@@ -1,4 +1,4 @@
-"""An INSERT whose rows follow its statement: check it, and pass its rows to the engine as they arrive."""
+"""An INSERT whose rows follow it: check it, and pass its rows to the engine as they arrive."""
 
 from __future__ import annotations
 
