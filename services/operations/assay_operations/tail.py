@@ -2,12 +2,13 @@
 
 import asyncio
 import heapq
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
-from assay_schema.streams import FIELD
+from assay_schema.settings import RedisSettings
+from assay_schema.streams import EVENTS, FIELD
 
 if TYPE_CHECKING:
     from assay_runtime.connection import Client
@@ -20,6 +21,33 @@ _BLOCK_MS = 1_000
 _RETRY_FIRST_S, _RETRY_MAX_S = 0.1, 2.0
 Entry = tuple[bytes, dict[bytes, bytes]]
 Answer = TypeVar("Answer")
+
+
+async def follow(
+    settings: RedisSettings,
+    from_ms: int,
+    *,
+    kind: str | None,
+    project: str | None,
+    live: bool,
+    caught_up: Callable[[], None],
+    tell: Callable[[str], None],
+    still_read: Callable[[], None],
+) -> AsyncGenerator[tuple[bytes, dict[str, Any]]]:
+    """Yield events of a kind and project (None is any), as stored and parsed: see `entries`. `live`: new ones too."""
+    from assay_runtime.connection import connect
+
+    client = connect(settings)
+    keys = [EVENTS.key(shard) for shard in range(settings.shards)]
+    raw_events = entries(client, keys, from_ms, follow=live, caught_up=caught_up, tell=tell, still_read=still_read)
+    try:
+        async for raw in raw_events:
+            event = event_of(raw)
+            if event is not None and wanted(event, kind, project):
+                yield raw, event
+    finally:
+        await raw_events.aclose()
+        await client.aclose()
 
 
 def wanted(event: Mapping[str, Any], kind: str | None, project: str | None) -> bool:
@@ -45,7 +73,7 @@ async def entries(
     caught_up: Callable[[], None],
     tell: Callable[[str], None],
     still_read: Callable[[], None],
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes]:
     """Yield the `data` of entries, oldest first, then of new ones. Calls `caught_up` in between.
 
     Yields each entry once, in the order of its shard, with bounded memory. The first read fails if Redis is unavailable or refuses;

@@ -31,3 +31,13 @@ def plain(text: str) -> str:
     """
     shown = printable(text).translate(_MARKUP).replace("://", ":\uff0f\uff0f")
     return _MENTION.sub("\uff20", shown)
+
+
+#: First characters that make a spreadsheet read a cell as a formula, directly or after trimming; full-width forms included.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_NUMBER = re.compile(r"[+-]?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]+)?")
+
+
+def no_formula(text: str) -> str:
+    """Escape text that a spreadsheet would run as a formula with a leading `'`. Numbers stay."""
+    return f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text

@@ -17,7 +17,7 @@ from assay_operations.clients import DEFAULT_DATA, open_store, run_with_redis, s
 from assay_operations.drift.acknowledge import apply, plan_acknowledge
 from assay_operations.drift.explain import episode_named, explained
 from assay_operations.drift.history import latest, samples, spans_of
-from assay_operations.drift.monitor import examples, query_shifts, watched
+from assay_operations.drift.monitor import grown_queries, watched
 from assay_operations.time_bounds import moment_ms
 from assay_schema.settings import DriftSettings
 
@@ -131,24 +131,15 @@ def _settings_note(drift: DriftSettings, source: str) -> str:
 
 
 def _show_queries(project: str, data: Path) -> None:
-    series = run_with_redis("sre", data, lambda client, settings: query_shifts(client, settings, project))
-    shifts = [(key, shift) for key, shift in series if shift]
-    if not shifts:
+    growths = grown_queries(project, data)
+    if not growths:
         echo(f"the queries of {printable(project)} have not been compared yet")
-        return
-    for key, shift in shifts:
-        ids = [identity for _, members in shift.grown for identity in members]
-        with open_store(settings_for("sre", data).store) as store:
-            texts = examples(store, ids)
-        echo(
-            printable(
-                f"{key}: last {shift.days} day(s), {shift.n} queries, {shift.deviations:.1f} deviations, distance {shift.distance:.3f}"
-            )
-        )
-        for cluster, members in shift.grown:
+    for growth in growths:
+        echo(printable(growth.summary))
+        for cluster, texts in growth.clusters:
             echo(f"  cluster {cluster} grew:")
-            for identity in members:
-                echo(f"    {printable(str(texts.get(identity, '(no longer stored)')))[:200]}")
+            for text in texts:
+                echo(f"    {printable(text)[:200]}")
 
 
 @drift.command()

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import re
 import sys
 from collections.abc import Iterator
 from enum import StrEnum
@@ -17,13 +16,10 @@ from assay_cli.output.terminal import data_output, echo, ends_quietly
 from assay_operations.clients import DEFAULT_DATA, open_store, settings_for
 from assay_operations.export.lines import BrokenAnswerError, Lines
 from assay_operations.query import blocks, names_a_format, resolve, rows_of
+from assay_schema.printable import no_formula
 
 if TYPE_CHECKING:
     from assay_runtime.store import Client
-
-#: First characters that make a spreadsheet read a cell as a formula, directly or after trimming; full-width forms included.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-_NUMBER = re.compile(r"[+-]?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]+)?")
 
 
 class Format(StrEnum):
@@ -89,11 +85,6 @@ def _answer(client: "Client", sql: str, values: dict[str, str], output: Format, 
             print_table(names, rows)
     except BrokenAnswerError as error:
         raise CommandError(f"store: {error}") from None
-
-
-def no_formula(text: str) -> str:
-    """Escape text that a spreadsheet would run as a formula with a leading `'`. Numbers stay. Pure."""
-    return f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
 
 
 def _csv(names: list[str], rows: Iterator[list[Any]], keep_formulas: bool) -> None:

@@ -16,10 +16,9 @@ from assay_cli.errors import CommandError
 from assay_cli.options import DataDirectory
 from assay_cli.output.terminal import data_output, echo, ends_quietly, printable
 from assay_operations.clients import DEFAULT_DATA, settings_for
-from assay_operations.tail import entries, event_of, wanted
+from assay_operations.tail import follow
 from assay_operations.time_bounds import duration_ms
 from assay_schema.events import STORED_KINDS
-from assay_schema.streams import EVENTS
 
 #: Characters of text per line if stdout is not a terminal.
 _TEXT_CHARS = 80
@@ -42,34 +41,19 @@ def tail(
         if kind is not None and kind not in STORED_KINDS:
             raise CommandError(f"--kind: {kind!r} is not one of {', '.join(STORED_KINDS)}")
         from_ms = max(0, time.time_ns() // 1_000_000 - duration_ms(since, "--since"))
-        settings = settings_for("sre", data).redis
-        from assay_runtime.connection import connect
+        settings, live = settings_for("sre", data).redis, not no_follow
 
         async def run() -> None:
-            client = connect(settings)
             shown, out = 0, data_output()
-
-            def caught_up() -> None:
-                if not shown:
-                    echo(nothing_yet(since, follow=not no_follow), err=True)
-
-            try:
-                keys = [EVENTS.key(shard) for shard in range(settings.shards)]
-                async for raw in entries(
-                    client,
-                    keys,
-                    from_ms,
-                    follow=not no_follow,
-                    caught_up=caught_up,
-                    tell=lambda text: echo(text, err=True),
-                    still_read=_notice_departed_reader,
-                ):
-                    event = event_of(raw)
-                    if event is not None and wanted(event, kind, project):
-                        shown += 1
-                        _print(out, raw if as_json else pretty(event, _text_chars()).encode())
-            finally:
-                await client.aclose()
+            events = follow(
+                settings, from_ms, kind=kind, project=project, live=live,
+                caught_up=lambda: None if shown else echo(nothing_yet(since, follow=live), err=True),
+                tell=lambda text: echo(text, err=True), still_read=_notice_departed_reader,
+            )  # fmt: skip
+            async with contextlib.aclosing(events):
+                async for raw, event in events:
+                    shown += 1
+                    _print(out, raw if as_json else pretty(event, _text_chars()).encode())
 
         with contextlib.suppress(asyncio.CancelledError):
             asyncio.run(_until_interrupted(run()))

@@ -10,12 +10,15 @@ import contextlib
 import io
 import sys
 from collections.abc import Callable, Iterator
-from typing import BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import typer
 
 from assay_local.stdout import leave_stdout
 from assay_schema.printable import printable, printable_lines
+
+if TYPE_CHECKING:
+    from assay_evals.dataset.model import Dataset
 
 __all__ = [
     "INTERRUPTED",
@@ -25,6 +28,7 @@ __all__ = [
     "data_output",
     "echo",
     "emit",
+    "emit_dataset",
     "ends_quietly",
     "leave_stdout",
     "printable",
@@ -104,3 +108,11 @@ def ends_quietly(*, interrupted: int = INTERRUPTED, stopped: Callable[[], str] |
         if stopped:
             echo(f"stopped: {stopped()}", err=True)
         raise typer.Exit(interrupted) from None
+
+
+def emit_dataset(dataset: "Dataset") -> None:
+    """Print a golden dataset as NDJSON."""
+    from assay_evals.dataset.file_format import write_dataset
+
+    for line in write_dataset(dataset):
+        emit(line)

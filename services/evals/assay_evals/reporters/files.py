@@ -7,6 +7,7 @@ from pathlib import Path
 
 from assay_evals.reporters import Report, ReporterError, known_scores
 from assay_runtime.private import write_whole
+from assay_schema.printable import no_formula
 
 
 class Files:
@@ -38,13 +39,8 @@ def _table(report: Report) -> str:
         scores = known_scores(result)
         said = [report.input_of(result), report.expected_of(result)] if texts else []
         row = [result.case_id, result.query_type, result.error, result.latency_ms, *map(scores.get, names), *said]
-        lines.writerow([_cell(each) for each in row])
+        lines.writerow([no_formula(each) if isinstance(each, str) else each for each in row])
     return out.getvalue()
-
-
-def _cell(value: object) -> object:
-    """Prefix a text with an apostrophe if a spreadsheet would run it as a formula."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
 
 def files(where: str | None) -> Files:

@@ -1,7 +1,10 @@
 """State of the drift service in Redis."""
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from assay_operations.clients import open_store, run_with_redis, settings_for
 from assay_schema.settings import Settings
 
 if TYPE_CHECKING:
@@ -57,3 +60,32 @@ def examples(store: "Store", ids: list[Any]) -> dict[str, str]:
     """Read the scrubbed queries of events, by id."""
     rows = store.query(_EXAMPLES, parameters={"ids": ids}).result_rows if ids else []
     return {str(identity): str(text) for identity, text in rows}
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The last comparison of a query series: its figures, and the clusters that grew, each with scrubbed example queries."""
+
+    summary: str
+    clusters: list[tuple[int, list[str]]]
+
+
+def grown_queries(project: str, data: Path) -> list[Growth]:
+    """Return the last comparison of each query series of a project; none before the first. Reads as `sre`."""
+    series = run_with_redis("sre", data, lambda client, settings: query_shifts(client, settings, project))
+    found = []
+    for key, shift in series:
+        if not shift:
+            continue
+        with open_store(settings_for("sre", data).store) as store:
+            texts = examples(store, [identity for _, members in shift.grown for identity in members])
+        found.append(
+            Growth(
+                f"{key}: last {shift.days} day(s), {shift.n} queries, {shift.deviations:.1f} deviations, distance {shift.distance:.3f}",
+                [
+                    (cluster, [texts.get(str(identity), "(no longer stored)") for identity in members])
+                    for cluster, members in shift.grown
+                ],
+            )
+        )
+    return found

@@ -10,7 +10,7 @@ import typer
 from assay_cli.errors import CommandError
 from assay_cli.exit_codes import FINDING
 from assay_cli.options import DatasetFile
-from assay_cli.output.terminal import echo, emit, printable
+from assay_cli.output.terminal import echo, emit, emit_dataset, printable
 from assay_operations.evaluations.datasets import load
 from assay_operations.evaluations.files import lines_of
 
@@ -88,10 +88,8 @@ def merge(
 ) -> None:
     """Merge datasets, and print the result as NDJSON."""
     from assay_evals.dataset.changes import merge_datasets
-    from assay_evals.dataset.file_format import write_dataset
 
     if len(files) < 2:
         raise CommandError("pass at least two datasets")
     first, *others = [load(file) for file in files]
-    for line in write_dataset(merge_datasets(first, others, version=version)):
-        emit(line)
+    emit_dataset(merge_datasets(first, others, version=version))

@@ -8,7 +8,7 @@ import typer
 
 from assay_cli.errors import CommandError
 from assay_cli.options import DatasetFile
-from assay_cli.output.terminal import asked, can_ask, echo, emit, printable
+from assay_cli.output.terminal import asked, can_ask, echo, emit_dataset, printable
 from assay_operations.evaluations.datasets import load
 from assay_operations.evaluations.import_dataset import Form, imported
 
@@ -31,15 +31,12 @@ def import_dataset(
     name: Annotated[str | None, typer.Option(help="Name of the dataset; default: the name of the file.")] = None,
 ) -> None:
     """Import a dataset from another format, and print it as NDJSON. Omitted cases are reported on stderr."""
-    from assay_evals.dataset.file_format import write_dataset
-
     if (queries is None) == (form is Form.TREC):
         raise CommandError(
             "trec needs the file of queries: pass --queries" if queries is None else "--queries is only for trec"
         )
     made = imported(form, source, queries, split, name or source.resolve().stem, tell=lambda text: echo(text, err=True))
-    for line in write_dataset(made):
-        emit(line)
+    emit_dataset(made)
     echo(f"{len(made.cases):,} cases", err=True)
 
 
@@ -59,7 +56,6 @@ def review(
 
     Prints the reviewed dataset as NDJSON; the file is not changed. Without a decision, unreviewed cases are listed on stderr.
     """
-    from assay_evals.dataset.file_format import write_dataset
     from assay_evals.dataset.model import DatasetError
     from assay_evals.dataset.review import reviewed, unreviewed
 
@@ -80,8 +76,7 @@ def review(
         after = reviewed(before, kept=kept, dropped=dropped)
     except DatasetError as error:
         raise CommandError(f"{file}: {error.problems[0]}") from None
-    for line in write_dataset(after):
-        emit(line)
+    emit_dataset(after)
     echo(f"{len(kept):,} kept, {len(dropped):,} dropped, {len(unreviewed(after)):,} unreviewed", err=True)
 
 
@@ -113,7 +108,6 @@ def release(
 
     Prints NDJSON.
     """
-    from assay_evals.dataset.file_format import write_dataset
     from assay_evals.dataset.model import DatasetError
     from assay_evals.dataset.review import released
 
@@ -122,8 +116,7 @@ def release(
         made = released(load(old), load(new), version=version, note=note, at=at)
     except DatasetError as error:
         raise CommandError(error.problems[0]) from None
-    for line in write_dataset(made):
-        emit(line)
+    emit_dataset(made)
     change = made.changelog[0]
     counts = f"{len(change.added)} added, {len(change.removed)} removed, {len(change.changed)} changed"
     echo(printable(f"version {version}: {counts}"), err=True)
