@@ -1,7 +1,18 @@
 """Passwords, keys, tokens and codes that no prefix marks, where something else gives them away. See `assay_scrubber.secrets`."""
 
 from assay_scrubber.family import Family, Literals, Together
-from assay_scrubber.secrets import addresses, assigned, codes, commands, headers, members, pairs, prose, tables
+from assay_scrubber.secrets import (
+    addresses,
+    assigned,
+    codes,
+    commands,
+    headers,
+    members,
+    named_values,
+    pairs,
+    prose,
+    tables,
+)
 from assay_scrubber.taxonomy import Category
 
 FAMILY = Family(
@@ -37,7 +48,7 @@ FAMILY = Family(
         (Together(fewest=3), codes.RULES),
         (Together(), tables.RULES),
         (Together(), (*headers.RULES, *members.RULES)),
-        (Together(), pairs.RULES),
+        (Together(), (*pairs.RULES, *named_values.RULES)),
         (Together(), addresses.RULES),
         (Literals((b"--pass",), mark=b"-"), (assigned.OPTION,)),
     ),

@@ -8,10 +8,12 @@ from assay_scrubber.lexicon import Announces
 from .extent import ending, judged, value_of
 from .values import (
     OF_NAMES,
+    SHORTEST_LOOSE,
     TEMPLATE,
     is_credential,
     is_disguised,
     is_file,
+    is_length,
     is_lone_token,
     is_password,
     is_scrambled,
@@ -29,15 +31,17 @@ FOREIGN = tuple(
     "|parola d'ordine".encode("latin-1").split(b"|")
 )
 
-_VALUE = (
+VALUE = (
     # String literals of programming languages, and what makes a secret's type of one.
     rb"(?:(?:secretstr|secret|string(?:::from|\.valueof)?|str|new string|convertto-securestring(?: -string)?"
     rb"|\[\]byte|(?:md5|sha[0-9]{1,3}|(?:en)?crypt|hash)(?=\([\"'][^\"'\n]{1,256}[\"']\)))[( ] {0,2}(?=[\"'])|<!\[cdata\["
-    rb"|[brufnl@]{1,2}(?=[\"'])|q{1,2}[{(|/]|!{1,2}[a-z]{1,8} )?"
+    rb"|[brufnl@]{1,2}(?=[\"'])|q{1,2}[{(|/]|!{1,2}[a-z]{1,8} "
+    # The only element of a list: `map[X-Key:[…]]` of Go, `'x-key': [ '…' ]` of Node, `[]string{"…"}`.
+    rb"|\[ ?(?=[\"']|[^\s\"'`,;&<>()\[\]{}|]{4,512}\])|\[\]string\{)?"
     rb"(?:\\{0,6}(?P<quote>[\"'`])(?P<quoted>[^\"'`\n\\]{1,512}+)|(?P<bare>[^\s\"'`,;&<>()\[\]{}|]{1,512}+))"
 )
 NOW = rb"(?: now| still| currently)?(?: set| changed| reset)?(?: to)?"
-_SUFFIX = (
+SUFFIX = (
     rb"(?:[_\-.]?(?:key|value|string|id|hash|data|base|new|old|prod|production|dev|staging|live|test|confirm|confirmation|again"
     rb"|repeat|current|next|plain|text|[0-9]{1,2}|_{1,2})){0,2}"
 )
@@ -48,13 +52,13 @@ _LINK = (
     rb"|as string ?=|n?(?:var)?char2?(?:\([0-9max]{1,5}\))? ?:?=|:|>|(?:is|was)%b:?(?=[ \t])|(?<=[ \t])"
     rb"|\s{0,16}<(?:t?[dh]d?|string|value|val|code)>)(?:\*{1,2}|</?[a-z]{1,8}>){0,2}[ \t]{0,8}+" % NOW
 )
-_TAIL = _SUFFIX + _CLOSE + _LINK + _VALUE
+_TAIL = SUFFIX + _CLOSE + _LINK + VALUE
 # Each begins with a literal, which the search skips to; what stands before the word is looked at last.
 _HEAD_PASS = rb"pass(words?|wd|phrase|code|wort|ord|e)?"
 _HEAD_SECRET = rb"secret((?:[_\- ]?access)?[_\- ]?(?:key)?)"
 _PASS = re.compile(_HEAD_PASS + _TAIL)
 _PWD = re.compile(rb"(?:p(?:wd|sk)|keymaterial|rootpw|bindpw|rediscli_auth|pre[_\-]?shared[_\-]?key)()" + _TAIL)
-_PW = re.compile(rb"pw(?: <const>)?(?=[\"' :=\])>])" + _CLOSE + _LINK + _VALUE)
+_PW = re.compile(rb"pw(?: <const>)?(?=[\"' :=\])>])" + _CLOSE + _LINK + VALUE)
 _SECRET = re.compile(_HEAD_SECRET + _TAIL)
 _KEY = re.compile(rb"key()" + _TAIL)
 _TOKEN = re.compile(rb"token()" + _TAIL)
@@ -63,10 +67,10 @@ _SIG = re.compile(
     + _CLOSE
     + _LINK
     + rb"(?:t=[0-9]{1,16},)?(?:sha(?:1|256|512)=|v[01]=)?"
-    + _VALUE
+    + VALUE
 )
 _CREDENTIAL = re.compile(rb"credentials?()" + _TAIL)
-_AUTH = re.compile(rb"auth(?:[_\-]?(?:code|pass|header|string|cookie|hash))?()" + _CLOSE + _LINK + _VALUE)
+_AUTH = re.compile(rb"auth(?:[_\-]?(?:code|pass|header|string|cookie|hash))?()" + _CLOSE + _LINK + VALUE)
 _FOREIGN = re.compile(
     rb"(?:%b)(?:et|en|t|n|m|s\x80|n\x80z|ni|ul|ja)?(?P<foreign>)(?![a-z\x80])" % b"|".join(FOREIGN) + _TAIL
 )
@@ -74,7 +78,7 @@ _OTHER_SCRIPT = re.compile(
     rb"(?:%b|%b)"
     % (Announces.PASSWORD.word, Announces.TOKEN.word)
     + rb"(?P<between>\\{0,6}[\"'`][ \t]{0,2}[:=,][ \t]{0,4}\\{0,6}(?=[\"'`])"
-    rb"|[^A-Za-z0-9\n\"'`\\]{0,48}+(?:[A-Z][A-Za-z\-]{1,7} [^A-Za-z0-9\n\"'`\\]{2,32}+)?)"
+    rb"|[^A-Za-z0-9\n\"'`\\]{0,48}+(?:[A-Za-z][A-Za-z\-]{1,15}(?:: ?| [^A-Za-z0-9\n\"'`\\]{2,32}+))?)"
     + rb"(?:(?P<quote>[\"'`])(?P<quoted>[^\"'`\n\\]{1,512}+)|(?P<bare>(?![\\\"'`])[!-~]{1,512}+))"
 )
 _BEFORE_KEY = re.compile(
@@ -86,6 +90,10 @@ _BEFORE_KEY = re.compile(
 )
 _ENVIRONMENT = re.compile(rb"(?:^|[\s;\"'`({|&\-])[A-Z][A-Z0-9_]*$|(?:^|[\s\"'])-D[\w.\-]+$")
 _LINE = re.compile(rb"(?:^|\n)[ \t]{0,32}(?:- |> |\* )?[\w.\-]{1,64}[ \t]?$")
+_USER_ABOVE = re.compile(
+    rb"(?:^|\n)[ \t]*(?:- |> |\* )?(?:user(?:[ _\-]?(?:name|id))?|login|e-?mail|account)[ \t]*[:=][ \t]*[^\s]{1,64}[ \t]*\r?\n"
+    rb"[ \t]*(?:- |> |\* )?[\w.\-]{1,32}[ \t]?$"
+)
 _NEXT_PARAMETER = re.compile(rb"&[\w.\-%\[\]]{1,48}=")
 _PARAMETER = re.compile(rb"[?&][\w.\-%\[\]]{0,48}$")
 _CONDITION = re.compile(rb"\b(?:where|set|and) [^\n;]{0,96}$")
@@ -110,7 +118,12 @@ def _only_a_value(view: View, match: re.Match[bytes], value: bytes, end: int) ->
     ended = raw[after : after + 1] in (b"", b"\n", b"\r")
     if link == b":":
         line = ended and _LINE.search(raw, max(0, at - 100), at) is not None
-        return line and (len(value) >= _SHORTEST_OF_LETTERS if quote else any(c in _DIGITS_OR_MARKS for c in value))
+        if not line or quote:
+            return line and len(value) >= _SHORTEST_OF_LETTERS
+        if any(c in _DIGITS_OR_MARKS for c in value):
+            return True
+        below_user = _USER_ABOVE.search(view.low, max(0, at - 200), at) is not None
+        return below_user and len(value) >= _SHORTEST_OF_LETTERS
     if link != b"=" or raw[at - 1 : at] in (b" ", b"\t"):
         return False
     if quote == b"'" and _CONDITION.search(view.low, max(0, at - 120), at):
@@ -146,6 +159,8 @@ def _password(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         value = view.raw[start:end]
     if kind is None and (is_file(value) or _COUNT.fullmatch(value)):
         return None
+    if kind is None and match["quote"] == b'"' and _only_a_value(view, match, value, end):
+        return (start, end) if is_written_with_digits(value) else None
     if value.isdigit() and not quoted:
         named_so = kind not in (None, b"words", b"code", b"e") and link not in (b"", b"==")
         if link == b">" and view.raw[end : end + 2] != b"</":
@@ -211,7 +226,7 @@ def _shortest(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         return None
     start, end, value, quoted = value_of(match, view.raw)
     good = is_written_with_digits(value) and value.find(b" ") < 0 if quoted else is_spoken(value)
-    return (start, end) if good and not _ACCOUNT.fullmatch(value) else None
+    return (start, end) if good and not _ACCOUNT.fullmatch(value) and not is_length(value) else None
 
 
 _DEFINED = re.compile(rb"#[ \t]?define[ \t]{1,4}[a-z0-9_]{0,32}$")
@@ -238,8 +253,13 @@ _CLEAR_TOKEN = re.compile(
     rb"|jwt|service|webhook|login|reset|vault|github|gitlab|slack|telegram|discord|npm|ci|registry|device|push|invite|id|session|csrf|xsrf"
     rb"|user|x|personal[_\-. ]access)[_\-. ]?$"
 )
+# A header of a maker's own is a credential too, unless it names a request, a page or a place in a cache.
+_OWN_HEADER = re.compile(
+    rb"(?<![a-z0-9\-])x[\-_](?!idem|cache|surr|req|part|sort|obj|row|trace|corr|page|next|cont|span|build|object)"
+    rb"[a-z0-9\-_]{2,24}[\-_]$"
+)
 _LINKS_OF_SHORT = frozenset((b":", b"=", b"=>", b":=", b"->", b"<-", b"", b">"))
-_AFTER_SHORT = (b"", b" ", b"\t", b"\n", b"\r", b"&", b";", b",", b'"', b"'", b"`", b"\\", b"<", b"|")
+_AFTER_SHORT = (b"", b" ", b"\t", b"\n", b"\r", b"&", b";", b",", b'"', b"'", b"`", b"\\", b"<", b"|", b"]", b"}")
 
 
 def is_clear(low: bytes, position: int) -> bool:
@@ -261,11 +281,14 @@ def _short(view: View, match: re.Match[bytes], span: tuple[int, int], *, quoted:
     before = view.low[max(0, match.start() - 24) : match.start()]
     if match.re is _SECRET:
         clear = not before[-1:].isalpha() or view.raw[match.start() : match.start() + 1] == b"S"
-    elif match.re is _KEY:
-        clear = _CLEAR_KEY.search(before) is not None
     else:
-        clear = _CLEAR_TOKEN.search(before) is not None
-        if not clear and (before[-1:].isalnum() or before[-1:] in (b"_", b"-") or not is_lone_token(value)):
+        names = _CLEAR_KEY if match.re is _KEY else _CLEAR_TOKEN
+        clear = names.search(before) is not None or _OWN_HEADER.search(before) is not None
+        if (
+            match.re is _TOKEN
+            and not clear
+            and (before[-1:].isalnum() or before[-1:] in (b"_", b"-") or not is_lone_token(value))
+        ):
             return None
     if not clear and match.re is not _TOKEN:
         return None
@@ -375,25 +398,16 @@ def _other_script(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 # The name as a string, and its value as the next one: `("password", "…")`, `define('DB_PASSWORD', '…')`.
-_NAMES = (
-    rb"(?:pass(?:words?|wd|phrase|code|wort)?|p(?:wd|sk)|secret|token|key|credentials?|sid|session(?:_?id)?|x-auth)"
-)
-_NEXT = re.compile(_NAMES + _SUFFIX + rb"\\{0,6}[\"'][ \t]{0,2},\s{0,16}(?=[brun@]{0,2}\\{0,6}[\"'])" + _VALUE)
-_CALL = re.compile(_NAMES + rb"(?P<link>[({][ \t]{0,2}(?=[brun@]{0,2}[\"']))" + _VALUE)
+NAMES = rb"(?:pass(?:words?|wd|phrase|code|wort)?|p(?:wd|sk)|secret|token|key|credentials?|sid|session(?:_?id)?|x-auth)"
+_NEXT = re.compile(NAMES + SUFFIX + rb"\\{0,6}[\"'][ \t]{0,2},\s{0,16}(?=[brun@]{0,2}\\{0,6}[\"'])" + VALUE)
+_CALL = re.compile(NAMES + rb"(?P<link>[({][ \t]{0,2}(?=[brun@]{0,2}[\"']))" + VALUE)
 _IDENTIFIER = re.compile(rb"[A-Za-z_]\w*")
-_OPENED = re.compile(rb"[(\[] ?[\"'\\]{1,4}[\w.\-#]{0,32}$")
-# One attribute or member names it, another one holds it: `{"name": "token", "value": "…"}`, `<add key="DbPassword" value="…"/>`.
-_HELD = re.compile(rb"(?:value|val|default|content)\\{0,6}[\"']?[ \t]{0,4}[:=][ \t]{0,4}" + _VALUE)
-_NAMED = re.compile(
-    rb"(?P<name>" + _NAMES + rb")" + _SUFFIX + rb"\\{0,6}[\"']?[,;]?(?:\s{1,20}|[ \t]?\{\s{0,20}|\s{0,4}\\{0,6}[\"'])"
-    rb"(?:[a-z\-]{1,16}=[\"'][^\"'\n]{0,48}[\"']\s{1,4}"
-    rb"|\\{0,6}\"?[a-z]{1,12}\\{0,6}\"?[ \t]{0,4}[:=][ \t]{0,4}\\{0,6}\"?[a-z]{1,12}\\{0,6}\"?[,\s]\s{0,16}"
-    rb"|\\{0,6}[\"']){0,4}$"
-)
-_REACH = 160
+_OPENED = re.compile(rb"[(\[] ?[brun@]?[\"'\\]{1,4}[\w.\-#]{0,32}$")
+# The name of the next field in a list of names: `["password", "email2"]`.
+_FIELD = re.compile(rb"[a-z_]{4,}[0-9]")
 
 
-def _is_meant(view: View, at: int, name: bytes, value: bytes) -> bool:
+def is_meant(view: View, at: int, name: bytes, value: bytes) -> bool:
     """Whether `value` is what a word that begins `at` names, where only a value can stand."""
     if name.startswith((b"pass", b"pwd", b"psk")):
         return is_written(value)
@@ -414,19 +428,15 @@ def _next(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     ):
         return None
     if match.group(0).startswith((b"pass", b"pwd", b"psk")) and (
-        not is_password(value, quoted=True) or value.isdigit()
+        not is_password(value, quoted=True) or value.isdigit() or _FIELD.fullmatch(value)
     ):
         return None
-    return (start, end) if _is_meant(view, match.start(), match.group(0), value) else None
+    return (start, end) if is_meant(view, match.start(), match.group(0), value) else None
 
 
-def _held(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    named = _NAMED.search(view.low, max(0, match.start() - _REACH), match.start())
-    if named is None:
-        return None
-    quote = match["quote"]
-    start, end, value, _ = ending(quote, match.span("quoted" if quote else "bare"), view.raw, whole=True)
-    return (start, end) if _is_meant(view, named.start(), named["name"], value) else None
+_LAST_ARGUMENT = re.compile(
+    rb"[\"'](?:,\s{0,8}(?:[\"'][^\"'\n]{0,128}[\"']|[\w.]{1,64})){0,3}?,\s{0,8}[\"'](?P<value>[^\"'\n]{4,128}+)[\"']\s{0,8}\)"
+)
 
 
 def _call(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -435,6 +445,10 @@ def _call(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         return None
     start, end, value, _ = ending(match["quote"], match.span("quoted"), view.raw, whole=True)
     if match.group(0).startswith((b"pass", b"pwd")):
+        last = _LAST_ARGUMENT.match(view.raw, end)
+        if last is not None:  # `set_password("service", "ana", "…")`
+            start, end = last.span("value")
+            value = last["value"]
         good = (
             is_password(value, quoted=_IDENTIFIER.fullmatch(value) is None)
             and not value.isdigit()
@@ -514,7 +528,40 @@ def _listed(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return judged(view, match, is_written)
 
 
+# What the flows of OAuth 2.0 hand over (RFC 6749, 7636, 8628), and signed tokens, by their own names.
+_HANDED = re.compile(
+    rb"(?:device_code|user_code|code_verifier|jwt(?:[_\-](?:token|assertion))?|client_assertion|saml_?response)()"
+    + _CLOSE
+    + _LINK
+    + VALUE
+)
+_USER_CODE = re.compile(rb"[A-Z0-9]{4}-?[A-Z0-9]{4}")
+
+
+def _handed(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    if not match["link"] or view.raw[max(0, match.start() - 1) : match.start()].isalnum():
+        return None
+    start, end, value, _ = value_of(match, view.raw)
+    if view.raw[end : end + 1] in (b"(", b"["):
+        return None  # a call
+    if match.group(0).startswith(b"user_code"):
+        return (start, end) if _USER_CODE.fullmatch(value) or is_credential(value) else None
+    return (start, end) if is_token(value) or (len(value) >= SHORTEST_LOOSE and is_credential(value)) else None
+
+
 RULES = (
+    *(
+        Rule(_HANDED, _handed, lower=True, anchored=True, needle=word, opens=word + rb"[a-z_\-]*[\"'\]]*[ \t]*[:=]")
+        for word in (
+            b"device_code",
+            b"user_code",
+            b"code_verifier",
+            b"jwt",
+            b"client_assertion",
+            b"samlresponse",
+            b"saml_response",
+        )
+    ),
     Rule(_PASS, _password, lower=True, anchored=True, needle=b"pass"),
     *(
         Rule(_PWD, _password, lower=True, anchored=True, needle=word)
@@ -626,9 +673,5 @@ UNMARKED = (
             (_CALL, _call, rb"[({] ?[brun@]?[\"']"),
         )
         for word in (b"pass", b"pwd", b"psk", b"secret", b"token", b"key", b"credential", b"sid", b"session", b"x-auth")
-    ),
-    *(
-        Rule(_HELD, _held, lower=True, anchored=True, needle=word, opens=word + rb"\\*[\"']?[ \t]*[:=]")
-        for word in (b"value", b"val", b"default", b"content")
     ),
 )

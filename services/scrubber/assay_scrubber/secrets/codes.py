@@ -41,7 +41,7 @@ _ANNOUNCED = re.compile(
 )
 _ALONE = re.compile(
     rb"(?<![a-z0-9\x80])(?:otp|totp|2fa|mfa|passcode|mobiletan|tan|one[ \-]time (?:pass(?:word|code)|pin|code))(?:[ _\-]?(?:code"
-    rb"|kod|pin|nummer))?(?![a-z0-9])" + _BE + _QUOTES + _CODE
+    rb"|kod|pin|nummer|token))?(?![a-z0-9])" + _BE + _QUOTES + _CODE
 )
 _AFTER = re.compile(
     rb"(?: is (?:your|the) [^\n.]{0,40}?(?:code|otp|passcode|pin)\b| (?:ist|est|es|\x80) (?:ihr|dein|votre|ton|tu|su|il tuo"
@@ -51,7 +51,9 @@ _AFTER = re.compile(
 )
 _NUMBER = re.compile(rb"(?<![\w.\-#$])((?:[a-z]{1,2}-)?[0-9]{3}[ \-]?[0-9]{1,5})[\"'*]{0,2}(?![0-9])")
 _ENTERED = re.compile(
-    rb"(?: to (?:log|sign|verify|confirm|complete|continue|finish|reset|access|authenticate)| (?:expires|is valid|valid for|will expire)\b"
+    rb"(?: to (?:log|sign|verify|confirm|complete|continue|finish|reset|access|authenticate)"
+    rb"| (?:on|in|into|at) (?:the|your)(?: [a-z]{2,12})? (?:device|app|phone|tv|screen|website|site|page|browser|prompt|form)\b"
+    rb"| (?:expires|is valid|valid for|will expire)\b"
     rb"|\. (?:it )?(?:expires|do not share|don't share|never share|valid))"
 )
 _OTHER_CODES = re.compile(
@@ -232,7 +234,8 @@ RULES = (
         _before,
         lower=True,
         fewest=4,
-        opens=rb"[0-9][\"'*]*(?: to (?:log|sign|verif|confirm|compl|conti|finish|reset|access|auth)| (?:expires|is valid|valid for"
+        opens=rb"[0-9][\"'*]*(?: to (?:log|sign|verif|confirm|compl|conti|finish|reset|access|auth)| (?:on|in|into|at) (?:the|your)"
+        rb"| (?:expires|is valid|valid for"
         rb"|will expire)|\. (?:it |valid|expires|do not|don't|never))",
     ),
     Rule(_PUK, _code, lower=True, anchored=True, fewest=8, needle=b"puk"),

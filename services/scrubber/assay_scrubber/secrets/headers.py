@@ -12,7 +12,7 @@ from .values import TEMPLATE, is_placeholder, is_scrambled, is_slug, is_token, i
 _AUTHORIZATION = re.compile(
     rb"(?:authorization(?:-bin|[ \t]header)?|auth[ \t]header)\\{0,6}[\"']?\]?[ \t]{0,4}"
     rb"(?:=>|[:=,]|(?:is|was|set[ \t]to)(?=[ \t])|\\{0,6}[\"'],?\s{0,4}\\{0,6}[\"']?value\\{0,6}[\"']?[ \t]{0,4}[:=]"
-    rb"|[,\n]\s{0,8}\\{0,6}[\"']?value\\{0,6}[\"']?[ \t]{0,4}[:=]|(?P<alone>(?<=[ \t])))[ \t]{0,8}\\{0,6}(?P<quote>[\"'`])?"
+    rb"|[,\n]\s{0,8}\\{0,6}[\"']?value\\{0,6}[\"']?[ \t]{0,4}[:=]|(?P<alone>(?<=[ \t])))[ \t]{0,8}(?:b(?=[\"']))?\\{0,6}(?P<quote>[\"'`])?"
     rb"(?:(?!bearer)(?P<scheme>[a-z][a-z0-9\-_]{1,24})[ \t]{1,4})?(?P<value>[^\n\r]{1,4096}+)"
 )
 _PARAMETERS = re.compile(rb"[A-Za-z][\w\-]{0,24}=[^ ]")
@@ -80,7 +80,7 @@ def _basic(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 _COOKIES = re.compile(
-    rb"cookies?2?[\"']?[ \t]{0,2}(?:=>|[:=,])[ \t]{0,4}\[?(?:"
+    rb"cookies?2?[\"']?[ \t]{0,2}(?:=>|[:=,]|(?<=<cookie )(?=[\w.\-]{1,64}=))[ \t]{0,4}\[?(?:b(?=[\"']))?(?:"
     rb"\{\\{0,3}(?=[\"'][\w.\-]{1,64}[\"'\\]{1,4}: ?[\"'\\])(?P<members>[^\n\r}]{3,4096}+)"
     rb"|\\{0,6}[\"']?(?=[\w.\-$]{1,64}=)(?P<pairs>(?:[^\n\r\"'`]|(?<==)\"[^\"\n]{0,4096}+\"){3,8192}+))"
 )
@@ -248,7 +248,10 @@ RULES = (
     Rule(_SET_HEADER, _sent, lower=True, anchored=True, needle=b"add_header ", fewest=1),
     Rule(_BASIC, _basic, anchored=True, needle=b"basic "),
     Rule(_COOKIES, nothing, lower=True, anchored=True, needle=b"cookie", spread=_cookies),
-    Rule(_COOKIE_OPTION, nothing, lower=True, anchored=True, needle=b"-b ", spread=_cookies),
+    *(
+        Rule(_COOKIE_OPTION, nothing, lower=True, anchored=True, needle=option, spread=_cookies)
+        for option in (b"-b ", b"--cookie ", b"--cookie=")
+    ),
     Rule(_SESSION_ID, _session_id, lower=True, anchored=True, fewest=1, needle=b"sess", opens=rb"(?:j|p|_|\.)sess"),
     *(Rule(_NAMED_HEADER, _opaque, lower=True, anchored=True, needle=word) for word in _NAMES),
     Rule(

@@ -8,7 +8,7 @@ from assay_scrubber.walk import hint_of
 
 from . import assigned, headers
 from .assigned import PAGES
-from .values import is_credential, is_lone_token, is_spoken, is_token, is_written, is_written_with_digits
+from .values import is_credential, is_length, is_lone_token, is_spoken, is_token, is_written, is_written_with_digits
 
 _HINT_PASSWORD = re.compile(
     rb"(?:^| )(?:password|passwd|passphrase|pass phrase|pass|pwd|psk|passwort|pgpassword|passord|mot de passe|motdepasse|%b|%b+)"
@@ -69,7 +69,7 @@ def _is_passcode(value: bytes) -> bool:
 
 def _is_pw(value: bytes) -> bool:
     """`pw` means other things too, a width among them."""
-    return is_spoken(value) or (is_written_with_digits(value) and is_token(value))
+    return not is_length(value) and (is_spoken(value) or (is_written_with_digits(value) and is_token(value)))
 
 
 def keyed(hint: bytes) -> Judge | None:

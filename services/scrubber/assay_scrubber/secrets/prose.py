@@ -99,7 +99,8 @@ _USER = re.compile(
 
 # What a password is for stands between it and a colon; what else is about passwords does not begin so.
 _OF_WHAT = re.compile(
-    rb" (?:for|of|to|on|at|do|di|da|de|del|du|des|der|zum|zur|f\x80r|k|voor|van|til|till|pour|para|per|od|na|w|v|la|le|el|mo|mu)\b"
+    rb" (?:has|hasn't|had|hadn't|have|was|remains?|stays|still"
+    rb"|for|of|to|on|at|do|di|da|de|del|du|des|der|zum|zur|f\x80r|k|voor|van|til|till|pour|para|per|od|na|w|v|la|le|el|mo|mu)\b"
     rb"| (?:provis|tempor|ini[ct]ial|nov|nuev|nouv|neu|a[ck]t|new|current|default|padr)"
 )
 # `is veranderd in …`
@@ -179,8 +180,8 @@ _FIRST = re.compile(
     rb"(?:^|[\s\"'`:(])([^\s\"'`]{6,64})[\"'`]?(?: (?:is|as)|(?:,| -| \x81)? that(?:'| i)s) (?:the |your |my |our |a )?(?:[a-z\-]{2,12} )?$"
 )
 _PW = re.compile(
-    rb"(?<![a-z0-9_\-])(?:p/?w|mdp)(?: is| ist| est|[\x80\x81]{1,2})?(?:(?<=[\x80\x81])|[ ]{0,2}(?:->|=>|-(?= ))[ ]{0,2}|[ :=]{1,3})"
-    + _ALONE
+    rb"(?<![a-z0-9_\-])(?:p/?w|mdp)(?:(?: is| ist| est|[\x80\x81]{1,2})?(?:(?<=[\x80\x81])|[ ]{0,2}(?:->|=>|-(?= ))[ ]{0,2}|[ :=]{1,3})"
+    rb"|(?: [a-z0-9\x80][a-z0-9\x80'\-.]{0,15}){1,5}?(?::| (?:is|was|ist|est|=|->)):? )[\"'`]?" + _ALONE
 )
 
 
@@ -205,6 +206,13 @@ _CHANGED = re.compile(
     rb"changed (?:it|them|my password|the password|my pass|my pw) from "
     rb"[\"'`]?(?P<old>[^\s\"'`]{6,64}+)[\"'`]? to [\"'`]?(?P<new>[^\s\"'`]{6,64}+)"
 )
+_CHANGED_ITSELF = re.compile(
+    rb"password(?: (?:for|of|on|to)(?: [\w.\-]{1,24}){1,4}?)?(?: (?:was|is|has been|is now|got|has))?"
+    rb" (?:changed|rotated|updated|reset|switched)"
+    rb" from [\"'`]?(?P<old>[^\s\"'`]{6,64}+)[\"'`]? to [\"'`]?(?P<new>[^\s\"'`]{6,64}+)"
+)
+# `my old password was …, the new one is …`
+_NEW_ONE = re.compile(rb"new (?:one|pw|pass)(?: is| was|:| =| ->)?:? [\"'`]?" + _ALONE)
 _THREE_DIGITS, _REACH = re.compile(rb"[0-9]{3}"), 100
 
 
@@ -215,6 +223,10 @@ def _asked(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 def _bracketed(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     """Of three digits or more: names of what it opens stand so too."""
     return _pw(view, match) if _THREE_DIGITS.search(match["value"]) else None
+
+
+def _new_one(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    return _pw(view, match) if view.low.find(b"pass", max(0, match.start() - _REACH), match.start()) >= 0 else None
 
 
 def _changed(view: View, match: re.Match[bytes]) -> Iterator[tuple[int, int]]:
@@ -237,7 +249,13 @@ _BELOW_IN_STRING = re.compile(rb"password:?[ \t]{0,4}\r?\n[ \t]{0,8}(?P<value>[^
 def _pw(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     start, end = match.span("value")
     value = view.raw[start:end].rstrip(b".?")
+    if match.re is _PW and _DECLARES.search(view.low, max(0, match.start() - 12), match.start()):
+        return None
     return (start, start + len(value)) if is_spoken(value) else None
+
+
+# A variable that is called `pw`: `let pw = width2`.
+_DECLARES = re.compile(rb"(?:let|var|val|const|int|float|double|auto|self\.) ?$")
 
 
 RULES = (
@@ -274,6 +292,16 @@ RULES = (
         opens=rb"changed [a-z ]+ from ",
         spread=_changed,
     ),
+    Rule(
+        _CHANGED_ITSELF,
+        nothing,
+        lower=True,
+        anchored=True,
+        needle=b"password",
+        opens=rb"(?:changed|rotated|updated|reset|switched) from ",
+        spread=_changed,
+    ),
+    Rule(_NEW_ONE, _new_one, lower=True, anchored=True, needle=b"new ", opens=rb"new (?:one|pw|pass)(?: |:)"),
     Rule(_BELOW_IN_STRING, _pw, lower=True, anchored=True, needle=b"password", opens=rb"password:?[ \t]*\r?\n"),
     Rule(_BELOW, _pw, lower=True, anchored=True, needle=b"password", opens=rb"password:?[ \t]*\r?\n"),
     *(

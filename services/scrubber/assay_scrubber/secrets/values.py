@@ -192,6 +192,8 @@ _NAMES_WITH_DIGITS = re.compile(
     rb"|[0-9]+[\-.,:/]?[a-z]{1,12}(?:-[a-z0-9]+)*|[0-9.,:/\-+%]+[a-z]{0,3}|[a-z']+|[0-9]+x[0-9]+",
     re.IGNORECASE,
 )
+# A length of CSS: what `pw` is when it is the width of something in pixels.
+_LENGTH = re.compile(rb"[0-9.]{1,8}(?:px|em|rem|pt|vh|vw|ch|cm|mm|%)", re.IGNORECASE)
 _COMPOUND = re.compile(rb"[a-z]++[\-/][0-9a-z\x80]++", re.IGNORECASE)
 _SHORTEST_SPOKEN = 6
 
@@ -203,6 +205,11 @@ def is_spoken(value: bytes) -> bool:
     if not any(c in _DIGITS for c in value) and surprises(value) < 1.5:
         return False
     return not reads_as_prose(value) and _COMPOUND.fullmatch(value) is None
+
+
+def is_length(value: bytes) -> bool:
+    """True for a length of CSS: `120px`."""
+    return _LENGTH.fullmatch(value) is not None
 
 
 _SHORTEST_PATH = 2  # strokes in it
@@ -230,7 +237,10 @@ def is_short_key(value: bytes) -> bool:
 _PARTS = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _SPEAKABLE = re.compile(rb"(?i:.*[aeiouy].*)|[A-Z]+")
 _AFTER_DIGITS = re.compile(rb"[0-9]+([A-Za-z]{7,})")
-_DATE = re.compile(rb"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])(?:[0-9]{2}){0,3}")
+# A date, or seconds or milliseconds since 1970 between 2001 and 2033: when a token expires.
+_TIME = re.compile(
+    rb"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])(?:[0-9]{2}){0,3}|1[0-9]{9}(?:[0-9]{3})?"
+)
 _FEWEST_KINDS_OF_DIGITS, _FEWEST_UNSPEAKABLE = 4, 2
 
 
@@ -249,7 +259,7 @@ def is_credential(value: bytes) -> bool:
         return (
             len(value) >= SHORTEST_LOOSE
             and len(set(value)) >= _FEWEST_KINDS_OF_DIGITS
-            and _DATE.fullmatch(value) is None
+            and _TIME.fullmatch(value) is None
         )
     if value.isalpha():
         return is_jumbled(value)
