@@ -50,7 +50,8 @@ _LINK = (
     rb"[ \t]{0,8}+(?P<link>=>|:=|={1,2}|->|<-|:[ \t]?[|>][+\-]?[ \t]?\n[ \t]{1,16}"  # the third: a block of YAML
     rb"|:[ \t]?&?(?:'static )?[a-z][\w.\[\]<>?]{0,24}[ \t]?=[ \t]?(?=[brun@]?[\"'])|string[ \t]?="
     rb"|as string ?=|n?(?:var)?char2?(?:\([0-9max]{1,5}\))? ?:?=|:|>|(?:is|was)%b:?(?=[ \t])|(?<=[ \t])"
-    rb"|\s{0,16}<(?:t?[dh]d?|string|value|val|code)>)(?:\*{1,2}|</?[a-z]{1,8}>){0,2}[ \t]{0,8}+" % NOW
+    rb"|\s{0,16}<(?:t?[dh]d?|string|value|val|code|span|b|strong|em|p|div|kbd|samp|pre)>)(?:\*{1,2}|</?[a-z]{1,8}>){0,2}[ \t]{0,8}+"
+    % NOW
 )
 _TAIL = SUFFIX + _CLOSE + _LINK + VALUE
 # Each begins with a literal, which the search skips to; what stands before the word is looked at last.
@@ -149,7 +150,7 @@ def _password(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         return None  # bypass=, compass:
     option = before == b"--"
     named = before[-1:] == b":" or _DEFINED.search(view.low, max(0, match.start() - 48), match.start()) is not None
-    if not link and not option and not (named and match["quote"]):
+    if not link and not option and not (named and match["quote"]) and not _is_row(view, match):
         return None  # what has its value behind nothing but a space: an option, a keyword of Lisp, a macro of C
     start, end, value, quoted = value_of(match, view.raw)
     if not quoted and view.raw[end : end + 1] == b"(" and not value.translate(None, OF_NAMES):
@@ -178,6 +179,19 @@ def _password(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     if not good and not quoted and kind is not None and is_scrambled(value):
         good = link == b"=" and view.raw[end : end + 1] in (b"", b"\n", b"\r") and _is_line(view, match)
     return (start, end) if good else None
+
+
+# A name and its value in columns, and nothing else on the line.
+_ROW = re.compile(rb"(?:^|\n)[ \t]{0,16}[\w.\-]{0,48}$")
+_ROW_ENDS = re.compile(rb"[ \t]{0,16}(?:\r?\n|$)")
+
+
+def _is_row(view: View, match: re.Match[bytes]) -> bool:
+    if match["quote"] or view.raw[match.start("link") - 2 : match.start("link")] not in (b"  ", b"\t"):
+        return False
+    if _ROW.search(view.raw, max(0, match.start() - 70), match.start()) is None:
+        return False
+    return _ROW_ENDS.match(view.raw, match.end()) is not None and is_written_with_digits(match["bare"] or b"")
 
 
 # A password with a semicolon or a comma in it, which nothing follows on its line: no list, no next field of a connection.
@@ -226,7 +240,9 @@ def _shortest(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         return None
     start, end, value, quoted = value_of(match, view.raw)
     good = is_written_with_digits(value) and value.find(b" ") < 0 if quoted else is_spoken(value)
-    return (start, end) if good and not _ACCOUNT.fullmatch(value) and not is_length(value) else None
+    if is_length(value) or (not quoted and _ACCOUNT.fullmatch(value)):
+        return None
+    return (start, end) if good else None
 
 
 _DEFINED = re.compile(rb"#[ \t]?define[ \t]{1,4}[a-z0-9_]{0,32}$")
@@ -284,6 +300,8 @@ def _short(view: View, match: re.Match[bytes], span: tuple[int, int], *, quoted:
     else:
         names = _CLEAR_KEY if match.re is _KEY else _CLEAR_TOKEN
         clear = names.search(before) is not None or _OWN_HEADER.search(before) is not None
+        if match.re is _TOKEN and link == b"=" and _PARAMETER.search(raw, max(0, match.start() - 50), match.start()):
+            clear = True  # `?rss_token=…`: what only pages has been left out before
         if (
             match.re is _TOKEN
             and not clear
@@ -292,7 +310,8 @@ def _short(view: View, match: re.Match[bytes], span: tuple[int, int], *, quoted:
             return None
     if not clear and match.re is not _TOKEN:
         return None
-    if link not in _LINKS_OF_SHORT and not (verb and clear):
+    element = link.endswith(b">") and raw[end : end + 2] == b"</"
+    if link not in _LINKS_OF_SHORT and not (clear and (verb or element)):
         return None
     after = raw[end + quoted : end + quoted + 1] if quoted else raw[end : end + 1]
     if quoted:
@@ -413,7 +432,7 @@ def is_meant(view: View, at: int, name: bytes, value: bytes) -> bool:
         return is_written(value)
     if name.startswith(b"key") and not _BEFORE_KEY.search(view.low, max(0, at - 20), at):
         return False
-    return is_token(value, quoted=True)
+    return is_token(value, quoted=True) or (is_clear(view.low, at) and is_credential(value))
 
 
 def _next(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -428,7 +447,9 @@ def _next(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     ):
         return None
     if match.group(0).startswith((b"pass", b"pwd", b"psk")) and (
-        not is_password(value, quoted=True) or value.isdigit() or _FIELD.fullmatch(value)
+        not is_password(value, quoted=True)
+        or value.isdigit()
+        or (_FIELD.fullmatch(value) and view.raw[match.start() - 1 : match.start()] != b"-")
     ):
         return None
     return (start, end) if is_meant(view, match.start(), match.group(0), value) else None
@@ -497,8 +518,22 @@ _CHARSET = re.compile(rb"(?i)utf[\-_]?(?:8|16|32)\w{0,16}|latin[\-_]?1|iso[\-_]?
 
 # What a test types into a field: `find("password").send_keys("…")`, `fill in "Password" with "…"`, `password.setText("…")`.
 _TYPED = re.compile(
-    rb"pass(?:word|wd|phrase)?[a-z_]{0,12}(?:[\"']\]?[\"']?\)?)?(?: with |\.(?:send_?keys|type|fill|set_?value|set_?text)\()"
+    rb"(?:pass(?:word|wd|phrase)?|(?<=[\"'#])pwd?)[a-z_]{0,12}(?:[\"']\]?[\"']?\){0,2})?"
+    rb"(?: with |\.(?:send_?keys|type|fill|set_?value|set_?text)\()"
     rb"[\"'](?P<value>[^\"'\n]{4,128}+)[\"']"
+)
+# Calls that are given a password or the key that signs: `bcrypt.hash("…", 10)`, `jwt.sign(payload, "…")`, `createHmac("sha256", "…")`.
+_CALLS = (
+    b"bcrypt", b"argon2", b"scrypt", b"hashpw", b"checkpw", b"password_hash", b"password_verify", b"make_password", b"check_password",
+    b"generate_password_hash", b"jwt.encode", b"jwt.decode", b"jwt.sign", b"jwt.verify", b"createhmac", b"hmac.new", b"wifi.begin",
+    b"create_user", b"create_superuser",
+)  # fmt: skip
+_CALLED = re.compile(
+    rb"(?:(?:bcrypt|argon2|scrypt)[\w.]{0,24}|hashpw|checkpw|password_hash|password_verify|make_password|check_password(?:_hash)?"
+    rb"|generate_password_hash|jwt\.(?:encode|decode|sign|verify)|createhmac|hmac\.new|wifi\.begin|create_(?:super)?user)"
+    rb"\(\s{0,8}(?:(?:[$&*]?[a-z_][\w.\[\]>\-]{0,48}|[\"'](?:sha|md)[\w\-]{1,16}[\"']|(?<=user\()[\"'][^\"'\n]{1,64}[\"'],\s{0,8}[\"'][^\"'\n]{0,64}[\"']"
+    rb"|(?<=begin\()[\"'][^\"'\n]{1,64}[\"']),\s{0,8})?"
+    rb"b?[\"'](?P<value>[^\"'\n]{4,128}+)[\"']"
 )
 # `password <- "…"` of R; a login or a hash that is made in SQL.
 _ARROW = re.compile(rb"(?:pass(?:word|wd|phrase)?|pwd) ?<- ?[\"'](?P<value>[^\"'\n]{4,128}+)[\"']")
@@ -628,6 +663,21 @@ UNMARKED = (
         )
         for word in (b"login", b"log_in", b"credential", b"auth", b"signin", b"sign_in")
     ),
+    *(
+        Rule(
+            _CALLED, _part, lower=True, anchored=True, fewest=1, needle=word, opens=re.escape(word) + rb"[a-z0-9_.]*\("
+        )
+        for word in _CALLS
+    ),
+    Rule(
+        _TYPED,
+        _part,
+        lower=True,
+        anchored=True,
+        needle=b"pw",
+        opens=rb"[\"'#]pwd?[\"'\])]*\.(?:send_?keys|type|fill|set_?value|set_?text)\(",
+    ),
+    Rule(_PASS, _password, lower=True, anchored=True, fewest=1, needle=b"pass", opens=rb"pass[a-z]*(?:  |\t)"),
     Rule(
         _TYPED,
         _part,

@@ -10,7 +10,7 @@ from .extent import ending
 from .members import keyed
 
 # The value, and before it the word that names it, whatever stands there: `<property name="password" value="…"/>`.
-_HELD = re.compile(rb"(?:value|val|default|content)\\{0,6}[\"']?[ \t]{0,4}[:=][ \t]{0,4}" + VALUE)
+_HELD = re.compile(rb"(?:value|val|default|content|data|(?<![a-z0-9])v)\\{0,6}[\"']?[ \t]{0,4}[:=][ \t]{0,4}" + VALUE)
 _NAME_BEFORE = re.compile(
     rb"(?P<name>" + NAMES + rb")" + SUFFIX + rb"\\{0,6}[\"']?[,;]?(?:\s{1,20}|[ \t]?\{\s{0,20}|\s{0,4}\\{0,6}[\"'])"
     rb"(?:[a-z\-]{1,16}=[\"'][^\"'\n]{0,48}[\"']\s{1,4}"
@@ -20,13 +20,13 @@ _NAME_BEFORE = re.compile(
 # What says that a name follows; how the name ends, and what may stand between it and its value.
 _NAMING = (
     rb"(?:(?:parameter|env|environment|setting|property|header|cookie|field|option|config|secret|attribute)?[_\- ]?(?:name|key)"
-    rb"|variable|header|field|setting|option|param(?:eter)?|property|attribute|label)"
+    rb"|(?<![a-z0-9])k|variable|header|field|setting|option|param(?:eter)?|property|attribute|label)"
 )
 _QUOTE = rb"\\{0,6}[\"']?"
 _ASSIGNS = rb"[ \t]{0,4}(?:=>|[:=])[ \t]{0,4}"
 _NAME = rb"(?P<name>[\w.\-/:]{1,64}?)"
 _OTHER = rb"[\w\-]{1,16}" + _QUOTE + _ASSIGNS + rb"(?:[\"'][^\"'\n]{0,48}[\"']|[\w.\-/]{1,48})[,;&\s|]{1,16}"
-_GAP = rb"[,;&\s|]{1,16}(?:" + _OTHER + rb"){0,3}"
+_GAP = rb"[,;&\s|]{1,16}@?(?:" + _OTHER + rb"){0,3}"
 _BEFORE = re.compile(
     rb"(?<![a-z0-9])"
     + _NAMING
@@ -46,21 +46,47 @@ _AFTER = re.compile(
 _REACH = 200
 
 
+# Options of a command: `put-parameter --name /prod/password --value …`.
+_OPTION = re.compile(rb"--(?:secret-)?(?:value|string)[ =]{1,2}" + VALUE)
+_OPTION_BEFORE = re.compile(
+    rb"--(?:secret-)?(?:name|id|key)[ =]{1,2}[\"']?(?P<name>[\w.\-/:]{1,96})[\"']?(?: [^\n|;]{0,96})?$"
+)
+
+
+def _judged(name: bytes, value: bytes) -> bool:
+    """Whether a name, or the last step of a path of names, announces such a value."""
+    judge = keyed(hint_of(name.rpartition(b"/")[2].decode("latin-1")))
+    return judge is not None and judge(value)
+
+
+def _optional(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    quote, named = match["quote"], _OPTION_BEFORE.search(view.raw, max(0, match.start() - _REACH), match.start())
+    start, end, value, _ = ending(quote, match.span("quoted" if quote else "bare"), view.raw, whole=True)
+    return (start, end) if named is not None and _judged(named["name"], value) else None
+
+
 def _held(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     quote, at = match["quote"], match.start()
-    start, end, value, _ = ending(quote, match.span("quoted" if quote else "bare"), view.raw, whole=True)
-    word = _NAME_BEFORE.search(view.low, max(0, at - _REACH), at)
+    written = match.span("quoted" if quote else "bare")
+    start, end, value, _ = ending(quote, written, view.raw, whole=view.raw[written[1] : written[1] + 1] != b"&")
+    exact = not match.group(0).startswith((b"data", b"v=", b'v"', b"v:", b"v'", b"v ", b"v\\"))
+    word = _NAME_BEFORE.search(view.low, max(0, at - _REACH), at) if exact else None
     if word is not None and is_meant(view, word.start(), word["name"], value):
         return start, end
     named = _BEFORE.search(view.low, max(0, at - _REACH), at) or _AFTER.match(view.low, end, end + _REACH)
     if named is None:
         return None
-    name = view.raw[slice(*named.span("name"))].rpartition(b"/")[2]
-    judge = keyed(hint_of(name.decode("latin-1")))
-    return (start, end) if judge is not None and judge(value) else None
+    return (start, end) if _judged(view.raw[slice(*named.span("name"))], value) else None
 
 
-RULES = tuple(
-    Rule(_HELD, _held, lower=True, anchored=True, needle=word, opens=word + rb"\\*[\"']?[ \t]*[:=]")
-    for word in (b"value", b"val", b"default", b"content")
+RULES = (
+    *(
+        Rule(_OPTION, _optional, lower=True, anchored=True, needle=word)
+        for word in (b"--value", b"--secret-value", b"--secret-string")
+    ),
+    *(
+        Rule(_HELD, _held, lower=True, anchored=True, needle=word, opens=word + rb"\\*[\"']?[ \t]*[:=]")
+        for word in (b"value", b"val", b"default", b"content", b"data")
+    ),
+    Rule(_HELD, _held, lower=True, anchored=True, needle=b"v", opens=rb"[^a-z0-9]v\\*[\"']?[ \t]*[:=][ \t]*\\*[\"']"),
 )

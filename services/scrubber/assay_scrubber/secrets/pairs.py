@@ -24,8 +24,10 @@ _NAMED = re.compile(
 _EACH = re.compile(_PASSWORD + rb"\)?[ \t]{0,2}[\-:(]?[ \t]{0,2}" + _VALUE)
 _BEFORE_EACH = re.compile(rb"(?<![a-z])(?:id|user(?:name)?|login|account)\)?[\-:( ]{0,3}%b\)? ?/ ?\(?$" % _USER)
 # What the password opens, by one word, and both with a stroke between: `login ana / …`, `wifi: guests / …`, `creds: ana/…`.
+_OF_WHAT = rb" (?:for|to|of|on|at)(?: [\w.\-]{1,24}){1,4}:"
 _STROKE = re.compile(
-    rb"(?:(?:login|user(?:name)?|wi-?fi|wlan)(?: is|:)? %b / |cred(?:s|entials)?(?: are|:)? %b ?/ ?)" % (_USER, _USER)
+    rb"(?:(?:login|user(?:name)?|wi-?fi|wlan)(?:%b| is|:)? %b / |cred(?:s|entials)?(?:%b| are|:)? %b ?/ ?)"
+    % (_OF_WHAT, _USER, _OF_WHAT, _USER)
     + _VALUE
 )
 _AT_HOST = re.compile(rb"[0-9]{1,3}\.[0-9]{1,3} ?\(%b/" % _USER + _VALUE + rb"[,) ]")
@@ -44,7 +46,7 @@ _IN_ONE = re.compile(
 
 # An address as the user: `ana@example.com:…`, as lists of them are written. What a copy names has the same form.
 _AFTER_ADDRESS = re.compile(
-    rb"@(?:[a-z0-9\-]{1,63}+\.){1,6}+[a-z]{2,24}+(?:[:|]|(?P<spaced> [:|/] |: ))(?P<value>[^\s\"'`<>,;:|/()\[\]{}]{6,64}+)(?![/(:])"
+    rb"@(?:[a-z0-9\-]{1,63}+\.){1,6}+[a-z]{2,24}+(?:[:|]|(?P<spaced> [:|/\-] |: ))(?P<value>[^\s\"'`<>,;:|/()\[\]{}]{6,64}+)(?![/(:])"
 )
 _COPIES = re.compile(rb"(?:scp|rsync|sftp|ssh|git|clone|remote|pull|push|borg|restic|mount)\b")
 # Accounts that every system has, and what opens them: `admin / …`, `root:…` alone on its line.
@@ -54,7 +56,8 @@ _KNOWN = re.compile(
 )
 # `log in as ana with …`
 _WITH = re.compile(
-    rb"(?:log|sign)(?:ged|ging)?[ \-]?(?:in)?(?: to [^\n]{1,40}?)? (?:as|with|using) [\"'`]?%b[\"'`]? (?:with|and|using|/)"
+    rb"(?:(?:log|sign)(?:ged|ging)?[ \-]?(?:in)?|get in(?:to)?|connect)(?: to [^\n]{1,40}?)? (?:as|with|using) [\"'`]?%b[\"'`]?"
+    rb" (?:with|and|using|/)"
     rb"(?: the)?(?: password| pass| pw)? [\"'`]?" % _USER + _VALUE
 )
 # What a line announces, on the lines below it: `the login for staging:`, and then `ana:…` or `ana / …`.
@@ -195,7 +198,7 @@ RULES = (
             lower=True,
             anchored=True,
             needle=word,
-            opens=word + rb"[a-z]*(?: are| is|:)? [a-z0-9_.@\-]+ ?/",
+            opens=word + rb"[a-z]*(?: are| is|:)? [a-z0-9_.@: \-]+ ?/",
         )
         for word in (b"login", b"user", b"wifi", b"wi-fi", b"wlan", b"cred")
     ),
@@ -206,7 +209,7 @@ RULES = (
         anchored=True,
         fewest=1,
         needle=b"@",
-        opens=rb"@[a-z0-9.\-]+ ?[:|/] ?[!-~]",
+        opens=rb"@[a-z0-9.\-]+ ?[:|/\-] ?[!-~]",
     ),
     *(
         Rule(
@@ -230,7 +233,7 @@ RULES = (
             needle=word,
             opens=word + rb"(?:ged|ging)?[ \-]?(?:in)?(?: to [^\n]+)? (?:as|with|using) ",
         )
-        for word in (b"log", b"sign")
+        for word in (b"log", b"sign", b"get in", b"connect")
     ),
     *(
         Rule(

@@ -50,7 +50,7 @@ def _prose(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         good = good or (loosely in (None, b" ") and is_short_key(value) and is_clear(view.low, match.start()))
     elif loosely and loosely != b" ":
         good = (len(value) >= SHORTEST_LOOSE and surprises(value) * 5 >= len(value)) or (
-            loosely.lstrip()[:1] in b"|-" and not quoted and is_no_word(value)
+            loosely.lstrip()[:1] in b"|-" and match.group(5) in (None, b"`") and is_no_word(value)
         )
     else:
         digits = is_digits(view.low, value, end) and _ITSELF.match(match.group(0)) is not None
@@ -177,10 +177,12 @@ def _identified(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 # The value first: `use … as the password`. An abbreviation: `user ana, PW …`.
 _NAMED_AFTER = re.compile(rb"(?:password|passphrase|passwort|passcode)")
 _FIRST = re.compile(
-    rb"(?:^|[\s\"'`:(])([^\s\"'`]{6,64})[\"'`]?(?: (?:is|as)|(?:,| -| \x81)? that(?:'| i)s) (?:the |your |my |our |a )?(?:[a-z\-]{2,12} )?$"
+    rb"(?:^|[\s\"'`:(])([^\s\"'`]{6,64})[\"'`]?(?: (?:is|as|works? as|for)|(?:,| -| \x81)? that(?:'| i)s)"
+    rb" (?:the |your |my |our |a )?(?:[a-z\-]{2,12} )?$"
 )
 _PW = re.compile(
-    rb"(?<![a-z0-9_\-])(?:p/?w|mdp)(?:(?: is| ist| est|[\x80\x81]{1,2})?(?:(?<=[\x80\x81])|[ ]{0,2}(?:->|=>|-(?= ))[ ]{0,2}|[ :=]{1,3})"
+    rb"(?<![a-z0-9_\-])(?:p/?w|mdp|pass(?= (?:for|to|on|of) ))(?:(?: is| to| ist| lautet| est|[\x80\x81]{1,2})?"
+    rb"(?:(?<=[\x80\x81])|[ ]{0,2}(?:->|=>|-(?= ))[ ]{0,2}|[ :=]{1,3})"
     rb"|(?: [a-z0-9\x80][a-z0-9\x80'\-.]{0,15}){1,5}?(?::| (?:is|was|ist|est|=|->)):? )[\"'`]?" + _ALONE
 )
 
@@ -266,7 +268,7 @@ RULES = (
             lower=True,
             anchored=True,
             needle=word,
-            opens=rb"(?:is|as|'s) (?:the |your |my |our |a )?(?:[a-z\-]+ )?" + word,
+            opens=rb"(?:is|as|for|'s) (?:the |your |my |our |a )?(?:[a-z\-]+ )?" + word,
         )
         for word in (b"password", b"passphrase", b"passwort", b"passcode")
     ),
@@ -314,6 +316,15 @@ RULES = (
             opens=rb"(?:^|[^a-z0-9_\-])" + word + rb"(?:[ :=\-]|[^\x00-\x7f])",
         )
         for word in (b"pw", b"p/w", b"mdp")
+    ),
+    Rule(
+        _PW,
+        _pw,
+        lower=True,
+        anchored=True,
+        fewest=1,
+        needle=b"pass ",
+        opens=rb"(?:^|[^a-z0-9_\-])pass (?:for|to|on|of) ",
     ),
     *(
         Rule(_PROSE, _prose, lower=True, anchored=True, needle=word)

@@ -152,6 +152,50 @@ def _table(view: View, start: int, end: int, quote: bytes | None) -> Generator[t
     return True
 
 
+# A table of HTML, whose head is a row of `th`.
+_TH = re.compile(rb"</th>")
+_TAGS = re.compile(rb"<[^<>]{0,64}>")
+_HTML_CELL = re.compile(rb"<t[hd][^<>]{0,128}>(?P<cell>(?:[^<]|<(?!/?t[hdr]\b)){0,512}+)</t[hd]>")
+_NEXT_ROW = re.compile(rb"(?:\s|</?t(?:head|body)[^<>]{0,64}>){0,16}+<tr[^<>]{0,128}>")
+
+
+def _shown(view: View, cell: re.Match[bytes]) -> tuple[int, int]:
+    """Where what a cell shows stands, without the tags round it."""
+    start, end = cell.span("cell")
+    while (tag := _TAGS.match(view.raw, start, end)) is not None:
+        start = tag.end()
+    close = view.raw.find(b"<", start, end)
+    end = close if close >= 0 else end
+    text = view.raw[start:end]
+    return start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip())
+
+
+def _html(view: View, match: re.Match[bytes]) -> Iterator[tuple[int, int]]:
+    """What goes of a table of HTML."""
+    first = view.low.rfind(b"<tr", max(0, match.start() - _LONGEST_LINE), match.start())
+    last = view.low.find(b"</tr>", match.start(), match.start() + _LONGEST_LINE)
+    if first < 0 or last < 0 or not _unread(view, first):
+        return
+    names = [view.low[slice(*_shown(view, cell))] for cell in _HTML_CELL.finditer(view.low, first, last)]
+    wanted = [number for number, name in enumerate(names) if _NAME.fullmatch(name)]
+    named = _names_and_values(names)
+    if len(names) < 2 or not (wanted or named):
+        return
+    for _ in range(_MOST_ROWS):
+        row = _NEXT_ROW.match(view.low, last + len(b"</tr>"))
+        last = view.low.find(b"</tr>", row.end(), row.end() + _LONGEST_LINE) if row is not None else -1
+        if row is None or last < 0:
+            return
+        cells = [_shown(view, cell) for cell in _HTML_CELL.finditer(view.low, row.end(), last)]
+        if len(cells) != len(names):
+            return
+        for number in wanted:
+            if _is_secret(names[number], view.raw[slice(*cells[number])]):
+                yield cells[number]
+        if named and _is_named(*(view.raw[slice(*cells[number])] for number in named)):
+            yield cells[named[1]]
+
+
 _INSERT = re.compile(
     rb"insert (?:ignore )?into [\w.\"`\[\]]{1,80} ?\((?P<names>[^()]{1,2000})\)\s{0,8}values\s{0,8}(?P<rows>\([^;]{1,8000}+)"
 )
@@ -193,5 +237,6 @@ RULES = (
         )
         for word in (b"name", b"key", b"variable", b"setting", b"parameter", b"option", b"property", b"field", b"item")
     ),
+    Rule(_TH, nothing, lower=True, anchored=True, needle=b"</th>", spread=_html),
     Rule(_INSERT, nothing, lower=True, anchored=True, needle=b"insert i", spread=_inserted),
 )  # fmt: skip
