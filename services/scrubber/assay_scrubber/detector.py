@@ -128,10 +128,10 @@ class Detector:
         self._by_hint: dict[bytes, _Said] = {}
 
     def _set_needles(self, parts: list[tuple[Gate, tuple[Rule, ...], int]]) -> None:
-        """What each pattern of the two automata opens. They are two, because what one has seen multiplies its states."""
+        """What each pattern of the automata opens. The second reads only texts that hold more than letters and full stops."""
         literal: dict[bytes, list[_LiteralRow]] = {}
         announced: dict[bytes, list[tuple[Rule, int]]] = {}
-        together: list[tuple[bytes, int, dict[bytes, list[_LiteralRow]]]] = []
+        together: dict[bytes, list[_LiteralRow]] = {}
         shapes: list[bytes] = []
         self._shapes: list[tuple[tuple[Rule, ...], int, bool]] = []
         for gate, rules, rank in parts:
@@ -139,10 +139,9 @@ class Detector:
                 shapes.append(in_lower_case(gate.pattern) if isinstance(gate, Shapes) else gate.pattern)
                 self._shapes.append((rules, rank, isinstance(gate, Shapes)))
             if isinstance(gate, Together):
-                rows: dict[bytes, list[_LiteralRow]] = {}
                 for rule in rules:
-                    rows.setdefault(_opener(rule), []).append((b"", rule.fewest, rule.needle, rule, rank))
-                together.append((b"|".join(rows), gate.fewest, rows))
+                    fewest = max(rule.fewest, gate.fewest)
+                    together.setdefault(_opener(rule), []).append((b"", fewest, rule.needle, rule, rank))
             for rule in rules:
                 if isinstance(gate, Announced):
                     announced.setdefault(rule.needle, []).append((rule, rank))
@@ -151,9 +150,7 @@ class Detector:
                         literal.setdefault(rule.opens or re.escape(needle), []).append(
                             (gate.mark, rule.fewest, needle, rule, rank)
                         )
-        # One automaton tells which group of them a text holds, and the group's own which of its needles.
-        self._groups = [(at_once(rows), fewest, list(rows.values())) for _, fewest, rows in together]
-        self._which = at_once(pattern for pattern, _, _ in together)
+        self._together, self._which = list(together.values()), at_once(together)
         self._rows, self._announced = list(literal.values()), list(announced.items())
         self._announcing = {word: number for number, word in enumerate(announced)}
         self._needles = at_once([*literal, *(whole_word(word) for word in announced)])
@@ -195,19 +192,19 @@ class Detector:
         """`marks`: those of the text. `decode`: look into base64 too."""
         low, words = raw.lower(), raw.translate(_WORD_CLASSES)
         opened = self._needles(low)
-        groups, shapes, digits = self._opened_by(raw, low, marks)
+        second, shapes, digits = self._opened_by(raw, low, marks)
         said = self._said_by(hint) if hint else _NOTHING_SAID
         has_long = words.find(_LONG_WORD) >= 0
         long = _long_words(raw, words) if has_long else []
         if not (
-            opened or groups or shapes or long or said is not _NOTHING_SAID or self._always or (has_long and self._also)
+            opened or second or shapes or long or said is not _NOTHING_SAID or self._always or (has_long and self._also)
         ):
             return []  # nearly every text ends here
         view, spans, announcing = View(raw, low, hint), list[Span](), said[0]
         if opened:
             announcing = self._search_literals(view, opened, marks, digits, announcing, spans, changes)
-        if groups:
-            self._search_together(view, groups, digits, spans, changes)
+        if second:
+            self._search_together(view, second, digits, spans, changes)
         for judge, rank in said[1]:
             value = raw.strip()
             if value and len(value) <= _LONGEST_KEYED and judge(value):
@@ -226,7 +223,7 @@ class Detector:
         return spans
 
     def _opened_by(self, raw: bytes, low: bytes, marks: bytes) -> tuple[list[int] | None, list[int] | None, int]:
-        """Groups of needles, shapes, and how many digits there are. Text of letters and full stops alone has none of them."""
+        """Needles of the second automaton, shapes, and how many digits there are. Text of letters and full stops alone has none of them."""
         if not marks:
             return (self._which(low) if raw.find(b"'") >= 0 or raw.find(b'"') >= 0 else None), None, 0
         digits = len(marks.translate(None, _NOT_DIGITS))
@@ -273,17 +270,12 @@ class Detector:
         return said
 
     def _search_together(
-        self, view: View, groups: list[int], digits: int, spans: list[Span], changes: Changes | None
+        self, view: View, opened: list[int], digits: int, spans: list[Span], changes: Changes | None
     ) -> None:
-        low = view.low
-        for group in groups:
-            automaton, least, rows = self._groups[group]
-            if digits < least:
-                continue
-            for opened in automaton(low):
-                for _, fewest, needle, rule, rank in rows[opened]:
-                    if digits >= fewest:
-                        _search_literal(view, needle, rule, rank, spans, changes)
+        for number in opened:
+            for _, fewest, needle, rule, rank in self._together[number]:
+                if digits >= fewest:
+                    _search_literal(view, needle, rule, rank, spans, changes)
 
     def _search_always(self, view: View, spans: list[Span]) -> None:
         for rules, rank in self._always:

@@ -132,9 +132,10 @@ class Literals:
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """`Literals` with an automaton of their own, which reads only texts of `fewest` digits that one of its needles is in.
+    """`Literals` of the second automaton, which reads only texts that hold more than letters and full stops, or a quote.
 
-    What an automaton has seen multiplies its states: many needles that texts are full of belong apart from the others.
+    The rules run on texts of `fewest` digits. What an automaton has seen multiplies its states, so needles that prose is full of
+    belong apart from the others.
     """
 
     fewest: int = 0
