@@ -23,6 +23,8 @@ _SHORTEST, _SHORTEST_ID, _FEWEST_DIGITS, _LONG = 8, 20, 4, 40
 def _authorization(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     """The credentials after the scheme, which stays; with parameters (Digest, AWS4) all of them."""
     start, end = match.span("value")
+    if match["scheme"] is None and view.low.startswith(b"bearer ", start):
+        return None  # of a family of its own
     if match["quote"] and (close := view.raw.find(match["quote"], start, end)) >= 0:
         end = close
     value = view.raw[start:end].rstrip(b" \t'\"`\\,)]}")

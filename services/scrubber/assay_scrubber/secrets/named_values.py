@@ -10,7 +10,7 @@ from .extent import ending
 from .members import keyed
 
 # The value, and before it the word that names it, whatever stands there: `<property name="password" value="…"/>`.
-_HELD = re.compile(rb"(?:value|val|default|content|data|(?<![a-z0-9])v)\\{0,6}[\"']?[ \t]{0,4}[:=][ \t]{0,4}" + VALUE)
+_HELD = re.compile(rb"(?:value|val|default|content|data|[\"' ]v)\\{0,6}[\"']?[ \t]{0,4}[:=][ \t]{0,4}" + VALUE)
 _NAME_BEFORE = re.compile(
     rb"(?P<name>" + NAMES + rb")" + SUFFIX + rb"\\{0,6}[\"']?[,;]?(?:\s{1,20}|[ \t]?\{\s{0,20}|\s{0,4}\\{0,6}[\"'])"
     rb"(?:[a-z\-]{1,16}=[\"'][^\"'\n]{0,48}[\"']\s{1,4}"
@@ -43,6 +43,24 @@ _BEFORE = re.compile(
 _AFTER = re.compile(
     _QUOTE + _GAP + _QUOTE + _NAMING + _QUOTE + _ASSIGNS + _QUOTE + _NAME + rb"(?=[\"'\\,;&\s}/>|)\]]|$)"
 )
+# A part of each word that the patterns above begin with. Most values have none near them, and a look for a literal costs least.
+_PARTS_OF_NAMES = (b"pass", b"pwd", b"psk", b"secret", b"token", b"key", b"credential", b"sid", b"session", b"x-auth")
+_PARTS_OF_NAMING = (
+    b"name",
+    b"key",
+    b'k"',
+    b"k'",
+    b"k=",
+    b"variable",
+    b"header",
+    b"field",
+    b"setting",
+    b"option",
+    b"param",
+    b"property",
+    b"attribute",
+    b"label",
+)
 _REACH = 200
 
 
@@ -66,14 +84,17 @@ def _optional(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 def _held(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    quote, at = match["quote"], match.start()
+    quote, at = match["quote"], match.start() + match.group(0).startswith(b" ")
     written = match.span("quoted" if quote else "bare")
     start, end, value, _ = ending(quote, written, view.raw, whole=view.raw[written[1] : written[1] + 1] != b"&")
-    exact = not match.group(0).startswith((b"data", b"v=", b'v"', b"v:", b"v'", b"v ", b"v\\"))
-    word = _NAME_BEFORE.search(view.low, max(0, at - _REACH), at) if exact else None
+    exact = not match.group(0).startswith((b"data", b'"', b"'", b" "))
+    first = max(0, at - _REACH)
+    may_be_named = exact and any(view.low.find(part, first, at) >= 0 for part in _PARTS_OF_NAMES)
+    word = _NAME_BEFORE.search(view.low, first, at) if may_be_named else None
     if word is not None and is_meant(view, word.start(), word["name"], value):
         return start, end
-    named = _BEFORE.search(view.low, max(0, at - _REACH), at) or _AFTER.match(view.low, end, end + _REACH)
+    says_so = any(view.low.find(part, first, at) >= 0 for part in _PARTS_OF_NAMING)
+    named = (_BEFORE.search(view.low, first, at) if says_so else None) or _AFTER.match(view.low, end, end + _REACH)
     if named is None:
         return None
     return (start, end) if _judged(view.raw[slice(*named.span("name"))], value) else None
@@ -85,8 +106,11 @@ RULES = (
         for word in (b"--value", b"--secret-value", b"--secret-string")
     ),
     *(
-        Rule(_HELD, _held, lower=True, anchored=True, needle=word, opens=word + rb"\\*[\"']?[ \t]*[:=]")
-        for word in (b"value", b"val", b"default", b"content", b"data")
+        Rule(_HELD, _held, lower=True, anchored=True, needle=word, opens=word + ending + rb"\\*[\"']?[ \t]*[:=]")
+        for word, ending in ((b"val", b"(?:ue)?"), (b"default", b""), (b"content", b""), (b"data", b""))
     ),
-    Rule(_HELD, _held, lower=True, anchored=True, needle=b"v", opens=rb"[^a-z0-9]v\\*[\"']?[ \t]*[:=][ \t]*\\*[\"']"),
+    *(
+        Rule(_HELD, _held, lower=True, anchored=True, needle=word, opens=word + rb"[ \t]*[:=]")
+        for word in (b'"v"', b"'v'", b" v")
+    ),
 )

@@ -182,7 +182,16 @@ def _written(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 RULES = (
     *(
         Rule(
-            pattern, accept, lower=True, anchored=True, needle=word, opens=rb"[/:&,( ]\(?" + word + rb"[a-z]*[):(=\- /]"
+            pattern,
+            accept,
+            lower=True,
+            anchored=True,
+            needle=word,
+            opens=rb"(?:id|user(?:name)?|login|account|[\x80\x81]|\)) ?[)]?[/:&,( ]+\(?"
+            + word
+            + rb"[a-z]*[):(=\- /]|/ ?\(?"
+            + word
+            + rb"[a-z]*[):(=\- /]",
         )
         for pattern, accept in ((_NAMED, _named), (_EACH, _each))
         for word in (b"pw", b"pass")
@@ -237,7 +246,14 @@ RULES = (
     ),
     *(
         Rule(
-            _ABOVE, nothing, lower=True, anchored=True, fewest=1, needle=word, spread=_below, opens=word + rb"[^\n]*\n"
+            _ABOVE,
+            nothing,
+            lower=True,
+            anchored=True,
+            fewest=1,
+            needle=word,
+            spread=_below,
+            opens=word + rb"[^\n]*\n[ \t\r\n>]*(?:[\-*0-9.)\x81]+ )?[\"'`]?[a-z0-9_.@\-]+[\"'`]? ?[:/|] ?[\"'`]?[!-~]",
         )
         for word in (b"login", b"log in", b"log-in", b"sign in", b"sign-in", b"signin", b"cred", b"access", b"account")
     ),
