@@ -7,7 +7,7 @@ looked up among the text's words, and its pattern begins with it: a text without
 import re
 from collections.abc import Iterable, Iterator
 
-from .family import Accept, Rule
+from .family import Accept, AnnouncedRule
 
 #: What may stand between a word and its value: names of numbers, verbs, articles, possessives, tags of HTML.
 FILLERS = frozenset(
@@ -38,7 +38,7 @@ def words_of(text: bytes) -> list[bytes]:
 
 def rules_after(
     words: str, value: bytes, accept: Accept | None = None, phrases: Iterable[bytes] = ()
-) -> Iterator[Rule]:
+) -> Iterator[AnnouncedRule]:
     """One rule for each of `words` (separated by spaces), and of `phrases`: the word, filler, `value` with one group.
 
     `accept` defaults to taking the group. The rules share a pattern, which is tried where a rule's own word stands.
@@ -47,7 +47,7 @@ def rules_after(
     any_of_them = b"|".join(map(re.escape, needles))
     pattern = re.compile(rb"(?<![a-z\x80])(?:%b)(?![a-z\x80])%b%b" % (any_of_them, FILLER, value))
     for needle in needles:
-        yield Rule(pattern, accept or span_of_value, needle=needle)
+        yield AnnouncedRule(pattern, accept or span_of_value, needle=needle)
 
 
 def span_of_value(_: object, match: re.Match[bytes]) -> tuple[int, int]:

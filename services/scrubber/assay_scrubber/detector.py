@@ -6,6 +6,7 @@ a few bytes; patterns run only behind a gate that opened.
 
 import re
 from collections.abc import Sequence
+from typing import TypeVar
 
 from .announced import words_of
 from .automaton import at_once, in_lower_case, whole_word
@@ -15,18 +16,23 @@ from .encoded import base64_at, base64_between_slashes
 from .family import (
     Always,
     Announced,
+    AnnouncedRule,
     Digits,
     Family,
     Gate,
     Judge,
+    LiteralRule,
     Literals,
     LongWords,
     Rule,
+    RunRule,
     Seen,
+    ShapeRule,
     Shapes,
     Span,
     Together,
     View,
+    WordRule,
 )
 from .lexicon import Announces
 from .numbers import LEAD, RUN_IN_SHAPE, TRAIL, Known, Numbers
@@ -62,12 +68,23 @@ _Said = tuple[tuple[int, ...], tuple[tuple[Judge, int], ...]]  # numbers of word
 _NOTHING_SAID: _Said = ((), ())
 _LONGEST_KEYED = 4096
 Long = tuple[int, int, bytes]  # start, end, what of it is no small letter
-_LiteralRow = tuple[bytes, int, bytes, Rule, int]  # mark and digits that are needed, needle, rule, rank
+_LiteralRow = tuple[bytes, int, bytes, LiteralRule, int]  # mark and digits that are needed, needle, rule, rank
 
 
-def _opener(rule: Rule) -> bytes:
+def _opener(rule: LiteralRule) -> bytes:
     """RE2's pattern of what has to be in a text for a rule to run."""
     return rule.opens or re.escape(rule.needle)
+
+
+_Kind = TypeVar("_Kind", bound=Rule)
+
+
+def _of(kind: type[_Kind], rules: tuple[Rule, ...]) -> tuple[_Kind, ...]:
+    """The rules behind a gate. TypeError when one of them is not of the gate's kind: it would never run."""
+    own = tuple(rule for rule in rules if isinstance(rule, kind))
+    if len(own) < len(rules):
+        raise TypeError(f"every rule behind this gate must be a {kind.__name__}")
+    return own
 
 
 def _marks_of(raw: bytes) -> bytes:
@@ -113,9 +130,11 @@ class Detector:
         parts = [(gate, rules, family.rank) for family in families for gate, rules in family.parts]
         self._always = tuple((rules, rank) for gate, rules, rank in parts if isinstance(gate, Always))
         self._rows: list[list[_LiteralRow]] = []
-        self._announced: list[tuple[bytes, list[tuple[Rule, int]]]] = []
+        self._announced: list[tuple[bytes, list[tuple[AnnouncedRule, int]]]] = []
         self._set_needles(parts)
-        long = [(rule, rank) for gate, rules, rank in parts if isinstance(gate, LongWords) for rule in rules]
+        long = [
+            (rule, rank) for gate, rules, rank in parts if isinstance(gate, LongWords) for rule in _of(WordRule, rules)
+        ]
         self._first_long = min((rank for _, rank in long), default=0)
         self._long = tuple((rule, rule.pattern.search, rank) for rule, rank in long if not rule.anchored)
         self._long_at_start = tuple((rule, rank) for rule, rank in long if rule.anchored)
@@ -124,32 +143,34 @@ class Detector:
         self._at_start = re.compile(b"|".join(b"(?:%b)" % start for start in starts)) if starts else None
         # Never let through, so what stands in one of these needs no closer look, unless for its name.
         self._credentials = frozenset(family.rank for family in families if family.category is Category.CREDENTIAL)
-        self._numbers = Numbers([(gate.fewest, rules, rank) for gate, rules, rank in parts if isinstance(gate, Digits)])
+        self._numbers = Numbers(
+            [(gate.fewest, _of(RunRule, rules), rank) for gate, rules, rank in parts if isinstance(gate, Digits)]
+        )
         self._by_hint: dict[bytes, _Said] = {}
 
     def _set_needles(self, parts: list[tuple[Gate, tuple[Rule, ...], int]]) -> None:
         """What each pattern of the automata opens. The second reads only texts that hold more than letters and full stops."""
         literal: dict[bytes, list[_LiteralRow]] = {}
-        announced: dict[bytes, list[tuple[Rule, int]]] = {}
+        announced: dict[bytes, list[tuple[AnnouncedRule, int]]] = {}
         together: dict[bytes, list[_LiteralRow]] = {}
         shapes: list[bytes] = []
-        self._shapes: list[tuple[tuple[Rule, ...], int, bool]] = []
+        self._shapes: list[tuple[tuple[ShapeRule, ...], int, bool]] = []
         for gate, rules, rank in parts:
             if isinstance(gate, Shapes | Seen):
                 shapes.append(in_lower_case(gate.pattern) if isinstance(gate, Shapes) else gate.pattern)
-                self._shapes.append((rules, rank, isinstance(gate, Shapes)))
-            if isinstance(gate, Together):
-                for rule in rules:
+                self._shapes.append((_of(ShapeRule, rules), rank, isinstance(gate, Shapes)))
+            elif isinstance(gate, Announced):
+                for word in _of(AnnouncedRule, rules):
+                    announced.setdefault(word.needle, []).append((word, rank))
+            elif isinstance(gate, Together):
+                for rule in _of(LiteralRule, rules):
                     fewest = max(rule.fewest, gate.fewest)
                     together.setdefault(_opener(rule), []).append((b"", fewest, rule.needle, rule, rank))
-            for rule in rules:
-                if isinstance(gate, Announced):
-                    announced.setdefault(rule.needle, []).append((rule, rank))
-                elif isinstance(gate, Literals):
+            elif isinstance(gate, Literals):
+                for rule in _of(LiteralRule, rules):
                     for needle in [rule.needle] if rule.needle or rule.opens else gate.needles:
-                        literal.setdefault(rule.opens or re.escape(needle), []).append(
-                            (gate.mark, rule.fewest, needle, rule, rank)
-                        )
+                        opener = rule.opens or re.escape(needle)
+                        literal.setdefault(opener, []).append((gate.mark, rule.fewest, needle, rule, rank))
         self._together, self._which = list(together.values()), at_once(together)
         self._rows, self._announced = list(literal.values()), list(announced.items())
         self._announcing = {word: number for number, word in enumerate(announced)}
@@ -376,7 +397,7 @@ class Detector:
 
 
 def _search_literal(
-    view: View, needle: bytes, rule: Rule, rank: int, spans: list[Span], changes: Changes | None
+    view: View, needle: bytes, rule: LiteralRule, rank: int, spans: list[Span], changes: Changes | None
 ) -> None:
     text = view.low if rule.lower else view.raw
     if rule.anchored:
@@ -390,13 +411,14 @@ def _search_at(
     haystack: bytes,
     needle: bytes,
     text: bytes,
-    rule: Rule,
+    rule: LiteralRule | ShapeRule,
     rank: int,
     spans: list[Span],
     changes: Changes | None,
 ) -> None:
     """Matches of the rule in `text` where `needle` stands in `haystack`."""
     find, at = haystack.find, rule.pattern.match
+    spread = rule.spread if isinstance(rule, LiteralRule) else None
     found = find(needle)
     while found >= 0:
         match = at(text, found)
@@ -404,16 +426,17 @@ def _search_at(
             found = find(needle, found + 1)
             continue
         if changes is None or changes.near(found - _MATCH_SEES, match.end() + _MATCH_SEES):
-            if rule.spread is not None:
-                spans += [(start, end, rank) for start, end in rule.spread(view, match)]
+            if spread is not None:
+                spans += [(start, end, rank) for start, end in spread(view, match)]
             elif (span := rule.accept(view, match)) is not None:
                 spans.append((*span, rank))
         found = find(needle, match.end())
 
 
-def _search_whole(view: View, text: bytes, rule: Rule, rank: int, spans: list[Span]) -> None:
+def _search_whole(view: View, text: bytes, rule: LiteralRule | ShapeRule, rank: int, spans: list[Span]) -> None:
+    spread = rule.spread if isinstance(rule, LiteralRule) else None
     for match in rule.pattern.finditer(text):
-        if rule.spread is not None:
-            spans += [(start, end, rank) for start, end in rule.spread(view, match)]
+        if spread is not None:
+            spans += [(start, end, rank) for start, end in spread(view, match)]
         elif (span := rule.accept(view, match)) is not None:
             spans.append((*span, rank))

@@ -139,7 +139,8 @@ def names_of(rules: list[Rule]) -> list[str]:
 def _name(rule: Rule) -> str:
     accept = getattr(rule, "spread", None) or rule.accept
     check = getattr(accept, "__qualname__", type(accept).__name__).split(".")[0].strip("_<>")
-    return f"{check}:{_word(rule.needle)}" if rule.needle else check
+    needle = getattr(rule, "needle", b"")
+    return f"{check}:{_word(needle)}" if needle else check
 
 
 def _word(needle: bytes) -> str:

@@ -86,37 +86,76 @@ Judge = Callable[[bytes], bool]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rule:
-    """One row of a family's table: a precise pattern and the check of what it matches.
+    """A row of a family's table: a precise pattern, and the check of each match.
 
     The cost of `pattern` must be linear: start with a literal or stand behind a gate of digits, bound or possess every
-    repeat. It runs on the bytes of a view, in lower case when `lower`. `accept` returns the span to remove, or None.
-
-    The rest keeps a rule from running where it cannot match, and matters to speed only, `fallback` excepted:
-    `needle`: must be found in the text in lower case (`Literals`, `Together`; without one, any of the gate's) or in its
-    shape (`Shapes`), or announces.
-    `opens`: RE2's pattern that has to be in the text in lower case, instead of the needle; nearly a literal.
-    `anchored`: matches only where its needle stands, or at the start of a long word. `dotted`: only for a long word beside a dot.
-    `shape`: what the run's shape must contain, a pattern. `fewest`, `most`: digits in the run; `fewest` in the text for `Literals`.
-    `near`: RE2's pattern of what must be near the run, in lower case or in the hint.
-    `sign`: must stand right before the run, or a few bytes.
-    `fallback`: only for runs in which no other rule has found anything.
-    `spread`: instead of `accept`, for a match that may hold several spans to remove; behind `Literals` and `Together` only.
+    repeat. It runs on the bytes of a view. `accept` returns the span to remove, or None. Each gate has its own kind of
+    rule; what a kind adds keeps its rules from running where they cannot match.
     """
 
     pattern: re.Pattern[bytes]
     accept: Accept
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LiteralRule(Rule):
+    """A rule behind `Literals` or `Together`, for texts that contain a literal.
+
+    `lower`: the pattern runs on the text in lower case.
+    `needle`: the literal, looked for in lower case; without one, any of the gate's.
+    `fewest`: digits that the text must have.
+    `anchored`: the pattern matches only where its needle stands.
+    `spread`: used instead of `accept` for a match with several spans to remove.
+    `opens`: RE2's pattern that must be in the text in lower case, instead of the needle; nearly a literal.
+    """
+
     lower: bool = False
     needle: bytes = b""
+    fewest: int = 0
+    anchored: bool = False
+    spread: Spread | None = None
+    opens: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunRule(Rule):
+    """A rule behind `Digits`, for runs of digits and separators.
+
+    `near`: RE2's pattern that must be near the run, in lower case or in the hint.
+    `sign`: must stand right before the run, or a few bytes away.
+    `fewest`, `most`: digits in the run. `shape`: a pattern that the run's shape must contain.
+    `fallback`: the rule applies only to runs in which no other rule has found anything.
+    """
+
     near: bytes = b""
     sign: bytes = b""
     fewest: int = 0
     most: int = 1 << 62
     shape: bytes = b""
     fallback: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WordRule(Rule):
+    """A rule behind `LongWords`. `anchored`: matches only at the word's start. `dotted`: only for a word next to a dot."""
+
     anchored: bool = False
     dotted: bool = False
-    spread: Spread | None = None
-    opens: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShapeRule(Rule):
+    """A rule behind `Shapes` or `Seen`. `anchored`: matches only where `needle` stands in the shape."""
+
+    needle: bytes = b""
+    anchored: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AnnouncedRule(Rule):
+    """A rule behind `Announced`; its pattern begins with `needle`, the word that announces the value."""
+
+    needle: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import re
 
 from assay_scrubber.announced import FILLER, rules_after, span_of_value
-from assay_scrubber.family import Announced, Family, Rule, View
+from assay_scrubber.family import Announced, AnnouncedRule, Family, View
 from assay_scrubber.taxonomy import Category
 
 _ROUTING = rb"([0-9]{4}[ \-]?[0-9]{4}[ \-]?[0-9])(?![0-9])"
@@ -40,7 +40,7 @@ def _account(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 _RULES = (
     *rules_after("routing routingnumber aba rtn transit fedwire ach", _ROUTING, _routing),
     *rules_after("sortcode bsb bankleitzahl blz", _SORT),
-    Rule(re.compile(rb"sort[ _\-]?code(?![a-z])%b%b" % (FILLER, _SORT)), span_of_value, needle=b"sort"),
+    AnnouncedRule(re.compile(rb"sort[ _\-]?code(?![a-z])%b%b" % (FILLER, _SORT)), span_of_value, needle=b"sort"),
     *rules_after("account acct", _ACCOUNT, _account),
     *rules_after("bankaccount kontonummer konto accountnumber acctnumber", _ACCOUNT),
 )

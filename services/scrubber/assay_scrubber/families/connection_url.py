@@ -2,7 +2,7 @@
 
 import re
 
-from assay_scrubber.family import Family, Literals, Rule, View
+from assay_scrubber.family import Family, LiteralRule, Literals, View
 from assay_scrubber.projection import OTHER
 from assay_scrubber.secrets.values import is_placeholder
 from assay_scrubber.taxonomy import Category
@@ -80,7 +80,7 @@ FAMILY = Family(
     category=Category.CREDENTIAL,
     rank=10,
     gate=Literals((b"://",), mark=b":"),
-    rules=(Rule(_URL, _url, anchored=True, needle=b"://"),),
+    rules=(LiteralRule(_URL, _url, anchored=True, needle=b"://"),),
     description="URLs that carry credentials, in the authority or as a password parameter.",
     finds=("postgres://user:secret@host/db", "redis://:secret@host", "jdbc:mysql://host/db?user=a&password=b"),
     not_finds=("https://example.com/path?q=1", "postgres://${USER}:${PASSWORD}@host/db"),

@@ -3,7 +3,7 @@
 import hashlib
 import re
 
-from assay_scrubber.family import Family, LongWords, Rule, View
+from assay_scrubber.family import Family, LongWords, View, WordRule
 from assay_scrubber.keccak import keccak_256
 from assay_scrubber.taxonomy import Category
 
@@ -84,9 +84,9 @@ FAMILY = Family(
     rank=65,
     gate=LongWords(),
     rules=(
-        Rule(_BASE58, _base58, anchored=True),
-        Rule(_BECH32, _bech32, anchored=True),
-        Rule(_ETHEREUM, _ethereum, anchored=True),
+        WordRule(_BASE58, _base58, anchored=True),
+        WordRule(_BECH32, _bech32, anchored=True),
+        WordRule(_ETHEREUM, _ethereum, anchored=True),
     ),
     description="Wallet addresses with a checksum: Bitcoin and its kin, Tron, Cardano, Cosmos, Ethereum and its kin.",
     finds=(

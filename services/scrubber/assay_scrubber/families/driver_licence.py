@@ -3,7 +3,7 @@
 import re
 
 from assay_scrubber.announced import rules_after, span_of_value
-from assay_scrubber.family import Announced, Family, Rule, View
+from assay_scrubber.family import Announced, AnnouncedRule, Family, View
 from assay_scrubber.lexicon import Announces
 from assay_scrubber.taxonomy import Category
 
@@ -24,7 +24,9 @@ _NUMBER = (
     rb"|(?=[a-z0-9 \-]{0,6}[0-9])[a-z0-9]{1,18}(?:[ \-][a-z]{0,2}[0-9][a-z0-9]{0,12}){0,4})(?![a-z0-9])"
 )
 # Two letters that mean other things too.
-_SHORT = Rule(re.compile(rb"(?<![a-z0-9])dl[ #:.]{1,3}([a-z][0-9]{7,12})(?![a-z0-9])"), span_of_value, needle=b"dl")
+_SHORT = AnnouncedRule(
+    re.compile(rb"(?<![a-z0-9])dl[ #:.]{1,3}([a-z][0-9]{7,12})(?![a-z0-9])"), span_of_value, needle=b"dl"
+)
 _DRIVING = re.compile(rb"driv(?:er|ers|er's|ing)[^a-z0-9]{1,6}$")
 _FEWEST_DIGITS, _SHORTEST = 4, 5
 
@@ -48,7 +50,7 @@ _VEHICLE = tuple(
         phrases=(b"vehicle identification", b"vehicle id", b"numer nadwozia"),
     )
 )
-_OTHER_SCRIPTS = Rule(Announces.LICENCE.before(_NUMBER), _number, needle=Announces.LICENCE.byte)
+_OTHER_SCRIPTS = AnnouncedRule(Announces.LICENCE.before(_NUMBER), _number, needle=Announces.LICENCE.byte)
 
 FAMILY = Family(
     name="driver_licence",

@@ -2,7 +2,7 @@
 
 import re
 
-from assay_scrubber.family import Family, Rule, Shapes, View
+from assay_scrubber.family import Family, ShapeRule, Shapes, View
 from assay_scrubber.taxonomy import Category
 
 _LENGTHS = dict(
@@ -65,7 +65,7 @@ FAMILY = Family(
     category=Category.PAYMENT_CARD,
     rank=55,
     gate=Shapes(rb"(?:^|[^A9_])AA99"),
-    rules=(Rule(_CANDIDATE, _iban, needle=b"AA99", anchored=True),),
+    rules=(ShapeRule(_CANDIDATE, _iban, needle=b"AA99", anchored=True),),
     description="International bank account numbers: country, its length and the check digits; in groups of any size.",
     finds=("GB82 WEST 1234 5698 7654 32", "DE89370400440532013000"),
     not_finds=("GB82 WEST 1234 5698 7654 33", "account numbers of one country (see `bank_account`)"),

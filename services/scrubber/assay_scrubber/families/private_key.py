@@ -2,7 +2,7 @@
 
 import re
 
-from assay_scrubber.family import Family, Literals, Rule, View
+from assay_scrubber.family import Family, LiteralRule, Literals, View
 from assay_scrubber.taxonomy import Category
 
 # What stands between the two lines: base64, its line ends however written, and headers such as `Proc-Type: 4,ENCRYPTED`.
@@ -34,8 +34,8 @@ FAMILY = Family(
     rank=5,
     gate=Literals((b"private key", b"private-lines"), mark=b"-"),
     rules=(
-        Rule(_PEM, _pem, lower=True, needle=b"private key"),
-        Rule(_PUTTY, _putty, lower=True, needle=b"private-lines", anchored=True),
+        LiteralRule(_PEM, _pem, lower=True, needle=b"private key"),
+        LiteralRule(_PUTTY, _putty, lower=True, needle=b"private-lines", anchored=True),
     ),
     description="Private keys: PEM, OpenSSH, PGP, SSH2 and PuTTY; whole, cut off, with real or escaped line ends.",
     finds=(

@@ -2,7 +2,7 @@
 
 import re
 
-from assay_scrubber.family import Rule, View
+from assay_scrubber.family import LiteralRule, View
 
 from .values import is_credential, is_slug, is_token
 
@@ -87,9 +87,9 @@ def _thin(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 RULES = (
-    Rule(_THIN, _thin, anchored=True, needle=b"thin:"),
+    LiteralRule(_THIN, _thin, anchored=True, needle=b"thin:"),
     *(
-        Rule(
+        LiteralRule(
             _LINK,
             _link,
             lower=True,
@@ -100,7 +100,7 @@ RULES = (
         for word in _WORDS.split()
     ),
     *(
-        Rule(_CODE, _value, lower=True, anchored=True, fewest=4, needle=word, opens=word + rb"[a-z\-]*/?\?")
+        LiteralRule(_CODE, _value, lower=True, anchored=True, fewest=4, needle=word, opens=word + rb"[a-z\-]*/?\?")
         for word in (
             b"confirm",
             b"verif",
@@ -116,6 +116,6 @@ RULES = (
             b"auth",
         )
     ),
-    Rule(_CALENDAR, _value, lower=True, anchored=True, fewest=1, needle=b"/private-"),
-    Rule(_PARAMETER, _parameter, lower=True, opens=rb"[?&#;]" + _NAMES),
+    LiteralRule(_CALENDAR, _value, lower=True, anchored=True, fewest=1, needle=b"/private-"),
+    LiteralRule(_PARAMETER, _parameter, lower=True, opens=rb"[?&#;]" + _NAMES),
 )

@@ -2,7 +2,7 @@
 
 import re
 
-from assay_scrubber.family import Rule, View
+from assay_scrubber.family import LiteralRule, View
 from assay_scrubber.lexicon import Announces
 
 from .extent import ending, judged, value_of
@@ -586,7 +586,9 @@ def _handed(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 RULES = (
     *(
-        Rule(_HANDED, _handed, lower=True, anchored=True, needle=word, opens=word + rb"[a-z_\-]*[\"'\]]*[ \t]*[:=]")
+        LiteralRule(
+            _HANDED, _handed, lower=True, anchored=True, needle=word, opens=word + rb"[a-z_\-]*[\"'\]]*[ \t]*[:=]"
+        )
         for word in (
             b"device_code",
             b"user_code",
@@ -597,9 +599,9 @@ RULES = (
             b"saml_response",
         )
     ),
-    Rule(_PASS, _password, lower=True, anchored=True, needle=b"pass"),
+    LiteralRule(_PASS, _password, lower=True, anchored=True, needle=b"pass"),
     *(
-        Rule(_PWD, _password, lower=True, anchored=True, needle=word)
+        LiteralRule(_PWD, _password, lower=True, anchored=True, needle=word)
         for word in (
             b"pwd",
             b"psk",
@@ -612,7 +614,7 @@ RULES = (
             b"pre-shared",
         )
     ),
-    Rule(
+    LiteralRule(
         _PW,
         _shortest,
         lower=True,
@@ -620,10 +622,10 @@ RULES = (
         needle=b"pw",
         opens=rb"(?:^|[^a-z0-9])pw(?: <const>)?[\"'\]]*[ \t]*[:=>]",
     ),
-    Rule(_SECRET, _secret, lower=True, anchored=True, fewest=1, needle=b"secret"),
-    Rule(_KEY, _key, lower=True, anchored=True, fewest=1, needle=b"key"),
-    Rule(_TOKEN, _token, lower=True, anchored=True, fewest=1, needle=b"token"),
-    Rule(
+    LiteralRule(_SECRET, _secret, lower=True, anchored=True, fewest=1, needle=b"secret"),
+    LiteralRule(_KEY, _key, lower=True, anchored=True, fewest=1, needle=b"key"),
+    LiteralRule(_TOKEN, _token, lower=True, anchored=True, fewest=1, needle=b"token"),
+    LiteralRule(
         _SIG,
         _signature,
         lower=True,
@@ -632,15 +634,19 @@ RULES = (
         needle=b"sig",
         opens=rb"sig(?:nature)?[_\-v0-9]*[\"'\]]*[ \t]*[:=]",
     ),
-    Rule(_CREDENTIAL, _token, lower=True, anchored=True, fewest=1, needle=b"credential"),
-    Rule(_AUTH, _auth, lower=True, anchored=True, fewest=1, needle=b"auth", opens=rb"auth[a-z_\-]*[\"'\]]*[ \t]*[:=]"),
+    LiteralRule(_CREDENTIAL, _token, lower=True, anchored=True, fewest=1, needle=b"credential"),
+    LiteralRule(
+        _AUTH, _auth, lower=True, anchored=True, fewest=1, needle=b"auth", opens=rb"auth[a-z_\-]*[\"'\]]*[ \t]*[:=]"
+    ),
 )
-IN_OTHER_LANGUAGES = (*(Rule(_FOREIGN, _password, lower=True, anchored=True, needle=word) for word in FOREIGN),)
-OPTION = Rule(_PASS, _password, lower=True, needle=b"--pass")
+IN_OTHER_LANGUAGES = (*(LiteralRule(_FOREIGN, _password, lower=True, anchored=True, needle=word) for word in FOREIGN),)
+OPTION = LiteralRule(_PASS, _password, lower=True, needle=b"--pass")
 #: These need no mark that assigns.
 UNMARKED = (
-    Rule(_PASS, _password, lower=True, anchored=True, needle=b"pass", opens=rb"#[ \t]?define[ \t]+[a-z0-9_]*pass"),
-    Rule(
+    LiteralRule(
+        _PASS, _password, lower=True, anchored=True, needle=b"pass", opens=rb"#[ \t]?define[ \t]+[a-z0-9_]*pass"
+    ),
+    LiteralRule(
         _PART,
         _part,
         lower=True,
@@ -649,11 +655,11 @@ UNMARKED = (
         opens=rb"name=\"[a-z_\-]*(?:pass|pwd|secret|token|pin)[a-z_\-]*\"\s",
     ),
     *(
-        Rule(_CONNECTION, _argument, lower=True, anchored=True, needle=word, opens=word + rb"\(")
+        LiteralRule(_CONNECTION, _argument, lower=True, anchored=True, needle=word, opens=word + rb"\(")
         for word in (b"pdo", b"connect", b"getconnection", b"mysqli", b"connection")
     ),
     *(
-        Rule(
+        LiteralRule(
             _ARGUMENTS,
             _argument,
             lower=True,
@@ -664,12 +670,12 @@ UNMARKED = (
         for word in (b"login", b"log_in", b"credential", b"auth", b"signin", b"sign_in")
     ),
     *(
-        Rule(
+        LiteralRule(
             _CALLED, _part, lower=True, anchored=True, fewest=1, needle=word, opens=re.escape(word) + rb"[a-z0-9_.]*\("
         )
         for word in _CALLS
     ),
-    Rule(
+    LiteralRule(
         _TYPED,
         _part,
         lower=True,
@@ -677,8 +683,8 @@ UNMARKED = (
         needle=b"pw",
         opens=rb"[\"'#]pwd?[\"'\])]*\.(?:send_?keys|type|fill|set_?value|set_?text)\(",
     ),
-    Rule(_PASS, _password, lower=True, anchored=True, fewest=1, needle=b"pass", opens=rb"pass[a-z]*(?:  |\t)"),
-    Rule(
+    LiteralRule(_PASS, _password, lower=True, anchored=True, fewest=1, needle=b"pass", opens=rb"pass[a-z]*(?:  |\t)"),
+    LiteralRule(
         _TYPED,
         _part,
         lower=True,
@@ -687,16 +693,16 @@ UNMARKED = (
         opens=rb"pass[a-z_]*[\"'\])]*(?: with [\"']|\.(?:send_?keys|type|fill|set_?value|set_?text)\()",
     ),
     *(
-        Rule(_ARROW, _part, lower=True, anchored=True, needle=word, opens=word + rb"[a-z]* ?<- ?[\"']")
+        LiteralRule(_ARROW, _part, lower=True, anchored=True, needle=word, opens=word + rb"[a-z]* ?<- ?[\"']")
         for word in (b"pass", b"pwd")
     ),
     *(
-        Rule(_IN_SQL, _part, lower=True, anchored=True, needle=word)
+        LiteralRule(_IN_SQL, _part, lower=True, anchored=True, needle=word)
         for word in (b"sp_addlogin", b"sp_password", b"crypt('")
     ),
-    Rule(_DJANGO, _whole, anchored=True, needle=b"django-insecure-"),
+    LiteralRule(_DJANGO, _whole, anchored=True, needle=b"django-insecure-"),
     *(
-        Rule(_CRYPT, _whole, anchored=True, fewest=1, needle=word)
+        LiteralRule(_CRYPT, _whole, anchored=True, fewest=1, needle=word)
         for word in (
             b"$2a$",
             b"$2b$",
@@ -711,13 +717,15 @@ UNMARKED = (
             b"$pbkdf2-",
         )
     ),
-    Rule(_LIST, _listed, lower=True, anchored=True, needle=b"user ", opens=rb"user [a-z0-9_.\-]+ (?:on|off|>|reset)"),
+    LiteralRule(
+        _LIST, _listed, lower=True, anchored=True, needle=b"user ", opens=rb"user [a-z0-9_.\-]+ (?:on|off|>|reset)"
+    ),
     *(
-        Rule(_OTHER_SCRIPT, _other_script, anchored=True, needle=kind.byte)
+        LiteralRule(_OTHER_SCRIPT, _other_script, anchored=True, needle=kind.byte)
         for kind in (Announces.PASSWORD, Announces.TOKEN)
     ),
     *(
-        Rule(pattern, accept, lower=True, anchored=True, needle=word, opens=word + rb"[a-z_\-]*" + opens)
+        LiteralRule(pattern, accept, lower=True, anchored=True, needle=word, opens=word + rb"[a-z_\-]*" + opens)
         for pattern, accept, opens in (
             (_NEXT, _next, rb"\\*[\"'][ \t]*,\s*[brun@]?\\*[\"']"),
             (_CALL, _call, rb"[({] ?[brun@]?[\"']"),

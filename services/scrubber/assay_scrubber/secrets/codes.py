@@ -2,7 +2,7 @@
 
 import re
 
-from assay_scrubber.family import Rule, View
+from assay_scrubber.family import LiteralRule, View
 from assay_scrubber.lexicon import Announces
 
 _CODE = (
@@ -207,11 +207,11 @@ def _announced(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 _ALONES = (b"otp", b"2fa", b"mfa", b"passcode", b"tan", b"mobiletan", b"one-time", b"one time", b"totp")
 RULES = (
     *(
-        Rule(_ANNOUNCED, _word, lower=True, anchored=True, fewest=4, needle=word)
+        LiteralRule(_ANNOUNCED, _word, lower=True, anchored=True, fewest=4, needle=word)
         for word in (b"code", b"c\x80digo", b"codigo", b"codice", b"kod", b"koodi", b"k\x80d ", b"m\x80 ")
     ),
     *(
-        Rule(
+        LiteralRule(
             _ALONE,
             _announced,
             lower=True,
@@ -222,14 +222,14 @@ RULES = (
         )
         for word in _ALONES
     ),
-    Rule(
+    LiteralRule(
         _AFTER,
         _before,
         lower=True,
         fewest=4,
         opens=rb"[0-9][\"'*]* (?:is (?:your|the)|ist|est|es|\x80|to (?:log|sign|verify|confirm)|(?:as|for) your|as (?:the|my)) ",
     ),
-    Rule(
+    LiteralRule(
         _ENTERED,
         _before,
         lower=True,
@@ -238,8 +238,8 @@ RULES = (
         rb"| (?:expires|is valid|valid for"
         rb"|will expire)|\. (?:it |valid|expires|do not|don't|never))",
     ),
-    Rule(_PUK, _code, lower=True, anchored=True, fewest=8, needle=b"puk"),
-    Rule(
+    LiteralRule(_PUK, _code, lower=True, anchored=True, fewest=8, needle=b"puk"),
+    LiteralRule(
         _PIN,
         _pin,
         lower=True,
@@ -248,7 +248,7 @@ RULES = (
         needle=b"puk",
         opens=rb"(?:^|[^a-z])puk[^a-z]",
     ),
-    Rule(
+    LiteralRule(
         _PIN,
         _pin,
         lower=True,
@@ -258,11 +258,11 @@ RULES = (
         opens=rb"(?:^|[^a-z])pin[^a-z]",
     ),
     *(
-        Rule(_LIST, _code, lower=True, anchored=True, fewest=2, needle=word)
+        LiteralRule(_LIST, _code, lower=True, anchored=True, fewest=2, needle=word)
         for word in (b"recovery code", b"backup code")
     ),
     *(
-        Rule(
+        LiteralRule(
             _SEED,
             _code,
             lower=True,
@@ -273,9 +273,11 @@ RULES = (
         )
         for word in (b"2fa", b"totp", b"mfa", b"otp", b"authenticator")
     ),
-    Rule(_MY_PIN, _mine, lower=True, anchored=True, fewest=4, needle=b" pin", opens=rb" pin[12]?(?:[ \-]code)? [0-9]"),
+    LiteralRule(
+        _MY_PIN, _mine, lower=True, anchored=True, fewest=4, needle=b" pin", opens=rb" pin[12]?(?:[ \-]code)? [0-9]"
+    ),
     *(
-        Rule(_CVV, _announced, lower=True, anchored=True, fewest=3, needle=word)
+        LiteralRule(_CVV, _announced, lower=True, anchored=True, fewest=3, needle=word)
         for word in (
             b"cvv",
             b"cvc",
@@ -288,5 +290,5 @@ RULES = (
             b"pr\x80fziffer",
         )
     ),
-    Rule(_OTHER_SCRIPT, _code, anchored=True, fewest=3, needle=Announces.CODE.byte),
+    LiteralRule(_OTHER_SCRIPT, _code, anchored=True, fewest=3, needle=Announces.CODE.byte),
 )

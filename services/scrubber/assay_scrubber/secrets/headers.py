@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from assay_scrubber.encoded import base64_at
-from assay_scrubber.family import Rule, View, nothing
+from assay_scrubber.family import LiteralRule, View, nothing
 
 from .values import TEMPLATE, is_placeholder, is_scrambled, is_slug, is_token, is_unmistakable
 
@@ -232,10 +232,10 @@ def is_cookie(value: bytes) -> bool:
 
 RULES = (
     *(
-        Rule(_AUTHORIZATION, _authorization, lower=True, anchored=True, needle=word)
+        LiteralRule(_AUTHORIZATION, _authorization, lower=True, anchored=True, needle=word)
         for word in (b"authorization", b"auth header")
     ),
-    Rule(
+    LiteralRule(
         _COOKIE_CALLED,
         _kept,
         lower=True,
@@ -243,20 +243,22 @@ RULES = (
         needle=b"cookie",
         opens=rb"cookies?(?:\.[gs]et)?\\*[\]\"')( \[]",
     ),
-    Rule(_COOKIE_VALUE, _opaque, lower=True, anchored=True, needle=b"cookie value"),
-    Rule(_AUTH, _sent, anchored=True, needle=b"auth ", fewest=1, opens=rb"(?:^|[\n>] ?)auth "),
-    Rule(_SET_HEADER, _sent, lower=True, anchored=True, needle=b"proxy_set_header ", fewest=1),
-    Rule(_SET_HEADER, _sent, lower=True, anchored=True, needle=b"header set ", fewest=1),
-    Rule(_SET_HEADER, _sent, lower=True, anchored=True, needle=b"add_header ", fewest=1),
-    Rule(_BASIC, _basic, anchored=True, needle=b"basic "),
-    Rule(_COOKIES, nothing, lower=True, anchored=True, needle=b"cookie", spread=_cookies),
+    LiteralRule(_COOKIE_VALUE, _opaque, lower=True, anchored=True, needle=b"cookie value"),
+    LiteralRule(_AUTH, _sent, anchored=True, needle=b"auth ", fewest=1, opens=rb"(?:^|[\n>] ?)auth "),
+    LiteralRule(_SET_HEADER, _sent, lower=True, anchored=True, needle=b"proxy_set_header ", fewest=1),
+    LiteralRule(_SET_HEADER, _sent, lower=True, anchored=True, needle=b"header set ", fewest=1),
+    LiteralRule(_SET_HEADER, _sent, lower=True, anchored=True, needle=b"add_header ", fewest=1),
+    LiteralRule(_BASIC, _basic, anchored=True, needle=b"basic "),
+    LiteralRule(_COOKIES, nothing, lower=True, anchored=True, needle=b"cookie", spread=_cookies),
     *(
-        Rule(_COOKIE_OPTION, nothing, lower=True, anchored=True, needle=option, spread=_cookies)
+        LiteralRule(_COOKIE_OPTION, nothing, lower=True, anchored=True, needle=option, spread=_cookies)
         for option in (b"-b ", b"--cookie ", b"--cookie=")
     ),
-    Rule(_SESSION_ID, _session_id, lower=True, anchored=True, fewest=1, needle=b"sess", opens=rb"(?:j|p|_|\.)sess"),
-    *(Rule(_NAMED_HEADER, _opaque, lower=True, anchored=True, needle=word) for word in _NAMES),
-    Rule(
+    LiteralRule(
+        _SESSION_ID, _session_id, lower=True, anchored=True, fewest=1, needle=b"sess", opens=rb"(?:j|p|_|\.)sess"
+    ),
+    *(LiteralRule(_NAMED_HEADER, _opaque, lower=True, anchored=True, needle=word) for word in _NAMES),
+    LiteralRule(
         _COOKIE_SAID,
         _opaque,
         lower=True,
@@ -265,7 +267,7 @@ RULES = (
         opens=rb"cookie(?: [a-z0-9_.\-]+){0,2}(?: is| was| set|:|=| ->)",
     ),
     *(
-        Rule(
+        LiteralRule(
             _SID,
             _sid,
             lower=True,
@@ -276,9 +278,9 @@ RULES = (
         )
         for word in (b"sid", b"session")
     ),
-    *(Rule(_JAR, _kept, lower=True, anchored=True, needle=word) for word in (b"\ttrue\t", b"\tfalse\t")),
+    *(LiteralRule(_JAR, _kept, lower=True, anchored=True, needle=word) for word in (b"\ttrue\t", b"\tfalse\t")),
     *(
-        Rule(_NAMED_ID, _session_id, lower=True, anchored=True, fewest=1, needle=word)
+        LiteralRule(_NAMED_ID, _session_id, lower=True, anchored=True, fewest=1, needle=word)
         for word in (b"connect.sid", b"csrf", b"xsrf-token", b"ssid", b"cftoken")
     ),
 )

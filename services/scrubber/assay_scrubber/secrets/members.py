@@ -2,7 +2,7 @@
 
 import re
 
-from assay_scrubber.family import Judge, Rule, View
+from assay_scrubber.family import Judge, LiteralRule, View
 from assay_scrubber.lexicon import Announces
 from assay_scrubber.walk import hint_of
 
@@ -129,7 +129,7 @@ def _member(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 _LAST_WORDS = b"signature token secret cookie cookies jwt verifier code phrase key session sessionid session_id sid answer pin".split()
 RULES = tuple(
-    Rule(
+    LiteralRule(
         _MEMBER,
         _member,
         lower=True,

@@ -2,7 +2,7 @@
 
 import re
 
-from assay_scrubber.family import Rule, View
+from assay_scrubber.family import LiteralRule, View
 from assay_scrubber.walk import hint_of
 
 from .assigned import NAMES, SUFFIX, VALUE, is_meant
@@ -102,15 +102,15 @@ def _held(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 RULES = (
     *(
-        Rule(_OPTION, _optional, lower=True, anchored=True, needle=word)
+        LiteralRule(_OPTION, _optional, lower=True, anchored=True, needle=word)
         for word in (b"--value", b"--secret-value", b"--secret-string")
     ),
     *(
-        Rule(_HELD, _held, lower=True, anchored=True, needle=word, opens=word + ending + rb"\\*[\"']?[ \t]*[:=]")
+        LiteralRule(_HELD, _held, lower=True, anchored=True, needle=word, opens=word + ending + rb"\\*[\"']?[ \t]*[:=]")
         for word, ending in ((b"val", b"(?:ue)?"), (b"default", b""), (b"content", b""), (b"data", b""))
     ),
     *(
-        Rule(_HELD, _held, lower=True, anchored=True, needle=word, opens=word + rb"[ \t]*[:=]")
+        LiteralRule(_HELD, _held, lower=True, anchored=True, needle=word, opens=word + rb"[ \t]*[:=]")
         for word in (b'"v"', b"'v'", b" v")
     ),
 )

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from assay_scrubber.family import Rule, View, nothing
+from assay_scrubber.family import LiteralRule, View, nothing
 
 from .extent import judged
 from .values import is_file, is_no_word, is_spoken, is_written
@@ -181,7 +181,7 @@ def _written(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 RULES = (
     *(
-        Rule(
+        LiteralRule(
             pattern,
             accept,
             lower=True,
@@ -197,11 +197,11 @@ RULES = (
         for word in (b"pw", b"pass")
     ),
     *(
-        Rule(_IN_BRACKETS, _bracketed, lower=True, anchored=True, needle=word, opens=word + rb"[a-z]*\(")
+        LiteralRule(_IN_BRACKETS, _bracketed, lower=True, anchored=True, needle=word, opens=word + rb"[a-z]*\(")
         for word in (b"pw", b"pass")
     ),
     *(
-        Rule(
+        LiteralRule(
             _STROKE,
             _said,
             lower=True,
@@ -211,7 +211,7 @@ RULES = (
         )
         for word in (b"login", b"user", b"wifi", b"wi-fi", b"wlan", b"cred")
     ),
-    Rule(
+    LiteralRule(
         _AFTER_ADDRESS,
         _after_address,
         lower=True,
@@ -221,7 +221,7 @@ RULES = (
         opens=rb"@[a-z0-9.\-]+ ?[:|/\-] ?[!-~]",
     ),
     *(
-        Rule(
+        LiteralRule(
             _KNOWN,
             _of_known,
             lower=True,
@@ -233,7 +233,7 @@ RULES = (
         for word in (b"admin", b"root", b"postgres", b"superuser", b"sysadmin", b"guest")
     ),
     *(
-        Rule(
+        LiteralRule(
             _WITH,
             _with,
             lower=True,
@@ -245,7 +245,7 @@ RULES = (
         for word in (b"log", b"sign", b"get in", b"connect")
     ),
     *(
-        Rule(
+        LiteralRule(
             _ABOVE,
             nothing,
             lower=True,
@@ -258,7 +258,7 @@ RULES = (
         for word in (b"login", b"log in", b"log-in", b"sign in", b"sign-in", b"signin", b"cred", b"access", b"account")
     ),
     *(
-        Rule(
+        LiteralRule(
             _STROKE_QUOTED,
             _said,
             lower=True,
@@ -269,13 +269,13 @@ RULES = (
         for word in (b"login", b"user", b"cred")
     ),
     *(
-        Rule(_TO_USE, _to_use, lower=True, anchored=True, fewest=1, needle=word, opens=opens)
+        LiteralRule(_TO_USE, _to_use, lower=True, anchored=True, fewest=1, needle=word, opens=opens)
         for word in (b"login", b"log in", b"sign in", b"sign-in", b"creds", b"credential")
         for opens in (word + rb"[a-z]*(?: with| as| using)?[ :]+[\"'`]?[a-z]+:[!-~]", rb"(?:to|and|for) " + word)
     ),
-    Rule(_AT_HOST, _said, lower=True, opens=rb"[0-9]\.[0-9]{1,3} ?\([a-z0-9_.@\-]+/"),
+    LiteralRule(_AT_HOST, _said, lower=True, opens=rb"[0-9]\.[0-9]{1,3} ?\([a-z0-9_.@\-]+/"),
     *(
-        Rule(_IN_ONE, _written, lower=True, anchored=True, needle=word, opens=word + rb"[\"']?[ \t]*[:=]")
+        LiteralRule(_IN_ONE, _written, lower=True, anchored=True, needle=word, opens=word + rb"[\"']?[ \t]*[:=]")
         for word in (b"basic_auth", b"basicauth", b"neo4j_auth")
     ),
 )

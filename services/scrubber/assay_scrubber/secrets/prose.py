@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from assay_scrubber.family import Rule, View, nothing
+from assay_scrubber.family import LiteralRule, View, nothing
 
 from .assigned import FOREIGN, NOW, is_clear, is_digits
 from .extent import ending
@@ -262,7 +262,7 @@ _DECLARES = re.compile(rb"(?:let|var|val|const|int|float|double|auto|self\.) ?$"
 
 RULES = (
     *(
-        Rule(
+        LiteralRule(
             _NAMED_AFTER,
             _first,
             lower=True,
@@ -272,8 +272,10 @@ RULES = (
         )
         for word in (b"password", b"passphrase", b"passwort", b"passcode")
     ),
-    Rule(_ASKED, _asked, lower=True, anchored=True, needle=b"password", opens=rb"password (?:still|really|actually) "),
-    Rule(
+    LiteralRule(
+        _ASKED, _asked, lower=True, anchored=True, needle=b"password", opens=rb"password (?:still|really|actually) "
+    ),
+    LiteralRule(
         _IN_BRACKETS,
         _bracketed,
         lower=True,
@@ -282,10 +284,10 @@ RULES = (
         needle=b"password",
         opens=rb"password (?:for|of|to|on) [^\n()]+ \(",
     ),
-    Rule(
+    LiteralRule(
         _U_AND_P, _pw, lower=True, anchored=True, needle=b"u: ", opens=rb"(?:^|[^a-z0-9_\-])u: [a-z0-9_.@\-]+[,;/ ]+p:"
     ),
-    Rule(
+    LiteralRule(
         _CHANGED,
         nothing,
         lower=True,
@@ -294,7 +296,7 @@ RULES = (
         opens=rb"changed [a-z ]+ from ",
         spread=_changed,
     ),
-    Rule(
+    LiteralRule(
         _CHANGED_ITSELF,
         nothing,
         lower=True,
@@ -303,11 +305,11 @@ RULES = (
         opens=rb"(?:changed|rotated|updated|reset|switched) from ",
         spread=_changed,
     ),
-    Rule(_NEW_ONE, _new_one, lower=True, anchored=True, needle=b"new ", opens=rb"new (?:one|pw|pass)(?: |:)"),
-    Rule(_BELOW_IN_STRING, _pw, lower=True, anchored=True, needle=b"password", opens=rb"password:?[ \t]*\r?\n"),
-    Rule(_BELOW, _pw, lower=True, anchored=True, needle=b"password", opens=rb"password:?[ \t]*\r?\n"),
+    LiteralRule(_NEW_ONE, _new_one, lower=True, anchored=True, needle=b"new ", opens=rb"new (?:one|pw|pass)(?: |:)"),
+    LiteralRule(_BELOW_IN_STRING, _pw, lower=True, anchored=True, needle=b"password", opens=rb"password:?[ \t]*\r?\n"),
+    LiteralRule(_BELOW, _pw, lower=True, anchored=True, needle=b"password", opens=rb"password:?[ \t]*\r?\n"),
     *(
-        Rule(
+        LiteralRule(
             _PW,
             _pw,
             lower=True,
@@ -317,7 +319,7 @@ RULES = (
         )
         for word in (b"pw", b"p/w", b"mdp")
     ),
-    Rule(
+    LiteralRule(
         _PW,
         _pw,
         lower=True,
@@ -327,15 +329,15 @@ RULES = (
         opens=rb"(?:^|[^a-z0-9_\-])pass (?:for|to|on|of) ",
     ),
     *(
-        Rule(_PROSE, _prose, lower=True, anchored=True, needle=word)
+        LiteralRule(_PROSE, _prose, lower=True, anchored=True, needle=word)
         for word in (b"password", b"passphrase", b"passcode", b"passwd ", b"pwd ")
     ),
     *(
-        Rule(_PROSE, _prose, lower=True, anchored=True, fewest=1, needle=word)
+        LiteralRule(_PROSE, _prose, lower=True, anchored=True, fewest=1, needle=word)
         for word in (b"key ", b"token ", b"secret ")
     ),
     *(
-        Rule(_SPOKEN, _spoken, lower=True, anchored=True, needle=word)
+        LiteralRule(_SPOKEN, _spoken, lower=True, anchored=True, needle=word)
         for word in (
             b"password",
             b"passwort",
@@ -357,8 +359,8 @@ RULES = (
             *FOREIGN,
         )
     ),
-    Rule(_IDENTIFIED, _identified, lower=True, anchored=True, needle=b"identified "),
-    Rule(
+    LiteralRule(_IDENTIFIED, _identified, lower=True, anchored=True, needle=b"identified "),
+    LiteralRule(
         _SQL_PASSWORD,
         _identified,
         lower=True,

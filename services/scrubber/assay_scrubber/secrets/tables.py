@@ -4,7 +4,7 @@ import re
 from collections.abc import Generator, Iterator
 from itertools import islice
 
-from assay_scrubber.family import Rule, View, nothing
+from assay_scrubber.family import LiteralRule, View, nothing
 from assay_scrubber.walk import hint_of
 
 from .members import keyed
@@ -219,14 +219,14 @@ def _inserted(view: View, match: re.Match[bytes]) -> Iterator[tuple[int, int]]:
 
 RULES = (
     *(
-        Rule(_HEAD, nothing, lower=True, anchored=True, needle=word, spread=_columns, opens=opens + _END)
+        LiteralRule(_HEAD, nothing, lower=True, anchored=True, needle=word, spread=_columns, opens=opens + _END)
         for word, opens in (
             (b"pass", rb"pass(?:word|wd|phrase|code|wort)?"), (b"pw", rb"(?:^|[,|;\t\n\"' ])pw"), (b"contrase", rb"contrase.a"),
             *((word, word) for word in (b"pwd", b"key", b"secret", b"token", b"senha", b"wachtwoord", b"kennwort")),
         )
     ),
     *(
-        Rule(
+        LiteralRule(
             _VALUES_HEAD,
             nothing,
             lower=True,
@@ -237,6 +237,6 @@ RULES = (
         )
         for word in (b"name", b"key", b"variable", b"setting", b"parameter", b"option", b"property", b"field", b"item")
     ),
-    Rule(_TH, nothing, lower=True, anchored=True, needle=b"</th>", spread=_html),
-    Rule(_INSERT, nothing, lower=True, anchored=True, needle=b"insert i", spread=_inserted),
+    LiteralRule(_TH, nothing, lower=True, anchored=True, needle=b"</th>", spread=_html),
+    LiteralRule(_INSERT, nothing, lower=True, anchored=True, needle=b"insert i", spread=_inserted),
 )  # fmt: skip
