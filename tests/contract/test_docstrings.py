@@ -16,6 +16,7 @@ FINISHED = (
     "services/judge/assay_judge",
     "services/notifier/assay_notifier",
     "services/operations/assay_operations",
+    "services/scrubber/assay_scrubber",
     "services/store/assay_store",
     "services/writer/assay_writer",
     "shared/access/assay_access",

@@ -1,4 +1,4 @@
-"""Values that only the word before them gives away: `passport no. X1234567`, `date of birth: 12 March 1985`.
+"""Rules for values that only the word before them gives away: `passport no. X1234567`.
 
 Such a rule runs on the text in lower case with the value's key before it, so a key announces as a word does. Its word is
 looked up among the text's words, and its pattern begins with it: a text without such a word costs one look-up.
@@ -39,7 +39,9 @@ def words_of(text: bytes) -> list[bytes]:
 def rules_after(
     words: str, value: bytes, accept: Accept | None = None, phrases: Iterable[bytes] = ()
 ) -> Iterator[AnnouncedRule]:
-    """One rule for each of `words` (separated by spaces), and of `phrases`: the word, filler, `value` with one group.
+    """Yield one rule for each of `words` (separated by spaces) and of `phrases`.
+
+    Its pattern is the word, filler, and `value` with one group.
 
     `accept` defaults to taking the group. The rules share a pattern, which is tried where a rule's own word stands.
     """
@@ -51,5 +53,5 @@ def rules_after(
 
 
 def span_of_value(_: object, match: re.Match[bytes]) -> tuple[int, int]:
-    """Accepts every match: its first group."""
+    """Accept every match: its first group."""
     return match.span(1)

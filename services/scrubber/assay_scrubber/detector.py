@@ -178,7 +178,9 @@ class Detector:
         self._in_shape = at_once([*shapes, in_lower_case(RUN_IN_SHAPE)])
 
     def detect(self, raw: bytes, hint: bytes, known: Known | None = None, changes: Changes | None = None) -> list[Span]:
-        """(start, end, rank of the family) of what is found in a projected text, unordered; `hint` is read as if it stood before it.
+        """Return (start, end, rank of the family) of each finding in a projected text, unordered.
+
+        `hint` is read as if it stood before the text.
 
         `known`: what was found in runs of digits of the same text or another version of it, under the same hint. A run whose
         surroundings are the same is not looked at again: decoding and replacing leave most of them as they were.
@@ -252,7 +254,7 @@ class Detector:
         return self._which(low), self._in_shape(low) if shaped else None, digits
 
     def is_told_by(self, hint: bytes) -> bool:
-        """Whether the key of a JSON value, as words, announces anything."""
+        """Return whether the key of a JSON value, as words, announces anything."""
         return bool(hint) and self._said_by(hint) is not _NOTHING_SAID
 
     def _said_by(self, hint: bytes) -> _Said:

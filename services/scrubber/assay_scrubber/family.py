@@ -1,4 +1,4 @@
-"""What a family of personal data is: a cheap gate, precise patterns, and a check of what they match."""
+"""A family of personal data: a cheap gate, precise patterns, and a check of each match."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -12,7 +12,10 @@ Span = tuple[int, int, int]  # start, end, rank of the family
 
 
 class View:
-    """One projected text under inspection. All offsets are offsets into `raw`, `low` is `raw` in lower case."""
+    """One projected text under inspection.
+
+    All offsets are offsets into `raw`; `low` is `raw` in lower case.
+    """
 
     __slots__ = ("_runs", "_shape", "_spent", "hint", "judged", "low", "raw")
 
@@ -33,7 +36,9 @@ class View:
         return self._shape
 
     def afford(self, cost: int = 1) -> bool:
-        """True while the costly checks of a text stay within their bound; after that a candidate counts as found unchecked.
+        """Return whether the costly checks of a text are still within their bound.
+
+        After that a candidate counts as found unchecked.
 
         It keeps a text that is full of candidates cheap, and errs on the safe side. One unit is about 5 microseconds.
         """
@@ -41,13 +46,19 @@ class View:
         return self._spent <= MOST_COSTLY_CHECKS
 
     def before(self, position: int, reach: int = 48) -> bytes:
-        """Up to `reach` bytes before `position` in lower case; at the start of a JSON value its key comes first."""
+        """Return up to `reach` bytes before `position` in lower case.
+
+        At the start of a JSON value its key comes first.
+        """
         if position < reach:
             return self.hint + self.low[:position]
         return self.low[position - reach : position]
 
     def near(self, start: int, end: int) -> bytes:
-        """What stands round and in `start` to `end`, in lower case: 48 bytes before, with the hint there, and 12 after."""
+        """Return `start` to `end` in lower case with 48 bytes before and 12 after.
+
+        Near the start of a text the hint comes first.
+        """
         return self.hint + self.low[: end + 12] if start < 48 else self.low[start - 48 : end + 12]
 
     def runs(self) -> list[Run]:
@@ -137,7 +148,10 @@ class RunRule(Rule):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WordRule(Rule):
-    """A rule behind `LongWords`. `anchored`: matches only at the word's start. `dotted`: only for a word next to a dot."""
+    """A rule behind `LongWords`, for one long word.
+
+    `anchored`: matches only at the word's start. `dotted`: only for a word next to a dot.
+    """
 
     anchored: bool = False
     dotted: bool = False
@@ -160,7 +174,9 @@ class AnnouncedRule(Rule):
 
 @dataclass(frozen=True, slots=True)
 class Literals:
-    """Opens when the text in lower case contains one of `needles`, and `mark`: a byte that prose has little of.
+    """Opens when the text in lower case contains one of `needles`, and `mark`.
+
+    `mark`: a byte that prose has little of.
 
     Without a `mark` the needles are looked for in every text, also in prose.
     """
@@ -171,7 +187,9 @@ class Literals:
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """`Literals` of the second automaton, which reads only texts that hold more than letters and full stops, or a quote.
+    """`Literals` of the second automaton.
+
+    It reads only texts that hold more than letters and full stops, or a quote.
 
     The rules run on texts of `fewest` digits. What an automaton has seen multiplies its states, so needles that prose is full of
     belong apart from the others.
@@ -182,26 +200,38 @@ class Together:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Opens when the text in lower case contains `pattern` (RE2's, and nearly a literal: it adds few states to an automaton)."""
+    """Opens when the text in lower case contains `pattern`.
+
+    The pattern is RE2's, and nearly a literal: it adds few states to an automaton.
+    """
 
     pattern: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """Opens on a text of four digits or more whose `view.shape()` contains `pattern` (RE2's, and small); the rules run on that."""
+    """Opens on a text of four digits or more whose `view.shape()` contains `pattern`.
+
+    The pattern is RE2's, and small; the rules run on the shape.
+    """
 
     pattern: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class LongWords:
-    """Opens on a stretch of at least sixteen letters, digits, `_` and `-`; the rules then see only that stretch."""
+    """Opens on a stretch of at least sixteen letters, digits, `_` and `-`.
+
+    The rules then see only that stretch.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Digits:
-    """Opens on a run of digits and separators with at least `fewest` digits; the rules then see only that run."""
+    """Opens on a run of digits and separators with at least `fewest` digits.
+
+    The rules then see only that run.
+    """
 
     fewest: int
 
@@ -213,7 +243,9 @@ class Always:
 
 @dataclass(frozen=True, slots=True)
 class Announced:
-    """Opens for each rule whose `needle` is a whole word of a text with digits, or of its hint (lower case, letters only).
+    """Opens for each rule whose `needle` is a whole word of a text with digits, or of its hint.
+
+    Words are in lower case, of letters only.
 
     The rule then runs on the hint and the text in lower case; offsets count from the start of the hint.
     """

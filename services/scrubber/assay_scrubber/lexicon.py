@@ -12,7 +12,7 @@ from .automaton import at_once
 
 
 class Announces(IntEnum):
-    """What a word announces, and the byte that it is projected as."""
+    """Meanings of words that announce, and the byte that each is projected as."""
 
     PASSWORD = 0x83
     CODE = 0x84
@@ -27,11 +27,14 @@ class Announces(IntEnum):
 
     @property
     def byte(self) -> bytes:
-        """What a rule's needle is."""
+        """Return the needle of a rule."""
         return bytes([self])
 
     def before(self, value: bytes) -> "re.Pattern[bytes]":
-        """The pattern of such a word, what may stand between in its script or as a sign, and `value` with one group."""
+        """Return the pattern of such a word, what may stand between, and `value` with one group.
+
+        Letters of its script and signs may stand between.
+        """
         return re.compile(
             rb"(?<!%b)%b++(?: ?\([^a-z0-9\n()+]{1,32}\))?[^a-z0-9\n(+]{0,32}+%b" % (self.byte, self.byte, value)
         )
@@ -142,7 +145,10 @@ _CHARACTER = re.compile(rb"\\++u([0-9A-Fa-f]{4})|[ _\-]")
 
 
 def marked_escapes(raw: bytes, unseen: bytes) -> bytes:
-    """`raw` with the words that announce, where they are escaped, as marks; the rest of each escape becomes `unseen`."""
+    """Return `raw` with the escaped words that announce as marks.
+
+    The rest of each escape becomes `unseen`.
+    """
 
     def of_run(run: re.Match[bytes]) -> bytes:
         found = list(_CHARACTER.finditer(run.group()))

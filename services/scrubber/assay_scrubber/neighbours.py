@@ -1,11 +1,13 @@
-"""What neighbours in a JSON document say of a value: `{"name": "password", "value": …}`, `["authorization", …]`, `["mysql", "-p…"]`."""
+"""Hints that neighbours in a JSON document give for a value.
+
+`{"name": "password", "value": …}`, `["authorization", …]`, `["mysql", "-p…"]`.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from .engine import Scrubber
+from .finding import TextScrubber
 
 _NAMING = (
     "name",
@@ -35,7 +37,7 @@ _SECRET = b"password "
 HintOf = Callable[[str], bytes]
 
 
-def told(scrubber: "Scrubber", item: Any, hint_of: HintOf, hint: bytes, *, listed: bool) -> Mapping[Any, bytes]:
+def told(scrubber: TextScrubber, item: Any, hint_of: HintOf, hint: bytes, *, listed: bool) -> Mapping[Any, bytes]:
     """By key or place in `item`, the hint for a value that its neighbours announce; nearly always empty.
 
     `hint`: of the key that it stands under. `listed`: it stands in a list itself, so two texts in it may be a name and a value.
@@ -49,7 +51,7 @@ def told(scrubber: "Scrubber", item: Any, hint_of: HintOf, hint: bytes, *, liste
     return _arguments(scrubber, item)
 
 
-def _named(scrubber: "Scrubber", item: dict[Any, Any], hint_of: HintOf, hint: bytes) -> Mapping[Any, bytes]:
+def _named(scrubber: TextScrubber, item: dict[Any, Any], hint_of: HintOf, hint: bytes) -> Mapping[Any, bytes]:
     keys = {key.lower(): key for key in item if isinstance(key, str)}
     holding = [key for name, key in keys.items() if name in _HOLDING]
     if not holding:
@@ -71,7 +73,7 @@ def _first_text(item: dict[Any, Any], keys: Iterable[str]) -> str | None:
     return text.rpartition("/")[2] if text is not None else None
 
 
-def _arguments(scrubber: "Scrubber", item: Any) -> Mapping[Any, bytes]:
+def _arguments(scrubber: TextScrubber, item: Any) -> Mapping[Any, bytes]:
     """A command as a list: what is found in it as one line, by the place of the argument."""
     if len(item) > _MOST_ARGUMENTS or not all(isinstance(part, str | int | float) for part in item):
         return {}

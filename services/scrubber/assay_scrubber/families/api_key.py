@@ -1,4 +1,6 @@
-"""Keys and tokens whose vendor marks them by a prefix. Broad on purpose: a prefix, an alphabet and a least length.
+"""Keys and tokens whose vendor marks them by a prefix.
+
+Broad on purpose: a prefix, an alphabet and a least length.
 
 Every repeat is bounded, and a failing one reads at most the least length: the work is linear.
 """

@@ -1,4 +1,7 @@
-"""Account and bank numbers of one country, after the words that announce them: US routing (ABA), accounts, UK sort codes, BSB."""
+"""National account and bank numbers after the words that announce them.
+
+US routing numbers (ABA), accounts, UK sort codes, BSB.
+"""
 
 import re
 

@@ -1,4 +1,7 @@
-"""The token after the word `bearer`, in any case. The word stays, so that a reader still sees what stood there."""
+"""The token after the word `bearer`, in any case.
+
+The word stays, so that a reader still sees what stood there.
+"""
 
 import re
 

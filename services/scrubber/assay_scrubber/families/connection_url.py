@@ -1,4 +1,4 @@
-"""URLs that carry credentials: in the authority (`scheme://user:secret@host`) or as a password parameter."""
+"""URLs that carry credentials: `scheme://user:secret@host`, or a password parameter."""
 
 import re
 

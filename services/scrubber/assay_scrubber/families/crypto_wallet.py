@@ -50,7 +50,10 @@ def bech32(written: bytes) -> bool:
 
 
 def eip55(digits: bytes) -> bool:
-    """True for forty hex digits whose upper case is that of their hash; one case only carries no checksum."""
+    """Return whether forty hex digits have the case that their hash asks for.
+
+    One case only carries no checksum.
+    """
     low = digits.lower()
     if digits in (low, digits.upper()):
         return True

@@ -1,4 +1,4 @@
-"""Dates that a word announces as somebody's birth, in the usual orders, in digits or with the month's name."""
+"""Dates of birth that a word announces, in the usual orders, in digits or with the month's name."""
 
 from assay_scrubber.announced import rules_after, span_of_value
 from assay_scrubber.family import Announced, AnnouncedRule, Family

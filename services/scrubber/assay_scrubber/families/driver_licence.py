@@ -1,4 +1,7 @@
-"""Driving licence and vehicle identification numbers after the words that announce them. Every state has its own licence format."""
+"""Driving licence and vehicle identification numbers after the words that announce them.
+
+Every state has its own licence format.
+"""
 
 import re
 

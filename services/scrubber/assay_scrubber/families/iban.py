@@ -1,4 +1,7 @@
-"""International bank account numbers (ISO 13616): country, that country's length, and the check digits (ISO 7064 mod 97-10)."""
+"""International bank account numbers (ISO 13616): country, its length, and the check digits.
+
+Check digits: ISO 7064 mod 97-10.
+"""
 
 import re
 

@@ -1,4 +1,4 @@
-"""IP addresses that may tell who somebody is: all but loopback, masks, multicast and the unspecified address."""
+"""IP addresses that may identify a person: not loopback, masks, multicast or unspecified."""
 
 import re
 import socket

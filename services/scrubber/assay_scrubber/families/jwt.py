@@ -1,4 +1,4 @@
-"""JSON Web Tokens: signed, unsigned (empty signature), encrypted (five segments), and cut off after the payload."""
+"""JSON Web Tokens: signed, unsigned, encrypted (five segments), or cut off after the payload."""
 
 import re
 

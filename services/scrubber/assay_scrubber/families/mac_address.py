@@ -1,4 +1,7 @@
-"""Hardware addresses (EUI-48, EUI-64): six or eight pairs with colons or hyphens, or three groups of four with dots."""
+"""Hardware addresses (EUI-48, EUI-64).
+
+Six or eight pairs with colons or hyphens, or three groups of four with dots.
+"""
 
 import re
 

@@ -1,4 +1,6 @@
-"""Identity and tax numbers of persons, by country: check digits always, and either a telling shape or the word before.
+"""Identity and tax numbers of persons, by country.
+
+Check digits always, and either a telling shape or the word before.
 
 What the checks are: `person_numbers`.
 """

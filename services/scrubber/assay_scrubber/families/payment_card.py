@@ -1,4 +1,4 @@
-"""Payment cards: a grouping that cards are written in, an issuer's prefix and length, and the Luhn check digit.
+"""Payment cards: a card's grouping, an issuer's prefix and length, and the Luhn check digit.
 
 All three, because one random number in ten passes Luhn alone. Windows inside a longer run of digits are tried, so that
 an expiry date, a CVV or another number beside the card does not hide it. What a magnetic stripe has beside the number goes with it.

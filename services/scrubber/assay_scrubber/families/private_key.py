@@ -1,4 +1,4 @@
-"""Private keys as text: PEM (RSA, EC, PKCS#8, encrypted), OpenSSH, PGP, SSH2, PuTTY; whole, cut off, or on one line."""
+"""Private keys as text: PEM, OpenSSH, PGP, SSH2, PuTTY; whole, cut off, or on one line."""
 
 import re
 

@@ -1,4 +1,7 @@
-"""Passwords, keys, tokens and codes that no prefix marks, where something else gives them away. See `assay_scrubber.secrets`."""
+"""Passwords, keys, tokens and codes that something other than a prefix gives away.
+
+See `assay_scrubber.secrets`.
+"""
 
 from assay_scrubber.family import Family, Literals, Together
 from assay_scrubber.secrets import (

@@ -1,4 +1,4 @@
-"""Secrets in addresses that no user and password mark: codes of OAuth, signatures, links that log in, reset or invite."""
+"""Secrets in URLs: codes of OAuth, signatures, links that log in, reset or invite."""
 
 import re
 

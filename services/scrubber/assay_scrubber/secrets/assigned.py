@@ -1,4 +1,7 @@
-"""A word that names a secret, what attaches a value to it, and the value: `password=…`, `"api_key": "…"`, `<td>token</td><td>…`."""
+"""Values assigned to a word that names a secret: `password=…`, `"api_key": "…"`.
+
+Also `<td>token</td><td>…`.
+"""
 
 import re
 
@@ -279,7 +282,7 @@ _AFTER_SHORT = (b"", b" ", b"\t", b"\n", b"\r", b"&", b";", b",", b'"', b"'", b"
 
 
 def is_clear(low: bytes, position: int) -> bool:
-    """Whether the word `key`, `token` or `secret` that begins at `position` names a credential, and nothing else."""
+    """Return whether the `key`, `token` or `secret` at `position` can name only a credential."""
     before = low[max(0, position - 24) : position]
     if low.startswith(b"secret", position):
         return not before[-1:].isalpha()
@@ -427,7 +430,7 @@ _FIELD = re.compile(rb"[a-z_]{4,}[0-9]")
 
 
 def is_meant(view: View, at: int, name: bytes, value: bytes) -> bool:
-    """Whether `value` is what a word that begins `at` names, where only a value can stand."""
+    """Return whether `value` fits the word that begins `at`, where only a value can stand."""
     if name.startswith((b"pass", b"pwd", b"psk")):
         return is_written(value)
     if name.startswith(b"key") and not _BEFORE_KEY.search(view.low, max(0, at - 20), at):

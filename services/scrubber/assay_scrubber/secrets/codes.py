@@ -1,4 +1,4 @@
-"""Codes that are good once or belong to a card: `Your verification code is …`, `OTP: …`, `the PIN is …`, `CVV …`."""
+"""One-time codes and codes of cards: `Your verification code is …`, `OTP: …`, `CVV …`."""
 
 import re
 

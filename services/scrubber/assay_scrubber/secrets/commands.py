@@ -1,4 +1,4 @@
-"""Credentials on command lines of the usual tools: `curl -u user:…`, `mysql -p…`, `sshpass -p …`, `echo … | sudo -S`."""
+"""Credentials on command lines: `curl -u user:…`, `mysql -p…`, `echo … | sudo -S`."""
 
 import re
 from collections.abc import Callable, Iterator

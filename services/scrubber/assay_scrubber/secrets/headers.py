@@ -1,4 +1,4 @@
-"""Headers of HTTP that hold credentials: `Authorization` with any scheme (RFC 9110), cookies and session ids by name."""
+"""HTTP headers that hold credentials: `Authorization` (RFC 9110), cookies and session ids."""
 
 import re
 from collections.abc import Iterator
@@ -143,7 +143,10 @@ _SID = re.compile(
 
 
 def is_session(value: bytes) -> bool:
-    """Whether what a session's own name announces is random: ids of analytics have letters of one case only."""
+    """Return whether the value of a session's own name is random.
+
+    Ids of analytics have letters of one case only.
+    """
     if value.islower() or value.isupper():
         return False
     if is_scrambled(value):
@@ -154,7 +157,7 @@ def is_session(value: bytes) -> bool:
 
 
 def is_session_cookie(value: bytes) -> bool:
-    """The same where the name is a framework's own."""
+    """Return whether a framework's own session cookie holds a session."""
     return is_token(value) or _UUID.fullmatch(value) is not None
 
 
@@ -215,14 +218,17 @@ def _sent(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 def is_authorization(value: bytes) -> bool:
-    """Whether the value of an Authorization header holds credentials; what follows `Bearer` has a family of its own."""
+    """Return whether the value of an Authorization header holds credentials.
+
+    What follows `Bearer` has its own family.
+    """
     text = b"authorization: " + value
     match = _AUTHORIZATION.match(text.lower())
     return match is not None and _authorization(View(text, text.lower(), b""), match) is not None
 
 
 def is_cookie(value: bytes) -> bool:
-    """Whether a cookie, or the value of one, holds a session or a token."""
+    """Return whether a cookie, or the value of one, holds a session or a token."""
     if is_token(value):
         return True
     text = b"cookie: " + value

@@ -1,4 +1,7 @@
-"""What keys of objects announce: the same for a document and for its text in a log line, pretty-printed or in a string."""
+"""Secrets under keys of objects, in documents and in their text alike.
+
+In a log line, pretty-printed, or in a string.
+"""
 
 import re
 
@@ -76,7 +79,7 @@ def _is_pw(value: bytes) -> bool:
 
 
 def keyed(hint: bytes) -> Judge | None:
-    """What judges a whole value under the key whose words are `hint`, if any."""
+    """Return the check of a whole value under the key whose words are `hint`, if any."""
     if PAGES.search(hint):
         return None
     if _HINT_PASSCODE.search(hint):

@@ -1,4 +1,7 @@
-"""A name and its value apart: `{"name": "token", "value": "…"}`, `<add value="…" key="DbPassword"/>`, `Name=…;Value=…`."""
+"""A name and its value apart: `{"name": "token", "value": "…"}`, `Name=…;Value=…`.
+
+In either order: `<add value="…" key="DbPassword"/>`.
+"""
 
 import re
 

@@ -1,4 +1,4 @@
-"""A user and a password together: `ID/PW: ana/…`, `login ana / …`, `10.0.0.1 (ana/…)`, `basic_auth: ana:…`."""
+"""A user and a password together: `ID/PW: ana/…`, `login ana / …`, `basic_auth: ana:…`."""
 
 import re
 from collections.abc import Iterator

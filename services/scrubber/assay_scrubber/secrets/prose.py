@@ -1,4 +1,4 @@
-"""Secrets that sentences give away: `the password for the portal is …`, `mein Passwort lautet …`, `login ana password …`."""
+"""Secrets that sentences give away: `the password for the portal is …`, `mein Passwort lautet …`."""
 
 import re
 from collections.abc import Iterator

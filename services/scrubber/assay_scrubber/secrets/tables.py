@@ -1,4 +1,4 @@
-"""Secrets in columns: CSV, Markdown and INSERT statements, in which only the head of a column names what stands in it."""
+"""Secrets in columns that only a head names: CSV, Markdown, HTML, aligned text, `INSERT`."""
 
 import re
 from collections.abc import Generator, Iterator
