@@ -13,9 +13,9 @@ from typing import Any
 
 from .engine import Scrubber
 from .family import Digits
+from .json_scrub import hint_of, text_of
 from .registry import FAMILIES
 from .taxonomy import Category
-from .walk import hint_of, text_of
 
 #: Values of a column that are looked at.
 SAMPLE = 200

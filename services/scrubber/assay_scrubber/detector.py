@@ -8,10 +8,11 @@ import re
 from collections.abc import Sequence
 from typing import TypeVar
 
-from .announced import words_of
 from .automaton import at_once, in_lower_case, whole_word
 from .changes import Changes
+from .context_words import words_of
 from .custom import search_windows
+from .digit_runs import LEAD, RUN_IN_SHAPE, TRAIL, Known, Numbers
 from .encoded import base64_at, base64_between_slashes
 from .family import (
     Always,
@@ -35,7 +36,6 @@ from .family import (
     WordRule,
 )
 from .lexicon import Announces
-from .numbers import LEAD, RUN_IN_SHAPE, TRAIL, Known, Numbers
 from .projection import SHOWN, project, unfold
 from .taxonomy import Category
 from .vendor_keys import Finder

@@ -259,7 +259,7 @@ class Family:
     """`rank` decides who names a stretch that several families claim: the smallest.
 
     `more`: further gates with rules of their own. `keyed`: what judges a whole value under the key whose words it is given, if any.
-    `description`, `finds` and `not_finds` are for readers: one line, and placeholders of what is and is not found.
+    `description`, `examples` and `counterexamples` are for readers: one line, and placeholders of what is and is not found.
     """
 
     name: str
@@ -268,8 +268,8 @@ class Family:
     gate: Gate
     rules: tuple[Rule, ...]
     description: str = ""
-    finds: tuple[str, ...] = ()
-    not_finds: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+    counterexamples: tuple[str, ...] = ()
     keyed: Callable[[bytes], Judge | None] | None = None
     more: tuple[tuple[Gate, tuple[Rule, ...]], ...] = ()
 

@@ -313,7 +313,7 @@ def explain_ndjson(
 
     `value`: its place among the document's values, from 0; the kind is that of `_shown`.
     """
-    from assay_scrubber.walk import findings_in
+    from assay_scrubber.json_scrub import findings_in
 
     for number, line in lines:
         if not line.strip():

@@ -152,7 +152,7 @@ def _source(stdin: BinaryIO, form: Input) -> tuple[Iterator[bytes], Input]:
 
 def _scrubber(file: Path | None, project: str, *, ner: bool, vendor_keys: bool) -> "Scrubber":
     from assay_scrubber.engine import Scrubber
-    from assay_scrubber.names import NamesError, NamesScrubber
+    from assay_scrubber.ner import NamesError, NamesScrubber
     from assay_scrubber.vendor_keys import VendorKeysError, catalogue
 
     chosen = policies(file)

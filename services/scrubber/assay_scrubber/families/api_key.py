@@ -291,6 +291,10 @@ FAMILY = Family(
         (Literals((b"q~",)), (LiteralRule(_ENTRA, _entra, anchored=True, fewest=1, needle=b"q~"),)),
     ),
     description="Keys and tokens whose vendor marks them by a prefix: cloud, code hosting, messages, payments, models, work.",
-    finds=("AKIAIOSFODNN7EXAMPLE", "glpat-EXAMPLE0EXAMPLE0EXAM", "hvs.EXAMPLE0EXAMPLE0EXAMPLE0"),
-    not_finds=("sk-toggleable__control", "keys that no prefix marks (see `secret`)", "publishable keys: pk_live_"),
+    examples=("AKIAIOSFODNN7EXAMPLE", "glpat-EXAMPLE0EXAMPLE0EXAM", "hvs.EXAMPLE0EXAMPLE0EXAMPLE0"),
+    counterexamples=(
+        "sk-toggleable__control",
+        "keys that no prefix marks (see `secret`)",
+        "publishable keys: pk_live_",
+    ),
 )

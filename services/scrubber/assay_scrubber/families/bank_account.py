@@ -5,7 +5,7 @@ US routing numbers (ABA), accounts, UK sort codes, BSB.
 
 import re
 
-from assay_scrubber.announced import FILLER, rules_after, span_of_value
+from assay_scrubber.context_words import FILLER, rules_after, span_of_value
 from assay_scrubber.family import Announced, AnnouncedRule, Family, View
 from assay_scrubber.taxonomy import Category
 
@@ -55,6 +55,11 @@ FAMILY = Family(
     gate=Announced(),
     rules=_RULES,
     description="Bank account numbers, US routing numbers (ABA checksum), UK sort codes and BSBs, after the words that announce them.",
-    finds=("routing number 021000021", "bank account 000123456789", "account number: 12345678", "sort code 12-34-56"),
-    not_finds=("021000021", "routing number 021000022", "account 12345678", "order number 12345678"),
+    examples=(
+        "routing number 021000021",
+        "bank account 000123456789",
+        "account number: 12345678",
+        "sort code 12-34-56",
+    ),
+    counterexamples=("021000021", "routing number 021000022", "account 12345678", "order number 12345678"),
 )

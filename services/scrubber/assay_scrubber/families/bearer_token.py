@@ -34,6 +34,6 @@ FAMILY = Family(
     gate=Literals((b"bearer",)),
     rules=(LiteralRule(_BEARER, _token, lower=True, anchored=True, needle=b"bearer"),),
     description="The token after the word `bearer`, in any case; the word stays.",
-    finds=("Authorization: Bearer abc123DEF456ghi789", "bearer_token=abc123DEF456ghi789"),
-    not_finds=("bearer certificates", "bearer = BearerToken(value)"),
+    examples=("Authorization: Bearer abc123DEF456ghi789", "bearer_token=abc123DEF456ghi789"),
+    counterexamples=("bearer certificates", "bearer = BearerToken(value)"),
 )

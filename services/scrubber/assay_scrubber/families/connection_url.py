@@ -82,6 +82,6 @@ FAMILY = Family(
     gate=Literals((b"://",), mark=b":"),
     rules=(LiteralRule(_URL, _url, anchored=True, needle=b"://"),),
     description="URLs that carry credentials, in the authority or as a password parameter.",
-    finds=("postgres://user:secret@host/db", "redis://:secret@host", "jdbc:mysql://host/db?user=a&password=b"),
-    not_finds=("https://example.com/path?q=1", "postgres://${USER}:${PASSWORD}@host/db"),
+    examples=("postgres://user:secret@host/db", "redis://:secret@host", "jdbc:mysql://host/db?user=a&password=b"),
+    counterexamples=("https://example.com/path?q=1", "postgres://${USER}:${PASSWORD}@host/db"),
 )

@@ -92,10 +92,10 @@ FAMILY = Family(
         WordRule(_ETHEREUM, _ethereum, anchored=True),
     ),
     description="Wallet addresses with a checksum: Bitcoin and its kin, Tron, Cardano, Cosmos, Ethereum and its kin.",
-    finds=(
+    examples=(
         "1BoatSLRHtKNngkdXEeobR76b53LETtpyT",
         "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4",
         "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
     ),
-    not_finds=("addresses without a checksum: Solana, Monero", "0x and other than 40 hex digits", "hashes"),
+    counterexamples=("addresses without a checksum: Solana, Monero", "0x and other than 40 hex digits", "hashes"),
 )

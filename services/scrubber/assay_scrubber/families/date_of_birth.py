@@ -1,6 +1,6 @@
 """Dates of birth that a word announces, in the usual orders, in digits or with the month's name."""
 
-from assay_scrubber.announced import rules_after, span_of_value
+from assay_scrubber.context_words import rules_after, span_of_value
 from assay_scrubber.family import Announced, AnnouncedRule, Family
 from assay_scrubber.lexicon import Announces
 from assay_scrubber.taxonomy import Category
@@ -54,6 +54,6 @@ FAMILY = Family(
     gate=Announced(),
     rules=_RULES,
     description="Dates of birth: a date after a word or key such as `born`, `DOB` or `Geburtsdatum`.",
-    finds=("born on 12 March 1985", "DOB: 1985-03-12", '"birth_date": "12/03/1985"'),
-    not_finds=("1985-03-12", "founded on 12 March 1985", "a year alone: born in 1985", "an age"),
+    examples=("born on 12 March 1985", "DOB: 1985-03-12", '"birth_date": "12/03/1985"'),
+    counterexamples=("1985-03-12", "founded on 12 March 1985", "a year alone: born in 1985", "an age"),
 )

@@ -5,7 +5,7 @@ Every state has its own licence format.
 
 import re
 
-from assay_scrubber.announced import rules_after, span_of_value
+from assay_scrubber.context_words import rules_after, span_of_value
 from assay_scrubber.family import Announced, AnnouncedRule, Family, View
 from assay_scrubber.lexicon import Announces
 from assay_scrubber.taxonomy import Category
@@ -62,11 +62,11 @@ FAMILY = Family(
     gate=Announced(),
     rules=(*rules_after(_WORDS, _NUMBER, _number, phrases=_PHRASES), _SHORT, *_VEHICLE, _OTHER_SCRIPTS),
     description="Driving licence and vehicle identification numbers after the words or under the key that announce them.",
-    finds=(
+    examples=(
         "driver's license D1234567",
         "driving licence number MORGA657054SM9IJ",
         '"drivers_license": "D123-4567-8901"',
         "VIN 1M8GDM9AXKP042788",
     ),
-    not_finds=("D1234567", "driver version 535.104", "licensed in 2024"),
+    counterexamples=("D1234567", "driver version 535.104", "licensed in 2024"),
 )

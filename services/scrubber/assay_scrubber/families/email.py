@@ -93,8 +93,8 @@ FAMILY = Family(
     gate=Literals((b"@",), mark=b"@"),
     rules=(LiteralRule(_HOST, _address, anchored=True, needle=b"@"),),
     description="Email addresses, also with international letters and hosts.",
-    finds=("alice@example.com", "josé@exämple.com", "alice%40example.com"),
-    not_finds=("user@localhost", "git@git.example.com:team/project", "package@1.2.3-beta.rc"),
+    examples=("alice@example.com", "josé@exämple.com", "alice%40example.com"),
+    counterexamples=("user@localhost", "git@git.example.com:team/project", "package@1.2.3-beta.rc"),
     more=(
         (
             Literals(

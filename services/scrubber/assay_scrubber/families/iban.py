@@ -70,6 +70,6 @@ FAMILY = Family(
     gate=Shapes(rb"(?:^|[^A9_])AA99"),
     rules=(ShapeRule(_CANDIDATE, _iban, needle=b"AA99", anchored=True),),
     description="International bank account numbers: country, its length and the check digits; in groups of any size.",
-    finds=("GB82 WEST 1234 5698 7654 32", "DE89370400440532013000"),
-    not_finds=("GB82 WEST 1234 5698 7654 33", "account numbers of one country (see `bank_account`)"),
+    examples=("GB82 WEST 1234 5698 7654 32", "DE89370400440532013000"),
+    counterexamples=("GB82 WEST 1234 5698 7654 33", "account numbers of one country (see `bank_account`)"),
 )

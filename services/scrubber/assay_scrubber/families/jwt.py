@@ -43,6 +43,6 @@ FAMILY = Family(
     gate=Literals((b"eyj",)),
     rules=(LiteralRule(_AFTER_HEADER, _token),),
     description="JSON Web Tokens: signed, unsigned, encrypted, or cut off after the payload.",
-    finds=("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NSJ9.c2lnbmF0dXJl",),
-    not_finds=("module.submodule.function_name",),
+    examples=("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NSJ9.c2lnbmF0dXJl",),
+    counterexamples=("module.submodule.function_name",),
 )

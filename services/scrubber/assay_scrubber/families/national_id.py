@@ -8,11 +8,11 @@ What the checks are: `person_numbers`.
 import re
 from typing import Any
 
-from assay_scrubber.announced import FILLERS, rules_after, words_of
 from assay_scrubber.automaton import whole_phrase
+from assay_scrubber.context_words import FILLERS, rules_after, words_of
 from assay_scrubber.family import Announced, AnnouncedRule, Digits, Family, RunRule, ShapeRule, Shapes, View
 from assay_scrubber.lexicon import Announces
-from assay_scrubber.person_numbers import valid
+from assay_scrubber.national_id_checks import valid
 from assay_scrubber.taxonomy import Category
 
 #: What announces a number, and the checks of it (`person_numbers`); none: the word is enough.
@@ -367,7 +367,7 @@ FAMILY = Family(
         RunRule(_TOKEN, _announced, most=18, near=_ANNOUNCING, fallback=True),
     ),
     description="Identity and tax numbers of persons in some forty countries: check digits, and a telling shape or the word before.",
-    finds=(
+    examples=(
         "СНИЛС 112-233-445 95",
         "VAT no. DE136695976",
         "529.982.247-25",
@@ -377,7 +377,7 @@ FAMILY = Family(
         "756.9217.0769.85",
         "national id 1234567890",
     ),
-    not_finds=("44051401359", "529.982.247-26", "11 digits without a word", "tax numbers of companies"),
+    counterexamples=("44051401359", "529.982.247-26", "11 digits without a word", "tax numbers of companies"),
     more=(
         *(
             (

@@ -2,7 +2,7 @@
 
 import re
 
-from assay_scrubber.announced import FILLER, rules_after, span_of_value
+from assay_scrubber.context_words import FILLER, rules_after, span_of_value
 from assay_scrubber.family import Announced, AnnouncedRule, Family, LiteralRule, Literals, ShapeRule, Shapes, View
 from assay_scrubber.lexicon import Announces
 from assay_scrubber.taxonomy import Category
@@ -141,8 +141,12 @@ FAMILY = Family(
         _OTHER_SCRIPTS,
     ),
     description="Passport numbers after the word or under its key, and machine-readable zones.",
-    finds=("passport no. X1234567", '"passport_number": "123456789"', "P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<"),
-    not_finds=("X1234567", "passport application 2024"),
+    examples=(
+        "passport no. X1234567",
+        '"passport_number": "123456789"',
+        "P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<",
+    ),
+    counterexamples=("X1234567", "passport application 2024"),
     more=(
         (Literals((b"<<",), mark=b"<"), (LiteralRule(_FILLERS, _filled, needle=b"<<", anchored=True),)),
         (Shapes(rb"9999999(?:A|<)9999999"), (ShapeRule(_DATES, _data),)),

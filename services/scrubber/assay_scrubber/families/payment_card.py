@@ -194,6 +194,6 @@ FAMILY = Family(
     ),
     description="Payment cards: a card's grouping, an issuer's prefix and length, and the Luhn check digit.",
     more=((Shapes(_SPLIT_GATE), (ShapeRule(_SPLIT, _split),)),),
-    finds=("4111 1111 1111 1111", "4111-1111-1111-1111", "4111111111111111 12/26"),
-    not_finds=("1000 2000 3000 4000", "1234567890123456"),
+    examples=("4111 1111 1111 1111", "4111-1111-1111-1111", "4111111111111111 12/26"),
+    counterexamples=("1000 2000 3000 4000", "1234567890123456"),
 )

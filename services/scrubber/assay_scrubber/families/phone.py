@@ -7,8 +7,8 @@ timestamps and ids look exactly like them.
 
 import re
 
-from assay_scrubber.announced import FILLERS, rules_after, words_of
 from assay_scrubber.automaton import whole_phrase
+from assay_scrubber.context_words import FILLERS, rules_after, words_of
 from assay_scrubber.family import Announced, AnnouncedRule, Digits, Family, RunRule, View
 from assay_scrubber.lexicon import Announces
 from assay_scrubber.taxonomy import Category
@@ -374,7 +374,7 @@ FAMILY = Family(
     ),
     more=((Announced(), (*rules_after(_FEW_WORDS, _FEW, _few), *_INDONESIAN, _OTHER_SCRIPTS, _OWN)),),
     description="Telephone numbers: North American, international, and national ones that a word or key announces.",
-    finds=(
+    examples=(
         "555-123-4567",
         "(555) 123-4567",
         "+15551234567",
@@ -382,7 +382,7 @@ FAMILY = Family(
         "0044 20 7946 0958",
         "phone 020 7946 0958",
     ),
-    not_finds=(
+    counterexamples=(
         "5551234567",
         "order 123-456-7890123",
         "1714558953",

@@ -38,9 +38,9 @@ FAMILY = Family(
         LiteralRule(_PUTTY, _putty, lower=True, needle=b"private-lines", anchored=True),
     ),
     description="Private keys: PEM, OpenSSH, PGP, SSH2 and PuTTY; whole, cut off, with real or escaped line ends.",
-    finds=(
+    examples=(
         "-----BEGIN RSA PRIVATE KEY-----\\nMIIE...\\n-----END RSA PRIVATE KEY-----",
         "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmU",
     ),
-    not_finds=("-----BEGIN CERTIFICATE-----", "-----BEGIN PUBLIC KEY-----", "your private key"),
+    counterexamples=("-----BEGIN CERTIFICATE-----", "-----BEGIN PUBLIC KEY-----", "your private key"),
 )

@@ -26,7 +26,7 @@ FAMILY = Family(
     rules=assigned.RULES,
     keyed=members.keyed,
     description="Passwords, keys, tokens and codes after the word, key, header or option that names them.",
-    finds=(
+    examples=(
         "password=hunter2!",
         'api_key: "9f8e7d6c5b4a39281706"',
         "<password>hunter2</password>",
@@ -35,7 +35,7 @@ FAMILY = Family(
         "mysql -u app -phunter2 shop",
         "Your verification code is 381924",
     ),
-    not_finds=(
+    counterexamples=(
         "password = get_password()",
         "token: str",
         "max_tokens=4096",

@@ -49,6 +49,6 @@ FAMILY = Family(
         RunRule(_LOOSE, _in_context, near=_CONTEXT.pattern, fallback=True),
     ),
     description="US social security numbers, and taxpayer numbers of the same shape.",
-    finds=("123-45-6789", "SSN 123 45 6789", "tax id 123456789"),
-    not_finds=("123456789", "123-45-6789-01"),
+    examples=("123-45-6789", "SSN 123 45 6789", "tax id 123456789"),
+    counterexamples=("123456789", "123-45-6789-01"),
 )

@@ -6,8 +6,8 @@ In a log line, pretty-printed, or in a string.
 import re
 
 from assay_scrubber.family import Judge, LiteralRule, View
+from assay_scrubber.json_scrub import hint_of
 from assay_scrubber.lexicon import Announces
-from assay_scrubber.walk import hint_of
 
 from . import assigned, headers
 from .assigned import PAGES

@@ -6,7 +6,7 @@ In either order: `<add value="…" key="DbPassword"/>`.
 import re
 
 from assay_scrubber.family import LiteralRule, View
-from assay_scrubber.walk import hint_of
+from assay_scrubber.json_scrub import hint_of
 
 from .assigned import NAMES, SUFFIX, VALUE, is_meant
 from .extent import ending

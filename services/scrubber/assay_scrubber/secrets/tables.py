@@ -5,7 +5,7 @@ from collections.abc import Generator, Iterator
 from itertools import islice
 
 from assay_scrubber.family import LiteralRule, View, nothing
-from assay_scrubber.walk import hint_of
+from assay_scrubber.json_scrub import hint_of
 
 from .members import keyed
 from .values import is_token, is_written, is_written_with_digits

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from assay_scrubber.engine import Scrubber
-from assay_scrubber.walk import MAX_DEPTH, NestingError, hint_of
+from assay_scrubber.json_scrub import MAX_DEPTH, NestingError, hint_of
 
 
 @pytest.mark.parametrize(
