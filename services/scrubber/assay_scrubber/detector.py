@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import TypeVar
 
-from .automaton import at_once, in_lower_case, whole_word
+from .automaton import at_once, whole_word
 from .changes import Changes
 from .context_words import words_of
 from .custom import search_windows
@@ -34,6 +34,7 @@ from .family import (
     Together,
     View,
     WordRule,
+    shape_of,
 )
 from .lexicon import Announces
 from .projection import SHOWN, project, unfold
@@ -157,7 +158,7 @@ class Detector:
         self._shapes: list[tuple[tuple[ShapeRule, ...], int, bool]] = []
         for gate, rules, rank in parts:
             if isinstance(gate, Shapes | Seen):
-                shapes.append(in_lower_case(gate.pattern) if isinstance(gate, Shapes) else gate.pattern)
+                shapes.append(gate.pattern)
                 self._shapes.append((_of(ShapeRule, rules), rank, isinstance(gate, Shapes)))
             elif isinstance(gate, Announced):
                 for word in _of(AnnouncedRule, rules):
@@ -175,7 +176,7 @@ class Detector:
         self._rows, self._announced = list(literal.values()), list(announced.items())
         self._announcing = {word: number for number, word in enumerate(announced)}
         self._needles = at_once([*literal, *(whole_word(word) for word in announced)])
-        self._in_shape = at_once([*shapes, in_lower_case(RUN_IN_SHAPE)])
+        self._in_shape = at_once([*shapes, RUN_IN_SHAPE])
 
     def detect(self, raw: bytes, hint: bytes, known: Known | None = None, changes: Changes | None = None) -> list[Span]:
         """Return (start, end, rank of the family) of each finding in a projected text, unordered.
@@ -251,7 +252,7 @@ class Detector:
             return (self._which(low) if raw.find(b"'") >= 0 or raw.find(b'"') >= 0 else None), None, 0
         digits = len(marks.translate(None, _NOT_DIGITS))
         shaped = digits >= _FEWEST_SHAPED or _has_pairs(marks) or raw.find(b"::") >= 0
-        return self._which(low), self._in_shape(low) if shaped else None, digits
+        return self._which(low), self._in_shape(shape_of(raw)) if shaped else None, digits
 
     def is_told_by(self, hint: bytes) -> bool:
         """Return whether the key of a JSON value, as words, announces anything."""

@@ -32,7 +32,7 @@ class View:
     def shape(self) -> bytes:
         """`raw` with every letter as 'A' and every digit as '9'; all else as it is."""
         if self._shape is None:
-            self._shape = self.raw.translate(_SHAPE_CLASSES)
+            self._shape = shape_of(self.raw)
         return self._shape
 
     def afford(self, cost: int = 1) -> bool:
@@ -83,6 +83,12 @@ _NUMBER_CLASSES = bytes(
 )  # digits '9', separators '-', the rest '?'
 # The literal first byte lets the search skip ahead without entering the matcher; possessive, so it never goes back.
 _RUN = re.compile(rb"9[9\-]{6,}+")
+
+
+def shape_of(raw: bytes) -> bytes:
+    """Return `raw` with every letter as 'A' and every digit as '9'; all else as it is."""
+    return raw.translate(_SHAPE_CLASSES)
+
 
 Accept = Callable[[View, "re.Match[bytes]"], tuple[int, int] | None]
 
@@ -200,10 +206,7 @@ class Together:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Opens when the text in lower case contains `pattern`.
-
-    The pattern is RE2's, and nearly a literal: it adds few states to an automaton.
-    """
+    """Opens as `Shapes` does; the rules run on the text itself."""
 
     pattern: bytes
 

@@ -127,6 +127,6 @@ FAMILY = Family(
             Literals((b"[.]", b"(.)", b"{.}", b"[dot]", b"(dot)", b"\\."), mark=b""),
             (LiteralRule(_DEFANGED, _defanged, lower=True, fewest=4),),
         ),
-        (Seen(rb"::|(?::[0-9a-f]{1,4}){5}:"), (ShapeRule(_V6, _v6),)),
+        (Seen(rb"::|(?::[A9]{1,4}){5}:"), (ShapeRule(_V6, _v6),)),
     ),
 )
